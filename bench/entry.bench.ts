@@ -1,7 +1,7 @@
 /** What a shard does with every body before an actor sees it: guard, parse, validate. */
 
 import { createValidators } from '../schema/validators.js';
-import { parseJson } from '../src/core/json-guard.js';
+import { parseJson } from '../src/base/json-guard.js';
 import { createBody } from './fixtures.js';
 import type { MicroCase } from './micro.js';
 

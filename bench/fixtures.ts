@@ -5,8 +5,8 @@
 
 import { type InstanceRecord, newRecord } from '../actors/instance/record.js';
 import type { Block } from '../schema/blocks.js';
-import { createIdGenerator, type IdGenerator } from '../src/core/ids.js';
-import type { JsonObject } from '../src/core/json.js';
+import { createIdGenerator, type IdGenerator } from '../src/base/ids.js';
+import type { JsonObject } from '../src/base/json.js';
 import { compilePlan, type Plan } from '../src/core/plan.js';
 
 export const TENANT = 'bench';

@@ -1,7 +1,7 @@
 /** Ids, and an instance's row and wire record as text: once per commit unit and per read. */
 
 import { wholeLine, wireInstance } from '../actors/instance/record.js';
-import { keyedInstanceId } from '../src/core/ids.js';
+import { keyedInstanceId } from '../src/base/ids.js';
 import { benchIds, orderRecord } from './fixtures.js';
 import type { MicroCase } from './micro.js';
 

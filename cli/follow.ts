@@ -5,7 +5,7 @@
 
 import { setTimeout as pause } from 'node:timers/promises';
 import type { BlockOutput, InstanceEvent } from '../client/src/index.js';
-import { type InstanceState, isEnded } from '../src/core/states.js';
+import { type InstanceState, isEnded } from '../schema/states.js';
 import { CommandError, EXIT, type ExitCode } from './exit.js';
 import type { Session } from './session.js';
 import { memberText, toned } from './table.js';

@@ -4,7 +4,7 @@
  */
 
 import { readFileSync, readSync } from 'node:fs';
-import { BODY_JSON_LIMITS, parseJson } from '../src/core/json-guard.js';
+import { BODY_JSON_LIMITS, parseJson } from '../src/base/json-guard.js';
 import { usageError } from './exit.js';
 
 type JsonObject = Record<string, unknown>;

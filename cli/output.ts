@@ -3,7 +3,7 @@
  * results only. With `--json` standard output is JSON and nothing else.
  */
 
-import { type Palette, palette, plain, plainJson } from '../src/log-text.js';
+import { type Palette, palette, plain, plainJson } from '../src/base/log-text.js';
 import { type Column, fitted, type Place, recordLines, tableLines } from './table.js';
 
 /** A stream as the world gives it. */

@@ -10,7 +10,7 @@ import {
   Option as OptionParser,
 } from 'commander';
 import { EngineError } from '../client/src/index.js';
-import { packageVersion } from '../src/package-files.js';
+import { packageVersion } from '../src/base/package-files.js';
 import { type Argument, type Command, Given, type Option } from './command.js';
 import { COMMANDS, GLOBAL_OPTIONS, GROUPS, PROGRAM } from './commands.js';
 import { proposals } from './completion.js';

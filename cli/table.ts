@@ -4,7 +4,7 @@
  */
 
 import fitText from 'fast-string-truncated-width';
-import { type Palette, plain } from '../src/log-text.js';
+import { type Palette, plain } from '../src/base/log-text.js';
 
 export type Tone = 'good' | 'busy' | 'bad' | 'quiet';
 

@@ -4,9 +4,7 @@
  */
 
 import { type Static, type TSchema, Type } from '@sinclair/typebox';
-import type { DoneCode, DoneRecord, OpenRecord } from '../src/core/execution.js';
-import type { JsonValue } from '../src/core/json.js';
-import { PRIORITIES } from '../src/core/states.js';
+import type { JsonValue } from '../src/base/json.js';
 import {
   AnyJson,
   JsonObjectSchema,
@@ -18,7 +16,9 @@ import {
   Uuid,
 } from './common.js';
 import type { CheckpointRecord } from './continuity.js';
+import type { DoneCode, DoneRecord, OpenRecord } from './execution.js';
 import { Failure } from './failure.js';
+import { PRIORITIES } from './states.js';
 
 export const PAYLOAD_LIST_MAX = 10_000;
 const STREAM_CURSORS_MAX = 1_000;

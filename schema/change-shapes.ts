@@ -25,7 +25,7 @@ export function changeOf<P extends TProperties>(
   return { ...shape, additionalProperties: false, 'x-fixed': fixed };
 }
 
-/** Of changes of what was looked at before (`src/unchanged-since.ts`). */
+/** Of changes of what was looked at before (`src/base/unchanged-since.ts`). */
 export const UNCHANGED = {
   if_unchanged_since: optional(
     noted(

@@ -16,9 +16,9 @@ import {
   type TUnsafe,
   Type,
 } from '@sinclair/typebox';
-import type { JsonObject, JsonValue } from '../src/core/json.js';
-import { INSTANCE_STATES, PRIORITIES, TASK_STATES } from '../src/core/states.js';
-import type { UnixMs } from '../src/core/time.js';
+import type { JsonObject, JsonValue } from '../src/base/json.js';
+import type { UnixMs } from '../src/base/time.js';
+import { INSTANCE_STATES, PRIORITIES, TASK_STATES } from './states.js';
 
 /**
  * Names and ids in code points. Three of them and a version share one index row, which Postgres
@@ -153,6 +153,11 @@ export const TenantName = Type.String({
   'x-check': 'tenant',
 });
 export type TenantName = Static<typeof TenantName>;
+
+/** Of a header, as bodies are judged: in characters, of which some are two units of a string. */
+export function isTenantTooLong(tenant: string): boolean {
+  return tenant.length > NAME_LENGTH_MAX && [...tenant].length > NAME_LENGTH_MAX;
+}
 
 /** A name that becomes a key of the context or of the outputs, where `__proto__` is refused. */
 export const PlainName = Type.String({

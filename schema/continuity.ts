@@ -4,15 +4,6 @@
  */
 
 import { type Static, Type } from '@sinclair/typebox';
-import { EFFECT_KINDS } from '../src/core/continuity/effects.js';
-import { MIGRATION_VERDICTS } from '../src/core/continuity/migration-plan.js';
-import { CALLER_PROVENANCE_KINDS } from '../src/core/continuity/provenance.js';
-import {
-  EFFECT_STATES,
-  EXECUTION_STATES,
-  MIGRATION_STATES,
-} from '../src/core/continuity/states.js';
-import { TRANSFORM_OPERATIONS, TRANSFORMS_MAX } from '../src/core/continuity/transforms.js';
 import {
   AnyJson,
   Cursor,
@@ -31,6 +22,16 @@ import {
   Timestamp,
   Uuid,
 } from './common.js';
+import {
+  CALLER_PROVENANCE_KINDS,
+  EFFECT_KINDS,
+  EFFECT_STATES,
+  EXECUTION_STATES,
+  MIGRATION_STATES,
+  MIGRATION_VERDICTS,
+  TRANSFORM_OPERATIONS,
+  TRANSFORMS_MAX,
+} from './continuity-words.js';
 import { LIST_LIMIT_MAX } from './instance.js';
 import { InstanceFilter } from './instance-filter.js';
 

@@ -1,6 +1,6 @@
 /** Examples of cells and of moves between them. */
 
-import type { JsonValue } from '../src/core/json.js';
+import type { JsonValue } from '../src/base/json.js';
 import { EXAMPLE_TENANT } from './example-ids.js';
 
 const owner = {

@@ -3,7 +3,7 @@
  * another one from a server to a laptop.
  */
 
-import type { JsonValue } from '../src/core/json.js';
+import type { JsonValue } from '../src/base/json.js';
 import { AT, EXAMPLE_IDS, EXAMPLE_TENANT, LATER, UNTIL } from './example-ids.js';
 
 /** Stands for a digest; each differs in its first digit only. */

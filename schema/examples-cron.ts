@@ -1,6 +1,6 @@
 /** Examples of schedules. */
 
-import type { JsonValue } from '../src/core/json.js';
+import type { JsonValue } from '../src/base/json.js';
 import { AT, EXAMPLE_IDS, EXAMPLE_TENANT } from './example-ids.js';
 
 const schedule = {

@@ -1,6 +1,6 @@
 /** Examples of what an instance left behind, of the story that `examples.ts` tells. */
 
-import type { JsonObject } from '../src/core/json.js';
+import type { JsonObject } from '../src/base/json.js';
 import { AT, EXAMPLE_IDS, LATER } from './example-ids.js';
 
 export const HISTORY_EXAMPLES: Readonly<Record<string, JsonObject>> = {

@@ -1,6 +1,6 @@
 /** Examples of keys and of what is set for tenants. */
 
-import type { JsonValue } from '../src/core/json.js';
+import type { JsonValue } from '../src/base/json.js';
 import { EXAMPLE_TENANT, KEY_ID } from './example-ids.js';
 
 const key = { tenant_id: EXAMPLE_TENANT, name: 'billing workers', capabilities: ['worker'] };

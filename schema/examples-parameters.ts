@@ -1,6 +1,6 @@
 /** One example of each parameter: in the path of a request, or behind it. */
 
-import type { JsonValue } from '../src/core/json.js';
+import type { JsonValue } from '../src/base/json.js';
 import { EXAMPLE_IDS, EXAMPLE_TENANT, KEY_ID } from './example-ids.js';
 
 /** Of parameters, by name; those named `id` by the path. */

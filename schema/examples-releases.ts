@@ -1,6 +1,6 @@
 /** Examples of releases: the second version of `order` takes over from the first. */
 
-import type { JsonValue } from '../src/core/json.js';
+import type { JsonValue } from '../src/base/json.js';
 import { AT, EXAMPLE_IDS, EXAMPLE_TENANT, LATER } from './example-ids.js';
 
 const versions = {

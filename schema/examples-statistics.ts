@@ -1,6 +1,6 @@
 /** Examples of what is summed up: the orders of one tenant. */
 
-import type { JsonValue } from '../src/core/json.js';
+import type { JsonValue } from '../src/base/json.js';
 import { AT, EXAMPLE_IDS } from './example-ids.js';
 
 const failureGroup = {

@@ -5,7 +5,7 @@
  */
 
 import type { TSchema } from '@sinclair/typebox';
-import { isJsonObject, type JsonObject, type JsonValue } from '../src/core/json.js';
+import { isJsonObject, type JsonObject, type JsonValue } from '../src/base/json.js';
 import { AT, EXAMPLE_IDS, EXAMPLE_TENANT, LATER, UNTIL } from './example-ids.js';
 import { CELL_EXAMPLES } from './examples-cells.js';
 import { CONTINUITY_EXAMPLES } from './examples-continuity.js';

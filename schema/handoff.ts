@@ -5,19 +5,6 @@
 
 import { type Static, type TSchema, Type } from '@sinclair/typebox';
 import {
-  CAPABILITY_FACTS_MAX,
-  CLAIMABLE_TRUST,
-  CONNECTIVITIES,
-  RUNTIME_KINDS,
-  TRUST_LEVELS,
-} from '../src/core/continuity/capabilities.js';
-import {
-  CLASSIFICATIONS,
-  POLICY_RULES_MAX,
-  REQUIREMENT_FACTS_MAX,
-} from '../src/core/continuity/requirements.js';
-import { HANDOFF_STATES } from '../src/core/continuity/states.js';
-import {
   INTEGER_MAX,
   Natural,
   named,
@@ -39,6 +26,17 @@ import {
   Sha256Input,
   TenantField,
 } from './continuity.js';
+import {
+  CAPABILITY_FACTS_MAX,
+  CLAIMABLE_TRUST,
+  CLASSIFICATIONS,
+  CONNECTIVITIES,
+  HANDOFF_STATES,
+  POLICY_RULES_MAX,
+  REQUIREMENT_FACTS_MAX,
+  RUNTIME_KINDS,
+  TRUST_LEVELS,
+} from './continuity-words.js';
 
 // ---------------------------------------------------------------- runtimes
 

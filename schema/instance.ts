@@ -5,7 +5,6 @@
  */
 
 import { type Static, Type } from '@sinclair/typebox';
-import { NODE_STATES } from '../src/core/states.js';
 import { BLOCK_QUERY } from './attempt.js';
 import { BulkJob, BulkQuery, RepeatsEffects } from './bulk-job.js';
 import { UNCHANGED } from './change-shapes.js';
@@ -42,6 +41,7 @@ import {
 import { Failure, FailureOrNull } from './failure.js';
 import { InstanceFilter, SELECTION } from './instance-filter.js';
 import { actById, byId, listOf, type RouteRow, read, readById, refusals } from './route-row.js';
+import { NODE_STATES } from './states.js';
 import { strict } from './strict.js';
 
 export const BATCH_INSTANCES_MAX = 10_000;

@@ -4,7 +4,7 @@
  */
 
 import type { SchemaValidateFunction } from 'ajv/dist/ajv.js';
-import { isJsonObject } from '../src/core/json.js';
+import { isJsonObject } from '../src/base/json.js';
 import { EXCHANGE_PAIRS_MAX, FACT_BYTES_MAX, REDACTED } from './common.js';
 import { shownName } from './finding.js';
 import { RETRY_DEFAULTS } from './step-options.js';

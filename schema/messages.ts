@@ -2,8 +2,8 @@
 
 import type { TSchema } from '@sinclair/typebox';
 import type { ErrorObject } from 'ajv/dist/2020.js';
-import { isJsonObject } from '../src/core/json.js';
-import { suggest } from '../src/core/suggest.js';
+import { isJsonObject } from '../src/base/json.js';
+import { suggest } from '../src/base/suggest.js';
 import { BLOCK_TYPES } from './blocks.js';
 import { fixedMembers } from './change-shapes.js';
 import { UNSUPPORTED_VALUES } from './common.js';

@@ -4,7 +4,7 @@
  */
 
 import type { TSchema } from '@sinclair/typebox';
-import type { JsonObject, JsonValue } from '../src/core/json.js';
+import type { JsonObject, JsonValue } from '../src/base/json.js';
 import { Block } from './blocks.js';
 import { fixedMembers } from './change-shapes.js';
 import { EXCHANGE_PAIRS_MAX, FACT_BYTES_MAX, REDACTED } from './common.js';

@@ -4,8 +4,8 @@
  */
 
 import type { TObject, TSchema } from '@sinclair/typebox';
-import type { JsonObject, JsonValue } from '../src/core/json.js';
-import { ERROR_STATUS } from '../src/errors.js';
+import { ERROR_STATUS } from '../src/base/errors.js';
+import type { JsonObject, JsonValue } from '../src/base/json.js';
 import { ErrorBody } from './common.js';
 import { exampleIdIn, PARAMETER_EXAMPLES } from './examples-parameters.js';
 import { HEADER_NOTES, OPERATION_NOTES, QUERY_NOTES } from './openapi-notes.js';

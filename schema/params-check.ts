@@ -6,8 +6,8 @@
 
 import type { TSchema } from '@sinclair/typebox';
 import { Ajv2020, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.js';
-import { hasTemplate } from '../src/core/expression/template-syntax.js';
-import { isJsonObject, type JsonObject, ownValue } from '../src/core/json.js';
+import { isJsonObject, type JsonObject, ownValue } from '../src/base/json.js';
+import { hasTemplate } from '../src/base/template-places.js';
 import { type Finding, findingOf } from './finding.js';
 import { type BuiltinName, HANDLER_PARAMS } from './handlers.js';
 import { findingOfError } from './messages.js';

@@ -1,13 +1,6 @@
 /** Wire shapes and routes of releases (docs/releases.md). */
 
 import { type Static, Type } from '@sinclair/typebox';
-import { DIFF_CATEGORIES, DIFF_ENTRIES_MAX, SEVERITIES } from '../src/core/releases/diff-entry.js';
-import {
-  GATE_METRICS,
-  GATE_VERDICTS,
-  IN_FLIGHT_POLICIES,
-  RELEASE_STATES,
-} from '../src/core/releases/release.js';
 import {
   Cursor,
   IdParams,
@@ -21,6 +14,13 @@ import {
   Uuid,
   withDefault,
 } from './common.js';
+import { DIFF_CATEGORIES, DIFF_ENTRIES_MAX, SEVERITIES } from './diff-entry.js';
+import {
+  GATE_METRICS,
+  GATE_VERDICTS,
+  IN_FLIGHT_POLICIES,
+  RELEASE_STATES,
+} from './release-states.js';
 import { listOf, type RouteRow, read, readById, refusals } from './route-row.js';
 import { strict } from './strict.js';
 

@@ -4,7 +4,7 @@
  */
 
 import { type Static, Type } from '@sinclair/typebox';
-import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '../src/core/json.js';
+import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '../src/base/json.js';
 import { BLOCKS_MAX, DEPTH_MAX, hooks, RootBlocks } from './blocks.js';
 import {
   Cursor,

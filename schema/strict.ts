@@ -6,7 +6,7 @@
  */
 
 import type { TObject, TSchema } from '@sinclair/typebox';
-import { suggest } from '../src/core/suggest.js';
+import { suggest } from '../src/base/suggest.js';
 import { type Finding, findingOf } from './finding.js';
 
 export function strict<T extends TObject>(shape: T): T {

@@ -1,7 +1,7 @@
 /** Wire shapes and routes of the server itself: liveness, readiness and what the server says about itself. */
 
 import { type Static, Type } from '@sinclair/typebox';
-import { TROUBLE_KINDS } from '../src/errors.js';
+import { TROUBLE_KINDS } from '../src/base/errors.js';
 import { named, oneOfWords } from './common.js';
 import { type RouteRow, read, refusals } from './route-row.js';
 

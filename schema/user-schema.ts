@@ -2,7 +2,7 @@
 
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { Ajv, type ValidateFunction } from 'ajv/dist/ajv.js';
-import { isJsonObject, type JsonObject, type JsonValue } from '../src/core/json.js';
+import { isJsonObject, type JsonObject, type JsonValue } from '../src/base/json.js';
 import { isCalendarDay, isTimestamp, isUuid } from './formats.js';
 import { fieldPath } from './messages.js';
 import {

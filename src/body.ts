@@ -7,13 +7,13 @@
 import { setImmediate } from 'node:timers/promises';
 import { type BodyOf, type BodyRouteId, ROUTES } from '../schema/routes.js';
 import { createValidators, type Validators } from '../schema/validators.js';
-import { isJsonObject } from './core/json.js';
-import { cutJson } from './core/json-cut.js';
-import { BODY_JSON_LIMITS, type JsonProblem, parseJson, tooManyValues } from './core/json-guard.js';
-import { listIn } from './core/json-items.js';
+import { EngineError, type ErrorData, fromErrorData, invalid, tooLarge } from './base/errors.js';
+import { isJsonObject } from './base/json.js';
+import { cutJson } from './base/json-cut.js';
+import { BODY_JSON_LIMITS, type JsonProblem, parseJson, tooManyValues } from './base/json-guard.js';
+import { listIn } from './base/json-items.js';
 import type { Findings } from './core/lint/definition.js';
 import { judgeDefinition } from './definition.js';
-import { EngineError, type ErrorData, fromErrorData, invalid, tooLarge } from './errors.js';
 
 /** An item of a list whose items are judged one by one, in the place of one that is wrong. */
 export class RefusedItem {

@@ -8,7 +8,10 @@
 import type { BulkProgress } from '../actors/bulk/jobs.js';
 import type { ChangeCounts } from '../actors/instance/change-many.js';
 import type { BulkOperation } from '../schema/bulk-job.js';
-import { BackgroundJob } from './background-job.js';
+import { BackgroundJob } from './base/background-job.js';
+import type { Clock } from './base/clock.js';
+import { EngineError } from './base/errors.js';
+import type { Logger } from './base/log.js';
 import {
   added,
   type BulkCounts,
@@ -21,11 +24,8 @@ import {
   windowSize,
   workOf,
 } from './bulk-work.js';
-import type { Clock } from './core/clock.js';
 import type { BulkJobStanding } from './db/reads/bulk-job-reads.js';
 import type { Candidates } from './db/reads/instance-reads.js';
-import { EngineError } from './errors.js';
-import type { Logger } from './log.js';
 
 export interface BulkJobsDeps {
   readonly clock: Clock;

@@ -18,7 +18,7 @@ import {
   type BulkReschedule,
 } from '../schema/edits.js';
 import type { BulkState } from '../schema/instance.js';
-import type { JsonValue } from './core/json.js';
+import type { JsonValue } from './base/json.js';
 import type { Candidate, CandidateFilter } from './db/reads/instance-reads.js';
 
 /** What was asked, as it was checked. */

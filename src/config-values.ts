@@ -3,11 +3,11 @@
  * it does not with a message that names the variable.
  */
 
+import { LIMITS } from './base/limits.js';
 import { parseTrustedKeys } from './core/continuity/keys.js';
 import { hostUrlsOf, whichServer } from './db/database-url.js';
 import { parseOutboundRule } from './handlers/outbound-rules.js';
 import type { AddressRange } from './http/trusted-proxies.js';
-import { LIMITS } from './limits.js';
 
 export const MIB = 1024 * 1024;
 

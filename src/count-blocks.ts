@@ -3,8 +3,8 @@
 import { HOOK_LISTS } from '../schema/blocks.js';
 import { walkDefinition } from '../schema/members.js';
 import { type BodyRouteId, ROUTES, type Route } from '../schema/routes.js';
-import { isJsonObject, type JsonValue } from './core/json.js';
-import { BODY_JSON_LIMITS, parseJson } from './core/json-guard.js';
+import { isJsonObject, type JsonValue } from './base/json.js';
+import { BODY_JSON_LIMITS, parseJson } from './base/json-guard.js';
 
 /** The body of a request that brings blocks. */
 export interface BlocksBody {

@@ -3,13 +3,13 @@
  * is odd (docs/reference/definitions.md).
  */
 
-import { type Finding, findingOf, type ShapeErrors } from '../schema/finding.js';
+import { type Finding, findingOf, findingsText, type ShapeErrors } from '../schema/finding.js';
 import { type BuiltinName, HTTP_TIMEOUT_MS_MAX } from '../schema/handlers.js';
 import { checkParams, type ParamProblem } from '../schema/params-check.js';
 import { type BodyRouteId, ROUTES } from '../schema/routes.js';
-import { type JsonObject, ownValue } from './core/json.js';
+import { type EngineError, invalid } from './base/errors.js';
+import { type JsonObject, ownValue } from './base/json.js';
 import { type Findings, lintDefinition } from './core/lint/definition.js';
-import { type EngineError, invalidDefinition } from './errors.js';
 
 /** Of the body of a route that takes definitions. */
 export interface Judgement extends Findings {
@@ -52,8 +52,8 @@ export function judgementOf({ errors, warnings }: Findings, isListed = false): J
     errors,
     warnings,
     refusal: () =>
-      invalidDefinition(
-        [...errors, ...warnings],
+      invalid(
+        findingsText([...errors, ...warnings]),
         isListed ? { ...listOf('errors', errors), ...listOf('warnings', warnings) } : undefined,
       ),
   };

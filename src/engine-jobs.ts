@@ -1,14 +1,14 @@
 /** The jobs beside the requests of an engine, put together: what each reads by, and whom it asks. */
 
 import type { ShardClient } from '../actors/shard/client.js';
+import type { Logger } from './base/log.js';
+import { realClock } from './base/real-clock.js';
 import { BulkJobs } from './bulk-jobs.js';
-import { realClock } from './clock.js';
 import { bulkJobStanding, openBulkJobs } from './db/reads/bulk-job-reads.js';
 import { candidates } from './db/reads/instance-reads.js';
 import { orphans } from './db/reads/retention-reads.js';
 import type { Reads } from './db/reads.js';
 import { RetryPreviews } from './http/operations/retry-previews.js';
-import type { Logger } from './log.js';
 import type { ManyInstances } from './many-instances.js';
 import { SequenceRemoval } from './sequence-removal.js';
 

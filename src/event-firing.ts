@@ -4,11 +4,11 @@
  * them starts one instance is up to whoever fires it.
  */
 
-import { BackgroundJob } from './background-job.js';
-import type { Clock } from './core/clock.js';
+import { BackgroundJob } from './base/background-job.js';
+import type { Clock } from './base/clock.js';
+import { EngineError } from './base/errors.js';
+import type { Logger } from './base/log.js';
 import type { StoredRow } from './db/tables.js';
-import { EngineError } from './errors.js';
-import type { Logger } from './log.js';
 
 /** An event that has yet to fire triggers. */
 export type FiringEvent = StoredRow<

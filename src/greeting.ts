@@ -1,6 +1,6 @@
 /** What a newcomer at a terminal needs once the server is ready: what to open, and a call that works. */
 
-import type { Palette } from './log-text.js';
+import type { Palette } from './base/log-text.js';
 
 /** What the log says of an engine that is ready, and where a newcomer goes from there. */
 export interface ReadyFacts {

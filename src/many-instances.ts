@@ -3,8 +3,8 @@
 import { type Change, type ChangeCounts, firstRefusals } from '../actors/instance/change-many.js';
 import type { PurgeReply } from '../actors/instance/purge.js';
 import type { ShardClient } from '../actors/shard/client.js';
-import type { BackgroundJob } from './background-job.js';
-import type { UnixMs } from './core/time.js';
+import type { BackgroundJob } from './base/background-job.js';
+import type { UnixMs } from './base/time.js';
 
 /** Instances of one unit: their rows are one statement, behind which others wait. */
 const REMOVED_AT_ONCE = 50;

@@ -1,12 +1,12 @@
 /** The server as a program: flags and environment, start, wait for a signal, stop. No logic. */
 
+import { createLogger } from './base/log.js';
+import { isForPeople, logOutput, outputPalette } from './base/log-output.js';
+import { packageVersion } from './base/package-files.js';
+import { keepsMemberNames } from './base/parser-defect.js';
 import { type Config, readConfig, USAGE, unknownNames, weakSettings } from './config.js';
-import { keepsMemberNames } from './core/parser-defect.js';
 import { startEngine } from './engine.js';
 import { greeting, type ReadyFacts } from './greeting.js';
-import { createLogger } from './log.js';
-import { isForPeople, logOutput, outputPalette } from './log-output.js';
-import { packageVersion } from './package-files.js';
 import { startRefusal } from './start-refusal.js';
 
 /** What is different where the server is a part of something else. */

@@ -5,9 +5,9 @@
 
 import { type CreationBody, idempotencyKeyOf } from '../actors/instance/record.js';
 import type { Route } from '../schema/routes.js';
-import { askedRunId, keyedInstanceId } from './core/ids.js';
-import { isJsonObject, type JsonValue } from './core/json.js';
-import { BODY_JSON_LIMITS, parseJson } from './core/json-guard.js';
+import { askedRunId, keyedInstanceId } from './base/ids.js';
+import { isJsonObject, type JsonValue } from './base/json.js';
+import { BODY_JSON_LIMITS, parseJson } from './base/json-guard.js';
 import type { Reader } from './db/reads/reader.js';
 import { instancesThere } from './db/reads/tenant-limit-reads.js';
 

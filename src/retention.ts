@@ -4,11 +4,11 @@
  * their end (docs/reference/instances.md).
  */
 
-import { BackgroundJob } from './background-job.js';
-import type { Clock } from './core/clock.js';
-import { firstIdAt } from './core/ids.js';
-import type { UnixMs } from './core/time.js';
-import type { Logger } from './log.js';
+import { BackgroundJob } from './base/background-job.js';
+import type { Clock } from './base/clock.js';
+import { firstIdAt } from './base/ids.js';
+import type { Logger } from './base/log.js';
+import type { UnixMs } from './base/time.js';
 import { removeInSteps } from './many-instances.js';
 
 /** What one page of the walk found. */

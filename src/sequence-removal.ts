@@ -3,9 +3,9 @@
  * whatever dies in between, the next run goes on.
  */
 
-import { BackgroundJob } from './background-job.js';
-import type { Clock } from './core/clock.js';
-import type { Logger } from './log.js';
+import { BackgroundJob } from './base/background-job.js';
+import type { Clock } from './base/clock.js';
+import type { Logger } from './base/log.js';
 import { removeInSteps } from './many-instances.js';
 
 /** One instance of a deleted sequence, or null for a sequence that has none any more. */

@@ -1,7 +1,7 @@
 /** Taking the engine apart within a limit of time, whatever one of its parts does. */
 
-import { within } from './clock.js';
-import type { Logger } from './log.js';
+import type { Logger } from './base/log.js';
+import { within } from './base/real-clock.js';
 
 /** What was started, and has to be ended. */
 export interface Part {

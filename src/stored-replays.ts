@@ -5,10 +5,10 @@
 
 import type { Block } from '../schema/blocks.js';
 import type { EffectReceipt } from '../schema/continuity.js';
+import type { Execution } from '../schema/execution.js';
 import { compileUserSchema } from '../schema/user-schema.js';
+import type { JsonObject, JsonValue } from './base/json.js';
 import { type FrontierVerdict, failure, replayToFrontier } from './core/continuity/frontier.js';
-import type { Execution } from './core/execution.js';
-import type { JsonObject, JsonValue } from './core/json.js';
 import { type CompiledPlan, compilePlan } from './core/plan.js';
 import type { DefinitionPair } from './core/releases/diff.js';
 import type {

@@ -4,10 +4,10 @@
  * written yet (docs/decisions/0140).
  */
 
-import type { BackgroundJob } from '../../src/background-job.js';
-import type { TimerHandle } from '../../src/core/clock.js';
+import type { BackgroundJob } from '../../src/base/background-job.js';
+import type { TimerHandle } from '../../src/base/clock.js';
+import { isoTime, type UnixMs } from '../../src/base/time.js';
 import { addTo, type Buckets, bucketOf } from '../../src/core/durations.js';
-import { isoTime, type UnixMs } from '../../src/core/time.js';
 import type { Meter } from '../../src/metrics/meter.js';
 import { type PruningDeps, pruning } from '../runtime/pruning.js';
 import type { Room } from '../runtime/room.js';

@@ -5,11 +5,11 @@
  */
 
 import type { BulkJob, BulkJobState, BulkOperation } from '../../schema/bulk-job.js';
+import { conflict, shareTaken } from '../../src/base/errors.js';
+import { LIMITS } from '../../src/base/limits.js';
+import { owned } from '../../src/base/tenancy.js';
+import { isoTime } from '../../src/base/time.js';
 import type { BulkCounts } from '../../src/bulk-work.js';
-import { isoTime } from '../../src/core/time.js';
-import { conflict, shareTaken } from '../../src/errors.js';
-import { LIMITS } from '../../src/limits.js';
-import { owned } from '../../src/tenancy.js';
 import { answerLater, commitAlone } from '../runtime/commit.js';
 import type { HostDeps } from '../runtime/host.js';
 import type { Call } from '../runtime/operation.js';

@@ -24,10 +24,10 @@ import {
   type SequenceValidated,
   type UpdateSequence,
 } from '../../schema/sequence.js';
-import { isoTime } from '../../src/core/time.js';
+import { conflict, DATABASE_AWAY, EngineError, invalid, notFound } from '../../src/base/errors.js';
+import { checkTenant, isForeign } from '../../src/base/tenancy.js';
+import { isoTime } from '../../src/base/time.js';
 import { judgeDefinition, judgementOf } from '../../src/definition.js';
-import { conflict, DATABASE_AWAY, EngineError, invalid, notFound } from '../../src/errors.js';
-import { checkTenant, isForeign } from '../../src/tenancy.js';
 import { Barrier } from '../runtime/barrier.js';
 import { answerLater, commitTold } from '../runtime/commit.js';
 import type { HostDeps } from '../runtime/host.js';

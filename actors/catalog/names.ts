@@ -5,7 +5,7 @@
  * changes what names lead to: the deletion of any sequence, and the routes of releases.
  */
 
-import { lastUsed } from '../../src/last-used.js';
+import { lastUsed } from '../../src/base/last-used.js';
 import type { Rows } from '../runtime/loader.js';
 import type { NamedId, SequenceName } from '../runtime/rows.js';
 

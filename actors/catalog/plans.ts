@@ -6,10 +6,10 @@
 import { LRUCache } from 'lru-cache';
 import type { Block, Hooks } from '../../schema/blocks.js';
 import { compileUserSchema } from '../../schema/user-schema.js';
-import type { JsonObject, JsonValue } from '../../src/core/json.js';
+import { unavailable } from '../../src/base/errors.js';
+import type { JsonObject, JsonValue } from '../../src/base/json.js';
+import { LIMITS } from '../../src/base/limits.js';
 import { type CompiledPlan, compilePlan, type Plan } from '../../src/core/plan.js';
-import { unavailable } from '../../src/errors.js';
-import { LIMITS } from '../../src/limits.js';
 import type { Rows } from '../runtime/loader.js';
 import { Nobody } from '../runtime/nobody.js';
 import type { SequenceRow } from '../runtime/rows.js';

@@ -10,6 +10,7 @@ import type {
   ImportReceipt,
   OwnershipGrant,
 } from '../../schema/handoff.js';
+import { conflict, EngineError, notFound } from '../../src/base/errors.js';
 import { handoffView } from '../../src/core/continuity/handoff-view.js';
 import {
   type GrantFacts,
@@ -17,7 +18,6 @@ import {
   signStatement,
   states,
 } from '../../src/core/continuity/statements.js';
-import { conflict, EngineError, notFound } from '../../src/errors.js';
 import { Turn } from '../runtime/turn.js';
 import type { ExecutionService } from './execution-service.js';
 import {

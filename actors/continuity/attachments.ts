@@ -5,6 +5,7 @@
  */
 
 import type { Capsule } from '../../schema/handoff.js';
+import { conflict } from '../../src/base/errors.js';
 import { canonicalSha256 } from '../../src/core/continuity/canonical-json.js';
 import { isLive } from '../../src/core/continuity/capabilities.js';
 import type { ImportExpectation } from '../../src/core/continuity/capsule-import.js';
@@ -13,7 +14,6 @@ import {
   handoffTerms,
   handoffView,
 } from '../../src/core/continuity/handoff-view.js';
-import { conflict } from '../../src/errors.js';
 import { Turn } from '../runtime/turn.js';
 import type { ExecutionService } from './execution-service.js';
 import { commitWith, putExecution } from './executions.js';

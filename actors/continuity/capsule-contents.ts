@@ -5,13 +5,13 @@
  */
 
 import type { CheckpointRecord } from '../../schema/continuity.js';
+import { PRIORITIES } from '../../schema/states.js';
+import { conflict } from '../../src/base/errors.js';
+import type { JsonObject, JsonValue } from '../../src/base/json.js';
 import type { CapsuleFacts } from '../../src/core/continuity/capsule.js';
 import { PAYLOAD_BYTES_MAX } from '../../src/core/continuity/capsule-payload.js';
 import { writeTree } from '../../src/core/continuity/execution-tree.js';
 import type { OutputText, PayloadFrame } from '../../src/core/continuity/sealed-payload.js';
-import type { JsonObject, JsonValue } from '../../src/core/json.js';
-import { PRIORITIES } from '../../src/core/states.js';
-import { conflict } from '../../src/errors.js';
 import type { ExecutionService } from './execution-service.js';
 import { checkpointOf, contextOf, placeOf, planOf } from './places.js';
 

@@ -1,12 +1,12 @@
 /** From what an instance holds to a sealed, signed capsule and the artifact that keeps its payload. */
 
 import { randomBytes } from 'node:crypto';
+import { conflict, invalid, tooLarge } from '../../src/base/errors.js';
+import { isoTime } from '../../src/base/time.js';
 import { CAPSULE_CONTENT_TYPE, type CapsuleFacts } from '../../src/core/continuity/capsule.js';
 import { KEY_BYTES, type PayloadKey, parseTransferKey } from '../../src/core/continuity/keys.js';
 import type { SealedCapsule } from '../../src/core/continuity/sealed-payload.js';
 import { NONCE_BYTES } from '../../src/core/continuity/sealing.js';
-import { isoTime } from '../../src/core/time.js';
-import { conflict, invalid, tooLarge } from '../../src/errors.js';
 import { TooCostly } from '../runtime/offload.js';
 import type { JobInput, JobOutput } from '../runtime/offload-jobs.js';
 import type { Turn } from '../runtime/turn.js';

@@ -6,11 +6,11 @@
 import type { Execution } from '../../schema/continuity.js';
 import { isUuid } from '../../schema/formats.js';
 import type { ClaimExecution } from '../../schema/handoff.js';
+import { conflict, invalid } from '../../src/base/errors.js';
+import { isJsonObject, type JsonObject, ownValue } from '../../src/base/json.js';
+import { parseJson } from '../../src/base/json-guard.js';
+import { isoTime } from '../../src/base/time.js';
 import { openStatement, states } from '../../src/core/continuity/statements.js';
-import { isJsonObject, type JsonObject, ownValue } from '../../src/core/json.js';
-import { parseJson } from '../../src/core/json-guard.js';
-import { isoTime } from '../../src/core/time.js';
-import { conflict, invalid } from '../../src/errors.js';
 import { Turn } from '../runtime/turn.js';
 import type { ExecutionService } from './execution-service.js';
 import { ownImported, putExecution, putLocation, shownExecution } from './executions.js';

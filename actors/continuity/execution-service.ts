@@ -9,12 +9,17 @@
  * nothing: so a unit that is still under way when a shard is replaced can do no harm.
  */
 
+import {
+  DATABASE_AWAY,
+  EngineError,
+  fromErrorData,
+  UNKNOWN_OUTCOME,
+} from '../../src/base/errors.js';
+import { routeOf, shardOf } from '../../src/base/ids.js';
+import type { Logger } from '../../src/base/log.js';
+import type { UnixMs } from '../../src/base/time.js';
 import type { Keyring } from '../../src/core/continuity/keys.js';
-import { routeOf, shardOf } from '../../src/core/ids.js';
 import type { Env } from '../../src/core/progress.js';
-import type { UnixMs } from '../../src/core/time.js';
-import { DATABASE_AWAY, EngineError, fromErrorData, UNKNOWN_OUTCOME } from '../../src/errors.js';
-import type { Logger } from '../../src/log.js';
 import type { Plans } from '../catalog/plans.js';
 import type { Order, OrderAnswer, OrderView } from '../instance/orders.js';
 import { commitAlone } from '../runtime/commit.js';

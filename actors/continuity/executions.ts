@@ -4,11 +4,11 @@
  */
 
 import type { CheckpointRecord, EffectReceipt, Execution } from '../../schema/continuity.js';
+import { conflict } from '../../src/base/errors.js';
+import { owned, seenBy } from '../../src/base/tenancy.js';
+import { isoTime } from '../../src/base/time.js';
 import { resolveEffect } from '../../src/core/continuity/effects.js';
 import { executionView } from '../../src/core/continuity/execution-view.js';
-import { isoTime } from '../../src/core/time.js';
-import { conflict } from '../../src/errors.js';
-import { owned, seenBy } from '../../src/tenancy.js';
 import type { Order } from '../instance/orders.js';
 import { Turn } from '../runtime/turn.js';
 import type { ExecutionService } from './execution-service.js';

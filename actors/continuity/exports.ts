@@ -5,12 +5,12 @@
  */
 
 import type { ExportHandoff, HandoffExported } from '../../schema/handoff.js';
+import { conflict } from '../../src/base/errors.js';
+import { isoTime } from '../../src/base/time.js';
 import { exportConflict } from '../../src/core/continuity/handoff.js';
 import { handoffTerms, handoffView } from '../../src/core/continuity/handoff-view.js';
 import type { PayloadKey } from '../../src/core/continuity/keys.js';
 import type { SealedCapsule } from '../../src/core/continuity/sealed-payload.js';
-import { isoTime } from '../../src/core/time.js';
-import { conflict } from '../../src/errors.js';
 import type { OrderedChange } from '../instance/orders.js';
 import { Turn } from '../runtime/turn.js';
 import { contentsOf } from './capsule-contents.js';

@@ -1,10 +1,10 @@
 /** Handoffs and the decisions they are bound to, as rows: how one is found, and moved. */
 
+import { type HandoffState, mayMoveHandoff } from '../../schema/continuity-words.js';
+import { conflict } from '../../src/base/errors.js';
+import { isoTime } from '../../src/base/time.js';
 import { handoffStateAt, handoffTerms } from '../../src/core/continuity/handoff-view.js';
 import type { PlacementDecision } from '../../src/core/continuity/placement.js';
-import { type HandoffState, mayMoveHandoff } from '../../src/core/continuity/states.js';
-import { isoTime } from '../../src/core/time.js';
-import { conflict } from '../../src/errors.js';
 import type { Turn } from '../runtime/turn.js';
 import type { ExecutionService } from './execution-service.js';
 import type { ExecutionRow, HandoffRow } from './rows.js';

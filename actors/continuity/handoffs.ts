@@ -2,9 +2,9 @@
  * Handoffs: the creation, bound to a fresh preview, and every move but the export.
  */
 
+import { conflict } from '../../src/base/errors.js';
 import { creationConflict, requestedHandoff } from '../../src/core/continuity/handoff.js';
 import { handoffView } from '../../src/core/continuity/handoff-view.js';
-import { conflict } from '../../src/errors.js';
 import { Turn } from '../runtime/turn.js';
 import { touchExecution } from './executions.js';
 import { decisionOf, moveHandoff, putHandoff, requireState } from './handoff-rows.js';

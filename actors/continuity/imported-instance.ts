@@ -5,18 +5,18 @@
 
 import type { Block } from '../../schema/blocks.js';
 import { toUnixMs } from '../../schema/common.js';
+import { FAILED } from '../../schema/execution.js';
 import { isTimeZone } from '../../schema/formats.js';
+import { conflict } from '../../src/base/errors.js';
+import { isJsonObject, type JsonObject, ownValue } from '../../src/base/json.js';
+import { LIMITS } from '../../src/base/limits.js';
+import { isoTime } from '../../src/base/time.js';
 import {
   type ExecutionTree,
   readOwnBlocks,
   readTree,
 } from '../../src/core/continuity/execution-tree.js';
 import type { OpenedCapsule, PayloadFrame } from '../../src/core/continuity/sealed-payload.js';
-import { FAILED } from '../../src/core/execution.js';
-import { isJsonObject, type JsonObject, ownValue } from '../../src/core/json.js';
-import { isoTime } from '../../src/core/time.js';
-import { conflict } from '../../src/errors.js';
-import { LIMITS } from '../../src/limits.js';
 import { checkSize } from '../instance/memory.js';
 import { type InstanceRecord, newRecord, wholeLine } from '../instance/record.js';
 import { putOwnership } from '../instance/version-switch.js';

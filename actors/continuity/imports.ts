@@ -4,6 +4,8 @@
  */
 
 import type { Capsule, ImportCapsule } from '../../schema/handoff.js';
+import { conflict, invalid, tooLarge } from '../../src/base/errors.js';
+import { isoTime } from '../../src/base/time.js';
 import { base64Length, decodeBase64 } from '../../src/core/continuity/base64.js';
 import { canonicalSha256 } from '../../src/core/continuity/canonical-json.js';
 import {
@@ -17,8 +19,6 @@ import { handoffStateAt, handoffTerms } from '../../src/core/continuity/handoff-
 import type { Keyring, PayloadKey } from '../../src/core/continuity/keys.js';
 import type { OpenedCapsule } from '../../src/core/continuity/sealed-payload.js';
 import { type ImportFacts, signStatement } from '../../src/core/continuity/statements.js';
-import { isoTime } from '../../src/core/time.js';
-import { conflict, invalid, tooLarge } from '../../src/errors.js';
 import { transferKeyIn, workOn } from './capsule-sealing.js';
 import type { ExecutionService } from './execution-service.js';
 import { importUnit } from './imported-instance.js';

@@ -4,17 +4,17 @@
  */
 
 import type { CarriedOutput } from '../../schema/capsule.js';
+import { forbidsRollback } from '../../schema/continuity-words.js';
+import { conflict } from '../../src/base/errors.js';
+import { isJsonObject, type JsonObject } from '../../src/base/json.js';
+import { isoTime } from '../../src/base/time.js';
 import { canonicalJson } from '../../src/core/continuity/canonical-json.js';
 import { rollbackCapsuleOf } from '../../src/core/continuity/capsule.js';
 import { manifestFault, trustOf } from '../../src/core/continuity/capsule-import.js';
 import { readTree } from '../../src/core/continuity/execution-tree.js';
 import type { OpenedCapsule } from '../../src/core/continuity/sealed-payload.js';
-import { forbidsRollback } from '../../src/core/continuity/states.js';
 import { isProgressNote } from '../../src/core/item-outputs.js';
-import { isJsonObject, type JsonObject } from '../../src/core/json.js';
 import type { KeptOutput } from '../../src/core/progress.js';
-import { isoTime } from '../../src/core/time.js';
-import { conflict } from '../../src/errors.js';
 import { itemOutputsOf, itemsAmong } from '../instance/kept-outputs.js';
 import type { OrderedRestore } from '../instance/orders.js';
 import { Turn } from '../runtime/turn.js';

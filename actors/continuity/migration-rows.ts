@@ -2,6 +2,10 @@
 
 import { randomBytes } from 'node:crypto';
 import type { MigrationRecord } from '../../schema/continuity.js';
+import { type MigrationState, mayMoveMigration } from '../../schema/continuity-words.js';
+import { conflict, notFound, unavailable } from '../../src/base/errors.js';
+import type { JsonValue } from '../../src/base/json.js';
+import { isoTime } from '../../src/base/time.js';
 import {
   type MigrationSecrets,
   openSecrets,
@@ -12,10 +16,6 @@ import {
   storedOf,
 } from '../../src/core/continuity/migration-record.js';
 import { NONCE_BYTES } from '../../src/core/continuity/sealing.js';
-import { type MigrationState, mayMoveMigration } from '../../src/core/continuity/states.js';
-import type { JsonValue } from '../../src/core/json.js';
-import { isoTime } from '../../src/core/time.js';
-import { conflict, notFound, unavailable } from '../../src/errors.js';
 import type { Expectations, OrderedChange, OrderView } from '../instance/orders.js';
 import type { Turn } from '../runtime/turn.js';
 import type { ExecutionService } from './execution-service.js';

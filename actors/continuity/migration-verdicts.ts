@@ -1,16 +1,11 @@
 /** The verdict on a migration of one instance, computed from its rows. */
 
-import type { MigrationFinding } from '../../schema/continuity.js';
+import type { MigrationFinding, MigrationVerdict } from '../../schema/continuity.js';
 import type { SemanticDiff } from '../../schema/release.js';
+import { EngineError, notFound } from '../../src/base/errors.js';
+import type { JsonObject } from '../../src/base/json.js';
 import { type FrontierVerdict, failure } from '../../src/core/continuity/frontier.js';
-import {
-  findingCodes,
-  findingsIn,
-  type MigrationVerdict,
-  verdictOn,
-} from '../../src/core/continuity/migration-plan.js';
-import type { JsonObject } from '../../src/core/json.js';
-import { EngineError, notFound } from '../../src/errors.js';
+import { findingCodes, findingsIn, verdictOn } from '../../src/core/continuity/migration-plan.js';
 import { TooCostly } from '../runtime/offload.js';
 import type { ExecutionService } from './execution-service.js';
 import { unchanged } from './migration-rows.js';

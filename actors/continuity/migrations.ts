@@ -5,8 +5,13 @@
  */
 
 import type { CheckpointRecord, MigrationPlan, PlanMigration } from '../../schema/continuity.js';
+import { isTerminal } from '../../schema/states.js';
+import { conflict, invalid, notFound } from '../../src/base/errors.js';
+import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '../../src/base/json.js';
+import { isoTime } from '../../src/base/time.js';
 import { rollbackCapsuleOf } from '../../src/core/continuity/capsule.js';
 import { liveCheckpoint } from '../../src/core/continuity/live-place.js';
+import { conflictFor } from '../../src/core/continuity/migration-findings.js';
 import { mayApply, retentionSeconds } from '../../src/core/continuity/migration-plan.js';
 import type { StoredMigration } from '../../src/core/continuity/migration-record.js';
 import {
@@ -14,10 +19,6 @@ import {
   type Transform,
   transformsOf,
 } from '../../src/core/continuity/transforms.js';
-import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '../../src/core/json.js';
-import { isTerminal } from '../../src/core/states.js';
-import { isoTime } from '../../src/core/time.js';
-import { conflict, conflictFor, invalid, notFound } from '../../src/errors.js';
 import type { OrderedMigration } from '../instance/orders.js';
 import { Turn } from '../runtime/turn.js';
 import { contentsOf } from './capsule-contents.js';

@@ -1,9 +1,9 @@
 /** What every operation on executions is made of; `operations.ts` has the table of them. */
 
 import type { BodyOf, ReplyOf, RoutesOf, ShardRouteId } from '../../schema/routes.js';
+import { conflict, type EngineError, unavailable } from '../../src/base/errors.js';
 import type { Keyring } from '../../src/core/continuity/keys.js';
 import type { Parsed } from '../../src/core/continuity/parsed.js';
-import { conflict, type EngineError, unavailable } from '../../src/errors.js';
 import type { ExecutionService } from './execution-service.js';
 
 export type ContinuityOperation = Extract<

@@ -4,8 +4,8 @@
  */
 
 import { type BodyOf, ROUTES } from '../../schema/routes.js';
-import { routeOf } from '../../src/core/ids.js';
-import { tenantOf } from '../../src/tenancy.js';
+import { routeOf } from '../../src/base/ids.js';
+import { tenantOf } from '../../src/base/tenancy.js';
 import type { Call, Operation, RouteOperations } from '../runtime/operation.js';
 import { acceptHandoff, resumeHandoff } from './acceptance.js';
 import { attachCapsule } from './attachments.js';

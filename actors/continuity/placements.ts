@@ -3,7 +3,10 @@
  * Placement and preview store the decision that they answer with; a handoff is then bound to it.
  */
 
+import type { Execution } from '../../schema/execution.js';
 import type { RuntimeCapabilities } from '../../schema/handoff.js';
+import { invalid, notFound } from '../../src/base/errors.js';
+import { isoTime } from '../../src/base/time.js';
 import { capabilitiesOf } from '../../src/core/continuity/capabilities.js';
 import { kinFindings } from '../../src/core/continuity/kin.js';
 import {
@@ -18,9 +21,6 @@ import {
   placementTerms,
   type SentTerms,
 } from '../../src/core/continuity/requirements.js';
-import type { Execution } from '../../src/core/execution.js';
-import { isoTime } from '../../src/core/time.js';
-import { invalid, notFound } from '../../src/errors.js';
 import { Turn } from '../runtime/turn.js';
 import type { ExecutionService } from './execution-service.js';
 import { type Serve, taken } from './operation.js';

@@ -2,11 +2,11 @@
 
 import type { Block } from '../../schema/blocks.js';
 import type { CheckpointRecord } from '../../schema/continuity.js';
+import type { Execution } from '../../schema/execution.js';
+import { conflict } from '../../src/base/errors.js';
+import type { JsonObject, JsonValue } from '../../src/base/json.js';
 import { type LivePlace, placeSha256 } from '../../src/core/continuity/live-place.js';
-import type { Execution } from '../../src/core/execution.js';
-import type { JsonObject, JsonValue } from '../../src/core/json.js';
 import type { Plan } from '../../src/core/plan.js';
-import { conflict } from '../../src/errors.js';
 import type { Plans } from '../catalog/plans.js';
 import type { ContinuityRows, PlaceRow } from './rows.js';
 

@@ -1,9 +1,10 @@
 /** Entries of provenance, as parts of the units that they are about. */
 
 import type { ProvenanceEntry } from '../../schema/continuity.js';
+import type { ProvenanceKind } from '../../schema/continuity-words.js';
+import { isoTime } from '../../src/base/time.js';
 import { canonicalSha256 } from '../../src/core/continuity/canonical-json.js';
-import { nextProvenanceEntry, type ProvenanceKind } from '../../src/core/continuity/provenance.js';
-import { isoTime } from '../../src/core/time.js';
+import { nextProvenanceEntry } from '../../src/core/continuity/provenance.js';
 import type { Turn } from '../runtime/turn.js';
 import type { ExecutionService } from './execution-service.js';
 import type { ExecutionRow } from './rows.js';

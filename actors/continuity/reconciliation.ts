@@ -3,9 +3,9 @@
  * export that was cut off, an instance that still waits for a handoff that is over. All of it happens in the execution's line.
  */
 
+import { holdsExecution } from '../../schema/continuity-words.js';
 import { EXPORT_FAILED } from '../../src/core/continuity/handoff.js';
 import { handoffStateAt } from '../../src/core/continuity/handoff-view.js';
-import { holdsExecution } from '../../src/core/continuity/states.js';
 import { Turn } from '../runtime/turn.js';
 import type { ExecutionService } from './execution-service.js';
 import { commitWith, putExecution, touchExecution } from './executions.js';

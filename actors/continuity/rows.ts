@@ -6,13 +6,14 @@
 import type pg from 'pg';
 import { PAYLOAD_LIST_MAX } from '../../schema/capsule.js';
 import type { EffectReceipt, Execution } from '../../schema/continuity.js';
+import { isEffectInDoubt } from '../../schema/continuity-words.js';
 import type { RuntimeCapabilities } from '../../schema/handoff.js';
+import type { InstanceState } from '../../schema/states.js';
+import { owned } from '../../src/base/tenancy.js';
+import { isoTime, type UnixMs } from '../../src/base/time.js';
 import type { ShownExecutionRow } from '../../src/core/continuity/execution-view.js';
 import type { HandoffFacts } from '../../src/core/continuity/handoff-view.js';
 import { CANDIDATES_MAX } from '../../src/core/continuity/placement.js';
-import { isEffectInDoubt } from '../../src/core/continuity/states.js';
-import type { InstanceState } from '../../src/core/states.js';
-import { isoTime, type UnixMs } from '../../src/core/time.js';
 import {
   doubtfulEffects,
   type EffectRow,
@@ -31,7 +32,6 @@ import {
   selected,
   type TableName,
 } from '../../src/db/tables.js';
-import { owned } from '../../src/tenancy.js';
 
 /** How long ago a live runtime was observed at most. */
 export const LIVE_MS = 5 * 60_000;

@@ -5,10 +5,10 @@
  */
 
 import type { MigratedInstance, MigrateTo } from '../../schema/continuity.js';
+import { conflict, invalid, notFound } from '../../src/base/errors.js';
+import { owned } from '../../src/base/tenancy.js';
+import { isoTime } from '../../src/base/time.js';
 import { transformsOf } from '../../src/core/continuity/transforms.js';
-import { isoTime } from '../../src/core/time.js';
-import { conflict, invalid, notFound } from '../../src/errors.js';
-import { owned } from '../../src/tenancy.js';
 import { Turn } from '../runtime/turn.js';
 import type { ExecutionService } from './execution-service.js';
 import { implicitExecution } from './executions.js';

@@ -12,13 +12,13 @@ import {
   type Credential,
   type UpdateCredential,
 } from '../../schema/credential.js';
+import { conflict, EngineError, invalid, notFound, tooLarge } from '../../src/base/errors.js';
+import { tenantOf } from '../../src/base/tenancy.js';
+import { isoTime } from '../../src/base/time.js';
 import type { Keyring } from '../../src/core/continuity/keys.js';
 import { NONCE_BYTES } from '../../src/core/continuity/sealing.js';
 import { type StoredSecret, storeSecret } from '../../src/core/stored-secret.js';
-import { isoTime } from '../../src/core/time.js';
-import { conflict, EngineError, invalid, notFound, tooLarge } from '../../src/errors.js';
 import type { WebhookSender } from '../../src/handlers/webhook-sender.js';
-import { tenantOf } from '../../src/tenancy.js';
 import { answerLater, commitAlone } from '../runtime/commit.js';
 import type { HostDeps } from '../runtime/host.js';
 import type { Call } from '../runtime/operation.js';

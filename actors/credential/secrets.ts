@@ -4,12 +4,12 @@
  * and no thread keeps secrets.
  */
 
+import type { JsonValue } from '../../src/base/json.js';
+import type { UnixMs } from '../../src/base/time.js';
 import type { Keyring } from '../../src/core/continuity/keys.js';
 import type { Parsed } from '../../src/core/expression/syntax.js';
-import type { JsonValue } from '../../src/core/json.js';
 import { type Filled, fillSecrets, secretIdsIn } from '../../src/core/secret-texts.js';
 import { openSecret, type StoredSecret } from '../../src/core/stored-secret.js';
-import type { UnixMs } from '../../src/core/time.js';
 import { BatchedReads } from '../runtime/batched-reads.js';
 import type { NamedSecrets } from '../runtime/protocol.js';
 import type { Room } from '../runtime/room.js';

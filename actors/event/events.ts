@@ -7,11 +7,11 @@
  */
 
 import { EVENT_TTL_SECS_DEFAULT, type ReceivedEvent } from '../../schema/event.js';
-import type { BackgroundJob } from '../../src/background-job.js';
-import { eventId, eventKeyId } from '../../src/core/ids.js';
-import type { JsonObject } from '../../src/core/json.js';
-import { isoTime } from '../../src/core/time.js';
-import { DATABASE_AWAY, type EngineError, tooLarge } from '../../src/errors.js';
+import type { BackgroundJob } from '../../src/base/background-job.js';
+import { DATABASE_AWAY, type EngineError, tooLarge } from '../../src/base/errors.js';
+import { eventId, eventKeyId } from '../../src/base/ids.js';
+import type { JsonObject } from '../../src/base/json.js';
+import { isoTime } from '../../src/base/time.js';
 import { commitUnit } from '../runtime/commit.js';
 import { KeyActors, type KeyActorsDeps } from '../runtime/key-actors.js';
 import { pruning } from '../runtime/pruning.js';

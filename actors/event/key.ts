@@ -5,8 +5,8 @@
  * An event that none of them could take, because their waits were over by then, is kept again.
  */
 
-import { routeOf, shardOf } from '../../src/core/ids.js';
-import { isoTime, type UnixMs } from '../../src/core/time.js';
+import { routeOf, shardOf } from '../../src/base/ids.js';
+import { isoTime, type UnixMs } from '../../src/base/time.js';
 import { EVENT_WAITS_MAX, OPEN_EVENTS_MAX } from '../runtime/load-sql.js';
 import type { EventRow, EventTakeRow, EventWaitRow } from '../runtime/rows.js';
 import type { Turn } from '../runtime/turn.js';

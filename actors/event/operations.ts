@@ -1,8 +1,8 @@
 /** The operations on events. */
 
 import type { ReceivedEvent } from '../../schema/event.js';
-import { eventKeyId, routeOf } from '../../src/core/ids.js';
-import { eventTenant } from '../../src/tenancy.js';
+import { eventKeyId, routeOf } from '../../src/base/ids.js';
+import { eventTenant } from '../../src/base/tenancy.js';
 import type { Call, EngineOperations, RouteOperations } from '../runtime/operation.js';
 import type { Events, FiredEvent } from './events.js';
 

@@ -9,8 +9,8 @@
  * 3. on the first shard, that time is durable: the next owner of the database stamps nothing below.
  */
 
-import { isoTime, type UnixMs } from '../../src/core/time.js';
-import { DATABASE_AWAY } from '../../src/errors.js';
+import { DATABASE_AWAY } from '../../src/base/errors.js';
+import { isoTime, type UnixMs } from '../../src/base/time.js';
 import type { Room } from '../runtime/room.js';
 import { Singleton, type SingletonDeps } from '../runtime/singleton.js';
 import { Turn } from '../runtime/turn.js';

@@ -1,6 +1,6 @@
 /** What streams of the front thread ask. */
 
-import type { UnixMs } from '../../src/core/time.js';
+import type { UnixMs } from '../../src/base/time.js';
 import type { Call, EngineOperations } from '../runtime/operation.js';
 import type { ChangeFeed } from './changes.js';
 import type { Watchers } from './watchers.js';

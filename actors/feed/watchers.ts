@@ -10,8 +10,8 @@
  * answered at once. So a change can be told twice and never be missed.
  */
 
-import type { TimerHandle } from '../../src/core/clock.js';
-import { unavailable } from '../../src/errors.js';
+import type { TimerHandle } from '../../src/base/clock.js';
+import { unavailable } from '../../src/base/errors.js';
 import type { Room } from '../runtime/room.js';
 
 export interface Watch {

@@ -4,15 +4,15 @@
  */
 
 import { toUnixMs } from '../../schema/common.js';
+import { canPatch, type InstanceState, isEnded, isTerminal } from '../../schema/states.js';
+import { EngineError, notFound } from '../../src/base/errors.js';
+import type { JsonObject, JsonValue } from '../../src/base/json.js';
+import type { UnixMs } from '../../src/base/time.js';
+import { checkUnchanged } from '../../src/base/unchanged-since.js';
 import { partOf, treeOf } from '../../src/core/evaluator.js';
 import { hasHooks, isOfHooks } from '../../src/core/hooks.js';
-import type { JsonObject, JsonValue } from '../../src/core/json.js';
 import { putData } from '../../src/core/lanes.js';
 import type { Progress } from '../../src/core/progress.js';
-import { canPatch, type InstanceState, isEnded, isTerminal } from '../../src/core/states.js';
-import type { UnixMs } from '../../src/core/time.js';
-import { EngineError, notFound } from '../../src/errors.js';
-import { checkUnchanged } from '../../src/unchanged-since.js';
 import type { KnownRecord } from '../runtime/protocol.js';
 import type { ChangeResult, Turn } from '../runtime/turn.js';
 import type { Action, Came } from './action.js';

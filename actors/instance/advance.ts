@@ -3,14 +3,14 @@
  * something happen to an instance do so by this.
  */
 
+import { isEnded, rankOf } from '../../schema/states.js';
+import type { JsonObject, JsonValue } from '../../src/base/json.js';
+import { LIMITS } from '../../src/base/limits.js';
+import type { UnixMs } from '../../src/base/time.js';
 import type { TurnEnv } from '../../src/core/evaluation.js';
 import { advance as advancePlan } from '../../src/core/evaluator.js';
 import { charactersKept } from '../../src/core/item-outputs.js';
-import type { JsonObject, JsonValue } from '../../src/core/json.js';
 import type { EngineEvent, Progress, Snapshot, TryEvent } from '../../src/core/progress.js';
-import { isEnded, rankOf } from '../../src/core/states.js';
-import type { UnixMs } from '../../src/core/time.js';
-import { LIMITS } from '../../src/limits.js';
 import type { Turn } from '../runtime/turn.js';
 import { askAboutChildren } from './children.js';
 import { recordEventWaits } from './event-waits.js';

@@ -1,7 +1,10 @@
 /** What people answer at the gates of one instance: by the id of the gate, or by a signal that names its block. */
 
 import type { ApprovalAnswered } from '../../schema/approval.js';
+import type { Execution, StepRecord } from '../../schema/execution.js';
 import { GATE_SIGNAL } from '../../schema/instance.js';
+import { conflict, invalid } from '../../src/base/errors.js';
+import { isoTime } from '../../src/base/time.js';
 import {
   answerIn,
   choicesText,
@@ -10,12 +13,9 @@ import {
   isMeant,
   noteRefusal,
 } from '../../src/core/blocks/gate.js';
-import type { Execution, StepRecord } from '../../src/core/execution.js';
 import { iterationOf, pathOf } from '../../src/core/paths.js';
 import type { StepNode } from '../../src/core/plan-nodes.js';
 import type { AuditEvent, Progress, TakenSignal } from '../../src/core/progress.js';
-import { isoTime } from '../../src/core/time.js';
-import { conflict, invalid } from '../../src/errors.js';
 import type { Turn } from '../runtime/turn.js';
 import { advance, checkContextSize } from './advance.js';
 import type { Signal } from './change-many.js';

@@ -3,11 +3,11 @@
  * written in the unit in which its step goes on.
  */
 
-import type { StepRecord } from '../../src/core/execution.js';
-import type { JsonValue } from '../../src/core/json.js';
+import type { StepRecord } from '../../schema/execution.js';
+import type { JsonValue } from '../../src/base/json.js';
+import { isoTime } from '../../src/base/time.js';
 import { iterationOf } from '../../src/core/paths.js';
 import type { Progress, StepTry } from '../../src/core/progress.js';
-import { isoTime } from '../../src/core/time.js';
 import type { Turn } from '../runtime/turn.js';
 import { advance } from './advance.js';
 import type { LiveInstance } from './live-instance.js';

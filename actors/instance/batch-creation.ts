@@ -8,13 +8,13 @@
  * units is taken in the first one: where its instances go is decided there.
  */
 
-import type { Clock } from '../../src/core/clock.js';
-import { routeOf, shardOf } from '../../src/core/ids.js';
+import { rankOf } from '../../schema/states.js';
+import type { Clock } from '../../src/base/clock.js';
+import { DATABASE_AWAY, type EngineError } from '../../src/base/errors.js';
+import { routeOf, shardOf } from '../../src/base/ids.js';
+import { LIMITS } from '../../src/base/limits.js';
+import { isoTime, type UnixMs } from '../../src/base/time.js';
 import type { Plan } from '../../src/core/plan.js';
-import { rankOf } from '../../src/core/states.js';
-import { isoTime, type UnixMs } from '../../src/core/time.js';
-import { DATABASE_AWAY, type EngineError } from '../../src/errors.js';
-import { LIMITS } from '../../src/limits.js';
 import type { StoredSequence } from '../catalog/plans.js';
 import { type CommitDeps, failureOf, INTERNAL } from '../runtime/commit.js';
 import type { PendingUnit, Settlement, UnitOwner } from '../runtime/commit-log.js';

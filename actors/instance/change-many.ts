@@ -5,8 +5,8 @@
  */
 
 import { type ChangeRefusal, REFUSALS_TOLD_MAX } from '../../schema/edits.js';
-import type { JsonValue } from '../../src/core/json.js';
-import { type InstanceState, isTerminal } from '../../src/core/states.js';
+import { type InstanceState, isTerminal } from '../../schema/states.js';
+import type { JsonValue } from '../../src/base/json.js';
 import { TENANT_HELD } from '../runtime/held-tenants.js';
 import type { ChangeResult, Effect } from '../runtime/turn.js';
 

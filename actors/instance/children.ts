@@ -4,13 +4,13 @@
  * parent knows of it. The parent tells it of its own moves by notes (`kin-notes.ts`).
  */
 
+import type { StepRecord } from '../../schema/execution.js';
 import type { FailureCode } from '../../schema/failure.js';
-import type { StepRecord } from '../../src/core/execution.js';
+import { PRIORITIES, rankOf } from '../../schema/states.js';
+import { EngineError } from '../../src/base/errors.js';
+import { LIMITS } from '../../src/base/limits.js';
+import { isoTime } from '../../src/base/time.js';
 import type { ChildStart, EngineEvent, Progress, StepTry } from '../../src/core/progress.js';
-import { PRIORITIES, rankOf } from '../../src/core/states.js';
-import { isoTime } from '../../src/core/time.js';
-import { EngineError } from '../../src/errors.js';
-import { LIMITS } from '../../src/limits.js';
 import type { KinNote } from '../runtime/protocol.js';
 import type { Turn } from '../runtime/turn.js';
 import type { Found } from './child-places.js';

@@ -1,9 +1,9 @@
 /** What a creation asks for: the instance that is to be created, and whether its sequence takes it. */
 
-import { type IdGenerator, keyedInstanceId, routeForShard } from '../../src/core/ids.js';
-import type { JsonObject } from '../../src/core/json.js';
+import { EngineError, invalid, notFound, unavailable } from '../../src/base/errors.js';
+import { type IdGenerator, keyedInstanceId, routeForShard } from '../../src/base/ids.js';
+import type { JsonObject } from '../../src/base/json.js';
 import { unfoundSequence } from '../../src/core/unfound-sequence.js';
-import { EngineError, invalid, notFound, unavailable } from '../../src/errors.js';
 import type { Plans, StoredSequence } from '../catalog/plans.js';
 import type { GivenTexts } from './given-texts.js';
 import { BYTES_PER_CHARACTER_MAX, checkSize } from './memory.js';

@@ -5,9 +5,9 @@
  */
 
 import type { CreateBatch } from '../../schema/instance.js';
-import { routeOf, shardOf } from '../../src/core/ids.js';
-import { DATABASE_AWAY, EngineError } from '../../src/errors.js';
-import { checkTenant } from '../../src/tenancy.js';
+import { DATABASE_AWAY, EngineError } from '../../src/base/errors.js';
+import { routeOf, shardOf } from '../../src/base/ids.js';
+import { checkTenant } from '../../src/base/tenancy.js';
 import type { Names } from '../catalog/names.js';
 import type { Plans, StoredSequence } from '../catalog/plans.js';
 import { targetOf } from '../release/attribution.js';

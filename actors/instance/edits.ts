@@ -9,19 +9,20 @@ import {
   type BlocksInjected,
   RESUMABLE_STATES,
 } from '../../schema/edits.js';
+import type { Execution, StepRecord } from '../../schema/execution.js';
+import { isEnded } from '../../schema/states.js';
+import { conflict, EngineError, invalid, notFound } from '../../src/base/errors.js';
+import { isJsonObject, type JsonObject, type JsonValue } from '../../src/base/json.js';
+import { LIMITS } from '../../src/base/limits.js';
 import { lostCleanUps } from '../../src/core/continuity/lost-clean-ups.js';
-import type { Execution, StepRecord } from '../../src/core/execution.js';
-import { isJsonObject, type JsonObject, type JsonValue } from '../../src/core/json.js';
+import { conflictFor } from '../../src/core/continuity/migration-findings.js';
 import { putData } from '../../src/core/lanes.js';
 import { nodeAt } from '../../src/core/paths.js';
 import type { Plan, PlanNode } from '../../src/core/plan.js';
 import type { Progress } from '../../src/core/progress.js';
 import { clashOf, goOnBehindEnd, passedRoots, remapExecution } from '../../src/core/remap.js';
 import { blocksFrom } from '../../src/core/rewind.js';
-import { isEnded } from '../../src/core/states.js';
 import { judgeDefinition } from '../../src/definition.js';
-import { conflict, conflictFor, EngineError, invalid, notFound } from '../../src/errors.js';
-import { LIMITS } from '../../src/limits.js';
 import type { Call } from '../runtime/operation.js';
 import type { Turn } from '../runtime/turn.js';
 import type { Action, Sources } from './action.js';

@@ -5,12 +5,12 @@
  * gave no output leaves a row. The receipt of a worker's task is its row, see `worker-task.ts`.
  */
 
+import type { StepRecord } from '../../schema/execution.js';
+import { isoTime } from '../../src/base/time.js';
 import { effectRequest, inProcessReceipt } from '../../src/core/continuity/effects.js';
 import { deadlineHandlerOf } from '../../src/core/deadline-handlers.js';
-import type { StepRecord } from '../../src/core/execution.js';
 import { openRecord } from '../../src/core/hooks.js';
 import type { Dispatch, EndedEffect, OutputRow } from '../../src/core/progress.js';
-import { isoTime } from '../../src/core/time.js';
 import type { Turn } from '../runtime/turn.js';
 import { type LiveInstance, nextId } from './live-instance.js';
 import type { InstanceRecord } from './record.js';

@@ -4,8 +4,8 @@
  */
 
 import type { WebhookBody } from '../../schema/webhook.js';
-import type { JsonObject } from '../../src/core/json.js';
-import { isoTime } from '../../src/core/time.js';
+import type { JsonObject } from '../../src/base/json.js';
+import { isoTime } from '../../src/base/time.js';
 import type { WebhookEvent } from '../../src/core/webhook.js';
 import type { WebhookRow } from '../runtime/rows.js';
 import type { Turn } from '../runtime/turn.js';

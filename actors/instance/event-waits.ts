@@ -3,8 +3,8 @@
  * what is late or comes twice is recognised. `arrivals.ts` has what becomes of an event that comes.
  */
 
-import type { StepRecord } from '../../src/core/execution.js';
-import { eventKeyId } from '../../src/core/ids.js';
+import type { StepRecord } from '../../schema/execution.js';
+import { eventKeyId } from '../../src/base/ids.js';
 import type { Turn } from '../runtime/turn.js';
 import { type LiveInstance, nextId } from './live-instance.js';
 import { tellPeer } from './progress.js';

@@ -4,13 +4,13 @@
  * for what it has durably, and never changed.
  */
 
-import { COMPLETED, type Execution, emptyExecution, SKIPPED } from '../../src/core/execution.js';
-import type { JsonObject } from '../../src/core/json.js';
+import { COMPLETED, type Execution, emptyExecution, SKIPPED } from '../../schema/execution.js';
+import { PRIORITIES } from '../../schema/states.js';
+import type { JsonObject } from '../../src/base/json.js';
+import { LIMITS } from '../../src/base/limits.js';
+import { isoTime } from '../../src/base/time.js';
 import { blocksBetween } from '../../src/core/paths.js';
 import type { Plan, PlanNode } from '../../src/core/plan.js';
-import { PRIORITIES } from '../../src/core/states.js';
-import { isoTime } from '../../src/core/time.js';
-import { LIMITS } from '../../src/limits.js';
 import type { StoredOutput } from '../runtime/rows.js';
 import type { Turn } from '../runtime/turn.js';
 import type { Action, Sources } from './action.js';

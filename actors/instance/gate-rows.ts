@@ -4,13 +4,13 @@
  * gate need not know of them.
  */
 
+import type { Execution, StepRecord } from '../../schema/execution.js';
+import { isoTime, isoTimeOrNull } from '../../src/base/time.js';
 import { type GatePlan, promptOf } from '../../src/core/blocks/gate.js';
 import { Evaluation } from '../../src/core/evaluation.js';
-import type { Execution, StepRecord } from '../../src/core/execution.js';
 import { iterationOf, pathOf } from '../../src/core/paths.js';
 import type { Plan, StepNode } from '../../src/core/plan-nodes.js';
 import type { EndedGate } from '../../src/core/progress.js';
-import { isoTime, isoTimeOrNull } from '../../src/core/time.js';
 import type { Turn } from '../runtime/turn.js';
 import { type KnownGate, type LiveInstance, nextId } from './live-instance.js';
 

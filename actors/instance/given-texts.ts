@@ -3,7 +3,7 @@
  * written to the row as they came: making the same text once more is a tenth of what a creation costs.
  */
 
-import { JsonReader } from '../../src/core/json-texts.js';
+import { JsonReader } from '../../src/base/json-texts.js';
 
 export interface GivenTexts {
   data: string | undefined;

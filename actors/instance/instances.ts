@@ -5,11 +5,17 @@
  * about to be deleted is held; and one that cannot even be failed is let be.
  */
 
-import { isEnded } from '../../src/core/states.js';
-import type { UnixMs } from '../../src/core/time.js';
-import { conflict, DATABASE_AWAY, EngineError, notFound, unavailable } from '../../src/errors.js';
-import { LIMITS } from '../../src/limits.js';
-import type { Logger } from '../../src/log.js';
+import { isEnded } from '../../schema/states.js';
+import {
+  conflict,
+  DATABASE_AWAY,
+  EngineError,
+  notFound,
+  unavailable,
+} from '../../src/base/errors.js';
+import { LIMITS } from '../../src/base/limits.js';
+import type { Logger } from '../../src/base/log.js';
+import type { UnixMs } from '../../src/base/time.js';
 import type { Plans } from '../catalog/plans.js';
 import type { Cell } from '../runtime/cell.js';
 import type { PendingUnit } from '../runtime/commit-log.js';

@@ -4,7 +4,8 @@
  */
 
 import type { CarriedOutput } from '../../schema/capsule.js';
-import type { Execution } from '../../src/core/execution.js';
+import type { Execution } from '../../schema/execution.js';
+import { isJsonObject, type JsonValue } from '../../src/base/json.js';
 import {
   type ItemOutputs,
   isProgressNote,
@@ -12,7 +13,6 @@ import {
   setLast,
   setOwn,
 } from '../../src/core/item-outputs.js';
-import { isJsonObject, type JsonValue } from '../../src/core/json.js';
 import { nodeAt, recordOf } from '../../src/core/paths.js';
 import type { Plan, PlanNode } from '../../src/core/plan.js';
 import type { KeptOutput, Snapshot } from '../../src/core/progress.js';

@@ -4,11 +4,11 @@
  * twice changes nothing: it names the child, and what was taken in is not open any more.
  */
 
-import { BackgroundJob } from '../../src/background-job.js';
-import { firstIdAt } from '../../src/core/ids.js';
-import type { JsonObject, JsonValue } from '../../src/core/json.js';
+import { type InstanceState, isEnded } from '../../schema/states.js';
+import { BackgroundJob } from '../../src/base/background-job.js';
+import { firstIdAt } from '../../src/base/ids.js';
+import type { JsonObject, JsonValue } from '../../src/base/json.js';
 import type { ChildEnd, StepTry } from '../../src/core/progress.js';
-import { type InstanceState, isEnded } from '../../src/core/states.js';
 import { outputText } from '../../src/db/reads/wire.js';
 import { commitUnit } from '../runtime/commit.js';
 import type { KinNote } from '../runtime/protocol.js';

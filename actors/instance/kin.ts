@@ -1,11 +1,11 @@
 /** What an instance hears of its parent and of its children, and what it tells them of its own moves. */
 
+import type { StepRecord } from '../../schema/execution.js';
+import { type InstanceState, isEnded, isTerminal } from '../../schema/states.js';
 import { retryOf } from '../../src/core/blocks/sub-sequence.js';
 import { openChildren } from '../../src/core/continuity/kin.js';
-import type { StepRecord } from '../../src/core/execution.js';
 import { iterationOf } from '../../src/core/paths.js';
 import type { Progress } from '../../src/core/progress.js';
-import { type InstanceState, isEnded, isTerminal } from '../../src/core/states.js';
 import type { KinNote } from '../runtime/protocol.js';
 import type { Turn } from '../runtime/turn.js';
 import type { Came } from './action.js';

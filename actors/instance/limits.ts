@@ -4,9 +4,9 @@
  * that answers which are late or come twice are recognised.
  */
 
-import { concurrencyKeyId, rateLimitId } from '../../src/core/ids.js';
+import { concurrencyKeyId, rateLimitId } from '../../src/base/ids.js';
+import type { UnixMs } from '../../src/base/time.js';
 import type { Progress } from '../../src/core/progress.js';
-import type { UnixMs } from '../../src/core/time.js';
 import type { Turn } from '../runtime/turn.js';
 import { advance, advanceTry } from './advance.js';
 import type { LiveInstance } from './live-instance.js';

@@ -4,13 +4,13 @@
  * it is discarded and built from rows anew.
  */
 
+import { type IdGenerator, routeOf } from '../../src/base/ids.js';
+import { LazyMap } from '../../src/base/lazy-map.js';
+import type { UnixMs } from '../../src/base/time.js';
 import type { GatePlan } from '../../src/core/blocks/gate.js';
-import { type IdGenerator, routeOf } from '../../src/core/ids.js';
 import type { Plan } from '../../src/core/plan.js';
 import type { StepTry } from '../../src/core/progress.js';
-import type { UnixMs } from '../../src/core/time.js';
 import type { WebhookEvent } from '../../src/core/webhook.js';
-import { LazyMap } from '../../src/lazy-map.js';
 import type { Measures } from '../runtime/measures.js';
 import type { StoredTimer, WebhookTarget } from '../runtime/rows.js';
 import type { Versions } from '../runtime/versions.js';

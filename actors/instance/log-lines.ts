@@ -4,8 +4,8 @@
  * are not repeated here.
  */
 
+import { LineLimit, type Logger } from '../../src/base/log.js';
 import type { AuditEvent } from '../../src/core/progress.js';
-import { LineLimit, type Logger } from '../../src/log.js';
 import type { Effect } from '../runtime/turn.js';
 import type { InstanceRecord } from './record.js';
 

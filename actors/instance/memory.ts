@@ -5,12 +5,12 @@
  * end its shard, and again whenever it is loaded.
  */
 
-import { sizeWithin } from '../../src/core/expression/bounds.js';
-import type { JsonValue } from '../../src/core/json.js';
+import { sizeWithin } from '../../src/base/bounds.js';
+import { tooLarge } from '../../src/base/errors.js';
+import type { JsonValue } from '../../src/base/json.js';
+import { LazyMap } from '../../src/base/lazy-map.js';
+import { LIMITS } from '../../src/base/limits.js';
 import type { Snapshot } from '../../src/core/progress.js';
-import { tooLarge } from '../../src/errors.js';
-import { LazyMap } from '../../src/lazy-map.js';
-import { LIMITS } from '../../src/limits.js';
 import type { WorkerTaskRecord } from './worker-task.js';
 
 const MAX = LIMITS.keptCharactersMax;

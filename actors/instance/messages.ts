@@ -4,10 +4,10 @@
  */
 
 import type { BodyOf, QueryOf, RoutesOf, ShardRouteId } from '../../schema/routes.js';
+import type { EngineError } from '../../src/base/errors.js';
 import type { GateAnswer } from '../../src/core/blocks/gate.js';
 import type { StepOutcome } from '../../src/core/builtin.js';
 import type { ChildEnd, ChildStart, StepTry } from '../../src/core/progress.js';
-import type { EngineError } from '../../src/errors.js';
 import type { StoredSequence } from '../catalog/plans.js';
 import type { Call } from '../runtime/operation.js';
 import type { KinNote, PeerMessage } from '../runtime/protocol.js';

@@ -5,9 +5,9 @@
 
 import { toUnixMs } from '../../schema/common.js';
 import type { LogLines } from '../../schema/worker.js';
+import { LIMITS } from '../../src/base/limits.js';
+import { isoTime } from '../../src/base/time.js';
 import type { LogLine } from '../../src/core/progress.js';
-import { isoTime } from '../../src/core/time.js';
-import { LIMITS } from '../../src/limits.js';
 import type { Turn } from '../runtime/turn.js';
 import type { Action, Sources } from './action.js';
 import { type LiveInstance, nextId } from './live-instance.js';

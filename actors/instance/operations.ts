@@ -2,8 +2,8 @@
 
 import { type BodyOf, type QueryOf, ROUTES, type ShardRouteId } from '../../schema/routes.js';
 import type { TaskResult } from '../../schema/worker.js';
-import { routeOf } from '../../src/core/ids.js';
-import type { EngineError } from '../../src/errors.js';
+import type { EngineError } from '../../src/base/errors.js';
+import { routeOf } from '../../src/base/ids.js';
 import type { Call, EngineOperations, Operation, RouteOperations } from '../runtime/operation.js';
 import type { TaskClaim } from '../runtime/protocol.js';
 import type { Effect } from '../runtime/turn.js';

@@ -6,12 +6,12 @@
  */
 
 import type { MigrationFinding } from '../../schema/continuity.js';
-import type { Execution } from '../../src/core/execution.js';
+import type { Execution } from '../../schema/execution.js';
+import type { InstanceState } from '../../schema/states.js';
+import type { ErrorData } from '../../src/base/errors.js';
+import type { JsonObject, JsonValue } from '../../src/base/json.js';
 import type { ItemOutputs } from '../../src/core/item-outputs.js';
-import type { JsonObject, JsonValue } from '../../src/core/json.js';
 import type { KeptOutput } from '../../src/core/progress.js';
-import type { InstanceState } from '../../src/core/states.js';
-import type { ErrorData } from '../../src/errors.js';
 
 /** Why an instance must not be run here. */
 export interface Fence {

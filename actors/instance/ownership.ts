@@ -4,12 +4,12 @@
  * the execution's own mutations, as one unit.
  */
 
+import { conflict, type EngineError } from '../../src/base/errors.js';
+import { isoTimeOrNull } from '../../src/base/time.js';
 import { kinFindings } from '../../src/core/continuity/kin.js';
 import { liveCheckpoint, placeSha256 } from '../../src/core/continuity/live-place.js';
-import { migrationFinding } from '../../src/core/continuity/migration-findings.js';
+import { conflictFor, migrationFinding } from '../../src/core/continuity/migration-findings.js';
 import type { Progress } from '../../src/core/progress.js';
-import { isoTimeOrNull } from '../../src/core/time.js';
-import { conflict, conflictFor, type EngineError } from '../../src/errors.js';
 import type { Turn } from '../runtime/turn.js';
 import type { Action, Came, Sources } from './action.js';
 import { advance } from './advance.js';

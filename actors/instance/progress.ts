@@ -4,15 +4,18 @@
  * when the whole message is handled.
  */
 
-import { DEADLINE_HANDLER_MS_MAX, isDeadlineHandler } from '../../src/core/deadline-handlers.js';
+import { type InstanceState, rankOf } from '../../schema/states.js';
 import {
   rateLimitId,
   routeOf,
   routeOfName,
   shardOf,
   stepIdempotencyKey,
-} from '../../src/core/ids.js';
-import { textOfJson } from '../../src/core/json.js';
+} from '../../src/base/ids.js';
+import { textOfJson } from '../../src/base/json.js';
+import { LIMITS } from '../../src/base/limits.js';
+import { isoTime, msOfTime } from '../../src/base/time.js';
+import { DEADLINE_HANDLER_MS_MAX, isDeadlineHandler } from '../../src/core/deadline-handlers.js';
 import {
   type AuditEvent,
   type Dispatch,
@@ -24,10 +27,7 @@ import {
   type TakenSignal,
   type Withdrawal,
 } from '../../src/core/progress.js';
-import { type InstanceState, rankOf } from '../../src/core/states.js';
-import { isoTime, msOfTime } from '../../src/core/time.js';
 import { rowOf } from '../../src/db/lines.js';
-import { LIMITS } from '../../src/limits.js';
 import type { PeerMessage } from '../runtime/protocol.js';
 import type { Effect, Turn } from '../runtime/turn.js';
 import { noteEffect, type OutputEffect, settleEffects } from './effects.js';

@@ -4,9 +4,9 @@
  * they are still what was found is read again while they are held.
  */
 
-import type { UnixMs } from '../../src/core/time.js';
-import { DATABASE_AWAY } from '../../src/errors.js';
-import type { Logger } from '../../src/log.js';
+import { DATABASE_AWAY } from '../../src/base/errors.js';
+import type { Logger } from '../../src/base/log.js';
+import type { UnixMs } from '../../src/base/time.js';
 import { type CommitDeps, commitUnit } from '../runtime/commit.js';
 import type { Rows } from '../runtime/loader.js';
 import { Turn } from '../runtime/turn.js';

@@ -4,15 +4,15 @@
 
 import type { Block } from '../../schema/blocks.js';
 import { toUnixMs } from '../../schema/common.js';
+import { type Execution, emptyExecution } from '../../schema/execution.js';
 import type { Failure } from '../../schema/failure.js';
 import type { BodyOf } from '../../schema/routes.js';
+import { PRIORITIES, priorityRank } from '../../schema/states.js';
+import { type JsonObject, type JsonValue, textOfJson } from '../../src/base/json.js';
+import { isoTime, isoTimeOrNull, type UnixMs } from '../../src/base/time.js';
 import { cancellingIn, shownRuntime } from '../../src/core/cancelling.js';
-import { type Execution, emptyExecution } from '../../src/core/execution.js';
-import { type JsonObject, type JsonValue, textOfJson } from '../../src/core/json.js';
 import type { Snapshot } from '../../src/core/progress.js';
 import type { Route } from '../../src/core/releases/routes.js';
-import { PRIORITIES, priorityRank } from '../../src/core/states.js';
-import { isoTime, isoTimeOrNull, type UnixMs } from '../../src/core/time.js';
 import { objectOf, rowOf } from '../../src/db/lines.js';
 import { stamped, targetOf } from '../release/attribution.js';
 import type { InstanceRow, NamedId, SequenceName } from '../runtime/rows.js';

@@ -1,8 +1,8 @@
 /** From the rows of an instance to its actor. */
 
 import assert from 'node:assert/strict';
+import { notFound } from '../../src/base/errors.js';
 import type { Plan } from '../../src/core/plan.js';
-import { notFound } from '../../src/errors.js';
 import type { Plans } from '../catalog/plans.js';
 import type { LoadedInstance } from '../runtime/rows.js';
 import type { Sources } from './action.js';

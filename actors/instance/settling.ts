@@ -4,10 +4,10 @@
  */
 
 import type { Failure } from '../../schema/failure.js';
+import { type InstanceState, rankOf } from '../../schema/states.js';
+import { isoTime, isoTimeOrNull, laterOf, type UnixMs } from '../../src/base/time.js';
+import { updatedAt } from '../../src/base/unchanged-since.js';
 import type { Progress } from '../../src/core/progress.js';
-import { type InstanceState, rankOf } from '../../src/core/states.js';
-import { isoTime, isoTimeOrNull, laterOf, type UnixMs } from '../../src/core/time.js';
-import { updatedAt } from '../../src/unchanged-since.js';
 import { noteOutcome } from '../release/attribution.js';
 import type { Turn } from '../runtime/turn.js';
 import { continueAfter } from './advance.js';

@@ -3,13 +3,13 @@
  * unit that stores it, so it is handled once and in order.
  */
 
-import { isJsonObject, type JsonObject, type JsonValue } from '../../src/core/json.js';
+import { isTerminal } from '../../schema/states.js';
+import { conflict, invalid } from '../../src/base/errors.js';
+import { isJsonObject, type JsonObject, type JsonValue } from '../../src/base/json.js';
+import { LIMITS } from '../../src/base/limits.js';
+import { isoTime } from '../../src/base/time.js';
 import { putData } from '../../src/core/lanes.js';
 import type { KeptSignal, Progress } from '../../src/core/progress.js';
-import { isTerminal } from '../../src/core/states.js';
-import { isoTime } from '../../src/core/time.js';
-import { conflict, invalid } from '../../src/errors.js';
-import { LIMITS } from '../../src/limits.js';
 import type { KeptSignalRow } from '../runtime/rows.js';
 import type { Turn } from '../runtime/turn.js';
 import { advance, checkContextSize, continueAfter } from './advance.js';

@@ -3,8 +3,8 @@
  * reported could not arrive, or nobody was offered the task. The others are over when their time is.
  */
 
-import { msOfTime, type UnixMs } from '../../src/core/time.js';
-import { LIMITS } from '../../src/limits.js';
+import { LIMITS } from '../../src/base/limits.js';
+import { msOfTime, type UnixMs } from '../../src/base/time.js';
 import type { LiveInstance } from './live-instance.js';
 import type { TaskStep } from './memory.js';
 import { offersTasks } from './record.js';

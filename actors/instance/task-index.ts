@@ -3,8 +3,8 @@
  * opened or loaded lately, else by one query per turn.
  */
 
-import { DATABASE_AWAY, type EngineError, notFound } from '../../src/errors.js';
-import { lastUsed } from '../../src/last-used.js';
+import { DATABASE_AWAY, type EngineError, notFound } from '../../src/base/errors.js';
+import { lastUsed } from '../../src/base/last-used.js';
 import { BatchedReads } from '../runtime/batched-reads.js';
 import type { Rows } from '../runtime/loader.js';
 import { Nobody } from '../runtime/nobody.js';

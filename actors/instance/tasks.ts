@@ -3,16 +3,16 @@
  * epoch; a call with another epoch or worker changes nothing but the task's history.
  */
 
+import { EngineError, invalid, notFound } from '../../src/base/errors.js';
+import { type JsonObject, type JsonValue, textOfJson } from '../../src/base/json.js';
+import { LIMITS } from '../../src/base/limits.js';
+import { isoTime, msOfTime } from '../../src/base/time.js';
 import type { StepOutcome } from '../../src/core/builtin.js';
 import { caughtBy } from '../../src/core/caught.js';
 import { SILENCE_REASON } from '../../src/core/continuity/effects.js';
 import { isOfHooks } from '../../src/core/hooks.js';
-import { type JsonObject, type JsonValue, textOfJson } from '../../src/core/json.js';
 import { overlayAt } from '../../src/core/overlay.js';
 import type { Progress } from '../../src/core/progress.js';
-import { isoTime, msOfTime } from '../../src/core/time.js';
-import { EngineError, invalid, notFound } from '../../src/errors.js';
-import { LIMITS } from '../../src/limits.js';
 import type { NamedSecrets } from '../runtime/protocol.js';
 import type { Effect, Turn } from '../runtime/turn.js';
 import { advance, advanceTry } from './advance.js';

@@ -5,6 +5,9 @@
  */
 
 import type { MigrationFinding } from '../../schema/continuity.js';
+import type { Execution, StepRecord } from '../../schema/execution.js';
+import { conflict, notFound } from '../../src/base/errors.js';
+import { isJsonObject, type JsonObject, type JsonValue } from '../../src/base/json.js';
 import {
   type CarriedOver,
   type CarriedTask,
@@ -12,15 +15,12 @@ import {
   isCarried,
 } from '../../src/core/carry-over.js';
 import { lostCleanUps } from '../../src/core/continuity/lost-clean-ups.js';
-import { migrationFinding } from '../../src/core/continuity/migration-findings.js';
-import type { Execution, StepRecord } from '../../src/core/execution.js';
-import { isJsonObject, type JsonObject, type JsonValue } from '../../src/core/json.js';
+import { conflictFor, migrationFinding } from '../../src/core/continuity/migration-findings.js';
 import { putData } from '../../src/core/lanes.js';
 import { iterationOf } from '../../src/core/paths.js';
 import type { Plan } from '../../src/core/plan.js';
 import type { KeptOutput, Progress, StepTry } from '../../src/core/progress.js';
 import { shiftLimits } from '../../src/core/time-limits.js';
-import { conflict, conflictFor, notFound } from '../../src/errors.js';
 import type { Turn } from '../runtime/turn.js';
 import type { Action, Sources } from './action.js';
 import { advance, checkContextSize } from './advance.js';

@@ -1,11 +1,11 @@
 /** A worker task as its instance's actor holds it, its wire form, and the entries of its history. Pure. */
 
-import { hashedUuid, stepIdempotencyKey } from '../../src/core/ids.js';
-import { type JsonObject, type JsonValue, textOfJson } from '../../src/core/json.js';
+import { rankOf } from '../../schema/states.js';
+import { hashedUuid, stepIdempotencyKey } from '../../src/base/ids.js';
+import { type JsonObject, type JsonValue, textOfJson } from '../../src/base/json.js';
+import { isoTime, type UnixMs } from '../../src/base/time.js';
 import type { Dispatch } from '../../src/core/progress.js';
 import type { SecretText } from '../../src/core/secret-texts.js';
-import { rankOf } from '../../src/core/states.js';
-import { isoTime, type UnixMs } from '../../src/core/time.js';
 import { rowOf } from '../../src/db/lines.js';
 import type { MutationRow } from '../../src/db/mutations.js';
 import type { WorkerTaskRow } from '../runtime/rows.js';

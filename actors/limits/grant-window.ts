@@ -3,7 +3,7 @@
  * again. Pure: times are handed in.
  */
 
-import type { UnixMs } from '../../src/core/time.js';
+import type { UnixMs } from '../../src/base/time.js';
 
 /** Who was told to come later: `at` ascending, in the order of asking. */
 interface Place {

@@ -5,8 +5,8 @@
  * whatever is late or comes twice is recognised.
  */
 
-import { routeOf, shardOf } from '../../src/core/ids.js';
-import type { UnixMs } from '../../src/core/time.js';
+import { routeOf, shardOf } from '../../src/base/ids.js';
+import type { UnixMs } from '../../src/base/time.js';
 import type { PermitHolderRow, PermitWaiterRow } from '../runtime/rows.js';
 import type { Turn } from '../runtime/turn.js';
 

@@ -1,7 +1,7 @@
 /** The operations on rate limits. */
 
-import { rateLimitId } from '../../src/core/ids.js';
-import { invalid } from '../../src/errors.js';
+import { invalid } from '../../src/base/errors.js';
+import { rateLimitId } from '../../src/base/ids.js';
 import type { RouteOperations } from '../runtime/operation.js';
 import type { Rates } from './rates.js';
 

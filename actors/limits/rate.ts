@@ -7,11 +7,11 @@
  */
 
 import type { PutRateLimit, RateLimit } from '../../schema/rate.js';
-import { routeOf, shardOf } from '../../src/core/ids.js';
+import { notFound } from '../../src/base/errors.js';
+import { routeOf, shardOf } from '../../src/base/ids.js';
+import { isoTime, type UnixMs } from '../../src/base/time.js';
+import { checkUnchanged, updatedAt } from '../../src/base/unchanged-since.js';
 import type { StepTry } from '../../src/core/progress.js';
-import { isoTime, type UnixMs } from '../../src/core/time.js';
-import { notFound } from '../../src/errors.js';
-import { checkUnchanged, updatedAt } from '../../src/unchanged-since.js';
 import type { PeerMessage } from '../runtime/protocol.js';
 import type { Room } from '../runtime/room.js';
 import type { RateGrantRow, RateLimitRow } from '../runtime/rows.js';

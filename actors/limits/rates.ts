@@ -1,7 +1,7 @@
 /** The rate limits of one shard, by the hash of tenant and key. */
 
 import type { PutRateLimit } from '../../schema/rate.js';
-import type { UnixMs } from '../../src/core/time.js';
+import type { UnixMs } from '../../src/base/time.js';
 import { reloadOwnerless } from '../runtime/held-tenants.js';
 import { ActorHost, type HostDeps } from '../runtime/host.js';
 import type { HostedMessage } from '../runtime/kind.js';

@@ -9,11 +9,11 @@
 
 import type { ExchangePoll, ExchangeTasks, TaskResult } from '../../schema/worker.js';
 import { POLL_LIMIT_DEFAULT } from '../../schema/worker.js';
+import { type EngineError, RESTARTING } from '../../src/base/errors.js';
+import { routeOf, routeOfName, shardOf } from '../../src/base/ids.js';
+import { LIMITS } from '../../src/base/limits.js';
+import type { UnixMs } from '../../src/base/time.js';
 import { RefusedItem } from '../../src/body.js';
-import { routeOf, routeOfName, shardOf } from '../../src/core/ids.js';
-import type { UnixMs } from '../../src/core/time.js';
-import { type EngineError, RESTARTING } from '../../src/errors.js';
-import { LIMITS } from '../../src/limits.js';
 import type { Call } from '../runtime/operation.js';
 import type { OwnAnswer, OwnRequests } from '../runtime/own-requests.js';
 import type { FoundTask, PeerMessage, TaskClaim } from '../runtime/protocol.js';

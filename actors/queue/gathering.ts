@@ -4,8 +4,8 @@
  * first that has tasks ends the wait at the others. What comes beyond the limit is given back at once.
  */
 
-import type { UnixMs } from '../../src/core/time.js';
-import { LIMITS } from '../../src/limits.js';
+import { LIMITS } from '../../src/base/limits.js';
+import type { UnixMs } from '../../src/base/time.js';
 import type { FoundTask, TaskClaim } from '../runtime/protocol.js';
 
 export interface GatheringEffects {

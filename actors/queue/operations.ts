@@ -1,8 +1,8 @@
 /** The operations on queues: polls, which go to the shard of their handler. */
 
 import { POLL_LIMIT_DEFAULT, type PollTasks } from '../../schema/worker.js';
-import { routeOfName } from '../../src/core/ids.js';
-import type { UnixMs } from '../../src/core/time.js';
+import { routeOfName } from '../../src/base/ids.js';
+import type { UnixMs } from '../../src/base/time.js';
 import type { Call, EngineOperations, RouteOperations } from '../runtime/operation.js';
 import type { Effect } from '../runtime/turn.js';
 import { type Exchanges, replyWith } from './exchanges.js';

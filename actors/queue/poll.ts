@@ -1,6 +1,6 @@
 /** One poll of a worker, from its arrival to its answer. Plain data. */
 
-import type { UnixMs } from '../../src/core/time.js';
+import type { UnixMs } from '../../src/base/time.js';
 import type { TaskClaim } from '../runtime/protocol.js';
 import type { QueueActor } from './queue.js';
 import type { ReadyTask } from './ready-tasks.js';

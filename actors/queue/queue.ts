@@ -11,9 +11,9 @@
  *              └── ready, gone, reads ────┘
  */
 
-import type { UnixMs } from '../../src/core/time.js';
-import type { FairSlots } from '../../src/fair-slots.js';
-import { LIMITS } from '../../src/limits.js';
+import type { FairSlots } from '../../src/base/fair-slots.js';
+import { LIMITS } from '../../src/base/limits.js';
+import type { UnixMs } from '../../src/base/time.js';
 import type { TaskPlace } from '../runtime/rows.js';
 import type { Claimed, Place, Poll } from './poll.js';
 import { compareTasks, LAST_PLACE, type ReadyTask, type TaskCount } from './ready-tasks.js';

@@ -5,13 +5,13 @@
  * hold is bounded: windows that nobody has polled for longest are let go.
  */
 
-import { routeOf, routeOfName, shardOf } from '../../src/core/ids.js';
-import type { JsonValue } from '../../src/core/json.js';
+import { FairSlots } from '../../src/base/fair-slots.js';
+import { routeOf, routeOfName, shardOf } from '../../src/base/ids.js';
+import type { JsonValue } from '../../src/base/json.js';
+import { lastUsed } from '../../src/base/last-used.js';
+import { LIMITS } from '../../src/base/limits.js';
+import { isoTime, type UnixMs } from '../../src/base/time.js';
 import type { OpenPolls } from '../../src/core/statistics.js';
-import { isoTime, type UnixMs } from '../../src/core/time.js';
-import { FairSlots } from '../../src/fair-slots.js';
-import { lastUsed } from '../../src/last-used.js';
-import { LIMITS } from '../../src/limits.js';
 import type { Secrets } from '../credential/secrets.js';
 import type { NamedSecrets, PeerMessage, ReadyHint } from '../runtime/protocol.js';
 import type { Room } from '../runtime/room.js';

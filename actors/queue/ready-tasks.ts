@@ -5,7 +5,7 @@
  */
 
 import TinyQueue from 'tinyqueue';
-import type { UnixMs } from '../../src/core/time.js';
+import type { UnixMs } from '../../src/base/time.js';
 import type { TaskPlace } from '../runtime/rows.js';
 
 export interface ReadyTask {

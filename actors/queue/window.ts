@@ -6,7 +6,7 @@
  * nothing itself.
  */
 
-import { LIMITS } from '../../src/limits.js';
+import { LIMITS } from '../../src/base/limits.js';
 import type { TaskPlace } from '../runtime/rows.js';
 import type { Poll } from './poll.js';
 import {

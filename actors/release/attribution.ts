@@ -4,9 +4,9 @@
  */
 
 import type { BodyOf } from '../../schema/routes.js';
-import type { JsonObject } from '../../src/core/json.js';
+import { type InstanceState, isEnded } from '../../schema/states.js';
+import type { JsonObject } from '../../src/base/json.js';
 import type { Route } from '../../src/core/releases/routes.js';
-import { type InstanceState, isEnded } from '../../src/core/states.js';
 import type { NamedId } from '../runtime/rows.js';
 import type { Turn } from '../runtime/turn.js';
 

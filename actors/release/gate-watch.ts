@@ -5,7 +5,7 @@
  * canaries are hinted at from time to time (see `releases.ts`).
  */
 
-import type { Clock, TimerHandle } from '../../src/core/clock.js';
+import type { Clock, TimerHandle } from '../../src/base/clock.js';
 
 export interface GateWatchDeps {
   readonly clock: Pick<Clock, 'monotonic' | 'setTimeout' | 'clearTimeout'>;

@@ -17,7 +17,10 @@ import type {
   ValidationReport,
   ValidationSummary,
 } from '../../schema/release.js';
-import { BackgroundJob } from '../../src/background-job.js';
+import { BackgroundJob } from '../../src/base/background-job.js';
+import { conflict, EngineError, invalid, notFound } from '../../src/base/errors.js';
+import { owned, tenantOf } from '../../src/base/tenancy.js';
+import { isoTime } from '../../src/base/time.js';
 import { type Evidence, findVerdict, judge, runsToJudge } from '../../src/core/releases/gates.js';
 import {
   canaryReason,
@@ -31,9 +34,6 @@ import {
   validationReason,
 } from '../../src/core/releases/reasons.js';
 import { type ReleaseRow, releaseOf } from '../../src/core/releases/record.js';
-import { isoTime } from '../../src/core/time.js';
-import { conflict, EngineError, invalid, notFound } from '../../src/errors.js';
-import { owned, tenantOf } from '../../src/tenancy.js';
 import type { Plans } from '../catalog/plans.js';
 import { Barrier } from '../runtime/barrier.js';
 import { answerLater } from '../runtime/commit.js';

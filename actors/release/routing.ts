@@ -7,9 +7,9 @@
  *   unknown ──rows──► known ──routes.read──► known, reading ──rows──► the new table ──settled──► owner
  */
 
-import type { TimerHandle } from '../../src/core/clock.js';
+import type { TimerHandle } from '../../src/base/clock.js';
+import { unavailable } from '../../src/base/errors.js';
 import { type Route, RouteTable } from '../../src/core/releases/routes.js';
-import { unavailable } from '../../src/errors.js';
 import type { Room } from '../runtime/room.js';
 import { ToldRows } from '../runtime/told-rows.js';
 import { askedOf, cohortKeyOf, isPinned, type Routable } from './attribution.js';

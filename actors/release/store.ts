@@ -4,10 +4,10 @@
  * unsettled.
  */
 
+import { mayMove, type ReleaseState } from '../../schema/release-states.js';
+import { conflict } from '../../src/base/errors.js';
+import { isoTime } from '../../src/base/time.js';
 import type { ReleaseRow } from '../../src/core/releases/record.js';
-import { mayMove, type ReleaseState } from '../../src/core/releases/release.js';
-import { isoTime } from '../../src/core/time.js';
-import { conflict } from '../../src/errors.js';
 import { commitAlone } from '../runtime/commit.js';
 import type { HostDeps } from '../runtime/host.js';
 import type { Rows } from '../runtime/loader.js';

@@ -7,7 +7,7 @@
  * successor at once. What a shard has settled stays so when it dies: its successor reads newer rows.
  */
 
-import type { TimerHandle } from '../../src/core/clock.js';
+import type { TimerHandle } from '../../src/base/clock.js';
 import type { PeerMessage } from './protocol.js';
 import type { Room } from './room.js';
 

@@ -9,8 +9,8 @@ import {
   refusedUnit,
   UNKNOWN_OUTCOME,
   unavailable,
-} from '../../src/errors.js';
-import type { Logger } from '../../src/log.js';
+} from '../../src/base/errors.js';
+import type { Logger } from '../../src/base/log.js';
 import type { CommitLog, Settlement } from './commit-log.js';
 import { TENANT_HELD } from './held-tenants.js';
 import type { Effect, Turn } from './turn.js';

@@ -3,7 +3,7 @@
  * Nothing of theirs is committed, begun or kept in memory on this shard (docs/operate/moving-tenants.md).
  */
 
-import { unavailable } from '../../src/errors.js';
+import { unavailable } from '../../src/base/errors.js';
 
 /** What those are told who want something of such a tenant. */
 export const TENANT_HELD = unavailable(

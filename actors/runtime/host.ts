@@ -19,9 +19,9 @@
  *   they had decided rests on the state that is gone.
  */
 
-import { DATABASE_AWAY, EngineError, unavailable } from '../../src/errors.js';
-import { LIMITS } from '../../src/limits.js';
-import type { Logger } from '../../src/log.js';
+import { DATABASE_AWAY, EngineError, unavailable } from '../../src/base/errors.js';
+import { LIMITS } from '../../src/base/limits.js';
+import type { Logger } from '../../src/base/log.js';
 import { Cell } from './cell.js';
 import { type CommitDeps, failed, failureOf, INTERNAL } from './commit.js';
 import type { PendingUnit, Settlement } from './commit-log.js';

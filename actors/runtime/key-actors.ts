@@ -4,7 +4,7 @@
  * such keys are read again from time to time, a few at a time (docs/architecture.md).
  */
 
-import { BackgroundJob } from '../../src/background-job.js';
+import { BackgroundJob } from '../../src/base/background-job.js';
 import { reloadOwnerless } from './held-tenants.js';
 import { ActorHost, type HostDeps } from './host.js';
 import type { HostedMessage } from './kind.js';

@@ -1,6 +1,6 @@
 /** What one kind of keyed actor is, as its host (`host.ts`) has to know it. */
 
-import type { EngineError } from '../../src/errors.js';
+import type { EngineError } from '../../src/base/errors.js';
 import type { Cell } from './cell.js';
 import type { PendingUnit } from './commit-log.js';
 import type { Outlook } from './residence.js';

@@ -4,8 +4,11 @@
  */
 
 import type pg from 'pg';
+import type { JsonValue } from '../../src/base/json.js';
+import { LIMITS } from '../../src/base/limits.js';
+import type { UnixMs } from '../../src/base/time.js';
+import { isoTime } from '../../src/base/time.js';
 import { isProgressNote } from '../../src/core/item-outputs.js';
-import type { JsonValue } from '../../src/core/json.js';
 import type { Plan } from '../../src/core/plan.js';
 import type { KeptOutput } from '../../src/core/progress.js';
 import type { Outcomes, RunsToJudge } from '../../src/core/releases/gates.js';
@@ -15,11 +18,8 @@ import {
   type StoredRelease,
 } from '../../src/core/releases/record.js';
 import type { RoutingRow } from '../../src/core/releases/routes.js';
-import type { UnixMs } from '../../src/core/time.js';
-import { isoTime } from '../../src/core/time.js';
 import { Runner, type Statement } from '../../src/db/runner.js';
 import type { StoredRow } from '../../src/db/tables.js';
-import { LIMITS } from '../../src/limits.js';
 import {
   type BlocksAsk,
   columnOf,

@@ -3,7 +3,7 @@
  * rest on no commit: an attempt is measured when it ends, whatever becomes of its unit.
  */
 
-import type { Clock } from '../../src/core/clock.js';
+import type { Clock } from '../../src/base/clock.js';
 import type { Meter } from '../../src/metrics/meter.js';
 
 /** What there is of steps in the process, and of instances with something to do. */

@@ -10,9 +10,9 @@
 import { once } from 'node:events';
 import { MessageChannel, type MessagePort } from 'node:worker_threads';
 import { Piscina } from 'piscina';
-import { EngineError, shareTaken, unavailable } from '../../src/errors.js';
-import { FairSlots } from '../../src/fair-slots.js';
-import { threadEntry } from '../../src/package-files.js';
+import { EngineError, shareTaken, unavailable } from '../../src/base/errors.js';
+import { FairSlots } from '../../src/base/fair-slots.js';
+import { threadEntry } from '../../src/base/package-files.js';
 import type { JobAnswer, JobBegun, JobCall } from './offload.thread.js';
 import { type JobInput, type JobName, type JobOutput, jobNamed } from './offload-jobs.js';
 

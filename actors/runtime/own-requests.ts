@@ -3,7 +3,7 @@
  * any other, by a reply or an error. Whoever asks is told on the shard that it asked on.
  */
 
-import type { EngineError } from '../../src/errors.js';
+import type { EngineError } from '../../src/base/errors.js';
 
 /** The body of the reply, or why there is none. */
 export type OwnAnswer = { readonly body: string } | { readonly error: EngineError };

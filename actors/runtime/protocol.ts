@@ -5,11 +5,11 @@
  * their owner.
  */
 
+import type { ErrorData } from '../../src/base/errors.js';
+import type { UnixMs } from '../../src/base/time.js';
 import type { StepTry } from '../../src/core/progress.js';
 import type { SecretText } from '../../src/core/secret-texts.js';
-import type { UnixMs } from '../../src/core/time.js';
 import type { UnitGate } from '../../src/core/unit.js';
-import type { ErrorData } from '../../src/errors.js';
 import type { UnitCounts } from '../../src/metrics/ledger.js';
 
 // ---------------------------------------------------------------- shard → writer

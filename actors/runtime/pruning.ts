@@ -3,8 +3,8 @@
  * that no commit takes long. On the first shard only.
  */
 
-import { BackgroundJob } from '../../src/background-job.js';
-import { isoTime, type UnixMs } from '../../src/core/time.js';
+import { BackgroundJob } from '../../src/base/background-job.js';
+import { isoTime, type UnixMs } from '../../src/base/time.js';
 import { commitAlone, type ScheduledCommitDeps } from './commit.js';
 import type { Room } from './room.js';
 import { Turn } from './turn.js';

@@ -1,8 +1,8 @@
 /** What a shard gives to its rooms: each of them names what it takes. */
 
-import type { Clock } from '../../src/core/clock.js';
-import type { IdGenerator } from '../../src/core/ids.js';
-import type { UnixMs } from '../../src/core/time.js';
+import type { Clock } from '../../src/base/clock.js';
+import type { IdGenerator } from '../../src/base/ids.js';
+import type { UnixMs } from '../../src/base/time.js';
 import type { HostDeps } from './host.js';
 import type { Rows } from './loader.js';
 

@@ -1,11 +1,11 @@
 /** Rows as the loader reads them: JSON columns as text, timestamps as RFC 3339. */
 
 import type { CronSchedule } from '../../schema/cron.js';
-import type { JsonValue } from '../../src/core/json.js';
-import type { ReleaseState, Variant } from '../../src/core/releases/release.js';
-import type { InstanceState, TaskState } from '../../src/core/states.js';
+import type { ReleaseState, Variant } from '../../schema/release-states.js';
+import type { InstanceState, TaskState } from '../../schema/states.js';
+import type { JsonValue } from '../../src/base/json.js';
+import type { UnixMs } from '../../src/base/time.js';
 import type { StoredSecret } from '../../src/core/stored-secret.js';
-import type { UnixMs } from '../../src/core/time.js';
 import type { WebhookEvent } from '../../src/core/webhook.js';
 import { columnsBut, type StoredRow } from '../../src/db/tables.js';
 

@@ -4,8 +4,8 @@
  * defect or a refusal of one says nothing about the next; they are committed in order.
  */
 
-import { EngineError } from '../../src/errors.js';
-import type { Logger } from '../../src/log.js';
+import { EngineError } from '../../src/base/errors.js';
+import type { Logger } from '../../src/base/log.js';
 import { type CommitDeps, commitUnit, INTERNAL } from './commit.js';
 import type { Settlement } from './commit-log.js';
 import { Turn } from './turn.js';

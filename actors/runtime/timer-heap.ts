@@ -4,7 +4,7 @@
  */
 
 import TinyQueue from 'tinyqueue';
-import type { UnixMs } from '../../src/core/time.js';
+import type { UnixMs } from '../../src/base/time.js';
 
 interface Due<Item> {
   readonly at: UnixMs;

@@ -4,7 +4,7 @@
  * knows. Rows decide; messages are only hints to read.
  */
 
-import type { TimerHandle } from '../../src/core/clock.js';
+import type { TimerHandle } from '../../src/base/clock.js';
 import type { Room } from './room.js';
 
 export type ToldRowsDeps = Pick<Room, 'clock' | 'schedule'>;

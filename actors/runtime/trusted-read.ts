@@ -3,7 +3,7 @@
  * while the units of a writer that died are unsettled, since what became of them is not known.
  */
 
-import { DATABASE_AWAY } from '../../src/errors.js';
+import { DATABASE_AWAY } from '../../src/base/errors.js';
 import type { HostDeps } from './host.js';
 
 /** @throws EngineError 503 when the rows cannot be read */

@@ -3,13 +3,13 @@
  * released when they are. An actor fills a Turn and never acts by itself.
  */
 
-import type { JsonValue } from '../../src/core/json.js';
+import type { EngineError } from '../../src/base/errors.js';
+import type { JsonValue } from '../../src/base/json.js';
+import type { UnixMs } from '../../src/base/time.js';
 import type { ChildStart, StepTry } from '../../src/core/progress.js';
-import type { UnixMs } from '../../src/core/time.js';
 import type { UnitGate } from '../../src/core/unit.js';
 import { rowText } from '../../src/db/lines.js';
 import { MUTATION_KINDS, type MutationKind, type MutationRow } from '../../src/db/mutations.js';
-import type { EngineError } from '../../src/errors.js';
 import { COUNTER_INDEX, COUNTER_NAMES, type CounterName } from '../../src/metrics/catalog.js';
 import type { UnitCounts } from '../../src/metrics/ledger.js';
 import type { KinNote, KnownRecord, NamedSecrets, PeerMessage, TaskClaim } from './protocol.js';

@@ -4,10 +4,10 @@
  */
 
 import type { ScheduleRun } from '../../schema/cron.js';
-import { askedRunId, routeOf } from '../../src/core/ids.js';
+import { conflict, notFound } from '../../src/base/errors.js';
+import { askedRunId, routeOf } from '../../src/base/ids.js';
+import { owned } from '../../src/base/tenancy.js';
 import { unfoundSequence } from '../../src/core/unfound-sequence.js';
-import { conflict, notFound } from '../../src/errors.js';
-import { owned } from '../../src/tenancy.js';
 import { nameIn } from '../instance/record.js';
 import { answerLater } from '../runtime/commit.js';
 import type { HostDeps } from '../runtime/host.js';

@@ -13,15 +13,15 @@
  */
 
 import type { CronSchedule, UpdateSchedule } from '../../schema/cron.js';
-import { firedInstanceId } from '../../src/core/ids.js';
+import { type Priority, priorityRank, rankOf } from '../../schema/states.js';
+import { EngineError, unavailable } from '../../src/base/errors.js';
+import { firedInstanceId } from '../../src/base/ids.js';
+import { isForeign, owned } from '../../src/base/tenancy.js';
+import { isoTime, type UnixMs } from '../../src/base/time.js';
+import { checkUnchanged, updatedAt } from '../../src/base/unchanged-since.js';
 import type { Plan } from '../../src/core/plan.js';
 import type { Route } from '../../src/core/releases/routes.js';
-import { type Priority, priorityRank, rankOf } from '../../src/core/states.js';
-import { isoTime, type UnixMs } from '../../src/core/time.js';
 import { unfoundSequence } from '../../src/core/unfound-sequence.js';
-import { EngineError, unavailable } from '../../src/errors.js';
-import { isForeign, owned } from '../../src/tenancy.js';
-import { checkUnchanged, updatedAt } from '../../src/unchanged-since.js';
 import type { Names } from '../catalog/names.js';
 import type { Plans, StoredSequence } from '../catalog/plans.js';
 import { type InstanceRecord, nameIn, newRecord, wholeLine } from '../instance/record.js';

@@ -1,10 +1,10 @@
 /** When schedules fire, as their rows have it. */
 
 import type { CronSchedule } from '../../schema/cron.js';
+import { invalid } from '../../src/base/errors.js';
+import { isoTimeOrNull, type UnixMs } from '../../src/base/time.js';
 import { nextFire } from '../../src/core/cron.js';
 import { type CronFields, parseCron } from '../../src/core/cron-fields.js';
-import { isoTimeOrNull, type UnixMs } from '../../src/core/time.js';
-import { invalid } from '../../src/errors.js';
 
 /** The fire that is next or under way. */
 export function fireTimeOf({ next_fire_at }: CronSchedule): UnixMs {

@@ -1,6 +1,6 @@
 /** The operations on cron schedules. */
 
-import { checkTenant } from '../../src/tenancy.js';
+import { checkTenant } from '../../src/base/tenancy.js';
 import type { RouteOperations } from '../runtime/operation.js';
 import type { Schedules } from './schedules.js';
 

@@ -10,13 +10,13 @@ import type {
   RunSchedule,
   UpdateSchedule,
 } from '../../schema/cron.js';
-import { BackgroundJob } from '../../src/background-job.js';
-import type { TimerHandle } from '../../src/core/clock.js';
-import { isoTime, type UnixMs } from '../../src/core/time.js';
+import { BackgroundJob } from '../../src/base/background-job.js';
+import type { TimerHandle } from '../../src/base/clock.js';
+import { DATABASE_AWAY, type EngineError, invalid, notFound } from '../../src/base/errors.js';
+import { LIMITS } from '../../src/base/limits.js';
+import { isForeign } from '../../src/base/tenancy.js';
+import { isoTime, type UnixMs } from '../../src/base/time.js';
 import { unfoundSequence } from '../../src/core/unfound-sequence.js';
-import { DATABASE_AWAY, type EngineError, invalid, notFound } from '../../src/errors.js';
-import { LIMITS } from '../../src/limits.js';
-import { isForeign } from '../../src/tenancy.js';
 import { checkSize } from '../instance/memory.js';
 import { givenContext, nameIn } from '../instance/record.js';
 import { answerLater } from '../runtime/commit.js';

@@ -2,8 +2,8 @@
 
 import { changedTo } from '../../schema/change-shapes.js';
 import type { CronSchedule, UpdateSchedule } from '../../schema/cron.js';
-import type { JsonObject } from '../../src/core/json.js';
-import { type Priority, priorityRank } from '../../src/core/states.js';
+import { type Priority, priorityRank } from '../../schema/states.js';
+import type { JsonObject } from '../../src/base/json.js';
 import { givenContext, priorityLabel } from '../instance/record.js';
 
 type Settings = Pick<

@@ -6,19 +6,19 @@
 
 import type { MessagePort } from 'node:worker_threads';
 import { ROUTES, type Route, type RouteId } from '../../schema/routes.js';
-import { itemsIn } from '../../src/core/batch-size.js';
-import type { Clock, TimerHandle } from '../../src/core/clock.js';
-import { routeOf, shardOf } from '../../src/core/ids.js';
-import { Crowd } from '../../src/crowd.js';
+import { itemsIn } from '../../src/base/batch-size.js';
+import type { Clock, TimerHandle } from '../../src/base/clock.js';
+import { Crowd } from '../../src/base/crowd.js';
 import {
   type EngineError,
   fromErrorData,
   RESTARTING,
   shareTaken,
   unavailable,
-} from '../../src/errors.js';
-import { FairSlots } from '../../src/fair-slots.js';
-import { LIMITS } from '../../src/limits.js';
+} from '../../src/base/errors.js';
+import { FairSlots } from '../../src/base/fair-slots.js';
+import { routeOf, shardOf } from '../../src/base/ids.js';
+import { LIMITS } from '../../src/base/limits.js';
 import type {
   KnownRecord,
   Reply,

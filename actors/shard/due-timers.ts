@@ -5,8 +5,8 @@
  * are loaded when they are due. Pure.
  */
 
-import type { UnixMs } from '../../src/core/time.js';
-import { LIMITS } from '../../src/limits.js';
+import { LIMITS } from '../../src/base/limits.js';
+import type { UnixMs } from '../../src/base/time.js';
 import type { DueTimer } from '../runtime/rows.js';
 import { TimerHeap } from '../runtime/timer-heap.js';
 

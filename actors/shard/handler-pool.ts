@@ -9,14 +9,14 @@
  *   keeps its slot until its instance can take it: so outcomes do not pile up before the database.
  */
 
+import type { Clock, TimerHandle } from '../../src/base/clock.js';
+import { FairSlots } from '../../src/base/fair-slots.js';
+import { LIMITS } from '../../src/base/limits.js';
 import { permanentFailure, retryableFailure, type StepOutcome } from '../../src/core/builtin.js';
-import type { Clock, TimerHandle } from '../../src/core/clock.js';
 import { masked } from '../../src/core/masking.js';
 import type { StepTry } from '../../src/core/progress.js';
-import { FairSlots } from '../../src/fair-slots.js';
 import { describeThrown, readOutcome, thrownOutcome } from '../../src/handlers/handler-outcome.js';
 import type { EffectHandler, HandlerContext } from '../../src/handlers/registry.js';
-import { LIMITS } from '../../src/limits.js';
 import type { Tracer, WorkSpan } from '../../src/tracing.js';
 import type { Secrets } from '../credential/secrets.js';
 import { stepKey } from '../instance/live-instance.js';

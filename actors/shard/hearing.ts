@@ -7,7 +7,7 @@
  *   turned away. While it lasts the end of the silence is now.
  */
 
-import type { UnixMs } from '../../src/core/time.js';
+import type { UnixMs } from '../../src/base/time.js';
 
 /** What takes a time to come back. */
 type Missing = 'database' | 'writer';

@@ -5,7 +5,7 @@
  */
 
 import { LRUCache } from 'lru-cache';
-import { LIMITS } from '../../src/limits.js';
+import { LIMITS } from '../../src/base/limits.js';
 import type { Versions } from '../runtime/versions.js';
 
 export interface KeptReply {

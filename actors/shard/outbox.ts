@@ -3,8 +3,8 @@
  * destination gets one post at the end of the turn.
  */
 
-import { RESTARTING } from '../../src/errors.js';
-import type { Logger } from '../../src/log.js';
+import { RESTARTING } from '../../src/base/errors.js';
+import type { Logger } from '../../src/base/log.js';
 import { INTERNAL } from '../runtime/commit.js';
 import type { CommitLog } from '../runtime/commit-log.js';
 import type { PeerMessage, PeerPost, Reply, ReplyPost, UnitPost } from '../runtime/protocol.js';

@@ -3,13 +3,13 @@
  * others and of the turn. Nothing happens here; see `shard.ts` for what does.
  */
 
-import type { Clock } from '../../src/core/clock.js';
+import type { Clock } from '../../src/base/clock.js';
+import { createIdGenerator, routeForShard, routeOf } from '../../src/base/ids.js';
+import { LIMITS } from '../../src/base/limits.js';
+import type { Logger } from '../../src/base/log.js';
 import type { Keyring } from '../../src/core/continuity/keys.js';
-import { createIdGenerator, routeForShard, routeOf } from '../../src/core/ids.js';
 import type { EffectHandler } from '../../src/handlers/registry.js';
 import type { WebhookSender } from '../../src/handlers/webhook-sender.js';
-import { LIMITS } from '../../src/limits.js';
-import type { Logger } from '../../src/log.js';
 import { Meter } from '../../src/metrics/meter.js';
 import type { Tracer } from '../../src/tracing.js';
 import { Activity } from '../activity/activity.js';

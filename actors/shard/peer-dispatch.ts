@@ -1,6 +1,6 @@
 /** Whom a message of a peer, or of the shard itself, is for. */
 
-import type { UnixMs } from '../../src/core/time.js';
+import type { UnixMs } from '../../src/base/time.js';
 import { unclaim } from '../instance/operations.js';
 import type { Order, OrderAnswer, OrderView } from '../instance/orders.js';
 import type { NewInstance } from '../instance/record.js';

@@ -7,8 +7,8 @@
 
 import { setImmediate as pause } from 'node:timers/promises';
 import type { Block } from '../../schema/blocks.js';
-import type { JsonObject } from '../../src/core/json.js';
-import { createLogger } from '../../src/log.js';
+import type { JsonObject } from '../../src/base/json.js';
+import { createLogger } from '../../src/base/log.js';
 import { Meter } from '../../src/metrics/meter.js';
 import type { Rows } from '../runtime/loader.js';
 import type { Reply, UnitEnvelope } from '../runtime/protocol.js';

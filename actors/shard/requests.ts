@@ -4,13 +4,13 @@
  * takes several turns to parse, with the requests of others in between.
  */
 
+import type { Clock } from '../../src/base/clock.js';
+import { EngineError, unavailable } from '../../src/base/errors.js';
+import { shardOf } from '../../src/base/ids.js';
+import { LIMITS } from '../../src/base/limits.js';
+import type { Logger } from '../../src/base/log.js';
 import { type BodyInPieces, LARGE_BODY } from '../../src/body.js';
-import type { Clock } from '../../src/core/clock.js';
-import { shardOf } from '../../src/core/ids.js';
 import type { Findings } from '../../src/core/lint/definition.js';
-import { EngineError, unavailable } from '../../src/errors.js';
-import { LIMITS } from '../../src/limits.js';
-import type { Logger } from '../../src/log.js';
 import { INTERNAL } from '../runtime/commit.js';
 import type { Offload } from '../runtime/offload.js';
 import type { Request } from '../runtime/protocol.js';

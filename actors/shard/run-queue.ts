@@ -4,8 +4,8 @@
  * waits once.
  */
 
-import { PRIORITIES } from '../../src/core/states.js';
-import { LIMITS } from '../../src/limits.js';
+import { PRIORITIES } from '../../schema/states.js';
+import { LIMITS } from '../../src/base/limits.js';
 import type { DueTimer } from '../runtime/rows.js';
 import { Fifo } from './fifo.js';
 

@@ -5,7 +5,9 @@
 
 import { randomFillSync } from 'node:crypto';
 import { type MessagePort, receiveMessageOnPort, threadId } from 'node:worker_threads';
-import { EngineClock, realClock } from '../../src/clock.js';
+import { createLogger } from '../../src/base/log.js';
+import { type LogFormat, logOutput } from '../../src/base/log-output.js';
+import { EngineClock, realClock } from '../../src/base/real-clock.js';
 import { type ContinuityKeys, keyringOf } from '../../src/core/continuity/keys.js';
 import { createPool } from '../../src/db/pool.js';
 import { CallRate } from '../../src/handlers/call-rate.js';
@@ -14,8 +16,6 @@ import { openHttp } from '../../src/handlers/http-transport.js';
 import { type OutboundSettings, outboundPolicy } from '../../src/handlers/outbound-rules.js';
 import { createRegistry } from '../../src/handlers/registry.js';
 import { createWebhookSender } from '../../src/handlers/webhook-sender.js';
-import { createLogger } from '../../src/log.js';
-import { type LogFormat, logOutput } from '../../src/log-output.js';
 import { Meter } from '../../src/metrics/meter.js';
 import { findTracer } from '../../src/tracing.js';
 import { ContinuityRows } from '../continuity/rows.js';

@@ -9,8 +9,8 @@
  *   timers, reads ──► work ──┘
  */
 
-import type { UnixMs } from '../../src/core/time.js';
-import { LIMITS } from '../../src/limits.js';
+import { LIMITS } from '../../src/base/limits.js';
+import type { UnixMs } from '../../src/base/time.js';
 import { OVERDUE_ROWS_MAX } from '../runtime/load-sql.js';
 import type { Ack, PeerPost, Request, RequestPost } from '../runtime/protocol.js';
 import type { DueTimer } from '../runtime/rows.js';

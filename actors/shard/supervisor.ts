@@ -12,17 +12,17 @@
 
 import { MessageChannel, type Worker } from 'node:worker_threads';
 import { Piscina } from 'piscina';
+import type { DatabaseTrouble } from '../../src/base/errors.js';
+import type { Logger } from '../../src/base/log.js';
+import { threadEntry } from '../../src/base/package-files.js';
+import { memoryMib, residentBytesMax, threadHeapMib } from '../../src/base/thread-memory.js';
+import type { UnixMs } from '../../src/base/time.js';
 import type { Config } from '../../src/config.js';
 import type { ContinuityKeys } from '../../src/core/continuity/keys.js';
-import type { UnixMs } from '../../src/core/time.js';
-import type { DatabaseTrouble } from '../../src/errors.js';
 import { callRateMemory } from '../../src/handlers/call-rate.js';
 import type { EgressProxy } from '../../src/handlers/http-agent.js';
-import type { Logger } from '../../src/log.js';
 import type { Meter } from '../../src/metrics/meter.js';
 import { MetricMemory } from '../../src/metrics.js';
-import { threadEntry } from '../../src/package-files.js';
-import { memoryMib, residentBytesMax, threadHeapMib } from '../../src/thread-memory.js';
 import { type ControlLink, linkControl, type Remote, serveControl } from '../runtime/control.js';
 import { OffloadPool } from '../runtime/offload.js';
 import { BATCH_LANES, LANES_MAX } from '../writer/lane-count.js';

@@ -5,7 +5,7 @@
  * return: what is in memory goes.
  */
 
-import type { UnixMs } from '../../src/core/time.js';
+import type { UnixMs } from '../../src/base/time.js';
 import type { DueTimer } from '../runtime/rows.js';
 import type { ShardDeps, ShardParts } from './parts.js';
 

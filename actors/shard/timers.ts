@@ -4,10 +4,10 @@
  * net: they find what no event has served.
  */
 
-import type { Clock, TimerHandle } from '../../src/core/clock.js';
-import type { UnixMs } from '../../src/core/time.js';
-import { LIMITS } from '../../src/limits.js';
-import type { Logger } from '../../src/log.js';
+import type { Clock, TimerHandle } from '../../src/base/clock.js';
+import { LIMITS } from '../../src/base/limits.js';
+import type { Logger } from '../../src/base/log.js';
+import type { UnixMs } from '../../src/base/time.js';
 import { OVERDUE_ROWS_MAX } from '../runtime/load-sql.js';
 import type { Rows } from '../runtime/loader.js';
 import type { DueTimer } from '../runtime/rows.js';

@@ -5,8 +5,8 @@
  * lately. One tenant has three quarters of the room at most (docs/limits.md). Pure: time is handed in.
  */
 
-import { type EngineError, unavailable } from '../../src/errors.js';
-import { LIMITS } from '../../src/limits.js';
+import { type EngineError, unavailable } from '../../src/base/errors.js';
+import { LIMITS } from '../../src/base/limits.js';
 
 /** The rate is that of a server with enough to do: what one caller after the other does tells nothing. */
 const BUSY_BYTES = LIMITS.workBytesMin / 2;

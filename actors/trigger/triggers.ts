@@ -13,16 +13,16 @@ import {
   type Trigger,
   type UpdateTrigger,
 } from '../../schema/trigger.js';
+import { conflict, invalid, notFound } from '../../src/base/errors.js';
+import type { JsonObject } from '../../src/base/json.js';
+import { checkTenant, owned } from '../../src/base/tenancy.js';
+import { isoTime } from '../../src/base/time.js';
+import { checkUnchanged, updatedAt } from '../../src/base/unchanged-since.js';
 import type { Keyring } from '../../src/core/continuity/keys.js';
 import { NONCE_BYTES } from '../../src/core/continuity/sealing.js';
-import type { JsonObject } from '../../src/core/json.js';
 import { storeSecret } from '../../src/core/stored-secret.js';
-import { isoTime } from '../../src/core/time.js';
 import { unfoundSequence } from '../../src/core/unfound-sequence.js';
 import { weaknessOf } from '../../src/core/weak-secret.js';
-import { conflict, invalid, notFound } from '../../src/errors.js';
-import { checkTenant, owned } from '../../src/tenancy.js';
-import { checkUnchanged, updatedAt } from '../../src/unchanged-since.js';
 import { answerLater, commitAlone } from '../runtime/commit.js';
 import type { HostDeps } from '../runtime/host.js';
 import type { Call } from '../runtime/operation.js';

@@ -3,9 +3,9 @@
  * and the reading on behind what is in memory. Sends nothing.
  */
 
-import type { TimerHandle } from '../../src/core/clock.js';
-import type { UnixMs } from '../../src/core/time.js';
-import { lastUsed } from '../../src/last-used.js';
+import type { TimerHandle } from '../../src/base/clock.js';
+import { lastUsed } from '../../src/base/last-used.js';
+import type { UnixMs } from '../../src/base/time.js';
 import type { PendingUnit, Settlement } from '../runtime/commit-log.js';
 import type { Room } from '../runtime/room.js';
 import type { WebhookRow } from '../runtime/rows.js';

@@ -1,6 +1,6 @@
 /** What an attempt leaves in the database: a line in the delivery log, and the webhook's next state. Pure. */
 
-import { isoTime, type UnixMs } from '../../src/core/time.js';
+import { isoTime, type UnixMs } from '../../src/base/time.js';
 import { type AttemptOutcome, nextWaitMs } from '../../src/core/webhook.js';
 import type { WebhookRow } from '../runtime/rows.js';
 import type { Turn } from '../runtime/turn.js';

@@ -14,15 +14,15 @@ import type {
   WebhookSubscription,
 } from '../../schema/webhook.js';
 import { WEBHOOK_EVENTS } from '../../schema/webhook.js';
+import { conflict, invalid } from '../../src/base/errors.js';
+import { owned, tenantOf } from '../../src/base/tenancy.js';
+import { isoTime } from '../../src/base/time.js';
+import { checkUnchanged, updatedAt } from '../../src/base/unchanged-since.js';
 import type { Keyring } from '../../src/core/continuity/keys.js';
 import { NONCE_BYTES } from '../../src/core/continuity/sealing.js';
 import { type StoredSecret, storeSecret } from '../../src/core/stored-secret.js';
-import { isoTime } from '../../src/core/time.js';
 import { weaknessOf } from '../../src/core/weak-secret.js';
-import { conflict, invalid } from '../../src/errors.js';
 import type { WebhookSender } from '../../src/handlers/webhook-sender.js';
-import { owned, tenantOf } from '../../src/tenancy.js';
-import { checkUnchanged, updatedAt } from '../../src/unchanged-since.js';
 import { Barrier } from '../runtime/barrier.js';
 import { answerLater, commitTold } from '../runtime/commit.js';
 import type { HostDeps } from '../runtime/host.js';

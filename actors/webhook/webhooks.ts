@@ -10,11 +10,7 @@
  * there are slots, and a webhook is sent a second time only if the first one could not be recorded.
  */
 
-import type { BackgroundJob } from '../../src/background-job.js';
-import type { Keyring } from '../../src/core/continuity/keys.js';
-import { routeOf } from '../../src/core/ids.js';
-import { openSecret } from '../../src/core/stored-secret.js';
-import type { AttemptOutcome } from '../../src/core/webhook.js';
+import type { BackgroundJob } from '../../src/base/background-job.js';
 import {
   conflict,
   DATABASE_AWAY,
@@ -22,8 +18,12 @@ import {
   notFound,
   UNKNOWN_OUTCOME,
   unavailable,
-} from '../../src/errors.js';
-import { FairSlots } from '../../src/fair-slots.js';
+} from '../../src/base/errors.js';
+import { FairSlots } from '../../src/base/fair-slots.js';
+import { routeOf } from '../../src/base/ids.js';
+import type { Keyring } from '../../src/core/continuity/keys.js';
+import { openSecret } from '../../src/core/stored-secret.js';
+import type { AttemptOutcome } from '../../src/core/webhook.js';
 import type { WebhookSender } from '../../src/handlers/webhook-sender.js';
 import { failed } from '../runtime/commit.js';
 import type { PendingUnit, Settlement } from '../runtime/commit-log.js';

@@ -6,6 +6,12 @@
  */
 
 import {
+  type DatabaseTrouble,
+  databaseTrouble,
+  isFaultOfData,
+  troubleOf,
+} from '../../src/base/errors.js';
+import {
   Batch,
   type BatchLimits,
   type BatchUnit,
@@ -15,12 +21,6 @@ import {
 } from '../../src/db/batch.js';
 import { BEGIN, COMMIT, FENCE, FLUSHES_KEPT, FORGET_FLUSHES } from '../../src/db/statements.js';
 import type { Answer, Command, WriterSession } from '../../src/db/writer-session.js';
-import {
-  type DatabaseTrouble,
-  databaseTrouble,
-  isFaultOfData,
-  troubleOf,
-} from '../../src/errors.js';
 import type { UnitCounts } from '../../src/metrics/ledger.js';
 import type { Meter } from '../../src/metrics/meter.js';
 import { ignoreClosed, LaneLink, type LinkHost } from './link.js';

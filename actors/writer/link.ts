@@ -5,7 +5,8 @@
  */
 
 import type pg from 'pg';
-import type { Clock, TimerHandle } from '../../src/core/clock.js';
+import type { Clock, TimerHandle } from '../../src/base/clock.js';
+import { type DatabaseTrouble, databaseTrouble, troubleOf } from '../../src/base/errors.js';
 import type { DbLog } from '../../src/db/pool.js';
 import { doubtPrimary } from '../../src/db/primary.js';
 import {
@@ -17,7 +18,6 @@ import {
   destroyClient,
   WriterSession,
 } from '../../src/db/writer-session.js';
-import { type DatabaseTrouble, databaseTrouble, troubleOf } from '../../src/errors.js';
 import type { CommitLedger } from '../../src/metrics/ledger.js';
 
 /** What a link is given, and whom it tells. */

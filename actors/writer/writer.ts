@@ -7,11 +7,11 @@
 
 import type { LRUCache } from 'lru-cache';
 import type pg from 'pg';
-import { within } from '../../src/clock.js';
+import { type DatabaseTrouble, troubleOf } from '../../src/base/errors.js';
+import { lastUsed } from '../../src/base/last-used.js';
+import { within } from '../../src/base/real-clock.js';
 import { type BatchLimits, committedAck, type InsertedIds, readUnit } from '../../src/db/batch.js';
 import { WriterSession } from '../../src/db/writer-session.js';
-import { type DatabaseTrouble, troubleOf } from '../../src/errors.js';
-import { lastUsed } from '../../src/last-used.js';
 import { CommitLedger, type UnitCounts } from '../../src/metrics/ledger.js';
 import { Meter } from '../../src/metrics/meter.js';
 import { type Ack, BATCH_ACTOR, type UnitEnvelope } from '../runtime/protocol.js';

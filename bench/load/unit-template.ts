@@ -5,7 +5,7 @@
  */
 
 import type pg from 'pg';
-import type { IdGenerator } from '../../src/core/ids.js';
+import type { IdGenerator } from '../../src/base/ids.js';
 import { CELL_END, rowText } from '../../src/db/lines.js';
 import { MUTATION_KINDS, type MutationKind } from '../../src/db/mutations.js';
 

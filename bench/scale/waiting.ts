@@ -5,7 +5,7 @@
  */
 
 import { setTimeout as pause } from 'node:timers/promises';
-import { eventKeyId } from '../../src/core/ids.js';
+import { eventKeyId } from '../../src/base/ids.js';
 import { createBody, NAMESPACE, NOOP_SEQUENCE, ORDER, TENANT } from '../fixtures.js';
 import { herdBatches, latenessOf } from '../load/herd.js';
 import { postRequest } from '../load/requests.js';

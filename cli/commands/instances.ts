@@ -1,7 +1,7 @@
 /** Commands for instances: start, look, follow, change. */
 
 import type { TaskInstance, TreeNode } from '../../client/src/index.js';
-import type { InstanceState } from '../../src/core/states.js';
+import type { InstanceState } from '../../schema/states.js';
 import { changeMany, type ManyChange } from '../bulk.js';
 import {
   type Argument,

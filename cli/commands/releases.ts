@@ -1,7 +1,7 @@
 /** Commands for releases: leading new instances from one version to the next. */
 
 import type { EvaluationReport, Gate, Release } from '../../client/src/index.js';
-import { RELEASE_STATES, type ReleaseState } from '../../src/core/releases/release.js';
+import { RELEASE_STATES, type ReleaseState } from '../../schema/release-states.js';
 import { type Argument, acting, type Command, type Given, listing, showing } from '../command.js';
 import { EXIT, usageError } from '../exit.js';
 import type { Session } from '../session.js';

@@ -2,7 +2,7 @@
 
 import type { InstancesListQuery } from '../../client/src/index.js';
 import { toUnixMs } from '../../schema/common.js';
-import { INSTANCE_STATES, type InstanceState } from '../../src/core/states.js';
+import { INSTANCE_STATES, type InstanceState } from '../../schema/states.js';
 import type { Given, Option } from '../command.js';
 import { usageError } from '../exit.js';
 

@@ -1,7 +1,7 @@
 /** Commands for workers and their tasks. */
 
 import type { QueueInfo, WorkerInfo, WorkerTask } from '../../client/src/index.js';
-import { TASK_STATES, type TaskState } from '../../src/core/states.js';
+import { TASK_STATES, type TaskState } from '../../schema/states.js';
 import { type Command, listing } from '../command.js';
 import { ago } from '../table.js';
 import { toneOf } from '../tones.js';

@@ -7,8 +7,8 @@ import {
   type WorkerInfo,
 } from '../../client/src/index.js';
 import type { Info, NotReady } from '../../schema/system.js';
+import { packageVersion } from '../../src/base/package-files.js';
 import { weaknessOf } from '../../src/core/weak-secret.js';
-import { packageVersion } from '../../src/package-files.js';
 import type { Session } from '../session.js';
 import { durationText } from '../table.js';
 import { type Check, check, ok } from './check.js';

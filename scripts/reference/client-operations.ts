@@ -6,7 +6,7 @@
 import type { TSchema } from '@sinclair/typebox';
 import { openApiDocument, operationIdOf } from '../../schema/openapi.js';
 import { ROUTES, type Route } from '../../schema/routes.js';
-import type { JsonObject, JsonValue } from '../../src/core/json.js';
+import type { JsonObject, JsonValue } from '../../src/base/json.js';
 import { comment, FILLED, TypeWriter, union } from './client-types.js';
 import { isListed, KEYS, repeatsOfTypeScript } from './repeats.js';
 

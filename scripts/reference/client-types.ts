@@ -3,7 +3,7 @@
  * A shape that a request holds takes whatever JSON can be made of; one that is only answered says what comes back.
  */
 
-import type { JsonValue } from '../../src/core/json.js';
+import type { JsonValue } from '../../src/base/json.js';
 
 type Schema = { readonly [keyword: string]: JsonValue | undefined };
 type Schemas = Readonly<Record<string, Schema>>;

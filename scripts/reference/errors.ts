@@ -1,6 +1,6 @@
 /** The codes of errors: what each means, and what the caller should do. */
 
-import { ERROR_STATUS, type ErrorCode } from '../../src/errors.js';
+import { ERROR_STATUS, type ErrorCode } from '../../src/base/errors.js';
 import { code, table } from './markdown.js';
 import type { Regions } from './regions.js';
 

@@ -3,8 +3,8 @@
  * page was generated.
  */
 
+import type { JsonObject, JsonValue } from '../../src/base/json.js';
 import { evaluateCondition, parseCondition, type Scope } from '../../src/core/condition.js';
-import type { JsonObject, JsonValue } from '../../src/core/json.js';
 import { compileTemplate, renderTemplate } from '../../src/core/template.js';
 import { code, flatJson, table } from './markdown.js';
 

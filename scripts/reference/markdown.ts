@@ -1,6 +1,6 @@
 /** Markdown out of values: tables, code and JSON that fits a page. */
 
-import type { JsonValue } from '../../src/core/json.js';
+import type { JsonValue } from '../../src/base/json.js';
 
 /** An empty cell repeats nothing: it continues the row above. */
 export function table(heads: readonly string[], rows: readonly (readonly string[])[]): string {

@@ -5,7 +5,7 @@
 
 import { fixedMembers } from '../../schema/change-shapes.js';
 import { ROUTES, type Route } from '../../schema/routes.js';
-import type { JsonObject } from '../../src/core/json.js';
+import type { JsonObject } from '../../src/base/json.js';
 import { fillingOf } from './client-operations.js';
 import { described, docstring, MADE_BY } from './python-models.js';
 import {

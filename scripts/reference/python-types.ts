@@ -3,7 +3,7 @@
  * without a name of their own are named after the place where they stand, and those that say the same are one.
  */
 
-import type { JsonObject, JsonValue } from '../../src/core/json.js';
+import type { JsonObject, JsonValue } from '../../src/base/json.js';
 
 /** A schema of the document. */
 export type Shape = JsonObject;

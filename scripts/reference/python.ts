@@ -2,7 +2,7 @@
 
 import { readFileSync } from 'node:fs';
 import { openApiDocument } from '../../schema/openapi.js';
-import type { JsonObject } from '../../src/core/json.js';
+import type { JsonObject } from '../../src/base/json.js';
 import { blockingText } from './python-blocking.js';
 import { modelsText } from './python-models.js';
 import { operationsText } from './python-operations.js';

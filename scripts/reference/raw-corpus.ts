@@ -10,7 +10,7 @@
  * or `closed`.
  */
 
-import { LIMITS } from '../../src/limits.js';
+import { LIMITS } from '../../src/base/limits.js';
 import type { Difference } from './raw-requests.js';
 
 export interface RawRequest {

@@ -3,7 +3,7 @@
 import type { TSchema } from '@sinclair/typebox';
 import { DURATION_MS_MAX, UNSUPPORTED_VALUES } from '../../schema/common.js';
 import { HTTP_TIMEOUT_MS_MAX } from '../../schema/handlers.js';
-import type { JsonValue } from '../../src/core/json.js';
+import type { JsonValue } from '../../src/base/json.js';
 import { code, flatJson, table } from './markdown.js';
 import { said } from './rows.js';
 

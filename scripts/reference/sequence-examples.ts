@@ -5,7 +5,7 @@
 
 import type { HookList, KindName } from '../../schema/blocks.js';
 import type { BuiltinName } from '../../schema/handlers.js';
-import type { JsonObject, JsonValue } from '../../src/core/json.js';
+import type { JsonObject, JsonValue } from '../../src/base/json.js';
 import { code, flatJson, jsonBlock } from './markdown.js';
 
 export interface SequenceExample {

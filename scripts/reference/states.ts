@@ -1,6 +1,6 @@
 /** The states of instances, and the moves between them that a caller may ask for. */
 
-import { canPatch, INSTANCE_STATES, type InstanceState } from '../../src/core/states.js';
+import { canPatch, INSTANCE_STATES, type InstanceState } from '../../schema/states.js';
 import { code, table } from './markdown.js';
 import type { Regions } from './regions.js';
 

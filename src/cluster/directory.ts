@@ -8,10 +8,10 @@
 import { readFileSync } from 'node:fs';
 import type pg from 'pg';
 import type { CELL_STATES, MOVE_STATES } from '../../schema/cell.js';
-import type { JsonValue } from '../core/json.js';
+import type { JsonValue } from '../base/json.js';
+import { packageFile } from '../base/package-files.js';
 import { type ConnectionOptions, createClient, createPool, withClient } from '../db/pool.js';
 import { inTransaction, statementsIn } from '../db/sql-script.js';
-import { packageFile } from '../package-files.js';
 
 export type CellState = (typeof CELL_STATES)[number];
 

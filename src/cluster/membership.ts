@@ -4,18 +4,18 @@
  */
 
 import { setTimeout as pause } from 'node:timers/promises';
-import { BackgroundJob } from '../background-job.js';
-import { within } from '../clock.js';
+import { BackgroundJob } from '../base/background-job.js';
+import type { Clock, TimerHandle } from '../base/clock.js';
+import { DIRECTORY_AWAY } from '../base/errors.js';
+import type { Logger } from '../base/log.js';
+import { within } from '../base/real-clock.js';
 import type { Config } from '../config.js';
 import { ConfigError } from '../config-values.js';
-import type { Clock, TimerHandle } from '../core/clock.js';
 import { keyringOf, openingIds } from '../core/continuity/keys.js';
 import { isAway } from '../db/away.js';
 import { databaseRefusal } from '../db/database-refusal.js';
 import { newestMigration } from '../db/migrate.js';
-import { DIRECTORY_AWAY } from '../errors.js';
 import { continuityKeysOf } from '../keys.js';
-import type { Logger } from '../log.js';
 import { type CellRow, Directory, DirectoryError } from './directory.js';
 import { Residence } from './residence.js';
 import { WriterLag, type WriterReading } from './writer-lag.js';

@@ -5,10 +5,10 @@
  */
 
 import type pg from 'pg';
-import { BackgroundJob } from '../background-job.js';
-import type { Clock } from '../core/clock.js';
-import type { UnixMs } from '../core/time.js';
-import type { Logger } from '../log.js';
+import { BackgroundJob } from '../base/background-job.js';
+import type { Clock } from '../base/clock.js';
+import type { Logger } from '../base/log.js';
+import type { UnixMs } from '../base/time.js';
 
 export interface MoveRowHere {
   readonly tenant_id: string;

@@ -6,7 +6,7 @@
 
 import { randomInt } from 'node:crypto';
 import type pg from 'pg';
-import { createIdGenerator } from '../core/ids.js';
+import { createIdGenerator } from '../base/ids.js';
 import { newestMigration } from '../db/migrate.js';
 import { connectCommand } from './command-sessions.js';
 import { MOVE_COLUMNS, type MoveRow, RAISED } from './directory.js';

@@ -5,10 +5,16 @@
  * for all requests that wait for it; while that is away, those that are known go on.
  */
 
+import type { Clock } from '../base/clock.js';
+import {
+  DIRECTORY_AWAY,
+  type EngineError,
+  invalid,
+  unavailable,
+  wrongCell,
+} from '../base/errors.js';
+import { lastUsed } from '../base/last-used.js';
 import { isSchemaName } from '../config-values.js';
-import type { Clock } from '../core/clock.js';
-import { DIRECTORY_AWAY, type EngineError, invalid, unavailable, wrongCell } from '../errors.js';
-import { lastUsed } from '../last-used.js';
 import type { CellRow, Directory, Settled } from './directory.js';
 import { Gathered } from './gathered.js';
 import { bucketOf, cellOfBucket } from './routing.js';

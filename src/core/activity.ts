@@ -1,8 +1,8 @@
 /** Lines over time, made of minutes as they are stored. Pure. */
 
 import type { ActivityInterval } from '../../schema/statistics.js';
+import { isoTime, type UnixMs } from '../base/time.js';
 import { addTo, type Buckets, quantile } from './durations.js';
-import { isoTime, type UnixMs } from './time.js';
 
 export interface StoredMinute {
   readonly at: string;

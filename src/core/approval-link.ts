@@ -4,9 +4,9 @@
  */
 
 import { createHmac, timingSafeEqual } from 'node:crypto';
-import { isJsonObject } from './json.js';
-import { parseJson } from './json-guard.js';
-import type { UnixMs } from './time.js';
+import { isJsonObject } from '../base/json.js';
+import { parseJson } from '../base/json-guard.js';
+import type { UnixMs } from '../base/time.js';
 
 export interface ApprovalGrant {
   /** The id of the approval. */

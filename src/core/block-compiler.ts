@@ -5,9 +5,9 @@
  */
 
 import type { Block } from '../../schema/blocks.js';
+import type { JsonObject, JsonValue } from '../base/json.js';
 import type { Condition, Parsed } from './condition.js';
 import type { OutputReads } from './expression/scope.js';
-import type { JsonObject, JsonValue } from './json.js';
 import type { SchemaCheck } from './plan-nodes.js';
 import type { Template } from './template.js';
 

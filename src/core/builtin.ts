@@ -8,6 +8,7 @@
  */
 
 import { DURATION_MS_MAX, KEY_LENGTH_MAX, NAME_LENGTH_MAX } from '../../schema/common.js';
+import type { EventWait } from '../../schema/execution.js';
 import type { FailureCode } from '../../schema/failure.js';
 import {
   BUILTIN_HANDLERS,
@@ -18,9 +19,8 @@ import {
   type LogLevel,
   SLEEP_MS_DEFAULT,
 } from '../../schema/handlers.js';
+import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '../base/json.js';
 import { evaluateCondition, isTruthy, parseCondition, type Scope } from './condition.js';
-import type { EventWait } from './execution.js';
-import { isJsonObject, type JsonObject, type JsonValue, ownValue } from './json.js';
 
 /** What one attempt at a step came to. A failure that is not retryable is never tried again. */
 export type StepOutcome =

@@ -5,11 +5,11 @@
  */
 
 import type { Cancelling } from '../../schema/instance.js';
+import type { JsonObject } from '../base/json.js';
+import { isoTime } from '../base/time.js';
 import type { Evaluation } from './evaluation.js';
-import type { JsonObject } from './json.js';
 import type { PlanNode } from './plan-nodes.js';
 import type { Snapshot } from './progress.js';
-import { isoTime } from './time.js';
 
 /** More blocks are left out; `explain` has them all. */
 const BLOCKS_MAX = 20;

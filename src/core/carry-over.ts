@@ -9,18 +9,23 @@
  */
 
 import type { MigrationFinding } from '../../schema/continuity.js';
+import {
+  COMPLETED,
+  type Execution,
+  type StepPhase,
+  type StepRecord,
+} from '../../schema/execution.js';
+import { isEnded } from '../../schema/states.js';
+import type { JsonValue } from '../base/json.js';
 import { configHolidays } from './blocks/step.js';
 import { type SleepDuration, sleepDuration, wantedEvent } from './builtin.js';
 import { canonicalJson } from './continuity/canonical-json.js';
 import { type FindingCode, migrationFinding } from './continuity/migration-findings.js';
 import { Evaluation, type TurnEnv } from './evaluation.js';
-import { COMPLETED, type Execution, type StepPhase, type StepRecord } from './execution.js';
-import type { JsonValue } from './json.js';
 import { nullInKey } from './key-params.js';
 import type { Plan, PlanNode, StepNode, SubSequenceNode } from './plan-nodes.js';
 import type { Snapshot, StepTry } from './progress.js';
 import { clashOf, goOnBehindEnd, indexesIn, remapExecution } from './remap.js';
-import { isEnded } from './states.js';
 import { renderTemplate } from './template.js';
 import { backoffMs, delayTarget, redispatchMs } from './timing.js';
 

@@ -1,8 +1,8 @@
 /** What a try_catch or a saga has caught (docs/reference/blocks.md): its lists see it, and the data shows it to people. */
 
+import type { CatchingRecord } from '../../schema/execution.js';
+import { isJsonObject, type JsonObject, ownValue } from '../base/json.js';
 import type { Evaluation } from './evaluation.js';
-import type { CatchingRecord } from './execution.js';
-import { isJsonObject, type JsonObject, ownValue } from './json.js';
 import type { NodePlace } from './plan-nodes.js';
 import type { Snapshot } from './progress.js';
 

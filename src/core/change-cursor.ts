@@ -4,8 +4,8 @@
  */
 
 import { toUnixMs } from '../../schema/common.js';
-import { decodeUtf8 } from './json-guard.js';
-import { isoTime, type UnixMs } from './time.js';
+import { decodeUtf8 } from '../base/json-guard.js';
+import { isoTime, type UnixMs } from '../base/time.js';
 
 /** Behind every entry up to this one; there need not be such an entry. */
 export interface ChangePlace {

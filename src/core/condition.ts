@@ -4,7 +4,8 @@
  * hyphens in names; any other text is the expression language (docs/reference/expressions.md).
  */
 
-import { clip } from './expression/bounds.js';
+import { clip } from '../base/bounds.js';
+import type { JsonValue } from '../base/json.js';
 import { evaluateExpression } from './expression/evaluate.js';
 import { isFunction } from './expression/functions.js';
 import { plainValue } from './expression/lexer.js';
@@ -17,7 +18,6 @@ import {
   type Scope,
 } from './expression/scope.js';
 import { childrenOf, type Expression, type Parsed } from './expression/syntax.js';
-import type { JsonValue } from './json.js';
 
 export { isTruthy } from './expression/operators.js';
 export type { OutputReads, OutputsView, Scope } from './expression/scope.js';

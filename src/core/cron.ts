@@ -8,8 +8,8 @@
  */
 
 import type { Zone } from 'luxon';
+import type { UnixMs } from '../base/time.js';
 import { type CronFields, YEAR_MAX, type YearRange } from './cron-fields.js';
-import type { UnixMs } from './time.js';
 import { DAY_MS, type LocalMs, offsetMs, SECOND_MS, showingsOf, zoneOf } from './wall-clock.js';
 
 const HOURS = 24;

@@ -3,7 +3,7 @@
  * that read them see the note.
  */
 
-import { isJsonObject } from './json.js';
+import { isJsonObject } from '../base/json.js';
 import type { Plan, PlanNode } from './plan-nodes.js';
 import type { Snapshot } from './progress.js';
 

@@ -4,8 +4,8 @@
  * start nothing else.
  */
 
+import { CANCELLED, FAILED, type OpenRecord, type StepRecord } from '../../schema/execution.js';
 import type { Evaluation } from './evaluation.js';
-import { CANCELLED, FAILED, type OpenRecord, type StepRecord } from './execution.js';
 import type { NodePlace } from './plan-nodes.js';
 import type { Withdrawal } from './progress.js';
 

@@ -4,13 +4,13 @@
  * only noted. One is named as a try whose node is below 0.
  */
 
+import type { Execution, OpenDeadlineHandler } from '../../schema/execution.js';
 import { FAILURE_MESSAGE_MAX } from '../../schema/failure.js';
+import { clip } from '../base/bounds.js';
+import type { JsonValue } from '../base/json.js';
 import type { StepOutcome } from './builtin.js';
 import type { EffectOutcome } from './continuity/effects.js';
 import type { Evaluation } from './evaluation.js';
-import type { Execution, OpenDeadlineHandler } from './execution.js';
-import { clip } from './expression/bounds.js';
-import type { JsonValue } from './json.js';
 import type { NodePlace } from './plan-nodes.js';
 import type { StepTry, TryEvent } from './progress.js';
 import { runsOf } from './runs-again.js';

@@ -4,12 +4,6 @@
  * block that is done. Nothing recurses along a list or a loop, only up and down the tree.
  */
 
-import type { Failure, FailureCode } from '../../schema/failure.js';
-import { startAt } from './blocks/list.js';
-import { forgetError } from './caught.js';
-import { evaluateCondition, isTruthy, type Scope } from './condition.js';
-import type { EffectOutcome } from './continuity/effects.js';
-import { takeOverOwed } from './cutting.js';
 import {
   CANCELLED,
   COMPLETED,
@@ -20,10 +14,17 @@ import {
   type OpenRecord,
   SKIPPED,
   type StepRecord,
-} from './execution.js';
-import { sizeWithin } from './expression/bounds.js';
+} from '../../schema/execution.js';
+import type { Failure, FailureCode } from '../../schema/failure.js';
+import { sizeWithin } from '../base/bounds.js';
+import type { JsonObject, JsonValue } from '../base/json.js';
+import { isoTime } from '../base/time.js';
+import { startAt } from './blocks/list.js';
+import { forgetError } from './caught.js';
+import { evaluateCondition, isTruthy, type Scope } from './condition.js';
+import type { EffectOutcome } from './continuity/effects.js';
+import { takeOverOwed } from './cutting.js';
 import { reasonOf } from './failures.js';
-import type { JsonObject, JsonValue } from './json.js';
 import { Lanes } from './lanes.js';
 import { OpenLeaves } from './open-leaves.js';
 import { isLeftAlone } from './owed.js';
@@ -47,7 +48,6 @@ import type {
   Withdrawal,
 } from './progress.js';
 import { Scopes } from './scopes.js';
-import { isoTime } from './time.js';
 
 /** What one turn is given: time passes while it runs, and only its caller can tell. */
 export interface TurnEnv extends Env {

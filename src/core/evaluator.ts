@@ -8,6 +8,9 @@
  * instance follows from what is open (`instance-state.ts`).
  */
 
+import { CANCELLED, type CleanupFailure, COMPLETED, FAILED } from '../../schema/execution.js';
+import { isEnded, isTerminal } from '../../schema/states.js';
+import { isoTime, type UnixMs } from '../base/time.js';
 import { decideRaces } from './blocks/branches.js';
 import { startAt } from './blocks/list.js';
 import { forgetErrors } from './caught.js';
@@ -18,7 +21,6 @@ import {
   recoverDeadlineHandlers,
 } from './deadline-handlers.js';
 import { Evaluation } from './evaluation.js';
-import { CANCELLED, type CleanupFailure, COMPLETED, FAILED } from './execution.js';
 import { failureOfWhole, isErrorRow } from './failures.js';
 import {
   advanceHooks,
@@ -50,8 +52,6 @@ import type { Plan } from './plan-nodes.js';
 import type { EngineEvent, Env, Progress, Snapshot, TryEvent } from './progress.js';
 import { rewind } from './rewind.js';
 import { reopen } from './runs-again.js';
-import { isEnded, isTerminal } from './states.js';
-import { isoTime, type UnixMs } from './time.js';
 import { limitOf, noteTimeOut, shiftLimits, startTimeLimit } from './time-limits.js';
 
 export type {

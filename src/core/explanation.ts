@@ -11,10 +11,10 @@ import {
   type Wait,
 } from '../../schema/explanation.js';
 import type { Failure } from '../../schema/failure.js';
-import type { JsonObject } from './json.js';
+import type { InstanceState } from '../../schema/states.js';
+import type { JsonObject } from '../base/json.js';
+import type { UnixMs } from '../base/time.js';
 import { nextActions } from './next-actions.js';
-import type { InstanceState } from './states.js';
-import type { UnixMs } from './time.js';
 import type { Standing, WaitFacts } from './waits.js';
 
 /** What was read about it and about others. */

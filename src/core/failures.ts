@@ -1,9 +1,9 @@
 /** Failures of instances as values (docs/reference/failures.md). */
 
 import { FAILURE_MESSAGE_MAX, type Failure, type FailureCode } from '../../schema/failure.js';
-import { clip } from './expression/bounds.js';
-import { isJsonObject, type JsonValue, ownValue } from './json.js';
-import { isoTime, type UnixMs } from './time.js';
+import { clip } from '../base/bounds.js';
+import { isJsonObject, type JsonValue, ownValue } from '../base/json.js';
+import { isoTime, type UnixMs } from '../base/time.js';
 
 /** What the row of a step says whose deadline has passed. */
 export const BREACHED = 'sla_deadline_breached';

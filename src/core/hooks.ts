@@ -10,10 +10,6 @@
  */
 
 import type { HookList } from '../../schema/blocks.js';
-import type { Failure } from '../../schema/failure.js';
-import { startAt } from './blocks/list.js';
-import { cutAll } from './cutting.js';
-import { Evaluation } from './evaluation.js';
 import {
   COMPLETED,
   type Execution,
@@ -23,9 +19,14 @@ import {
   type HookState,
   type OpenRecord,
   type StepRecord,
-} from './execution.js';
+} from '../../schema/execution.js';
+import type { Failure } from '../../schema/failure.js';
+import type { InstanceState } from '../../schema/states.js';
+import type { JsonObject } from '../base/json.js';
+import { startAt } from './blocks/list.js';
+import { cutAll } from './cutting.js';
+import { Evaluation } from './evaluation.js';
 import { openLeaves, outlook } from './instance-state.js';
-import type { JsonObject } from './json.js';
 import { deadlineOf } from './open-leaves.js';
 import type { Plan } from './plan-nodes.js';
 import type {
@@ -37,7 +38,6 @@ import type {
   StepTry,
   TryEvent,
 } from './progress.js';
-import type { InstanceState } from './states.js';
 
 /** Ends of one instance whose hooks have yet to run; those of later ends are left out. */
 const RUNS_MAX = 16;

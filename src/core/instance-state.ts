@@ -3,8 +3,6 @@
  * back, and when it has to be looked at again.
  */
 
-import { forgetCancelling, noteCancelling } from './cancelling.js';
-import type { Evaluation } from './evaluation.js';
 import {
   CANCELLED,
   type CleanupFailure,
@@ -13,13 +11,15 @@ import {
   FAILED,
   SKIPPED,
   type StepRecord,
-} from './execution.js';
+} from '../../schema/execution.js';
+import { canPatch, type InstanceState, isEnded } from '../../schema/states.js';
+import type { UnixMs } from '../base/time.js';
+import { forgetCancelling, noteCancelling } from './cancelling.js';
+import type { Evaluation } from './evaluation.js';
 import { earlier, isDeferred } from './open-leaves.js';
 import { owesCleanUp } from './owed.js';
 import type { PlanNode } from './plan-nodes.js';
 import type { Snapshot } from './progress.js';
-import { canPatch, type InstanceState, isEnded } from './states.js';
-import type { UnixMs } from './time.js';
 import { firstLimit } from './time-limits.js';
 
 /** Sets the state of the instance by what is open. */

@@ -6,8 +6,8 @@
  */
 
 import { COLLECTED_BYTES_MAX } from '../../schema/blocks.js';
-import { sizeWithin } from './expression/bounds.js';
-import { isJsonObject, type JsonObject, type JsonValue, ownValue } from './json.js';
+import { sizeWithin } from '../base/bounds.js';
+import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '../base/json.js';
 import type { KeptOutput } from './progress.js';
 
 /** An output of a block in an item. */

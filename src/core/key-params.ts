@@ -5,9 +5,9 @@
  * fails, whether that is all of the text or a part of it (docs/reference/expressions.md).
  */
 
+import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '../base/json.js';
+import { templatesIn } from '../base/template-places.js';
 import type { Scope } from './expression/scope.js';
-import { templatesIn } from './expression/template-syntax.js';
-import { isJsonObject, type JsonObject, type JsonValue, ownValue } from './json.js';
 import { compileTemplate, renderTemplate, type Template } from './template.js';
 
 /** One expression in such a parameter. */

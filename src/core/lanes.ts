@@ -3,8 +3,9 @@
  * collects, and for items that run side by side what each has for itself (docs/blocks.md).
  */
 
+import type { Execution, ForEachRecord, ItemChange } from '../../schema/execution.js';
+import { type JsonObject, type JsonValue, ownValue } from '../base/json.js';
 import type { Evaluation } from './evaluation.js';
-import type { Execution, ForEachRecord, ItemChange } from './execution.js';
 import {
   forgetOwn,
   type ItemOutputs,
@@ -14,7 +15,6 @@ import {
   setLast,
   setOwn,
 } from './item-outputs.js';
-import { type JsonObject, type JsonValue, ownValue } from './json.js';
 import { passOf } from './paths.js';
 import type { NodePlace, Plan, StepNode } from './plan-nodes.js';
 import type { KeptOutput, Snapshot } from './progress.js';

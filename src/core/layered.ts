@@ -3,7 +3,7 @@
  * looking at either. A for_each makes one for every item, and the data below may have 20,000 keys.
  */
 
-import type { JsonObject } from './json.js';
+import type { JsonObject } from '../base/json.js';
 
 /** Both are never changed afterwards, and nor is the result: it may be kept like any other value. */
 export function layered(under: JsonObject, over: JsonObject): JsonObject {

@@ -4,7 +4,7 @@
  */
 
 import { REDACTED } from '../../schema/common.js';
-import type { JsonObject, JsonValue } from './json.js';
+import type { JsonObject, JsonValue } from '../base/json.js';
 
 /** Characters. Shorter texts are in everything. */
 export const MASKED_LENGTH_MIN = 4;

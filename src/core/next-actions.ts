@@ -4,8 +4,8 @@
  */
 
 import type { NextAction, RunsAgain, Wait } from '../../schema/explanation.js';
+import { type InstanceState, isEnded } from '../../schema/states.js';
 import { retryText } from './retry-words.js';
-import { type InstanceState, isEnded } from './states.js';
 import type { Standing } from './waits.js';
 
 export function nextActions(standing: Standing, waits: readonly Wait[]): NextAction[] {

@@ -9,9 +9,9 @@
  */
 
 import TinyQueue from 'tinyqueue';
-import type { Execution, OpenRecord, StepPhase, StepRecord } from './execution.js';
+import type { Execution, OpenRecord, StepPhase, StepRecord } from '../../schema/execution.js';
+import type { UnixMs } from '../base/time.js';
 import type { PlanNode } from './plan-nodes.js';
-import type { UnixMs } from './time.js';
 
 interface Deadline {
   readonly at: UnixMs;

@@ -4,11 +4,11 @@
  * the block begins in the present one. Of a block that failed, or that this pass went by, it sees none.
  */
 
+import { CANCELLED, type Execution, FAILED } from '../../schema/execution.js';
+import type { JsonObject, JsonValue } from '../base/json.js';
 import type { Evaluation } from './evaluation.js';
-import { CANCELLED, type Execution, FAILED } from './execution.js';
 import type { OutputsView } from './expression/scope.js';
 import { isErrorRow } from './failures.js';
-import type { JsonObject, JsonValue } from './json.js';
 import { copyOf, passOf } from './paths.js';
 import type { NodePlace, PlanNode } from './plan-nodes.js';
 import type { KeptOutput } from './progress.js';

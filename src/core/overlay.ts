@@ -1,7 +1,7 @@
 /** What lies over the data of an instance, for whoever shows it to a worker. */
 
+import type { JsonObject } from '../base/json.js';
 import { Evaluation } from './evaluation.js';
-import type { JsonObject } from './json.js';
 import type { Plan } from './plan-nodes.js';
 import type { Env, Snapshot } from './progress.js';
 

@@ -18,7 +18,7 @@ import {
   SKIPPED,
   TRY_LIST,
   type TryCatchRecord,
-} from './execution.js';
+} from '../../schema/execution.js';
 import { iterationOf, pathOf, withEnded } from './paths.js';
 import type { NodePlace, Plan, PlanNode } from './plan-nodes.js';
 

@@ -3,7 +3,7 @@
  * failed, in blocks and in children (docs/reference/blocks.md#money).
  */
 
-import { COMPLETED, type Execution, SKIPPED } from './execution.js';
+import { COMPLETED, type Execution, SKIPPED } from '../../schema/execution.js';
 import type { NodePlace, Plan } from './plan-nodes.js';
 
 interface Life {

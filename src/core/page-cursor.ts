@@ -7,7 +7,7 @@
 import { createHash } from 'node:crypto';
 import { INT32_MAX } from '../../schema/common.js';
 import { isTimestamp, isUuid } from '../../schema/formats.js';
-import { decodeUtf8 } from './json-guard.js';
+import { decodeUtf8 } from '../base/json-guard.js';
 
 /** What a row is found by: text, or a number for a whole one. */
 export type PlaceKey = string | number;

@@ -1,6 +1,6 @@
 /** Where a block stands in a running instance, for people and for rows. */
 
-import type { Execution, ForEachRecord, OpenRecord } from './execution.js';
+import type { Execution, ForEachRecord, OpenRecord } from '../../schema/execution.js';
 import type { NodePlace, Plan, PlanNode } from './plan-nodes.js';
 
 /** The pass that a loop is at in one of its lists, or the item that a for_each is at, counted from 0. */

@@ -5,10 +5,10 @@
  */
 
 import type { HookList, KindName } from '../../schema/blocks.js';
+import type { JsonValue } from '../base/json.js';
 import type { BlockKind } from './blocks/kind.js';
 import type { PlanNode } from './blocks/kinds.js';
 import type { Condition, Parsed } from './condition.js';
-import type { JsonValue } from './json.js';
 
 export type { PlanNode } from './blocks/kinds.js';
 export type { StepNode } from './blocks/step-plan.js';

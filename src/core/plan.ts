@@ -13,14 +13,14 @@ import {
   type Hooks,
   kindName,
 } from '../../schema/blocks.js';
+import type { JsonObject, JsonValue } from '../base/json.js';
+import { timeLimit } from '../base/time.js';
 import { type BlockCompiler, guardOf, NO_SECRETS } from './block-compiler.js';
 import { kindOf } from './blocks/kinds.js';
 import { resultBlocks } from './blocks/results.js';
 import { type Condition, type Parsed, parseCondition } from './condition.js';
-import type { JsonObject, JsonValue } from './json.js';
 import type { NodePlace, Plan, PlanNode, SchemaCheck } from './plan-nodes.js';
 import { compileTemplate, type Template } from './template.js';
-import { timeLimit } from './time.js';
 import { ALONE, type Crowd, TreeRules } from './tree-rules.js';
 
 export type { Plan, PlanNode, SchemaCheck } from './plan-nodes.js';

@@ -3,16 +3,16 @@
  * of one event in one commit and performs dispatches and withdrawals after it.
  */
 
+import type { Execution, OpenEffect } from '../../schema/execution.js';
 import type { Failure, FailureCode } from '../../schema/failure.js';
+import type { InstanceState } from '../../schema/states.js';
+import type { JsonObject, JsonValue } from '../base/json.js';
+import type { UnixMs } from '../base/time.js';
 import type { GateAnswer } from './blocks/gate.js';
 import type { LogLevel, StepOutcome } from './builtin.js';
 import type { EffectOutcome } from './continuity/effects.js';
-import type { Execution, OpenEffect } from './execution.js';
 import type { ItemOutputs } from './item-outputs.js';
-import type { JsonObject, JsonValue } from './json.js';
 import type { SecretText } from './secret-texts.js';
-import type { InstanceState } from './states.js';
-import type { UnixMs } from './time.js';
 
 /** Owned by the caller's actor and changed in place; rebuilt from rows if a commit is refused. */
 export interface Snapshot {

@@ -17,7 +17,7 @@ import {
   type SagaRecord,
   SKIPPED,
   type StepRecord,
-} from './execution.js';
+} from '../../schema/execution.js';
 import { copyOf, recordOf } from './paths.js';
 import type { Plan, PlanNode } from './plan-nodes.js';
 

@@ -5,13 +5,6 @@
  */
 
 import {
-  type ParentStands,
-  REPEATS_MAX,
-  RUNS_AGAIN_MAX,
-  type RunsAgain,
-  STAYS_MAX,
-} from '../../schema/explanation.js';
-import {
   CANCELLED,
   CATCH_LIST,
   COMPLETED,
@@ -27,13 +20,20 @@ import {
   type StepRecord,
   TRY_LIST,
   type TryCatchRecord,
-} from './execution.js';
+} from '../../schema/execution.js';
+import {
+  type ParentStands,
+  REPEATS_MAX,
+  RUNS_AGAIN_MAX,
+  type RunsAgain,
+  STAYS_MAX,
+} from '../../schema/explanation.js';
+import { isEnded } from '../../schema/states.js';
 import { hasOwingChild, owesWithin } from './owed.js';
 import { pathOf, recordOf, withEnded } from './paths.js';
 import type { NodePlace, Plan, PlanNode } from './plan-nodes.js';
 import type { Snapshot } from './progress.js';
 import { type RunsAgainFacts, summaryOf } from './retry-words.js';
-import { isEnded } from './states.js';
 
 type Kind = RunsAgainFacts['kind'];
 

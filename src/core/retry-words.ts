@@ -1,7 +1,7 @@
 /** What a retry runs once more, in sentences: those of every place that tells it. */
 
 import type { RunsAgain, RunsAgainBlock, RunsAgainParent } from '../../schema/explanation.js';
-import { type InstanceState, isEnded } from './states.js';
+import { type InstanceState, isEnded } from '../../schema/states.js';
 
 /** A block without its sentence. */
 export type RunsAgainFacts = Omit<RunsAgainBlock, 'summary'>;

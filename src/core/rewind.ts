@@ -4,10 +4,10 @@
  * started again, by a retry neither.
  */
 
+import { SKIPPED } from '../../schema/execution.js';
 import { forgetCancelling } from './cancelling.js';
 import { cutAll } from './cutting.js';
 import type { Evaluation } from './evaluation.js';
-import { SKIPPED } from './execution.js';
 import { forgetHooksThatFailed } from './hooks.js';
 import { clearHolds } from './instance-state.js';
 import { blocksBetween } from './paths.js';

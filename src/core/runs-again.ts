@@ -3,8 +3,8 @@
  * that have run, which get other idempotency keys (docs/reference/steps.md).
  */
 
+import { COMPLETED, SKIPPED } from '../../schema/execution.js';
 import type { Evaluation } from './evaluation.js';
-import { COMPLETED, SKIPPED } from './execution.js';
 import { blocksBetween } from './paths.js';
 import type { NodePlace } from './plan-nodes.js';
 

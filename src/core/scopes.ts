@@ -3,12 +3,12 @@
  * caught there, and the outputs. Of items that run side by side a node sees its own alone (docs/blocks.md).
  */
 
+import type { CatchingRecord, ForEachRecord, OpenRecord } from '../../schema/execution.js';
+import type { JsonObject, JsonValue } from '../base/json.js';
 import { caughtBy, ERROR_KEY } from './caught.js';
 import type { Scope } from './condition.js';
 import type { Evaluation } from './evaluation.js';
-import type { CatchingRecord, ForEachRecord, OpenRecord } from './execution.js';
 import { mergedOf, type OwnOutput } from './item-outputs.js';
-import type { JsonObject, JsonValue } from './json.js';
 import { layered } from './layered.js';
 import { latestOutputs, outputsIn } from './outputs-view.js';
 import { passOf } from './paths.js';

@@ -3,12 +3,12 @@
  * the secret; the value is put in its place in memory, at the moment of the call. Pure.
  */
 
+import type { JsonObject, JsonValue } from '../base/json.js';
+import { parseJson } from '../base/json-guard.js';
 import type { FilterCall } from './expression/filters.js';
 import { follow } from './expression/scope.js';
 import type { Parsed } from './expression/syntax.js';
 import { type ParsedChain, splitTemplate } from './expression/template-syntax.js';
-import type { JsonObject, JsonValue } from './json.js';
-import { parseJson } from './json-guard.js';
 
 /** A string of the parameters in which secrets are named. */
 export interface SecretText {

@@ -5,7 +5,8 @@
  * message that fails the step for good (docs/reference/expressions.md).
  */
 
-import { displayText, lengthOf, sizeWithin } from './expression/bounds.js';
+import { displayText, lengthOf, sizeWithin } from '../base/bounds.js';
+import type { JsonObject, JsonValue } from '../base/json.js';
 import type { FilterCall } from './expression/filters.js';
 import { type OutputReads, outputReads, readRooted, type Scope } from './expression/scope.js';
 import type { Parsed } from './expression/syntax.js';
@@ -15,7 +16,6 @@ import {
   type Source,
   splitTemplate,
 } from './expression/template-syntax.js';
-import type { JsonObject, JsonValue } from './json.js';
 import type { SecretText } from './secret-texts.js';
 
 /** A compiled template: immutable, to be kept beside the definition. */

@@ -4,14 +4,19 @@
  * are none of them: they end at the times that they name.
  */
 
+import {
+  type Execution,
+  FAILED,
+  type OpenRecord,
+  type StepRecord,
+} from '../../schema/execution.js';
 import type { FailureCode } from '../../schema/failure.js';
+import type { UnixMs } from '../base/time.js';
 import { cut } from './cutting.js';
 import type { Evaluation } from './evaluation.js';
-import { type Execution, FAILED, type OpenRecord, type StepRecord } from './execution.js';
 import { failureOfWhole } from './failures.js';
 import { earlier } from './open-leaves.js';
 import type { NodePlace } from './plan-nodes.js';
-import type { UnixMs } from './time.js';
 
 /**
  * The time of a composite is over: everything inside is cut off as in the losers of a race, and when what is

@@ -1,7 +1,7 @@
 /** Calendar arithmetic: how long a retry waits and when a delayed step is due. */
 
 import { IANAZone, type Zone } from 'luxon';
-import type { UnixMs } from './time.js';
+import type { UnixMs } from '../base/time.js';
 import { DAY_MS, HOUR_MS, type LocalMs, offsetMs, showingsOf, zoneOf } from './wall-clock.js';
 
 /** Durations in milliseconds. `backoff_multiplier` below 1 makes the waits shorter. */

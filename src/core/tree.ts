@@ -10,12 +10,12 @@ import type {
   LoopRecord,
   OpenRecord,
   StepRecord,
-} from './execution.js';
-import { hashedUuid } from './ids.js';
+} from '../../schema/execution.js';
+import type { NodeState } from '../../schema/states.js';
+import { hashedUuid } from '../base/ids.js';
+import { isoTimeOrNull } from '../base/time.js';
 import { recordOf } from './paths.js';
 import type { Plan, PlanNode } from './plan-nodes.js';
-import type { NodeState } from './states.js';
-import { isoTimeOrNull } from './time.js';
 
 /** Wire shape (schema `TreeNode`). Times are RFC 3339. */
 export interface TreeNode {

@@ -4,7 +4,7 @@
  */
 
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
-import type { UnixMs } from './time.js';
+import type { UnixMs } from '../base/time.js';
 
 /** Headers of an inbound webhook; undefined: not sent. */
 export interface SignedHead {

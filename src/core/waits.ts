@@ -3,6 +3,7 @@
  * open leaves in the order of the plan. Who could end them is for others to say (`explanation.ts`).
  */
 
+import type { Execution, StepRecord } from '../../schema/execution.js';
 import {
   type ParentStands,
   type RunsAgain,
@@ -11,13 +12,12 @@ import {
 } from '../../schema/explanation.js';
 import type { Failure } from '../../schema/failure.js';
 import type { Cancelling } from '../../schema/instance.js';
-import type { Execution, StepRecord } from './execution.js';
+import { type InstanceState, isEnded } from '../../schema/states.js';
+import { isoTime, isoTimeOrNull, type UnixMs } from '../base/time.js';
 import { earlier } from './open-leaves.js';
 import { iterationOf, pathOf } from './paths.js';
 import type { Plan, PlanNode, StepNode } from './plan-nodes.js';
 import type { Snapshot } from './progress.js';
-import { type InstanceState, isEnded } from './states.js';
-import { isoTime, isoTimeOrNull, type UnixMs } from './time.js';
 import { limitOf } from './time-limits.js';
 
 /** A wait without its sentence. */

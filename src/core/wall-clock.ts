@@ -5,7 +5,7 @@
  */
 
 import { FixedOffsetZone, IANAZone, type Zone } from 'luxon';
-import { isoTime, type UnixMs } from './time.js';
+import { isoTime, type UnixMs } from '../base/time.js';
 
 /** A wall-clock time as the Unix milliseconds it would have in UTC. */
 export type LocalMs = number;

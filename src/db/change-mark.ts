@@ -1,6 +1,6 @@
 /** How far the change feed may have been read under earlier owners of the database. */
 
-import type { UnixMs } from '../core/time.js';
+import type { UnixMs } from '../base/time.js';
 import { withClient } from './pool.js';
 
 /**

@@ -5,7 +5,7 @@
  */
 
 import type pg from 'pg';
-import type { ClockReading } from '../core/clock.js';
+import type { ClockReading } from '../base/clock.js';
 import type { LeaseOptions, LeaseTiming } from './lease.js';
 import { SchemaError } from './migrate.js';
 import { createClient } from './pool.js';

@@ -15,8 +15,8 @@
  */
 
 import { setTimeout as pause } from 'node:timers/promises';
-import { within } from '../clock.js';
-import { type Clock, type ClockReading, offsetFrom, type TimerHandle } from '../core/clock.js';
+import { type Clock, type ClockReading, offsetFrom, type TimerHandle } from '../base/clock.js';
+import { within } from '../base/real-clock.js';
 import { LeaseConnection, type LeaseRow } from './lease-connection.js';
 import { restoreLease, SchemaError } from './migrate.js';
 import type { DbLog } from './pool.js';

@@ -10,7 +10,7 @@ import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import type pg from 'pg';
-import { packageFile } from '../package-files.js';
+import { packageFile } from '../base/package-files.js';
 import { isDistributed } from './distributed.js';
 import { withClient } from './pool.js';
 import { statementsIn } from './sql-script.js';

@@ -6,8 +6,8 @@
  */
 
 import type pg from 'pg';
-import { Crowd } from '../crowd.js';
-import { LIMITS } from '../limits.js';
+import { Crowd } from '../base/crowd.js';
+import { LIMITS } from '../base/limits.js';
 import { ReadPace } from './reads/read-pace.js';
 import { longReadTurns, Reader, readSlots } from './reads/reader.js';
 

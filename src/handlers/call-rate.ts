@@ -7,8 +7,8 @@
  */
 
 import { createHash } from 'node:crypto';
-import type { Clock } from '../core/clock.js';
-import { FairSlots, type SlotRefusal } from '../fair-slots.js';
+import type { Clock } from '../base/clock.js';
+import { FairSlots, type SlotRefusal } from '../base/fair-slots.js';
 
 /** 64 KiB. A tenant has a place while it calls; more than these at once share places with one another. */
 const PLACES = 4_096;

@@ -6,9 +6,9 @@
  */
 
 import { isFailureCode } from '../../schema/failure.js';
+import { clip } from '../base/bounds.js';
+import { isJsonObject, type JsonObject, type JsonValue } from '../base/json.js';
 import { permanentFailure, type StepOutcome } from '../core/builtin.js';
-import { clip } from '../core/expression/bounds.js';
-import { isJsonObject, type JsonObject, type JsonValue } from '../core/json.js';
 import { RETRY_AFTER_MS_MAX } from './http-answer.js';
 
 /**

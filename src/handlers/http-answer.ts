@@ -3,14 +3,14 @@
  * and what the workflow gets to see of it. Pure.
  */
 
+import type { JsonObject, JsonValue } from '../base/json.js';
+import { parseJson } from '../base/json-guard.js';
 import {
   permanentFailure,
   retryableFailure,
   type StepFailure,
   type StepOutcome,
 } from '../core/builtin.js';
-import type { JsonObject, JsonValue } from '../core/json.js';
-import { parseJson } from '../core/json-guard.js';
 
 /** Beyond it `json` would only repeat what is large already; the text of the body is there. */
 const JSON_CHARACTERS_MAX = 1024 * 1024;

@@ -11,7 +11,7 @@ import {
   HTTP_TIMEOUT_MS_MAX,
   type HttpMethod,
 } from '../../schema/handlers.js';
-import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '../core/json.js';
+import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '../base/json.js';
 
 export type { HttpMethod } from '../../schema/handlers.js';
 

@@ -7,14 +7,14 @@
  */
 
 import type { Dispatcher } from 'undici';
+import type { SlotRefusal } from '../base/fair-slots.js';
+import type { JsonValue } from '../base/json.js';
 import {
   permanentFailure,
   retryableFailure,
   type StepFailure,
   type StepOutcome,
 } from '../core/builtin.js';
-import type { JsonValue } from '../core/json.js';
-import type { SlotRefusal } from '../fair-slots.js';
 import { BlockedAddressError, checkUrl, UnresolvableHostError } from './address-guard.js';
 import { Deadline } from './deadline.js';
 import { type AnswerBody, known, outcomeOfAnswer } from './http-answer.js';

@@ -4,8 +4,8 @@
  * idempotency key. A name that is neither here nor in `core/builtin.ts` means an external worker.
  */
 
+import type { JsonObject, JsonValue } from '../base/json.js';
 import type { StepOutcome } from '../core/builtin.js';
-import type { JsonObject, JsonValue } from '../core/json.js';
 import { createHttpRequest } from './http-request.js';
 import type { HttpRequestDeps } from './http-transport.js';
 

@@ -4,8 +4,8 @@
  * proxy the address is that of its client.
  */
 
-import { EngineError } from '../errors.js';
-import { LIMITS } from '../limits.js';
+import { EngineError } from '../base/errors.js';
+import { LIMITS } from '../base/limits.js';
 
 const RETRY_AFTER_MS = 1_000;
 

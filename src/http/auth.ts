@@ -6,14 +6,13 @@
  */
 
 import { createHash, timingSafeEqual } from 'node:crypto';
-import { NAME_LENGTH_MAX } from '../../schema/common.js';
+import { isTenantTooLong, NAME_LENGTH_MAX } from '../../schema/common.js';
 import { tenantProblem } from '../../schema/keywords.js';
 import type { Capability } from '../../schema/route-row.js';
 import { capabilitiesFor, type Route } from '../../schema/routes.js';
-import { isJsonObject } from '../core/json.js';
-import { parseJson } from '../core/json-guard.js';
-import { EngineError, forbidden, invalid } from '../errors.js';
-import { isTooLong } from '../tenancy.js';
+import { EngineError, forbidden, invalid } from '../base/errors.js';
+import { isJsonObject } from '../base/json.js';
+import { parseJson } from '../base/json-guard.js';
 import { capabilityBits, type KeyRegistry, type ResidentKey } from './key-registry.js';
 import type { HttpRequest } from './server.js';
 
@@ -194,7 +193,7 @@ export function tenantIn(request: Pick<HttpRequest, 'header'>): string {
 function tenantOf(request: Pick<HttpRequest, 'header'>, required: boolean): string {
   const tenant = tenantIn(request);
   if (tenant === '' && required) throw invalid('the header x-tenant-id is required');
-  if (isTooLong(tenant)) {
+  if (isTenantTooLong(tenant)) {
     throw invalid(`x-tenant-id must have at most ${NAME_LENGTH_MAX} characters`);
   }
   if (tenant !== '' && !/\S/.test(tenant)) throw invalid('x-tenant-id must not be blank');

@@ -6,10 +6,10 @@
  */
 
 import { readFileSync } from 'node:fs';
-import { EngineError, unavailable } from '../errors.js';
-import { FairSlots } from '../fair-slots.js';
-import { LIMITS } from '../limits.js';
-import { LineLimit } from '../log.js';
+import { EngineError, unavailable } from '../base/errors.js';
+import { FairSlots } from '../base/fair-slots.js';
+import { LIMITS } from '../base/limits.js';
+import { LineLimit } from '../base/log.js';
 import { AddressCensus } from './address-census.js';
 import { SpareConnections } from './spare-connections.js';
 

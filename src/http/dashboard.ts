@@ -10,7 +10,7 @@
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
-import { EngineError, notFound } from '../errors.js';
+import { EngineError, notFound } from '../base/errors.js';
 import type { HttpReply, HttpRequest } from './server.js';
 import { type HeaderList, refusalReply } from './transport.js';
 

@@ -6,10 +6,15 @@
  */
 
 import type { SealingKeyState } from '../../schema/system.js';
-import type { Clock } from '../core/clock.js';
+import type { Clock } from '../base/clock.js';
+import {
+  type DatabaseTrouble,
+  databaseDown,
+  type EngineError,
+  unavailable,
+} from '../base/errors.js';
+import { LIMITS } from '../base/limits.js';
 import type { LeaseTimes } from '../db/lease.js';
-import { type DatabaseTrouble, databaseDown, type EngineError, unavailable } from '../errors.js';
-import { LIMITS } from '../limits.js';
 
 export type EngineState =
   | 'starting'

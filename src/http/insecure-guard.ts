@@ -6,7 +6,7 @@
  * for leave by a preflight.
  */
 
-import { forbidden, invalid } from '../errors.js';
+import { forbidden, invalid } from '../base/errors.js';
 import type { HttpRequest } from './server.js';
 
 /** @throws EngineError 403 or 400 */

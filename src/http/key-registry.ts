@@ -8,9 +8,9 @@
  */
 
 import { CAPABILITIES, type Capability } from '../../schema/route-row.js';
-import type { UnixMs } from '../core/time.js';
+import { conflict, type EngineError, unavailable } from '../base/errors.js';
+import type { UnixMs } from '../base/time.js';
 import type { LiveKeyRow } from '../db/reads/key-reads.js';
-import { conflict, type EngineError, unavailable } from '../errors.js';
 
 export interface ResidentKey {
   readonly id: string;

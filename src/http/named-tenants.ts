@@ -3,10 +3,10 @@
  * or its body. What is read is checked by whoever serves the request; here it only tells whose it is.
  */
 
+import { isTenantTooLong } from '../../schema/common.js';
 import type { BodyRouteId, Route } from '../../schema/routes.js';
-import { isJsonObject, type JsonValue } from '../core/json.js';
-import { decodeUtf8 } from '../core/json-guard.js';
-import { isTooLong } from '../tenancy.js';
+import { isJsonObject, type JsonValue } from '../base/json.js';
+import { decodeUtf8 } from '../base/json-guard.js';
 import { bodyIn, type FrontBodies } from './operations/operation.js';
 import type { HttpRequest } from './server.js';
 
@@ -48,6 +48,6 @@ export function tenantsIn(body: JsonValue): readonly string[] {
  */
 function known(tenants: readonly unknown[]): readonly string[] {
   const isName = (one: unknown) =>
-    typeof one === 'string' && /\S/.test(one) && !isTooLong(one) && !one.includes('\0');
+    typeof one === 'string' && /\S/.test(one) && !isTenantTooLong(one) && !one.includes('\0');
   return [...new Set(tenants.filter(isName) as string[])];
 }

@@ -4,8 +4,8 @@
  * client keeps open for it. Pure: time is handed in (docs/limits.md).
  */
 
-import { lastUsed } from '../last-used.js';
-import { LIMITS } from '../limits.js';
+import { lastUsed } from '../base/last-used.js';
+import { LIMITS } from '../base/limits.js';
 
 /** Too large, too many, not now: what is said of load, and not of the request. */
 const REFUSALS: ReadonlySet<number> = new Set([413, 429, 503]);

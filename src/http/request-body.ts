@@ -4,8 +4,8 @@
  * bounds: closing a connection with unread bytes resets it, and the client would lose the answer.
  */
 
-import { BODY_JSON_LIMITS, tooManyValues, ValueCount } from '../core/json-guard.js';
-import { tooLarge, unavailable } from '../errors.js';
+import { tooLarge, unavailable } from '../base/errors.js';
+import { BODY_JSON_LIMITS, tooManyValues, ValueCount } from '../base/json-guard.js';
 import { bodyTooLarge } from './request-head.js';
 import type { Refusal } from './transport.js';
 

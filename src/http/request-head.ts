@@ -7,7 +7,7 @@
 
 import http from 'node:http';
 import { BODY_BYTES_ANYWHERE } from '../../schema/route-row.js';
-import { EngineError, invalid, tooLarge, unsupportedEncoding } from '../errors.js';
+import { EngineError, invalid, tooLarge, unsupportedEncoding } from '../base/errors.js';
 import { requestIdFrom } from './request-id.js';
 import type { BodyLimits, HttpRequest } from './server.js';
 

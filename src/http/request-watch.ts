@@ -4,8 +4,8 @@
  */
 
 import type { Route } from '../../schema/routes.js';
+import { LineLimit, type Logger } from '../base/log.js';
 import { keptTraceparent } from '../core/traceparent.js';
-import { LineLimit, type Logger } from '../log.js';
 import type { Tracer, WorkSpan } from '../tracing.js';
 import { RefusalPace } from './refusal-pace.js';
 import type {

@@ -12,15 +12,15 @@ import { matchRoute } from '../../schema/route-match.js';
 import type { FrontRouteId, Route, RoutesOf, ShardRouteId } from '../../schema/routes.js';
 import type { Validators } from '../../schema/validators.js';
 import type { Admission } from '../admission.js';
+import type { Crowd } from '../base/crowd.js';
+import { EngineError, invalid } from '../base/errors.js';
+import { rateLimitId } from '../base/ids.js';
+import { decodeUtf8 } from '../base/json-guard.js';
+import type { Logger } from '../base/log.js';
 import type { Residence } from '../cluster/residence.js';
-import { rateLimitId } from '../core/ids.js';
-import { decodeUtf8 } from '../core/json-guard.js';
-import type { Crowd } from '../crowd.js';
 import { instanceById, instanceTenant } from '../db/reads/instance-reads.js';
 import { rowOf } from '../db/reads/lookup.js';
 import { instanceText } from '../db/reads/wire.js';
-import { EngineError, invalid } from '../errors.js';
-import type { Logger } from '../log.js';
 import {
   type Authorise,
   type Caller,

@@ -6,8 +6,8 @@
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { EngineError, invalid } from '../errors.js';
-import { LIMITS } from '../limits.js';
+import { EngineError, invalid } from '../base/errors.js';
+import { LIMITS } from '../base/limits.js';
 import { unusable } from './free-port.js';
 import { headersTooLarge, METHOD_UNKNOWN, RequestHead } from './request-head.js';
 import type {

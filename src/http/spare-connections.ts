@@ -4,8 +4,8 @@
  * nothing is closed soon, and earlier if its place is wanted, those of the address with the most of them first.
  */
 
-import type { EngineError } from '../errors.js';
-import { LIMITS } from '../limits.js';
+import type { EngineError } from '../base/errors.js';
+import { LIMITS } from '../base/limits.js';
 
 export interface SpareConnection {
   readonly address: string;

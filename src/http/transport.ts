@@ -6,7 +6,7 @@
  */
 
 import { BODY_BYTES_ANYWHERE } from '../../schema/route-row.js';
-import { EngineError, type ErrorCode, type FindingLists } from '../errors.js';
+import { type AnswerMembers, EngineError, type ErrorCode } from '../base/errors.js';
 import { type CorsPolicy, corsPolicy } from './cors.js';
 import { BodyBudget, BodyDeadlines, BodyReader } from './request-body.js';
 import type { RequestHead } from './request-head.js';
@@ -25,21 +25,21 @@ export interface Refusal {
   readonly message: string;
   readonly code?: ErrorCode;
   readonly retryAfterMs?: number | undefined;
-  readonly lists?: FindingLists | undefined;
+  readonly members?: AnswerMembers | undefined;
 }
 
 /** Of a defect nothing is told; the log has the request id. */
 export const DEFECT = new EngineError('ENG_INTERNAL', 'internal error');
 
 /** The body is the message, and what was found in a definition; the code goes into a header. */
-export function refusalReply({ status, message, code, retryAfterMs, lists }: Refusal): HttpReply {
+export function refusalReply({ status, message, code, retryAfterMs, members }: Refusal): HttpReply {
   const headers: [string, string][] = [];
   if (code !== undefined) headers.push(['x-error-code', code]);
   if (retryAfterMs !== undefined) {
     headers.push(['retry-after', String(Math.ceil(retryAfterMs / 1_000))]);
   }
-  if (lists?.cell !== undefined) headers.push(['x-cell', lists.cell]);
-  return { status, body: JSON.stringify({ error: message, ...lists }), headers };
+  if (members?.cell !== undefined) headers.push(['x-cell', members.cell]);
+  return { status, body: JSON.stringify({ error: message, ...members }), headers };
 }
 
 export type HeaderList = readonly (readonly [string, string])[];

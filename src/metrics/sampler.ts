@@ -4,8 +4,8 @@
  * database is away, the last one stands.
  */
 
-import { within } from '../clock.js';
-import type { Clock } from '../core/clock.js';
+import type { Clock } from '../base/clock.js';
+import { within } from '../base/real-clock.js';
 import { ROW_GAUGES, type RowGaugeName } from './catalog.js';
 
 export interface SamplerDeps {

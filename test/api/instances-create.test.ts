@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { describe } from 'node:test';
 import type { TaskInstance, Timeline } from '../../schema/instance.js';
-import { INSTANCE_STATES, type InstanceState } from '../../src/core/states.js';
+import { INSTANCE_STATES, type InstanceState } from '../../schema/states.js';
 import type { Json, Tenant } from '../helpers/api.js';
 import {
   beforeWith,

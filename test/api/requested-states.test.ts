@@ -4,8 +4,8 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { InstanceExplanation } from '../../schema/explanation.js';
 import type { AuditEntry, TaskInstance } from '../../schema/instance.js';
+import { INSTANCE_STATES } from '../../schema/states.js';
 import type { WorkerTask } from '../../schema/worker.js';
-import { INSTANCE_STATES } from '../../src/core/states.js';
 import {
   eventually,
   FAR,

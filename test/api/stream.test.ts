@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { after, describe } from 'node:test';
 import type { AuditEntry } from '../../schema/instance.js';
-import { LIMITS } from '../../src/limits.js';
+import { LIMITS } from '../../src/base/limits.js';
 import {
   beforeWith,
   eventually,

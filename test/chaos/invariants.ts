@@ -4,7 +4,7 @@
  * function returns sentences that name what is wrong; none of them is the proof.
  */
 
-import { isEnded } from '../../src/core/states.js';
+import { isEnded } from '../../schema/states.js';
 import type { InstanceRecord, Ledger, TaskEnd, TaskRecord } from './ledger.js';
 import { allowedNumbers, isAcknowledged, isPossible } from './ledger.js';
 import { restingStates } from './reachable.js';

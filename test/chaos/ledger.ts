@@ -5,7 +5,7 @@
  * answers alone prove wrong is noted at once, the rest is for `invariants.ts` to find in the rows.
  */
 
-import { type InstanceState, isTerminal } from '../../src/core/states.js';
+import { type InstanceState, isTerminal } from '../../schema/states.js';
 import { entryOf } from '../helpers/entry.js';
 import type { ShapeName } from './shapes.js';
 

@@ -3,7 +3,7 @@
  * acknowledged. A request of unknown outcome counts both ways.
  */
 
-import type { InstanceState } from '../../src/core/states.js';
+import type { InstanceState } from '../../schema/states.js';
 import { type Control, type ControlKind, type InstanceRecord, isPossible } from './ledger.js';
 import type { Shape } from './shapes.js';
 

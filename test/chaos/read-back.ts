@@ -5,7 +5,7 @@
 
 import type { AuditEntry, TaskInstance } from '../../schema/instance.js';
 import type { WorkerAttempt } from '../../schema/worker.js';
-import { LIMITS } from '../../src/limits.js';
+import { LIMITS } from '../../src/base/limits.js';
 import { type Client, expectStatus, UnexpectedStatusError } from '../helpers/client.js';
 import type { InstanceRecord, Ledger, TaskRecord } from './ledger.js';
 import { isAcknowledged, terminalChange } from './ledger.js';

@@ -5,7 +5,7 @@
 
 import type pg from 'pg';
 import type { Release } from '../../schema/release.js';
-import { type InstanceState, isEnded } from '../../src/core/states.js';
+import { type InstanceState, isEnded } from '../../schema/states.js';
 import { type Client, expectStatus } from '../helpers/client.js';
 import { bucketOf } from '../sim/release-oracle.js';
 

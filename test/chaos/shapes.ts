@@ -5,7 +5,7 @@
  * instances that only wait.
  */
 
-import type { InstanceState } from '../../src/core/states.js';
+import type { InstanceState } from '../../schema/states.js';
 
 export type ShapeName = keyof ReturnType<typeof shapes>;
 

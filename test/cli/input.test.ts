@@ -12,7 +12,7 @@ import { definitionFiles, readDefinitions } from '../../cli/definitions.js';
 import { CommandError } from '../../cli/exit.js';
 import { jsonOf, textIn } from '../../cli/json-input.js';
 import { parseYaml } from '../../cli/yaml.js';
-import { plainJson } from '../../src/log-text.js';
+import { plainJson } from '../../src/base/log-text.js';
 
 const folder = mkdtempSync(path.join(tmpdir(), 'cli-input-'));
 after(() => rmSync(folder, { recursive: true }));

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ago, type Column, cellsOf, recordLines, tableLines } from '../../cli/table.js';
-import { palette } from '../../src/log-text.js';
+import { palette } from '../../src/base/log-text.js';
 
 type Row = { readonly id: string; readonly name: string; readonly why: string };
 

@@ -7,7 +7,7 @@ import type { Blocks, Ref, Scope, Sequence, Untyped } from '../../client/src/ind
 import { filter, fn, sequence, t } from '../../client/src/index.js';
 import { BLOCK_TYPES, kindName } from '../../schema/blocks.js';
 import { createValidators } from '../../schema/validators.js';
-import type { JsonValue } from '../../src/core/json.js';
+import type { JsonValue } from '../../src/base/json.js';
 import { compilePlan } from '../../src/core/plan.js';
 import { judgeDefinition } from '../../src/definition.js';
 import { byDepth } from '../helpers/depth.js';

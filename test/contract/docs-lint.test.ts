@@ -9,8 +9,8 @@ import path from 'node:path';
 import { describe, test } from 'node:test';
 import { parse, parseAllDocuments } from 'yaml';
 import { ROUTES } from '../../schema/routes.js';
+import { ERROR_STATUS } from '../../src/base/errors.js';
 import { readConfig, unknownNames } from '../../src/config.js';
-import { ERROR_STATUS } from '../../src/errors.js';
 import { anchorsOf, linksOf, page, pages, ROOT } from '../helpers/docs.js';
 
 const PAGES = pages();

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { openApiDocument } from '../../schema/openapi.js';
-import { isJsonObject, type JsonObject, type JsonValue } from '../../src/core/json.js';
+import { isJsonObject, type JsonObject, type JsonValue } from '../../src/base/json.js';
 
 export const VERSION = (JSON.parse(readFileSync('package.json', 'utf8')) as { version: string })
   .version;

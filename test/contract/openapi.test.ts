@@ -16,8 +16,8 @@ import { OPERATION_NOTES, QUERY_NOTES } from '../../schema/openapi-notes.js';
 import { CHECK_TEXTS } from '../../schema/openapi-schemas.js';
 import { REFUSALS } from '../../schema/openapi-texts.js';
 import { ROUTES, type Route } from '../../schema/routes.js';
-import { isJsonObject, type JsonObject, type JsonValue } from '../../src/core/json.js';
-import { ERROR_STATUS } from '../../src/errors.js';
+import { ERROR_STATUS } from '../../src/base/errors.js';
+import { isJsonObject, type JsonObject, type JsonValue } from '../../src/base/json.js';
 import {
   DOCUMENT,
   jsonSchemaOf,

@@ -5,7 +5,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { isJsonObject, type JsonObject, type JsonValue } from '../../src/core/json.js';
+import { isJsonObject, type JsonObject, type JsonValue } from '../../src/base/json.js';
 import { DOCUMENT, objectAt, operations } from './document.js';
 
 type Found = { readonly place: string; readonly object: JsonObject };

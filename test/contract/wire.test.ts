@@ -5,7 +5,7 @@
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { JsonObject, JsonValue } from '../../src/core/json.js';
+import type { JsonObject, JsonValue } from '../../src/base/json.js';
 import { DOCUMENT, jsonSchemaOf, objectAt, operationAt, operations, resolve } from './document.js';
 import {
   type Fields,

@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import pg from 'pg';
+import { LIMITS } from '../../src/base/limits.js';
 import { approvalCountQuery, approvalList } from '../../src/db/reads/approval-reads.js';
 import { narrow } from '../../src/db/reads/filters.js';
 import {
@@ -19,7 +20,6 @@ import { releaseList } from '../../src/db/reads/release-reads.js';
 import { deliveryList } from '../../src/db/reads/webhook-reads.js';
 import { taskList } from '../../src/db/reads/worker-reads.js';
 import { createReads, READ_POOL_OPTIONS } from '../../src/db/reads.js';
-import { LIMITS } from '../../src/limits.js';
 import { column } from '../helpers/columns.js';
 import { usePool } from '../helpers/database.js';
 import { byDepth } from '../helpers/depth.js';

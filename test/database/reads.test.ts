@@ -18,17 +18,17 @@ import {
   wireTask,
 } from '../../actors/instance/worker-task.js';
 import type { RouteId } from '../../schema/routes.js';
+import { type InstanceState, isTerminal } from '../../schema/states.js';
 import { createValidators } from '../../schema/validators.js';
+import { EngineError } from '../../src/base/errors.js';
+import type { JsonObject } from '../../src/base/json.js';
+import { isoTime } from '../../src/base/time.js';
 import { NOTHING_YET } from '../../src/bulk-work.js';
-import type { JsonObject } from '../../src/core/json.js';
-import { type InstanceState, isTerminal } from '../../src/core/states.js';
-import { isoTime } from '../../src/core/time.js';
 import type { MutationKind } from '../../src/db/mutations.js';
 import { createPool, type PoolOptions } from '../../src/db/pool.js';
 import { candidates } from '../../src/db/reads/instance-reads.js';
 import { createReads, READ_POOL_OPTIONS } from '../../src/db/reads.js';
 import { STATEMENTS } from '../../src/db/statements.js';
-import { EngineError } from '../../src/errors.js';
 import { bulkOperations } from '../../src/http/operations/bulk.js';
 import { instanceOperations } from '../../src/http/operations/instances.js';
 import type { FrontDeps, UncheckedCall } from '../../src/http/operations/operation.js';

@@ -9,7 +9,7 @@
 import fc from 'fast-check';
 import type { Block } from '../../schema/blocks.js';
 import type { Retry } from '../../schema/step-options.js';
-import type { JsonObject, JsonValue } from '../../src/core/json.js';
+import type { JsonObject, JsonValue } from '../../src/base/json.js';
 
 /** What whoever is at a try says about it, `after` ms from its dispatch. */
 export interface Answer {

@@ -2,10 +2,10 @@
 
 import assert from 'node:assert/strict';
 import { type Checked, createValidators } from '../../schema/validators.js';
+import type { JsonObject, JsonValue } from '../../src/base/json.js';
 import { capabilitiesOf } from '../../src/core/continuity/capabilities.js';
 import { type PlacementTerms, placementTerms } from '../../src/core/continuity/requirements.js';
 import { transformsOf } from '../../src/core/continuity/transforms.js';
-import type { JsonObject, JsonValue } from '../../src/core/json.js';
 
 const ID = '0198c0de-0000-7000-8000-000000000000';
 const { validateBody } = createValidators();

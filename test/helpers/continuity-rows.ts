@@ -1,7 +1,7 @@
 /** Rows of the tables of continuity in great numbers, and what is asked of them: for plans. */
 
 import { CONTINUITY_SQL } from '../../actors/continuity/rows.js';
-import type { UnixMs } from '../../src/core/time.js';
+import type { UnixMs } from '../../src/base/time.js';
 import {
   BOUNDARY_LOOKUPS,
   locationList,

@@ -1,6 +1,6 @@
 /** A clock whose timers run when the test says so, in the order of their times. */
 
-import type { Clock } from '../../src/core/clock.js';
+import type { Clock } from '../../src/base/clock.js';
 
 export class HandClock implements Clock {
   ms: number;

@@ -16,8 +16,8 @@ import type {
 import { Versions } from '../../actors/runtime/versions.js';
 import type { ShardOperation } from '../../actors/shard/operations.js';
 import { Shard } from '../../actors/shard/shard.js';
+import { createLogger } from '../../src/base/log.js';
 import { MUTATION_KINDS, type MutationKind } from '../../src/db/mutations.js';
-import { createLogger } from '../../src/log.js';
 import type { Json } from './api.js';
 import { HandClock } from './hand-clock.js';
 import { NO_WEBHOOKS, SHARD_SETTINGS } from './shard-settings.js';

@@ -3,7 +3,7 @@
 import type { InstancesDeps } from '../../actors/instance/instances.js';
 import { CommitLog } from '../../actors/runtime/commit-log.js';
 import type { HostDeps } from '../../actors/runtime/host.js';
-import { createLogger } from '../../src/log.js';
+import { createLogger } from '../../src/base/log.js';
 
 /** @param told is given the status of the answer to each request */
 export function hostDeps(told = new Map<number, number>(), commits = new CommitLog()): HostDeps {

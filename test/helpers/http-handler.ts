@@ -3,8 +3,8 @@
 import { createServer, type RequestListener, type Server } from 'node:http';
 import type { Socket } from 'node:net';
 import type { TestContext } from 'node:test';
+import type { JsonValue } from '../../src/base/json.js';
 import type { StepFailure, StepOutcome } from '../../src/core/builtin.js';
-import type { JsonValue } from '../../src/core/json.js';
 import type { HttpOptions, HttpRequestDeps } from '../../src/handlers/http-transport.js';
 import { openHttp } from '../../src/handlers/http-transport.js';
 import { createRegistry, type HandlerContext } from '../../src/handlers/registry.js';

@@ -2,7 +2,7 @@
 
 import type { InstanceEnv } from '../../actors/instance/live-instance.js';
 import type { CreationBody, NewInstance } from '../../actors/instance/record.js';
-import { createIdGenerator } from '../../src/core/ids.js';
+import { createIdGenerator } from '../../src/base/ids.js';
 
 const NOW = 1_700_000_000_000;
 

@@ -2,10 +2,10 @@
 
 import assert from 'node:assert/strict';
 import type { Block } from '../../schema/blocks.js';
+import { isEnded } from '../../schema/states.js';
+import type { JsonObject, JsonValue } from '../../src/base/json.js';
 import type { OutputRow } from '../../src/core/evaluator.js';
-import type { JsonObject, JsonValue } from '../../src/core/json.js';
 import { GATE_REF } from '../../src/core/progress.js';
-import { isEnded } from '../../src/core/states.js';
 import { listsOf } from './block-trees.js';
 import type { Model } from './model.js';
 import { idsIn, type ModelRow } from './model-context.js';

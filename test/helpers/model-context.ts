@@ -1,7 +1,7 @@
 /** What the programs of the model leave behind and read again: the data, the outputs, the rows. */
 
 import type { Block, ForEachBlock } from '../../schema/blocks.js';
-import type { JsonObject, JsonValue } from '../../src/core/json.js';
+import type { JsonObject, JsonValue } from '../../src/base/json.js';
 import { listsOf } from './block-trees.js';
 import type { Frame } from './model-frames.js';
 import { render, type View } from './model-values.js';

@@ -4,7 +4,7 @@
  */
 
 import type { Block } from '../../schema/blocks.js';
-import type { JsonObject, JsonValue } from '../../src/core/json.js';
+import type { JsonObject, JsonValue } from '../../src/base/json.js';
 import type { ItemsSeen, Lane } from './model-context.js';
 
 export type End = 'completed' | 'failed' | 'cancelled' | 'skipped';

@@ -4,10 +4,10 @@
  */
 
 import assert from 'node:assert/strict';
+import { FINALLY_LIST, type OpenRecord, type TryCatchRecord } from '../../schema/execution.js';
+import { isEnded, isTerminal } from '../../schema/states.js';
 import { advance, type EngineEvent, type Env } from '../../src/core/evaluator.js';
-import { FINALLY_LIST, type OpenRecord, type TryCatchRecord } from '../../src/core/execution.js';
 import type { PlanNode, TryCatchNode } from '../../src/core/plan-nodes.js';
-import { isEnded, isTerminal } from '../../src/core/states.js';
 import type { Player } from './player.js';
 
 /** How often what has happened. */

@@ -5,7 +5,7 @@
 
 import fc from 'fast-check';
 import type { HookStep, Hooks } from '../../schema/blocks.js';
-import type { JsonObject } from '../../src/core/json.js';
+import type { JsonObject } from '../../src/base/json.js';
 import type { Answer, KindWeights, Tree } from './block-trees.js';
 import { contexts, time, trees, values } from './block-trees.js';
 

@@ -5,12 +5,12 @@
  */
 
 import assert from 'node:assert/strict';
+import type { StepRecord } from '../../schema/execution.js';
+import { isEnded } from '../../schema/states.js';
 import type { StepOutcome } from '../../src/core/builtin.js';
 import type { Dispatch, EngineEvent, Env, StepTry } from '../../src/core/evaluator.js';
-import type { StepRecord } from '../../src/core/execution.js';
 import { putData } from '../../src/core/lanes.js';
 import type { ChildEnd } from '../../src/core/progress.js';
-import { isEnded } from '../../src/core/states.js';
 import { type Answer, EVENT } from './block-trees.js';
 import { Model } from './model.js';
 import { compareEnd, compareNow, nameOf } from './model-compare.js';

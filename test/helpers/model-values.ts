@@ -4,7 +4,7 @@
  */
 
 import type { Retry } from '../../schema/step-options.js';
-import type { JsonObject, JsonValue } from '../../src/core/json.js';
+import type { JsonObject, JsonValue } from '../../src/base/json.js';
 
 /** Everything that a text can refer to. */
 export interface View {

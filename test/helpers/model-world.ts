@@ -4,8 +4,8 @@
  */
 
 import type { Block, Hooks, StepBlock } from '../../schema/blocks.js';
-import type { JsonObject, JsonValue } from '../../src/core/json.js';
-import type { InstanceState } from '../../src/core/states.js';
+import type { InstanceState } from '../../schema/states.js';
+import type { JsonObject, JsonValue } from '../../src/base/json.js';
 import { Context, type Iteration } from './model-context.js';
 import { cancelOpen, type End, type Frame, newFrame, reopen } from './model-frames.js';
 import type { Process, Run, Scope, Wait } from './model-processes.js';

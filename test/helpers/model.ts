@@ -22,7 +22,7 @@ import type {
   SubSequenceBlock,
   TryCatchBlock,
 } from '../../schema/blocks.js';
-import type { JsonObject, JsonValue } from '../../src/core/json.js';
+import type { JsonObject, JsonValue } from '../../src/base/json.js';
 import type { End, Frame } from './model-frames.js';
 import { frameIn, isOver, isUndone, newFrame, owes, reopenList, unpaidIn } from './model-frames.js';
 import { isCut, isUnseen, type Process, type Run, type Scope, scopeIn } from './model-processes.js';

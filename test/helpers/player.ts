@@ -6,6 +6,10 @@
 
 import assert from 'node:assert/strict';
 import type { Block, Hooks } from '../../schema/blocks.js';
+import type { Execution, StepPhase, StepRecord } from '../../schema/execution.js';
+import { emptyExecution } from '../../schema/execution.js';
+import { isTerminal } from '../../schema/states.js';
+import type { JsonObject, JsonValue } from '../../src/base/json.js';
 import type { StepOutcome } from '../../src/core/builtin.js';
 import {
   advance,
@@ -18,13 +22,9 @@ import {
   type Snapshot,
   treeOf,
 } from '../../src/core/evaluator.js';
-import type { Execution, StepPhase, StepRecord } from '../../src/core/execution.js';
-import { emptyExecution } from '../../src/core/execution.js';
-import type { JsonObject, JsonValue } from '../../src/core/json.js';
 import { iterationOf } from '../../src/core/paths.js';
 import { compilePlan, type Plan, type SchemaCheck } from '../../src/core/plan.js';
 import { type ChildOrder, GATE_REF, type KeptOutput } from '../../src/core/progress.js';
-import { isTerminal } from '../../src/core/states.js';
 
 const WAITS: Partial<Record<StepPhase, 'said' | 'event' | 'child'>> = {
   gate: 'said',

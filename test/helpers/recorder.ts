@@ -5,6 +5,10 @@
 
 import assert from 'node:assert/strict';
 import type { Block } from '../../schema/blocks.js';
+import type { StepRecord } from '../../schema/execution.js';
+import { isEnded } from '../../schema/states.js';
+import type { JsonObject, JsonValue } from '../../src/base/json.js';
+import { isoTime } from '../../src/base/time.js';
 import { answerIn } from '../../src/core/blocks/gate.js';
 import type { StepOutcome } from '../../src/core/builtin.js';
 import { effectRequest } from '../../src/core/continuity/effects.js';
@@ -16,8 +20,6 @@ import {
   type Progress,
   type StepTry,
 } from '../../src/core/evaluator.js';
-import type { StepRecord } from '../../src/core/execution.js';
-import type { JsonObject, JsonValue } from '../../src/core/json.js';
 import { iterationOf } from '../../src/core/paths.js';
 import type { Plan } from '../../src/core/plan.js';
 import type { ChildEnd, ChildStart } from '../../src/core/progress.js';
@@ -29,8 +31,6 @@ import type {
   RecordedSignal,
   RecordedTask,
 } from '../../src/core/releases/recording.js';
-import { isEnded } from '../../src/core/states.js';
-import { isoTime } from '../../src/core/time.js';
 import type { Answer } from './block-trees.js';
 import { freshSnapshot, planOf, START } from './player.js';
 

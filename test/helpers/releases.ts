@@ -3,8 +3,8 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import type { EvaluationReport, Release, ReleaseDecision } from '../../schema/release.js';
+import type { ReleaseState, Variant } from '../../schema/release-states.js';
 import type { ReleaseRow } from '../../src/core/releases/record.js';
-import type { ReleaseState, Variant } from '../../src/core/releases/release.js';
 import { type Json, newHandler, router, step, type Tenant } from './api.js';
 import { type Client, expectStatus, type Reply } from './client.js';
 import { keyOn } from './routed.js';

@@ -3,8 +3,8 @@
 import { randomUUID } from 'node:crypto';
 import type { TaskInstance } from '../../schema/instance.js';
 import type { Release } from '../../schema/release.js';
+import type { Variant } from '../../schema/release-states.js';
 import { bucketOf, cohortSeed } from '../../src/core/releases/cohort.js';
-import type { Variant } from '../../src/core/releases/release.js';
 import { type Json, step, type Tenant } from './api.js';
 import { expectStatus } from './client.js';
 

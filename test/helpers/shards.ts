@@ -14,11 +14,11 @@ import type { PeerPost, Reply, UnitEnvelope } from '../../actors/runtime/protoco
 import type { ShardOperation } from '../../actors/shard/operations.js';
 import { Shard } from '../../actors/shard/shard.js';
 import type { Writer } from '../../actors/writer/writer.js';
-import { realClock } from '../../src/clock.js';
-import type { Clock } from '../../src/core/clock.js';
+import type { Clock } from '../../src/base/clock.js';
+import { ERROR_STATUS } from '../../src/base/errors.js';
+import { routeOf, shardOf } from '../../src/base/ids.js';
+import { realClock } from '../../src/base/real-clock.js';
 import { createKeyring } from '../../src/core/continuity/keys.js';
-import { routeOf, shardOf } from '../../src/core/ids.js';
-import { ERROR_STATUS } from '../../src/errors.js';
 import type { Json } from './api.js';
 import { requestsOf, startStorage } from './shard.js';
 import { NO_WEBHOOKS, SHARD_SETTINGS } from './shard-settings.js';

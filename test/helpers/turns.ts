@@ -5,7 +5,7 @@ import { create, handle } from '../../actors/instance/actor.js';
 import type { LiveInstance } from '../../actors/instance/live-instance.js';
 import type { InstanceMessage } from '../../actors/instance/messages.js';
 import { Turn } from '../../actors/runtime/turn.js';
-import { EngineError } from '../../src/errors.js';
+import { EngineError } from '../../src/base/errors.js';
 
 export function created(actor: LiveInstance): Turn {
   const turn = new Turn();

@@ -1,6 +1,6 @@
 /** Rows of commit units as tests look at them: an object, whichever form their text has. */
 
-import type { JsonObject, JsonValue } from '../../src/core/json.js';
+import type { JsonObject, JsonValue } from '../../src/base/json.js';
 import { CELL_END, isLine, LINED_COLUMNS, NULL_CELL } from '../../src/db/lines.js';
 import type { MutationKind } from '../../src/db/mutations.js';
 import type { BaseType } from '../../src/db/tables.js';

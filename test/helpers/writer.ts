@@ -3,13 +3,13 @@
 import type pg from 'pg';
 import type { Ack, UnitEnvelope } from '../../actors/runtime/protocol.js';
 import { Writer, type WriterOptions } from '../../actors/writer/writer.js';
-import { realClock } from '../../src/clock.js';
+import type { DatabaseTrouble } from '../../src/base/errors.js';
+import { realClock } from '../../src/base/real-clock.js';
 import type { UnitGate } from '../../src/core/unit.js';
 import type { LeaseOptions } from '../../src/db/lease.js';
 import { rowText } from '../../src/db/lines.js';
 import { MUTATION_KINDS, type MutationKind } from '../../src/db/mutations.js';
 import { createClient, type DbLog } from '../../src/db/pool.js';
-import type { DatabaseTrouble } from '../../src/errors.js';
 
 /** One mutation of a test's unit. */
 export type Put = readonly [kind: MutationKind, key: string, row: object];

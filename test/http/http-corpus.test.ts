@@ -11,8 +11,8 @@ import {
   RAW_REQUESTS,
   type RawRequest,
 } from '../../scripts/reference/raw-corpus.js';
+import { LIMITS } from '../../src/base/limits.js';
 import { type HttpServer, startHttpServer } from '../../src/http/server.js';
-import { LIMITS } from '../../src/limits.js';
 import { BACKENDS } from '../helpers/backends.js';
 
 const BEHIND = 'GET /behind HTTP/1.1\r\nHost: h\r\n\r\n';

@@ -8,7 +8,8 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { describe, type TestContext, test } from 'node:test';
 import { Worker } from 'node:worker_threads';
-import { unavailable } from '../../src/errors.js';
+import { unavailable } from '../../src/base/errors.js';
+import { LIMITS } from '../../src/base/limits.js';
 import { AddressRequests } from '../../src/http/address-requests.js';
 import { Connections } from '../../src/http/connections.js';
 import {
@@ -20,7 +21,6 @@ import {
   startHttpServer,
 } from '../../src/http/server.js';
 import { TrustedProxies } from '../../src/http/trusted-proxies.js';
-import { LIMITS } from '../../src/limits.js';
 import { BACKENDS } from '../helpers/backends.js';
 import { Client, type Reply, Signal } from '../helpers/raw-client.js';
 

@@ -7,8 +7,8 @@
 
 import type { ShardReply } from '../../actors/shard/client.js';
 import type { ShardOperation } from '../../actors/shard/operations.js';
-import { rateLimitId } from '../../src/core/ids.js';
-import { EngineError } from '../../src/errors.js';
+import { EngineError } from '../../src/base/errors.js';
+import { rateLimitId } from '../../src/base/ids.js';
 import type { SimEngine } from './engine.js';
 import type { Parts } from './parts.js';
 import type { Mark } from './promises.js';

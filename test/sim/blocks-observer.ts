@@ -6,7 +6,7 @@
  * try list runs behind its catch list.
  */
 
-import type { JsonValue } from '../../src/core/json.js';
+import type { JsonValue } from '../../src/base/json.js';
 import { entryOf } from '../helpers/entry.js';
 import type { Change, Row } from './memory-tables.js';
 import { type Around, loopsIn, mayRepeat, pathOf, placesOf } from './places.js';

@@ -3,8 +3,8 @@
  * as the seed says. What they were promised is checked by `promises.ts`, whatever they make of it.
  */
 
-import { keyedInstanceId } from '../../src/core/ids.js';
-import { INSTANCE_STATES } from '../../src/core/states.js';
+import { INSTANCE_STATES } from '../../schema/states.js';
+import { keyedInstanceId } from '../../src/base/ids.js';
 import type { ApiReply } from './api.js';
 import { POISON } from './memory-backend.js';
 import type { Row } from './memory-tables.js';

@@ -6,7 +6,7 @@
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { routeOf, shardOf } from '../../src/core/ids.js';
+import { routeOf, shardOf } from '../../src/base/ids.js';
 import { createRandom } from '../chaos/random.js';
 import { byTier } from '../helpers/depth.js';
 import { CronWorld, type CronWorldOptions, SEQUENCE } from './cron-world.js';

@@ -5,9 +5,9 @@
  * that is in the rows.
  */
 
-import { routeOf } from '../../src/core/ids.js';
-import { isoTime } from '../../src/core/time.js';
-import { EngineError } from '../../src/errors.js';
+import { EngineError } from '../../src/base/errors.js';
+import { routeOf } from '../../src/base/ids.js';
+import { isoTime } from '../../src/base/time.js';
 import type { Row } from './memory-tables.js';
 import type { Parts } from './parts.js';
 import { Violation } from './violation.js';

@@ -1,8 +1,8 @@
 /** What must hold of the rows when everything has come to rest. */
 
 import type { Hooks } from '../../schema/blocks.js';
+import type { Execution } from '../../schema/execution.js';
 import type { Failure } from '../../schema/failure.js';
-import type { Execution } from '../../src/core/execution.js';
 import { type MemoryTables, type Row, standing } from './memory-tables.js';
 import type { Observer } from './observer.js';
 import type { Promises } from './promises.js';

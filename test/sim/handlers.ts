@@ -3,8 +3,8 @@
  * may leave before the step is committed as dispatched.
  */
 
+import type { Execution, StepRecord } from '../../schema/execution.js';
 import type { StepOutcome } from '../../src/core/builtin.js';
-import type { Execution, StepRecord } from '../../src/core/execution.js';
 import type { EffectHandler } from '../../src/handlers/registry.js';
 import type { Faults } from './faults.js';
 import type { MemoryTables } from './memory-tables.js';

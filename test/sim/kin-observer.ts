@@ -3,8 +3,8 @@
  * it, what a child came to is the output of one step, and a cancel that it has heard of ends it.
  */
 
-import type { Execution, StepRecord } from '../../src/core/execution.js';
-import { type InstanceState, isEnded } from '../../src/core/states.js';
+import type { Execution, StepRecord } from '../../schema/execution.js';
+import { type InstanceState, isEnded } from '../../schema/states.js';
 import type { Change, Row } from './memory-tables.js';
 import { loopsIn, mayRepeat, placesOf } from './places.js';
 import { Violation } from './violation.js';

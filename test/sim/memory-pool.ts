@@ -14,10 +14,10 @@ import {
   TASK_ALIASES,
 } from '../../actors/runtime/load-sql.js';
 import { TASK_COLUMNS } from '../../actors/runtime/rows.js';
+import type { Execution } from '../../schema/execution.js';
+import { routeOf, shardOf } from '../../src/base/ids.js';
+import type { JsonValue } from '../../src/base/json.js';
 import { SILENCE_REASON } from '../../src/core/continuity/effects.js';
-import type { Execution } from '../../src/core/execution.js';
-import { routeOf, shardOf } from '../../src/core/ids.js';
-import type { JsonValue } from '../../src/core/json.js';
 import type { Faults } from './faults.js';
 import type { MemoryServer } from './memory-server.js';
 import { type MemoryTables, type Row, standing } from './memory-tables.js';

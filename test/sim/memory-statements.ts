@@ -3,8 +3,8 @@
  * mutations, as their SQL does; what is special in SQL is spelled out here, too.
  */
 
-import type { JsonObject, JsonValue } from '../../src/core/json.js';
-import { laterOf } from '../../src/core/time.js';
+import type { JsonObject, JsonValue } from '../../src/base/json.js';
+import { laterOf } from '../../src/base/time.js';
 import { CELL_END, LINE_END, NULL_CELL } from '../../src/db/lines.js';
 import type { Delete, Insert, Mutation, MutationKind, Update } from '../../src/db/mutations.js';
 import { fieldsOf, MUTATION_KINDS, MUTATIONS } from '../../src/db/mutations.js';

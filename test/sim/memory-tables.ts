@@ -4,7 +4,7 @@
  * wrote until it ends. Knows nothing of statements.
  */
 
-import type { JsonValue } from '../../src/core/json.js';
+import type { JsonValue } from '../../src/base/json.js';
 import { type BaseType, TABLES, type Table } from '../../src/db/tables.js';
 import { entryOf } from '../helpers/entry.js';
 

@@ -4,8 +4,8 @@
  */
 
 import { historyOf } from '../../actors/instance/worker-task.js';
-import type { Execution } from '../../src/core/execution.js';
-import { type InstanceState, isEnded, isTerminal } from '../../src/core/states.js';
+import type { Execution } from '../../schema/execution.js';
+import { type InstanceState, isEnded, isTerminal } from '../../schema/states.js';
 import { FLUSHES_KEPT } from '../../src/db/statements.js';
 import { entryOf } from '../helpers/entry.js';
 import { BlocksObserver } from './blocks-observer.js';

@@ -3,8 +3,8 @@
  * waited for, and let children go on that somebody stopped, so that everything can end.
  */
 
-import type { InstanceState } from '../../src/core/states.js';
-import { isEnded } from '../../src/core/states.js';
+import type { InstanceState } from '../../schema/states.js';
+import { isEnded } from '../../schema/states.js';
 import type { Row } from './memory-tables.js';
 import type { Parts } from './parts.js';
 import { openSteps } from './watcher.js';

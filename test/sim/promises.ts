@@ -3,8 +3,8 @@
  * what all answers of a run promise together.
  */
 
-import type { JsonValue } from '../../src/core/json.js';
-import { isoTime } from '../../src/core/time.js';
+import type { JsonValue } from '../../src/base/json.js';
+import { isoTime } from '../../src/base/time.js';
 import { entryOf } from '../helpers/entry.js';
 import type { ApiReply, Call } from './api.js';
 import type { SimEngine } from './engine.js';

@@ -4,7 +4,7 @@
  * deletion of a sequence, what that one has left.
  */
 
-import { routeOf, shardOf } from '../../src/core/ids.js';
+import { routeOf, shardOf } from '../../src/base/ids.js';
 import type { Parts } from './parts.js';
 import { Violation } from './violation.js';
 

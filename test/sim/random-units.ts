@@ -5,7 +5,7 @@
 
 import type { LOAD_SQL } from '../../actors/runtime/load-sql.js';
 import type { UnitEnvelope } from '../../actors/runtime/protocol.js';
-import type { JsonValue } from '../../src/core/json.js';
+import type { JsonValue } from '../../src/base/json.js';
 import type { UnitGate } from '../../src/core/unit.js';
 import { rowText } from '../../src/db/lines.js';
 import { fieldsOf, MUTATION_KINDS, MUTATIONS, type MutationKind } from '../../src/db/mutations.js';

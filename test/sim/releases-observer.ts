@@ -7,8 +7,8 @@
  * sent is still on its way to the rows.
  */
 
-import type { InstanceState } from '../../src/core/states.js';
-import { isEnded } from '../../src/core/states.js';
+import type { InstanceState } from '../../schema/states.js';
+import { isEnded } from '../../schema/states.js';
 import { entryOf } from '../helpers/entry.js';
 import { words } from '../helpers/table.js';
 import type { Change, Row } from './memory-tables.js';

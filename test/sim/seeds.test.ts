@@ -8,7 +8,7 @@
 import assert from 'node:assert/strict';
 import { randomInt } from 'node:crypto';
 import { before, describe, test } from 'node:test';
-import { canPatch, INSTANCE_STATES, isTerminal } from '../../src/core/states.js';
+import { canPatch, INSTANCE_STATES, isTerminal } from '../../schema/states.js';
 import { byTier, isDeep } from '../helpers/depth.js';
 import { SIGNALS } from './clients.js';
 import { FAULTS, PEER_KINDS } from './faults.js';

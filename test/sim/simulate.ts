@@ -4,8 +4,8 @@
  * bounded time every instance must have come to rest.
  */
 
-import { concurrencyKeyId } from '../../src/core/ids.js';
-import { type InstanceState, isEnded } from '../../src/core/states.js';
+import { type InstanceState, isEnded } from '../../schema/states.js';
+import { concurrencyKeyId } from '../../src/base/ids.js';
 import { createRandom, type Random } from '../chaos/random.js';
 import { Api } from './api.js';
 import { CONCURRENCY, RATE_KEY, RATE_LIMITS, SimClient, type SimSequence } from './clients.js';

@@ -11,7 +11,7 @@ import pg from 'pg';
 import { LOAD_SQL } from '../../actors/runtime/load-sql.js';
 import type { Ack, UnitEnvelope } from '../../actors/runtime/protocol.js';
 import { Writer, type WriterOptions } from '../../actors/writer/writer.js';
-import { realClock } from '../../src/clock.js';
+import { realClock } from '../../src/base/real-clock.js';
 import { MUTATION_KINDS } from '../../src/db/mutations.js';
 import { createClient, createPool } from '../../src/db/pool.js';
 import { columnType, TABLES, type TableName } from '../../src/db/tables.js';

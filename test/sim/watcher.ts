@@ -1,6 +1,6 @@
 /** What watches the rows of a run, and what several watchers ask of a row. */
 
-import type { Execution, StepRecord } from '../../src/core/execution.js';
+import type { Execution, StepRecord } from '../../schema/execution.js';
 import type { Counts } from './faults.js';
 import type { MemoryTables, Row } from './memory-tables.js';
 

@@ -5,7 +5,7 @@
  */
 
 import TinyQueue from 'tinyqueue';
-import type { Clock, TimerHandle } from '../../src/core/clock.js';
+import type { Clock, TimerHandle } from '../../src/base/clock.js';
 import { createRandom, type Random } from '../chaos/random.js';
 
 /** Random numbers are drawn from streams, so that one consumer's draws do not shift another's. */

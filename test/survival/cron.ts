@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import type { CronSchedule, ScheduleCreated } from '../../schema/cron.js';
-import { firedInstanceId } from '../../src/core/ids.js';
+import { firedInstanceId } from '../../src/base/ids.js';
 import { type Api, eventually, newHandler, step } from '../helpers/api.js';
 import { expectStatus } from '../helpers/client.js';
 import { subject } from '../helpers/survival.js';

@@ -5,8 +5,8 @@
 
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
+import { isJsonObject, type JsonValue } from '../../src/base/json.js';
 import type { StepOutcome } from '../../src/core/builtin.js';
-import { isJsonObject, type JsonValue } from '../../src/core/json.js';
 import type { EffectHandler, HandlerContext } from '../../src/handlers/registry.js';
 import { eventually, type Json, parallel, step } from '../helpers/api.js';
 import { type LocalShard, startShard } from '../helpers/shard.js';

@@ -3,10 +3,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import type { JsonObject, JsonValue } from '../../src/base/json.js';
 import type { LogLevel, PureContext, StepOutcome } from '../../src/core/builtin.js';
 import { BUILTIN_NAMES, PURE_HANDLERS, sleepDuration } from '../../src/core/builtin.js';
 import type { Scope } from '../../src/core/condition.js';
-import type { JsonObject, JsonValue } from '../../src/core/json.js';
 import { check } from '../helpers/properties.js';
 
 const SCOPE: Scope = {

@@ -7,10 +7,10 @@ import { CommitLog } from '../../actors/runtime/commit-log.js';
 import type { Rows } from '../../actors/runtime/loader.js';
 import type { InstanceCounts, ReleaseStateRow, SequenceRow } from '../../actors/runtime/rows.js';
 import type { Effect } from '../../actors/runtime/turn.js';
-import { realClock } from '../../src/clock.js';
+import { EngineError } from '../../src/base/errors.js';
+import { createLogger } from '../../src/base/log.js';
+import { realClock } from '../../src/base/real-clock.js';
 import { MUTATION_KINDS } from '../../src/db/mutations.js';
-import { EngineError } from '../../src/errors.js';
-import { createLogger } from '../../src/log.js';
 
 const ID = '01950000-0000-7000-8000-000000000001';
 const REQUEST = 7;

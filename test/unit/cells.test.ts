@@ -8,6 +8,7 @@ import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { afterEach, beforeEach, mock, test } from 'node:test';
 import fc from 'fast-check';
+import type { EngineError } from '../../src/base/errors.js';
 import type { CellRow, PlacementRow } from '../../src/cluster/directory.js';
 import { envoyFiles } from '../../src/cluster/proxy/envoy.js';
 import { BUCKET_SCRIPT } from '../../src/cluster/proxy/envoy-script.js';
@@ -19,7 +20,6 @@ import { bucketCells, checkedTopology, TopologyError } from '../../src/cluster/p
 import { TopologyReader } from '../../src/cluster/proxy/topology-reader.js';
 import { Residence, type Residency, residencyOf } from '../../src/cluster/residence.js';
 import { allBuckets, BUCKETS, bucketOf, cellOfBucket } from '../../src/cluster/routing.js';
-import type { EngineError } from '../../src/errors.js';
 import { tenantLedTo } from '../helpers/cluster.js';
 import { column } from '../helpers/columns.js';
 import { hasProgram } from '../helpers/docs.js';
@@ -526,7 +526,7 @@ test('of a caller whom nobody knows only names that are settled somewhere are ke
   assert.equal(residence.of(EASTERN), undefined);
   for (const tenant of [WESTERN, 'theirs', 'theirs']) {
     const refused = await refusalOf(() => residence.admitNamed(tenant, never));
-    assert.equal(refused?.lists?.cell, 'west');
+    assert.equal(refused?.members?.cell, 'west');
   }
   assert.deepEqual(asked, [[EASTERN], [WESTERN], ['theirs']]);
   assert.deepEqual(settled, []);
@@ -569,7 +569,7 @@ test('who was settled elsewhere a moment before is refused with the name of that
   placed.set(EASTERN, 'west');
   const refused = await refusalOf(() => residence.admit(EASTERN, true));
   assert.deepEqual([refused?.code, refused?.status], ['ENG_WRONG_CELL', 421]);
-  assert.deepEqual([refused?.lists?.cell, residence.refused], ['west', 1]);
+  assert.deepEqual([refused?.members?.cell, residence.refused], ['west', 1]);
 });
 
 test('while the directory is away those that are known go on, and others wait', async () => {
@@ -599,7 +599,7 @@ test('a tenant that is held is refused until it is released, or lives elsewhere'
   assert.equal(residence.admit('acme', true), undefined);
   residence.hold('acme', false);
   residence.depart('acme', 'west');
-  assert.equal((await refusalOf(() => residence.admit('acme', true)))?.lists?.cell, 'west');
+  assert.equal((await refusalOf(() => residence.admit('acme', true)))?.members?.cell, 'west');
   residence.release('acme');
   assert.equal(residence.of('acme')?.is, 'elsewhere');
 });
@@ -630,7 +630,7 @@ test('an answer that comes after a tenant was held or has left changes nothing',
   await new Promise((resolve) => setImmediate(resolve));
   residence.depart('acme', 'west');
   open();
-  assert.equal((await asking)?.lists?.cell, 'west');
+  assert.equal((await asking)?.members?.cell, 'west');
   assert.equal(residence.of('acme')?.is, 'elsewhere');
 });
 

@@ -4,8 +4,9 @@ import assert from 'node:assert/strict';
 import type { LookupAddress } from 'node:dns';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
+import { EngineError, unavailable } from '../../src/base/errors.js';
+import { LIMITS } from '../../src/base/limits.js';
 import { addressRanges } from '../../src/config-values.js';
-import { EngineError, unavailable } from '../../src/errors.js';
 import {
   BlockedAddressError,
   checkUrl,
@@ -21,7 +22,6 @@ import { RequestHead } from '../../src/http/request-head.js';
 import { SenderLimit, WEBHOOKS_PER_SECOND_MAX } from '../../src/http/sender-limit.js';
 import { SpareConnections } from '../../src/http/spare-connections.js';
 import { TrustedProxies } from '../../src/http/trusted-proxies.js';
-import { LIMITS } from '../../src/limits.js';
 import { column } from '../helpers/columns.js';
 import { check } from '../helpers/properties.js';
 import {

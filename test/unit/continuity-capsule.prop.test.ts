@@ -14,6 +14,9 @@ import type { CapsulePayload } from '../../schema/capsule.js';
 import { REDACTED } from '../../schema/common.js';
 import type { Capsule } from '../../schema/handoff.js';
 import { createValidators } from '../../schema/validators.js';
+import { conflict, EngineError } from '../../src/base/errors.js';
+import type { JsonObject, JsonValue } from '../../src/base/json.js';
+import { parseJson } from '../../src/base/json-guard.js';
 import {
   canonicalJson,
   canonicalSha256,
@@ -40,9 +43,6 @@ import { type OutputText, sealCapsule } from '../../src/core/continuity/sealed-p
 import { type SealContext, seal, unseal } from '../../src/core/continuity/sealing.js';
 import type { Transform } from '../../src/core/continuity/transforms.js';
 import { applyTransforms, PATH_BYTES_MAX } from '../../src/core/continuity/transforms.js';
-import type { JsonObject, JsonValue } from '../../src/core/json.js';
-import { parseJson } from '../../src/core/json-guard.js';
-import { conflict, EngineError } from '../../src/errors.js';
 import { openCapsule as openSealed } from '../../src/sealed-capsules.js';
 import { sealTask, KEYRING as TASK_KEYS } from '../helpers/capsule-tasks.js';
 import { takenCapsule, takenTransforms } from '../helpers/continuity-bodies.js';

@@ -2,7 +2,9 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { Classification } from '../../schema/continuity-words.js';
 import type { RuntimeCapabilities } from '../../schema/handoff.js';
+import type { JsonObject, JsonValue } from '../../src/base/json.js';
 import { compatibilityFindings } from '../../src/core/continuity/compatibility.js';
 import { type TaskFacts, taskReceipt } from '../../src/core/continuity/effects.js';
 import { outcomeOf } from '../../src/core/continuity/findings.js';
@@ -23,8 +25,7 @@ import {
   termsOf,
 } from '../../src/core/continuity/placement.js';
 import { type PreviewFacts, previewHandoff } from '../../src/core/continuity/preview.js';
-import { areSameTerms, type Classification } from '../../src/core/continuity/requirements.js';
-import type { JsonObject, JsonValue } from '../../src/core/json.js';
+import { areSameTerms } from '../../src/core/continuity/requirements.js';
 import { column, lines } from '../helpers/columns.js';
 import { acceptedTerms, takenCapabilities, takenTerms } from '../helpers/continuity-bodies.js';
 import { runtime as anyRuntime, at, id, NOW } from '../helpers/continuity-facts.js';

@@ -4,6 +4,10 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { Block, Hooks } from '../../schema/blocks.js';
 import type { EffectReceipt } from '../../schema/continuity.js';
+import type { EffectState } from '../../schema/continuity-words.js';
+import type { Entry } from '../../schema/diff-entry.js';
+import { emptyExecution } from '../../schema/execution.js';
+import type { JsonObject } from '../../src/base/json.js';
 import { carryOver, isCarried } from '../../src/core/carry-over.js';
 import type { FrontierCase, FrontierVerdict } from '../../src/core/continuity/frontier.js';
 import { replayToFrontier } from '../../src/core/continuity/frontier.js';
@@ -22,11 +26,7 @@ import {
   openSecrets,
   sealSecrets,
 } from '../../src/core/continuity/migration-record.js';
-import type { EffectState } from '../../src/core/continuity/states.js';
 import { advance } from '../../src/core/evaluator.js';
-import { emptyExecution } from '../../src/core/execution.js';
-import type { JsonObject } from '../../src/core/json.js';
-import type { Entry } from '../../src/core/releases/diff-entry.js';
 import type { RerunOptions } from '../../src/core/releases/rerun.js';
 import { remapExecution } from '../../src/core/remap.js';
 import { column } from '../helpers/columns.js';

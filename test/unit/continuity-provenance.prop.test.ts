@@ -14,7 +14,20 @@ import { IN_PLACE } from '../../actors/runtime/offload.js';
 import type { PeerMessage, UnitEnvelope } from '../../actors/runtime/protocol.js';
 import { Turn } from '../../actors/runtime/turn.js';
 import type { ProvenanceEntry } from '../../schema/continuity.js';
+import {
+  EFFECT_STATES,
+  forbidsRollback,
+  HANDOFF_STATES,
+  holdsExecution,
+  isEffectInDoubt,
+  MIGRATION_STATES,
+  mayMoveEffect,
+  mayMoveHandoff,
+  mayMoveMigration,
+  PROVENANCE_KINDS,
+} from '../../schema/continuity-words.js';
 import type { ImportReceipt } from '../../schema/handoff.js';
+import { conflict, type EngineError } from '../../src/base/errors.js';
 import { readConfig } from '../../src/config.js';
 import { ConfigError } from '../../src/config-values.js';
 import { type ApprovalGrant, approvalToken, grantIn } from '../../src/core/approval-link.js';
@@ -44,24 +57,11 @@ import { executionView, type ShownExecutionRow } from '../../src/core/continuity
 import { createKeyring, keyringOf, parseTransferKey } from '../../src/core/continuity/keys.js';
 import {
   nextProvenanceEntry,
-  PROVENANCE_KINDS,
   type ProvenanceFacts,
   verifyProvenance,
 } from '../../src/core/continuity/provenance.js';
 import type { GrantFacts } from '../../src/core/continuity/statements.js';
 import { openStatement, signStatement } from '../../src/core/continuity/statements.js';
-import {
-  EFFECT_STATES,
-  forbidsRollback,
-  HANDOFF_STATES,
-  holdsExecution,
-  isEffectInDoubt,
-  MIGRATION_STATES,
-  mayMoveEffect,
-  mayMoveHandoff,
-  mayMoveMigration,
-} from '../../src/core/continuity/states.js';
-import { conflict, type EngineError } from '../../src/errors.js';
 import { column } from '../helpers/columns.js';
 import { at, id, NOW } from '../helpers/continuity-facts.js';
 import { check } from '../helpers/properties.js';

@@ -7,7 +7,7 @@ import { BLOCKS_MAX, type Block, DEPTH_MAX } from '../../schema/blocks.js';
 import type { Finding } from '../../schema/finding.js';
 import { CreateSequence as SCHEMA } from '../../schema/sequence.js';
 import { createValidators } from '../../schema/validators.js';
-import type { JsonObject, JsonValue } from '../../src/core/json.js';
+import type { JsonObject, JsonValue } from '../../src/base/json.js';
 import { lintDefinition } from '../../src/core/lint/definition.js';
 import { compilePlan } from '../../src/core/plan.js';
 import { judgeDefinition } from '../../src/definition.js';

@@ -6,8 +6,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { Block } from '../../schema/blocks.js';
-import type { StepRecord } from '../../src/core/execution.js';
-import type { JsonObject } from '../../src/core/json.js';
+import type { StepRecord } from '../../schema/execution.js';
+import type { JsonObject } from '../../src/base/json.js';
 import type { ChildEnd, ChildStart } from '../../src/core/progress.js';
 import { remapExecution } from '../../src/core/remap.js';
 import {

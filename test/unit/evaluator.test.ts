@@ -3,10 +3,10 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { Block } from '../../schema/blocks.js';
+import type { JsonObject } from '../../src/base/json.js';
 import type { TurnEnv } from '../../src/core/evaluation.js';
 import type { EngineEvent, Progress, Snapshot } from '../../src/core/evaluator.js';
 import { advance, treeOf } from '../../src/core/evaluator.js';
-import type { JsonObject } from '../../src/core/json.js';
 import { lines } from '../helpers/columns.js';
 import {
   ENV,

@@ -8,9 +8,9 @@ import { EventKey, type EventKeyRows, type OpenEvent } from '../../actors/event/
 import type { PeerMessage } from '../../actors/runtime/protocol.js';
 import type { EventRow, EventTakeRow, EventTriggerRow } from '../../actors/runtime/rows.js';
 import { Turn } from '../../actors/runtime/turn.js';
-import { isoTime } from '../../src/core/time.js';
+import { invalid, RESTARTING } from '../../src/base/errors.js';
+import { isoTime } from '../../src/base/time.js';
 import { MUTATION_KINDS } from '../../src/db/mutations.js';
-import { invalid, RESTARTING } from '../../src/errors.js';
 import { EventFiring, type FiringEvent } from '../../src/event-firing.js';
 import type { Json } from '../helpers/api.js';
 import { byDepth } from '../helpers/depth.js';

@@ -9,10 +9,10 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { InProcessStep } from '../../actors/runtime/turn.js';
 import { HandlerPool } from '../../actors/shard/handler-pool.js';
+import type { JsonValue } from '../../src/base/json.js';
+import { LIMITS } from '../../src/base/limits.js';
 import type { StepOutcome } from '../../src/core/builtin.js';
-import type { JsonValue } from '../../src/core/json.js';
 import type { EffectHandler, HandlerContext } from '../../src/handlers/registry.js';
-import { LIMITS } from '../../src/limits.js';
 import { HandClock } from '../helpers/hand-clock.js';
 
 interface Call {

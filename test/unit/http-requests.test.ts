@@ -7,12 +7,13 @@
 import assert from 'node:assert/strict';
 import { after, describe, test } from 'node:test';
 import fc from 'fast-check';
-import { realClock } from '../../src/clock.js';
+import { EngineError } from '../../src/base/errors.js';
+import { LIMITS } from '../../src/base/limits.js';
+import { realClock } from '../../src/base/real-clock.js';
 import { readConfig } from '../../src/config.js';
 import type { PlaceKey, PlaceKeyType } from '../../src/core/page-cursor.js';
 import { pageCursor, placeIn } from '../../src/core/page-cursor.js';
 import type { Page } from '../../src/db/reads/reader.js';
-import { EngineError } from '../../src/errors.js';
 import { corsPolicy } from '../../src/http/cors.js';
 import { Gate } from '../../src/http/gate.js';
 import { type InsecureSettings, insecureGuard } from '../../src/http/insecure-guard.js';
@@ -28,7 +29,6 @@ import {
 } from '../../src/http/request-body.js';
 import { RequestHead } from '../../src/http/request-head.js';
 import { newRequestId, requestIdFrom } from '../../src/http/request-id.js';
-import { LIMITS } from '../../src/limits.js';
 import { frontCall } from '../helpers/front-call.js';
 import { check } from '../helpers/properties.js';
 

@@ -7,7 +7,7 @@ import type { KnownRecord, Reply, ReplyPost } from '../../actors/runtime/protoco
 import { Versions } from '../../actors/runtime/versions.js';
 import { ShardClient } from '../../actors/shard/client.js';
 import { KeptRecords } from '../../actors/shard/kept-records.js';
-import { LIMITS } from '../../src/limits.js';
+import { LIMITS } from '../../src/base/limits.js';
 import type { Json } from '../helpers/api.js';
 import { HandClock } from '../helpers/hand-clock.js';
 import { HandShard, sequenceOf } from '../helpers/hand-shard.js';

@@ -6,11 +6,11 @@ import path from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { ROUTES, type RouteId } from '../../schema/routes.js';
-import { EngineError } from '../../src/errors.js';
+import { EngineError } from '../../src/base/errors.js';
+import { createLogger, describeError } from '../../src/base/log.js';
+import { palette, textLine } from '../../src/base/log-text.js';
 import { RequestWatch } from '../../src/http/request-watch.js';
 import type { HttpExchange, HttpRequest } from '../../src/http/server.js';
-import { createLogger, describeError } from '../../src/log.js';
-import { palette, textLine } from '../../src/log-text.js';
 import { lines } from '../helpers/columns.js';
 
 const SECRET = 'canary-4711';

@@ -8,6 +8,8 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import type { Gate } from '../../schema/release.js';
+import type { GateMetric, GateVerdict, ReleaseState } from '../../schema/release-states.js';
+import { mayMove, RELEASE_STATES } from '../../schema/release-states.js';
 import { bucketOf, cohortSeed } from '../../src/core/releases/cohort.js';
 import type { EndedCounts } from '../../src/core/releases/gates.js';
 import { findVerdict, judge, largestSample, verdictOf } from '../../src/core/releases/gates.js';
@@ -18,8 +20,6 @@ import {
   promotionReason,
   validationReason,
 } from '../../src/core/releases/reasons.js';
-import type { GateMetric, GateVerdict, ReleaseState } from '../../src/core/releases/release.js';
-import { mayMove, RELEASE_STATES } from '../../src/core/releases/release.js';
 import { RouteTable, type RoutingRow } from '../../src/core/releases/routes.js';
 import { check } from '../helpers/properties.js';
 import { casesIn } from '../helpers/table.js';

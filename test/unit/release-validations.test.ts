@@ -6,10 +6,11 @@ import { beforeEach, test } from 'node:test';
 import type { ValidationEnd } from '../../actors/release/releases.js';
 import { TooCostly } from '../../actors/runtime/offload.js';
 import type { ValidationReport } from '../../schema/release.js';
-import type { Clock } from '../../src/core/clock.js';
+import type { Clock } from '../../src/base/clock.js';
+import { conflict, type EngineError, unavailable } from '../../src/base/errors.js';
+import { createLogger } from '../../src/base/log.js';
 import type { Verdict } from '../../src/core/releases/replay.js';
 import type { SampledRun } from '../../src/db/reads/replay-reads.js';
-import { conflict, type EngineError, unavailable } from '../../src/errors.js';
 import type { FrontDeps } from '../../src/http/operations/operation.js';
 import {
   REPLAYS_MS,
@@ -19,7 +20,6 @@ import {
   Validations,
 } from '../../src/http/operations/release-validation.js';
 import type { HttpReply } from '../../src/http/server.js';
-import { createLogger } from '../../src/log.js';
 import { column } from '../helpers/columns.js';
 import { frontCall } from '../helpers/front-call.js';
 

@@ -6,8 +6,8 @@ import type { Routable } from '../../actors/release/attribution.js';
 import { Routing } from '../../actors/release/routing.js';
 import type { SubscriptionRow } from '../../actors/runtime/rows.js';
 import { EVERY_TENANT, Subscribers } from '../../actors/webhook/subscribers.js';
+import { createLogger } from '../../src/base/log.js';
 import type { RoutingRow } from '../../src/core/releases/routes.js';
-import { createLogger } from '../../src/log.js';
 import { HandClock } from '../helpers/hand-clock.js';
 import { type PromiseWithResolvers, withResolvers } from '../helpers/resolvers.js';
 

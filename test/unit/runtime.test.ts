@@ -22,9 +22,9 @@ import {
   routeForShard,
   routeOf,
   shardOf,
-} from '../../src/core/ids.js';
-import { isoTime } from '../../src/core/time.js';
-import { residentBytesMax, threadHeapMib } from '../../src/thread-memory.js';
+} from '../../src/base/ids.js';
+import { residentBytesMax, threadHeapMib } from '../../src/base/thread-memory.js';
+import { isoTime } from '../../src/base/time.js';
 import { HandShard, rowsOf, TENANT } from '../helpers/hand-shard.js';
 import { hostDeps } from '../helpers/host-deps.js';
 import { newInstance } from '../helpers/instances.js';

@@ -21,12 +21,12 @@ import {
 import type { Turn } from '../../actors/runtime/turn.js';
 import type { Block } from '../../schema/blocks.js';
 import { WorkerTask } from '../../schema/worker.js';
+import { stepIdempotencyKey } from '../../src/base/ids.js';
+import { LIMITS } from '../../src/base/limits.js';
 import { explain, type Surroundings } from '../../src/core/explanation.js';
-import { stepIdempotencyKey } from '../../src/core/ids.js';
 import type { Dispatch } from '../../src/core/progress.js';
 import { type Standing, type WaitFacts, whole } from '../../src/core/waits.js';
 import { MUTATION_KINDS, MUTATIONS } from '../../src/db/mutations.js';
-import { LIMITS } from '../../src/limits.js';
 import { column } from '../helpers/columns.js';
 import { instanceEnv, newInstance } from '../helpers/instances.js';
 import {

@@ -10,10 +10,10 @@ import assert from 'node:assert/strict';
 import path from 'node:path';
 import { test } from 'node:test';
 import { filesIn, read, type Source, scan, sourcesIn } from '../../scripts/reference/sources.js';
+import { ERROR_STATUS } from '../../src/base/errors.js';
+import { LIMITS } from '../../src/base/limits.js';
 import { MUTATION_KINDS } from '../../src/db/mutations.js';
 import { ALL_STATEMENTS, STATEMENTS } from '../../src/db/statements.js';
-import { ERROR_STATUS } from '../../src/errors.js';
-import { LIMITS } from '../../src/limits.js';
 import { lines } from '../helpers/columns.js';
 
 // ---------------------------------------------------------------- the files
@@ -44,7 +44,7 @@ const isPure = ({ name }: Source) =>
     name,
   ) ||
   name === 'actors/runtime/protocol.ts' ||
-  name === 'src/errors.ts' ||
+  name === 'src/base/errors.ts' ||
   (name.startsWith('schema/') && !COMPILES_SCHEMAS.has(name));
 
 const PURE: readonly Source[] = PRODUCT.filter(isPure);
@@ -338,7 +338,7 @@ test('every error code is answered by the product', () => {
       // The catalogue names all codes; there only one that is put into an error counts.
       const making = new RegExp(String.raw`\b(?:EngineError|unavailable)\(\s*'${code}'`);
       return !PRODUCT.some(({ name, strings, text }) =>
-        name === 'src/errors.ts' ? making.test(text) : mention.test(strings),
+        name === 'src/base/errors.ts' ? making.test(text) : mention.test(strings),
       );
     }),
   );

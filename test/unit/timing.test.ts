@@ -4,8 +4,8 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import { DateTime } from 'luxon';
-import { EngineClock, realClock } from '../../src/clock.js';
-import { offsetFrom } from '../../src/core/clock.js';
+import { offsetFrom } from '../../src/base/clock.js';
+import { EngineClock, realClock } from '../../src/base/real-clock.js';
 import {
   backoffMs,
   type DelayTimes,

@@ -8,9 +8,10 @@ import { trace } from '@opentelemetry/api';
 import type { InProcessStep } from '../../actors/runtime/turn.js';
 import { HandlerPool } from '../../actors/shard/handler-pool.js';
 import { ROUTES } from '../../schema/routes.js';
-import { realClock } from '../../src/clock.js';
+import type { JsonValue } from '../../src/base/json.js';
+import { createLogger } from '../../src/base/log.js';
+import { realClock } from '../../src/base/real-clock.js';
 import type { StepOutcome } from '../../src/core/builtin.js';
-import type { JsonValue } from '../../src/core/json.js';
 import {
   formatTraceparent,
   keptTraceparent,
@@ -20,7 +21,6 @@ import type { HandlerContext } from '../../src/handlers/registry.js';
 import { RequestHead } from '../../src/http/request-head.js';
 import { RequestWatch } from '../../src/http/request-watch.js';
 import type { HttpExchange, HttpRequest } from '../../src/http/server.js';
-import { createLogger } from '../../src/log.js';
 import { tracerOver } from '../../src/spans.js';
 import { findTracer, type Tracer } from '../../src/tracing.js';
 

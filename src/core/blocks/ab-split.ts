@@ -5,7 +5,7 @@
 
 import { createHash } from 'node:crypto';
 import type { AbSplitBlock } from '../../../schema/blocks.js';
-import { COMPLETED, type RouterRecord } from '../execution.js';
+import { COMPLETED, type RouterRecord } from '../../../schema/execution.js';
 import type { NodePlace } from '../plan-nodes.js';
 import { composite } from './kind.js';
 import { afterChild, startAt } from './list.js';

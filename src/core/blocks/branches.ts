@@ -6,10 +6,16 @@
  */
 
 import type { ParallelBlock, RaceBlock } from '../../../schema/blocks.js';
+import {
+  type BranchesRecord,
+  CANCELLED,
+  COMPLETED,
+  type DoneCode,
+  FAILED,
+} from '../../../schema/execution.js';
+import { sizeWithin } from '../../base/bounds.js';
 import { cutInside, hasOpenInside, reopenOwed } from '../cutting.js';
 import type { Evaluation } from '../evaluation.js';
-import { type BranchesRecord, CANCELLED, COMPLETED, type DoneCode, FAILED } from '../execution.js';
-import { sizeWithin } from '../expression/bounds.js';
 import type { NodePlace } from '../plan-nodes.js';
 import { composite } from './kind.js';
 import { afterChild, startAt } from './list.js';

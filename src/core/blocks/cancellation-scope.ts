@@ -4,8 +4,8 @@
  */
 
 import type { CancellationScopeBlock } from '../../../schema/blocks.js';
+import { COMPLETED, type OpenBase } from '../../../schema/execution.js';
 import { cutOff } from '../cutting.js';
-import { COMPLETED, type OpenBase } from '../execution.js';
 import type { NodePlace } from '../plan-nodes.js';
 import { composite } from './kind.js';
 import { afterChild, startAt } from './list.js';

@@ -6,20 +6,20 @@
 
 import { COMMENT_LENGTH_MAX } from '../../../schema/approval.js';
 import type { StepBlock } from '../../../schema/blocks.js';
+import type { StepRecord } from '../../../schema/execution.js';
 import { GATE_SIGNAL } from '../../../schema/instance.js';
 import {
   GATE_CHOICES_DEFAULT,
   GATE_PROMPT_LENGTH_MAX,
   type GateChoice,
 } from '../../../schema/step-options.js';
+import { clip } from '../../base/bounds.js';
+import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '../../base/json.js';
+import { isoTime } from '../../base/time.js';
 import type { BlockCompiler } from '../block-compiler.js';
 import type { Evaluation } from '../evaluation.js';
-import type { StepRecord } from '../execution.js';
-import { clip } from '../expression/bounds.js';
-import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '../json.js';
 import { GATE_REF } from '../progress.js';
 import { renderTemplate, type Template } from '../template.js';
-import { isoTime } from '../time.js';
 import type { StepNode } from './step-plan.js';
 
 export interface GatePlan {

@@ -8,20 +8,20 @@
  */
 
 import type { Block } from '../../../schema/blocks.js';
-import type { BlockCompiler } from '../block-compiler.js';
-import { type CutBy, cutOff, hasOpenInside } from '../cutting.js';
-import type { Evaluation } from '../evaluation.js';
 import {
   CANCELLED,
   type DoneCode,
   FAILED,
   type OpenRecord,
   type StepRecord,
-} from '../execution.js';
-import type { JsonValue } from '../json.js';
+} from '../../../schema/execution.js';
+import type { NodeState } from '../../../schema/states.js';
+import type { JsonValue } from '../../base/json.js';
+import type { BlockCompiler } from '../block-compiler.js';
+import { type CutBy, cutOff, hasOpenInside } from '../cutting.js';
+import type { Evaluation } from '../evaluation.js';
 import type { Details, NodePlace } from '../plan-nodes.js';
 import type { TryEvent } from '../progress.js';
-import type { NodeState } from '../states.js';
 import { timeOutBlock } from '../time-limits.js';
 
 export interface BlockKind<

@@ -3,8 +3,8 @@
  * cancelled ends the list (docs/reference/blocks.md). What is not reached has no entry.
  */
 
+import { CANCELLED, COMPLETED, type DoneCode, FAILED } from '../../../schema/execution.js';
 import type { Evaluation } from '../evaluation.js';
-import { CANCELLED, COMPLETED, type DoneCode, FAILED } from '../execution.js';
 import type { NodePlace } from '../plan-nodes.js';
 
 /**

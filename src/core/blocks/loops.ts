@@ -15,21 +15,21 @@ import {
   type LoopBlock,
   MAX_ITERATIONS_DEFAULT,
 } from '../../../schema/blocks.js';
-import type { FailureCode } from '../../../schema/failure.js';
-import { type BlockCompiler, conditionOf } from '../block-compiler.js';
-import { type Condition, evaluateCondition, isTruthy } from '../condition.js';
-import type { Evaluation } from '../evaluation.js';
 import {
   type CANCELLED,
   COMPLETED,
   FAILED,
   type ForEachRecord,
   type LoopRecord,
-} from '../execution.js';
-import { clip } from '../expression/bounds.js';
+} from '../../../schema/execution.js';
+import type { FailureCode } from '../../../schema/failure.js';
+import { clip } from '../../base/bounds.js';
+import type { JsonValue } from '../../base/json.js';
+import { type BlockCompiler, conditionOf } from '../block-compiler.js';
+import { type Condition, evaluateCondition, isTruthy } from '../condition.js';
+import type { Evaluation } from '../evaluation.js';
 import { follow, isRootedPath } from '../expression/scope.js';
 import { collected } from '../item-outputs.js';
-import type { JsonValue } from '../json.js';
 import { passOf } from '../paths.js';
 import type { NodePlace } from '../plan-nodes.js';
 import { renderTemplate, type Template } from '../template.js';

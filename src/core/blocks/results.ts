@@ -4,10 +4,16 @@
  * already what came of the blocks inside.
  */
 
+import {
+  CATCH_LIST,
+  COMPLETED,
+  type DoneCode,
+  FAILED,
+  TRY_LIST,
+} from '../../../schema/execution.js';
+import type { JsonValue } from '../../base/json.js';
 import type { Evaluation } from '../evaluation.js';
-import { CATCH_LIST, COMPLETED, type DoneCode, FAILED, TRY_LIST } from '../execution.js';
 import type { OutputsView } from '../expression/scope.js';
-import type { JsonValue } from '../json.js';
 import type { NodePlace, PlanNode } from '../plan-nodes.js';
 
 /** Of a list that has ended well, in the present pass; null when nothing in it has an output. */

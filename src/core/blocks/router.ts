@@ -4,10 +4,10 @@
  */
 
 import type { RouterBlock } from '../../../schema/blocks.js';
+import { COMPLETED, type RouterRecord } from '../../../schema/execution.js';
 import { conditionOf } from '../block-compiler.js';
 import { type Condition, evaluateCondition, isTruthy } from '../condition.js';
 import type { Evaluation } from '../evaluation.js';
-import { COMPLETED, type RouterRecord } from '../execution.js';
 import type { NodePlace } from '../plan-nodes.js';
 import { composite } from './kind.js';
 import { afterChild, startAt } from './list.js';

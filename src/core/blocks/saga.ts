@@ -6,10 +6,6 @@
  */
 
 import type { SagaBlock } from '../../../schema/blocks.js';
-import type { Failure } from '../../../schema/failure.js';
-import { catchError } from '../caught.js';
-import { type CutBy, cutInside, endCut, hasOpenInside, isBeingCut } from '../cutting.js';
-import type { Evaluation } from '../evaluation.js';
 import {
   CANCELLED,
   COMPLETED,
@@ -17,9 +13,13 @@ import {
   FAILED,
   type SagaRecord,
   SKIPPED,
-} from '../execution.js';
+} from '../../../schema/execution.js';
+import type { Failure } from '../../../schema/failure.js';
+import type { JsonObject } from '../../base/json.js';
+import { catchError } from '../caught.js';
+import { type CutBy, cutInside, endCut, hasOpenInside, isBeingCut } from '../cutting.js';
+import type { Evaluation } from '../evaluation.js';
 import { failureMessage } from '../failures.js';
-import type { JsonObject } from '../json.js';
 import type { NodePlace } from '../plan-nodes.js';
 import { reopenList } from '../runs-again.js';
 import { composite } from './kind.js';

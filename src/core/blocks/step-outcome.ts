@@ -3,13 +3,13 @@
  * the step has failed for good (docs/reference/steps.md).
  */
 
+import { COMPLETED, FAILED, type StepRecord } from '../../../schema/execution.js';
 import { FAILURE_MESSAGE_MAX, type FailureCode } from '../../../schema/failure.js';
+import { clip } from '../../base/bounds.js';
+import { isJsonObject, type JsonObject, ownValue } from '../../base/json.js';
 import type { StepFailure, StepOutcome } from '../builtin.js';
 import { evaluateCondition, isTruthy } from '../condition.js';
 import type { Evaluation } from '../evaluation.js';
-import { COMPLETED, FAILED, type StepRecord } from '../execution.js';
-import { clip } from '../expression/bounds.js';
-import { isJsonObject, type JsonObject, ownValue } from '../json.js';
 import { backoffMs, redispatchMs } from '../timing.js';
 import type { RetryPolicy, StepNode } from './step-plan.js';
 import { moveTo } from './step-record.js';

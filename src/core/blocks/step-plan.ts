@@ -2,14 +2,14 @@
 
 import type { StepBlock } from '../../../schema/blocks.js';
 import { RETRY_DEFAULTS, SEND_WINDOW_DEFAULTS } from '../../../schema/step-options.js';
+import { isJsonObject, type JsonObject, ownValue } from '../../base/json.js';
+import { timeLimit } from '../../base/time.js';
 import type { BlockCompiler } from '../block-compiler.js';
 import { BUILTIN_NAMES, PURE_HANDLERS, type PureHandler } from '../builtin.js';
 import type { Condition, Parsed } from '../condition.js';
-import { isJsonObject, type JsonObject, ownValue } from '../json.js';
 import { type KeyExpression, keyExpressions } from '../key-params.js';
 import type { Details, NodePlace, SchemaCheck } from '../plan-nodes.js';
 import type { Template } from '../template.js';
-import { timeLimit } from '../time.js';
 import { type DelayTimes, isLocalTime, type RetryTimes, type WindowTimes } from '../timing.js';
 import { compileGate, type GatePlan } from './gate.js';
 

@@ -1,7 +1,7 @@
 /** What an open step is at next. */
 
+import type { StepPhase, StepRecord } from '../../../schema/execution.js';
 import type { Evaluation } from '../evaluation.js';
-import type { StepPhase, StepRecord } from '../execution.js';
 import type { StepNode } from './step-plan.js';
 
 /**

@@ -6,7 +6,11 @@
  */
 
 import type { StepBlock } from '../../../schema/blocks.js';
+import { COMPLETED, FAILED, type StepRecord } from '../../../schema/execution.js';
 import { FAILURE_MESSAGE_MAX } from '../../../schema/failure.js';
+import { clip } from '../../base/bounds.js';
+import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '../../base/json.js';
+import type { UnixMs } from '../../base/time.js';
 import {
   type LogLevel,
   type PureContext,
@@ -23,16 +27,12 @@ import {
   startDeadlineHandler,
 } from '../deadline-handlers.js';
 import type { Evaluation } from '../evaluation.js';
-import { COMPLETED, FAILED, type StepRecord } from '../execution.js';
-import { clip } from '../expression/bounds.js';
 import { BREACHED } from '../failures.js';
-import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '../json.js';
 import { nullInKey } from '../key-params.js';
 import { earlier } from '../open-leaves.js';
 import type { TryEvent } from '../progress.js';
 import { runsOf } from '../runs-again.js';
 import { renderTemplate, secretTextsOf } from '../template.js';
-import type { UnixMs } from '../time.js';
 import { limitClock } from '../time-limits.js';
 import { type DelayTimes, delayTarget, nextOpening } from '../timing.js';
 import { accept, answerAtHand, expire, type GateAnswer, type GatePlan, promptOf } from './gate.js';

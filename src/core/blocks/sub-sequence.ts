@@ -8,11 +8,11 @@
  */
 
 import type { SubSequenceBlock } from '../../../schema/blocks.js';
+import { COMPLETED, FAILED, type StepRecord } from '../../../schema/execution.js';
 import type { FailureCode } from '../../../schema/failure.js';
+import { childInstanceId } from '../../base/ids.js';
+import type { JsonObject } from '../../base/json.js';
 import type { Evaluation } from '../evaluation.js';
-import { COMPLETED, FAILED, type StepRecord } from '../execution.js';
-import { childInstanceId } from '../ids.js';
-import type { JsonObject } from '../json.js';
 import { isCleanedUp } from '../owed.js';
 import type { NodePlace } from '../plan-nodes.js';
 import type { ChildEnd } from '../progress.js';

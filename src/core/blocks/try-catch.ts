@@ -6,9 +6,6 @@
  */
 
 import type { TryCatchBlock } from '../../../schema/blocks.js';
-import { catchError } from '../caught.js';
-import { cutInside, endCut, isBeingCut } from '../cutting.js';
-import type { Evaluation } from '../evaluation.js';
 import {
   CANCELLED,
   CATCH_LIST,
@@ -19,7 +16,10 @@ import {
   SKIPPED,
   TRY_LIST,
   type TryCatchRecord,
-} from '../execution.js';
+} from '../../../schema/execution.js';
+import { catchError } from '../caught.js';
+import { cutInside, endCut, isBeingCut } from '../cutting.js';
+import type { Evaluation } from '../evaluation.js';
 import { hasOwingChild } from '../owed.js';
 import type { NodePlace } from '../plan-nodes.js';
 import { reopenList, repeatList } from '../runs-again.js';

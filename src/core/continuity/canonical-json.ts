@@ -5,7 +5,7 @@
  */
 
 import { createHash } from 'node:crypto';
-import { compareText } from '../expression/bounds.js';
+import { compareText } from '../../base/bounds.js';
 
 /** Twice what the entry check admits, so that a shape around stored data is still written. */
 const DEPTH_MAX = 512;

@@ -4,27 +4,12 @@
  */
 
 import { toUnixMs } from '../../../schema/common.js';
+import { TRUST_LEVELS, type TrustLevel } from '../../../schema/continuity-words.js';
 import type { RegisterRuntime, RuntimeCapabilities } from '../../../schema/handoff.js';
-import { isoTime, type UnixMs } from '../time.js';
+import { isoTime, type UnixMs } from '../../base/time.js';
 import { parsePublicKey } from './ed25519.js';
 import { type Parsed, parsing, refuse } from './parsed.js';
 
-export const RUNTIME_KINDS = ['server', 'edge', 'mobile', 'desktop', 'browser'] as const;
-export type RuntimeKind = (typeof RUNTIME_KINDS)[number];
-
-/** From low to high. */
-export const TRUST_LEVELS = ['unverified', 'registered', 'signed', 'attested'] as const;
-export type TrustLevel = (typeof TRUST_LEVELS)[number];
-
-/** The others need a proof that a registration does not carry. */
-export const CLAIMABLE_TRUST = [
-  'unverified',
-  'registered',
-] as const satisfies readonly TrustLevel[];
-
-export const CONNECTIVITIES = ['offline', 'metered', 'wifi', 'ethernet'] as const;
-
-export const CAPABILITY_FACTS_MAX = 256;
 /** How far the clock of a runtime may be ahead. */
 const OBSERVED_AHEAD_MS_MAX = 30_000;
 const CAPABILITIES_LIFE_MS_MAX = 5 * 60_000;

@@ -7,7 +7,7 @@
 import type { CapsulePayload } from '../../../schema/capsule.js';
 import { toUnixMs } from '../../../schema/common.js';
 import type { Capsule, CapsuleManifest } from '../../../schema/handoff.js';
-import type { UnixMs } from '../time.js';
+import type { UnixMs } from '../../base/time.js';
 import { canonicalSha256, sha256Hex } from './canonical-json.js';
 import { CAPSULE_SCHEMA, isManifestSigned } from './capsule.js';
 import { type CheckPayload, decodePayload } from './capsule-payload.js';

@@ -6,7 +6,7 @@ import {
   PAYLOAD_LISTS,
   type SealedPayload,
 } from '../../../schema/capsule.js';
-import { decodeUtf8, type JsonLimits, parseJson } from '../json-guard.js';
+import { decodeUtf8, type JsonLimits, parseJson } from '../../base/json-guard.js';
 import { canonicalJson } from './canonical-json.js';
 import { type Parsed, refused } from './parsed.js';
 

@@ -1,7 +1,7 @@
 /** Checkpoints as an execution shows them: where each stands in its life. */
 
 import type { Boundary, CheckpointRecord, Location } from '../../../schema/continuity.js';
-import { isJsonObject, type JsonValue, ownValue } from '../json.js';
+import { isJsonObject, type JsonValue, ownValue } from '../../base/json.js';
 import { canonicalSha256 } from './canonical-json.js';
 
 const UNKNOWN_BOUNDARY = 'unknown_boundary';

@@ -1,8 +1,9 @@
 /** Whether a runtime offers what an execution requires. */
 
+import type { RuntimeKind } from '../../../schema/continuity-words.js';
 import type { RuntimeCapabilities } from '../../../schema/handoff.js';
-import type { UnixMs } from '../time.js';
-import { isLive, type RuntimeKind, trustRank } from './capabilities.js';
+import type { UnixMs } from '../../base/time.js';
+import { isLive, trustRank } from './capabilities.js';
 import type { Finding } from './findings.js';
 import type { Requirements } from './requirements.js';
 

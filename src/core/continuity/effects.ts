@@ -5,23 +5,12 @@
 
 import { toUnixMs } from '../../../schema/common.js';
 import type { EffectReceipt } from '../../../schema/continuity.js';
-import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '../json.js';
-import type { TaskState } from '../states.js';
-import { isoTime, laterOf, type UnixMs } from '../time.js';
+import { type EffectState, mayMoveEffect } from '../../../schema/continuity-words.js';
+import type { TaskState } from '../../../schema/states.js';
+import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '../../base/json.js';
+import { isoTime, laterOf, type UnixMs } from '../../base/time.js';
 import { canonicalSha256 } from './canonical-json.js';
 import { type Parsed, refused } from './parsed.js';
-import { type EffectState, mayMoveEffect } from './states.js';
-
-export const EFFECT_KINDS = [
-  'http',
-  'worker',
-  'webhook',
-  'message',
-  'storage',
-  'model',
-  'human_decision',
-  'custom',
-] as const;
 
 /** Of an idempotency key and of a provider's receipt id. */
 const RECEIPT_TEXT_BYTES_MAX = 256;

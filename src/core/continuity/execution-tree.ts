@@ -12,8 +12,8 @@ import type {
   OpenRecord,
   StepPhase,
   StepRecord,
-} from '../execution.js';
-import type { JsonObject, JsonValue } from '../json.js';
+} from '../../../schema/execution.js';
+import type { JsonObject, JsonValue } from '../../base/json.js';
 import { copyOf } from '../paths.js';
 import type { Plan, PlanNode } from '../plan-nodes.js';
 import { type Parsed, parsing, refuse } from './parsed.js';

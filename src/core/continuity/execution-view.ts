@@ -4,9 +4,9 @@
  */
 
 import type { Execution } from '../../../schema/continuity.js';
+import { type InstanceState, isEnded } from '../../../schema/states.js';
+import { laterOf } from '../../base/time.js';
 import type { StoredRow } from '../../db/tables.js';
-import { type InstanceState, isEnded } from '../states.js';
-import { laterOf } from '../time.js';
 
 /** Its row; the instance's columns are null where the instance is not here. */
 export interface ShownExecutionRow

@@ -11,8 +11,9 @@
  */
 
 import type { EffectReceipt, MigrationFinding } from '../../../schema/continuity.js';
-import { FAILED, type StepRecord } from '../execution.js';
-import type { JsonObject } from '../json.js';
+import { FAILED, type StepRecord } from '../../../schema/execution.js';
+import { type InstanceState, isEnded } from '../../../schema/states.js';
+import type { JsonObject } from '../../base/json.js';
 import { iterationOf } from '../paths.js';
 import type { Plan } from '../plan-nodes.js';
 import {
@@ -25,7 +26,6 @@ import {
 import { type OpenStep, Rerun, type RerunOptions } from '../releases/rerun.js';
 import { Script } from '../releases/stand-ins.js';
 import { clashOf } from '../remap.js';
-import { type InstanceState, isEnded } from '../states.js';
 import { type OtherCall, otherCallIn } from './frontier-calls.js';
 import { brokenRule, type JudgedReceipt } from './invariants.js';
 import { type FindingCode, migrationFinding } from './migration-findings.js';

@@ -4,8 +4,8 @@
  */
 
 import type { RuntimeCapabilities } from '../../../schema/handoff.js';
-import { type InstanceState, isTerminal } from '../states.js';
-import { isoTime, type UnixMs } from '../time.js';
+import { type InstanceState, isTerminal } from '../../../schema/states.js';
+import { isoTime, type UnixMs } from '../../base/time.js';
 import { canonicalJson } from './canonical-json.js';
 import { isLive } from './capabilities.js';
 import type { HandoffFacts } from './handoff-view.js';

@@ -4,7 +4,7 @@
  */
 
 import type { EffectReceipt } from '../../../schema/continuity.js';
-import type { EffectState } from './states.js';
+import type { EffectState } from '../../../schema/continuity-words.js';
 
 export interface JudgedReceipt
   extends Pick<

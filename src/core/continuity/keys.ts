@@ -5,8 +5,8 @@
  */
 
 import { hkdfSync, type KeyObject } from 'node:crypto';
-import { isJsonObject } from '../json.js';
-import { parseJson } from '../json-guard.js';
+import { isJsonObject } from '../../base/json.js';
+import { parseJson } from '../../base/json-guard.js';
 import { decodeBase64Exactly } from './base64.js';
 import { sha256Hex } from './canonical-json.js';
 import { privateKeyOf, publicKeyOf } from './ed25519.js';

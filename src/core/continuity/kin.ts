@@ -4,7 +4,7 @@
  */
 
 import type { MigrationFinding } from '../../../schema/continuity.js';
-import type { Execution, StepRecord } from '../execution.js';
+import type { Execution, StepRecord } from '../../../schema/execution.js';
 import { migrationFinding } from './migration-findings.js';
 
 export interface Kin {

@@ -1,7 +1,7 @@
 /** What an instance has come to, as migrations and capsules look at it. */
 
-import { COMPLETED, type Execution } from '../execution.js';
-import type { JsonObject, JsonValue } from '../json.js';
+import { COMPLETED, type Execution } from '../../../schema/execution.js';
+import type { JsonObject, JsonValue } from '../../base/json.js';
 import type { Plan } from '../plan-nodes.js';
 import { canonicalSha256 } from './canonical-json.js';
 

@@ -1,9 +1,10 @@
 /** Whether data of a classification may go to a runtime. */
 
+import type { Classification } from '../../../schema/continuity-words.js';
 import type { RuntimeCapabilities } from '../../../schema/handoff.js';
 import { trustRank } from './capabilities.js';
 import type { Finding } from './findings.js';
-import type { Classification, LocalityPolicy, LocalityRule } from './requirements.js';
+import type { LocalityPolicy, LocalityRule } from './requirements.js';
 
 const CODES = {
   POLICY_ALLOW: ['pass', 'the policy allows the runtime'],

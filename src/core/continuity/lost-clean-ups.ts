@@ -5,7 +5,7 @@
  */
 
 import type { MigrationFinding } from '../../../schema/continuity.js';
-import type { Execution } from '../execution.js';
+import type { Execution } from '../../../schema/execution.js';
 import { cleanUpLeaves, type OwedCleanUp, owedCleanUps } from '../owed-clean-ups.js';
 import type { Plan } from '../plan-nodes.js';
 import { CLEANUP_REMOVED, migrationFinding } from './migration-findings.js';

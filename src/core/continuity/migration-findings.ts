@@ -3,8 +3,9 @@
  * that. One row for each code; those of semantic diffs follow from their severity.
  */
 
-import type { MigrationFinding } from '../../../schema/continuity.js';
-import type { Entry, Severity } from '../releases/diff-entry.js';
+import type { MigrationFinding, MigrationVerdict } from '../../../schema/continuity.js';
+import type { Entry, Severity } from '../../../schema/diff-entry.js';
+import { conflict, type EngineError } from '../../base/errors.js';
 
 const APPROVE = 'look at it, and migrate with "approved": true';
 const STAY =
@@ -53,6 +54,30 @@ export function migrationFinding(
   { block_id = null, path = block_id }: Partial<Pick<MigrationFinding, 'block_id' | 'path'>> = {},
 ): MigrationFinding {
   return { code, block_id, path, summary, remedy: REMEDIES[code] };
+}
+
+/** What a refused migration tells beside its message. */
+export interface MigrationRefusal {
+  readonly verdict?: MigrationVerdict;
+  readonly findings: readonly MigrationFinding[];
+}
+
+/** In one message; the answer lists all of them. */
+const REASONS_TOLD_MAX = 3;
+
+/**
+ * A 409 with all that was found, as `MigrationRefusal` in the members of the answer.
+ *
+ * @param told absent: what the findings say
+ */
+export function conflictFor(
+  findings: readonly MigrationFinding[],
+  { told, verdict }: { readonly told?: string; readonly verdict?: MigrationVerdict } = {},
+): EngineError {
+  const reasons = findings.map(({ summary }) => summary).slice(0, REASONS_TOLD_MAX);
+  const message = [...(told === undefined ? [] : [told]), ...reasons].join('; ');
+  const refusal: MigrationRefusal = { ...(verdict && { verdict }), findings };
+  return conflict(message, { ...refusal });
 }
 
 /** Undefined: an automatic migration goes on in spite of it. */

@@ -2,18 +2,10 @@
  * The plan of a live migration: what was found between two versions, and the verdict on it.
  */
 
-import type { MigrationFinding } from '../../../schema/continuity.js';
+import type { MigrationFinding, MigrationVerdict } from '../../../schema/continuity.js';
 import type { SemanticDiff } from '../../../schema/release.js';
-import { compareText } from '../expression/bounds.js';
+import { compareText } from '../../base/bounds.js';
 import { CLEANUP_REMOVED, findingsOfDiff, migrationFinding } from './migration-findings.js';
-
-export const MIGRATION_VERDICTS = [
-  'automatic',
-  'approval_required',
-  'pin',
-  'incompatible',
-] as const;
-export type MigrationVerdict = (typeof MIGRATION_VERDICTS)[number];
 
 const INCOMPATIBLE = 'INCOMPATIBLE:';
 const SIDE_EFFECT_RISK = 'SIDE_EFFECT_RISK:';

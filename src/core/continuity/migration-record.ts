@@ -4,16 +4,16 @@
  */
 
 import type { MigrationRecord } from '../../../schema/continuity.js';
+import type { MigrationState } from '../../../schema/continuity-words.js';
+import type { Execution } from '../../../schema/execution.js';
 import type { CapsuleManifest } from '../../../schema/handoff.js';
+import type { JsonObject, JsonValue } from '../../base/json.js';
 import type { StoredRow } from '../../db/tables.js';
-import type { Execution } from '../execution.js';
-import type { JsonObject, JsonValue } from '../json.js';
 import { decodeBase64 } from './base64.js';
 import { canonicalJson } from './canonical-json.js';
 import { openWith } from './capsule-import.js';
 import type { PayloadKey } from './keys.js';
 import { type SealContext, seal } from './sealing.js';
-import type { MigrationState } from './states.js';
 
 /** What is stored in the clear. */
 export interface StoredMigration

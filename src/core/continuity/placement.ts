@@ -8,8 +8,8 @@ import type {
   RuntimeCapabilities,
   PlacementDecision as SentDecision,
 } from '../../../schema/handoff.js';
-import { compareText } from '../expression/bounds.js';
-import type { UnixMs } from '../time.js';
+import { compareText } from '../../base/bounds.js';
+import type { UnixMs } from '../../base/time.js';
 import { isLive, trustRank } from './capabilities.js';
 import { compatibilityFindings } from './compatibility.js';
 import { type Finding, type Outcome, outcomeOf } from './findings.js';

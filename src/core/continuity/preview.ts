@@ -5,11 +5,12 @@
  */
 
 import type { EffectReceipt, MigrationFinding } from '../../../schema/continuity.js';
+import { isEffectInDoubt } from '../../../schema/continuity-words.js';
 import type {
   RuntimeCapabilities,
   HandoffPreview as SentPreview,
 } from '../../../schema/handoff.js';
-import type { UnixMs } from '../time.js';
+import type { UnixMs } from '../../base/time.js';
 import { canonicalSha256 } from './canonical-json.js';
 import type { Finding } from './findings.js';
 import {
@@ -21,7 +22,6 @@ import {
   placementDecision,
 } from './placement.js';
 import type { PlacementTerms } from './requirements.js';
-import { isEffectInDoubt } from './states.js';
 
 /**
  * Its findings are those of the destination: compatibility, and what the policy has against it. Behind them is

@@ -6,30 +6,10 @@
 
 import type { KeyObject } from 'node:crypto';
 import type { ProvenanceEntry, ProvenanceVerdict } from '../../../schema/continuity.js';
+import type { ProvenanceKind } from '../../../schema/continuity-words.js';
 import { sha256Hex } from './canonical-json.js';
 import { isSignedBy, parsePublicKey, signText } from './ed25519.js';
 import type { SigningKey, TrustedKeys } from './keys.js';
-
-/** What the server itself writes down. */
-const SERVER_PROVENANCE_KINDS = [
-  'execution_created',
-  'capsule_exported',
-  'runtime_claimed',
-  'execution_resumed',
-  'effect_resolved',
-  'migration_applied',
-  'migration_rolled_back',
-] as const;
-
-/** What a caller may write down. */
-export const CALLER_PROVENANCE_KINDS = [
-  'package_identity',
-  'model_selected',
-  'terminal_outcome',
-] as const;
-
-export const PROVENANCE_KINDS = [...SERVER_PROVENANCE_KINDS, ...CALLER_PROVENANCE_KINDS] as const;
-export type ProvenanceKind = (typeof PROVENANCE_KINDS)[number];
 
 /** A summary is for people: below 500 characters. */
 export const SUMMARY_LENGTH_MAX = 499;

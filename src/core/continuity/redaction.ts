@@ -6,8 +6,8 @@
 
 import { REDACTED } from '../../../schema/common.js';
 import type { BoundaryDetail } from '../../../schema/continuity.js';
-import { compareText, isDeepEqual } from '../expression/bounds.js';
-import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '../json.js';
+import { compareText, isDeepEqual } from '../../base/bounds.js';
+import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '../../base/json.js';
 
 export const DIFF_CHANGES_MAX = 1_000;
 /** Values deeper than this are compared as a whole. */

@@ -4,6 +4,7 @@
  * the order of lists matters.
  */
 
+import type { Classification } from '../../../schema/continuity-words.js';
 import type {
   PlaceExecution,
   LocalityPolicy as SentPolicy,
@@ -12,15 +13,10 @@ import type {
 import { canonicalJson } from './canonical-json.js';
 import { type Parsed, parsing, refuse } from './parsed.js';
 
-export const REQUIREMENT_FACTS_MAX = 64;
-export const POLICY_RULES_MAX = 256;
-
 type Filled<T> = { readonly [K in keyof T]-?: NonNullable<T[K]> };
 
 export type Requirements = Filled<SentRequirements>;
 
-export const CLASSIFICATIONS = ['public', 'internal', 'confidential', 'restricted'] as const;
-export type Classification = (typeof CLASSIFICATIONS)[number];
 const CLASSIFICATION_DEFAULT: Classification = 'internal';
 
 /** What constrains nothing when it is absent. */

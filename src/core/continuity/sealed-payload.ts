@@ -6,8 +6,8 @@
 
 import type { CapsulePayload, CarriedOutput } from '../../../schema/capsule.js';
 import type { Capsule, HandoffExported } from '../../../schema/handoff.js';
+import type { JsonValue } from '../../base/json.js';
 import type { ColumnOf, StoredRow } from '../../db/tables.js';
-import type { JsonValue } from '../json.js';
 import { type CapsuleFacts, type CapsuleKeys, createCapsule } from './capsule.js';
 import { openCapsule } from './capsule-import.js';
 import type { CheckPayload } from './capsule-payload.js';

@@ -4,8 +4,8 @@
  */
 
 import type { ImportReceipt } from '../../../schema/handoff.js';
-import { isJsonObject, type JsonObject, ownValue } from '../json.js';
-import { parseJson } from '../json-guard.js';
+import { isJsonObject, type JsonObject, ownValue } from '../../base/json.js';
+import { parseJson } from '../../base/json-guard.js';
 import { canonicalJson, sha256Hex } from './canonical-json.js';
 import { isSignedBy, parsePublicKey, signText } from './ed25519.js';
 import type { SigningKey } from './keys.js';

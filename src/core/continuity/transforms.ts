@@ -5,11 +5,10 @@
  */
 
 import type { Transform as SentTransform } from '../../../schema/continuity.js';
-import { sizeWithin } from '../expression/bounds.js';
-import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '../json.js';
+import { sizeWithin } from '../../base/bounds.js';
+import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '../../base/json.js';
 import { type Parsed, parsing, refuse } from './parsed.js';
 
-export const TRANSFORMS_MAX = 128;
 export const PATH_BYTES_MAX = 1_024;
 const PATH_SEGMENTS_MAX = 32;
 const PATH_SEGMENT_BYTES_MAX = 128;
@@ -17,8 +16,6 @@ const PATH_SEGMENT_BYTES_MAX = 128;
 const TRANSFORMED_SIZE_MAX = 16 * 1_024 * 1_024;
 /** As deep as the entry check lets a stored value nest. */
 const TRANSFORMED_DEPTH_MAX = 256;
-
-export const TRANSFORM_OPERATIONS = ['copy', 'move', 'drop'] as const;
 
 /** `to_path` is empty exactly when the operation is `drop`. */
 export interface Transform extends SentTransform {

@@ -3,7 +3,7 @@
  * throws, and the work is bounded by a budget that every node and every look at data draws from.
  */
 
-import { type JsonValue, ownValue } from '../json.js';
+import { type JsonValue, ownValue } from '../../base/json.js';
 import { callFunction } from './functions.js';
 import {
   combine,

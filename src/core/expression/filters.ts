@@ -5,8 +5,8 @@
  */
 
 import { createHash } from 'node:crypto';
-import type { JsonValue } from '../json.js';
-import { clip, displayText, occurrences } from './bounds.js';
+import { clip, displayText, occurrences } from '../../base/bounds.js';
+import type { JsonValue } from '../../base/json.js';
 import { toNumber } from './operators.js';
 import type { Parsed } from './syntax.js';
 

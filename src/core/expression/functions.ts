@@ -4,9 +4,9 @@
  * looks at.
  */
 
-import { uuidText } from '../ids.js';
-import { isJsonObject, type JsonValue } from '../json.js';
-import { canonicalText, compareText, lengthOf, occurrences } from './bounds.js';
+import { canonicalText, compareText, lengthOf, occurrences } from '../../base/bounds.js';
+import { uuidText } from '../../base/ids.js';
+import { isJsonObject, type JsonValue } from '../../base/json.js';
 import { dayOfWeek, formatDate } from './dates.js';
 import { type Evaluation, isEqual, spendSize, toNumber } from './operators.js';
 

@@ -3,8 +3,8 @@
  * looks at data of the instance pays for it from the budget of its evaluation.
  */
 
-import type { JsonValue } from '../json.js';
-import { compareText, isDeepEqual, sizeWithin } from './bounds.js';
+import { compareText, isDeepEqual, sizeWithin } from '../../base/bounds.js';
+import type { JsonValue } from '../../base/json.js';
 import type { Scope } from './scope.js';
 import type { ArithmeticOperator, ComparisonOperator } from './syntax.js';
 

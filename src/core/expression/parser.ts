@@ -3,7 +3,7 @@
  * precedence level. Nesting is capped, so neither parsing nor evaluating can overflow a stack.
  */
 
-import { clip } from './bounds.js';
+import { clip } from '../../base/bounds.js';
 import { plainValue, type Token, tokenize } from './lexer.js';
 import { isRootedPath } from './scope.js';
 import type { ArithmeticOperator, ComparisonOperator, Expression, Parsed, Term } from './syntax.js';

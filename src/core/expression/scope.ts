@@ -3,7 +3,7 @@
  * at own properties only, so `__proto__` or `constructor` find nothing that the data does not hold.
  */
 
-import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '../json.js';
+import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '../../base/json.js';
 
 /** The latest real output of each block. */
 export interface OutputsView {

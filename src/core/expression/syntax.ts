@@ -3,7 +3,7 @@
  * level are one node with a list, so the depth of the tree is the nesting that the author wrote.
  */
 
-import type { JsonValue } from '../json.js';
+import type { JsonValue } from '../../base/json.js';
 
 export type Parsed<T> =
   | { readonly ok: true; readonly value: T }

@@ -4,8 +4,9 @@
  * fails the step that renders it; finding it here makes it fail on every run alike.
  */
 
-import type { JsonValue } from '../json.js';
-import { clip } from './bounds.js';
+import { clip } from '../../base/bounds.js';
+import type { JsonValue } from '../../base/json.js';
+import { placesOf } from '../../base/template-places.js';
 import { FILTER_NAMES, type FilterCall, isBareFilter, parseFilter } from './filters.js';
 import { plainValue } from './lexer.js';
 import { isRoot } from './scope.js';
@@ -47,11 +48,6 @@ export type ParsedChain =
 
 export type Part = string | ParsedChain;
 
-/** Whether the text has something that is replaced when it is rendered. */
-export function hasTemplate(text: string): boolean {
-  return text.includes('{{') && splitTemplate(text) !== undefined;
-}
-
 /**
  * Cuts a string into literal text and chains; undefined when it holds no chain. A `{{` that is not
  * closed before the next one, or not at all, is literal. Linear in the length of the text.
@@ -67,43 +63,6 @@ export function splitTemplate(text: string): readonly Part[] | undefined {
   if (parts.length === 0) return undefined;
   if (literalFrom < text.length) parts.push(text.slice(literalFrom));
   return parts;
-}
-
-/** The chains of a text as they stand there, each with its braces. */
-export function templatesIn(text: string): string[] {
-  return Array.from(placesOf(text), ({ from, to }) => text.slice(from, to));
-}
-
-/** Where chains stand, with their braces. */
-function* placesOf(text: string): Generator<{ readonly from: number; readonly to: number }> {
-  let open = text.indexOf('{{');
-  while (open >= 0) {
-    // One character on, so that of three braces the last two are the opening ones.
-    const end = findEnd(text, open + 1);
-    if (end.kind === 'none') break;
-    if (end.kind === 'close') {
-      yield { from: open, to: end.at + 2 };
-      open = text.indexOf('{{', end.at + 2);
-    } else open = end.at;
-  }
-}
-
-type End = { readonly kind: 'close' | 'reopen'; readonly at: number } | { readonly kind: 'none' };
-
-/** The next `}}` or `{{` outside quotes. */
-function findEnd(text: string, from: number): End {
-  let at = from;
-  while (at < text.length) {
-    const character = text.charAt(at);
-    if (character === '"' || character === "'") {
-      const close = text.indexOf(character, at + 1);
-      if (close < 0) return { kind: 'none' };
-      at = close + 1;
-    } else if (text.startsWith('}}', at)) return { kind: 'close', at };
-    else if (text.startsWith('{{', at)) return { kind: 'reopen', at };
-    else at += 1;
-  }
-  return { kind: 'none' };
 }
 
 function parseChain(text: string): ParsedChain {

@@ -6,11 +6,11 @@
 import { BLOCK_TYPES, type Block } from '../../../schema/blocks.js';
 import { joinPath } from '../../../schema/finding.js';
 import type { BlockPlace } from '../../../schema/members.js';
+import type { JsonObject, JsonValue } from '../../base/json.js';
 import { type BlockCompiler, type ExpressionUse, guardOf, NO_SECRETS } from '../block-compiler.js';
 import type { NamedPart } from '../blocks/kind.js';
 import { kindOf } from '../blocks/kinds.js';
 import { type Condition, type Parsed, parseCondition } from '../condition.js';
-import type { JsonObject, JsonValue } from '../json.js';
 import type { SchemaCheck } from '../plan-nodes.js';
 import { compileTemplate, type Template } from '../template.js';
 

@@ -23,12 +23,12 @@ import {
 import type { BuiltinName } from '../../../schema/handlers.js';
 import { BUILTIN_HANDLERS, HANDLER_PARAMS, isBuiltin } from '../../../schema/handlers.js';
 import { type BlockPlace, walkDefinition } from '../../../schema/members.js';
+import { clip } from '../../base/bounds.js';
+import { isJsonObject, type JsonObject, ownValue } from '../../base/json.js';
+import { misspelt, suggest } from '../../base/suggest.js';
 import type { ExpressionUse } from '../block-compiler.js';
 import type { Condition, Parsed } from '../condition.js';
-import { clip } from '../expression/bounds.js';
 import { ROOT_NAMES } from '../expression/scope.js';
-import { isJsonObject, type JsonObject, ownValue } from '../json.js';
-import { misspelt, suggest } from '../suggest.js';
 import { ALONE, type Crowd, concurrencyOf, TreeRules } from '../tree-rules.js';
 import { type BlockAudience, namesIn, readBlock } from './block-reader.js';
 import { FindingList } from './finding-list.js';

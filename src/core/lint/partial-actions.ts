@@ -7,8 +7,8 @@
 
 import type { Block, SagaBlock, StepBlock } from '../../../schema/blocks.js';
 import { isBuiltin } from '../../../schema/handlers.js';
+import { isJsonObject, type JsonValue, ownValue } from '../../base/json.js';
 import { kindOf } from '../blocks/kinds.js';
-import { isJsonObject, type JsonValue, ownValue } from '../json.js';
 
 export interface PartialAction {
   /** The place of the action within the block. */

@@ -4,8 +4,9 @@
  * around it.
  */
 
+import { clip } from '../../base/bounds.js';
+import { misspelt, suggest } from '../../base/suggest.js';
 import { type Condition, parseCondition } from '../condition.js';
-import { clip } from '../expression/bounds.js';
 import { FILTER_NAMES } from '../expression/filters.js';
 import { FUNCTION_NAMES, isFunction } from '../expression/functions.js';
 import { parseExpression } from '../expression/parser.js';
@@ -19,7 +20,6 @@ import {
   splitTemplate,
   TEMPLATE_FUNCTIONS,
 } from '../expression/template-syntax.js';
-import { misspelt, suggest } from '../suggest.js';
 
 /** What is told of one text, and what has to be looked up in the definition. */
 export interface Remarks {

@@ -12,8 +12,8 @@ import {
   type RouterBlock,
   type SagaBlock,
 } from '../../../schema/blocks.js';
+import { clip } from '../../base/bounds.js';
 import { kindOf } from '../blocks/kinds.js';
-import { clip } from '../expression/bounds.js';
 
 export interface PlacedBlock {
   readonly block: Block;

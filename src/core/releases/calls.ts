@@ -4,9 +4,9 @@
  * named. Pure.
  */
 
+import { isJsonObject, type JsonValue, ownValue } from '../../base/json.js';
 import { sleepDuration } from '../builtin.js';
 import { canonicalJson, canonicalSha256 } from '../continuity/canonical-json.js';
-import { isJsonObject, type JsonValue, ownValue } from '../json.js';
 import type { StepNode } from '../plan-nodes.js';
 
 export interface Call {

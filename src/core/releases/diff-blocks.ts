@@ -13,11 +13,16 @@ import {
   type SagaBlock,
   type StepBlock,
 } from '../../../schema/blocks.js';
+import {
+  type DiffCategory,
+  type Entry,
+  entryOf,
+  type Severity,
+} from '../../../schema/diff-entry.js';
+import { canonicalText, clip, compareText, isDeepEqual } from '../../base/bounds.js';
+import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '../../base/json.js';
 import { PURE_HANDLERS } from '../builtin.js';
-import { canonicalText, clip, compareText, isDeepEqual } from '../expression/bounds.js';
-import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '../json.js';
 import { conditionsOf, isSplit, nameOf, type PlacedBlock } from './block-tree.js';
-import { type DiffCategory, type Entry, entryOf, type Severity } from './diff-entry.js';
 
 /** They run in the engine and reach nothing outside: waits, too. */
 const NO_EFFECT: ReadonlySet<string> = new Set([

@@ -5,7 +5,7 @@
  * place that names what another one has named. Pure.
  */
 
-import type { JsonValue } from '../json.js';
+import type { JsonValue } from '../../base/json.js';
 
 /** What may follow the root of a path, up to where its segment may end; ids have no more. */
 const SEGMENT = /[^.|{}()[\]"'\n]{1,255}/uy;

@@ -15,10 +15,11 @@ import {
   kindName,
   RootBlocks,
 } from '../../../schema/blocks.js';
+import { DIFF_ENTRIES_MAX, type Entry, entryOf, SEVERITIES } from '../../../schema/diff-entry.js';
 import { findingText } from '../../../schema/finding.js';
 import type { SemanticDiff } from '../../../schema/release.js';
-import { compareText, isDeepEqual } from '../expression/bounds.js';
-import type { JsonObject, JsonValue } from '../json.js';
+import { compareText, isDeepEqual } from '../../base/bounds.js';
+import type { JsonObject, JsonValue } from '../../base/json.js';
 import { lintDefinition } from '../lint/definition.js';
 import {
   type BlockTree,
@@ -29,7 +30,6 @@ import {
   treeOf,
 } from './block-tree.js';
 import { blockChanges, effectSeverity, listed } from './diff-blocks.js';
-import { DIFF_ENTRIES_MAX, type Entry, entryOf, SEVERITIES } from './diff-entry.js';
 import { credentialsIn, missingOutputs } from './diff-references.js';
 
 /** The part of a stored sequence that decides what its instances do. */

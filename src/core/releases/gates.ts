@@ -5,9 +5,9 @@
  */
 
 import type { EndedCounts, Gate, GateJudgement } from '../../../schema/release.js';
-import { isoTime } from '../time.js';
+import type { GateMetric, GateVerdict } from '../../../schema/release-states.js';
+import { isoTime } from '../../base/time.js';
 import type { ReleaseRow } from './record.js';
-import type { GateMetric, GateVerdict } from './release.js';
 
 /** How many instances of one version ended in a state. */
 export interface Outcomes {

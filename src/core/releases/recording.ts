@@ -7,14 +7,14 @@
  * longer part of the record, as its row is no longer part of the outputs. Pure.
  */
 
+import { CANCELLED, type DoneCode, type Execution, FAILED } from '../../../schema/execution.js';
 import { isFailureCode } from '../../../schema/failure.js';
+import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '../../base/json.js';
+import type { UnixMs } from '../../base/time.js';
 import type { StepOutcome } from '../builtin.js';
-import { CANCELLED, type DoneCode, type Execution, FAILED } from '../execution.js';
 import { isOfHooks } from '../hooks.js';
-import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '../json.js';
 import type { Plan } from '../plan.js';
 import { GATE_REF, NOTE_MARK } from '../progress.js';
-import type { UnixMs } from '../time.js';
 import { placeOf, type RecordedCall, sleepOf } from './calls.js';
 
 /** Rows of `block_outputs` that are no notes on tries, those of answers among them; in the order in which they came about. */

@@ -8,13 +8,15 @@
  * step in place is run only where it was run before.
  */
 
+import { emptyExecution, type StepRecord } from '../../../schema/execution.js';
+import { isEnded } from '../../../schema/states.js';
+import { canonicalText } from '../../base/bounds.js';
+import { isJsonObject, type JsonObject } from '../../base/json.js';
+import type { UnixMs } from '../../base/time.js';
 import { answerIn } from '../blocks/gate.js';
 import type { PureContext, StepOutcome } from '../builtin.js';
 import { isDeadlineHandler } from '../deadline-handlers.js';
 import { advance, type EngineEvent, type Env, type Progress, type Snapshot } from '../evaluator.js';
-import { emptyExecution, type StepRecord } from '../execution.js';
-import { canonicalText } from '../expression/bounds.js';
-import { isJsonObject, type JsonObject } from '../json.js';
 import { putData } from '../lanes.js';
 import { iterationOf } from '../paths.js';
 import type { Plan, PlanNode, StepNode } from '../plan-nodes.js';
@@ -26,8 +28,6 @@ import {
   type StepTry,
 } from '../progress.js';
 import { scopeIn } from '../scopes.js';
-import { isEnded } from '../states.js';
-import type { UnixMs } from '../time.js';
 import { type Call, callOf, placeOf } from './calls.js';
 import {
   NotReplayable,

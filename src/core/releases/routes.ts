@@ -4,8 +4,8 @@
  * and the release of the last hop is the one that an instance is attributed to. Pure.
  */
 
+import type { Variant } from '../../../schema/release-states.js';
 import { bucketOf, type CohortSeed, cohortSeed } from './cohort.js';
-import type { Variant } from './release.js';
 
 /** What a route needs of a release, as it is selected; times are RFC 3339. */
 export interface RoutingRow {

@@ -5,8 +5,8 @@
  * nothing of it.
  */
 
+import type { JsonObject } from '../../base/json.js';
 import type { StepOutcome } from '../builtin.js';
-import type { JsonObject } from '../json.js';
 import type { Plan, PlanNode } from '../plan.js';
 import type { StepNode, SubSequenceNode } from '../plan-nodes.js';
 import { type Call, isSameCall, isSameRequest, placeOf, type RecordedCall } from './calls.js';

@@ -4,7 +4,7 @@
  */
 
 import { APPROVALS_COUNTED_MAX } from '../../../schema/approval.js';
-import { LIMITS } from '../../limits.js';
+import { LIMITS } from '../../base/limits.js';
 import { columnsBut, type StoredRow, selected } from '../tables.js';
 import { filtersOf, type Narrowing, narrow } from './filters.js';
 import { SEQUENCE_NAME } from './instance-reads.js';

@@ -8,9 +8,9 @@
  * read never walks past a million of them, it looks at some thousands at a time.
  */
 
+import { LIMITS } from '../../base/limits.js';
+import { isoTime, type UnixMs } from '../../base/time.js';
 import { type ChangePlace, placeBefore } from '../../core/change-cursor.js';
-import { isoTime, type UnixMs } from '../../core/time.js';
-import { LIMITS } from '../../limits.js';
 import { type AuditRow, auditText } from './audit-reads.js';
 import type { Query } from './query.js';
 import type { Reader } from './reader.js';

@@ -11,13 +11,13 @@ import {
   type ProvenanceRow,
 } from '../../../actors/continuity/rows.js';
 import type { Boundary, ProvenanceEntry } from '../../../schema/continuity.js';
+import type { InstanceState } from '../../../schema/states.js';
+import { unavailable } from '../../base/errors.js';
+import type { JsonValue } from '../../base/json.js';
+import { LIMITS } from '../../base/limits.js';
+import { isoTime, type UnixMs } from '../../base/time.js';
 import { checkpointBoundary } from '../../core/continuity/checkpoint-boundary.js';
 import type { ShownExecutionRow } from '../../core/continuity/execution-view.js';
-import type { JsonValue } from '../../core/json.js';
-import type { InstanceState } from '../../core/states.js';
-import { isoTime, type UnixMs } from '../../core/time.js';
-import { unavailable } from '../../errors.js';
-import { LIMITS } from '../../limits.js';
 import { columnsBut, type StoredRow, selected } from '../tables.js';
 import { filtersOf } from './filters.js';
 import { list } from './list.js';

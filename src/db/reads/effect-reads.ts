@@ -5,6 +5,9 @@
  */
 
 import type { EffectReceipt } from '../../../schema/continuity.js';
+import type { EffectState } from '../../../schema/continuity-words.js';
+import type { OpenEffect } from '../../../schema/execution.js';
+import type { JsonValue } from '../../base/json.js';
 import {
   type EffectOutcome,
   type EffectPlace,
@@ -13,9 +16,6 @@ import {
   type TaskFacts,
   taskReceipt,
 } from '../../core/continuity/effects.js';
-import type { EffectState } from '../../core/continuity/states.js';
-import type { OpenEffect } from '../../core/execution.js';
-import type { JsonValue } from '../../core/json.js';
 import { TASKS } from '../tasks-as-they-stand.js';
 import { TRY_LATER } from './lookup.js';
 import { orderOf } from './order.js';

@@ -4,8 +4,8 @@
  */
 
 import { EVENT_TAKERS_SHOWN_MAX } from '../../../schema/event.js';
+import type { JsonValue } from '../../base/json.js';
 import { redacted } from '../../core/continuity/redaction.js';
-import type { JsonValue } from '../../core/json.js';
 import type { FiringEvent } from '../../event-firing.js';
 import { columnsBut, type StoredRow, selected } from '../tables.js';
 import { type Filter, filtersOf, timeFilters } from './filters.js';

@@ -3,7 +3,7 @@
  * Reads only, each by an index, and each bounded.
  */
 
-import type { InstanceState } from '../../core/states.js';
+import type { InstanceState } from '../../../schema/states.js';
 import type { StoredRow } from '../tables.js';
 import { lookup } from './lookup.js';
 

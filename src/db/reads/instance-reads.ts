@@ -9,10 +9,10 @@
  * may read much, and have a time limit.
  */
 
+import type { StepPhase } from '../../../schema/execution.js';
 import type { OpenWait } from '../../../schema/instance-filter.js';
-import type { StepPhase } from '../../core/execution.js';
+import type { InstanceState } from '../../../schema/states.js';
 import { foldedSql } from '../../core/failure-reason.js';
-import type { InstanceState } from '../../core/states.js';
 import { selected } from '../tables.js';
 import {
   contains,

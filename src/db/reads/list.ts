@@ -4,8 +4,8 @@
  * Pure.
  */
 
-import { invalid } from '../../errors.js';
-import { LIMITS } from '../../limits.js';
+import { invalid } from '../../base/errors.js';
+import { LIMITS } from '../../base/limits.js';
 import { type Filter, type Filters, isAsked, type Narrowing, narrow } from './filters.js';
 import type { Order } from './order.js';
 import { Conditions, type PageBounds } from './query.js';

@@ -1,6 +1,6 @@
 /** Small answers, by statements that each connection prepares once under their names. Reads only. */
 
-import { owned } from '../../tenancy.js';
+import { owned } from '../../base/tenancy.js';
 import type { Reader } from './reader.js';
 
 /** What most callers can do about a read that takes too long. */

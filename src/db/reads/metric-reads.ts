@@ -3,7 +3,7 @@
  * costs the same however many rows there are. Reads only.
  */
 
-import { isoTime, type UnixMs } from '../../core/time.js';
+import { isoTime, type UnixMs } from '../../base/time.js';
 import { type RowGaugeName, SAMPLE_ROWS_MAX } from '../../metrics/catalog.js';
 import { lookup } from './lookup.js';
 import type { Reader } from './reader.js';

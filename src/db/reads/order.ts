@@ -3,8 +3,8 @@
  * row is a place that a later page can go on from. Pure.
  */
 
+import { invalid } from '../../base/errors.js';
 import { type PlaceKeyType, pageCursor, placeIn } from '../../core/page-cursor.js';
-import { invalid } from '../../errors.js';
 import { type ColumnOf, columnType, type TableName } from '../tables.js';
 import type { Conditions } from './query.js';
 

@@ -4,8 +4,8 @@
  * those who ask for several at once, of which the next one waits. Pure: time is handed in.
  */
 
-import type { Crowd } from '../../crowd.js';
-import { LIMITS } from '../../limits.js';
+import type { Crowd } from '../../base/crowd.js';
+import { LIMITS } from '../../base/limits.js';
 
 interface Reading {
   /** Reads that are under way or wait. */

@@ -13,9 +13,9 @@ import {
   shareTaken,
   troubleOf,
   unavailable,
-} from '../../errors.js';
-import { FairSlots } from '../../fair-slots.js';
-import { LIMITS } from '../../limits.js';
+} from '../../base/errors.js';
+import { FairSlots } from '../../base/fair-slots.js';
+import { LIMITS } from '../../base/limits.js';
 import { NO_ANSWER_TEXT, type RowReader } from '../pool.js';
 import { Runner, type Statement } from '../runner.js';
 import type { Query } from './query.js';

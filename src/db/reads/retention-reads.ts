@@ -1,6 +1,6 @@
 /** Which instances are to be removed. Reads only. */
 
-import { isoTime, type UnixMs } from '../../core/time.js';
+import { isoTime, type UnixMs } from '../../base/time.js';
 import type { EndedPage } from '../../retention.js';
 import type { Orphan } from '../../sequence-removal.js';
 import { lookup } from './lookup.js';

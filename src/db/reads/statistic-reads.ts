@@ -12,8 +12,8 @@ import {
   OUTCOMES_LOOKED_AT_MAX,
   QUEUED_TASKS_LOOKED_AT_MAX,
 } from '../../../schema/statistics.js';
+import { isoTime, type UnixMs } from '../../base/time.js';
 import type { StoredMinute } from '../../core/activity.js';
-import { isoTime, type UnixMs } from '../../core/time.js';
 import { type Filter, filtersOf, isAsked, type Narrowing, narrow, timeFilters } from './filters.js';
 import { Conditions, isPresent, type Query } from './query.js';
 import type { Reader } from './reader.js';

@@ -4,8 +4,8 @@
  * has tenants, however much these have. Reads only.
  */
 
+import { invalid } from '../../base/errors.js';
 import { pageCursor, placeIn } from '../../core/page-cursor.js';
-import { invalid } from '../../errors.js';
 import type { TableName } from '../tables.js';
 import type { PageRequest } from './reader.js';
 

@@ -8,8 +8,8 @@
 import { priorityLabel } from '../../../actors/instance/record.js';
 import { taskIdempotencyKey } from '../../../actors/instance/worker-task.js';
 import type { ListedOutput } from '../../../actors/runtime/rows.js';
+import type { JsonObject } from '../../base/json.js';
 import { shownRuntime } from '../../core/cancelling.js';
-import type { JsonObject } from '../../core/json.js';
 import { NOTE_MARK } from '../../core/progress.js';
 import { columnsBut, columnsOf, type StoredRow } from '../tables.js';
 

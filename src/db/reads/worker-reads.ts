@@ -5,9 +5,9 @@
  */
 
 import { type Attempt, historyOf } from '../../../actors/instance/worker-task.js';
+import { TASK_STATES, type TaskState } from '../../../schema/states.js';
 import type { TaskStats, WorkerInfo } from '../../../schema/worker.js';
-import { TASK_STATES, type TaskState } from '../../core/states.js';
-import { isoTime, type UnixMs } from '../../core/time.js';
+import { isoTime, type UnixMs } from '../../base/time.js';
 import { columnsOf, type StoredRow, selected } from '../tables.js';
 import {
   OF_OPEN_ROWS,

@@ -7,9 +7,10 @@ import type { ShardClient } from '../../../actors/shard/client.js';
 import type { AnswerApproval, ApprovalAnswered } from '../../../schema/approval.js';
 import { LINK_SECONDS_DEFAULT } from '../../../schema/approval.js';
 import type { GateChoice } from '../../../schema/step-options.js';
+import { conflict, EngineError, invalid, notFound, unavailable } from '../../base/errors.js';
+import { isoTime } from '../../base/time.js';
 import { type ApprovalGrant, approvalToken, grantIn } from '../../core/approval-link.js';
 import type { Keyring } from '../../core/continuity/keys.js';
-import { isoTime } from '../../core/time.js';
 import {
   approvalById,
   approvalCount,
@@ -17,7 +18,6 @@ import {
   type KnownApproval,
 } from '../../db/reads/approval-reads.js';
 import { rowOf } from '../../db/reads/lookup.js';
-import { conflict, EngineError, invalid, notFound, unavailable } from '../../errors.js';
 import { formPage, notePage } from '../approval-page.js';
 import type { HttpReply } from '../server.js';
 import { refusalReply } from '../transport.js';

@@ -5,6 +5,10 @@
 
 import type { BeginBulkJob } from '../../../actors/bulk/jobs.js';
 import type { BulkJob } from '../../../schema/bulk-job.js';
+import type { Clock } from '../../base/clock.js';
+import { invalid } from '../../base/errors.js';
+import { LIMITS } from '../../base/limits.js';
+import { checkTenant } from '../../base/tenancy.js';
 import {
   added,
   type BulkCounts,
@@ -14,13 +18,9 @@ import {
   windowSize,
   workOf,
 } from '../../bulk-work.js';
-import type { Clock } from '../../core/clock.js';
 import { bulkJobById, bulkJobList, bulkJobText } from '../../db/reads/bulk-job-reads.js';
 import { candidates } from '../../db/reads/instance-reads.js';
 import { rowOf } from '../../db/reads/lookup.js';
-import { invalid } from '../../errors.js';
-import { LIMITS } from '../../limits.js';
-import { checkTenant } from '../../tenancy.js';
 import type { HttpReply } from '../server.js';
 import {
   type AnyCall,

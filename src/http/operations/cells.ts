@@ -1,10 +1,10 @@
 /** The cells of the cluster, and the moves between them, as its directory has them. */
 
 import type { Cells, TenantMove } from '../../../schema/cell.js';
+import { invalid } from '../../base/errors.js';
 import type { Membership } from '../../cluster/membership.js';
 import { cellsOf } from '../../cluster/overview.js';
 import { pageCursor, placeIn } from '../../core/page-cursor.js';
-import { invalid } from '../../errors.js';
 import { type FrontOperations, jsonReply, type Operation, pageReply } from './operation.js';
 
 const ORDER = 'moves.id';

@@ -6,10 +6,10 @@
 import { setMaxListeners } from 'node:events';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { ShardClient } from '../../../actors/shard/client.js';
-import type { Clock } from '../../core/clock.js';
-import type { UnixMs } from '../../core/time.js';
-import { EngineError } from '../../errors.js';
-import type { Logger } from '../../log.js';
+import type { Clock } from '../../base/clock.js';
+import { EngineError } from '../../base/errors.js';
+import type { Logger } from '../../base/log.js';
+import type { UnixMs } from '../../base/time.js';
 
 /**
  * What readers ask within this time is asked of the shards once. Each question may put the times of

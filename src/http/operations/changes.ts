@@ -7,6 +7,10 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { ShardClient } from '../../../actors/shard/client.js';
 import { CHANGES_LIMIT_MAX } from '../../../schema/change.js';
+import type { Clock } from '../../base/clock.js';
+import { EngineError, invalid } from '../../base/errors.js';
+import type { Logger } from '../../base/log.js';
+import type { UnixMs } from '../../base/time.js';
 import {
   type ChangePlace,
   cursorOf,
@@ -14,12 +18,8 @@ import {
   placeBefore,
   placeOf,
 } from '../../core/change-cursor.js';
-import type { Clock } from '../../core/clock.js';
-import type { UnixMs } from '../../core/time.js';
 import { type ChangeEntry, type ChangesPage, changesPage } from '../../db/reads/change-reads.js';
 import type { Reads } from '../../db/reads.js';
-import { EngineError, invalid } from '../../errors.js';
-import type { Logger } from '../../log.js';
 import { FollowedTenant, Watermark } from './change-readers.js';
 import { type EventStream, OpenStreams } from './event-stream.js';
 import {

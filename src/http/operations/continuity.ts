@@ -5,11 +5,12 @@
 
 import type { Offload } from '../../../actors/runtime/offload.js';
 import type { Execution } from '../../../schema/continuity.js';
+import { invalid, notFound, unavailable } from '../../base/errors.js';
+import type { JsonValue } from '../../base/json.js';
 import { executionView } from '../../core/continuity/execution-view.js';
 import { handoffView } from '../../core/continuity/handoff-view.js';
 import { migrationView } from '../../core/continuity/migration-record.js';
 import { redactedStateDiff } from '../../core/continuity/redaction.js';
-import type { JsonValue } from '../../core/json.js';
 import {
   boundaries,
   boundaryOfCheckpoint,
@@ -22,7 +23,6 @@ import {
   stateAt,
 } from '../../db/reads/continuity-reads.js';
 import { rowOf } from '../../db/reads/lookup.js';
-import { invalid, notFound, unavailable } from '../../errors.js';
 import {
   type AnyCall,
   type CallById,

@@ -1,7 +1,7 @@
 /** Reads of credentials; their changes belong to their owner on the first shard. */
 
+import { invalid, notFound } from '../../base/errors.js';
 import { credentialById, credentialList } from '../../db/reads/credential-reads.js';
-import { invalid, notFound } from '../../errors.js';
 import {
   type FrontOperations,
   jsonReply,

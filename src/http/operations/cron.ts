@@ -9,12 +9,12 @@ import {
   PREVIEW_FIRES,
   type SchedulePreview,
 } from '../../../schema/cron.js';
+import { invalid } from '../../base/errors.js';
+import { isoTime } from '../../base/time.js';
 import { nextFires } from '../../core/cron.js';
-import { isoTime } from '../../core/time.js';
 import { zonedTime, zoneOf } from '../../core/wall-clock.js';
 import { nextScheduleList, scheduleById, scheduleList } from '../../db/reads/cron-reads.js';
 import { rowOf } from '../../db/reads/lookup.js';
-import { invalid } from '../../errors.js';
 import {
   type CallById,
   type FrontDeps,

@@ -8,7 +8,7 @@ import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
 import { openApiDocument } from '../../../schema/openapi.js';
-import { notFound } from '../../errors.js';
+import { notFound } from '../../base/errors.js';
 import type { HttpReply } from '../server.js';
 import { PAGE_SCRIPT, PAGE_STYLE, renderPage } from './docs-page.js';
 import type { FrontOperations } from './operation.js';

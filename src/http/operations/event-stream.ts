@@ -3,8 +3,8 @@
  * how one is written to. A client that does not read holds back its own stream and nothing else.
  */
 
-import { type EngineError, unavailable } from '../../errors.js';
-import type { Logger } from '../../log.js';
+import { type EngineError, unavailable } from '../../base/errors.js';
+import type { Logger } from '../../base/log.js';
 import type { HttpBodyStream, HttpExchange, HttpStreamHead } from '../server.js';
 import type { AnyCall } from './operation.js';
 import { StreamPlaces } from './stream-places.js';

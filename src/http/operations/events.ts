@@ -2,10 +2,10 @@
 
 import type { ShardClient } from '../../../actors/shard/client.js';
 import type { EventReceipt } from '../../../schema/event.js';
-import { eventKeyId } from '../../core/ids.js';
+import { eventKeyId } from '../../base/ids.js';
+import { eventTenant } from '../../base/tenancy.js';
 import { eventById, eventList, eventText } from '../../db/reads/event-reads.js';
 import { rowOf } from '../../db/reads/lookup.js';
-import { eventTenant } from '../../tenancy.js';
 import {
   type FrontOperations,
   jsonReply,

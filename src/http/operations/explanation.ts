@@ -4,9 +4,9 @@
  */
 
 import { AHEAD_MAX, HOLDERS_MAX, WAITS_MAX } from '../../../schema/explanation.js';
+import { concurrencyKeyId, rateLimitId } from '../../base/ids.js';
+import type { JsonObject } from '../../base/json.js';
 import { explain, type Surroundings } from '../../core/explanation.js';
-import { concurrencyKeyId, rateLimitId } from '../../core/ids.js';
-import type { JsonObject } from '../../core/json.js';
 import type { Standing, WaitFacts } from '../../core/waits.js';
 import { promptsOf } from '../../db/reads/approval-reads.js';
 import { entryOf, recentMoves } from '../../db/reads/audit-reads.js';

@@ -1,6 +1,7 @@
 /** Lists and reports about instances. An instance of another tenant is not found. */
 
 import { CHECKPOINTS_LISTED_MAX } from '../../../schema/edits.js';
+import { notFound } from '../../base/errors.js';
 import { auditList } from '../../db/reads/audit-reads.js';
 import { signalList } from '../../db/reads/event-reads.js';
 import {
@@ -13,7 +14,6 @@ import {
 import { rowOf } from '../../db/reads/lookup.js';
 import { checkpointList, lineList } from '../../db/reads/note-reads.js';
 import { outputList, timelineText } from '../../db/reads/output-reads.js';
-import { notFound } from '../../errors.js';
 import { instanceAttempts } from './attempts.js';
 import {
   type CallById,

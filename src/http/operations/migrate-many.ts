@@ -13,12 +13,13 @@ import {
   type MigrationFinding,
   type MigrationVerdict,
 } from '../../../schema/continuity.js';
-import type { Clock } from '../../core/clock.js';
+import type { Clock } from '../../base/clock.js';
+import { EngineError, invalid, notFound } from '../../base/errors.js';
+import { checkTenant } from '../../base/tenancy.js';
+import type { MigrationRefusal } from '../../core/continuity/migration-findings.js';
 import { candidates, placeBehind } from '../../db/reads/instance-reads.js';
 import { rowOf } from '../../db/reads/lookup.js';
 import { SEQUENCE_LOOKUPS } from '../../db/reads/sequence-reads.js';
-import { EngineError, invalid, notFound } from '../../errors.js';
-import { checkTenant } from '../../tenancy.js';
 import { type FrontDeps, jsonReply, type Operation } from './operation.js';
 
 /** At once: replays share two threads with everything else that is heavy. */
@@ -159,7 +160,7 @@ class Tally {
   refused(id: string, error: unknown): void {
     if (!(error instanceof EngineError)) throw error;
     this.#count += 1;
-    const { verdict, findings } = error.lists ?? {};
+    const { verdict, findings } = (error.members ?? {}) as Partial<MigrationRefusal>;
     this.#counts[verdict === undefined ? 'failed' : COUNTED_AS[verdict]] += 1;
     this.#tell(id, findings ?? [{ code: error.code, summary: error.message, remedy: AGAIN }]);
   }

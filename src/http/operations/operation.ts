@@ -16,16 +16,16 @@ import {
   type RoutesOf,
 } from '../../../schema/routes.js';
 import { createValidators, type Validators } from '../../../schema/validators.js';
+import { type EngineError, invalid, shareTaken, unavailable } from '../../base/errors.js';
+import { FairSlots } from '../../base/fair-slots.js';
+import { LIMITS } from '../../base/limits.js';
+import type { UnixMs } from '../../base/time.js';
 import { inPieces, LARGE_BODY, parseAsJudged, parseBody, parseInPieces } from '../../body.js';
 import type { ChangeManyOf, OrphansOf, RepeatingOf } from '../../bulk-work.js';
 import type { Keyring } from '../../core/continuity/keys.js';
-import type { UnixMs } from '../../core/time.js';
 import type { PageBounds } from '../../db/reads/query.js';
 import type { Page } from '../../db/reads/reader.js';
 import type { Reads } from '../../db/reads.js';
-import { type EngineError, invalid, shareTaken, unavailable } from '../../errors.js';
-import { FairSlots } from '../../fair-slots.js';
-import { LIMITS } from '../../limits.js';
 import type { ResidentKey } from '../key-registry.js';
 import type { HttpExchange, HttpReply, HttpRequest } from '../server.js';
 

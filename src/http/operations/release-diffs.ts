@@ -4,8 +4,8 @@
  */
 
 import type { Offload } from '../../../actors/runtime/offload.js';
+import { tenantOf } from '../../base/tenancy.js';
 import { sequenceById } from '../../db/reads/sequence-reads.js';
-import { tenantOf } from '../../tenancy.js';
 import { type FrontDeps, type FrontOperations, jsonReply, type Operation } from './operation.js';
 import { releaseNamed } from './releases.js';
 

@@ -16,7 +16,10 @@ import {
   SAMPLE_MAX,
   type ValidationReport,
 } from '../../../schema/release.js';
-import type { Clock, TimerHandle } from '../../core/clock.js';
+import type { Clock, TimerHandle } from '../../base/clock.js';
+import { EngineError, shareTaken, unavailable } from '../../base/errors.js';
+import { FairSlots } from '../../base/fair-slots.js';
+import type { Logger } from '../../base/log.js';
 import type { DefinitionPair } from '../../core/releases/diff.js';
 import type { Verdict } from '../../core/releases/replay.js';
 import type { RerunOptions } from '../../core/releases/rerun.js';
@@ -27,9 +30,6 @@ import {
   storedRun,
 } from '../../db/reads/replay-reads.js';
 import { sequenceById } from '../../db/reads/sequence-reads.js';
-import { EngineError, shareTaken, unavailable } from '../../errors.js';
-import { FairSlots } from '../../fair-slots.js';
-import type { Logger } from '../../log.js';
 import { type FrontDeps, type FrontOperations, jsonReply, type Operation } from './operation.js';
 
 export interface ValidationsDeps {

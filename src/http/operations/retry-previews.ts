@@ -6,6 +6,9 @@
 import type { ShardClient } from '../../../actors/shard/client.js';
 import type { RunsAgain, RunsAgainBlock, RunsAgainParent } from '../../../schema/explanation.js';
 import { REPEATS_MAX } from '../../../schema/explanation.js';
+import type { InstanceState } from '../../../schema/states.js';
+import { EngineError } from '../../base/errors.js';
+import { LIMITS } from '../../base/limits.js';
 import {
   isOrphan,
   type ParentFacts,
@@ -13,10 +16,7 @@ import {
   type RunsAgainFacts,
   summaryOf,
 } from '../../core/retry-words.js';
-import type { InstanceState } from '../../core/states.js';
 import type { Standing } from '../../core/waits.js';
-import { EngineError } from '../../errors.js';
-import { LIMITS } from '../../limits.js';
 
 /** Children of one instance, and theirs, that are asked; of more it is taken that they repeat something. */
 const CHILDREN_ASKED_MAX = 50;

@@ -2,6 +2,7 @@
 
 import type { ShardClient } from '../../../actors/shard/client.js';
 import type { SequenceByNameQuery } from '../../../schema/sequence.js';
+import { notFound } from '../../base/errors.js';
 import { unfoundSequence } from '../../core/unfound-sequence.js';
 import {
   sequenceById,
@@ -9,7 +10,6 @@ import {
   sequenceList,
   versionList,
 } from '../../db/reads/sequence-reads.js';
-import { notFound } from '../../errors.js';
 import {
   type FrontDeps,
   type FrontOperations,

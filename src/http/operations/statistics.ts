@@ -12,9 +12,9 @@ import {
   type Queues,
   type ReleaseSeries,
 } from '../../../schema/statistics.js';
+import { isoTime } from '../../base/time.js';
 import { ActivityLines } from '../../core/activity.js';
 import { type OpenPolls, queuesOf, releasePoints } from '../../core/statistics.js';
-import { isoTime } from '../../core/time.js';
 import {
   failuresByReason,
   openTasksByQueue,

@@ -4,7 +4,7 @@
  * others, and some are for the root key alone, so that whoever runs the server sees what goes on.
  */
 
-import { LIMITS } from '../../limits.js';
+import { LIMITS } from '../../base/limits.js';
 
 /** What gives the place back, once; or why there is none. */
 export type StreamPlace =

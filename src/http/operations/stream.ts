@@ -12,10 +12,10 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { ListedOutput } from '../../../actors/runtime/rows.js';
 import type { ShardClient } from '../../../actors/shard/client.js';
 import type { Failure } from '../../../schema/failure.js';
-import { type InstanceState, isEnded } from '../../core/states.js';
+import { type InstanceState, isEnded } from '../../../schema/states.js';
+import { EngineError, unavailable } from '../../base/errors.js';
+import type { Logger } from '../../base/log.js';
 import { outputsAfter } from '../../db/reads/output-reads.js';
-import { EngineError, unavailable } from '../../errors.js';
-import type { Logger } from '../../log.js';
 import { type EventStream, OpenStreams } from './event-stream.js';
 import type { Call, FrontDeps, FrontOperations, StreamOperation } from './operation.js';
 

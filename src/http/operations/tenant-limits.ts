@@ -6,12 +6,12 @@
 import { Serial } from '../../../actors/runtime/serial.js';
 import type { ShardClient } from '../../../actors/shard/client.js';
 import { TENANT_LIMIT_NAMES, type TenantLimits } from '../../../schema/tenant-limits.js';
-import type { Clock, TimerHandle } from '../../core/clock.js';
+import type { Clock, TimerHandle } from '../../base/clock.js';
+import { notFound, unavailable } from '../../base/errors.js';
+import { checkUnchanged, updatedAt } from '../../base/unchanged-since.js';
 import type { Reader } from '../../db/reads/reader.js';
 import { tenantLimitRow } from '../../db/reads/tenant-limit-reads.js';
-import { notFound, unavailable } from '../../errors.js';
 import { type SetLimits, setLimitsOf, type TenantLimitRegistry } from '../../tenant-limits.js';
-import { checkUnchanged, updatedAt } from '../../unchanged-since.js';
 import { type FrontOperations, jsonReply, type Operation } from './operation.js';
 
 /** The shard whose actor commits the changes. */

@@ -8,8 +8,10 @@ import type { ShardClient } from '../../../actors/shard/client.js';
 import type { CreateInstance } from '../../../schema/instance.js';
 import { ROUTES } from '../../../schema/routes.js';
 import type { Admission } from '../../admission.js';
-import { isJsonObject, type JsonObject, type JsonValue } from '../../core/json.js';
-import { decodeUtf8 } from '../../core/json-guard.js';
+import { EngineError, invalid, notFound } from '../../base/errors.js';
+import { isJsonObject, type JsonObject, type JsonValue } from '../../base/json.js';
+import { decodeUtf8 } from '../../base/json-guard.js';
+import { owned } from '../../base/tenancy.js';
 import { openSecret, type StoredSecret } from '../../core/stored-secret.js';
 import { isSameText, signatureProblem } from '../../core/trigger-signature.js';
 import {
@@ -18,9 +20,7 @@ import {
   triggerList,
   triggerText,
 } from '../../db/reads/trigger-reads.js';
-import { EngineError, invalid, notFound } from '../../errors.js';
 import type { FiringEvent } from '../../event-firing.js';
-import { owned } from '../../tenancy.js';
 import { SenderLimit } from '../sender-limit.js';
 import {
   bodyIn,

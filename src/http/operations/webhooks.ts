@@ -1,5 +1,6 @@
 /** Reads of subscriptions, of the outbox and of the delivery log; redeliveries belong to the shards that send. */
 
+import { notFound } from '../../base/errors.js';
 import { rowOf } from '../../db/reads/lookup.js';
 import {
   deliveryAttempts,
@@ -12,7 +13,6 @@ import {
   webhookById,
   withoutNulls,
 } from '../../db/reads/webhook-reads.js';
-import { notFound } from '../../errors.js';
 import {
   type CallById,
   type FrontDeps,

@@ -2,8 +2,8 @@
 
 import type { WhoAmI } from '../../../schema/api-key.js';
 import { CAPABILITIES } from '../../../schema/route-row.js';
+import { isoTime } from '../../base/time.js';
 import type { Config } from '../../config.js';
-import { isoTime } from '../../core/time.js';
 import { capabilitiesOf, type ResidentKey } from '../key-registry.js';
 import { jsonReply, type Operation } from './operation.js';
 

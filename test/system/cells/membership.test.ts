@@ -2,10 +2,10 @@
 
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { realClock } from '../../../src/clock.js';
+import { createLogger } from '../../../src/base/log.js';
+import { realClock } from '../../../src/base/real-clock.js';
 import { Directory, makeDirectory } from '../../../src/cluster/directory.js';
 import { Membership, type TenantPage } from '../../../src/cluster/membership.js';
-import { createLogger } from '../../../src/log.js';
 import { eventually } from '../../helpers/api.js';
 import { createTestDatabase, type TestDatabase } from '../../helpers/database.js';
 import { FaultProxy } from '../../helpers/proxy.js';

@@ -6,7 +6,7 @@ import type { BulkJob } from '../../../schema/bulk-job.js';
 import type { ScheduleCreated } from '../../../schema/cron.js';
 import type { Activity } from '../../../schema/statistics.js';
 import type { SubscriptionCreated } from '../../../schema/webhook.js';
-import { firedInstanceId } from '../../../src/core/ids.js';
+import { firedInstanceId } from '../../../src/base/ids.js';
 import { eventually, type Json, step, type Tenant } from '../../helpers/api.js';
 import { expectStatus } from '../../helpers/client.js';
 import type { TwoCells } from '../../helpers/moving.js';

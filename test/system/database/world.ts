@@ -6,7 +6,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import pg from 'pg';
-import { packageFile } from '../../../src/package-files.js';
+import { packageFile } from '../../../src/base/package-files.js';
 import { type Tenant, tenantThrough } from '../../helpers/api.js';
 import { type Client, createClient } from '../../helpers/client.js';
 import { startPostgres, type TestPostgres } from '../../helpers/database.js';

@@ -3,7 +3,7 @@
  * and never changed on its way to it (docs/decisions/0020-values-that-cannot-be-kept.md). Pure.
  */
 
-import { BODY_JSON_LIMITS, parseJson } from '../../../src/core/json-guard.ts';
+import { BODY_JSON_LIMITS, parseJson } from '../../../src/base/json-guard.ts';
 
 export type JsonRead =
   | { readonly value: unknown; readonly wrong?: undefined }

@@ -1,6 +1,6 @@
 /** Numbers as people type them: kept as they are, or refused with the reason, in the engine's words where it has some. Pure. */
 
-import { DEFAULT_JSON_LIMITS, parseJson } from '../../../src/core/json-guard.ts';
+import { DEFAULT_JSON_LIMITS, parseJson } from '../../../src/base/json-guard.ts';
 
 export interface NumberLimits {
   readonly isInteger?: boolean | undefined;

@@ -3,7 +3,7 @@
  * succeeds, with a rest after it that is as long as it took, so that others hardly notice.
  */
 
-import type { Clock, TimerHandle } from './core/clock.js';
+import type { Clock, TimerHandle } from './clock.js';
 import type { Logger } from './log.js';
 
 export interface BackgroundJobDeps {

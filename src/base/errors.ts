@@ -6,9 +6,6 @@
  * Outcomes of steps are values, not exceptions, and have no class here.
  */
 
-import type { MigrationFinding, MigrationVerdict } from '../schema/continuity.js';
-import { type Finding, findingsText } from '../schema/finding.js';
-
 /** Every code the server can answer with, and the HTTP status that goes with it. */
 export const ERROR_STATUS = {
   ENG_INVALID_JSON: 400,
@@ -60,19 +57,14 @@ export interface ErrorData {
   readonly code: ErrorCode;
   readonly message: string;
   readonly retryAfterMs?: number;
-  readonly lists?: FindingLists;
+  readonly members?: AnswerMembers;
 }
 
-/** What is told beside the message, member by member of the answer. */
-export interface FindingLists {
+/** What is told beside the message, member by member of the answer: plain data. */
+export interface AnswerMembers {
   /** The one that has the tenant; also in the header x-cell. */
   readonly cell?: string;
-  /** Of a definition. */
-  readonly errors?: readonly Finding[];
-  readonly warnings?: readonly Finding[];
-  /** Of a migration. */
-  readonly verdict?: MigrationVerdict;
-  readonly findings?: readonly MigrationFinding[];
+  readonly [member: string]: unknown;
 }
 
 /** An error with a place in the catalogue. Anything else that is thrown is a defect: a 500. */
@@ -81,64 +73,46 @@ export class EngineError extends Error {
   readonly code: ErrorCode;
   readonly status: number;
   readonly retryAfterMs: number | undefined;
-  readonly lists: FindingLists | undefined;
+  readonly members: AnswerMembers | undefined;
 
   constructor(
     code: ErrorCode,
     message: string,
     retryAfterMs?: number,
     cause?: unknown,
-    lists?: FindingLists,
+    members?: AnswerMembers,
   ) {
     super(message, cause === undefined ? undefined : { cause });
     this.code = code;
     this.status = ERROR_STATUS[code];
     this.retryAfterMs = retryAfterMs;
-    this.lists = lists;
+    this.members = members;
   }
 
   /** The form that is posted to another thread; `fromErrorData` is its inverse. */
   toData(): ErrorData {
-    const { code, message, retryAfterMs, lists } = this;
+    const { code, message, retryAfterMs, members } = this;
     return {
       code,
       message,
       ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
-      ...(lists === undefined ? {} : { lists }),
+      ...(members === undefined ? {} : { members }),
     };
   }
 }
 
 export function fromErrorData(data: ErrorData): EngineError {
-  return new EngineError(data.code, data.message, data.retryAfterMs, undefined, data.lists);
+  return new EngineError(data.code, data.message, data.retryAfterMs, undefined, data.members);
 }
-
-/** In one message; the answer lists all of them. */
-const REASONS_TOLD_MAX = 3;
 
 /** How long a caller is asked to wait when nothing better is known. */
 const RETRY_AFTER_MS = 1_000;
 
-export const invalid = (message: string) =>
-  new EngineError('ENG_VALIDATION', `invalid argument: ${message}`);
-/** @param lists absent: the message alone */
-export const invalidDefinition = (findings: readonly Finding[], lists?: FindingLists) => {
-  const message = `invalid argument: ${findingsText(findings)}`;
-  return new EngineError('ENG_VALIDATION', message, undefined, undefined, lists);
-};
+export const invalid = (message: string, members?: AnswerMembers) =>
+  new EngineError('ENG_VALIDATION', `invalid argument: ${message}`, undefined, undefined, members);
 export const notFound = (what: string) => new EngineError('ENG_NOT_FOUND', `not found: ${what}`);
-export const conflict = (message: string) =>
-  new EngineError('ENG_CONFLICT', `conflict: ${message}`);
-/** @param told absent: what the findings say */
-export const conflictFor = (
-  findings: readonly MigrationFinding[],
-  { told, verdict }: { readonly told?: string; readonly verdict?: MigrationVerdict } = {},
-) => {
-  const reasons = findings.map(({ summary }) => summary).slice(0, REASONS_TOLD_MAX);
-  const message = [...(told === undefined ? [] : [told]), ...reasons].join('; ');
-  const lists = { ...(verdict && { verdict }), findings };
-  return new EngineError('ENG_CONFLICT', `conflict: ${message}`, undefined, undefined, lists);
-};
+export const conflict = (message: string, members?: AnswerMembers) =>
+  new EngineError('ENG_CONFLICT', `conflict: ${message}`, undefined, undefined, members);
 export const unsupportedEncoding = (encoding: string) =>
   new EngineError(
     'ENG_UNSUPPORTED_ENCODING',

@@ -114,3 +114,70 @@ export function forbidsRollback(state: EffectState): boolean {
 export function mayMoveMigration(from: MigrationState, to: MigrationState): boolean {
   return MIGRATION_MOVES[from].includes(to);
 }
+
+export const EFFECT_KINDS = [
+  'http',
+  'worker',
+  'webhook',
+  'message',
+  'storage',
+  'model',
+  'human_decision',
+  'custom',
+] as const;
+
+export const MIGRATION_VERDICTS = [
+  'automatic',
+  'approval_required',
+  'pin',
+  'incompatible',
+] as const;
+
+/** What the server itself writes down. */
+const SERVER_PROVENANCE_KINDS = [
+  'execution_created',
+  'capsule_exported',
+  'runtime_claimed',
+  'execution_resumed',
+  'effect_resolved',
+  'migration_applied',
+  'migration_rolled_back',
+] as const;
+
+/** What a caller may write down. */
+export const CALLER_PROVENANCE_KINDS = [
+  'package_identity',
+  'model_selected',
+  'terminal_outcome',
+] as const;
+
+export const PROVENANCE_KINDS = [...SERVER_PROVENANCE_KINDS, ...CALLER_PROVENANCE_KINDS] as const;
+export type ProvenanceKind = (typeof PROVENANCE_KINDS)[number];
+
+export const TRANSFORM_OPERATIONS = ['copy', 'move', 'drop'] as const;
+export const TRANSFORMS_MAX = 128;
+
+// ---------------------------------------------------------------- runtimes and policies
+
+export const RUNTIME_KINDS = ['server', 'edge', 'mobile', 'desktop', 'browser'] as const;
+export type RuntimeKind = (typeof RUNTIME_KINDS)[number];
+
+/** From low to high. */
+export const TRUST_LEVELS = ['unverified', 'registered', 'signed', 'attested'] as const;
+export type TrustLevel = (typeof TRUST_LEVELS)[number];
+
+/** The others need a proof that a registration does not carry. */
+export const CLAIMABLE_TRUST = [
+  'unverified',
+  'registered',
+] as const satisfies readonly TrustLevel[];
+
+export const CONNECTIVITIES = ['offline', 'metered', 'wifi', 'ethernet'] as const;
+
+/** Of each list of what a runtime has, and of what an execution asks for. */
+export const CAPABILITY_FACTS_MAX = 256;
+export const REQUIREMENT_FACTS_MAX = 64;
+export const POLICY_RULES_MAX = 256;
+
+export const CLASSIFICATIONS = ['public', 'internal', 'confidential', 'restricted'] as const;
+export type Classification = (typeof CLASSIFICATIONS)[number];

@@ -5,11 +5,10 @@
 
 import { isatty } from 'node:tty';
 import { type DestinationStream, pino } from 'pino';
-import type { Config } from './config.js';
 import { type Palette, palette, textLine } from './log-text.js';
 
 /** `auto` is text on a terminal and JSON elsewhere. */
-export type LogFormat = Config['logFormat'];
+export type LogFormat = 'auto' | 'json' | 'text';
 
 const STDOUT = 1;
 

@@ -3,7 +3,7 @@
  * through them before it is written, searched or shown.
  */
 
-import type { JsonObject, JsonValue } from '../json.js';
+import type { JsonObject, JsonValue } from './json.js';
 
 /**
  * Values nested deeper are not looked at. Twice what the entry check admits, so that it stays out

@@ -3,8 +3,8 @@
  * else was quicker. It is asked where the change is decided, one after the other for each thing.
  */
 
-import { isoTime, msOfTime, type UnixMs } from './core/time.js';
 import { conflict } from './errors.js';
+import { isoTime, msOfTime, type UnixMs } from './time.js';
 
 /**
  * The `updated_at` of a change, later than the one before it by at least the millisecond that callers see: of two changes

@@ -7,18 +7,18 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-/** `dist/src`, or `dist/server` in the bundle. */
+/** `dist/src/base`, or `dist/server` in the bundle. */
 const HERE = path.dirname(fileURLToPath(import.meta.url));
+const IS_BUNDLE = path.basename(HERE) === 'server';
 
 /** The path of a file or folder that is shipped as it is, such as `package.json`. */
 export function packageFile(place: string): string {
-  return path.join(HERE, '../..', place);
+  return path.join(HERE, IS_BUNDLE ? '../..' : '../../..', place);
 }
 
 /** The URL of a thread's entry. @param place below the folder of the compiled modules */
 export function threadEntry(place: string): string {
-  const isBundle = path.basename(HERE) === 'server';
-  return new URL(isBundle ? path.basename(place) : `../${place}`, import.meta.url).href;
+  return new URL(IS_BUNDLE ? path.basename(place) : `../../${place}`, import.meta.url).href;
 }
 
 export function packageVersion(): string {

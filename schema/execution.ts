@@ -6,9 +6,9 @@
  * Plain JSON: `JSON.parse(JSON.stringify(execution))` at any point goes on exactly as the original.
  */
 
-import type { HookList } from '../../schema/blocks.js';
-import type { Failure } from '../../schema/failure.js';
-import type { JsonObject, JsonValue } from './json.js';
+import type { JsonObject, JsonValue } from '../src/base/json.js';
+import type { HookList } from './blocks.js';
+import type { Failure } from './failure.js';
 
 /** How a node ended. */
 export const COMPLETED = 0;

@@ -4,8 +4,8 @@
  */
 
 import { performance } from 'node:perf_hooks';
-import type { Clock, TimerHandle } from './core/clock.js';
-import type { UnixMs } from './core/time.js';
+import type { Clock, TimerHandle } from './clock.js';
+import type { UnixMs } from './time.js';
 
 /**
  * Threads count `performance.now()` from their own start, and `hrtime` from a common one. A thread that is put

@@ -1,6 +1,6 @@
 /**
  * Time as a value that is handed in. Everything that waits or measures takes a `Clock`, so that the
- * simulation can replace it; only thread entries construct the real one (`src/clock.ts`).
+ * simulation can replace it; only thread entries construct the real one (`src/base/real-clock.ts`).
  */
 
 /** What `setTimeout` returned; opaque, so that a simulated clock may use numbers. */

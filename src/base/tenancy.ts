@@ -3,7 +3,6 @@
  * owner of a row. Of a header that is absent the tenant is '', which stands for any.
  */
 
-import { NAME_LENGTH_MAX } from '../schema/common.js';
 import { forbidden, invalid, notFound } from './errors.js';
 
 /**
@@ -38,11 +37,6 @@ export function eventTenant(header: string, named: string | null | undefined, pl
   const tenant = named ?? header;
   if (tenant === '') throw invalid(`${place}tenant_id is required without x-tenant-id`);
   return tenant;
-}
-
-/** As bodies are judged: in characters, of which some are two units of a string. */
-export function isTooLong(tenant: string): boolean {
-  return tenant.length > NAME_LENGTH_MAX && [...tenant].length > NAME_LENGTH_MAX;
 }
 
 export function isForeign(row: { readonly tenant_id: string }, tenant: string): boolean {

@@ -6,7 +6,7 @@
  * found something is scanned, and only a refused one has its place worked out.
  */
 
-import { clip } from './expression/bounds.js';
+import { clip } from './bounds.js';
 import {
   BACKSLASH,
   CLOSE_BRACE,
