@@ -13,7 +13,7 @@ import type {
 import { cellNamed, cellsOf, ownerOf } from '../src/cluster/overview.js';
 import { addressOf } from '../src/cluster/proxy/topology.js';
 import { bucketOf, cellOfBucket } from '../src/cluster/routing.js';
-import { schemaName } from '../src/config-values.js';
+import { schemaName } from '../src/server/config-values.js';
 import { plainUrl, withDirectory } from './cluster.js';
 import type { Given } from './command.js';
 import { CommandError, EXIT, type ExitCode, usageError } from './exit.js';

@@ -1,7 +1,7 @@
 /** The directory of a cluster, as commands are given it. */
 
 import { Directory, DirectoryError, makeDirectory } from '../src/cluster/directory.js';
-import { databaseUrl } from '../src/config-values.js';
+import { databaseUrl } from '../src/server/config-values.js';
 import { CLUSTER_VARIABLE } from './cluster-option.js';
 import type { Given } from './command.js';
 import { keyInFile } from './connection.js';

@@ -6,7 +6,7 @@
 import { existsSync, statSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Client, EngineError } from '../client/src/index.js';
-import { runServer } from '../src/program.js';
+import { runServer } from '../src/server/program.js';
 import type { Given } from './command.js';
 import { appliedLines, tellFindings } from './commands/sequences.js';
 import {

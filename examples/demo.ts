@@ -12,7 +12,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { isDeepStrictEqual, parseArgs } from 'node:util';
 import { Client as EngineClient, type HandlerFunction, Worker } from '../client/src/index.js';
 import type { BlockOutput, InstanceCreated, TaskInstance, TreeNode } from '../schema/instance.js';
-import { findPostmaster, stopServer } from '../src/db/embedded-server.js';
+import { findPostmaster, stopServer } from '../src/server/embedded-server.js';
 import {
   type Client,
   createClient,

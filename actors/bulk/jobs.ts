@@ -1,7 +1,7 @@
 /**
  * The owner of the jobs by which changes of many instances go on behind their answer, on the first shard.
  * It keeps nothing between requests: each reads rows, decides, and commits one unit. The front thread
- * does the work (`src/bulk-jobs.ts`) and says here how far it is.
+ * does the work (`actors/bulk/front/jobs.ts`) and says here how far it is.
  */
 
 import type { BulkJob, BulkJobState, BulkOperation } from '../../schema/bulk-job.js';
@@ -9,7 +9,6 @@ import { conflict, shareTaken } from '../../src/base/errors.js';
 import { LIMITS } from '../../src/base/limits.js';
 import { owned } from '../../src/base/tenancy.js';
 import { isoTime } from '../../src/base/time.js';
-import type { BulkCounts } from '../../src/bulk-work.js';
 import { answerLater, commitAlone } from '../runtime/commit.js';
 import type { HostDeps } from '../runtime/host.js';
 import type { Call } from '../runtime/operation.js';
@@ -18,6 +17,7 @@ import type { BulkJobRow } from '../runtime/rows.js';
 import { Serial } from '../runtime/serial.js';
 import { readTrusted } from '../runtime/trusted-read.js';
 import { Turn } from '../runtime/turn.js';
+import type { BulkCounts } from './front/work.js';
 
 export interface BulkJobsDeps extends HostDeps, Pick<Room, 'loader' | 'now' | 'newId'> {}
 

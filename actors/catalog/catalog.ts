@@ -11,7 +11,7 @@
  * Where names lead is known by heart on every shard: who stores or deprecates a version is answered when
  * all of them have forgotten it (`names.ts`).
  *
- * The tombstone stays until the front thread (`src/sequence-removal.ts`) has had the instances removed.
+ * The tombstone stays until the front thread (`actors/catalog/front/sequence-removal.ts`) has had the instances removed.
  */
 
 import type { Finding } from '../../schema/finding.js';
@@ -27,7 +27,7 @@ import {
 import { conflict, DATABASE_AWAY, EngineError, invalid, notFound } from '../../src/base/errors.js';
 import { checkTenant, isForeign } from '../../src/base/tenancy.js';
 import { isoTime } from '../../src/base/time.js';
-import { judgeDefinition, judgementOf } from '../../src/definition.js';
+import { judgeDefinition, judgementOf } from '../../src/http/definition.js';
 import { Barrier } from '../runtime/barrier.js';
 import { answerLater, commitTold } from '../runtime/commit.js';
 import type { HostDeps } from '../runtime/host.js';

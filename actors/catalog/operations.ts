@@ -34,7 +34,7 @@ export const SEQUENCE_OPERATIONS = {
   },
 } satisfies Partial<RouteOperations<CatalogParts>>;
 
-/** The deletion of a sequence, and the end of what follows it (`src/sequence-removal.ts`). */
+/** The deletion of a sequence, and the end of what follows it (`actors/catalog/front/sequence-removal.ts`). */
 export const CATALOG_ENGINE_OPERATIONS = {
   'catalog.delete': {
     serve: ({ catalog }, { request, tenant, target, body }: Call<SequenceDeleteQuery>) =>
@@ -46,7 +46,7 @@ export const CATALOG_ENGINE_OPERATIONS = {
   },
 } satisfies EngineOperations<CatalogParts>;
 
-/** What the key registry of the front thread has stored (`src/http/operations/keys.ts`). */
+/** What the key registry of the front thread has stored (`actors/catalog/front/api-keys.ts`). */
 export const KEY_ENGINE_OPERATIONS = {
   'keys.insert': {
     serve: ({ apiKeys }, { request, body }: Call<KeyRow>) =>
@@ -62,7 +62,7 @@ export const KEY_ENGINE_OPERATIONS = {
   },
 } satisfies EngineOperations<CatalogParts>;
 
-/** What the front thread applies (`src/http/operations/tenant-limits.ts`). */
+/** What the front thread applies (`actors/limits/front/tenant-limits.ts`). */
 export const TENANT_ENGINE_OPERATIONS = {
   'tenantLimits.store': {
     serve: ({ tenantLimits }, { request, body }: Call<TenantLimitsRow>) =>

@@ -28,7 +28,7 @@ export const EVENT_ENGINE_OPERATIONS = {
     serve: ({ events }, { request, tenant, body }: Call<ReceivedEvent>) =>
       events.receive(request, tenant, body),
   },
-  /** Triggers were fired (`src/event-firing.ts`). */
+  /** Triggers were fired (`actors/event/front/firing.ts`). */
   'events.fired': {
     serve: ({ events }, { request, body }: Call<FiredEvent>) => events.fired(request, body),
   },

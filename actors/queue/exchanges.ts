@@ -13,7 +13,7 @@ import { type EngineError, RESTARTING } from '../../src/base/errors.js';
 import { routeOf, routeOfName, shardOf } from '../../src/base/ids.js';
 import { LIMITS } from '../../src/base/limits.js';
 import type { UnixMs } from '../../src/base/time.js';
-import { RefusedItem } from '../../src/body.js';
+import { RefusedItem } from '../../src/http/body.js';
 import type { Call } from '../runtime/operation.js';
 import type { OwnAnswer, OwnRequests } from '../runtime/own-requests.js';
 import type { FoundTask, PeerMessage, TaskClaim } from '../runtime/protocol.js';

@@ -22,7 +22,7 @@ export const RELEASE_OPERATIONS = {
   'releases.rollback': { serve: ({ releases }, call) => ofFirstShard(releases).rollback(call) },
 } satisfies Partial<RouteOperations<ReleaseParts>>;
 
-/** A validation is led by the front thread (`src/http/operations/release-validation.ts`). */
+/** A validation is led by the front thread (`actors/release/front/validation.ts`). */
 export const RELEASE_ENGINE_OPERATIONS = {
   'releases.beginValidation': {
     serve: ({ releases }, call: Call<ValidateRelease>) =>

@@ -26,7 +26,7 @@ export const JOBS = {
     ms: LARGE_MS,
   }),
   openCapsule: job({
-    load: async () => (await import('../../src/sealed-capsules.js')).openCapsule,
+    load: async () => (await import('../continuity/sealed-capsules.js')).openCapsule,
     isSmall: ({ sealed }) => sealed.length <= 256 * KIB,
     ms: LARGE_MS,
   }),
@@ -43,29 +43,29 @@ export const JOBS = {
   }),
   // Of a request: what is wrong with it is looked for in the whole. To look a definition through takes longer.
   judgeBody: job({
-    load: async () => (await import('../../src/body.js')).judgeBody,
+    load: async () => (await import('../../src/http/body.js')).judgeBody,
     isSmall: ({ text, callMsMax }) => callMsMax === undefined && text.length <= 128 * KIB,
     ms: LARGE_MS,
   }),
   // For admission, which counts short ones itself.
   countBlocks: job({
-    load: async () => (await import('../../src/count-blocks.js')).countBlocks,
+    load: async () => (await import('../../src/http/count-blocks.js')).countBlocks,
     isSmall: () => false,
     ms: LARGE_MS,
   }),
   // Definitions are a stranger's, and histories as large as their instances made them.
   compileCandidate: job({
-    load: async () => (await import('../../src/stored-replays.js')).compileCandidate,
+    load: async () => (await import('../release/stored-replays.js')).compileCandidate,
     isSmall: () => false,
     ms: LARGE_MS,
   }),
   replayRun: job({
-    load: async () => (await import('../../src/stored-replays.js')).replayRun,
+    load: async () => (await import('../release/stored-replays.js')).replayRun,
     isSmall: () => false,
     ms: REPLAY_MS,
   }),
   replayMigration: job({
-    load: async () => (await import('../../src/stored-replays.js')).replayMigration,
+    load: async () => (await import('../release/stored-replays.js')).replayMigration,
     isSmall: () => false,
     ms: REPLAY_MS,
   }),

@@ -17,7 +17,7 @@ import { masked } from '../../src/core/masking.js';
 import type { StepTry } from '../../src/core/progress.js';
 import { describeThrown, readOutcome, thrownOutcome } from '../../src/handlers/handler-outcome.js';
 import type { EffectHandler, HandlerContext } from '../../src/handlers/registry.js';
-import type { Tracer, WorkSpan } from '../../src/tracing.js';
+import type { Tracer, WorkSpan } from '../../src/metrics/tracing.js';
 import type { Secrets } from '../credential/secrets.js';
 import { stepKey } from '../instance/live-instance.js';
 import type { Measures } from '../runtime/measures.js';

@@ -10,7 +10,7 @@
  */
 
 import TinyQueue from 'tinyqueue';
-import { LARGE_BODY } from '../../src/body.js';
+import { LARGE_BODY } from '../../src/http/body.js';
 import type { Request } from '../runtime/protocol.js';
 import { Fifo } from './fifo.js';
 

@@ -14,7 +14,7 @@ import {
   parseAsJudged,
   parseBody,
   parseInPieces,
-} from '../../src/body.js';
+} from '../../src/http/body.js';
 import { BULK_ENGINE_OPERATIONS, BULK_OPERATIONS, type BulkParts } from '../bulk/operations.js';
 import {
   CATALOG_ENGINE_OPERATIONS,

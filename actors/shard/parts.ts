@@ -11,7 +11,7 @@ import type { Keyring } from '../../src/core/continuity/keys.js';
 import type { EffectHandler } from '../../src/handlers/registry.js';
 import type { WebhookSender } from '../../src/handlers/webhook-sender.js';
 import { Meter } from '../../src/metrics/meter.js';
-import type { Tracer } from '../../src/tracing.js';
+import type { Tracer } from '../../src/metrics/tracing.js';
 import { Activity } from '../activity/activity.js';
 import { BulkJobs } from '../bulk/jobs.js';
 import { ApiKeys } from '../catalog/api-keys.js';

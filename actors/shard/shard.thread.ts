@@ -17,7 +17,7 @@ import { type OutboundSettings, outboundPolicy } from '../../src/handlers/outbou
 import { createRegistry } from '../../src/handlers/registry.js';
 import { createWebhookSender } from '../../src/handlers/webhook-sender.js';
 import { Meter } from '../../src/metrics/meter.js';
-import { findTracer } from '../../src/tracing.js';
+import { findTracer } from '../../src/metrics/tracing.js';
 import { ContinuityRows } from '../continuity/rows.js';
 import { linkControl, serveControl } from '../runtime/control.js';
 import { Loader } from '../runtime/loader.js';

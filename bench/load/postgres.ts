@@ -8,9 +8,9 @@ import { chmodSync, mkdtempSync, rmSync, statfsSync } from 'node:fs';
 import { constants, tmpdir } from 'node:os';
 import path from 'node:path';
 import type pg from 'pg';
-import { ensureServer, stopServer } from '../../src/db/embedded-server.js';
 import { createClient } from '../../src/db/pool.js';
-import { isAlive } from '../../src/db/process-lock.js';
+import { ensureServer, stopServer } from '../../src/server/embedded-server.js';
+import { isAlive } from '../../src/server/process-lock.js';
 import type { BenchOptions } from '../options.js';
 
 export interface BenchPostgres {

@@ -6,9 +6,9 @@
 
 import path from 'node:path';
 import { EngineError } from '../../client/src/index.js';
-import { schemaName } from '../../src/config-values.js';
 import { DEFAULT_SCHEMA, inSchema } from '../../src/db/database-url.js';
 import { isOwnMachine } from '../../src/http/insecure-guard.js';
+import { schemaName } from '../../src/server/config-values.js';
 import { EXIT, type ExitCode } from '../exit.js';
 import type { Session } from '../session.js';
 import { memberText, type Tone, toned } from '../table.js';

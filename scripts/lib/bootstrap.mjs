@@ -9,8 +9,8 @@ import { existsSync, lstatSync, mkdirSync, readFileSync, writeFileSync } from 'n
 import { constants } from 'node:os';
 import path from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
-import { tryProcessLock } from '../../src/db/process-lock.js';
-import { requireNode } from '../../src/node-version.js';
+import { requireNode } from '../../src/server/node-version.js';
+import { tryProcessLock } from '../../src/server/process-lock.js';
 import { DASHBOARD, hashOf, isCurrent, SERVER } from './targets.mjs';
 
 requireNode();

@@ -8,7 +8,7 @@ import path from 'node:path';
 
 const SERVER_ENTRIES = [
   'src/main.js',
-  'src/program.js',
+  'src/server/program.js',
   'actors/shard/shard.thread.js',
   'actors/writer/writer.thread.js',
   'actors/runtime/offload.thread.js',
@@ -37,7 +37,10 @@ const COMMAND_LINE_ENTRIES = ['cli/cli.js'];
 const serverApart = {
   name: 'server-apart',
   setup: ({ onResolve }) =>
-    onResolve({ filter: /\/src\/program\.js$/ }, () => ({ path: './program.js', external: true })),
+    onResolve({ filter: /\/src\/server\/program\.js$/ }, () => ({
+      path: './program.js',
+      external: true,
+    })),
 };
 
 /** Writes `dist/server` from the compiled modules. @param dist the absolute path of `dist` */

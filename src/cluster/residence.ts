@@ -14,7 +14,7 @@ import {
   wrongCell,
 } from '../base/errors.js';
 import { lastUsed } from '../base/last-used.js';
-import { isSchemaName } from '../config-values.js';
+import { isSchemaName } from '../base/schema-name.js';
 import type { CellRow, Directory, Settled } from './directory.js';
 import { Gathered } from './gathered.js';
 import { bucketOf, cellOfBucket } from './routing.js';

@@ -3,7 +3,7 @@
  * not pass by itself: a server that is away is waited for instead.
  */
 
-import { ConfigError } from '../config-values.js';
+import { ConfigError } from '../base/config-error.js';
 import { hostUrlsOf } from './database-url.js';
 
 /** What is said of a SQLSTATE, or of its class; the server's own words follow. */

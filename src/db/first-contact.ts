@@ -4,7 +4,7 @@
  */
 
 import { setTimeout as pause } from 'node:timers/promises';
-import { ConfigError } from '../config-values.js';
+import { ConfigError } from '../base/config-error.js';
 import { isAway } from './away.js';
 import { type CellSchema, ensureSchema } from './cell-schema.js';
 import { databaseRefusal } from './database-refusal.js';

@@ -4,7 +4,7 @@
  * (docs/operate/availability.md).
  */
 
-import { ConfigError } from '../config-values.js';
+import { ConfigError } from '../base/config-error.js';
 
 /** `auto`: looked at where there are replicas. `required`: the engine does not start without it. */
 export type SynchronousMode = 'auto' | 'required' | 'off';

@@ -6,7 +6,7 @@
 
 import { once } from 'node:events';
 import { createServer } from 'node:net';
-import { ConfigError } from '../config-values.js';
+import { ConfigError } from '../base/config-error.js';
 
 /** @throws ConfigError that says why not, and what to do */
 export async function expectFreePort(host: string, port: number): Promise<void> {

@@ -7,7 +7,7 @@ import { isTenantTooLong } from '../../schema/common.js';
 import type { BodyRouteId, Route } from '../../schema/routes.js';
 import { isJsonObject, type JsonValue } from '../base/json.js';
 import { decodeUtf8 } from '../base/json-guard.js';
-import { bodyIn, type FrontBodies } from './operations/operation.js';
+import { bodyIn, type FrontBodies } from './operation.js';
 import type { HttpRequest } from './server.js';
 
 /** Lists of things whose items name a tenant each. */

@@ -6,7 +6,7 @@
 import type { Route } from '../../schema/routes.js';
 import { LineLimit, type Logger } from '../base/log.js';
 import { keptTraceparent } from '../core/traceparent.js';
-import type { Tracer, WorkSpan } from '../tracing.js';
+import type { Tracer, WorkSpan } from '../metrics/tracing.js';
 import { RefusalPace } from './refusal-pace.js';
 import type {
   HttpBodyStream,

@@ -9,7 +9,7 @@ import type { Residence } from '../cluster/residence.js';
 import { webhookTenant } from '../db/reads/webhook-reads.js';
 import { type Authorise, tenantIn } from './auth.js';
 import { tenantsNamed } from './named-tenants.js';
-import type { FrontBodies, FrontDeps } from './operations/operation.js';
+import type { FrontBodies, FrontDeps } from './operation.js';
 import type { HttpRequest } from './server.js';
 
 interface ResidentDeps extends FrontBodies {

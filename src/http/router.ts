@@ -11,7 +11,6 @@ import type { ShardClient, ShardReply } from '../../actors/shard/client.js';
 import { matchRoute } from '../../schema/route-match.js';
 import type { FrontRouteId, Route, RoutesOf, ShardRouteId } from '../../schema/routes.js';
 import type { Validators } from '../../schema/validators.js';
-import type { Admission } from '../admission.js';
 import type { Crowd } from '../base/crowd.js';
 import { EngineError, invalid } from '../base/errors.js';
 import { rateLimitId } from '../base/ids.js';
@@ -21,6 +20,7 @@ import type { Residence } from '../cluster/residence.js';
 import { instanceById, instanceTenant } from '../db/reads/instance-reads.js';
 import { rowOf } from '../db/reads/lookup.js';
 import { instanceText } from '../db/reads/wire.js';
+import type { Admission } from './admission.js';
 import {
   type Authorise,
   type Caller,
@@ -34,12 +34,7 @@ import type { InsecureGuard } from './insecure-guard.js';
 import type { KeyRegistry } from './key-registry.js';
 import { endWith } from './lasting-exchange.js';
 import { tenantsQueried } from './named-tenants.js';
-import {
-  checkCall,
-  type FrontBodies,
-  type FrontDeps,
-  type FrontOperations,
-} from './operations/operation.js';
+import { checkCall, type FrontBodies, type FrontDeps, type FrontOperations } from './operation.js';
 import type { RequestWatch, WatchedExchange } from './request-watch.js';
 import { admitCaller, admitNamed } from './resident-requests.js';
 import type { HttpExchange, HttpHandler, HttpReply, HttpRequest } from './server.js';

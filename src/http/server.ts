@@ -4,8 +4,8 @@
  * this interface and alike on both backends; no route, tenant or key is known here.
  */
 
+import { ConfigError } from '../base/config-error.js';
 import type { EngineError } from '../base/errors.js';
-import { ConfigError } from '../config-values.js';
 import type { AddressRequests } from './address-requests.js';
 import type { Connections } from './connections.js';
 import { startNodeServer } from './server-node.js';

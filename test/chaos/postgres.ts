@@ -4,7 +4,7 @@
  */
 
 import { rmSync } from 'node:fs';
-import { ensureServer, type ServerOptions, stopServer } from '../../src/db/embedded-server.js';
+import { ensureServer, type ServerOptions, stopServer } from '../../src/server/embedded-server.js';
 import { newFolder } from '../helpers/database.js';
 import { signalTree } from '../helpers/process-tree.js';
 

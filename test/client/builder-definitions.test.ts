@@ -9,7 +9,7 @@ import { BLOCK_TYPES, kindName } from '../../schema/blocks.js';
 import { createValidators } from '../../schema/validators.js';
 import type { JsonValue } from '../../src/base/json.js';
 import { compilePlan } from '../../src/core/plan.js';
-import { judgeDefinition } from '../../src/definition.js';
+import { judgeDefinition } from '../../src/http/definition.js';
 import { byDepth } from '../helpers/depth.js';
 import { check } from '../helpers/properties.js';
 

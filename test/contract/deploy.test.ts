@@ -12,7 +12,7 @@ import { parse, parseAllDocuments } from 'yaml';
 import { COMMANDS, GLOBAL_OPTIONS } from '../../cli/commands.js';
 import { ROUTES } from '../../schema/routes.js';
 import { LIMITS } from '../../src/base/limits.js';
-import { readConfig, unknownNames } from '../../src/config.js';
+import { readConfig, unknownNames } from '../../src/server/config.js';
 import { hasProgram, page, ROOT } from '../helpers/docs.js';
 
 const DEPLOY = path.join(ROOT, 'deploy');

@@ -10,7 +10,7 @@ import { describe, test } from 'node:test';
 import { parse, parseAllDocuments } from 'yaml';
 import { ROUTES } from '../../schema/routes.js';
 import { ERROR_STATUS } from '../../src/base/errors.js';
-import { readConfig, unknownNames } from '../../src/config.js';
+import { readConfig, unknownNames } from '../../src/server/config.js';
 import { anchorsOf, linksOf, page, pages, ROOT } from '../helpers/docs.js';
 
 const PAGES = pages();

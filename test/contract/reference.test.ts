@@ -13,10 +13,10 @@ import { fillRegions } from '../../scripts/reference/regions.js';
 import { rowsFor, said } from '../../scripts/reference/rows.js';
 import { ERROR_STATUS } from '../../src/base/errors.js';
 import type { JsonValue } from '../../src/base/json.js';
-import { VARIABLES } from '../../src/config.js';
 import { FILTER_NAMES } from '../../src/core/expression/filters.js';
 import { FUNCTION_NAMES } from '../../src/core/expression/functions.js';
 import { ROOT_NAMES } from '../../src/core/expression/scope.js';
+import { VARIABLES } from '../../src/server/config.js';
 
 const PAGES = referencePages();
 const read = (file: string) => readFileSync(file, 'utf8');

@@ -7,6 +7,9 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, type TestContext, test } from 'node:test';
 import type pg from 'pg';
+import { bulkOperations } from '../../actors/bulk/front/operations.js';
+import { NOTHING_YET } from '../../actors/bulk/front/work.js';
+import { instanceOperations } from '../../actors/instance/front/instances.js';
 import type { InstanceRecord } from '../../actors/instance/record.js';
 import { newRecord, wholeRow, wireInstance } from '../../actors/instance/record.js';
 import {
@@ -17,22 +20,19 @@ import {
   type WorkerTaskRecord,
   wireTask,
 } from '../../actors/instance/worker-task.js';
+import { workerOperations } from '../../actors/queue/front/workers.js';
 import type { RouteId } from '../../schema/routes.js';
 import { type InstanceState, isTerminal } from '../../schema/states.js';
 import { createValidators } from '../../schema/validators.js';
 import { EngineError } from '../../src/base/errors.js';
 import type { JsonObject } from '../../src/base/json.js';
 import { isoTime } from '../../src/base/time.js';
-import { NOTHING_YET } from '../../src/bulk-work.js';
 import type { MutationKind } from '../../src/db/mutations.js';
 import { createPool, type PoolOptions } from '../../src/db/pool.js';
 import { candidates } from '../../src/db/reads/instance-reads.js';
 import { createReads, READ_POOL_OPTIONS } from '../../src/db/reads.js';
 import { STATEMENTS } from '../../src/db/statements.js';
-import { bulkOperations } from '../../src/http/operations/bulk.js';
-import { instanceOperations } from '../../src/http/operations/instances.js';
-import type { FrontDeps, UncheckedCall } from '../../src/http/operations/operation.js';
-import { workerOperations } from '../../src/http/operations/workers.js';
+import type { FrontDeps, UncheckedCall } from '../../src/http/operation.js';
 import { createTestDatabase, type TestDatabase } from '../helpers/database.js';
 import { frontCall } from '../helpers/front-call.js';
 

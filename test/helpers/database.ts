@@ -24,13 +24,13 @@ import { after, before } from 'node:test';
 import { setTimeout as wait } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
-import type { PostgresMajor } from '../../src/db/embedded-files.js';
-import type { Server, ServerOptions } from '../../src/db/embedded-server.js';
-import { ensureServer, findPostmaster, stopServer } from '../../src/db/embedded-server.js';
 import { MIGRATIONS_DIR, migrate, readMigrations } from '../../src/db/migrate.js';
 import { createPool, type PoolOptions, READER_ROLE } from '../../src/db/pool.js';
-import { isAlive, tryProcessLock } from '../../src/db/process-lock.js';
 import { prepareRowSecurity } from '../../src/db/row-security.js';
+import type { PostgresMajor } from '../../src/server/embedded-files.js';
+import type { Server, ServerOptions } from '../../src/server/embedded-server.js';
+import { ensureServer, findPostmaster, stopServer } from '../../src/server/embedded-server.js';
+import { isAlive, tryProcessLock } from '../../src/server/process-lock.js';
 import { signalTree } from './process-tree.js';
 import { standIn } from './stand-in.js';
 

@@ -2,8 +2,8 @@
 
 import { IN_PLACE } from '../../actors/runtime/offload.js';
 import type { FrontRouteId } from '../../schema/routes.js';
-import type { Call, UncheckedCall } from '../../src/http/operations/operation.js';
-import { checkCall, frontBodies } from '../../src/http/operations/operation.js';
+import type { Call, UncheckedCall } from '../../src/http/operation.js';
+import { checkCall, frontBodies } from '../../src/http/operation.js';
 
 const BODIES = frontBodies(IN_PLACE);
 

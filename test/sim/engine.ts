@@ -6,6 +6,7 @@
 
 import type { MessagePort } from 'node:worker_threads';
 import { ContinuityRows } from '../../actors/continuity/rows.js';
+import { Watermark } from '../../actors/feed/front/change-readers.js';
 import { Loader } from '../../actors/runtime/loader.js';
 import type {
   Ack,
@@ -21,7 +22,6 @@ import { Writer } from '../../actors/writer/writer.js';
 import type { Logger } from '../../src/base/log.js';
 import type { EffectHandler } from '../../src/handlers/registry.js';
 import type { WebhookSender } from '../../src/handlers/webhook-sender.js';
-import { Watermark } from '../../src/http/operations/change-readers.js';
 import { Meter } from '../../src/metrics/meter.js';
 import type { Faults } from './faults.js';
 import { memoryClient } from './memory-connection.js';

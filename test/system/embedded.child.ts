@@ -1,7 +1,7 @@
 /** An engine as far as the embedded Postgres goes. Argument: the data folder. */
 
 import pg from 'pg';
-import { startEmbedded } from '../../src/db/embedded.js';
+import { startEmbedded } from '../../src/server/embedded.js';
 
 const [dataDir = ''] = process.argv.slice(2);
 const say = (line: object) => process.stdout.write(`${JSON.stringify(line)}\n`);

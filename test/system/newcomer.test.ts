@@ -24,7 +24,7 @@ import path from 'node:path';
 import { after, before, describe, type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { findPostmaster, stopServer } from '../../src/db/embedded-server.js';
+import { findPostmaster, stopServer } from '../../src/server/embedded-server.js';
 import { type Api, SHARED_MASTER_KEY, startApi, step } from '../helpers/api.js';
 import { column } from '../helpers/columns.js';
 import { newFolder, startPostgres, type TestPostgres } from '../helpers/database.js';

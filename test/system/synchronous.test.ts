@@ -7,7 +7,7 @@ import assert from 'node:assert/strict';
 import { after, afterEach, before, beforeEach, test } from 'node:test';
 import { setTimeout as wait } from 'node:timers/promises';
 import pg from 'pg';
-import { ConfigError } from '../../src/config-values.js';
+import { ConfigError } from '../../src/base/config-error.js';
 import { firstContact } from '../../src/db/first-contact.js';
 import { acquireLease } from '../../src/db/lease.js';
 import { withClient } from '../../src/db/pool.js';

@@ -6,7 +6,6 @@ import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import { EngineError, unavailable } from '../../src/base/errors.js';
 import { LIMITS } from '../../src/base/limits.js';
-import { addressRanges } from '../../src/config-values.js';
 import {
   BlockedAddressError,
   checkUrl,
@@ -22,6 +21,7 @@ import { RequestHead } from '../../src/http/request-head.js';
 import { SenderLimit, WEBHOOKS_PER_SECOND_MAX } from '../../src/http/sender-limit.js';
 import { SpareConnections } from '../../src/http/spare-connections.js';
 import { TrustedProxies } from '../../src/http/trusted-proxies.js';
+import { addressRanges } from '../../src/server/config-values.js';
 import { column } from '../helpers/columns.js';
 import { check } from '../helpers/properties.js';
 import {

@@ -10,6 +10,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { admitted, SEALED_BYTES_MAX } from '../../actors/continuity/imports.js';
 import { refuseFor, taken } from '../../actors/continuity/operation.js';
+import { openCapsule as openSealed } from '../../actors/continuity/sealed-capsules.js';
 import type { CapsulePayload } from '../../schema/capsule.js';
 import { REDACTED } from '../../schema/common.js';
 import type { Capsule } from '../../schema/handoff.js';
@@ -43,7 +44,6 @@ import { type OutputText, sealCapsule } from '../../src/core/continuity/sealed-p
 import { type SealContext, seal, unseal } from '../../src/core/continuity/sealing.js';
 import type { Transform } from '../../src/core/continuity/transforms.js';
 import { applyTransforms, PATH_BYTES_MAX } from '../../src/core/continuity/transforms.js';
-import { openCapsule as openSealed } from '../../src/sealed-capsules.js';
 import { sealTask, KEYRING as TASK_KEYS } from '../helpers/capsule-tasks.js';
 import { takenCapsule, takenTransforms } from '../helpers/continuity-bodies.js';
 import { id, NOW } from '../helpers/continuity-facts.js';

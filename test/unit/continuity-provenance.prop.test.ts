@@ -27,9 +27,8 @@ import {
   PROVENANCE_KINDS,
 } from '../../schema/continuity-words.js';
 import type { ImportReceipt } from '../../schema/handoff.js';
+import { ConfigError } from '../../src/base/config-error.js';
 import { conflict, type EngineError } from '../../src/base/errors.js';
-import { readConfig } from '../../src/config.js';
-import { ConfigError } from '../../src/config-values.js';
 import { type ApprovalGrant, approvalToken, grantIn } from '../../src/core/approval-link.js';
 import { base64Length, decodeBase64 } from '../../src/core/continuity/base64.js';
 import { canonicalSha256 } from '../../src/core/continuity/canonical-json.js';
@@ -62,6 +61,7 @@ import {
 } from '../../src/core/continuity/provenance.js';
 import type { GrantFacts } from '../../src/core/continuity/statements.js';
 import { openStatement, signStatement } from '../../src/core/continuity/statements.js';
+import { readConfig } from '../../src/server/config.js';
 import { column } from '../helpers/columns.js';
 import { at, id, NOW } from '../helpers/continuity-facts.js';
 import { check } from '../helpers/properties.js';

@@ -10,7 +10,7 @@ import { createValidators } from '../../schema/validators.js';
 import type { JsonObject, JsonValue } from '../../src/base/json.js';
 import { lintDefinition } from '../../src/core/lint/definition.js';
 import { compilePlan } from '../../src/core/plan.js';
-import { judgeDefinition } from '../../src/definition.js';
+import { judgeDefinition } from '../../src/http/definition.js';
 import { trees } from '../helpers/block-trees.js';
 import { byDepth } from '../helpers/depth.js';
 import {

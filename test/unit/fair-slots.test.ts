@@ -10,7 +10,6 @@ import { IN_PLACE, type Offload } from '../../actors/runtime/offload.js';
 import { RunQueue } from '../../actors/shard/run-queue.js';
 import { WorkUnderWay } from '../../actors/shard/work-under-way.js';
 import { ROUTES, type RouteId } from '../../schema/routes.js';
-import { Admission } from '../../src/admission.js';
 import { itemsIn } from '../../src/base/batch-size.js';
 import { BoundedRows } from '../../src/base/bounded-rows.js';
 import { Crowd } from '../../src/base/crowd.js';
@@ -20,7 +19,8 @@ import { LIMITS } from '../../src/base/limits.js';
 import { TokenBucket } from '../../src/base/token-bucket.js';
 import { ReadPace } from '../../src/db/reads/read-pace.js';
 import { CallRate, callRateMemory } from '../../src/handlers/call-rate.js';
-import { type SetLimits, TenantLimitRegistry } from '../../src/tenant-limits.js';
+import { Admission } from '../../src/http/admission.js';
+import { type SetLimits, TenantLimitRegistry } from '../../src/http/tenant-limits.js';
 import { HandClock } from '../helpers/hand-clock.js';
 import { noop } from '../helpers/player.js';
 

@@ -10,7 +10,6 @@ import fc from 'fast-check';
 import { EngineError } from '../../src/base/errors.js';
 import { LIMITS } from '../../src/base/limits.js';
 import { realClock } from '../../src/base/real-clock.js';
-import { readConfig } from '../../src/config.js';
 import type { PlaceKey, PlaceKeyType } from '../../src/core/page-cursor.js';
 import { pageCursor, placeIn } from '../../src/core/page-cursor.js';
 import type { Page } from '../../src/db/reads/reader.js';
@@ -18,7 +17,7 @@ import { corsPolicy } from '../../src/http/cors.js';
 import { Gate } from '../../src/http/gate.js';
 import { type InsecureSettings, insecureGuard } from '../../src/http/insecure-guard.js';
 import { tenantsIn, tenantsQueried } from '../../src/http/named-tenants.js';
-import { pageReply } from '../../src/http/operations/operation.js';
+import { pageReply } from '../../src/http/operation.js';
 import { RefusalPace } from '../../src/http/refusal-pace.js';
 import {
   BodyBudget,
@@ -29,6 +28,7 @@ import {
 } from '../../src/http/request-body.js';
 import { RequestHead } from '../../src/http/request-head.js';
 import { newRequestId, requestIdFrom } from '../../src/http/request-id.js';
+import { readConfig } from '../../src/server/config.js';
 import { frontCall } from '../helpers/front-call.js';
 import { check } from '../helpers/properties.js';
 

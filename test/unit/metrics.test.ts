@@ -17,10 +17,10 @@ import {
   ROW_GAUGES,
   type RowGaugeName,
 } from '../../src/metrics/catalog.js';
+import { MetricMemory, Metrics } from '../../src/metrics/exposition.js';
 import { Meter } from '../../src/metrics/meter.js';
 import { NAMES_MAX } from '../../src/metrics/named.js';
 import { Sampler } from '../../src/metrics/sampler.js';
-import { MetricMemory, Metrics } from '../../src/metrics.js';
 import { HandClock } from '../helpers/hand-clock.js';
 import { failing, http, noop, Player, START, sleep, work } from '../helpers/player.js';
 

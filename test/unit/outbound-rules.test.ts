@@ -3,8 +3,7 @@
 import assert from 'node:assert/strict';
 import { networkInterfaces } from 'node:os';
 import { test } from 'node:test';
-import { readConfig } from '../../src/config.js';
-import { ConfigError } from '../../src/config-values.js';
+import { ConfigError } from '../../src/base/config-error.js';
 import { checkUrl } from '../../src/handlers/address-guard.js';
 import {
   type OutboundSettings,
@@ -12,6 +11,7 @@ import {
   ownAddresses,
   parseOutboundRule,
 } from '../../src/handlers/outbound-rules.js';
+import { readConfig } from '../../src/server/config.js';
 
 const CLOSED: OutboundSettings = { allowInternalUrls: false, allow: [], deny: [] };
 const nobody = () => new Set<string>();

@@ -3,6 +3,13 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { beforeEach, test } from 'node:test';
+import {
+  REPLAYS_MS,
+  RUN_BYTES_MAX,
+  VALIDATIONS_MAX,
+  VALIDATIONS_PER_TENANT_MAX,
+  Validations,
+} from '../../actors/release/front/validation.js';
 import type { ValidationEnd } from '../../actors/release/releases.js';
 import { TooCostly } from '../../actors/runtime/offload.js';
 import type { ValidationReport } from '../../schema/release.js';
@@ -11,14 +18,7 @@ import { conflict, type EngineError, unavailable } from '../../src/base/errors.j
 import { createLogger } from '../../src/base/log.js';
 import type { Verdict } from '../../src/core/releases/replay.js';
 import type { SampledRun } from '../../src/db/reads/replay-reads.js';
-import type { FrontDeps } from '../../src/http/operations/operation.js';
-import {
-  REPLAYS_MS,
-  RUN_BYTES_MAX,
-  VALIDATIONS_MAX,
-  VALIDATIONS_PER_TENANT_MAX,
-  Validations,
-} from '../../src/http/operations/release-validation.js';
+import type { FrontDeps } from '../../src/http/operation.js';
 import type { HttpReply } from '../../src/http/server.js';
 import { column } from '../helpers/columns.js';
 import { frontCall } from '../helpers/front-call.js';

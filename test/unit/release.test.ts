@@ -76,7 +76,7 @@ test('the manifest can be published under the licence of the repository, for the
   assert.match(read('cli/cli.ts'), /^#!\/usr\/bin\/env node\n/);
   assert.match(read('LICENSE'), /Apache License\s+Version 2\.0, January 2004[\s\S]+END OF TERMS/);
   assert.match(read('NOTICE'), /THIRD-PARTY-LICENSES\.txt/);
-  const source = read('src/node-version.js');
+  const source = read('src/server/node-version.js');
   const [major, minor] = ['MAJOR_MIN', 'MINOR_MIN'].map(
     (name) => new RegExp(`const ${name} = (\\d+);`).exec(source)?.[1],
   );

@@ -3,14 +3,18 @@
 import assert from 'node:assert/strict';
 import { beforeEach, test } from 'node:test';
 import { pino } from 'pino';
+import { BulkJobs } from '../../actors/bulk/front/jobs.js';
 import type { BulkProgress } from '../../actors/bulk/jobs.js';
+import { SequenceRemoval } from '../../actors/catalog/front/sequence-removal.js';
+import {
+  type EndedPage,
+  Retention,
+  type RetentionDeps,
+} from '../../actors/instance/front/retention.js';
 import { EngineError, unavailable } from '../../src/base/errors.js';
 import { firstIdAt } from '../../src/base/ids.js';
 import { realClock } from '../../src/base/real-clock.js';
-import { BulkJobs } from '../../src/bulk-jobs.js';
 import type { BulkJobStanding } from '../../src/db/reads/bulk-job-reads.js';
-import { type EndedPage, Retention, type RetentionDeps } from '../../src/retention.js';
-import { SequenceRemoval } from '../../src/sequence-removal.js';
 import { column } from '../helpers/columns.js';
 import { HandClock } from '../helpers/hand-clock.js';
 

@@ -21,8 +21,8 @@ import type { HandlerContext } from '../../src/handlers/registry.js';
 import { RequestHead } from '../../src/http/request-head.js';
 import { RequestWatch } from '../../src/http/request-watch.js';
 import type { HttpExchange, HttpRequest } from '../../src/http/server.js';
-import { tracerOver } from '../../src/spans.js';
-import { findTracer, type Tracer } from '../../src/tracing.js';
+import { tracerOver } from '../../src/metrics/spans.js';
+import { findTracer, type Tracer } from '../../src/metrics/tracing.js';
 
 const TRACE = '0af7651916cd43dd8448eb211c80319c';
 const SPAN = 'b7ad6b7169203331';

@@ -3,10 +3,10 @@
  * row says so comes later. Payloads are redacted.
  */
 
+import type { FiringEvent } from '../../../actors/event/front/firing.js';
 import { EVENT_TAKERS_SHOWN_MAX } from '../../../schema/event.js';
 import type { JsonValue } from '../../base/json.js';
 import { redacted } from '../../core/continuity/redaction.js';
-import type { FiringEvent } from '../../event-firing.js';
 import { columnsBut, type StoredRow, selected } from '../tables.js';
 import { type Filter, filtersOf, timeFilters } from './filters.js';
 import { list } from './list.js';

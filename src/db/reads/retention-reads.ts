@@ -1,8 +1,8 @@
 /** Which instances are to be removed. Reads only. */
 
+import type { Orphan } from '../../../actors/catalog/front/sequence-removal.js';
+import type { EndedPage } from '../../../actors/instance/front/retention.js';
 import { isoTime, type UnixMs } from '../../base/time.js';
-import type { EndedPage } from '../../retention.js';
-import type { Orphan } from '../../sequence-removal.js';
 import { lookup } from './lookup.js';
 import type { Reader } from './reader.js';
 

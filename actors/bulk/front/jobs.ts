@@ -1,0 +1,151 @@
+/**
+ * Goes on with changes of many instances whose caller has an answer already: window after window, in
+ * turns of their tenants, with rests in between. How far a job is stands in its row; what one window has
+ * changed is marked in the units that change it, until it is counted. So whatever dies in between, the next run
+ * goes on, and changes nothing twice.
+ */
+
+import type { BulkOperation } from '../../../schema/bulk-job.js';
+import { BackgroundJob } from '../../../src/base/background-job.js';
+import type { Clock } from '../../../src/base/clock.js';
+import { EngineError } from '../../../src/base/errors.js';
+import type { Logger } from '../../../src/base/log.js';
+import type { BulkJobStanding } from '../../../src/db/reads/bulk-job-reads.js';
+import type { Candidates } from '../../../src/db/reads/instance-reads.js';
+import type { ChangeCounts } from '../../instance/change-many.js';
+import type { BulkProgress } from '../jobs.js';
+import {
+  added,
+  type BulkCounts,
+  type BulkWork,
+  type ChangeManyOf,
+  changeWindow,
+  NOTHING_YET,
+  type OrphansOf,
+  type RepeatingOf,
+  windowSize,
+  workOf,
+} from './work.js';
+
+export interface BulkJobsDeps {
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** The oldest of each tenant that has not ended. */
+  readonly open: (rows: number) => Promise<readonly { readonly id: string }[]>;
+  /** How it stands, and what it has changed and not counted: as of one moment. */
+  readonly standing: (id: string) => Promise<BulkJobStanding | undefined>;
+  readonly candidates: (work: BulkWork, limit: number, place: string | null) => Promise<Candidates>;
+  /** With marks of the job. */
+  readonly change: (job: string, ...asked: Parameters<ChangeManyOf>) => Promise<ChangeCounts>;
+  readonly repeating: RepeatingOf;
+  readonly orphans: OrphansOf;
+  readonly progress: (id: string, progress: BulkProgress) => Promise<unknown>;
+}
+
+/** Tenants whose jobs are looked up at once. */
+const TENANTS_AT_ONCE = 1_000;
+const FIRST_AFTER_MS = 500;
+/** A new job wakes this one; this is for those that something was in the way of. */
+const EVERY_MS = 5_000;
+
+export class BulkJobs {
+  readonly #deps: BulkJobsDeps;
+  readonly #job: BackgroundJob;
+
+  constructor(deps: BulkJobsDeps) {
+    this.#deps = deps;
+    const { clock, log } = deps;
+    const run = () => this.work();
+    this.#job = new BackgroundJob({ clock, log, name: 'bulk jobs', everyMs: EVERY_MS, run });
+  }
+
+  start(): void {
+    this.#job.start(FIRST_AFTER_MS);
+  }
+
+  /** There is a new job, or one is to end. */
+  wake(): void {
+    this.#job.wake();
+  }
+
+  stop(): void {
+    this.#job.stop();
+  }
+
+  /** Goes on for as long as it gets anywhere. */
+  async work(): Promise<void> {
+    for (let isMoving = true; isMoving && !this.#job.isStopped; ) {
+      isMoving = false;
+      for (const { id } of await this.#job.step(() => this.#deps.open(TENANTS_AT_ONCE))) {
+        if (this.#job.isStopped) return;
+        if (await this.#job.step(() => this.#turnOf(id))) isMoving = true;
+      }
+    }
+  }
+
+  /** Whether it got anywhere. What is in the way of one job is not in the way of the next. */
+  async #turnOf(id: string): Promise<boolean> {
+    try {
+      return await this.#oneWindow(id);
+    } catch (error) {
+      if (error instanceof EngineError && !PASSING.has(error.status)) {
+        return this.#fail(id, error.message);
+      }
+      this.#deps.log.debug({ err: error, job: id }, 'background step failed; trying again');
+      return false;
+    }
+  }
+
+  async #oneWindow(id: string): Promise<boolean> {
+    const { standing, candidates, change, repeating, orphans, progress } = this.#deps;
+    const row = await standing(id);
+    if (row === undefined || row.ended_at !== null) return false;
+    const { place: from, matched, tenant_id, traceparent, asked_by } = row;
+    const uncounted = new Set(JSON.parse(row.uncounted) as string[]);
+    const ended = (end: BulkProgress['end'], counts: BulkCounts, settled: readonly string[]) =>
+      progress(id, { counts, from, place: from, settled, end, error: null }).then(() => true);
+    if (row.state === 'cancelling') {
+      return ended('cancelled', appliedBefore(uncounted.size), [...uncounted]);
+    }
+    const asked = { operation: row.operation as BulkOperation, request: JSON.parse(row.request) };
+    const sender = { traceparent: traceparent ?? undefined, by: asked_by ?? undefined };
+    const work = workOf(asked, tenant_id, sender);
+    const size = windowSize(work, matched + uncounted.size);
+    if (size === 0) return ended('completed', appliedBefore(uncounted.size), [...uncounted]);
+    const { found, next } = await candidates(work, size, from);
+    const fresh = found.filter((candidate) => !uncounted.has(candidate.id));
+    const counts = await changeWindow(work, fresh, {
+      changeMany: (...them) => change(id, ...them),
+      repeating,
+      orphans,
+    });
+    const looked = found.map((candidate) => candidate.id);
+    if (next === undefined) {
+      const all = new Set([...looked, ...uncounted]);
+      return ended('completed', added(counts, appliedBefore(uncounted.size)), [...all]);
+    }
+    // Marks of what may still come up behind this window stay until then.
+    const again = appliedBefore(found.length - fresh.length);
+    const settled = work.isDryRun ? [] : looked;
+    const so = { counts: added(counts, again), from, place: next, settled };
+    await progress(id, { ...so, end: undefined, error: null });
+    return true;
+  }
+
+  async #fail(id: string, error: string): Promise<boolean> {
+    const row = await this.#deps.standing(id);
+    if (row === undefined || row.ended_at !== null) return false;
+    const settled = JSON.parse(row.uncounted) as string[];
+    const counts = appliedBefore(settled.length);
+    const { place } = row;
+    await this.#deps.progress(id, { counts, from: place, place, settled, end: 'failed', error });
+    return true;
+  }
+}
+
+/** What may be otherwise in a moment: a share that is taken, a part that is away. */
+const PASSING: ReadonlySet<number> = new Set([409, 429, 500, 503]);
+
+function appliedBefore(count: number): BulkCounts {
+  return { ...NOTHING_YET, matched: count, applied: count };
+}

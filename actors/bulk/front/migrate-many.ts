@@ -1,0 +1,200 @@
+/**
+ * Migration of many instances of one version: the matches are found here, and each goes over by
+ * itself, or says why it stays. One call looks at a bounded number for a bounded time, and says where
+ * the next one goes on; a refusal stops nobody else, and a repeated call is safe.
+ */
+
+import {
+  type InstancesMigrated,
+  MIGRATE_MANY_LIMIT_DEFAULT,
+  type MigratedInstance,
+  type MigrateInstances,
+  type MigrationFinding,
+  type MigrationVerdict,
+} from '../../../schema/continuity.js';
+import type { Clock } from '../../../src/base/clock.js';
+import { EngineError, invalid, notFound } from '../../../src/base/errors.js';
+import { checkTenant } from '../../../src/base/tenancy.js';
+import type { MigrationRefusal } from '../../../src/core/continuity/migration-findings.js';
+import { candidates, placeBehind } from '../../../src/db/reads/instance-reads.js';
+import { rowOf } from '../../../src/db/reads/lookup.js';
+import { SEQUENCE_LOOKUPS } from '../../../src/db/reads/sequence-reads.js';
+import { type FrontDeps, jsonReply, type Operation } from '../../../src/http/operation.js';
+import type { ShardClient } from '../../shard/client.js';
+
+/** At once: replays share two threads with everything else that is heavy. */
+const AT_ONCE = 4;
+/** Callers, and what is between them and the server, wait for about half a minute. */
+const CALL_MS_MAX = 15_000;
+const EXAMPLES_MAX = 5;
+
+export interface MigrateManyDeps {
+  readonly client: Pick<ShardClient, 'ask' | 'shardOf'>;
+  readonly clock: Pick<Clock, 'monotonic'>;
+}
+
+export function migrationOfMany({
+  client,
+  clock,
+}: MigrateManyDeps): Operation<'sequences.migrateInstances'> {
+  return async (deps, call) => {
+    const { body, params } = call;
+    const source = await rowOf(
+      deps.reads,
+      SEQUENCE_LOOKUPS.byId,
+      'sequence',
+      params.id,
+      call.tenant,
+    );
+    const { tenant_id } = source;
+    const target = await targetOf(deps, source, body);
+    const filter = filterOf(source, body.filter ?? {});
+    const isDryRun = body.dry_run ?? false;
+    const limit = body.limit ?? MIGRATE_MANY_LIMIT_DEFAULT;
+    const { found, next } = await candidates(
+      deps.reads,
+      { ...filter, is_open: true },
+      limit,
+      body.cursor,
+    );
+    const tally = new Tally(isDryRun);
+    const until = clock.monotonic() + CALL_MS_MAX;
+    const approved = body.approved ?? false;
+    const asked = JSON.stringify({ sequence_id: target, approved, dry_run: isDryRun });
+    let looked = 0;
+    while (looked < found.length && clock.monotonic() < until) {
+      const some = found.slice(looked, looked + AT_ONCE);
+      await Promise.all(
+        some.map(async ({ id }) => {
+          const shard = client.shardOf(id);
+          const answer = client.ask(shard, 'migrations.migrate', tenant_id, id, asked);
+          await answer.then(
+            (reply) => tally.answered(id, JSON.parse(reply.body) as MigratedInstance),
+            (error: unknown) => tally.refused(id, error),
+          );
+        }),
+      );
+      looked += some.length;
+    }
+    const last = found[looked - 1];
+    const isAll = looked === found.length;
+    const place = isAll || last === undefined ? next : placeBehind(last);
+    return jsonReply(JSON.stringify(tally.result(place)));
+  };
+}
+
+/** Its id. @throws EngineError 404, or 400 when it is of another sequence */
+async function targetOf(
+  { reads }: FrontDeps,
+  source: { readonly tenant_id: string; readonly namespace: string; readonly name: string },
+  { version, sequence_id, to_sequence_id, target_sequence_id }: MigrateInstances,
+): Promise<string> {
+  const { tenant_id, namespace, name } = source;
+  const id = sequence_id ?? to_sequence_id ?? target_sequence_id;
+  if (id == null) {
+    const row = await SEQUENCE_LOOKUPS.version.row(reads, tenant_id, namespace, name, version);
+    if (row === undefined) throw notFound(`version ${version} of sequence ${name}`);
+    return row.id;
+  }
+  const row = await rowOf(reads, SEQUENCE_LOOKUPS.byId, 'sequence', id, tenant_id);
+  if (row.namespace !== namespace || row.name !== name) {
+    throw invalid(`sequence ${id} has another namespace or name than that of the instances`);
+  }
+  if (version != null && row.version !== version) {
+    throw notFound(`version ${version} of sequence ${id}`);
+  }
+  return id;
+}
+
+/** Within the version that the path names. */
+function filterOf(
+  { id, tenant_id }: { readonly id: string; readonly tenant_id: string },
+  { states, ...filter }: NonNullable<MigrateInstances['filter']>,
+) {
+  if (filter.tenant_id != null) checkTenant(tenant_id, filter.tenant_id, 'filter.');
+  if (filter.sequence_id != null && filter.sequence_id !== id) {
+    throw invalid('filter.sequence_id is not the sequence of the path');
+  }
+  return { ...filter, tenant_id, sequence_id: id, state: states };
+}
+
+// ---------------------------------------------------------------- what became of them
+
+type Counted = Exclude<MigrationVerdict, 'pin'> | 'pinned' | 'migrated' | 'failed';
+type Told = InstancesMigrated['findings'][number];
+
+const COUNTED_AS: Readonly<Record<MigrationVerdict, Counted>> = {
+  automatic: 'automatic',
+  approval_required: 'approval_required',
+  pin: 'pinned',
+  incompatible: 'incompatible',
+};
+
+class Tally {
+  readonly #isDryRun: boolean;
+  readonly #counts: Record<Counted, number> = {
+    automatic: 0,
+    migrated: 0,
+    approval_required: 0,
+    pinned: 0,
+    incompatible: 0,
+    failed: 0,
+  };
+  readonly #findings = new Map<string, Told>();
+  readonly #migrations: InstancesMigrated['migrations'] = [];
+  #count = 0;
+
+  constructor(isDryRun: boolean) {
+    this.#isDryRun = isDryRun;
+  }
+
+  answered(id: string, { verdict, migrated, findings, migration_id }: MigratedInstance): void {
+    this.#count += 1;
+    this.#counts[COUNTED_AS[verdict]] += 1;
+    if (migrated) this.#counts.migrated += 1;
+    if (migration_id !== null) this.#migrations.push({ instance_id: id, migration_id });
+    this.#tell(id, findings);
+  }
+
+  /** @throws what is no answer */
+  refused(id: string, error: unknown): void {
+    if (!(error instanceof EngineError)) throw error;
+    this.#count += 1;
+    const { verdict, findings } = (error.members ?? {}) as Partial<MigrationRefusal>;
+    this.#counts[verdict === undefined ? 'failed' : COUNTED_AS[verdict]] += 1;
+    this.#tell(id, findings ?? [{ code: error.code, summary: error.message, remedy: AGAIN }]);
+  }
+
+  /** @param place behind what was looked at; undefined: there is nothing */
+  result(place: string | undefined): InstancesMigrated {
+    return {
+      count: this.#count,
+      ...this.#counts,
+      findings: [...this.#findings.values()].sort((a, b) => b.count - a.count),
+      migrations: this.#migrations,
+      done: place === undefined,
+      next_cursor: place ?? null,
+      dry_run: this.#isDryRun,
+    };
+  }
+
+  #tell(
+    id: string,
+    findings: readonly Pick<MigrationFinding, 'code' | 'summary' | 'remedy'>[],
+  ): void {
+    const codes = new Set<string>();
+    for (const { code, summary, remedy } of findings) {
+      if (codes.has(code)) continue;
+      codes.add(code);
+      const told = this.#findings.get(code);
+      if (told === undefined) {
+        this.#findings.set(code, { code, count: 1, summary, remedy, example_ids: [id] });
+        continue;
+      }
+      told.count += 1;
+      if (told.example_ids.length < EXAMPLES_MAX) told.example_ids.push(id);
+    }
+  }
+}
+
+const AGAIN = 'ask again';

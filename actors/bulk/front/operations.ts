@@ -1,0 +1,129 @@
+/**
+ * Changes of many instances: the matches are found here, and each of them is changed by its owner. What
+ * takes longer than a caller waits, or what it does not want to wait for, goes on as a job.
+ */
+
+import type { BulkJob } from '../../../schema/bulk-job.js';
+import type { Clock } from '../../../src/base/clock.js';
+import { invalid } from '../../../src/base/errors.js';
+import { LIMITS } from '../../../src/base/limits.js';
+import { checkTenant } from '../../../src/base/tenancy.js';
+import { bulkJobById, bulkJobList, bulkJobText } from '../../../src/db/reads/bulk-job-reads.js';
+import { candidates } from '../../../src/db/reads/instance-reads.js';
+import { rowOf } from '../../../src/db/reads/lookup.js';
+import {
+  type AnyCall,
+  type FrontDeps,
+  type FrontOperations,
+  jsonReply,
+  listQuery,
+  type Operation,
+  pageReply,
+} from '../../../src/http/operation.js';
+import type { HttpReply } from '../../../src/http/server.js';
+import type { BeginBulkJob } from '../jobs.js';
+import {
+  added,
+  type BulkCounts,
+  type BulkRequest,
+  changeWindow,
+  NOTHING_YET,
+  windowSize,
+  workOf,
+} from './work.js';
+
+export interface BulkDeps {
+  readonly clock: Pick<Clock, 'monotonic'>;
+  /** Resolves with the job once that is durable; it goes on by itself. */
+  readonly begin: (tenant: string, job: BeginBulkJob) => Promise<BulkJob>;
+}
+
+const listJobs: Operation<'bulkJobs.list'> = async (deps, call) => {
+  const query = listQuery(call);
+  return pageReply(call, query, await deps.reads.page(bulkJobList(query)));
+};
+
+const getJob: Operation<'bulkJobs.get'> = async ({ reads }, { tenant, params: { id } }) =>
+  jsonReply(bulkJobText(await rowOf(reads, bulkJobById, 'job', id, tenant)));
+
+/** The operations that change many instances, and what is told of their jobs. */
+export function bulkOperations(bulk: BulkDeps) {
+  const operations = {
+    'instances.bulkState': async (deps, call) => {
+      const asked = { operation: 'state', request: call.body } as const;
+      return changeAll(bulk, deps, call, asked, countReply);
+    },
+    'instances.bulkReschedule': async (deps, call) => {
+      const asked = { operation: 'reschedule', request: call.body } as const;
+      return changeAll(bulk, deps, call, asked, countReply);
+    },
+    'instances.batchAction': async (deps, call) => {
+      const asked = { operation: 'batch_action', request: call.body } as const;
+      return changeAll(bulk, deps, call, asked, actionReply);
+    },
+    'bulkJobs.list': listJobs,
+    'bulkJobs.get': getJob,
+  } satisfies Partial<FrontOperations>;
+  return operations;
+}
+
+/** What was reached before an error stays changed. */
+async function changeAll(
+  { clock, begin }: BulkDeps,
+  deps: FrontDeps,
+  call: AnyCall & { readonly query: { readonly async: boolean } },
+  asked: BulkRequest,
+  reply: (counts: BulkCounts, isDryRun: boolean) => HttpReply,
+): Promise<HttpReply> {
+  const { traceparent, by } = call;
+  const tenant = tenantOf(call, asked.request.filter.tenant_id);
+  const work = workOf(asked, tenant, { traceparent, by });
+  const endsAt = clock.monotonic() + (wantsJob(call) ? 0 : LIMITS.bulkAnswerMs);
+  let counts = NOTHING_YET;
+  let place: string | undefined;
+  while (windowSize(work, counts.matched) > 0) {
+    if (clock.monotonic() >= endsAt) {
+      const job = await begin(tenant, { ...asked, counts, place: place ?? null, traceparent, by });
+      return jobReply(call, job);
+    }
+    const size = windowSize(work, counts.matched);
+    const { found, next } = await candidates(deps.reads, work.filter, size, place);
+    counts = added(counts, await changeWindow(work, found, deps));
+    if (next === undefined) break;
+    place = next;
+  }
+  return reply(counts, work.isDryRun);
+}
+
+function wantsJob({ query, header }: Parameters<typeof changeAll>[2]): boolean {
+  return query.async || /(^|,)\s*respond-async\s*(,|;|$)/i.test(header('prefer') ?? '');
+}
+
+/** Its address begins like that of the request. */
+function jobReply({ path }: AnyCall, job: BulkJob): HttpReply {
+  const prefix = path.slice(0, path.lastIndexOf('/instances/'));
+  const location = `${prefix}/instances/bulk/jobs/${job.id}`;
+  return { status: 202, body: JSON.stringify(job), headers: [['location', location]] };
+}
+
+function countReply({ applied: count, repeats_effects }: BulkCounts, isDryRun: boolean): HttpReply {
+  const counts = isDryRun
+    ? { count, updated: 0, dry_run: true, ...(repeats_effects > 0 && { repeats_effects }) }
+    : { count, updated: count };
+  return jsonReply(JSON.stringify(counts));
+}
+
+function actionReply(counts: BulkCounts, isDryRun: boolean): HttpReply {
+  return jsonReply(JSON.stringify({ ...counts, dry_run: isDryRun }));
+}
+
+/** A change of many needs one tenant: the header's, or without one the filter's. */
+function tenantOf(call: AnyCall, filtered: string | null | undefined): string {
+  const tenant = filtered?.trim() ? filtered : undefined;
+  if (call.tenant === '') {
+    if (tenant === undefined) throw invalid('filter.tenant_id is required');
+    return tenant;
+  }
+  if (tenant !== undefined) checkTenant(call.tenant, tenant, 'filter.');
+  return call.tenant;
+}

@@ -1,0 +1,171 @@
+/**
+ * A change of many instances as data: what a request asks for, how far it is, and what one window of it
+ * comes to. The request that is answered at once and the job behind an answer are made of it alike.
+ */
+
+import type { BulkOperation } from '../../../schema/bulk-job.js';
+import {
+  BATCH_ACTION_LIMIT_DEFAULT,
+  type BatchAction,
+  type BulkReschedule,
+} from '../../../schema/edits.js';
+import type { BulkState } from '../../../schema/instance.js';
+import type { JsonValue } from '../../../src/base/json.js';
+import type { Candidate, CandidateFilter } from '../../../src/db/reads/instance-reads.js';
+import {
+  type Change,
+  type ChangeCounts,
+  concerns,
+  firstRefusals,
+  mayRetry,
+  type Signal,
+} from '../../instance/change-many.js';
+
+/** What was asked, as it was checked. */
+export type BulkRequest =
+  | { readonly operation: 'state'; readonly request: BulkState }
+  | { readonly operation: 'reschedule'; readonly request: BulkReschedule }
+  | { readonly operation: 'batch_action'; readonly request: BatchAction };
+
+export interface BulkWork {
+  readonly tenant: string;
+  readonly filter: CandidateFilter;
+  readonly change: Change;
+  readonly isDryRun: boolean;
+  /** Children are retried, too, whose parents have gone on without them. */
+  readonly takesOrphans: boolean;
+  /** Matches beyond are left alone. */
+  readonly most: number;
+}
+
+export interface BulkCounts extends ChangeCounts {
+  readonly matched: number;
+  /** Of a dry run: those that would act outside a second time. */
+  readonly repeats_effects: number;
+}
+
+export const NOTHING_YET: BulkCounts = {
+  matched: 0,
+  applied: 0,
+  skipped: 0,
+  failed: 0,
+  repeats_effects: 0,
+};
+
+/**
+ * Instances that are asked for at once: nearly as many per second as with 500 (4,000 and 4,600), while another
+ * tenant's creations take a third of the time (p99 73 and 234 ms).
+ */
+const WINDOW = 100;
+
+/** What signals note of whoever has asked for the change. */
+export type Sender = Pick<Signal, 'traceparent' | 'by'>;
+
+/** @param tenant whose instances they are: of a change of many it is one */
+export function workOf(
+  asked: { readonly operation: BulkOperation; readonly request: object },
+  tenant: string,
+  from: Sender,
+): BulkWork {
+  const { operation, request } = asked as BulkRequest;
+  const { states, ...filter } = request.filter;
+  const wanted = { ...filter, tenant_id: tenant, state: states };
+  const takesOrphans = 'orphans' in request && request.orphans === true;
+  const isDryRun = request.dry_run ?? false;
+  const shared = { tenant, isDryRun, takesOrphans, most: Number.POSITIVE_INFINITY };
+  switch (operation) {
+    case 'state': {
+      const change = { kind: 'state', state: request.state } as const;
+      return { ...shared, filter: { ...wanted, is_open: true }, change };
+    }
+    case 'reschedule': {
+      const change = { kind: 'reschedule', offsetMs: request.offset_secs * 1_000 } as const;
+      const isConcerned = states == null || states.length === 0 || states.includes('scheduled');
+      const most = isConcerned ? shared.most : 0;
+      return { ...shared, filter: { ...wanted, state: ['scheduled'] }, change, most };
+    }
+    case 'batch_action': {
+      const most = request.limit ?? BATCH_ACTION_LIMIT_DEFAULT;
+      return { ...shared, filter: wanted, change: actionOf(request, from), most };
+    }
+  }
+}
+
+/** How many are looked for next; 0: there are as many as may be. */
+export function windowSize({ most }: BulkWork, matched: number): number {
+  return Math.max(0, Math.min(most - matched, WINDOW));
+}
+
+export function added(one: BulkCounts, other: BulkCounts): BulkCounts {
+  return {
+    matched: one.matched + other.matched,
+    applied: one.applied + other.applied,
+    skipped: one.skipped + other.skipped,
+    failed: one.failed + other.failed,
+    repeats_effects: one.repeats_effects + other.repeats_effects,
+    ...firstRefusals(one, other),
+  };
+}
+
+export interface WindowDeps {
+  readonly changeMany: ChangeManyOf;
+  readonly repeating: RepeatingOf;
+  readonly orphans: OrphansOf;
+}
+
+/**
+ * A dry run counts by the states in the rows, and asks those that would be retried what that repeats; otherwise each
+ * instance decides for itself. Orphans are skipped unless they were asked for.
+ */
+export async function changeWindow(
+  { change, isDryRun, takesOrphans, tenant }: BulkWork,
+  window: readonly Candidate[],
+  { changeMany, repeating, orphans }: WindowDeps,
+): Promise<BulkCounts> {
+  const matched = window.length;
+  const retried = window.filter(({ state }) => mayRetry(change, state));
+  const children = retried.filter(({ parent_instance_id: parent }) => parent !== null);
+  const asked = takesOrphans ? [] : idsOf(children);
+  const left = asked.length === 0 ? NONE : await orphans(tenant, asked);
+  const taken = window.filter(({ id }) => !left.has(id));
+  if (taken.length === 0) return { ...NOTHING_YET, matched, skipped: matched };
+  if (!isDryRun) {
+    const changed = await changeMany(tenant, idsOf(taken), change);
+    return { ...NOTHING_YET, ...changed, matched, skipped: changed.skipped + left.size };
+  }
+  const applied = taken.filter(({ state }) => concerns(change, state)).length;
+  const ids = idsOf(retried).filter((id) => !left.has(id));
+  const repeats_effects = await repeating(tenant, ids);
+  return { matched, applied, skipped: matched - applied, failed: 0, repeats_effects };
+}
+
+const NONE: ReadonlySet<string> = new Set();
+
+const idsOf = (candidates: readonly Candidate[]) => candidates.map(({ id }) => id);
+
+/** Asks the owners; resolves with what became of the instances, once that is durable. */
+export type ChangeManyOf = (
+  tenant: string,
+  ids: readonly string[],
+  change: Change,
+) => Promise<ChangeCounts>;
+
+/** How many of the instances would act outside a second time if they were retried. */
+export type RepeatingOf = (tenant: string, ids: readonly string[]) => Promise<number>;
+
+/** Those of the children that would go on although nobody takes what they come to. */
+export type OrphansOf = (tenant: string, ids: readonly string[]) => Promise<ReadonlySet<string>>;
+
+function actionOf({ action, signal_type, payload: given }: BatchAction, from: Sender): Change {
+  const payload = (given ?? null) as JsonValue;
+  switch (action) {
+    case 'retry':
+      return { kind: 'retry' };
+    case 'signal':
+      return { kind: 'signal', signalType: `custom:${signal_type}`, payload, ...from };
+    case 'pause':
+    case 'resume':
+    case 'cancel':
+      return { kind: 'signal', signalType: action, payload, ...from };
+  }
+}

@@ -1,0 +1,194 @@
+/**
+ * Keys of tenants: minted, listed and revoked with the root key. The first shard makes
+ * each change durable; the registry learns of it before the answer leaves.
+ *
+ * The secret is made here, is in the answer, and is nowhere else: the shard gets its hash. When the
+ * outcome of a minting is unknown, the key may be listed, and nobody has its secret.
+ */
+
+import { createHash, randomBytes } from 'node:crypto';
+import type { KeyMinted, MintKey } from '../../../schema/api-key.js';
+import { toUnixMs } from '../../../schema/common.js';
+import type { Clock, TimerHandle } from '../../../src/base/clock.js';
+import { EngineError, notFound } from '../../../src/base/errors.js';
+import type { Logger } from '../../../src/base/log.js';
+import { isoTime, type UnixMs } from '../../../src/base/time.js';
+import { keyList, keyState } from '../../../src/db/reads/key-reads.js';
+import type { KeyRegistry, ResidentKey } from '../../../src/http/key-registry.js';
+import {
+  type FrontDeps,
+  type FrontOperations,
+  type Operation,
+  pageReply,
+} from '../../../src/http/operation.js';
+import type { HttpReply } from '../../../src/http/server.js';
+import type { ShardClient } from '../../shard/client.js';
+import type { KeyRow, KeyUse } from '../api-keys.js';
+
+export interface KeyOperationsDeps {
+  readonly registry: KeyRegistry;
+  readonly client: Pick<ShardClient, 'ask'>;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+/** The shard whose actor commits the changes of keys. */
+const SHARD = 0;
+
+/** How old the stored time of a key's last use may be, and how long a stream may outlive its key. */
+const ROUND_MS = 60_000;
+
+/** Uses stored by one unit. */
+const USED_BATCH = 1_000;
+
+/** How soon a revocation is tried again whose outcome is unknown. */
+const REVOKE_AGAIN_MS = 1_000;
+
+/** The status of what another cell has to be asked for. */
+const WRONG_CELL = 421;
+
+const NO_CONTENT: HttpReply = { status: 204, body: undefined };
+
+export class KeyOperations {
+  readonly #deps: KeyOperationsDeps;
+  readonly #timers = new Set<TimerHandle>();
+  #isStopped = false;
+
+  constructor(deps: KeyOperationsDeps) {
+    this.#deps = deps;
+    this.#later(ROUND_MS, () => this.#round());
+  }
+
+  /** What was used since the last time is not stored any more. Idempotent. */
+  stop(): void {
+    this.#isStopped = true;
+    for (const timer of this.#timers) this.#deps.clock.clearTimeout(timer);
+    this.#timers.clear();
+  }
+
+  readonly #mint: Operation<'apiKeys.mint'> = async (front, call) => {
+    const { registry, client } = this.#deps;
+    const secret = `sk_${randomBytes(32).toString('hex')}`;
+    const row = newRow(call.body, secret, front.now());
+    registry.reserve(row.id);
+    try {
+      await client.ask(SHARD, 'keys.insert', '', '', row);
+      registry.add({ ...row, capabilities: JSON.stringify(row.capabilities) });
+    } finally {
+      registry.release(row.id);
+    }
+    return { status: 201, body: JSON.stringify(mintedOf(row, secret)) };
+  };
+
+  readonly #list: Operation<'apiKeys.list'> = async (front, call) => {
+    const { query } = call;
+    const { registry } = this.#deps;
+    const request = keyList(query, (id) => {
+      const at = registry.lastUsedAt(id);
+      return at === undefined ? undefined : isoTime(at);
+    });
+    return pageReply(call, query, await front.reads.page(request));
+  };
+
+  /** Repeated it is a success again. A key that has expired can be revoked all the same. */
+  readonly #revoke: Operation<'apiKeys.revoke'> = async (front, call) => {
+    const { id } = call.params;
+    const { registry } = this.#deps;
+    const live = registry.tenantOf(id);
+    const stored = live === undefined ? await keyState.row(front.reads, id) : undefined;
+    const tenant = live ?? stored?.tenant_id;
+    if (tenant === undefined) throw notFound(`key ${id}`);
+    // A key that has moved with its tenant has to be revoked where it is taken now.
+    const admitted = front.admitTenant(tenant);
+    if (admitted !== undefined) await admitted;
+    const key = registry.remove(id);
+    if (key !== undefined) return this.#commitRevocation(front, tenant, useOf(key));
+    if (stored === undefined || stored.revoked) return NO_CONTENT;
+    return this.#commitRevocation(front, tenant, { id, last_used_at: stored.last_used_at });
+  };
+
+  readonly operations = {
+    'apiKeys.mint': this.#mint,
+    'apiKeys.list': this.#list,
+    'apiKeys.revoke': this.#revoke,
+  } satisfies Partial<FrontOperations>;
+
+  /**
+   * The key is refused already, and never taken again by this process: when the outcome is unknown,
+   * the caller is told so, and the revocation is carried through nevertheless.
+   */
+  async #commitRevocation(
+    front: Pick<FrontDeps, 'admitTenant'>,
+    tenant: string,
+    use: KeyUse,
+  ): Promise<HttpReply> {
+    try {
+      // Its tenant may have moved since the last try, and the key with it.
+      await front.admitTenant(tenant);
+      await this.#deps.client.ask(SHARD, 'keys.revoke', tenant, '', use);
+      return NO_CONTENT;
+    } catch (error) {
+      if (error instanceof EngineError && error.status === WRONG_CELL) {
+        this.#deps.log.warn({ keyId: use.id, err: error }, 'key not revoked: its tenant has left');
+        throw error;
+      }
+      this.#deps.log.warn({ keyId: use.id, err: error }, 'key not revoked yet; trying again');
+      this.#later(REVOKE_AGAIN_MS, () => {
+        // Whoever asked has been answered; a failure has been logged and is tried again.
+        this.#commitRevocation(front, tenant, use).catch(() => undefined);
+      });
+      throw error;
+    }
+  }
+
+  /** Stores what was used since the last round, and ends what expired keys have open. */
+  async #round(): Promise<void> {
+    const { registry, client, log } = this.#deps;
+    registry.dropExpired();
+    const used = registry.takeUsed();
+    for (let at = 0; at < used.length; at += USED_BATCH) {
+      const batch = used.slice(at, at + USED_BATCH);
+      try {
+        await client.ask(SHARD, 'keys.used', '', '', batch.map(useOf));
+      } catch (error) {
+        registry.usedStill(batch);
+        log.debug({ err: error }, 'uses of keys not stored; trying again');
+      }
+    }
+    this.#later(ROUND_MS, () => this.#round());
+  }
+
+  #later(ms: number, work: () => void): void {
+    if (this.#isStopped) return;
+    const timer = this.#deps.clock.setTimeout(() => {
+      this.#timers.delete(timer);
+      work();
+    }, ms);
+    this.#timers.add(timer);
+  }
+}
+
+function newRow(body: MintKey, secret: string, now: UnixMs): KeyRow {
+  const expiresAt = body.expires_at == null ? undefined : toUnixMs(body.expires_at);
+  return {
+    id: `ak_${randomBytes(16).toString('hex')}`,
+    tenant_id: body.tenant_id,
+    name: body.name ?? '',
+    capabilities: body.capabilities,
+    secret_hash: createHash('sha256').update(secret).digest('hex'),
+    created_at: isoTime(now),
+    expires_at: expiresAt === undefined ? null : isoTime(expiresAt),
+    last_used_at: null,
+    revoked: false,
+  };
+}
+
+function mintedOf(row: KeyRow, secret: string): KeyMinted {
+  const { id, tenant_id, name, created_at, expires_at } = row;
+  const capabilities = row.capabilities as KeyMinted['capabilities'];
+  return { id, tenant_id, name, capabilities, secret, created_at, expires_at };
+}
+
+function useOf({ id, lastUsedAt }: ResidentKey): KeyUse {
+  return { id, last_used_at: lastUsedAt === undefined ? null : isoTime(lastUsedAt) };
+}

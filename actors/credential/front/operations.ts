@@ -1,0 +1,28 @@
+/** Reads of credentials; their changes belong to their owner on the first shard. */
+
+import { invalid, notFound } from '../../../src/base/errors.js';
+import { credentialById, credentialList } from '../../../src/db/reads/credential-reads.js';
+import {
+  type FrontOperations,
+  jsonReply,
+  listQuery,
+  type Operation,
+  pageReply,
+} from '../../../src/http/operation.js';
+
+const list: Operation<'credentials.list'> = async (deps, call) => {
+  const query = listQuery(call);
+  return pageReply(call, query, await deps.reads.page(credentialList(query)));
+};
+
+const get: Operation<'credentials.get'> = async ({ reads }, { tenant, params: { id } }) => {
+  if (tenant === '') throw invalid('x-tenant-id is required');
+  const row = await credentialById.row(reads, tenant, id);
+  if (row === undefined) throw notFound(`credential ${id}`);
+  return jsonReply(JSON.stringify(row));
+};
+
+export const credentialOperations = {
+  'credentials.list': list,
+  'credentials.get': get,
+} satisfies Partial<FrontOperations>;

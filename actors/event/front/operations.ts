@@ -1,0 +1,47 @@
+/** Reads of events, and batches of them: each event goes to the shard of its key. */
+
+import type { EventReceipt } from '../../../schema/event.js';
+import { eventKeyId } from '../../../src/base/ids.js';
+import { eventTenant } from '../../../src/base/tenancy.js';
+import { eventById, eventList, eventText } from '../../../src/db/reads/event-reads.js';
+import { rowOf } from '../../../src/db/reads/lookup.js';
+import {
+  type FrontOperations,
+  jsonReply,
+  listQuery,
+  type Operation,
+  pageReply,
+} from '../../../src/http/operation.js';
+import type { ShardClient } from '../../shard/client.js';
+
+const list: Operation<'events.list'> = async (deps, call) => {
+  const query = listQuery(call);
+  return pageReply(call, query, await deps.reads.page(eventList(query)));
+};
+
+const get: Operation<'events.get'> = async (deps, { params, tenant }) => {
+  const row = await rowOf(deps.reads, eventById, 'event', params.id, tenant);
+  return jsonReply(await eventText(deps.reads, row));
+};
+
+export const eventOperations = (client: Pick<ShardClient, 'ask' | 'shardOf'>) =>
+  ({
+    'events.list': list,
+    'events.get': get,
+    'events.sendBatch': async (_deps, { tenant, body: { events } }) => {
+      const owners = events.map((event, index) =>
+        eventTenant(tenant, event.tenant_id, `events[${index}].`),
+      );
+      // Those that were stored before one that fails are known by their ids when all are sent again.
+      const outcomes = await Promise.all(
+        events.map(async (event, index): Promise<EventReceipt> => {
+          const owner = owners[index] as string;
+          const { event_name: name, correlation_key: key } = event;
+          const shard = client.shardOf(eventKeyId(owner, name, key ?? undefined));
+          const { body } = await client.ask(shard, 'events.receive', owner, '', event);
+          return JSON.parse(body) as EventReceipt;
+        }),
+      );
+      return jsonReply(JSON.stringify({ outcomes }));
+    },
+  }) satisfies Partial<FrontOperations>;

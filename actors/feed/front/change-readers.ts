@@ -1,0 +1,184 @@
+/**
+ * What readers of the change feed ask the shards: how far they may read, and, to follow, when there
+ * is something new. See `actors/feed/changes.ts`.
+ */
+
+import { setMaxListeners } from 'node:events';
+import { setTimeout as pause } from 'node:timers/promises';
+import type { Clock } from '../../../src/base/clock.js';
+import { EngineError } from '../../../src/base/errors.js';
+import type { Logger } from '../../../src/base/log.js';
+import type { UnixMs } from '../../../src/base/time.js';
+import type { ShardClient } from '../../shard/client.js';
+
+/**
+ * What readers ask within this time is asked of the shards once. Each question may put the times of
+ * entries a millisecond ahead: with fewer than one in each they do not outrun the clock.
+ */
+const ROUND_MS = 2;
+/** The shortest time between two questions to a shard: what comes meanwhile is told together. */
+const PACE_MS = 50;
+/** How soon a shard that is away is asked again. */
+const RETRY_MS = 500;
+
+export interface WatermarkDeps {
+  readonly client: Pick<ShardClient, 'ask'>;
+  readonly shards: number;
+  readonly clock: Pick<Clock, 'setTimeout'>;
+}
+
+export interface FollowedTenantDeps extends Omit<WatermarkDeps, 'clock'> {
+  readonly log: Logger;
+}
+
+/** How far readers may read. */
+export class Watermark {
+  readonly #deps: WatermarkDeps;
+  /** No shard may stamp below; see `SupervisorDeps.stampsFrom`. */
+  #highest: UnixMs = 0;
+  #past: UnixMs = 0;
+  #round: Promise<UnixMs> | undefined;
+  #told: UnixMs = 0;
+
+  constructor(deps: WatermarkDeps) {
+    this.#deps = deps;
+  }
+
+  /** The latest time that a shard has ever promised. */
+  get highest(): UnixMs {
+    return this.#highest;
+  }
+
+  /** What `above` gave last: every entry below it is in the rows. 0: nothing so far. */
+  get told(): UnixMs {
+    return this.#told;
+  }
+
+  /** What an earlier owner of the database has promised. */
+  raise(at: UnixMs): void {
+    this.#highest = Math.max(this.#highest, at);
+  }
+
+  /**
+   * A time above `past` below which every entry that will ever be is in the rows. Rejects with an
+   * EngineError when a shard is away.
+   */
+  above(past: UnixMs): Promise<UnixMs> {
+    this.#past = Math.max(this.#past, past);
+    this.#round ??= new Promise((resolve, reject) => {
+      this.#deps.clock.setTimeout(() => {
+        this.#round = undefined;
+        this.#below(this.#past)
+          .then((below) => {
+            this.#told = Math.max(this.#told, below);
+            return below;
+          })
+          .then(resolve, reject);
+      }, ROUND_MS);
+    });
+    return this.#round;
+  }
+
+  /** Again when a shard stamps ahead of its clock: what a caller was told is to be seen at once. */
+  async #below(past: UnixMs): Promise<UnixMs> {
+    const { below, ahead } = await this.#ask(past);
+    return below > ahead ? below : (await this.#ask(ahead)).below;
+  }
+
+  async #ask(past: UnixMs): Promise<{ readonly below: UnixMs; readonly ahead: UnixMs }> {
+    const { client, shards } = this.#deps;
+    const asked = Array.from({ length: shards }, async (_, shard) => {
+      const reply = await client.ask(shard, 'changes.watermark', '', '', past);
+      const answer = JSON.parse(reply.body) as { readonly at: UnixMs; readonly ahead: UnixMs };
+      this.raise(answer.at);
+      return answer;
+    });
+    const answers = await Promise.all(asked);
+    return {
+      below: Math.min(...answers.map(({ at }) => at)),
+      ahead: Math.max(...answers.map(({ ahead }) => ahead)),
+    };
+  }
+}
+
+/** A tenant whose changes are followed: one question per shard, whatever the number of followers. */
+export class FollowedTenant {
+  readonly #deps: FollowedTenantDeps;
+  readonly #tenant: string;
+  readonly #ending = new AbortController();
+  readonly #waiting = new Set<() => void>();
+  #followers = 0;
+  /** Counts what was told. */
+  #news = 0;
+  #past: UnixMs = 0;
+
+  constructor(deps: FollowedTenantDeps, tenant: string) {
+    this.#deps = deps;
+    this.#tenant = tenant;
+    // One for each shard; Node takes more than ten for a leak.
+    setMaxListeners(0, this.#ending.signal);
+    for (let shard = 0; shard < deps.shards; shard++) void this.#watch(shard);
+  }
+
+  join(): void {
+    this.#followers += 1;
+  }
+
+  /** @returns whether nobody is left, and nothing is asked any more */
+  leave(): boolean {
+    this.#followers -= 1;
+    if (this.#followers > 0) return false;
+    this.#ending.abort();
+    return true;
+  }
+
+  /**
+   * Resolves when something was told since `seen`, with what to name the next time; entries that were
+   * told of are not above `past`. Rejects with the reason of the signal.
+   */
+  async newsSince(seen: number, signal: AbortSignal): Promise<{ seen: number; past: UnixMs }> {
+    while (this.#news === seen) await this.#wait(signal);
+    return { seen: this.#news, past: this.#past };
+  }
+
+  #wait(signal: AbortSignal): Promise<void> {
+    return new Promise((resolve, reject) => {
+      signal.throwIfAborted();
+      const settle = () => {
+        this.#waiting.delete(settle);
+        signal.removeEventListener('abort', settle);
+        if (signal.aborted) reject(signal.reason);
+        else resolve();
+      };
+      this.#waiting.add(settle);
+      signal.addEventListener('abort', settle, { once: true });
+    });
+  }
+
+  #tell(past: UnixMs): void {
+    this.#past = Math.max(this.#past, past);
+    this.#news += 1;
+    for (const settle of this.#waiting) settle();
+  }
+
+  /** A version that the shard does not know, or none, is answered at once: nothing is missed. */
+  async #watch(shard: number): Promise<void> {
+    const { client } = this.#deps;
+    const { signal } = this.#ending;
+    let known: number | undefined;
+    while (!signal.aborted) {
+      try {
+        const reply = await client.ask(shard, 'changes.watch', this.#tenant, '', known, signal);
+        const { version, latest } = JSON.parse(reply.body) as { version: number; latest: UnixMs };
+        if (version !== known) this.#tell(latest);
+        known = version;
+        await pause(PACE_MS);
+      } catch (error) {
+        if (signal.aborted) return;
+        if (!(error instanceof EngineError)) this.#deps.log.error({ err: error }, 'defect');
+        known = undefined;
+        await pause(RETRY_MS);
+      }
+    }
+  }
+}

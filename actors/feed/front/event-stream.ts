@@ -1,0 +1,165 @@
+/**
+ * Server-sent events to many clients at once: how many streams are open, how they begin and end, and
+ * how one is written to. A client that does not read holds back its own stream and nothing else.
+ */
+
+import { type EngineError, unavailable } from '../../../src/base/errors.js';
+import type { Logger } from '../../../src/base/log.js';
+import type { AnyCall } from '../../../src/http/operation.js';
+import type { HttpBodyStream, HttpExchange, HttpStreamHead } from '../../../src/http/server.js';
+import { StreamPlaces } from './stream-places.js';
+
+/** Proxies close what is silent for a minute. */
+const KEEP_ALIVE_MS = 15_000;
+/** Small events are written together, up to this size. */
+const CHUNK_CHARACTERS = 16 * 1024;
+
+const HEAD: HttpStreamHead = {
+  status: 200,
+  contentType: 'text/event-stream',
+  headers: [
+    ['cache-control', 'no-store'],
+    ['x-accel-buffering', 'no'],
+  ],
+};
+
+export interface OpenStreamsOptions {
+  /** What one stream more is answered with, when all are open or the tenant has its share. */
+  readonly tooMany: (message: string) => EngineError;
+  readonly log: Logger;
+}
+
+/** Tells everything there is to tell. Rejects with the reason of the signal once that is aborted. */
+export type Feed = (events: EventStream) => Promise<void>;
+
+/** The streams that are open, so that they are bounded and end with the engine. */
+export class OpenStreams {
+  readonly #options: OpenStreamsOptions;
+  readonly #open = new Set<AbortController>();
+  readonly #places = new StreamPlaces();
+
+  constructor(options: OpenStreamsOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * @param prepare what comes before the head of the answer; its errors are answers of their own
+   * @throws EngineError when too many are open, and what `prepare` rejects with
+   */
+  async open(
+    { tenant, key }: Pick<AnyCall, 'tenant' | 'key'>,
+    prepare: (signal: AbortSignal) => Promise<Feed>,
+  ): Promise<(exchange: HttpExchange) => void> {
+    const place = this.#places.take(tenant, key === undefined);
+    if (!place.ok) throw this.#options.tooMany(place.message);
+    const ending = new AbortController();
+    this.#open.add(ending);
+    const leave = () => {
+      this.#open.delete(ending);
+      place.release();
+    };
+    try {
+      const feed = await prepare(ending.signal);
+      return (exchange) => void this.#feed(exchange, feed, ending, leave);
+    } catch (error) {
+      leave();
+      throw error;
+    }
+  }
+
+  get count(): number {
+    return this.#open.size;
+  }
+
+  /** Ends all of them, as they are. */
+  close(): void {
+    for (const ending of this.#open) {
+      ending.abort(unavailable('ENG_STOPPING', 'the engine is stopping'));
+    }
+  }
+
+  async #feed(
+    exchange: HttpExchange,
+    feed: Feed,
+    ending: AbortController,
+    leave: () => void,
+  ): Promise<void> {
+    exchange.onAbort(() => ending.abort());
+    const events = new EventStream(exchange.stream(HEAD), ending.signal);
+    try {
+      await feed(events);
+    } catch (error) {
+      if (!ending.signal.aborted) this.#options.log.error({ err: error }, 'defect');
+    } finally {
+      // Whoever else belongs to the stream ends with it.
+      ending.abort();
+      events.end();
+      leave();
+    }
+  }
+}
+
+/** Writes events, and waits where the client does not read. */
+export class EventStream {
+  readonly #stream: HttpBodyStream;
+  readonly #signal: AbortSignal;
+  #isFull = false;
+  #resume: () => void = () => undefined;
+  #keepAlive: NodeJS.Timeout;
+
+  constructor(stream: HttpBodyStream, signal: AbortSignal) {
+    this.#stream = stream;
+    this.#signal = signal;
+    stream.onDrain(() => {
+      this.#isFull = false;
+      this.#resume();
+    });
+    // A client that does not read would only be sent more to hold.
+    this.#keepAlive = setInterval(() => {
+      if (!this.#isFull) this.#write(':\n\n');
+    }, KEEP_ALIVE_MS);
+  }
+
+  /** One event for each text, which is JSON without line breaks. */
+  send(name: string, texts: readonly string[]): Promise<void> {
+    return this.sendFrames(texts.map((text) => `event: ${name}\ndata: ${text}\n\n`));
+  }
+
+  /** @param frames whole events, each with the empty line that ends it */
+  async sendFrames(frames: readonly string[]): Promise<void> {
+    let chunk = '';
+    for (const frame of frames) {
+      chunk += frame;
+      if (chunk.length < CHUNK_CHARACTERS) continue;
+      await this.#writeWhenDrained(chunk);
+      chunk = '';
+    }
+    if (chunk !== '') await this.#writeWhenDrained(chunk);
+  }
+
+  end(): void {
+    clearInterval(this.#keepAlive);
+    this.#stream.end();
+  }
+
+  async #writeWhenDrained(chunk: string): Promise<void> {
+    this.#signal.throwIfAborted();
+    if (this.#isFull) await this.#drained();
+    this.#write(chunk);
+  }
+
+  #write(chunk: string): void {
+    if (!this.#stream.write(chunk)) this.#isFull = true;
+  }
+
+  #drained(): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const leave = () => reject(this.#signal.reason);
+      this.#resume = () => {
+        this.#signal.removeEventListener('abort', leave);
+        resolve();
+      };
+      this.#signal.addEventListener('abort', leave, { once: true });
+    });
+  }
+}

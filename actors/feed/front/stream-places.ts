@@ -1,0 +1,55 @@
+/**
+ * Who may open one more stream (docs/limits.md): a tenant as many as nobody else wants, up to a bound of
+ * its own. The last places are for tenants that have few, so that several large ones do not shut out all
+ * others, and some are for the root key alone, so that whoever runs the server sees what goes on.
+ */
+
+import { LIMITS } from '../../../src/base/limits.js';
+
+/** What gives the place back, once; or why there is none. */
+export type StreamPlace =
+  | { readonly ok: true; readonly release: () => void }
+  | { readonly ok: false; readonly message: string };
+
+export class StreamPlaces {
+  readonly #open = new Map<string, number>();
+  #ofTenants = 0;
+  #ofRoot = 0;
+
+  /** @param isRoot the caller has the root key, whatever tenant it acts for */
+  take(tenant: string, isRoot: boolean): StreamPlace {
+    const message = this.#refusal(tenant);
+    if (message === undefined) {
+      this.#add(tenant, 1);
+      return { ok: true, release: () => this.#add(tenant, -1) };
+    }
+    if (!isRoot || this.#ofRoot >= LIMITS.streamsOfRoot) return { ok: false, message };
+    this.#ofRoot += 1;
+    return {
+      ok: true,
+      release: () => {
+        this.#ofRoot -= 1;
+      },
+    };
+  }
+
+  #refusal(tenant: string): string | undefined {
+    const own = this.#open.get(tenant) ?? 0;
+    const ownMax = LIMITS.streamsPerTenantMax;
+    if (own >= ownMax) return `${ownMax} streams of this tenant are open`;
+    const all = LIMITS.streamsMax - LIMITS.streamsOfRoot;
+    const left = all - this.#ofTenants;
+    if (left <= 0) return `${all} streams are open`;
+    const [kept, few] = [LIMITS.streamsOfSmall, LIMITS.streamsOfSmallMax];
+    return left <= kept && own >= few
+      ? `the last ${kept} streams are for tenants that have fewer than ${few}`
+      : undefined;
+  }
+
+  #add(tenant: string, count: number): void {
+    this.#ofTenants += count;
+    const own = (this.#open.get(tenant) ?? 0) + count;
+    if (own > 0) this.#open.set(tenant, own);
+    else this.#open.delete(tenant);
+  }
+}

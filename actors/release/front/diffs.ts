@@ -1,0 +1,53 @@
+/**
+ * What changes from one stored definition to another (docs/releases.md): of a release, or of any
+ * two.
+ */
+
+import { tenantOf } from '../../../src/base/tenancy.js';
+import { sequenceById } from '../../../src/db/reads/sequence-reads.js';
+import {
+  type FrontDeps,
+  type FrontOperations,
+  jsonReply,
+  type Operation,
+} from '../../../src/http/operation.js';
+import type { Offload } from '../../runtime/offload.js';
+import { releaseNamed } from './operations.js';
+
+/** The comparisons span two sequences, and so have no owner. */
+export function releaseDiffOperations(offload: Offload) {
+  const ofRelease: Operation<'releases.diff'> = async (deps, call) => {
+    const release = await releaseNamed(deps, call);
+    const definitions = await definitionsOf(deps, release.tenant_id, release);
+    return jsonReply(await offload.run(call.tenant, 'compareDefinitions', definitions));
+  };
+
+  const ofTwo: Operation<'sequences.compare'> = async (deps, call) => {
+    const body = call.body;
+    const tenant = tenantOf(call.tenant, body.tenant_id);
+    const definitions = await definitionsOf(deps, tenant, body);
+    return jsonReply(await offload.run(call.tenant, 'compareDefinitions', definitions));
+  };
+
+  return {
+    'releases.diff': ofRelease,
+    'sequences.compare': ofTwo,
+  } satisfies Partial<FrontOperations>;
+}
+
+interface Pair {
+  readonly baseline_sequence_id: string;
+  readonly candidate_sequence_id: string;
+}
+
+/**
+ * @param tenant whose sequences they must be; '' is any
+ * @throws EngineError 404
+ */
+async function definitionsOf(deps: FrontDeps, tenant: string, pair: Pair) {
+  const [baseline, candidate] = await Promise.all([
+    sequenceById(deps.reads, pair.baseline_sequence_id, tenant),
+    sequenceById(deps.reads, pair.candidate_sequence_id, tenant),
+  ]);
+  return { baseline, candidate };
+}

@@ -1,0 +1,291 @@
+/**
+ * The validation of a release by a replay of ended runs. The owner of the releases makes it
+ * `validating` and, in the end, `ready`, `failed` or a `draft` again; in between it is led from here:
+ * history is read run by run, and replayed in another thread. A caller who goes away changes
+ * nothing. Those of a tenant follow one another, and tenants take turns.
+ */
+
+import {
+  type Divergence,
+  type InconclusiveRun,
+  type Release,
+  SAMPLE_DEFAULT,
+  SAMPLE_MAX,
+  type ValidationReport,
+} from '../../../schema/release.js';
+import type { Clock, TimerHandle } from '../../../src/base/clock.js';
+import { EngineError, shareTaken, unavailable } from '../../../src/base/errors.js';
+import { FairSlots } from '../../../src/base/fair-slots.js';
+import type { Logger } from '../../../src/base/log.js';
+import type { DefinitionPair } from '../../../src/core/releases/diff.js';
+import type { Verdict } from '../../../src/core/releases/replay.js';
+import type { RerunOptions } from '../../../src/core/releases/rerun.js';
+import {
+  type SampledRun,
+  type StoredRun,
+  sampledRuns,
+  storedRun,
+} from '../../../src/db/reads/replay-reads.js';
+import { sequenceById } from '../../../src/db/reads/sequence-reads.js';
+import {
+  type FrontDeps,
+  type FrontOperations,
+  jsonReply,
+  type Operation,
+} from '../../../src/http/operation.js';
+import { type Offload, type OffloadPool, TooCostly } from '../../runtime/offload.js';
+import type { ShardClient } from '../../shard/client.js';
+import type { ValidationEnd } from '../releases.js';
+
+export interface ValidationsDeps {
+  readonly client: Pick<ShardClient, 'ask'>;
+  readonly pool: Pick<OffloadPool, 'through'>;
+  readonly unpoliciedRetry: RerunOptions['unpoliciedRetry'];
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+type Evidence = Omit<ValidationReport, 'release_state'>;
+
+/** The shard of the releases. */
+const SHARD = 0;
+/** Validations under way and waiting: a caller behind these waits for minutes at worst. */
+export const VALIDATIONS_MAX = 8;
+export const VALIDATIONS_PER_TENANT_MAX = 6;
+/** As many as there are threads for their replays. */
+const AT_ONCE_MAX = 2;
+const AT_ONCE_PER_TENANT_MAX = 1;
+/** Of the replays of one validation: runs that are not reached in that time are inconclusive. */
+export const REPLAYS_MS = 30_000;
+/** JSON of one run; a larger one is inconclusive. */
+export const RUN_BYTES_MAX = 32 * 1024 * 1024;
+/** Further ones are counted. */
+export const DIVERGENCES_MAX = 20;
+/** How soon the end of a validation is told again that the owner could not take. */
+const END_AGAIN_MS = 1_000;
+
+export class Validations {
+  readonly #deps: ValidationsDeps;
+  readonly #timers = new Set<TimerHandle>();
+  /** Of those that are under way or wait. */
+  readonly #places = new FairSlots([
+    { activeMax: VALIDATIONS_MAX },
+    { activeMax: VALIDATIONS_PER_TENANT_MAX },
+  ]);
+  /** Of those that are under way. */
+  readonly #turns = new FairSlots([
+    { activeMax: AT_ONCE_MAX },
+    { activeMax: AT_ONCE_PER_TENANT_MAX },
+  ]);
+  readonly #led = new Set<Promise<unknown>>();
+  readonly #stopped = new AbortController();
+  /** Gives up what is under way when validations stop. */
+  readonly #offload: Offload;
+
+  constructor(deps: ValidationsDeps) {
+    this.#deps = deps;
+    this.#offload = deps.pool.through(this.#stopped.signal);
+  }
+
+  /** Gives up what is under way: its releases become drafts. Idempotent. */
+  async stop(): Promise<void> {
+    this.#stopped.abort();
+    for (const timer of this.#timers) this.#deps.clock.clearTimeout(timer);
+    this.#timers.clear();
+    await Promise.allSettled(this.#led);
+  }
+
+  readonly #validate: Operation<'releases.validate'> = async (front, { tenant, params, body }) => {
+    const { skip, sample } = body;
+    const begin = () =>
+      this.#deps.client.ask(SHARD, 'releases.beginValidation', tenant, params.id, body);
+    if (skip === true) return begin();
+    if (this.#stopped.signal.aborted) throw unavailable('ENG_STOPPING', 'the engine is stopping');
+    const leave = this.#places.take([tenant]);
+    if (leave === undefined) throw this.#refusal();
+    try {
+      const { release } = JSON.parse((await begin()).body) as { release: Release };
+      const size = Math.min(Math.max(1, sample ?? SAMPLE_DEFAULT), SAMPLE_MAX);
+      return jsonReply(JSON.stringify(await this.#lead(front, tenant, release, size)));
+    } finally {
+      leave();
+    }
+  };
+
+  #refusal(): EngineError {
+    return this.#places.active >= VALIDATIONS_MAX
+      ? unavailable('ENG_OVERLOADED', `${VALIDATIONS_MAX} releases are being validated`)
+      : shareTaken(`${VALIDATIONS_PER_TENANT_MAX} releases of this tenant are being validated`);
+  }
+
+  readonly operations = { 'releases.validate': this.#validate } satisfies Partial<FrontOperations>;
+
+  /** Told of when the validations stop, whoever still waits for it. */
+  async #lead(
+    front: FrontDeps,
+    tenant: string,
+    release: Release,
+    size: number,
+  ): Promise<ValidationReport> {
+    const led = this.#inTurn(front, tenant, release, size);
+    this.#led.add(led);
+    try {
+      return await led;
+    } finally {
+      this.#led.delete(led);
+    }
+  }
+
+  async #inTurn(
+    front: FrontDeps,
+    tenant: string,
+    release: Release,
+    size: number,
+  ): Promise<ValidationReport> {
+    const turn = await this.#turns.acquire([tenant], this.#stopped.signal);
+    try {
+      // Whose wait was given up is told so by the first job that it asks for.
+      return await this.#validated(front, tenant, release, size);
+    } finally {
+      if (turn.ok) turn.release();
+    }
+  }
+
+  async #validated(
+    front: FrontDeps,
+    tenant: string,
+    release: Release,
+    size: number,
+  ): Promise<ValidationReport> {
+    let end: ValidationEnd;
+    try {
+      end = await this.#judge(front, tenant, release, size);
+    } catch (error) {
+      const reason = error instanceof EngineError ? error.message : 'the replay could not run';
+      const draft = { outcome: 'draft', reason } as const;
+      // The caller is told why; that the release is not a draft yet has been logged.
+      await this.#end(release, draft).catch(() => undefined);
+      throw error;
+    }
+    const { state } = await this.#end(release, end);
+    const evidence = end.outcome === 'ready' ? end.evidence : NO_EVIDENCE;
+    return { ...evidence, release_state: state };
+  }
+
+  /** @throws EngineError 404 when a side is no longer stored, 503 when history cannot be read */
+  async #judge(
+    front: FrontDeps,
+    caller: string,
+    release: Release,
+    size: number,
+  ): Promise<ValidationEnd> {
+    const { clock } = this.#deps;
+    const definitions = {
+      baseline: await sequenceById(front.reads, release.baseline_sequence_id, release.tenant_id),
+      candidate: await sequenceById(front.reads, release.candidate_sequence_id, release.tenant_id),
+    };
+    const problem = await this.#offload.run(caller, 'compileCandidate', definitions);
+    if (problem !== undefined) {
+      return { outcome: 'failed', reason: `the candidate cannot run: ${problem}` };
+    }
+    const { baseline_sequence_id: baseline, tenant_id: tenant } = release;
+    const runs = await sampledRuns.rows(front.reads, baseline, tenant, size);
+    const until = clock.monotonic() + REPLAYS_MS;
+    const verdicts: Verdict[] = [];
+    const unclear: InconclusiveRun[] = [];
+    for (const run of runs) {
+      const verdict =
+        clock.monotonic() < until
+          ? await this.#replay(front, caller, definitions, run)
+          : inconclusive('the validation takes too long');
+      verdicts.push(verdict);
+      if (verdict.kind !== 'inconclusive') continue;
+      unclear.push({ instance_id: run.id, reason: verdict.reason });
+      const fields = { releaseId: release.id, instanceId: run.id, reason: verdict.reason };
+      this.#deps.log.debug(fields, 'replay inconclusive');
+    }
+    return { outcome: 'ready', evidence: evidenceOf(verdicts, unclear) };
+  }
+
+  async #replay(
+    front: FrontDeps,
+    caller: string,
+    definitions: DefinitionPair,
+    run: SampledRun,
+  ): Promise<Verdict> {
+    if (run.bytes > RUN_BYTES_MAX) return inconclusive('it is too large');
+    const stored = await storedRun.row(front.reads, run.id);
+    if (stored === undefined) return inconclusive('it has been removed');
+    return this.#replayStored(caller, definitions, stored);
+  }
+
+  async #replayStored(
+    caller: string,
+    definitions: DefinitionPair,
+    run: StoredRun,
+  ): Promise<Verdict> {
+    const { unpoliciedRetry, log } = this.#deps;
+    try {
+      return await this.#offload.run(caller, 'replayRun', { definitions, run, unpoliciedRetry });
+    } catch (error) {
+      if (error instanceof TooCostly) return inconclusive('it takes too long or too much');
+      if (error instanceof EngineError) throw error;
+      log.error({ instanceId: run.id, err: error }, 'defect in a replay');
+      return inconclusive('the replay threw');
+    }
+  }
+
+  /** When the owner cannot take the end, the release becomes a draft as soon as it can. */
+  async #end(release: Release, end: ValidationEnd): Promise<Release> {
+    const { client, log } = this.#deps;
+    const { id, tenant_id: tenant } = release;
+    try {
+      const reply = await client.ask(SHARD, 'releases.endValidation', tenant, id, end);
+      return JSON.parse(reply.body) as Release;
+    } catch (error) {
+      if (error instanceof EngineError && error.status < 500) throw error;
+      log.warn({ releaseId: id, err: error }, 'validation not ended yet; trying again');
+      const reason = end.outcome === 'draft' ? end.reason : 'its end could not be stored';
+      // Whoever asked has been answered; a failure has been logged and is tried again.
+      this.#later(() => this.#end(release, { outcome: 'draft', reason }).catch(() => undefined));
+      throw error;
+    }
+  }
+
+  #later(work: () => void): void {
+    if (this.#stopped.signal.aborted) return;
+    const timer = this.#deps.clock.setTimeout(() => {
+      this.#timers.delete(timer);
+      work();
+    }, END_AGAIN_MS);
+    this.#timers.add(timer);
+  }
+}
+
+const NO_EVIDENCE: Evidence = {
+  replayed: 0,
+  matches: 0,
+  diverged: 0,
+  inconclusive: 0,
+  divergences: [],
+};
+
+function inconclusive(reason: string): Verdict {
+  return { kind: 'inconclusive', reason };
+}
+
+function evidenceOf(verdicts: readonly Verdict[], unclear: readonly InconclusiveRun[]): Evidence {
+  const count = (kind: Verdict['kind']) =>
+    verdicts.filter((verdict) => verdict.kind === kind).length;
+  const divergences: Divergence[] = verdicts.flatMap((verdict) =>
+    verdict.kind === 'divergence' ? [verdict.divergence] : [],
+  );
+  return {
+    replayed: verdicts.length,
+    matches: count('match'),
+    diverged: divergences.length,
+    inconclusive: count('inconclusive'),
+    divergences: divergences.slice(0, DIVERGENCES_MAX),
+    ...(unclear.length === 0 ? {} : { inconclusive_runs: unclear.slice(0, DIVERGENCES_MAX) }),
+  };
+}

@@ -1,0 +1,144 @@
+/**
+ * Replays of what is stored: definitions and rows come as the JSON that they are kept as. They are
+ * jobs of `actors/runtime/offload`.
+ */
+
+import type { Block } from '../../schema/blocks.js';
+import type { EffectReceipt } from '../../schema/continuity.js';
+import type { Execution } from '../../schema/execution.js';
+import { compileUserSchema } from '../../schema/user-schema.js';
+import type { JsonObject, JsonValue } from '../../src/base/json.js';
+import {
+  type FrontierVerdict,
+  failure,
+  replayToFrontier,
+} from '../../src/core/continuity/frontier.js';
+import { type CompiledPlan, compilePlan } from '../../src/core/plan.js';
+import type { DefinitionPair } from '../../src/core/releases/diff.js';
+import type {
+  RecordedLife,
+  RecordedOutput,
+  RecordedReceipt,
+  RecordedRun,
+  RecordedSignal,
+  RecordedTask,
+} from '../../src/core/releases/recording.js';
+import { replay, type Verdict } from '../../src/core/releases/replay.js';
+import type { RerunOptions } from '../../src/core/releases/rerun.js';
+import type { StoredRun } from '../../src/db/reads/replay-reads.js';
+
+// ---------------------------------------------------------------- ended runs, for a release
+
+export interface RunReplay extends RerunOptions {
+  readonly definitions: DefinitionPair;
+  readonly run: StoredRun;
+}
+
+/** What is wrong with the candidate; undefined when it can run. */
+export function compileCandidate(definitions: DefinitionPair): string | undefined {
+  const { candidate } = prepared(definitions);
+  return candidate.ok ? undefined : candidate.message;
+}
+
+export function replayRun({ definitions, run, ...options }: RunReplay): Verdict {
+  const { baseline, candidate, checkInput } = prepared(definitions);
+  if (!candidate.ok) return inconclusive('the candidate does not compile');
+  if (!baseline.ok) return inconclusive('the baseline does not compile');
+  if (run.has_injected) return inconclusive('it ran blocks of its own');
+  const { state } = run;
+  if (state !== 'completed' && state !== 'failed') return inconclusive('it runs again');
+  const recorded: RecordedRun = { ...lifeOf(run), state };
+  if (checkInput?.(recorded.data) !== undefined) {
+    return inconclusive('the candidate does not take its data');
+  }
+  return replay(candidate.plan, baseline.plan, recorded, options);
+}
+
+function inconclusive(reason: string): Verdict {
+  return { kind: 'inconclusive', reason };
+}
+
+interface Prepared {
+  readonly definitions: DefinitionPair;
+  readonly baseline: CompiledPlan;
+  readonly candidate: CompiledPlan;
+  /** What the candidate finds wrong with the data of an instance. */
+  readonly checkInput: ((data: JsonValue) => string | undefined) | undefined;
+}
+
+/** The definitions come with every run, since the thread may be a new one; runs follow one another. */
+let last: Prepared | undefined;
+
+function prepared(definitions: DefinitionPair): Prepared {
+  const { baseline, candidate } = definitions;
+  if (last?.definitions.baseline === baseline && last.definitions.candidate === candidate) {
+    return last;
+  }
+  const { input_schema: schema } = JSON.parse(candidate) as { input_schema?: JsonObject | null };
+  last = {
+    definitions,
+    baseline: compiled(baseline),
+    candidate: compiled(candidate),
+    checkInput: schema == null ? undefined : compileUserSchema(schema),
+  };
+  return last;
+}
+
+// ---------------------------------------------------------------- an instance, for its migration
+
+export interface MigrationReplay extends Pick<RerunOptions, 'unpoliciedRetry'> {
+  /** `SequenceDefinition`s as JSON. */
+  readonly source: string;
+  readonly target: string;
+  readonly isSame: boolean;
+  readonly life: StoredRun;
+  /** JSON: see `FrontierCase`. */
+  readonly sourceData: string;
+  readonly targetData: string;
+  readonly hasTransforms: boolean;
+  readonly receipts: readonly EffectReceipt[];
+}
+
+export function replayMigration(asked: MigrationReplay): FrontierVerdict {
+  const { life, isSame, hasTransforms, receipts, unpoliciedRetry } = asked;
+  if (life.has_injected) return failure('OWN_BLOCKS', 'the instance runs blocks of its own');
+  const source = compiled(asked.source);
+  const target = compiled(asked.target);
+  if (!source.ok) return failure('REPLAY_IMPOSSIBLE', `the source: ${source.message}`);
+  if (!target.ok) return failure('REPLAY_IMPOSSIBLE', `the target: ${target.message}`);
+  return replayToFrontier(
+    {
+      source: source.plan,
+      target: target.plan,
+      isSame,
+      hasTransforms,
+      receipts,
+      sourceData: JSON.parse(asked.sourceData) as JsonObject,
+      targetData: JSON.parse(asked.targetData) as JsonObject,
+      life: lifeOf(life),
+    },
+    { unpoliciedRetry },
+  );
+}
+
+// ---------------------------------------------------------------- from texts
+
+function compiled(definition: string): CompiledPlan {
+  const { blocks } = JSON.parse(definition) as { blocks: Block[] };
+  return compilePlan({ id: 'replayed', blocks }, compileUserSchema);
+}
+
+function lifeOf(run: StoredRun): RecordedLife {
+  return {
+    id: run.id,
+    timezone: run.timezone,
+    data: JSON.parse(run.data) as JsonObject,
+    config: JSON.parse(run.config) as JsonObject,
+    execution: JSON.parse(run.execution) as Execution,
+    created_at: run.created_at,
+    outputs: JSON.parse(run.outputs) as RecordedOutput[],
+    tasks: JSON.parse(run.tasks) as RecordedTask[],
+    receipts: JSON.parse(run.receipts) as RecordedReceipt[],
+    signals: JSON.parse(run.signals) as RecordedSignal[],
+  };
+}

@@ -1,0 +1,71 @@
+/** Reads of cron schedules. One of another tenant is not found. */
+
+import { toUnixMs } from '../../../schema/common.js';
+import {
+  type CronSchedule,
+  NEXT_FIRES_MAX,
+  PREVIEW_FIRES,
+  type SchedulePreview,
+} from '../../../schema/cron.js';
+import { invalid } from '../../../src/base/errors.js';
+import { isoTime } from '../../../src/base/time.js';
+import { nextFires } from '../../../src/core/cron.js';
+import { zonedTime, zoneOf } from '../../../src/core/wall-clock.js';
+import { nextScheduleList, scheduleById, scheduleList } from '../../../src/db/reads/cron-reads.js';
+import { rowOf } from '../../../src/db/reads/lookup.js';
+import {
+  type CallById,
+  type FrontDeps,
+  type FrontOperations,
+  jsonReply,
+  listQuery,
+  type Operation,
+  pageReply,
+} from '../../../src/http/operation.js';
+import { scheduleOf } from '../../runtime/rows.js';
+import { readExpression } from '../fire-times.js';
+
+async function scheduleNamed(deps: FrontDeps, call: CallById): Promise<CronSchedule> {
+  const { params, tenant } = call;
+  return scheduleOf(await rowOf(deps.reads, scheduleById, 'cron schedule', params.id, tenant));
+}
+
+const list: Operation<'cron.list'> = async (deps, call) => {
+  const query = listQuery(call);
+  const listed = query.order === 'next_fire' ? nextScheduleList(query) : scheduleList(query);
+  return pageReply(call, query, await deps.reads.page(listed));
+};
+
+const get: Operation<'cron.get'> = async (deps, call) =>
+  jsonReply(JSON.stringify(await scheduleNamed(deps, call)));
+
+/** From now on, whether the schedule is enabled or not. */
+const next: Operation<'cron.nextFires'> = async (deps, call) => {
+  const { n } = call.query;
+  const { cron_expr, timezone } = await scheduleNamed(deps, call);
+  const count = Math.min(Math.max(n, 1), NEXT_FIRES_MAX);
+  const fires = nextFires(readExpression(cron_expr), timezone, deps.now(), count).map(isoTime);
+  return jsonReply(JSON.stringify({ timezone, fires }));
+};
+
+/** What a creation refuses is refused here. */
+const preview: Operation<'cron.preview'> = async (deps, { body }) => {
+  const { cron_expr } = body;
+  const timezone = body.timezone ?? 'UTC';
+  const from = body.from == null ? undefined : toUnixMs(body.from);
+  const count = body.count ?? PREVIEW_FIRES;
+  const fires = nextFires(readExpression(cron_expr), timezone, from ?? deps.now(), count);
+  if (fires.length === 0 && from === undefined) throw invalid(`cron_expr ${cron_expr} never fires`);
+  const zone = zoneOf(timezone);
+  const shown = fires.map((at) => ({ at: isoTime(at), local: zonedTime(zone, at) }));
+  const answer: SchedulePreview = { timezone, fires: shown };
+  return jsonReply(JSON.stringify(answer));
+};
+
+/** The reads of schedules; their changes belong to the schedules. */
+export const cronOperations = {
+  'cron.list': list,
+  'cron.get': get,
+  'cron.nextFires': next,
+  'cron.preview': preview,
+} satisfies Partial<FrontOperations>;

@@ -1,0 +1,180 @@
+/**
+ * Reads of triggers, and their fires: a fire is a creation by name, which the front thread asks for once it
+ * knows that the caller may. What is signed is used once: its nonce is the idempotency key of its instance, as
+ * the id of an event is.
+ */
+
+import type { CreateInstance } from '../../../schema/instance.js';
+import { ROUTES } from '../../../schema/routes.js';
+import { EngineError, invalid, notFound } from '../../../src/base/errors.js';
+import { isJsonObject, type JsonObject, type JsonValue } from '../../../src/base/json.js';
+import { decodeUtf8 } from '../../../src/base/json-guard.js';
+import { owned } from '../../../src/base/tenancy.js';
+import { openSecret, type StoredSecret } from '../../../src/core/stored-secret.js';
+import { isSameText, signatureProblem } from '../../../src/core/trigger-signature.js';
+import {
+  type TriggerRow,
+  triggerBySlug,
+  triggerList,
+  triggerText,
+} from '../../../src/db/reads/trigger-reads.js';
+import type { Admission } from '../../../src/http/admission.js';
+import {
+  bodyIn,
+  type FrontBodies,
+  type FrontDeps,
+  type FrontOperations,
+  jsonReply,
+  listQuery,
+  type Operation,
+  pageReply,
+} from '../../../src/http/operation.js';
+import { SenderLimit } from '../../../src/http/sender-limit.js';
+import type { FiringEvent } from '../../event/front/firing.js';
+import type { ShardClient } from '../../shard/client.js';
+
+const list: Operation<'triggers.list'> = async (deps, call) => {
+  const query = listQuery(call);
+  return pageReply(call, query, await deps.reads.page(triggerList(query)));
+};
+
+async function ownTrigger({ reads }: FrontDeps, tenant: string, slug: string): Promise<TriggerRow> {
+  return owned(await triggerBySlug.row(reads, slug), tenant, `trigger ${slug}`);
+}
+
+type Admits = Pick<Admission, 'admit'>;
+
+const RECEIVE = ROUTES['triggers.receive'];
+
+const get: Operation<'triggers.get'> = async (deps, { tenant, params: { slug } }) =>
+  jsonReply(triggerText(await ownTrigger(deps, tenant, slug)));
+
+function unauthenticated(why: string): EngineError {
+  return new EngineError('ENG_UNAUTHENTICATED', `unauthorized: ${why}`);
+}
+
+/** Undefined: the trigger has none. @throws EngineError 401 when it cannot be opened */
+function secretOf({ keyring }: FrontDeps, row: TriggerRow): string | undefined {
+  if (row.secret === null) return undefined;
+  const stored = JSON.parse(row.secret) as StoredSecret;
+  const secret = openSecret({ id: row.slug, tenant_id: row.tenant_id }, stored, keyring);
+  if (secret !== undefined) return secret;
+  throw unauthenticated('the secret of the trigger cannot be opened with the key of the server');
+}
+
+/** @param event what is told of the fire in the metadata of the instance */
+function creationBy(
+  { slug, ...row }: TriggerRow,
+  event: JsonObject,
+  data: JsonObject,
+  idempotency_key?: string,
+): CreateInstance {
+  return {
+    tenant_id: row.tenant_id,
+    namespace: row.namespace,
+    sequence: row.sequence_name,
+    ...(row.version === null ? {} : { version: row.version }),
+    priority: 'normal',
+    metadata: { _trigger: slug, _trigger_type: row.trigger_type, _trigger_event: event },
+    context: { data },
+    ...(idempotency_key === undefined ? {} : { idempotency_key }),
+  };
+}
+
+interface Created {
+  readonly id: string;
+  readonly deduplicated: boolean;
+}
+
+type Client = Pick<ShardClient, 'ask' | 'anyShard'>;
+
+async function create(client: Client, body: CreateInstance): Promise<Created> {
+  const asked = [client.anyShard(), 'instances.create', body.tenant_id, ''] as const;
+  return JSON.parse((await client.ask(...asked, JSON.stringify(body))).body) as Created;
+}
+
+const fireBy =
+  (client: Client): Operation<'triggers.fire'> =>
+  async (deps, { tenant, params: { slug }, body, header }) => {
+    const row = await ownTrigger(deps, tenant, slug);
+    const secret = secretOf(deps, row);
+    if (secret !== undefined && !isSameText(header('x-trigger-secret') ?? '', secret)) {
+      throw unauthenticated('x-trigger-secret does not fit');
+    }
+    if (!row.enabled) throw invalid(`trigger ${slug} is disabled`);
+    const { id } = await create(client, creationBy(row, { source: 'http_fire' }, body));
+    const fired = { instance_id: id, trigger: slug, sequence_name: row.sequence_name };
+    return { status: 201, body: JSON.stringify(fired) };
+  };
+
+const receiveBy = (
+  client: Client,
+  bodies: FrontBodies,
+  admission: Admits,
+): Operation<'triggers.receive'> => {
+  const limit = new SenderLimit();
+  return async (deps, { params, header, raw, peer }) => {
+    const { id: slug } = params;
+    limit.take(`${peer()} ${slug}`, deps.now());
+    const row = await triggerBySlug.row(deps.reads, slug);
+    if (row?.trigger_type !== 'webhook' || !row.enabled) throw notFound(`webhook ${slug}`);
+    const secret = secretOf(deps, row);
+    if (secret === undefined) throw unauthenticated('the trigger has no secret');
+    const head = {
+      timestamp: header('x-trigger-timestamp'),
+      nonce: header('x-trigger-nonce'),
+      signature: header('x-engine-signature'),
+    };
+    const problem = signatureProblem(head, raw, secret, deps.now());
+    if (problem !== undefined) throw unauthenticated(problem);
+    await deps.admitTenant(row.tenant_id);
+    const agent = header('user-agent');
+    const event = {
+      source: 'public_webhook',
+      ...(agent === undefined ? {} : { user_agent: agent }),
+    };
+    const once = `trigger:${slug}:${head.nonce}`;
+    // Whose request it is was not known before.
+    const leave = await admission.admit(RECEIVE, row.tenant_id, false, raw, params);
+    const { id, deduplicated } = await dataIn(bodies, row.tenant_id, raw)
+      .then((data) => create(client, creationBy(row, event, data, once)))
+      .finally(leave);
+    if (deduplicated) throw unauthenticated('x-trigger-nonce was used already');
+    return { status: 202, body: JSON.stringify({ instance_id: id, trigger: slug }) };
+  };
+};
+
+/**
+ * Starts the instance of an event trigger, once for each event. What counts is what the trigger was when the event
+ * came: that it is switched off by now is no matter.
+ *
+ * @throws EngineError 404 when the trigger is gone, or as a creation does
+ */
+export async function fireByEvent(
+  client: Client,
+  reads: FrontDeps['reads'],
+  slug: string,
+  { id: event_id, tenant_id, event_name, correlation_key, payload }: FiringEvent,
+): Promise<void> {
+  const row = owned(await triggerBySlug.row(reads, slug), tenant_id, `trigger ${slug}`);
+  const given = JSON.parse(payload ?? 'null') as JsonValue;
+  const data = isJsonObject(given) ? given : { payload: given };
+  const event = { source: 'event', event_id, event_name, correlation_key };
+  await create(client, creationBy(row, event, data, `trigger:${slug}:event:${event_id}`));
+}
+
+/** Rejects with an EngineError: 400 or 413. */
+async function dataIn(bodies: FrontBodies, tenant: string, raw: Buffer): Promise<JsonObject> {
+  const text = decodeUtf8(raw);
+  if (text === undefined) throw invalid('the body is not UTF-8');
+  return bodyIn(bodies, 'triggers.receive', tenant, text);
+}
+
+export function triggerOperations(client: Client, bodies: FrontBodies, admission: Admits) {
+  return {
+    'triggers.list': list,
+    'triggers.get': get,
+    'triggers.fire': fireBy(client),
+    'triggers.receive': receiveBy(client, bodies, admission),
+  } satisfies Partial<FrontOperations>;
+}

@@ -1,0 +1,75 @@
+/** Reads of subscriptions, of the outbox and of the delivery log; redeliveries belong to the shards that send. */
+
+import { notFound } from '../../../src/base/errors.js';
+import { rowOf } from '../../../src/db/reads/lookup.js';
+import {
+  deliveryAttempts,
+  deliveryList,
+  outboxList,
+  previewText,
+  subscriptionById,
+  subscriptionList,
+  subscriptionText,
+  webhookById,
+  withoutNulls,
+} from '../../../src/db/reads/webhook-reads.js';
+import {
+  type CallById,
+  type FrontDeps,
+  type FrontOperations,
+  jsonReply,
+  listQuery,
+  type Operation,
+  pageReply,
+} from '../../../src/http/operation.js';
+
+const outbox: Operation<'webhooks.outbox'> = async (deps, call) =>
+  jsonReply((await deps.reads.page(outboxList(call.query))).text);
+
+const deliveries: Operation<'webhooks.deliveries'> = async (deps, call) =>
+  pageReply(call, { ...call.query, offset: 0 }, await deps.reads.page(deliveryList(call.query)));
+
+const delivery: Operation<'webhooks.delivery'> = async (deps, call) => {
+  const id = call.params.delivery_id;
+  const rows = await deliveryAttempts.rows(deps.reads, id);
+  if (rows.length === 0) throw notFound(`delivery ${id}`);
+  return jsonReply(`[${rows.map(withoutNulls).join(',')}]`);
+};
+
+const subscriptions: Operation<'webhooks.subscriptions'> = async (deps, call) => {
+  const query = listQuery(call);
+  return pageReply(call, query, await deps.reads.page(subscriptionList(query)));
+};
+
+const subscriptionNamed = (deps: FrontDeps, { params, tenant }: CallById) =>
+  rowOf(deps.reads, subscriptionById, 'webhook subscription', params.id, tenant);
+
+const subscription: Operation<'webhooks.subscription'> = async (deps, call) =>
+  jsonReply(subscriptionText(await subscriptionNamed(deps, call)));
+
+const ownDeliveries: Operation<'webhooks.subscriptionDeliveries'> = async (deps, call) => {
+  const { id } = await subscriptionNamed(deps, call);
+  const query = { ...call.query, offset: 0, subscription_id: id };
+  return pageReply(call, query, await deps.reads.page(deliveryList(query)));
+};
+
+/** @param isSigned the deployment has a secret */
+const previewOf =
+  (isSigned: boolean): Operation<'webhooks.redeliverPreview'> =>
+  async (deps, call) => {
+    const { id } = call.params;
+    const row = await webhookById.row(deps.reads, id);
+    if (row === undefined) throw notFound(`webhook ${id}`);
+    return jsonReply(previewText(row, isSigned));
+  };
+
+export const webhookOperations = (isSigned: boolean) =>
+  ({
+    'webhooks.subscriptions': subscriptions,
+    'webhooks.subscription': subscription,
+    'webhooks.subscriptionDeliveries': ownDeliveries,
+    'webhooks.outbox': outbox,
+    'webhooks.redeliverPreview': previewOf(isSigned),
+    'webhooks.deliveries': deliveries,
+    'webhooks.delivery': delivery,
+  }) satisfies Partial<FrontOperations>;

@@ -1,0 +1,221 @@
+/**
+ * From the text of a request's body to its checked value: done once, by the thread that owns it. A large one
+ * is done a piece at a time; what is wrong with it, if anything is, is found out by a side thread, which looks at
+ * the whole as is done with small ones.
+ */
+
+import { setImmediate } from 'node:timers/promises';
+import { type BodyOf, type BodyRouteId, ROUTES } from '../../schema/routes.js';
+import { createValidators, type Validators } from '../../schema/validators.js';
+import { EngineError, type ErrorData, fromErrorData, invalid, tooLarge } from '../base/errors.js';
+import { isJsonObject } from '../base/json.js';
+import { cutJson } from '../base/json-cut.js';
+import {
+  BODY_JSON_LIMITS,
+  type JsonProblem,
+  parseJson,
+  tooManyValues,
+} from '../base/json-guard.js';
+import { listIn } from '../base/json-items.js';
+import type { Findings } from '../core/lint/definition.js';
+import { judgeDefinition } from './definition.js';
+
+/** An item of a list whose items are judged one by one, in the place of one that is wrong. */
+export class RefusedItem {
+  readonly item: unknown;
+  readonly error: EngineError;
+
+  constructor(item: unknown, error: EngineError) {
+    this.item = item;
+    this.error = error;
+  }
+}
+
+/**
+ * @param isListed the refusal of a definition has its mistakes as lists, too
+ * @throws EngineError 400 that names the field or the place, 413 for more values than a body may have
+ */
+export function parseBody<Id extends BodyRouteId>(
+  validators: Validators,
+  operation: Id,
+  text: string,
+  isListed = false,
+): BodyOf<Id> {
+  const isLeftOut = text === '' && ROUTES[operation].isBodyOptional === true;
+  const parsed = parseJson(isLeftOut ? '{}' : text, BODY_JSON_LIMITS);
+  const value = parsed.ok ? parsed.value : itemwise(operation, text, parsed.problem);
+  const checked = validators.validateBody(operation, value);
+  if (!checked.ok) {
+    const judged = judgeEach(validators, operation, value);
+    if (judged !== undefined) return judged;
+    if (ROUTES[operation].definition === undefined) throw invalid(checked.message);
+    const shape = validators.describeBody(operation, value);
+    throw judgeDefinition(operation, value, { shape, isListed }).refusal();
+  }
+  return checked.value;
+}
+
+/** In characters: what is longer takes a millisecond and more, and is parsed a piece at a time. */
+export const LARGE_BODY = 64 * 1024;
+
+/** Gives the body, or undefined when something is wrong with it, as `judgeBody` will say. */
+export type BodyInPieces<Body> = Generator<void, Body | undefined, void>;
+
+/** Of what a thread does between other things: less than anybody notices. */
+const PIECES_MS = 1;
+
+/** To the end, with the rest of the event loop in between: for who has no turns. */
+export async function inPieces<Result>(pieces: Generator<void, Result, void>): Promise<Result> {
+  for (;;) {
+    const until = performance.now() + PIECES_MS;
+    do {
+      const { done, value } = pieces.next();
+      if (done === true) return value as Result;
+    } while (performance.now() < until);
+    await setImmediate();
+  }
+}
+
+/** @throws EngineError 413 for more values than a body may have */
+export function* parseInPieces<Id extends BodyRouteId>(
+  validators: Validators,
+  operation: Id,
+  text: string,
+): BodyInPieces<BodyOf<Id>> {
+  const cut = yield* cutJson(text, BODY_JSON_LIMITS);
+  if (!cut.ok) {
+    if (cut.hasTooMany) throw tooLarge(tooManyValues(BODY_JSON_LIMITS));
+    return undefined;
+  }
+  const checked = validators.validateBody(operation, cut.value);
+  return checked.ok ? checked.value : undefined;
+}
+
+/** What is needed to find out why a body is not what it should be. */
+export interface DoubtfulBody {
+  readonly operation: BodyRouteId;
+  readonly text: string;
+  /** See `parseBody`. */
+  readonly isListed: boolean;
+  /** Of a definition that is looked through, too: see `JudgeOptions`. */
+  readonly callMsMax?: number | undefined;
+}
+
+export interface BodyJudgement {
+  /** Why it is refused. */
+  readonly error?: ErrorData;
+  /** Of a definition that was looked through. */
+  readonly findings?: Findings;
+  /** Of one that is not: the items that are, where they are judged one by one. */
+  readonly refused: readonly { readonly at: number; readonly error: ErrorData }[];
+}
+
+let judging: Validators | undefined;
+
+/** A job of the side threads: takes as long as it takes. */
+export function judgeBody({ operation, text, isListed, callMsMax }: DoubtfulBody): BodyJudgement {
+  judging ??= createValidators();
+  let body: unknown;
+  try {
+    body = parseBody(judging, operation, text, isListed);
+  } catch (error) {
+    if (!(error instanceof EngineError)) throw error;
+    return { error: error.toData(), refused: [] };
+  }
+  if (callMsMax !== undefined) {
+    const { errors, warnings } = judgeDefinition(operation, body, { callMsMax });
+    return { findings: { errors, warnings }, refused: [] };
+  }
+  const { judgesEach: member } = ROUTES[operation];
+  if (member === undefined) return { refused: [] };
+  const items = (body as Record<string, readonly unknown[]>)[member] ?? [];
+  const refused = items.flatMap((item, at) =>
+    item instanceof RefusedItem ? [{ at, error: item.error.toData() }] : [],
+  );
+  return { refused };
+}
+
+/** The body with `RefusedItem` where the judgement says so. @throws EngineError why it is refused */
+export function* parseAsJudged<Id extends BodyRouteId>(
+  validators: Validators,
+  operation: Id,
+  text: string,
+  { error, findings, refused }: BodyJudgement,
+): BodyInPieces<BodyOf<Id>> {
+  if (error !== undefined) throw fromErrorData(error);
+  const { judgesEach: member = '' } = ROUTES[operation];
+  const cut = yield* cutJson(text, undefined);
+  if (findings !== undefined && cut.ok) return cut.value as BodyOf<Id>;
+  const items = cut.ok && isJsonObject(cut.value) ? cut.value[member] : undefined;
+  if (!Array.isArray(items)) throw new Error('a body was judged to be right that is not');
+  const judged: unknown[] = items;
+  for (const { at, error } of refused)
+    judged[at] = new RefusedItem(items[at], fromErrorData(error));
+  yield;
+  return judgeEach(validators, operation, cut.ok ? cut.value : undefined);
+}
+
+/**
+ * The value of a text in which there is something that cannot be kept, if that is within items that are
+ * judged one by one: they are `RefusedItem` in it.
+ *
+ * @throws EngineError what is wrong beside the items
+ */
+function itemwise(operation: BodyRouteId, text: string, problem: JsonProblem): unknown {
+  if (problem.kind === 'values') throw tooLarge(problem.message);
+  const { judgesEach: member } = ROUTES[operation];
+  const isJson = problem.kind !== 'syntax' && problem.kind !== 'utf8' && isParsed(text);
+  const spans = member !== undefined && isJson ? listIn(text, member) : undefined;
+  if (member === undefined || spans === undefined) throw unkept(problem);
+  const [start, end] = spans.list;
+  const rest = parseJson(`${text.slice(0, start)}[]${text.slice(end)}`, BODY_JSON_LIMITS);
+  if (!rest.ok) throw unkept(rest.problem);
+  const items = spans.items.map(([from, to], at) => {
+    const item = text.slice(from, to);
+    const parsed = parseJson(item, BODY_JSON_LIMITS);
+    if (parsed.ok) return parsed.value;
+    return new RefusedItem(JSON.parse(item), unkept(parsed.problem, `${member}[${at}]: `));
+  });
+  return { ...(rest.value as object), [member]: items };
+}
+
+function unkept({ kind, message }: JsonProblem, place = ''): EngineError {
+  const code = kind === 'syntax' ? 'ENG_INVALID_JSON' : 'ENG_VALIDATION';
+  return new EngineError(code, `invalid argument: ${place}${message}`);
+}
+
+function isParsed(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    // Whatever else is wrong with it, nothing in it has a place.
+    return false;
+  }
+}
+
+/**
+ * The body with `RefusedItem` in the place of each item that is wrong, if the items of its list are
+ * judged one by one; undefined: they are not, or it is the list that is wrong.
+ *
+ * @throws EngineError what is wrong beside the list
+ */
+function judgeEach<Id extends BodyRouteId>(
+  validators: Validators,
+  operation: Id,
+  body: unknown,
+): BodyOf<Id> | undefined {
+  const { judgesEach: member, body: schema } = ROUTES[operation];
+  if (member === undefined || !isJsonObject(body)) return undefined;
+  const items = body[member];
+  if (!Array.isArray(items) || items.length > schema?.properties[member].maxItems) return undefined;
+  const rest = validators.validateBody(operation, { ...body, [member]: [] });
+  if (!rest.ok) throw invalid(rest.message);
+  const judged = items.map((item, at) => {
+    if (item instanceof RefusedItem) return item;
+    const one = validators.validateBody(operation, { ...body, [member]: [item] });
+    if (one.ok) return item;
+    return new RefusedItem(item, invalid(one.message.replace(`${member}[0]`, `${member}[${at}]`)));
+  });
+  return { ...(rest.value as object), [member]: judged } as BodyOf<Id>;
+}

@@ -1,0 +1,34 @@
+/** What a definition weighs before anybody has judged it, for the admission of its tenant (docs/limits.md). */
+
+import { HOOK_LISTS } from '../../schema/blocks.js';
+import { walkDefinition } from '../../schema/members.js';
+import { type BodyRouteId, ROUTES, type Route } from '../../schema/routes.js';
+import { isJsonObject, type JsonValue } from '../base/json.js';
+import { BODY_JSON_LIMITS, parseJson } from '../base/json-guard.js';
+
+/** The body of a request that brings blocks. */
+export interface BlocksBody {
+  readonly operation: BodyRouteId;
+  readonly text: string;
+}
+
+/** Hooks included; of what is no definition, those that can be told. */
+export function countBlocks({ operation, text }: BlocksBody): number {
+  const parsed = parseJson(text, BODY_JSON_LIMITS);
+  const { body: schema }: Route = ROUTES[operation];
+  if (!parsed.ok || schema === undefined || !isJsonObject(parsed.value as JsonValue)) return 0;
+  const definition = parsed.value as Readonly<Record<string, unknown>>;
+  let blocks = 0;
+  walkDefinition(schema, definition, '', {
+    block: () => {
+      blocks += 1;
+    },
+    unknown: () => undefined,
+    text: () => undefined,
+  });
+  for (const name of HOOK_LISTS) {
+    const hooks = definition[name];
+    if (Array.isArray(hooks)) blocks += hooks.length;
+  }
+  return blocks;
+}

@@ -1,0 +1,245 @@
+/**
+ * What an operation that the front thread answers by itself is given and gives, and what all of them
+ * share: whose tenant counts, and the form of replies. There is one for each route that the table of
+ * operations (`schema/routes.ts`) leaves to this thread; the router checks what it is given.
+ */
+
+import type { ChangeManyOf, OrphansOf, RepeatingOf } from '../../actors/bulk/front/work.js';
+import type { Offload } from '../../actors/runtime/offload.js';
+import {
+  type BodyOf,
+  type BodyRouteId,
+  type FrontRouteId,
+  type ParamsOf,
+  type QueryOf,
+  ROUTES,
+  type Route,
+  type RoutesOf,
+} from '../../schema/routes.js';
+import { createValidators, type Validators } from '../../schema/validators.js';
+import { type EngineError, invalid, shareTaken, unavailable } from '../base/errors.js';
+import { FairSlots } from '../base/fair-slots.js';
+import { LIMITS } from '../base/limits.js';
+import type { UnixMs } from '../base/time.js';
+import type { Keyring } from '../core/continuity/keys.js';
+import type { PageBounds } from '../db/reads/query.js';
+import type { Page } from '../db/reads/reader.js';
+import type { Reads } from '../db/reads.js';
+import { inPieces, LARGE_BODY, parseAsJudged, parseBody, parseInPieces } from './body.js';
+import type { ResidentKey } from './key-registry.js';
+import type { HttpExchange, HttpReply, HttpRequest } from './server.js';
+
+/** Of a request that was matched and authorised. */
+export interface AnyCall {
+  /** Of the header; '' when it is absent, which only an optional header allows. */
+  readonly tenant: string;
+  /** Of a tenant; undefined: the root key. */
+  readonly key: ResidentKey | undefined;
+  /** Who asks, for people to read: the name of the key, never the key. */
+  readonly by: string;
+  /** Where the caller has reached the server. */
+  readonly host: string | undefined;
+  /** A person with a browser. */
+  readonly wantsPage: boolean;
+  /** As requested, for links to further pages. */
+  readonly path: string;
+  /** Raw, without `?`. */
+  readonly search: string;
+  /** What the caller's work belongs to; undefined when it is not traced. */
+  readonly traceparent: string | undefined;
+  /** Of the request; see `HttpRequest`. */
+  readonly header: HttpRequest['header'];
+  readonly peer: HttpRequest['peer'];
+  /** The bytes of the body. */
+  readonly raw: Buffer;
+  /** Of a stream that is resumed. */
+  readonly lastEventId: string | undefined;
+}
+
+/** A request whose parts were checked against the row of its route; ids are in lower case. */
+export interface Call<Id extends FrontRouteId> extends AnyCall {
+  readonly params: ParamsOf<Id>;
+  readonly query: QueryOf<Id>;
+  readonly body: BodyOf<Id>;
+}
+
+/** The same as it came; ids in the path are checked. */
+export interface UncheckedCall extends AnyCall {
+  readonly params: Readonly<Record<string, string>>;
+  readonly bodyText: string;
+}
+
+/** One whose path has an id. */
+export interface CallById extends AnyCall {
+  readonly params: { readonly id: string };
+}
+
+export interface FrontDeps {
+  readonly reads: Reads;
+  /** Engine time. */
+  readonly now: () => UnixMs;
+  /** Undefined without an encryption key. */
+  readonly keyring: Keyring | undefined;
+  readonly changeMany: ChangeManyOf;
+  readonly repeating: RepeatingOf;
+  readonly orphans: OrphansOf;
+  /**
+   * To be called before anything is written for a tenant that a row names, and not the request.
+   *
+   * @throws EngineError 421 or 503, as the promise rejects with
+   */
+  readonly admitTenant: (tenant: string) => Promise<void> | undefined;
+}
+
+/** Answers by itself, given the parameters of the path, which are not checked. */
+export type Probe = (params: Readonly<Record<string, string>>) => HttpReply;
+
+/** Rejects with an `EngineError`; anything else is a defect. */
+export type Operation<Id extends RoutesOf<'front'>> = (
+  deps: FrontDeps,
+  call: Call<Id>,
+) => Promise<HttpReply>;
+
+/** Resolves with what answers the exchange by a stream; rejects like an `Operation`. */
+export type StreamOperation<Id extends RoutesOf<'stream'>> = (
+  deps: FrontDeps,
+  call: Call<Id>,
+) => Promise<(exchange: HttpExchange) => void>;
+
+/** One function for each route of the front thread, of the kind that the route's row names. */
+export type FrontOperations = {
+  readonly [Id in RoutesOf<'probe'>]: Probe;
+} & { readonly [Id in RoutesOf<'front'>]: Operation<Id> } & {
+  readonly [Id in RoutesOf<'stream'>]: StreamOperation<Id>;
+};
+
+/** Makes the bodies of requests that this thread answers. */
+export interface FrontBodies {
+  readonly validators: Validators;
+  readonly offload: Offload;
+  /** For parsing large ones. */
+  readonly places: FairSlots;
+}
+
+export function frontBodies(offload: Offload): FrontBodies {
+  const places = new FairSlots([
+    { activeMax: LIMITS.frontBodiesMax, waitingMax: LIMITS.frontBodiesWaitingMax },
+    {
+      activeMax: LIMITS.frontBodiesPerTenantMax,
+      waitingMax: LIMITS.frontBodiesWaitingPerTenantMax,
+    },
+  ]);
+  return { validators: createValidators(), offload, places };
+}
+
+/**
+ * A large body is parsed in between other things: then it is a promise.
+ *
+ * @throws EngineError 400 and 413, as the promise rejects with
+ */
+export function checkCall<Id extends FrontRouteId>(
+  bodies: FrontBodies,
+  id: Id,
+  { bodyText, ...call }: UncheckedCall,
+): Call<Id> | Promise<Call<Id>> {
+  const query = bodies.validators.parseQuery(id, call.search);
+  if (!query.ok) throw invalid(query.message);
+  const { body: schema, isRaw }: Route = ROUTES[id];
+  const withBody = (body: unknown) => ({ ...call, query: query.value, body }) as Call<Id>;
+  if (schema === undefined || isRaw === true) return withBody(undefined);
+  const body = bodyIn(bodies, id as BodyRouteId, call.tenant, bodyText);
+  return body instanceof Promise ? body.then(withBody) : withBody(body);
+}
+
+/** As for `checkCall`. */
+export function bodyIn<Id extends BodyRouteId>(
+  bodies: FrontBodies,
+  operation: Id,
+  tenant: string,
+  text: string,
+): BodyOf<Id> | Promise<BodyOf<Id>> {
+  return text.length <= LARGE_BODY
+    ? parseBody(bodies.validators, operation, text)
+    : parseLarge(bodies, operation, tenant, text);
+}
+
+async function parseLarge<Id extends BodyRouteId>(
+  { validators, offload, places }: FrontBodies,
+  operation: Id,
+  tenant: string,
+  text: string,
+): Promise<BodyOf<Id>> {
+  const place = await places.acquire([tenant]);
+  if (!place.ok) throw tooManyLarge(places);
+  try {
+    const body = await inPieces(parseInPieces(validators, operation, text));
+    if (body !== undefined) return body;
+    const judgement = await offload.run(tenant, 'judgeBody', { operation, text, isListed: false });
+    const judged = await inPieces(parseAsJudged(validators, operation, text, judgement));
+    return judged as BodyOf<Id>;
+  } finally {
+    place.release();
+  }
+}
+
+function tooManyLarge({ waiting }: FairSlots): EngineError {
+  const all = LIMITS.frontBodiesWaitingMax;
+  if (waiting >= all) return unavailable('ENG_OVERLOADED', `${all} large bodies wait to be parsed`);
+  const own = LIMITS.frontBodiesWaitingPerTenantMax;
+  return shareTaken(`${own} large bodies of this tenant wait to be parsed`);
+}
+
+/** The header overrides the query silently; undefined spans all tenants. */
+export function listTenant(
+  { tenant }: AnyCall,
+  queried: string | null | undefined = undefined,
+): string | undefined {
+  return tenant || queried || undefined;
+}
+
+/** The query with the tenant that counts. */
+export function listQuery<Query extends { readonly tenant_id?: string | undefined }>(
+  call: AnyCall & { readonly query: Query },
+): Query {
+  return { ...call.query, tenant_id: listTenant(call, call.query.tenant_id) };
+}
+
+export function jsonReply(body: string): HttpReply {
+  return { status: 200, body };
+}
+
+/**
+ * A list, with the way to its next page when it is full or was cut: by a cursor where the list has them,
+ * so that what is created meanwhile shifts nothing, and by an offset for whoever counts by one.
+ */
+export function pageReply(call: AnyCall, bounds: PageBounds, page: Page): HttpReply {
+  const isFull = page.count > 0 && page.count === bounds.limit;
+  if (!isFull && !page.isCut) return jsonReply(page.text);
+  const { cursor } = page;
+  const isByCursor =
+    cursor !== undefined &&
+    (page.isWalked || !pairsOf(call).some((pair) => nameOf(pair) === 'offset'));
+  const place = isByCursor ? `cursor=${cursor}` : `offset=${bounds.offset + page.count}`;
+  const link = ['link', `<${nextPage(call, place)}>; rel="next"`] as const;
+  const headers = cursor === undefined ? [link] : [link, ['x-next-cursor', cursor] as const];
+  return { status: 200, body: page.text, headers };
+}
+
+/** The request's own address with another place to begin at. */
+function nextPage(call: AnyCall, place: string): string {
+  const kept = pairsOf(call).filter((pair) => !PLACES.has(nameOf(pair)));
+  const address = `${call.path}?${[...kept, place].join('&')}`;
+  // What may stand in a request line as it is, and would end the address within the header.
+  return address.replace(/[<>"\\^`{|}]/g, (character) => encodeURIComponent(character));
+}
+
+const PLACES: ReadonlySet<string> = new Set(['offset', 'cursor']);
+
+function pairsOf({ search }: AnyCall): string[] {
+  return search.split('&').filter((pair) => pair !== '');
+}
+
+/** The query was checked, so that its encoding is right. */
+function nameOf(pair: string): string {
+  return decodeURIComponent(pair.split('=', 1)[0] ?? '');
+}

@@ -1,0 +1,64 @@
+/**
+ * How many of the instances that a request asks for are there already, by their idempotency keys: they are
+ * answered as they are, whatever bound its tenant has reached. Reads only.
+ */
+
+import { type CreationBody, idempotencyKeyOf } from '../../actors/instance/record.js';
+import type { Route } from '../../schema/routes.js';
+import { askedRunId, keyedInstanceId } from '../base/ids.js';
+import { isJsonObject, type JsonValue } from '../base/json.js';
+import { BODY_JSON_LIMITS, parseJson } from '../base/json-guard.js';
+import type { Reader } from '../db/reads/reader.js';
+import { instancesThere } from '../db/reads/tenant-limit-reads.js';
+
+/** A request that makes instances, before it was checked. */
+export interface Creation {
+  readonly route: Route;
+  readonly tenant: string;
+  readonly params: Readonly<Record<string, string>>;
+  readonly body: Buffer;
+}
+
+export async function repeatsIn(
+  reads: Pick<Reader, 'rows'>,
+  { route, tenant, params, body }: Creation,
+): Promise<number> {
+  // Nothing is parsed at a bound that has no key in it.
+  if (!body.includes('"idempotency_key"')) return 0;
+  const parsed = parseJson(body.toString('utf8'), BODY_JSON_LIMITS);
+  if (!parsed.ok || !isJsonObject(parsed.value as JsonValue)) return 0;
+  const asked = parsed.value as Asked;
+  const ids = idsOf(route, tenant, params.id ?? '', asked);
+  if (ids.length === 0) return 0;
+  const there = new Set((await instancesThere.rows(reads, ids, tenant)).map(({ id }) => id));
+  // Items of one key are one instance.
+  return ids.filter((id) => there.has(id)).length;
+}
+
+type Asked = Partial<CreationBody> & { readonly instances?: unknown };
+
+function idsOf(route: Route, tenant: string, target: string, asked: Asked): string[] {
+  switch (route.id) {
+    case 'instances.create':
+      return keyed(tenant, [asked]);
+    case 'instances.createBatch':
+      return Array.isArray(asked.instances) ? keyed(tenant, asked.instances) : [];
+    case 'cron.run':
+      return isKey(asked.idempotency_key) ? [askedRunId(target, asked.idempotency_key)] : [];
+    default:
+      return [];
+  }
+}
+
+function keyed(tenant: string, items: readonly unknown[]): string[] {
+  return items.flatMap((item) => {
+    if (!isJsonObject(item as JsonValue)) return [];
+    const body = item as CreationBody;
+    if (!isKey(body.idempotency_key)) return [];
+    return [keyedInstanceId(tenant, idempotencyKeyOf(body) as string)];
+  });
+}
+
+function isKey(value: unknown): value is string {
+  return typeof value === 'string' && value !== '';
+}

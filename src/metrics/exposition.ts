@@ -1,0 +1,184 @@
+/**
+ * The one metrics registry, on the front thread. It keeps no numbers of the other threads: it reads
+ * them, when it is asked, from the memory in which those count. So totals stay exact and never go
+ * down when a thread is replaced (docs/decisions/0054). Names and kinds: `metrics/catalog.ts`.
+ */
+
+import { type Gauge, type MetricValueWithName, Registry } from 'prom-client';
+import {
+  COUNTER_INDEX,
+  COUNTERS,
+  type CounterName,
+  FRONT_COUNTERS,
+  FRONT_GAUGES,
+  type FrontMetricName,
+  HISTOGRAMS,
+  type HistogramName,
+  INFO_METRIC,
+  NAMED_COUNTERS,
+  type NamedCounterName,
+  PROCESS_METRICS,
+  type ProcessMetricName,
+  ROW_GAUGES,
+  type RowGaugeName,
+  THREAD_GAUGES,
+  type ThreadGaugeName,
+} from './catalog.js';
+import { CommitLedger } from './ledger.js';
+import { Meter, type Observations } from './meter.js';
+
+/** The memory in which the threads of one engine count. */
+export class MetricMemory {
+  readonly shards: readonly Meter[];
+  readonly writer = new Meter();
+  readonly ledger: CommitLedger;
+
+  constructor(shards: number, lanes: number) {
+    this.shards = Array.from({ length: shards }, () => new Meter());
+    this.ledger = new CommitLedger(lanes);
+  }
+
+  get #meters(): readonly Meter[] {
+    return [...this.shards, this.writer];
+  }
+
+  counter(name: CounterName): number {
+    const committed = this.ledger.totals()[COUNTER_INDEX[name]]!;
+    return this.#meters.reduce((sum, meter) => sum + meter.counter(name), committed);
+  }
+
+  named(counter: NamedCounterName): Map<string, number> {
+    const sums = new Map<string, number>();
+    for (const shard of this.shards) {
+      for (const [name, count] of shard.named(counter)) {
+        sums.set(name, (sums.get(name) ?? 0) + count);
+      }
+    }
+    return sums;
+  }
+
+  gauge(name: ThreadGaugeName): number {
+    return this.#meters.reduce((sum, meter) => sum + meter.gauge(name), 0);
+  }
+
+  observations(name: HistogramName): Observations {
+    return this.#meters
+      .map((meter) => meter.observations(name))
+      .reduce((all, one) => ({
+        buckets: all.buckets.map((count, i) => count + one.buckets[i]!),
+        sum: all.sum + one.sum,
+      }));
+  }
+}
+
+export interface MetricSources {
+  readonly memory: MetricMemory;
+  readonly front: Readonly<Record<FrontMetricName, () => number>>;
+  /** The last look at the rows; 0 before the first one. */
+  readonly rows: Readonly<Record<RowGaugeName, () => number>>;
+  /** Of `engine_info`. */
+  readonly labels: Readonly<Record<'version' | 'cell', string>>;
+}
+
+type Kind = 'counter' | 'gauge' | 'histogram';
+type Samples = MetricValueWithName<string>[];
+
+/** Every series is present from the start, but for those of names. */
+export class Metrics {
+  readonly #registry = new Registry();
+  readonly #names = new Registry();
+
+  constructor({ memory, front, rows, labels }: MetricSources) {
+    this.#add(INFO_METRIC.name, 'gauge', INFO_METRIC.help, () => [{ labels, value: 1 }]);
+    for (const [name, help] of entriesOf(COUNTERS)) {
+      this.#add(name, 'counter', help, () => memory.counter(name));
+    }
+    for (const [name, help] of entriesOf(THREAD_GAUGES)) {
+      this.#add(name, 'gauge', help, () => memory.gauge(name));
+    }
+    for (const [name, help] of entriesOf(FRONT_COUNTERS)) {
+      this.#add(name, 'counter', help, front[name]);
+    }
+    for (const [name, help] of entriesOf(FRONT_GAUGES)) this.#add(name, 'gauge', help, front[name]);
+    for (const [name, help] of entriesOf(ROW_GAUGES)) this.#add(name, 'gauge', help, rows[name]);
+    for (const [name, { label, help }] of entriesOf(NAMED_COUNTERS)) {
+      this.#add(name, 'counter', help, () => labelled(label, memory.named(name)), this.#names);
+    }
+    this.#addProcess();
+    for (const [name, { help, buckets }] of entriesOf(HISTOGRAMS)) {
+      this.#add(name, 'histogram', help, () => samplesOf(name, buckets, memory.observations(name)));
+    }
+  }
+
+  /**
+   * Prometheus text format 0.0.4.
+   * @param withNames also what is counted by names that tenants gave
+   */
+  async text(withNames: boolean): Promise<string> {
+    const text = await this.#registry.metrics();
+    return withNames ? text + (await this.#names.metrics()) : text;
+  }
+
+  /**
+   * The usual names for the process, by hand: the ready-made collection reads files of the system and
+   * watches the event loop by a timer, on the thread that answers requests.
+   */
+  #addProcess(): void {
+    const startedAt = Date.now() / 1_000 - process.uptime();
+    const reads: Readonly<Record<ProcessMetricName, () => number>> = {
+      process_cpu_seconds_total: () => {
+        const { user, system } = process.cpuUsage();
+        return (user + system) / 1_000_000;
+      },
+      process_start_time_seconds: () => startedAt,
+      process_resident_memory_bytes: () => process.memoryUsage.rss(),
+    };
+    for (const [name, { type, help }] of entriesOf(PROCESS_METRICS)) {
+      this.#add(name, type, help, reads[name]);
+    }
+  }
+
+  /**
+   * The library's own metrics are counted in, and cannot be read from elsewhere; what its registry
+   * asks of one in order to print it is this.
+   */
+  #add(
+    name: string,
+    type: Kind,
+    help: string,
+    read: () => number | Samples,
+    registry = this.#registry,
+  ): void {
+    const get = async () => {
+      const found = read();
+      const values = typeof found === 'number' ? [{ value: found, labels: {} }] : found;
+      return { name, help, type, values };
+    };
+    registry.registerMetric({ name, get } as unknown as Gauge);
+  }
+}
+
+function samplesOf(
+  name: string,
+  bounds: readonly number[],
+  { buckets, sum }: Observations,
+): Samples {
+  let count = 0;
+  const values = [...bounds, '+Inf'].map((le, i) => {
+    count += buckets[i]!;
+    return { metricName: `${name}_bucket`, labels: { le }, value: count };
+  });
+  return [
+    ...values,
+    { metricName: `${name}_sum`, labels: {}, value: sum },
+    { metricName: `${name}_count`, labels: {}, value: count },
+  ];
+}
+
+function labelled(label: string, counts: ReadonlyMap<string, number>): Samples {
+  return [...counts].map(([name, value]) => ({ labels: { [label]: name }, value }));
+}
+
+function entriesOf<Name extends string, Value>(table: Readonly<Record<Name, Value>>) {
+  return Object.entries(table) as [Name, Value][];
+}

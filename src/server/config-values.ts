@@ -1,0 +1,285 @@
+/**
+ * What is made of the text of an environment variable. Each says in words what it takes, and refuses what
+ * it does not with a message that names the variable.
+ */
+
+import { ConfigError } from '../base/config-error.js';
+import { LIMITS } from '../base/limits.js';
+import { isSchemaName } from '../base/schema-name.js';
+import { parseTrustedKeys } from '../core/continuity/keys.js';
+import { hostUrlsOf, whichServer } from '../db/database-url.js';
+import { parseOutboundRule } from '../handlers/outbound-rules.js';
+import type { AddressRange } from '../http/trusted-proxies.js';
+
+export const MIB = 1024 * 1024;
+
+export interface Parse<T> {
+  /** @param text without blanks around it; undefined when the variable is not set, or empty */
+  (text: string | undefined, name: string): T;
+  /** In words; unless said, a text. */
+  readonly takes?: string;
+  /** As it is written; unless said, none. */
+  readonly byDefault?: string;
+  /** It may also stand in a file, which the variable with `_FILE` behind its name names. */
+  readonly isSecret?: true;
+}
+
+/** @param byDefault undefined: none, or told in the row of the knob */
+function described<T>(
+  parse: (text: string | undefined, name: string) => T,
+  takes: string,
+  byDefault: string | number | boolean | undefined,
+): Parse<T> {
+  return Object.assign(parse, {
+    takes,
+    ...(byDefault === undefined ? {} : { byDefault: String(byDefault) }),
+  });
+}
+
+export function text(value: string | undefined): string | undefined {
+  return value;
+}
+
+/** What must not have to stand in an environment, which programs and people read by the way. */
+export function secret<T>(parse: Parse<T>): Parse<T> {
+  const inner: Parse<T> = (value, name) => parse(value, name);
+  return Object.assign(inner, parse, { isSecret: true as const });
+}
+
+/** What `pg` would take without a word: another scheme for the right one, any word for a host. */
+const DATABASE_URL_EXAMPLE = 'postgresql://user:password@host:5432/database';
+
+/** What may be said of the server that is meant: both mean the primary here. */
+const WRITABLE = ['read-write', 'primary'];
+
+/** A URL of Postgres. The messages leave its text out, which may hold a password. */
+export function databaseUrl(value: string | undefined, name: string): string | undefined {
+  if (value === undefined) return undefined;
+  const scheme = /^([a-z][a-z0-9+.-]*):/i.exec(value)?.[1]?.toLowerCase();
+  if (scheme === 'postgres' || scheme === 'postgresql') {
+    // A missing host is that of the machine; `URL` alone does not take it.
+    const isUrl = (url: string) => URL.canParse(url.replace('@/', '@localhost/'));
+    if (hostUrlsOf(value).every(isUrl)) {
+      const which = whichServer(value);
+      if (which === undefined || WRITABLE.includes(which)) return value;
+      throw new ConfigError(
+        `${name} has target_session_attrs=${which}: the engine works with the primary alone, ` +
+          `so that it is ${WRITABLE.join(' or ')}, or left out`,
+      );
+    }
+    throw new ConfigError(
+      `${name} is no URL: write it as ${DATABASE_URL_EXAMPLE}, with %2F for / and %40 for @ in the password`,
+    );
+  }
+  const given = scheme === undefined ? 'has no scheme' : `begins with ${scheme}:`;
+  throw new ConfigError(
+    `${name} ${given}, not with postgresql:; write it as ${DATABASE_URL_EXAMPLE}`,
+  );
+}
+
+export const schemaName = described(
+  (value: string | undefined, name: string): string | undefined => {
+    if (value === undefined) return undefined;
+    if (isSchemaName(value)) return value;
+    throw new ConfigError(
+      `${name} must be 1 to 63 of a-z, 0-9 and _, begin with no digit and not with pg_, ` +
+        `and not be information_schema; it is "${value}"`,
+    );
+  },
+  'a name of a-z, 0-9 and _',
+  undefined,
+);
+
+/** What stands in a line of a page, among other things. */
+const LABEL_LENGTH_MAX = 24;
+
+export const label = described(
+  (value: string | undefined, name: string): string | undefined => {
+    if (value === undefined || value.length <= LABEL_LENGTH_MAX) return value;
+    throw new ConfigError(`${name} must have ${LABEL_LENGTH_MAX} characters at most`);
+  },
+  `a text of ${LABEL_LENGTH_MAX} characters at most`,
+  undefined,
+);
+
+export const color = described(
+  (value: string | undefined, name: string): string | undefined => {
+    if (value === undefined || /^#[0-9a-f]{6}$/i.test(value)) return value;
+    throw new ConfigError(`${name} must be a colour such as #b3261e, not "${value}"`);
+  },
+  'a colour such as #b3261e',
+  undefined,
+);
+
+/** The beginning of links. */
+export const webAddress = described(
+  (value: string | undefined, name: string): string | undefined => {
+    if (value === undefined) return undefined;
+    const isWeb = /^https?:\/\//i.test(value) && URL.canParse(value);
+    if (isWeb && !/[?#\s<>"]/.test(value)) return value;
+    throw new ConfigError(`${name} must be an address that begins with http:// or https://`);
+  },
+  'an address that begins with http:// or https://',
+  undefined,
+);
+
+export function integer(byDefault: number, min: number, max: number): Parse<number> {
+  const parse = (value: string | undefined, name: string) => {
+    if (value === undefined) return byDefault;
+    const number = Number(value);
+    if (!/^\d+$/.test(value) || number < min || number > max) {
+      throw new ConfigError(`${name} must be an integer from ${min} to ${max}, not "${value}"`);
+    }
+    return number;
+  };
+  return described(parse, `an integer from ${min} to ${max}`, byDefault);
+}
+
+/** In milliseconds. */
+export function seconds(byDefault: number, min: number, max: number): Parse<number> {
+  const parse = integer(byDefault, min, max);
+  return described(
+    (value, name) => parse(value, name) * 1_000,
+    `${parse.takes}, in seconds`,
+    byDefault,
+  );
+}
+
+export function bytes(byDefault: number, min: number, max: number): Parse<number> {
+  const parse = integer(byDefault, min, max);
+  return described(parse, `${parse.takes}, in bytes`, `${byDefault} (${byDefault / MIB} MiB)`);
+}
+
+export function toggle<Absent extends boolean | undefined>(
+  absent: Absent,
+): Parse<boolean | Absent> {
+  const parse = (value: string | undefined, name: string) => {
+    const word = value?.toLowerCase();
+    if (word === undefined) return absent;
+    if (word === 'true' || word === '1') return true;
+    if (word === 'false' || word === '0') return false;
+    throw new ConfigError(`${name} must be true, false, 1 or 0, not "${word}"`);
+  };
+  return described(parse, 'true, false, 1 or 0', absent);
+}
+
+export function lenientToggle(byDefault: boolean): Parse<boolean> {
+  const parse = (value: string | undefined) =>
+    value === undefined ? byDefault : /^(?:true|1)$/i.test(value);
+  return described(parse, 'true, false, 1 or 0', byDefault);
+}
+
+export function choice<const T extends string>(
+  allowed: readonly T[],
+  byDefault: NoInfer<T>,
+): Parse<T> {
+  const parse = (value: string | undefined, name: string) => {
+    const found = value === undefined ? byDefault : allowed.find((word) => word === value);
+    if (found !== undefined) return found;
+    throw new ConfigError(`${name} must be one of ${allowed.join(', ')}, not "${value}"`);
+  };
+  return described(parse, `one of ${allowed.join(', ')}`, byDefault);
+}
+
+export function list(value: string | undefined): readonly string[] {
+  const items = (value ?? '').split(',').map((item) => item.trim());
+  return items.filter((item) => item !== '');
+}
+
+/** Rules of `src/handlers/outbound-rules.ts`, as they were written. */
+export const outboundRules = described(
+  (value: string | undefined, name: string): readonly string[] => {
+    for (const item of list(value)) {
+      if (parseOutboundRule(item.toLowerCase()) !== undefined) continue;
+      throw new ConfigError(
+        `${name}: "${item}" is no host, pattern, address or range; write api.example.com, ` +
+          '*.example.com, 10.0.0.0/8 or [fd00::/8], perhaps with :port behind it',
+      );
+    }
+    return list(value?.toLowerCase());
+  },
+  'hosts, patterns such as *.example.com and address ranges, separated by commas',
+  undefined,
+);
+
+/** Without names, which somebody else could answer for. */
+export const addressRanges = described(
+  (value: string | undefined, name: string): readonly AddressRange[] =>
+    list(value).map((item) => {
+      const rule = parseOutboundRule(item);
+      if (rule?.kind !== 'range' || rule.port !== undefined) {
+        throw new ConfigError(
+          `${name}: "${item}" is no address or range; write 10.0.0.7, 10.0.0.0/8 or fd00::/8`,
+        );
+      }
+      const [address, bits] = rule.range;
+      return { address: address.toString(), bits };
+    }),
+  'addresses and address ranges, separated by commas',
+  undefined,
+);
+
+/** Of a proxy; its text may have a password in it, and is not shown. */
+export const proxyUrl = described(
+  (value: string | undefined, name: string): string | undefined => {
+    if (value === undefined) return undefined;
+    const url = URL.canParse(value) ? new URL(value) : undefined;
+    if (
+      url === undefined ||
+      !/^https?:$/.test(url.protocol) ||
+      url.pathname !== '/' ||
+      url.search
+    ) {
+      throw new ConfigError(`${name} must be a proxy: write http://user:password@host:port`);
+    }
+    return value;
+  },
+  'an address that begins with http:// or https://',
+  undefined,
+);
+
+/** Absolute http or https addresses, without repetitions. The message keeps what may be secret. */
+export function urls(value: string | undefined, name: string): readonly string[] {
+  const distinct = new Set<string>();
+  for (const [index, item] of list(value).entries()) {
+    const url = URL.canParse(item) ? new URL(item) : undefined;
+    if (url === undefined || !/^https?:$/.test(url.protocol)) {
+      throw new ConfigError(`${name}: address ${index + 1} is not an http or https URL`);
+    }
+    if (url.username !== '' || url.password !== '') {
+      throw new ConfigError(`${name}: address ${index + 1} must not contain credentials`);
+    }
+    distinct.add(item);
+  }
+  if (distinct.size > LIMITS.webhookUrlsMax) {
+    throw new ConfigError(`${name} must name at most ${LIMITS.webhookUrlsMax} addresses`);
+  }
+  return [...distinct];
+}
+
+export function address(
+  byDefault: string,
+): Parse<{ readonly host: string; readonly port: number }> {
+  const parse = (value = byDefault, name: string) => {
+    const match = /^(?:\[([0-9a-fA-F:.]+)\]|([^:\s]+)):(\d{1,5})$/.exec(value);
+    const port = Number(match?.[3]);
+    if (match === null || port > 65_535) {
+      throw new ConfigError(`${name} must be host:port, not "${value}"`);
+    }
+    return { host: match[1] ?? match[2]!, port };
+  };
+  return described(parse, 'an address and a port', byDefault);
+}
+
+export function hexKey(value: string | undefined, name: string): string | undefined {
+  if (value !== undefined && !/^[0-9a-fA-F]{64}$/.test(value)) {
+    throw new ConfigError(`${name} must be 64 hexadecimal digits`);
+  }
+  return value;
+}
+
+export function trustedKeys(value = '', name = ''): string {
+  const parsed = parseTrustedKeys(value);
+  if (!parsed.ok) throw new ConfigError(`${name}: ${parsed.message}`);
+  return value;
+}

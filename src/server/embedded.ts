@@ -1,0 +1,162 @@
+/**
+ * The bundled Postgres of the default set-up: one engine, one data folder, one server. Refuses a
+ * second engine on the folder, brings a server that died back on the same port, and stops it when
+ * the engine stops. When the engine is killed instead, the server goes on and is found again.
+ */
+
+import { mkdirSync } from 'node:fs';
+import path from 'node:path';
+import { DEFAULT_SCHEMA } from '../db/database-url.js';
+import type { DbLog } from '../db/pool.js';
+import { EmbeddedPostgresError, type PostgresMajor } from './embedded-files.js';
+import { ensureRoles, type RoleUrls } from './embedded-roles.js';
+import { ensureServer, type Server, type ServerOptions, stopServer } from './embedded-server.js';
+import { isAlive, type ProcessLock, tryProcessLock } from './process-lock.js';
+
+export interface EmbeddedOptions {
+  /** Made when missing. Must not be private (0700), or the database is put elsewhere for root. */
+  readonly dataDir: string;
+  /** Where the tables of the engine lie; default public. */
+  readonly schema?: string;
+  readonly log: DbLog;
+  /** Default 18. Another one than the database was made with is refused. */
+  readonly major?: PostgresMajor;
+  /** Default true. False: nothing is synced, and a crash of the machine may leave a broken database. */
+  readonly isDurable?: boolean;
+  /** Ends the start; nothing that it began is left then, and it rejects with the signal's reason. */
+  readonly signal?: AbortSignal;
+}
+
+export interface EmbeddedPostgres {
+  /** As superuser, for the database `postgres`; stays valid when the server is brought back. */
+  readonly connectionString: string;
+  /** As the roles with no more rights than they need; they stay valid, too. */
+  readonly roles: RoleUrls;
+  /** The folder that holds the database. */
+  readonly location: string;
+  readonly port: number;
+  /** Ends the server with a checkpoint and gives the data folder up. May be called again. */
+  stop(): Promise<void>;
+}
+
+/** How soon a server that died is noticed. */
+const WATCH_MS = 500;
+
+/** A commit waits for no disk. */
+const UNSAFE_SETTINGS: Readonly<Record<string, string>> = {
+  fsync: 'off',
+  synchronous_commit: 'off',
+  full_page_writes: 'off',
+};
+
+/** Small, durable, without surprises: a newcomer's laptop is where it runs. */
+const SETTINGS: Readonly<Record<string, string>> = {
+  fsync: 'on',
+  synchronous_commit: 'on',
+  full_page_writes: 'on',
+  shared_buffers: '128MB',
+  // Segments are recycled rather than made, which costs tens of milliseconds each; the upper bound
+  // keeps a small disk small.
+  min_wal_size: '256MB',
+  max_wal_size: '512MB',
+  wal_compression: 'on',
+  // Lanes, reads, lease and some sessions of the curious. Fewer make take-overs fail.
+  max_connections: '60',
+  // Our statements are short: compiling them, or spreading them over processes, costs more.
+  jit: 'off',
+  max_parallel_workers_per_gather: '0',
+  random_page_cost: '1.1',
+  // Queue-like tables fill with dead rows within seconds.
+  autovacuum_naptime: '15s',
+  log_checkpoints: 'off',
+  timezone: 'UTC',
+  log_timezone: 'UTC',
+};
+
+/**
+ * Starts the embedded Postgres on a data folder, or takes over the one that a killed engine left.
+ * The first start makes the database, which takes a second or two.
+ * @throws EmbeddedPostgresError when another engine has the folder, or Postgres cannot run.
+ */
+export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedPostgres> {
+  const { log, major = 18, isDurable = true, schema = DEFAULT_SCHEMA, signal } = options;
+  const dataDir = path.resolve(options.dataDir);
+  mkdirSync(dataDir, { recursive: true });
+  const lock = takeFolder(dataDir);
+  const serverOptions: ServerOptions = {
+    dataDir,
+    major,
+    settings: isDurable ? SETTINGS : { ...SETTINGS, ...UNSAFE_SETTINGS },
+    isDurable,
+    log,
+  };
+  try {
+    const server = await ensureServer(
+      signal === undefined ? serverOptions : { ...serverOptions, signal },
+    );
+    const embedded = keep(server, { ...serverOptions, port: server.port }, lock);
+    try {
+      return { ...embedded, roles: await ensureRoles(server.connectionString, schema) };
+    } catch (error) {
+      await embedded.stop();
+      throw error;
+    }
+  } catch (error) {
+    lock.release();
+    throw error;
+  }
+}
+
+function takeFolder(dataDir: string): ProcessLock {
+  const lock = tryProcessLock(path.join(dataDir, 'engine.lock'));
+  if ('release' in lock) return lock;
+  throw new EmbeddedPostgresError(
+    `the data folder ${dataDir} is in use by another engine, process ${lock.heldBy.pid}; ` +
+      'stop it first, or give this one its own ENGINE_DATA_DIR. ' +
+      'Several engines can share a database that is named by DATABASE_URL',
+  );
+}
+
+function keep(
+  first: Server,
+  options: ServerOptions,
+  lock: ProcessLock,
+): Omit<EmbeddedPostgres, 'roles'> {
+  const { log } = options;
+  let server = first;
+  let restart: Promise<void> = Promise.resolve();
+  let isRestarting = false;
+  let stopped: Promise<void> | undefined;
+
+  const bringBack = async (): Promise<void> => {
+    log.error({ pid: server.pid }, 'the embedded Postgres died: starting it again');
+    try {
+      server = await ensureServer(options);
+    } catch (error) {
+      log.error({ err: error }, 'the embedded Postgres does not start; trying again');
+    } finally {
+      isRestarting = false;
+    }
+  };
+  const watch = setInterval(() => {
+    if (isRestarting || isAlive(server.pid)) return;
+    isRestarting = true;
+    restart = bringBack();
+  }, WATCH_MS).unref();
+
+  const stop = async (): Promise<void> => {
+    clearInterval(watch);
+    await restart;
+    if (isAlive(server.pid)) await stopServer(server.pid);
+    lock.release();
+  };
+  return {
+    connectionString: first.connectionString,
+    location: first.cluster,
+    port: first.port,
+    stop: () => {
+      stopped ??= stop();
+      return stopped;
+    },
+  };
+}

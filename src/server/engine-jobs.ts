@@ -1,0 +1,48 @@
+/** The jobs beside the requests of an engine, put together: what each reads by, and whom it asks. */
+
+import { BulkJobs } from '../../actors/bulk/front/jobs.js';
+import { SequenceRemoval } from '../../actors/catalog/front/sequence-removal.js';
+import type { ManyInstances } from '../../actors/instance/front/many-instances.js';
+import { RetryPreviews } from '../../actors/instance/front/retry-previews.js';
+import type { ShardClient } from '../../actors/shard/client.js';
+import type { Logger } from '../base/log.js';
+import { realClock } from '../base/real-clock.js';
+import { bulkJobStanding, openBulkJobs } from '../db/reads/bulk-job-reads.js';
+import { candidates } from '../db/reads/instance-reads.js';
+import { orphans } from '../db/reads/retention-reads.js';
+import type { Reads } from '../db/reads.js';
+
+export interface EngineJobsDeps {
+  readonly reads: Reads;
+  readonly client: ShardClient;
+  readonly many: ManyInstances;
+  readonly log: Logger;
+}
+
+/** Removes the instances of deleted sequences. */
+export function sequenceRemovalOf({ reads, client, many, log }: EngineJobsDeps): SequenceRemoval {
+  return new SequenceRemoval({
+    clock: realClock,
+    log,
+    orphans: (rows) => orphans.rows(reads, rows),
+    remove: (ids) => many.purge(ids, null),
+    forget: (id) => client.ask(0, 'catalog.forget', '', id, undefined),
+  });
+}
+
+/** Goes on with changes of many instances behind their answer. */
+export function bulkJobsOf({ reads, client, many, log }: EngineJobsDeps): BulkJobs {
+  const previews = new RetryPreviews(client);
+  return new BulkJobs({
+    clock: realClock,
+    log,
+    open: (rows) => openBulkJobs.rows(reads, rows),
+    standing: (id) => bulkJobStanding.row(reads, id),
+    candidates: ({ tenant, filter }, limit, place) =>
+      candidates(reads.of(tenant), filter, limit, place),
+    change: (job, tenant, ids, change) => many.change(tenant, ids, change, job),
+    repeating: (tenant, ids) => previews.repeating(tenant, ids),
+    orphans: (tenant, ids) => previews.orphans(tenant, ids),
+    progress: (id, progress) => client.ask(0, 'bulkJobs.progress', '', id, progress),
+  });
+}
