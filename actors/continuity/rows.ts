@@ -14,15 +14,7 @@ import { isoTime, type UnixMs } from '../../src/base/time.js';
 import type { ShownExecutionRow } from '../../src/core/continuity/execution-view.js';
 import type { HandoffFacts } from '../../src/core/continuity/handoff-view.js';
 import { CANDIDATES_MAX } from '../../src/core/continuity/placement.js';
-import {
-  doubtfulEffects,
-  type EffectRow,
-  effectById,
-  effectOfRow,
-  effectsOfExecution,
-} from '../../src/db/reads/effect-reads.js';
 import type { Query } from '../../src/db/reads/query.js';
-import { REPLAY_SQL, type StoredRun } from '../../src/db/reads/replay-reads.js';
 import { Runner } from '../../src/db/runner.js';
 import {
   type ColumnOf,
@@ -32,6 +24,14 @@ import {
   selected,
   type TableName,
 } from '../../src/db/tables.js';
+import { REPLAY_SQL, type StoredRun } from '../release/replay-reads.js';
+import {
+  doubtfulEffects,
+  type EffectRow,
+  effectById,
+  effectOfRow,
+  effectsOfExecution,
+} from './effect-reads.js';
 
 /** How long ago a live runtime was observed at most. */
 export const LIVE_MS = 5 * 60_000;

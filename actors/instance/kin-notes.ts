@@ -9,7 +9,6 @@ import { BackgroundJob } from '../../src/base/background-job.js';
 import { firstIdAt } from '../../src/base/ids.js';
 import type { JsonObject, JsonValue } from '../../src/base/json.js';
 import type { ChildEnd, StepTry } from '../../src/core/progress.js';
-import { outputText } from '../../src/db/reads/wire.js';
 import { commitUnit } from '../runtime/commit.js';
 import type { KinNote } from '../runtime/protocol.js';
 import type { Room } from '../runtime/room.js';
@@ -17,6 +16,7 @@ import type { ChildEndRow, SequenceName } from '../runtime/rows.js';
 import { type Effect, Turn } from '../runtime/turn.js';
 import type { Found } from './child-places.js';
 import type { InstanceMessage } from './messages.js';
+import { outputText } from './wire-texts.js';
 
 export interface KinNotesDeps
   extends Pick<

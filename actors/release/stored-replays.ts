@@ -25,7 +25,7 @@ import type {
 } from '../../src/core/releases/recording.js';
 import { replay, type Verdict } from '../../src/core/releases/replay.js';
 import type { RerunOptions } from '../../src/core/releases/rerun.js';
-import type { StoredRun } from '../../src/db/reads/replay-reads.js';
+import type { StoredRun } from './replay-reads.js';
 
 // ---------------------------------------------------------------- ended runs, for a release
 

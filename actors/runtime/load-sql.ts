@@ -7,10 +7,10 @@
 import { COLLECTED_BYTES_MAX } from '../../schema/blocks.js';
 import { INT32_MAX } from '../../schema/common.js';
 import { RELEASE_COLUMNS } from '../../src/core/releases/record.js';
-import { IS_REPORTED, IS_TOUCHED } from '../../src/db/reads/effect-reads.js';
 import { foundBy } from '../../src/db/special-statements.js';
 import { columnsBut, selected } from '../../src/db/tables.js';
 import { TASKS } from '../../src/db/tasks-as-they-stand.js';
+import { IS_REPORTED, IS_TOUCHED } from '../continuity/effect-reads.js';
 import {
   INSTANCE_COLUMNS,
   OUTPUT_COLUMNS,

@@ -3,10 +3,10 @@
  * key is looked at, then by its key, or by what else it names.
  */
 
+import { webhookTenant } from '../../actors/webhook/front/reads.js';
 import { NAME_LENGTH_MAX } from '../../schema/common.js';
 import type { Route } from '../../schema/routes.js';
 import type { Residence } from '../cluster/residence.js';
-import { webhookTenant } from '../db/reads/webhook-reads.js';
 import { type Authorise, tenantIn } from './auth.js';
 import { tenantsNamed } from './named-tenants.js';
 import type { FrontBodies, FrontDeps } from './operation.js';

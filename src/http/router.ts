@@ -6,6 +6,8 @@
  */
 
 import { isAscii } from 'node:buffer';
+import { instanceById, instanceTenant } from '../../actors/instance/front/instance-reads.js';
+import { instanceText } from '../../actors/instance/wire-texts.js';
 import type { Request } from '../../actors/runtime/protocol.js';
 import type { ShardClient, ShardReply } from '../../actors/shard/client.js';
 import { matchRoute } from '../../schema/route-match.js';
@@ -17,9 +19,7 @@ import { rateLimitId } from '../base/ids.js';
 import { decodeUtf8 } from '../base/json-guard.js';
 import type { Logger } from '../base/log.js';
 import type { Residence } from '../cluster/residence.js';
-import { instanceById, instanceTenant } from '../db/reads/instance-reads.js';
 import { rowOf } from '../db/reads/lookup.js';
-import { instanceText } from '../db/reads/wire.js';
 import type { Admission } from './admission.js';
 import {
   type Authorise,

@@ -1,15 +1,15 @@
 /** The jobs beside the requests of an engine, put together: what each reads by, and whom it asks. */
 
 import { BulkJobs } from '../../actors/bulk/front/jobs.js';
+import { bulkJobStanding, openBulkJobs } from '../../actors/bulk/front/reads.js';
 import { SequenceRemoval } from '../../actors/catalog/front/sequence-removal.js';
+import { candidates } from '../../actors/instance/front/instance-reads.js';
 import type { ManyInstances } from '../../actors/instance/front/many-instances.js';
+import { orphans } from '../../actors/instance/front/retention-reads.js';
 import { RetryPreviews } from '../../actors/instance/front/retry-previews.js';
 import type { ShardClient } from '../../actors/shard/client.js';
 import type { Logger } from '../base/log.js';
 import { realClock } from '../base/real-clock.js';
-import { bulkJobStanding, openBulkJobs } from '../db/reads/bulk-job-reads.js';
-import { candidates } from '../db/reads/instance-reads.js';
-import { orphans } from '../db/reads/retention-reads.js';
 import type { Reads } from '../db/reads.js';
 
 export interface EngineJobsDeps {

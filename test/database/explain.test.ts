@@ -8,22 +8,28 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import pg from 'pg';
-import { LOAD_SQL } from '../../actors/runtime/load-sql.js';
-import { FAILURES_LOOKED_AT_MAX } from '../../schema/statistics.js';
-import { FEED_START } from '../../src/core/change-cursor.js';
+import { failuresQuery, minutesQuery, outcomesQuery } from '../../actors/activity/front/reads.js';
+import { bulkJobList, bulkJobStanding, openBulkJobs } from '../../actors/bulk/front/reads.js';
+import {
+  SEQUENCE_LOOKUPS,
+  sequenceList,
+  versionList,
+} from '../../actors/catalog/front/sequence-reads.js';
+import { effectList, effectsOfInstance } from '../../actors/continuity/effect-reads.js';
+import { eventList, firingEvents, signalList } from '../../actors/event/front/reads.js';
+import { changesQuery, windowQuery } from '../../actors/feed/front/change-reads.js';
 import {
   approvalById,
   approvalCountQuery,
   approvalList,
   promptsOf,
-} from '../../src/db/reads/approval-reads.js';
-import { type AttemptRow, attemptList, instanceBlocks } from '../../src/db/reads/attempt-reads.js';
-import { auditList, transitionList } from '../../src/db/reads/audit-reads.js';
-import { bulkJobList, bulkJobStanding, openBulkJobs } from '../../src/db/reads/bulk-job-reads.js';
-import { changesQuery, windowQuery } from '../../src/db/reads/change-reads.js';
-import { nextScheduleList, scheduleById, scheduleList } from '../../src/db/reads/cron-reads.js';
-import { effectList, effectsOfInstance } from '../../src/db/reads/effect-reads.js';
-import { eventList, firingEvents, signalList } from '../../src/db/reads/event-reads.js';
+} from '../../actors/instance/front/approval-reads.js';
+import {
+  type AttemptRow,
+  attemptList,
+  instanceBlocks,
+} from '../../actors/instance/front/attempt-reads.js';
+import { auditList, transitionList } from '../../actors/instance/front/audit-reads.js';
 import {
   candidateList,
   childList,
@@ -31,19 +37,28 @@ import {
   instanceById,
   instanceList,
   instanceTenant,
-} from '../../src/db/reads/instance-reads.js';
+} from '../../actors/instance/front/instance-reads.js';
+import { checkpointList, lineList } from '../../actors/instance/front/note-reads.js';
+import { entryList, outputList, outputsAfter } from '../../actors/instance/front/output-reads.js';
+import { orphans } from '../../actors/instance/front/retention-reads.js';
+import { rateLimitList } from '../../actors/limits/front/rate-limit-reads.js';
+import { taskHistory, taskList } from '../../actors/queue/front/reads.js';
+import { decisionList, releaseById, releaseList } from '../../actors/release/front/reads.js';
+import { sampledRuns, storedRun } from '../../actors/release/replay-reads.js';
+import { LOAD_SQL } from '../../actors/runtime/load-sql.js';
+import { nextScheduleList, scheduleById, scheduleList } from '../../actors/schedule/front/reads.js';
+import {
+  deliveryAttempts,
+  deliveryList,
+  outboxList,
+  webhookById,
+  webhookTenant,
+} from '../../actors/webhook/front/reads.js';
+import { FAILURES_LOOKED_AT_MAX } from '../../schema/statistics.js';
+import { FEED_START } from '../../src/core/change-cursor.js';
 import { keyList, keyState, liveKeys } from '../../src/db/reads/key-reads.js';
-import { metricSample } from '../../src/db/reads/metric-reads.js';
-import { checkpointList, lineList } from '../../src/db/reads/note-reads.js';
-import { entryList, outputList, outputsAfter } from '../../src/db/reads/output-reads.js';
 import type { Query } from '../../src/db/reads/query.js';
-import { rateLimitList } from '../../src/db/reads/rate-limit-reads.js';
 import type { PageRequest } from '../../src/db/reads/reader.js';
-import { decisionList, releaseById, releaseList } from '../../src/db/reads/release-reads.js';
-import { sampledRuns, storedRun } from '../../src/db/reads/replay-reads.js';
-import { orphans } from '../../src/db/reads/retention-reads.js';
-import { SEQUENCE_LOOKUPS, sequenceList, versionList } from '../../src/db/reads/sequence-reads.js';
-import { failuresQuery, minutesQuery, outcomesQuery } from '../../src/db/reads/statistic-reads.js';
 import {
   instancesThere,
   openTaskCount,
@@ -51,15 +66,8 @@ import {
   tenantLimitRows,
 } from '../../src/db/reads/tenant-limit-reads.js';
 import { TENANTS_TEXT } from '../../src/db/reads/tenant-reads.js';
-import {
-  deliveryAttempts,
-  deliveryList,
-  outboxList,
-  webhookById,
-  webhookTenant,
-} from '../../src/db/reads/webhook-reads.js';
-import { taskHistory, taskList } from '../../src/db/reads/worker-reads.js';
 import { GATED_STATEMENTS, STATEMENTS, WRITER_SETTINGS } from '../../src/db/statements.js';
+import { metricSample } from '../../src/server/operations/metric-reads.js';
 import { continuityFill, continuityQueries } from '../helpers/continuity-rows.js';
 import { useSession } from '../helpers/database.js';
 

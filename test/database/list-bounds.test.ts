@@ -3,9 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import pg from 'pg';
-import { LIMITS } from '../../src/base/limits.js';
-import { approvalCountQuery, approvalList } from '../../src/db/reads/approval-reads.js';
-import { narrow } from '../../src/db/reads/filters.js';
+import { approvalCountQuery, approvalList } from '../../actors/instance/front/approval-reads.js';
 import {
   candidateList,
   deadLetterList,
@@ -13,12 +11,14 @@ import {
   type InstanceFilter,
   instanceList,
   withVersions,
-} from '../../src/db/reads/instance-reads.js';
+} from '../../actors/instance/front/instance-reads.js';
+import { taskList } from '../../actors/queue/front/reads.js';
+import { releaseList } from '../../actors/release/front/reads.js';
+import { deliveryList } from '../../actors/webhook/front/reads.js';
+import { LIMITS } from '../../src/base/limits.js';
+import { narrow } from '../../src/db/reads/filters.js';
 import { Conditions, type Query } from '../../src/db/reads/query.js';
 import type { Page, PageRequest } from '../../src/db/reads/reader.js';
-import { releaseList } from '../../src/db/reads/release-reads.js';
-import { deliveryList } from '../../src/db/reads/webhook-reads.js';
-import { taskList } from '../../src/db/reads/worker-reads.js';
 import { createReads, READ_POOL_OPTIONS } from '../../src/db/reads.js';
 import { column } from '../helpers/columns.js';
 import { usePool } from '../helpers/database.js';

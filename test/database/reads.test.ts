@@ -9,6 +9,7 @@ import { after, before, beforeEach, describe, type TestContext, test } from 'nod
 import type pg from 'pg';
 import { bulkOperations } from '../../actors/bulk/front/operations.js';
 import { NOTHING_YET } from '../../actors/bulk/front/work.js';
+import { candidates } from '../../actors/instance/front/instance-reads.js';
 import { instanceOperations } from '../../actors/instance/front/instances.js';
 import type { InstanceRecord } from '../../actors/instance/record.js';
 import { newRecord, wholeRow, wireInstance } from '../../actors/instance/record.js';
@@ -29,7 +30,6 @@ import type { JsonObject } from '../../src/base/json.js';
 import { isoTime } from '../../src/base/time.js';
 import type { MutationKind } from '../../src/db/mutations.js';
 import { createPool, type PoolOptions } from '../../src/db/pool.js';
-import { candidates } from '../../src/db/reads/instance-reads.js';
 import { createReads, READ_POOL_OPTIONS } from '../../src/db/reads.js';
 import { STATEMENTS } from '../../src/db/statements.js';
 import type { FrontDeps, UncheckedCall } from '../../src/http/operation.js';

@@ -1,19 +1,19 @@
 /** Rows of the tables of continuity in great numbers, and what is asked of them: for plans. */
 
-import { CONTINUITY_SQL } from '../../actors/continuity/rows.js';
-import type { UnixMs } from '../../src/base/time.js';
-import {
-  BOUNDARY_LOOKUPS,
-  locationList,
-  provenanceList,
-  runtimeList,
-} from '../../src/db/reads/continuity-reads.js';
 import {
   doubtfulEffects,
   effectById,
   effectsOfExecution,
   effectsOfInstance,
-} from '../../src/db/reads/effect-reads.js';
+} from '../../actors/continuity/effect-reads.js';
+import {
+  BOUNDARY_LOOKUPS,
+  locationList,
+  provenanceList,
+  runtimeList,
+} from '../../actors/continuity/front/reads.js';
+import { CONTINUITY_SQL } from '../../actors/continuity/rows.js';
+import type { UnixMs } from '../../src/base/time.js';
 import type { Query } from '../../src/db/reads/query.js';
 
 const HASH = "repeat('a', 64)";

@@ -7,6 +7,7 @@
 import assert from 'node:assert/strict';
 import { after, describe, test } from 'node:test';
 import { MessageChannel } from 'node:worker_threads';
+import type { StoredRun } from '../../actors/release/replay-reads.js';
 import { linkControl, serveControl } from '../../actors/runtime/control.js';
 import {
   IN_PLACE,
@@ -24,7 +25,6 @@ import type { Block } from '../../schema/blocks.js';
 import type { ProvenanceEntry } from '../../schema/continuity.js';
 import { nextProvenanceEntry } from '../../src/core/continuity/provenance.js';
 import type { OutputText } from '../../src/core/continuity/sealed-payload.js';
-import type { StoredRun } from '../../src/db/reads/replay-reads.js';
 import { KEYRING, sealTask } from '../helpers/capsule-tasks.js';
 import { noop, work } from '../helpers/player.js';
 import { record, recordLife } from '../helpers/recorder.js';

@@ -11,13 +11,13 @@ import {
   Validations,
 } from '../../actors/release/front/validation.js';
 import type { ValidationEnd } from '../../actors/release/releases.js';
+import type { SampledRun } from '../../actors/release/replay-reads.js';
 import { TooCostly } from '../../actors/runtime/offload.js';
 import type { ValidationReport } from '../../schema/release.js';
 import type { Clock } from '../../src/base/clock.js';
 import { conflict, type EngineError, unavailable } from '../../src/base/errors.js';
 import { createLogger } from '../../src/base/log.js';
 import type { Verdict } from '../../src/core/releases/replay.js';
-import type { SampledRun } from '../../src/db/reads/replay-reads.js';
 import type { FrontDeps } from '../../src/http/operation.js';
 import type { HttpReply } from '../../src/http/server.js';
 import { column } from '../helpers/columns.js';

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { beforeEach, test } from 'node:test';
 import { pino } from 'pino';
 import { BulkJobs } from '../../actors/bulk/front/jobs.js';
+import type { BulkJobStanding } from '../../actors/bulk/front/reads.js';
 import type { BulkProgress } from '../../actors/bulk/jobs.js';
 import { SequenceRemoval } from '../../actors/catalog/front/sequence-removal.js';
 import {
@@ -14,7 +15,6 @@ import {
 import { EngineError, unavailable } from '../../src/base/errors.js';
 import { firstIdAt } from '../../src/base/ids.js';
 import { realClock } from '../../src/base/real-clock.js';
-import type { BulkJobStanding } from '../../src/db/reads/bulk-job-reads.js';
 import { column } from '../helpers/columns.js';
 import { HandClock } from '../helpers/hand-clock.js';
 

@@ -14,13 +14,6 @@ import { isoTime } from '../../../src/base/time.js';
 import { ActivityLines } from '../../../src/core/activity.js';
 import { type OpenPolls, queuesOf, releasePoints } from '../../../src/core/statistics.js';
 import {
-  failuresByReason,
-  openTasksByQueue,
-  outcomesOverTime,
-  storedMinutes,
-  workersByQueue,
-} from '../../../src/db/reads/statistic-reads.js';
-import {
   type FrontOperations,
   jsonReply,
   listQuery,
@@ -30,6 +23,13 @@ import {
 import { releaseNamed } from '../../release/front/operations.js';
 import type { ShardClient } from '../../shard/client.js';
 import { ACTIVITY_KEPT_MS } from '../activity.js';
+import {
+  failuresByReason,
+  openTasksByQueue,
+  outcomesOverTime,
+  storedMinutes,
+  workersByQueue,
+} from './reads.js';
 
 const failures: Operation<'instances.failures'> = async (deps, call) => {
   const { groups, lookedAt, isComplete } = await failuresByReason(deps.reads, listQuery(call));

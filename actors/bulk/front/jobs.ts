@@ -10,10 +10,10 @@ import { BackgroundJob } from '../../../src/base/background-job.js';
 import type { Clock } from '../../../src/base/clock.js';
 import { EngineError } from '../../../src/base/errors.js';
 import type { Logger } from '../../../src/base/log.js';
-import type { BulkJobStanding } from '../../../src/db/reads/bulk-job-reads.js';
-import type { Candidates } from '../../../src/db/reads/instance-reads.js';
 import type { ChangeCounts } from '../../instance/change-many.js';
+import type { Candidates } from '../../instance/front/instance-reads.js';
 import type { BulkProgress } from '../jobs.js';
+import type { BulkJobStanding } from './reads.js';
 import {
   added,
   type BulkCounts,

@@ -16,10 +16,10 @@ import type { Clock } from '../../../src/base/clock.js';
 import { EngineError, invalid, notFound } from '../../../src/base/errors.js';
 import { checkTenant } from '../../../src/base/tenancy.js';
 import type { MigrationRefusal } from '../../../src/core/continuity/migration-findings.js';
-import { candidates, placeBehind } from '../../../src/db/reads/instance-reads.js';
 import { rowOf } from '../../../src/db/reads/lookup.js';
-import { SEQUENCE_LOOKUPS } from '../../../src/db/reads/sequence-reads.js';
 import { type FrontDeps, jsonReply, type Operation } from '../../../src/http/operation.js';
+import { SEQUENCE_LOOKUPS } from '../../catalog/front/sequence-reads.js';
+import { candidates, placeBehind } from '../../instance/front/instance-reads.js';
 import type { ShardClient } from '../../shard/client.js';
 
 /** At once: replays share two threads with everything else that is heavy. */

@@ -8,8 +8,6 @@ import type { Clock } from '../../../src/base/clock.js';
 import { invalid } from '../../../src/base/errors.js';
 import { LIMITS } from '../../../src/base/limits.js';
 import { checkTenant } from '../../../src/base/tenancy.js';
-import { bulkJobById, bulkJobList, bulkJobText } from '../../../src/db/reads/bulk-job-reads.js';
-import { candidates } from '../../../src/db/reads/instance-reads.js';
 import { rowOf } from '../../../src/db/reads/lookup.js';
 import {
   type AnyCall,
@@ -21,7 +19,9 @@ import {
   pageReply,
 } from '../../../src/http/operation.js';
 import type { HttpReply } from '../../../src/http/server.js';
+import { candidates } from '../../instance/front/instance-reads.js';
 import type { BeginBulkJob } from '../jobs.js';
+import { bulkJobById, bulkJobList, bulkJobText } from './reads.js';
 import {
   added,
   type BulkCounts,

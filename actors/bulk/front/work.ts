@@ -11,7 +11,6 @@ import {
 } from '../../../schema/edits.js';
 import type { BulkState } from '../../../schema/instance.js';
 import type { JsonValue } from '../../../src/base/json.js';
-import type { Candidate, CandidateFilter } from '../../../src/db/reads/instance-reads.js';
 import {
   type Change,
   type ChangeCounts,
@@ -20,6 +19,7 @@ import {
   mayRetry,
   type Signal,
 } from '../../instance/change-many.js';
+import type { Candidate, CandidateFilter } from '../../instance/front/instance-reads.js';
 
 /** What was asked, as it was checked. */
 export type BulkRequest =

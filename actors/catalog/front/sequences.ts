@@ -4,12 +4,6 @@ import type { SequenceByNameQuery } from '../../../schema/sequence.js';
 import { notFound } from '../../../src/base/errors.js';
 import { unfoundSequence } from '../../../src/core/unfound-sequence.js';
 import {
-  sequenceById,
-  sequenceByName,
-  sequenceList,
-  versionList,
-} from '../../../src/db/reads/sequence-reads.js';
-import {
   type FrontDeps,
   type FrontOperations,
   jsonReply,
@@ -18,6 +12,7 @@ import {
   pageReply,
 } from '../../../src/http/operation.js';
 import type { ShardClient } from '../../shard/client.js';
+import { sequenceById, sequenceByName, sequenceList, versionList } from './sequence-reads.js';
 
 const list: Operation<'sequences.list'> = async (deps, call) => {
   const query = listQuery(call);

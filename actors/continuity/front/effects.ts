@@ -1,11 +1,5 @@
 /** Receipts of what instances and executions did outside. */
 
-import {
-  effectList,
-  effectsOfExecution,
-  effectsOfInstance,
-} from '../../../src/db/reads/effect-reads.js';
-import { instanceTenant } from '../../../src/db/reads/instance-reads.js';
 import { rowOf } from '../../../src/db/reads/lookup.js';
 import {
   type FrontOperations,
@@ -14,6 +8,8 @@ import {
   type Operation,
   pageReply,
 } from '../../../src/http/operation.js';
+import { instanceTenant } from '../../instance/front/instance-reads.js';
+import { effectList, effectsOfExecution, effectsOfInstance } from '../effect-reads.js';
 
 const ofInstance: Operation<'instances.effects'> = async (deps, call) => {
   const { tenant_id: tenant = '', ...page } = listQuery(call);

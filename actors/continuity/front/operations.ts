@@ -10,17 +10,6 @@ import { executionView } from '../../../src/core/continuity/execution-view.js';
 import { handoffView } from '../../../src/core/continuity/handoff-view.js';
 import { migrationView } from '../../../src/core/continuity/migration-record.js';
 import { redactedStateDiff } from '../../../src/core/continuity/redaction.js';
-import {
-  boundaries,
-  boundaryOfCheckpoint,
-  executionById,
-  handoffById,
-  locationList,
-  migrationById,
-  provenanceList,
-  runtimeList,
-  stateAt,
-} from '../../../src/db/reads/continuity-reads.js';
 import { rowOf } from '../../../src/db/reads/lookup.js';
 import {
   type AnyCall,
@@ -32,6 +21,17 @@ import {
   type Operation,
 } from '../../../src/http/operation.js';
 import type { Offload } from '../../runtime/offload.js';
+import {
+  boundaries,
+  boundaryOfCheckpoint,
+  executionById,
+  handoffById,
+  locationList,
+  migrationById,
+  provenanceList,
+  runtimeList,
+  stateAt,
+} from './reads.js';
 
 /** '' is any: only the root key may leave the tenant out, and only where the header is optional. */
 function tenantOf(call: AnyCall, query: { readonly tenant_id?: string | undefined }): string {

@@ -1,7 +1,6 @@
 /** Reads of credentials; their changes belong to their owner on the first shard. */
 
 import { invalid, notFound } from '../../../src/base/errors.js';
-import { credentialById, credentialList } from '../../../src/db/reads/credential-reads.js';
 import {
   type FrontOperations,
   jsonReply,
@@ -9,6 +8,7 @@ import {
   type Operation,
   pageReply,
 } from '../../../src/http/operation.js';
+import { credentialById, credentialList } from './reads.js';
 
 const list: Operation<'credentials.list'> = async (deps, call) => {
   const query = listQuery(call);

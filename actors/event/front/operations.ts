@@ -3,7 +3,6 @@
 import type { EventReceipt } from '../../../schema/event.js';
 import { eventKeyId } from '../../../src/base/ids.js';
 import { eventTenant } from '../../../src/base/tenancy.js';
-import { eventById, eventList, eventText } from '../../../src/db/reads/event-reads.js';
 import { rowOf } from '../../../src/db/reads/lookup.js';
 import {
   type FrontOperations,
@@ -13,6 +12,7 @@ import {
   pageReply,
 } from '../../../src/http/operation.js';
 import type { ShardClient } from '../../shard/client.js';
+import { eventById, eventList, eventText } from './reads.js';
 
 const list: Operation<'events.list'> = async (deps, call) => {
   const query = listQuery(call);

@@ -17,11 +17,6 @@ import {
   placeBefore,
   placeOf,
 } from '../../../src/core/change-cursor.js';
-import {
-  type ChangeEntry,
-  type ChangesPage,
-  changesPage,
-} from '../../../src/db/reads/change-reads.js';
 import type { Reads } from '../../../src/db/reads.js';
 import {
   type AnyCall,
@@ -33,6 +28,7 @@ import {
 } from '../../../src/http/operation.js';
 import type { ShardClient } from '../../shard/client.js';
 import { FollowedTenant, Watermark } from './change-readers.js';
+import { type ChangeEntry, type ChangesPage, changesPage } from './change-reads.js';
 import { type EventStream, OpenStreams } from './event-stream.js';
 
 /** What a stream holds while its client does not read. */

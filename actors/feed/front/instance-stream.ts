@@ -13,13 +13,13 @@ import type { Failure } from '../../../schema/failure.js';
 import { type InstanceState, isEnded } from '../../../schema/states.js';
 import { EngineError, unavailable } from '../../../src/base/errors.js';
 import type { Logger } from '../../../src/base/log.js';
-import { outputsAfter } from '../../../src/db/reads/output-reads.js';
 import type {
   Call,
   FrontDeps,
   FrontOperations,
   StreamOperation,
 } from '../../../src/http/operation.js';
+import { outputsAfter } from '../../instance/front/output-reads.js';
 import type { ListedOutput } from '../../runtime/rows.js';
 import type { ShardClient } from '../../shard/client.js';
 import { type EventStream, OpenStreams } from './event-stream.js';

@@ -10,12 +10,6 @@ import { conflict, EngineError, invalid, notFound, unavailable } from '../../../
 import { isoTime } from '../../../src/base/time.js';
 import { type ApprovalGrant, approvalToken, grantIn } from '../../../src/core/approval-link.js';
 import type { Keyring } from '../../../src/core/continuity/keys.js';
-import {
-  approvalById,
-  approvalCount,
-  approvalList,
-  type KnownApproval,
-} from '../../../src/db/reads/approval-reads.js';
 import { rowOf } from '../../../src/db/reads/lookup.js';
 import {
   type AnyCall,
@@ -30,6 +24,7 @@ import type { HttpReply } from '../../../src/http/server.js';
 import { refusalReply } from '../../../src/http/transport.js';
 import type { ShardClient } from '../../shard/client.js';
 import { formPage, notePage } from './approval-page.js';
+import { approvalById, approvalCount, approvalList, type KnownApproval } from './approval-reads.js';
 
 type Client = Pick<ShardClient, 'ask' | 'shardOf'>;
 

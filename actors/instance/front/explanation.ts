@@ -8,17 +8,11 @@ import { concurrencyKeyId, rateLimitId } from '../../../src/base/ids.js';
 import type { JsonObject } from '../../../src/base/json.js';
 import { explain, type Surroundings } from '../../../src/core/explanation.js';
 import type { Standing, WaitFacts } from '../../../src/core/waits.js';
-import { promptsOf } from '../../../src/db/reads/approval-reads.js';
-import { entryOf, recentMoves } from '../../../src/db/reads/audit-reads.js';
-import {
-  limitsOf,
-  pollersOf,
-  slotHolders,
-  statesOf,
-  waitersAhead,
-} from '../../../src/db/reads/explanation-reads.js';
 import type { Reads } from '../../../src/db/reads.js';
 import { type FrontDeps, jsonReply, type Operation } from '../../../src/http/operation.js';
+import { promptsOf } from './approval-reads.js';
+import { entryOf, recentMoves } from './audit-reads.js';
+import { limitsOf, pollersOf, slotHolders, statesOf, waitersAhead } from './explanation-reads.js';
 import type { RetryPreviews } from './retry-previews.js';
 
 /** Moves that are looked at: the state is as old as the newest of them that leads to it. */

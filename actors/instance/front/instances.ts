@@ -2,18 +2,7 @@
 
 import { CHECKPOINTS_LISTED_MAX } from '../../../schema/edits.js';
 import { notFound } from '../../../src/base/errors.js';
-import { auditList } from '../../../src/db/reads/audit-reads.js';
-import { signalList } from '../../../src/db/reads/event-reads.js';
-import {
-  childList,
-  deadLetterList,
-  instanceList,
-  instanceTenant,
-  withVersions,
-} from '../../../src/db/reads/instance-reads.js';
 import { rowOf } from '../../../src/db/reads/lookup.js';
-import { checkpointList, lineList } from '../../../src/db/reads/note-reads.js';
-import { outputList, timelineText } from '../../../src/db/reads/output-reads.js';
 import {
   type CallById,
   type FrontDeps,
@@ -23,7 +12,18 @@ import {
   type Operation,
   pageReply,
 } from '../../../src/http/operation.js';
+import { signalList } from '../../event/front/reads.js';
 import { instanceAttempts } from './attempts.js';
+import { auditList } from './audit-reads.js';
+import {
+  childList,
+  deadLetterList,
+  instanceList,
+  instanceTenant,
+  withVersions,
+} from './instance-reads.js';
+import { checkpointList, lineList } from './note-reads.js';
+import { outputList, timelineText } from './output-reads.js';
 
 /** Failed ones are found by the rows that stand for them, however many others are newer. */
 const list: Operation<'instances.list'> = async (deps, call) => {

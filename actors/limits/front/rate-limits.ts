@@ -1,12 +1,12 @@
 /** The list of rate limits; each limit belongs to its actor. */
 
-import { rateLimitList } from '../../../src/db/reads/rate-limit-reads.js';
 import {
   type FrontOperations,
   listQuery,
   type Operation,
   pageReply,
 } from '../../../src/http/operation.js';
+import { rateLimitList } from './rate-limit-reads.js';
 
 const list: Operation<'rateLimits.list'> = async (deps, call) => {
   const query = listQuery(call);

@@ -2,13 +2,6 @@
 
 import { BUILTIN_NAMES } from '../../../src/core/builtin.js';
 import {
-  handlerNameList,
-  taskAttempts,
-  taskCounts,
-  taskList,
-  workers,
-} from '../../../src/db/reads/worker-reads.js';
-import {
   type FrontOperations,
   jsonReply,
   listQuery,
@@ -16,6 +9,7 @@ import {
   type Operation,
   pageReply,
 } from '../../../src/http/operation.js';
+import { handlerNameList, taskAttempts, taskCounts, taskList, workers } from './reads.js';
 
 const tasks: Operation<'workers.tasks'> = async (deps, call) => {
   const query = listQuery(call);

@@ -4,13 +4,13 @@
  */
 
 import { tenantOf } from '../../../src/base/tenancy.js';
-import { sequenceById } from '../../../src/db/reads/sequence-reads.js';
 import {
   type FrontDeps,
   type FrontOperations,
   jsonReply,
   type Operation,
 } from '../../../src/http/operation.js';
+import { sequenceById } from '../../catalog/front/sequence-reads.js';
 import type { Offload } from '../../runtime/offload.js';
 import { releaseNamed } from './operations.js';
 

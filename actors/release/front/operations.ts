@@ -5,12 +5,6 @@ import { judge, runsToJudge } from '../../../src/core/releases/gates.js';
 import { type ReleaseRow, releaseOf, releaseRowOf } from '../../../src/core/releases/record.js';
 import { rowOf } from '../../../src/db/reads/lookup.js';
 import {
-  decisionList,
-  releaseById,
-  releaseList,
-  releaseOutcomes,
-} from '../../../src/db/reads/release-reads.js';
-import {
   type CallById,
   type FrontDeps,
   type FrontOperations,
@@ -19,6 +13,7 @@ import {
   type Operation,
   pageReply,
 } from '../../../src/http/operation.js';
+import { decisionList, releaseById, releaseList, releaseOutcomes } from './reads.js';
 
 /** @throws EngineError 404 */
 export async function releaseNamed(deps: FrontDeps, call: CallById): Promise<Release> {

@@ -21,21 +21,16 @@ import type { DefinitionPair } from '../../../src/core/releases/diff.js';
 import type { Verdict } from '../../../src/core/releases/replay.js';
 import type { RerunOptions } from '../../../src/core/releases/rerun.js';
 import {
-  type SampledRun,
-  type StoredRun,
-  sampledRuns,
-  storedRun,
-} from '../../../src/db/reads/replay-reads.js';
-import { sequenceById } from '../../../src/db/reads/sequence-reads.js';
-import {
   type FrontDeps,
   type FrontOperations,
   jsonReply,
   type Operation,
 } from '../../../src/http/operation.js';
+import { sequenceById } from '../../catalog/front/sequence-reads.js';
 import { type Offload, type OffloadPool, TooCostly } from '../../runtime/offload.js';
 import type { ShardClient } from '../../shard/client.js';
 import type { ValidationEnd } from '../releases.js';
+import { type SampledRun, type StoredRun, sampledRuns, storedRun } from '../replay-reads.js';
 
 export interface ValidationsDeps {
   readonly client: Pick<ShardClient, 'ask'>;

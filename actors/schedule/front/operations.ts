@@ -11,7 +11,6 @@ import { invalid } from '../../../src/base/errors.js';
 import { isoTime } from '../../../src/base/time.js';
 import { nextFires } from '../../../src/core/cron.js';
 import { zonedTime, zoneOf } from '../../../src/core/wall-clock.js';
-import { nextScheduleList, scheduleById, scheduleList } from '../../../src/db/reads/cron-reads.js';
 import { rowOf } from '../../../src/db/reads/lookup.js';
 import {
   type CallById,
@@ -24,6 +23,7 @@ import {
 } from '../../../src/http/operation.js';
 import { scheduleOf } from '../../runtime/rows.js';
 import { readExpression } from '../fire-times.js';
+import { nextScheduleList, scheduleById, scheduleList } from './reads.js';
 
 async function scheduleNamed(deps: FrontDeps, call: CallById): Promise<CronSchedule> {
   const { params, tenant } = call;

@@ -12,12 +12,6 @@ import { decodeUtf8 } from '../../../src/base/json-guard.js';
 import { owned } from '../../../src/base/tenancy.js';
 import { openSecret, type StoredSecret } from '../../../src/core/stored-secret.js';
 import { isSameText, signatureProblem } from '../../../src/core/trigger-signature.js';
-import {
-  type TriggerRow,
-  triggerBySlug,
-  triggerList,
-  triggerText,
-} from '../../../src/db/reads/trigger-reads.js';
 import type { Admission } from '../../../src/http/admission.js';
 import {
   bodyIn,
@@ -32,6 +26,7 @@ import {
 import { SenderLimit } from '../../../src/http/sender-limit.js';
 import type { FiringEvent } from '../../event/front/firing.js';
 import type { ShardClient } from '../../shard/client.js';
+import { type TriggerRow, triggerBySlug, triggerList, triggerText } from './reads.js';
 
 const list: Operation<'triggers.list'> = async (deps, call) => {
   const query = listQuery(call);

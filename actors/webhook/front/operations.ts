@@ -3,6 +3,15 @@
 import { notFound } from '../../../src/base/errors.js';
 import { rowOf } from '../../../src/db/reads/lookup.js';
 import {
+  type CallById,
+  type FrontDeps,
+  type FrontOperations,
+  jsonReply,
+  listQuery,
+  type Operation,
+  pageReply,
+} from '../../../src/http/operation.js';
+import {
   deliveryAttempts,
   deliveryList,
   outboxList,
@@ -12,16 +21,7 @@ import {
   subscriptionText,
   webhookById,
   withoutNulls,
-} from '../../../src/db/reads/webhook-reads.js';
-import {
-  type CallById,
-  type FrontDeps,
-  type FrontOperations,
-  jsonReply,
-  listQuery,
-  type Operation,
-  pageReply,
-} from '../../../src/http/operation.js';
+} from './reads.js';
 
 const outbox: Operation<'webhooks.outbox'> = async (deps, call) =>
   jsonReply((await deps.reads.page(outboxList(call.query))).text);

@@ -1,7 +1,7 @@
 /** The rate limits of a tenant, or of all. Reads only. */
 
-import { filtersOf } from './filters.js';
-import { list } from './list.js';
+import { filtersOf } from '../../../src/db/reads/filters.js';
+import { list } from '../../../src/db/reads/list.js';
 
 /** `RateLimit` records by tenant and key, in the order of code points, whatever the database sorts by. */
 export const rateLimitList = list({

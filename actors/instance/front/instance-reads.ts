@@ -12,8 +12,7 @@
 import type { StepPhase } from '../../../schema/execution.js';
 import type { OpenWait } from '../../../schema/instance-filter.js';
 import type { InstanceState } from '../../../schema/states.js';
-import { foldedSql } from '../../core/failure-reason.js';
-import { selected } from '../tables.js';
+import { foldedSql } from '../../../src/core/failure-reason.js';
 import {
   contains,
   type Filter,
@@ -23,13 +22,14 @@ import {
   type Narrowing,
   narrow,
   timeFilters,
-} from './filters.js';
-import { list } from './list.js';
-import { lookup, TRY_LATER } from './lookup.js';
-import { orderBy } from './order.js';
-import { Conditions, IS_PRESENT } from './query.js';
-import type { Reader } from './reader.js';
-import { INSTANCE_COLUMNS, type InstanceWireRow, instanceText } from './wire.js';
+} from '../../../src/db/reads/filters.js';
+import { list } from '../../../src/db/reads/list.js';
+import { lookup, TRY_LATER } from '../../../src/db/reads/lookup.js';
+import { orderBy } from '../../../src/db/reads/order.js';
+import { Conditions, IS_PRESENT } from '../../../src/db/reads/query.js';
+import type { Reader } from '../../../src/db/reads/reader.js';
+import { selected } from '../../../src/db/tables.js';
+import { INSTANCE_COLUMNS, type InstanceWireRow, instanceText } from '../wire-texts.js';
 
 /** An instance that a change of many may concern. */
 export interface Candidate {

@@ -1,18 +1,18 @@
 /** Releases and the decisions about them. Reads only; their changes belong to the releases' owner. */
 
-import { LOAD_SQL } from '../../../actors/runtime/load-sql.js';
-import type { Outcomes } from '../../core/releases/gates.js';
+import type { Outcomes } from '../../../src/core/releases/gates.js';
 import {
   RELEASE_COLUMNS,
   releaseOf,
   releaseRowOf,
   type StoredRelease,
-} from '../../core/releases/record.js';
-import { columnsBut, selected } from '../tables.js';
-import { filtersOf } from './filters.js';
-import { list } from './list.js';
-import { lookup, TRY_LATER } from './lookup.js';
-import { orderBy } from './order.js';
+} from '../../../src/core/releases/record.js';
+import { filtersOf } from '../../../src/db/reads/filters.js';
+import { list } from '../../../src/db/reads/list.js';
+import { lookup, TRY_LATER } from '../../../src/db/reads/lookup.js';
+import { orderBy } from '../../../src/db/reads/order.js';
+import { columnsBut, selected } from '../../../src/db/tables.js';
+import { LOAD_SQL } from '../../runtime/load-sql.js';
 
 export const releaseById = lookup<StoredRelease>(
   'reads_release_get',

@@ -12,11 +12,18 @@ import {
   OUTCOMES_LOOKED_AT_MAX,
   QUEUED_TASKS_LOOKED_AT_MAX,
 } from '../../../schema/statistics.js';
-import { isoTime, type UnixMs } from '../../base/time.js';
-import type { StoredMinute } from '../../core/activity.js';
-import { type Filter, filtersOf, isAsked, type Narrowing, narrow, timeFilters } from './filters.js';
-import { Conditions, isPresent, type Query } from './query.js';
-import type { Reader } from './reader.js';
+import { isoTime, type UnixMs } from '../../../src/base/time.js';
+import type { StoredMinute } from '../../../src/core/activity.js';
+import {
+  type Filter,
+  filtersOf,
+  isAsked,
+  type Narrowing,
+  narrow,
+  timeFilters,
+} from '../../../src/db/reads/filters.js';
+import { Conditions, isPresent, type Query } from '../../../src/db/reads/query.js';
+import type { Reader } from '../../../src/db/reads/reader.js';
 
 export interface Extent {
   readonly lookedAt: number;

@@ -4,13 +4,17 @@
  */
 
 import type { SequenceListQuery } from '../../../schema/sequence.js';
-import { columnsBut, selected } from '../tables.js';
-import { contains, filtersOf } from './filters.js';
-import { list } from './list.js';
-import { lookup, rowOf } from './lookup.js';
-import { orderBy } from './order.js';
-import type { PageRequest, Reader } from './reader.js';
-import { type SequenceListedRow, type SequenceWireRow, sequenceText } from './wire.js';
+import { contains, filtersOf } from '../../../src/db/reads/filters.js';
+import { list } from '../../../src/db/reads/list.js';
+import { lookup, rowOf } from '../../../src/db/reads/lookup.js';
+import { orderBy } from '../../../src/db/reads/order.js';
+import type { PageRequest, Reader } from '../../../src/db/reads/reader.js';
+import { columnsBut, selected } from '../../../src/db/tables.js';
+import {
+  type SequenceListedRow,
+  type SequenceWireRow,
+  sequenceText,
+} from '../../instance/wire-texts.js';
 
 const SEQUENCES = {
   columns: selected(columnsBut('sequences')),

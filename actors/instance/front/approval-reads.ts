@@ -4,15 +4,15 @@
  */
 
 import { APPROVALS_COUNTED_MAX } from '../../../schema/approval.js';
-import { LIMITS } from '../../base/limits.js';
-import { columnsBut, type StoredRow, selected } from '../tables.js';
-import { filtersOf, type Narrowing, narrow } from './filters.js';
+import { LIMITS } from '../../../src/base/limits.js';
+import { filtersOf, type Narrowing, narrow } from '../../../src/db/reads/filters.js';
+import { list } from '../../../src/db/reads/list.js';
+import { lookup } from '../../../src/db/reads/lookup.js';
+import { orderBy } from '../../../src/db/reads/order.js';
+import { Conditions, IS_PRESENT, type Query } from '../../../src/db/reads/query.js';
+import type { Reader } from '../../../src/db/reads/reader.js';
+import { columnsBut, type StoredRow, selected } from '../../../src/db/tables.js';
 import { SEQUENCE_NAME } from './instance-reads.js';
-import { list } from './list.js';
-import { lookup } from './lookup.js';
-import { orderBy } from './order.js';
-import { Conditions, IS_PRESENT, type Query } from './query.js';
-import type { Reader } from './reader.js';
 
 const COLUMNS = columnsBut('approvals', 'iteration', 'outcome', 'closed_at', 'answer');
 type OpenRow = StoredRow<'approvals', (typeof COLUMNS)[number]> & {

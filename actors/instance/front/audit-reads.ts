@@ -4,11 +4,11 @@
  */
 
 import type { AuditEntry } from '../../../schema/instance.js';
-import type { StoredRow } from '../tables.js';
-import { lookup, TRY_LATER } from './lookup.js';
-import { orderOf } from './order.js';
-import { Conditions, type PageBounds } from './query.js';
-import type { PageRequest } from './reader.js';
+import { lookup, TRY_LATER } from '../../../src/db/reads/lookup.js';
+import { orderOf } from '../../../src/db/reads/order.js';
+import { Conditions, type PageBounds } from '../../../src/db/reads/query.js';
+import type { PageRequest } from '../../../src/db/reads/reader.js';
+import type { StoredRow } from '../../../src/db/tables.js';
 
 export interface AuditRow extends StoredRow<'audit_log', 'tenant_id' | 'created_at'> {
   /** The text of a `StoredAuditEntry`. */

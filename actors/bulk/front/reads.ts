@@ -1,10 +1,10 @@
 /** Changes of many instances that go on behind their answer. Reads only. */
 
-import { columnsBut, type StoredRow, selected } from '../tables.js';
-import { filtersOf } from './filters.js';
-import { list } from './list.js';
-import { lookup } from './lookup.js';
-import { orderBy } from './order.js';
+import { filtersOf } from '../../../src/db/reads/filters.js';
+import { list } from '../../../src/db/reads/list.js';
+import { lookup } from '../../../src/db/reads/lookup.js';
+import { orderBy } from '../../../src/db/reads/order.js';
+import { columnsBut, type StoredRow, selected } from '../../../src/db/tables.js';
 
 const COLUMNS = columnsBut('bulk_jobs');
 

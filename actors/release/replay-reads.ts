@@ -4,8 +4,8 @@
  * one statement, so that it is seen in one state.
  */
 
-import type { StoredRow } from '../tables.js';
-import { lookup } from './lookup.js';
+import { lookup } from '../../src/db/reads/lookup.js';
+import type { StoredRow } from '../../src/db/tables.js';
 
 /** A run by its id, and about how many bytes of JSON its replay would be given. */
 export interface SampledRun {

@@ -5,13 +5,13 @@
  * Pure.
  */
 
-import { priorityLabel } from '../../../actors/instance/record.js';
-import { taskIdempotencyKey } from '../../../actors/instance/worker-task.js';
-import type { ListedOutput } from '../../../actors/runtime/rows.js';
-import type { JsonObject } from '../../base/json.js';
-import { shownRuntime } from '../../core/cancelling.js';
-import { NOTE_MARK } from '../../core/progress.js';
-import { columnsBut, columnsOf, type StoredRow } from '../tables.js';
+import type { JsonObject } from '../../src/base/json.js';
+import { shownRuntime } from '../../src/core/cancelling.js';
+import { NOTE_MARK } from '../../src/core/progress.js';
+import { columnsBut, columnsOf, type StoredRow } from '../../src/db/tables.js';
+import type { ListedOutput } from '../runtime/rows.js';
+import { priorityLabel } from './record.js';
+import { taskIdempotencyKey } from './worker-task.js';
 
 /** The evaluator's snapshot is the actor's alone. */
 export const INSTANCE_COLUMNS = columnsBut(

@@ -3,17 +3,17 @@
  * `block_outputs_by_time` in its order (docs/decisions/0141-history-in-the-order-of-time.md).
  */
 
-import { type ListedOutput, OUTPUT_COLUMNS } from '../../../actors/runtime/rows.js';
-import { selected } from '../tables.js';
+import { filtersOf } from '../../../src/db/reads/filters.js';
+import { list } from '../../../src/db/reads/list.js';
+import { rowOf, TRY_LATER } from '../../../src/db/reads/lookup.js';
+import { orderBy } from '../../../src/db/reads/order.js';
+import { Conditions, type PageBounds, type Place } from '../../../src/db/reads/query.js';
+import type { PageRequest, Reader } from '../../../src/db/reads/reader.js';
+import { selected } from '../../../src/db/tables.js';
+import { type ListedOutput, OUTPUT_COLUMNS } from '../../runtime/rows.js';
+import { contextText, type InstanceWireRow, iterationText, outputText } from '../wire-texts.js';
 import { transitionList } from './audit-reads.js';
-import { filtersOf } from './filters.js';
 import { instanceById } from './instance-reads.js';
-import { list } from './list.js';
-import { rowOf, TRY_LATER } from './lookup.js';
-import { orderBy } from './order.js';
-import { Conditions, type PageBounds, type Place } from './query.js';
-import type { PageRequest, Reader } from './reader.js';
-import { contextText, type InstanceWireRow, iterationText, outputText } from './wire.js';
 
 interface OfBlock {
   readonly block_id?: string | undefined;

@@ -4,10 +4,10 @@
  * that left no output; what somebody found out later lies over them. Reads only.
  */
 
-import type { EffectReceipt } from '../../../schema/continuity.js';
-import type { EffectState } from '../../../schema/continuity-words.js';
-import type { OpenEffect } from '../../../schema/execution.js';
-import type { JsonValue } from '../../base/json.js';
+import type { EffectReceipt } from '../../schema/continuity.js';
+import type { EffectState } from '../../schema/continuity-words.js';
+import type { OpenEffect } from '../../schema/execution.js';
+import type { JsonValue } from '../../src/base/json.js';
 import {
   type EffectOutcome,
   type EffectPlace,
@@ -15,12 +15,12 @@ import {
   SILENCE_REASON,
   type TaskFacts,
   taskReceipt,
-} from '../../core/continuity/effects.js';
-import { TASKS } from '../tasks-as-they-stand.js';
-import { TRY_LATER } from './lookup.js';
-import { orderOf } from './order.js';
-import { Conditions, type PageBounds, type Query } from './query.js';
-import type { PageRequest } from './reader.js';
+} from '../../src/core/continuity/effects.js';
+import { TRY_LATER } from '../../src/db/reads/lookup.js';
+import { orderOf } from '../../src/db/reads/order.js';
+import { Conditions, type PageBounds, type Query } from '../../src/db/reads/query.js';
+import type { PageRequest } from '../../src/db/reads/reader.js';
+import { TASKS } from '../../src/db/tasks-as-they-stand.js';
 
 /** A receipt's facts as they are selected: JSON as text, and null where a source has no such fact. */
 export interface EffectRow extends EffectPlace {

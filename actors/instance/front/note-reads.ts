@@ -7,12 +7,12 @@
  * could have them in order.
  */
 
-import { selected } from '../tables.js';
-import { filtersOf } from './filters.js';
-import { list } from './list.js';
-import { TRY_LATER } from './lookup.js';
-import { orderOf } from './order.js';
-import { CHECKPOINT_COLUMNS, checkpointText } from './wire.js';
+import { filtersOf } from '../../../src/db/reads/filters.js';
+import { list } from '../../../src/db/reads/list.js';
+import { TRY_LATER } from '../../../src/db/reads/lookup.js';
+import { orderOf } from '../../../src/db/reads/order.js';
+import { selected } from '../../../src/db/tables.js';
+import { CHECKPOINT_COLUMNS, checkpointText } from '../wire-texts.js';
 
 /** `Checkpoint` records, newest first. */
 export const checkpointList = list({

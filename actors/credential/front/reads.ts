@@ -1,10 +1,10 @@
 /** The credentials of a tenant, without what is secret in them. Reads only. */
 
-import { columnsBut, type StoredRow, selected } from '../tables.js';
-import { filtersOf } from './filters.js';
-import { list } from './list.js';
-import { lookup } from './lookup.js';
-import { orderBy } from './order.js';
+import { filtersOf } from '../../../src/db/reads/filters.js';
+import { list } from '../../../src/db/reads/list.js';
+import { lookup } from '../../../src/db/reads/lookup.js';
+import { orderBy } from '../../../src/db/reads/order.js';
+import { columnsBut, type StoredRow, selected } from '../../../src/db/tables.js';
 
 const SHOWN = columnsBut('credentials', 'value', 'refresh_token');
 const COLUMNS = `${selected(SHOWN)}, refresh_token is not null as has_refresh_token`;

@@ -1,10 +1,10 @@
 /** Which instances are to be removed. Reads only. */
 
-import type { Orphan } from '../../../actors/catalog/front/sequence-removal.js';
-import type { EndedPage } from '../../../actors/instance/front/retention.js';
-import { isoTime, type UnixMs } from '../../base/time.js';
-import { lookup } from './lookup.js';
-import type { Reader } from './reader.js';
+import { isoTime, type UnixMs } from '../../../src/base/time.js';
+import { lookup } from '../../../src/db/reads/lookup.js';
+import type { Reader } from '../../../src/db/reads/reader.js';
+import type { Orphan } from '../../catalog/front/sequence-removal.js';
+import type { EndedPage } from './retention.js';
 
 /** Instances of deleted sequences, `$1` at most. A sequence without instances has one row. */
 export const orphans = lookup<Orphan>(

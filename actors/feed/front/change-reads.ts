@@ -8,12 +8,12 @@
  * read never walks past a million of them, it looks at some thousands at a time.
  */
 
-import { LIMITS } from '../../base/limits.js';
-import { isoTime, type UnixMs } from '../../base/time.js';
-import { type ChangePlace, placeBefore } from '../../core/change-cursor.js';
-import { type AuditRow, auditText } from './audit-reads.js';
-import type { Query } from './query.js';
-import type { Reader } from './reader.js';
+import { LIMITS } from '../../../src/base/limits.js';
+import { isoTime, type UnixMs } from '../../../src/base/time.js';
+import { type ChangePlace, placeBefore } from '../../../src/core/change-cursor.js';
+import type { Query } from '../../../src/db/reads/query.js';
+import type { Reader } from '../../../src/db/reads/reader.js';
+import { type AuditRow, auditText } from '../../instance/front/audit-reads.js';
 
 interface ChangeRow extends AuditRow {
   readonly id: string;

@@ -4,26 +4,42 @@
  * (docs/limits.md).
  */
 
-import { type Attempt, historyOf } from '../../../actors/instance/worker-task.js';
 import { TASK_STATES, type TaskState } from '../../../schema/states.js';
 import type { TaskStats, WorkerInfo } from '../../../schema/worker.js';
-import { isoTime, type UnixMs } from '../../base/time.js';
-import { columnsOf, type StoredRow, selected } from '../tables.js';
+import { isoTime, type UnixMs } from '../../../src/base/time.js';
+import {
+  type Filter,
+  filtersOf,
+  type Narrowing,
+  narrow,
+  timeFilters,
+} from '../../../src/db/reads/filters.js';
+import { list } from '../../../src/db/reads/list.js';
+import { lookup, rowOf, TRY_LATER } from '../../../src/db/reads/lookup.js';
+import { orderBy } from '../../../src/db/reads/order.js';
+import {
+  Conditions,
+  IS_PRESENT,
+  type PageBounds,
+  type Query,
+} from '../../../src/db/reads/query.js';
+import type { Page, PageRequest, Reader } from '../../../src/db/reads/reader.js';
+import { columnsOf, type StoredRow, selected } from '../../../src/db/tables.js';
 import {
   OF_OPEN_ROWS,
   selectedStanding,
   standing,
   TASKS as TASKS_AS_THEY_STAND,
   WITH_OPEN_ROWS,
-} from '../tasks-as-they-stand.js';
-import { type Filter, filtersOf, type Narrowing, narrow, timeFilters } from './filters.js';
-import { SEQUENCE_NAME } from './instance-reads.js';
-import { list } from './list.js';
-import { lookup, rowOf, TRY_LATER } from './lookup.js';
-import { orderBy } from './order.js';
-import { Conditions, IS_PRESENT, type PageBounds, type Query } from './query.js';
-import type { Page, PageRequest, Reader } from './reader.js';
-import { TASK_COLUMNS, TASK_INSTANCE_COLUMNS, type TaskWireRow, taskText } from './wire.js';
+} from '../../../src/db/tasks-as-they-stand.js';
+import { SEQUENCE_NAME } from '../../instance/front/instance-reads.js';
+import {
+  TASK_COLUMNS,
+  TASK_INSTANCE_COLUMNS,
+  type TaskWireRow,
+  taskText,
+} from '../../instance/wire-texts.js';
+import { type Attempt, historyOf } from '../../instance/worker-task.js';
 
 /** Of a worker; whether it is alive is for the caller to say. */
 export type WorkerRow = Omit<WorkerInfo, 'alive'>;

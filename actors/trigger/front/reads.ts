@@ -1,11 +1,11 @@
 /** Triggers, without their secrets, and the one that a request is for, with it. Reads only. */
 
 import { REDACTED } from '../../../schema/common.js';
-import { columnsBut, type StoredRow, selected } from '../tables.js';
-import { filtersOf } from './filters.js';
-import { list } from './list.js';
-import { lookup } from './lookup.js';
-import { orderBy } from './order.js';
+import { filtersOf } from '../../../src/db/reads/filters.js';
+import { list } from '../../../src/db/reads/list.js';
+import { lookup } from '../../../src/db/reads/lookup.js';
+import { orderBy } from '../../../src/db/reads/order.js';
+import { columnsBut, type StoredRow, selected } from '../../../src/db/tables.js';
 
 const COLUMNS = columnsBut('triggers', 'event_name');
 

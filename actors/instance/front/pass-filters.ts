@@ -1,7 +1,7 @@
 /** Of what a block in loops left: some passes of the outermost one. Pure. */
 
 import { type AttemptListQuery, PASSES_MAX } from '../../../schema/attempt.js';
-import { invalid } from '../../base/errors.js';
+import { invalid } from '../../../src/base/errors.js';
 
 type Asked = Pick<AttemptListQuery, 'block_id' | 'iteration' | 'iteration_from' | 'iteration_to'>;
 

@@ -1,11 +1,11 @@
 /** Cron schedules. Reads only; their changes belong to the schedules. */
 
-import { type ScheduleRow, scheduleOf } from '../../../actors/runtime/rows.js';
-import { columnsBut, selected } from '../tables.js';
-import { filtersOf } from './filters.js';
-import { list } from './list.js';
-import { lookup } from './lookup.js';
-import { orderBy } from './order.js';
+import { filtersOf } from '../../../src/db/reads/filters.js';
+import { list } from '../../../src/db/reads/list.js';
+import { lookup } from '../../../src/db/reads/lookup.js';
+import { orderBy } from '../../../src/db/reads/order.js';
+import { columnsBut, selected } from '../../../src/db/tables.js';
+import { type ScheduleRow, scheduleOf } from '../../runtime/rows.js';
 
 const COLUMNS = selected(columnsBut('cron_schedules'));
 

@@ -4,8 +4,8 @@
  */
 
 import type { InstanceState } from '../../../schema/states.js';
-import type { StoredRow } from '../tables.js';
-import { lookup } from './lookup.js';
+import { lookup } from '../../../src/db/reads/lookup.js';
+import type { StoredRow } from '../../../src/db/tables.js';
 
 /** Of each of the handlers; a worker that polls without a tenant may take tasks of every tenant. */
 export const pollersOf = lookup<

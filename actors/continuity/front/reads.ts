@@ -3,27 +3,27 @@
  * rows by an index, and those that the execution service uses too are its own (`actors/continuity/rows.ts`).
  */
 
+import type { Boundary, ProvenanceEntry } from '../../../schema/continuity.js';
+import type { InstanceState } from '../../../schema/states.js';
+import { unavailable } from '../../../src/base/errors.js';
+import type { JsonValue } from '../../../src/base/json.js';
+import { LIMITS } from '../../../src/base/limits.js';
+import { isoTime, type UnixMs } from '../../../src/base/time.js';
+import { checkpointBoundary } from '../../../src/core/continuity/checkpoint-boundary.js';
+import type { ShownExecutionRow } from '../../../src/core/continuity/execution-view.js';
+import { filtersOf } from '../../../src/db/reads/filters.js';
+import { list } from '../../../src/db/reads/list.js';
+import { lookup, TRY_LATER } from '../../../src/db/reads/lookup.js';
+import type { PageRequest, Reader } from '../../../src/db/reads/reader.js';
+import { columnsBut, type StoredRow, selected } from '../../../src/db/tables.js';
+import { CHECKPOINT_COLUMNS, type CheckpointWireRow } from '../../instance/wire-texts.js';
 import {
   CONTINUITY_SQL,
   type HandoffRow,
   LIVE_MS,
   type MigrationRow,
   type ProvenanceRow,
-} from '../../../actors/continuity/rows.js';
-import type { Boundary, ProvenanceEntry } from '../../../schema/continuity.js';
-import type { InstanceState } from '../../../schema/states.js';
-import { unavailable } from '../../base/errors.js';
-import type { JsonValue } from '../../base/json.js';
-import { LIMITS } from '../../base/limits.js';
-import { isoTime, type UnixMs } from '../../base/time.js';
-import { checkpointBoundary } from '../../core/continuity/checkpoint-boundary.js';
-import type { ShownExecutionRow } from '../../core/continuity/execution-view.js';
-import { columnsBut, type StoredRow, selected } from '../tables.js';
-import { filtersOf } from './filters.js';
-import { list } from './list.js';
-import { lookup, TRY_LATER } from './lookup.js';
-import type { PageRequest, Reader } from './reader.js';
-import { CHECKPOINT_COLUMNS, type CheckpointWireRow } from './wire.js';
+} from '../rows.js';
 
 /** A checkpoint, by its id, at one of the places where the execution has been. */
 interface BoundaryKey

@@ -3,15 +3,15 @@
  * row says so comes later. Payloads are redacted.
  */
 
-import type { FiringEvent } from '../../../actors/event/front/firing.js';
 import { EVENT_TAKERS_SHOWN_MAX } from '../../../schema/event.js';
-import type { JsonValue } from '../../base/json.js';
-import { redacted } from '../../core/continuity/redaction.js';
-import { columnsBut, type StoredRow, selected } from '../tables.js';
-import { type Filter, filtersOf, timeFilters } from './filters.js';
-import { list } from './list.js';
-import { lookup } from './lookup.js';
-import { orderBy } from './order.js';
+import type { JsonValue } from '../../../src/base/json.js';
+import { redacted } from '../../../src/core/continuity/redaction.js';
+import { type Filter, filtersOf, timeFilters } from '../../../src/db/reads/filters.js';
+import { list } from '../../../src/db/reads/list.js';
+import { lookup } from '../../../src/db/reads/lookup.js';
+import { orderBy } from '../../../src/db/reads/order.js';
+import { columnsBut, type StoredRow, selected } from '../../../src/db/tables.js';
+import type { FiringEvent } from './firing.js';
 
 const EVENT_COLUMNS = columnsBut('events', 'key_id', 'seq', 'status', 'targets', 'fires');
 type EventRow = StoredRow<'events', (typeof EVENT_COLUMNS)[number]> & { readonly status: string };

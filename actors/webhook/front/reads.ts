@@ -5,11 +5,11 @@
  * after the other in the order of the list.
  */
 
-import { columnsBut, type StoredRow, selected } from '../tables.js';
-import { filtersOf } from './filters.js';
-import { list } from './list.js';
-import { lookup } from './lookup.js';
-import { orderBy } from './order.js';
+import { filtersOf } from '../../../src/db/reads/filters.js';
+import { list } from '../../../src/db/reads/list.js';
+import { lookup } from '../../../src/db/reads/lookup.js';
+import { orderBy } from '../../../src/db/reads/order.js';
+import { columnsBut, type StoredRow, selected } from '../../../src/db/tables.js';
 
 const OUTBOX_COLUMNS = columnsBut('webhook_outbox', 'tenant_id');
 type OutboxRow = StoredRow<'webhook_outbox', (typeof OUTBOX_COLUMNS)[number]>;

@@ -4,9 +4,9 @@
  */
 
 import { isoTime, type UnixMs } from '../../base/time.js';
+import { lookup } from '../../db/reads/lookup.js';
+import type { Reader } from '../../db/reads/reader.js';
 import { type RowGaugeName, SAMPLE_ROWS_MAX } from '../../metrics/catalog.js';
-import { lookup } from './lookup.js';
-import type { Reader } from './reader.js';
 
 export type MetricSample = Readonly<Record<RowGaugeName, number>>;
 

@@ -5,15 +5,15 @@
  * (docs/decisions/0141-history-in-the-order-of-time.md).
  */
 
-import type { AttemptEvent } from '../../../actors/instance/worker-task.js';
 import type { AttemptListQuery, StepAttempt } from '../../../schema/attempt.js';
-import { standing } from '../tasks-as-they-stand.js';
-import { type Filter, narrow } from './filters.js';
-import { lookup } from './lookup.js';
-import { orderBy } from './order.js';
+import { type Filter, narrow } from '../../../src/db/reads/filters.js';
+import { lookup } from '../../../src/db/reads/lookup.js';
+import { orderBy } from '../../../src/db/reads/order.js';
+import { Conditions, IS_PRESENT } from '../../../src/db/reads/query.js';
+import type { PageRequest } from '../../../src/db/reads/reader.js';
+import { standing } from '../../../src/db/tasks-as-they-stand.js';
+import type { AttemptEvent } from '../worker-task.js';
 import { OUTER_PASS, passesOf } from './pass-filters.js';
-import { Conditions, IS_PRESENT } from './query.js';
-import type { PageRequest } from './reader.js';
 
 /** Of the definition of an instance: what tells steps of the process from those of workers. */
 export interface KnownSteps {
