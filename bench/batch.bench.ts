@@ -1,11 +1,11 @@
 /** What the writer's thread does per commit unit beside waiting for Postgres. */
 
 import { wholeLine } from '../actors/instance/record.js';
-import type { UnitEnvelope } from '../actors/runtime/protocol.js';
 import { WRITER_LIMITS } from '../actors/writer/writer.js';
 import type { UnitGate } from '../src/core/unit.js';
 import { Batch, type BatchUnit, bodyCommands, gateCommands, readUnit } from '../src/db/batch.js';
 import { MUTATION_KINDS } from '../src/db/mutations.js';
+import type { UnitEnvelope } from '../src/db/units.js';
 import { benchIds, orderRecord } from './fixtures.js';
 import type { MicroCase } from './micro.js';
 

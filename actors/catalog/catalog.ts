@@ -11,7 +11,7 @@
  * Where names lead is known by heart on every shard: who stores or deprecates a version is answered when
  * all of them have forgotten it (`names.ts`).
  *
- * The tombstone stays until the front thread (`actors/catalog/front/sequence-removal.ts`) has had the instances removed.
+ * The tombstone stays until the front thread (`actors/instance/front/sequence-removal.ts`) has had the instances removed.
  */
 
 import type { Finding } from '../../schema/finding.js';

@@ -34,7 +34,7 @@ export const SEQUENCE_OPERATIONS = {
   },
 } satisfies Partial<RouteOperations<CatalogParts>>;
 
-/** The deletion of a sequence, and the end of what follows it (`actors/catalog/front/sequence-removal.ts`). */
+/** The deletion of a sequence, and the end of what follows it (`actors/instance/front/sequence-removal.ts`). */
 export const CATALOG_ENGINE_OPERATIONS = {
   'catalog.delete': {
     serve: ({ catalog }, { request, tenant, target, body }: Call<SequenceDeleteQuery>) =>

@@ -11,7 +11,6 @@ import type {
   OwnershipGrant,
 } from '../../schema/handoff.js';
 import { conflict, EngineError, notFound } from '../../src/base/errors.js';
-import { handoffView } from '../../src/core/continuity/handoff-view.js';
 import {
   type GrantFacts,
   openStatement,
@@ -19,6 +18,7 @@ import {
   states,
 } from '../../src/core/continuity/statements.js';
 import { Turn } from '../runtime/turn.js';
+import { handoffView } from './core/handoff-view.js';
 import type { ExecutionService } from './execution-service.js';
 import {
   commitWith,

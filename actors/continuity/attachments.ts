@@ -9,12 +9,8 @@ import { conflict } from '../../src/base/errors.js';
 import { canonicalSha256 } from '../../src/core/continuity/canonical-json.js';
 import { isLive } from '../../src/core/continuity/capabilities.js';
 import type { ImportExpectation } from '../../src/core/continuity/capsule-import.js';
-import {
-  handoffStateAt,
-  handoffTerms,
-  handoffView,
-} from '../../src/core/continuity/handoff-view.js';
 import { Turn } from '../runtime/turn.js';
+import { handoffStateAt, handoffTerms, handoffView } from './core/handoff-view.js';
 import type { ExecutionService } from './execution-service.js';
 import { commitWith, putExecution } from './executions.js';
 import { moveHandoff, type Passage, requireExecution, requireState } from './handoff-rows.js';

@@ -11,7 +11,7 @@ import type { JsonObject, JsonValue } from '../../src/base/json.js';
 import type { CapsuleFacts } from '../../src/core/continuity/capsule.js';
 import { PAYLOAD_BYTES_MAX } from '../../src/core/continuity/capsule-payload.js';
 import { writeTree } from '../../src/core/continuity/execution-tree.js';
-import type { OutputText, PayloadFrame } from '../../src/core/continuity/sealed-payload.js';
+import type { OutputText, PayloadFrame } from './core/sealed-payload.js';
 import type { ExecutionService } from './execution-service.js';
 import { checkpointOf, contextOf, placeOf, planOf } from './places.js';
 

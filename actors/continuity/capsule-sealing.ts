@@ -2,16 +2,16 @@
 
 import { randomBytes } from 'node:crypto';
 import { conflict, invalid, tooLarge } from '../../src/base/errors.js';
+import { type Job, TooCostly } from '../../src/base/offload.js';
 import { isoTime } from '../../src/base/time.js';
 import { CAPSULE_CONTENT_TYPE, type CapsuleFacts } from '../../src/core/continuity/capsule.js';
 import { KEY_BYTES, type PayloadKey, parseTransferKey } from '../../src/core/continuity/keys.js';
-import type { SealedCapsule } from '../../src/core/continuity/sealed-payload.js';
 import { NONCE_BYTES } from '../../src/core/continuity/sealing.js';
-import { TooCostly } from '../runtime/offload.js';
-import type { JobInput, JobOutput } from '../runtime/offload-jobs.js';
 import type { Turn } from '../runtime/turn.js';
 import type { CapsuleContents } from './capsule-contents.js';
+import type { SealedCapsule } from './core/sealed-payload.js';
 import type { ExecutionService } from './execution-service.js';
+import { SEAL_CAPSULE } from './jobs.js';
 import { keysOf, taken } from './operation.js';
 import type { ExecutionRow } from './rows.js';
 
@@ -36,7 +36,7 @@ export async function sealContents(
   const { continuity_id, tenant_id, epoch } = execution;
   const { signing, payload } = keysOf(service);
   const head = await service.rows.one('provenanceHead', continuity_id);
-  const made = await workOn(service, tenant_id, 'sealCapsule', {
+  const made = await workOn(service, tenant_id, SEAL_CAPSULE, {
     facts: {
       ...terms,
       ...about,
@@ -57,12 +57,12 @@ export async function sealContents(
 }
 
 /** Rejects with 413 when the capsule takes too much, 503 when it cannot be worked on now. */
-export async function workOn<Name extends 'sealCapsule' | 'openCapsule'>(
+export async function workOn<Input, Output>(
   service: ExecutionService,
   tenant: string,
-  job: Name,
-  input: JobInput<Name>,
-): Promise<JobOutput<Name>> {
+  job: Job<Input, Output>,
+  input: Input,
+): Promise<Output> {
   try {
     return await service.offload.run(tenant, job, input);
   } catch (error) {

@@ -12,7 +12,6 @@ import {
   type EffectOutcome,
   type EffectPlace,
   inProcessReceipt,
-  SILENCE_REASON,
   type TaskFacts,
   taskReceipt,
 } from '../../src/core/continuity/effects.js';
@@ -20,7 +19,7 @@ import { TRY_LATER } from '../../src/db/reads/lookup.js';
 import { orderOf } from '../../src/db/reads/order.js';
 import { Conditions, type PageBounds, type Query } from '../../src/db/reads/query.js';
 import type { PageRequest } from '../../src/db/reads/reader.js';
-import { TASKS } from '../../src/db/tasks-as-they-stand.js';
+import { IS_REPORTED, IS_TOUCHED, TASKS } from '../../src/db/tasks-as-they-stand.js';
 
 /** A receipt's facts as they are selected: JSON as text, and null where a source has no such fact. */
 export interface EffectRow extends EffectPlace {
@@ -207,19 +206,6 @@ function resolved(sources: readonly string[], order: string): string {
 const SCOPE = 'i.tenant_id, coalesce(i.continuity_id, i.id) as continuity_id';
 /** By its key for each row: as a plain join, Postgres may read the whole table instead. */
 const OF_INSTANCE = 'cross join lateral (select id, tenant_id, continuity_id from instances';
-
-/** Whether the history of a task has such an entry. */
-function hasEntry(condition: string): string {
-  return `exists (select 1 from json_array_elements(t.history) h where ${condition})`;
-}
-
-/** The word of a worker that a task of `t` failed. */
-export const IS_REPORTED = `(t.state = 'failed' and ${hasEntry("h ->> 'event' = 'failed'")})`;
-
-/** Some worker has it, or had it when it ended, or fell silent over it: see `TaskFacts`. */
-export const IS_TOUCHED = `(t.claim_epoch > 0 and (t.worker_id is not null or ${hasEntry(
-  `h ->> 'event' = 'reclaimed' and h ->> 'reason' = '${SILENCE_REASON}'`,
-)}))`;
 
 const TASK_WORDS = `${IS_REPORTED} as is_reported, ${IS_TOUCHED} as is_touched`;
 const NO_TASK = 'false as is_reported, false as is_touched';

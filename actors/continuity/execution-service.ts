@@ -17,6 +17,7 @@ import {
 } from '../../src/base/errors.js';
 import { routeOf, shardOf } from '../../src/base/ids.js';
 import type { Logger } from '../../src/base/log.js';
+import type { Offload } from '../../src/base/offload.js';
 import type { UnixMs } from '../../src/base/time.js';
 import type { Keyring } from '../../src/core/continuity/keys.js';
 import type { Env } from '../../src/core/progress.js';
@@ -24,7 +25,6 @@ import type { Plans } from '../catalog/plans.js';
 import type { Order, OrderAnswer, OrderView } from '../instance/orders.js';
 import { commitAlone } from '../runtime/commit.js';
 import type { CommitLog } from '../runtime/commit-log.js';
-import type { Offload } from '../runtime/offload.js';
 import type { PeerMessage } from '../runtime/protocol.js';
 import { Serial } from '../runtime/serial.js';
 import { type Effect, Turn } from '../runtime/turn.js';

@@ -7,14 +7,14 @@
 import type { ExportHandoff, HandoffExported } from '../../schema/handoff.js';
 import { conflict } from '../../src/base/errors.js';
 import { isoTime } from '../../src/base/time.js';
-import { exportConflict } from '../../src/core/continuity/handoff.js';
-import { handoffTerms, handoffView } from '../../src/core/continuity/handoff-view.js';
 import type { PayloadKey } from '../../src/core/continuity/keys.js';
-import type { SealedCapsule } from '../../src/core/continuity/sealed-payload.js';
 import type { OrderedChange } from '../instance/orders.js';
 import { Turn } from '../runtime/turn.js';
 import { contentsOf } from './capsule-contents.js';
 import { putArtifact, sealContents, transferKeyIn } from './capsule-sealing.js';
+import { exportConflict } from './core/handoff.js';
+import { handoffTerms, handoffView } from './core/handoff-view.js';
+import type { SealedCapsule } from './core/sealed-payload.js';
 import type { ExecutionService } from './execution-service.js';
 import { putExecution, touchExecution } from './executions.js';
 import {

@@ -3,9 +3,9 @@
 import { type HandoffState, mayMoveHandoff } from '../../schema/continuity-words.js';
 import { conflict } from '../../src/base/errors.js';
 import { isoTime } from '../../src/base/time.js';
-import { handoffStateAt, handoffTerms } from '../../src/core/continuity/handoff-view.js';
 import type { PlacementDecision } from '../../src/core/continuity/placement.js';
 import type { Turn } from '../runtime/turn.js';
+import { handoffStateAt, handoffTerms } from './core/handoff-view.js';
 import type { ExecutionService } from './execution-service.js';
 import type { ExecutionRow, HandoffRow } from './rows.js';
 

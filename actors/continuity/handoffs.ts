@@ -3,9 +3,9 @@
  */
 
 import { conflict } from '../../src/base/errors.js';
-import { creationConflict, requestedHandoff } from '../../src/core/continuity/handoff.js';
-import { handoffView } from '../../src/core/continuity/handoff-view.js';
 import { Turn } from '../runtime/turn.js';
+import { creationConflict, requestedHandoff } from './core/handoff.js';
+import { handoffView } from './core/handoff-view.js';
 import { touchExecution } from './executions.js';
 import { decisionOf, moveHandoff, putHandoff, requireState } from './handoff-rows.js';
 import { refuseFor, type Serve } from './operation.js';

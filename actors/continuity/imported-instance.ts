@@ -16,11 +16,11 @@ import {
   readOwnBlocks,
   readTree,
 } from '../../src/core/continuity/execution-tree.js';
-import type { OpenedCapsule, PayloadFrame } from '../../src/core/continuity/sealed-payload.js';
 import { checkSize } from '../instance/memory.js';
 import { type InstanceRecord, newRecord, wholeLine } from '../instance/record.js';
 import { putOwnership } from '../instance/version-switch.js';
 import { Turn } from '../runtime/turn.js';
+import type { OpenedCapsule, PayloadFrame } from './core/sealed-payload.js';
 import type { ExecutionService } from './execution-service.js';
 import { putCheckpoint } from './executions.js';
 import { taken } from './operation.js';

@@ -15,13 +15,14 @@ import {
   trustOf,
 } from '../../src/core/continuity/capsule-import.js';
 import { PAYLOAD_BYTES_MAX } from '../../src/core/continuity/capsule-payload.js';
-import { handoffStateAt, handoffTerms } from '../../src/core/continuity/handoff-view.js';
 import type { Keyring, PayloadKey } from '../../src/core/continuity/keys.js';
-import type { OpenedCapsule } from '../../src/core/continuity/sealed-payload.js';
 import { type ImportFacts, signStatement } from '../../src/core/continuity/statements.js';
 import { transferKeyIn, workOn } from './capsule-sealing.js';
+import { handoffStateAt, handoffTerms } from './core/handoff-view.js';
+import type { OpenedCapsule } from './core/sealed-payload.js';
 import type { ExecutionService } from './execution-service.js';
 import { importUnit } from './imported-instance.js';
+import { OPEN_CAPSULE } from './jobs.js';
 import { keysOf, refuseFor, type Serve, taken } from './operation.js';
 import type { ImportRow } from './rows.js';
 
@@ -69,7 +70,7 @@ export async function openFor(
   const sealed = sent ?? (await service.rows.artifact(manifest.payload_artifact.key));
   if (sealed === undefined) throw conflict('the payload of the capsule is not stored here');
   const now = isoTime(service.now);
-  const opened = await workOn(service, expected.tenant_id, 'openCapsule', {
+  const opened = await workOn(service, expected.tenant_id, OPEN_CAPSULE, {
     capsule,
     sealed,
     keys,

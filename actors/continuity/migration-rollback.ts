@@ -12,14 +12,15 @@ import { canonicalJson } from '../../src/core/continuity/canonical-json.js';
 import { rollbackCapsuleOf } from '../../src/core/continuity/capsule.js';
 import { manifestFault, trustOf } from '../../src/core/continuity/capsule-import.js';
 import { readTree } from '../../src/core/continuity/execution-tree.js';
-import type { OpenedCapsule } from '../../src/core/continuity/sealed-payload.js';
 import { isProgressNote } from '../../src/core/item-outputs.js';
 import type { KeptOutput } from '../../src/core/progress.js';
 import { itemOutputsOf, itemsAmong } from '../instance/kept-outputs.js';
 import type { OrderedRestore } from '../instance/orders.js';
 import { Turn } from '../runtime/turn.js';
 import { workOn } from './capsule-sealing.js';
+import type { OpenedCapsule } from './core/sealed-payload.js';
 import type { ExecutionService } from './execution-service.js';
+import { OPEN_CAPSULE } from './jobs.js';
 import {
   changeVersion,
   moveMigration,
@@ -123,7 +124,7 @@ async function openedCapsule(
   };
   refuseFor(manifestFault(capsule, expected, service.now));
   const task = { capsule, sealed, keys: keyring.opening, now: isoTime(service.now) };
-  return taken(await workOn(service, execution.tenant_id, 'openCapsule', task), conflict);
+  return taken(await workOn(service, execution.tenant_id, OPEN_CAPSULE, task), conflict);
 }
 
 interface ReturnAddress {

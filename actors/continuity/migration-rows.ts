@@ -6,6 +6,9 @@ import { type MigrationState, mayMoveMigration } from '../../schema/continuity-w
 import { conflict, notFound, unavailable } from '../../src/base/errors.js';
 import type { JsonValue } from '../../src/base/json.js';
 import { isoTime } from '../../src/base/time.js';
+import { NONCE_BYTES } from '../../src/core/continuity/sealing.js';
+import type { Expectations, OrderedChange, OrderView } from '../instance/orders.js';
+import type { Turn } from '../runtime/turn.js';
 import {
   type MigrationSecrets,
   openSecrets,
@@ -14,10 +17,7 @@ import {
   type StoredSecrets,
   sealSecrets,
   storedOf,
-} from '../../src/core/continuity/migration-record.js';
-import { NONCE_BYTES } from '../../src/core/continuity/sealing.js';
-import type { Expectations, OrderedChange, OrderView } from '../instance/orders.js';
-import type { Turn } from '../runtime/turn.js';
+} from './core/migration-record.js';
 import type { ExecutionService } from './execution-service.js';
 import {
   putCheckpoint,

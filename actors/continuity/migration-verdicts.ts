@@ -4,10 +4,12 @@ import type { MigrationFinding, MigrationVerdict } from '../../schema/continuity
 import type { SemanticDiff } from '../../schema/release.js';
 import { EngineError, notFound } from '../../src/base/errors.js';
 import type { JsonObject } from '../../src/base/json.js';
+import { TooCostly } from '../../src/base/offload.js';
 import { type FrontierVerdict, failure } from '../../src/core/continuity/frontier.js';
 import { findingCodes, findingsIn, verdictOn } from '../../src/core/continuity/migration-plan.js';
-import { TooCostly } from '../runtime/offload.js';
+import { COMPARE_DEFINITIONS } from '../release/jobs.js';
 import type { ExecutionService } from './execution-service.js';
+import { REPLAY_MIGRATION } from './jobs.js';
 import { unchanged } from './migration-rows.js';
 import type { Place } from './places.js';
 import type { ExecutionRow, VersionRow } from './rows.js';
@@ -39,7 +41,7 @@ export async function judgeMigration(
   const { plans } = service;
   const { source, target, execution, hasTransforms } = asked;
   const [diffText, outputBlocks, stored] = await Promise.all([
-    service.offload.run(execution.tenant_id, 'compareDefinitions', {
+    service.offload.run(execution.tenant_id, COMPARE_DEFINITIONS, {
       baseline: source.definition,
       candidate: target.definition,
     }),
@@ -94,7 +96,7 @@ async function replay(
   ]);
   if (life === undefined) throw notFound(`instance ${instance}`);
   try {
-    return await offload.run(tenant_id, 'replayMigration', {
+    return await offload.run(tenant_id, REPLAY_MIGRATION, {
       source: source.definition,
       target: target.definition,
       isSame,

@@ -13,7 +13,6 @@ import { rollbackCapsuleOf } from '../../src/core/continuity/capsule.js';
 import { liveCheckpoint } from '../../src/core/continuity/live-place.js';
 import { conflictFor } from '../../src/core/continuity/migration-findings.js';
 import { mayApply, retentionSeconds } from '../../src/core/continuity/migration-plan.js';
-import type { StoredMigration } from '../../src/core/continuity/migration-record.js';
 import {
   applyTransforms,
   type Transform,
@@ -23,6 +22,7 @@ import type { OrderedMigration } from '../instance/orders.js';
 import { Turn } from '../runtime/turn.js';
 import { contentsOf } from './capsule-contents.js';
 import { putArtifact, sealContents } from './capsule-sealing.js';
+import type { StoredMigration } from './core/migration-record.js';
 import type { ExecutionService } from './execution-service.js';
 import { touchExecution } from './executions.js';
 import {

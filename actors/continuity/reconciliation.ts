@@ -4,9 +4,9 @@
  */
 
 import { holdsExecution } from '../../schema/continuity-words.js';
-import { EXPORT_FAILED } from '../../src/core/continuity/handoff.js';
-import { handoffStateAt } from '../../src/core/continuity/handoff-view.js';
 import { Turn } from '../runtime/turn.js';
+import { EXPORT_FAILED } from './core/handoff.js';
+import { handoffStateAt } from './core/handoff-view.js';
 import type { ExecutionService } from './execution-service.js';
 import { commitWith, putExecution, touchExecution } from './executions.js';
 import { moveHandoff, type Passage } from './handoff-rows.js';

@@ -11,8 +11,6 @@ import type { RuntimeCapabilities } from '../../schema/handoff.js';
 import type { InstanceState } from '../../schema/states.js';
 import { owned } from '../../src/base/tenancy.js';
 import { isoTime, type UnixMs } from '../../src/base/time.js';
-import type { ShownExecutionRow } from '../../src/core/continuity/execution-view.js';
-import type { HandoffFacts } from '../../src/core/continuity/handoff-view.js';
 import { CANDIDATES_MAX } from '../../src/core/continuity/placement.js';
 import type { Query } from '../../src/db/reads/query.js';
 import { Runner } from '../../src/db/runner.js';
@@ -25,6 +23,8 @@ import {
   type TableName,
 } from '../../src/db/tables.js';
 import { REPLAY_SQL, type StoredRun } from '../release/replay-reads.js';
+import type { ShownExecutionRow } from './core/execution-view.js';
+import type { HandoffFacts } from './core/handoff-view.js';
 import {
   doubtfulEffects,
   type EffectRow,

@@ -3,17 +3,12 @@
 import { EngineError, invalid, notFound, unavailable } from '../../src/base/errors.js';
 import { type IdGenerator, keyedInstanceId, routeForShard } from '../../src/base/ids.js';
 import type { JsonObject } from '../../src/base/json.js';
+import { type CreationBody, idempotencyKeyOf } from '../../src/core/creation-key.js';
 import { unfoundSequence } from '../../src/core/unfound-sequence.js';
 import type { Plans, StoredSequence } from '../catalog/plans.js';
 import type { GivenTexts } from './given-texts.js';
 import { BYTES_PER_CHARACTER_MAX, checkSize } from './memory.js';
-import {
-  type CreationBody,
-  givenContext,
-  idempotencyKeyOf,
-  type NewInstance,
-  nameIn,
-} from './record.js';
+import { givenContext, type NewInstance, nameIn } from './record.js';
 
 export interface CreationDeps {
   readonly shard: number;

@@ -8,6 +8,7 @@ import type { CreateBatch } from '../../schema/instance.js';
 import { DATABASE_AWAY, EngineError } from '../../src/base/errors.js';
 import { routeOf, shardOf } from '../../src/base/ids.js';
 import { checkTenant } from '../../src/base/tenancy.js';
+import type { CreationBody } from '../../src/core/creation-key.js';
 import type { Names } from '../catalog/names.js';
 import type { Plans, StoredSequence } from '../catalog/plans.js';
 import { targetOf } from '../release/attribution.js';
@@ -19,7 +20,7 @@ import { type BatchDeps, createBatch } from './batch-creation.js';
 import { type CreationDeps, checkCreation, mayBeRepeat, newInstance } from './creation.js';
 import { givenTexts, givenTextsOfItems } from './given-texts.js';
 import type { Instances } from './instances.js';
-import { type CreationBody, type NewInstance, nameIn } from './record.js';
+import { type NewInstance, nameIn } from './record.js';
 
 export interface CreationsDeps extends BatchDeps, CreationDeps {
   readonly loader: Pick<Rows, 'instances' | 'orphanedInstances'>;

@@ -16,6 +16,7 @@ import {
 import { LIMITS } from '../../src/base/limits.js';
 import type { Logger } from '../../src/base/log.js';
 import type { UnixMs } from '../../src/base/time.js';
+import { idempotencyKeyOf } from '../../src/core/creation-key.js';
 import type { Plans } from '../catalog/plans.js';
 import type { Cell } from '../runtime/cell.js';
 import type { PendingUnit } from '../runtime/commit-log.js';
@@ -35,7 +36,7 @@ import { type InstanceEnv, isSeenBy, type LiveInstance, liveInstance } from './l
 import type { Creation, InstanceMessage, InstanceRequest, Message, Repeat } from './messages.js';
 import { fenced } from './ownership.js';
 import { preparationOf } from './preparation.js';
-import { idempotencyKeyOf, newRecord } from './record.js';
+import { newRecord } from './record.js';
 import { restoreActor, textOf } from './restore.js';
 import { claimAnswer, taskHints } from './tasks.js';
 

@@ -6,11 +6,11 @@ import type { Block } from '../../schema/blocks.js';
 import { toUnixMs } from '../../schema/common.js';
 import { type Execution, emptyExecution } from '../../schema/execution.js';
 import type { Failure } from '../../schema/failure.js';
-import type { BodyOf } from '../../schema/routes.js';
 import { PRIORITIES, priorityRank } from '../../schema/states.js';
 import { type JsonObject, type JsonValue, textOfJson } from '../../src/base/json.js';
 import { isoTime, isoTimeOrNull, type UnixMs } from '../../src/base/time.js';
 import { cancellingIn, shownRuntime } from '../../src/core/cancelling.js';
+import { type CreationBody, idempotencyKeyOf } from '../../src/core/creation-key.js';
 import type { Snapshot } from '../../src/core/progress.js';
 import type { Route } from '../../src/core/releases/routes.js';
 import { objectOf, rowOf } from '../../src/db/lines.js';
@@ -53,8 +53,6 @@ interface Given {
   readonly body: CreationBody;
 }
 
-export type CreationBody = BodyOf<'instances.create'>;
-
 /** An instance that is to be created, as its creator asked for it. */
 export interface NewInstance {
   readonly id: string;
@@ -69,15 +67,6 @@ export interface NewInstance {
   readonly texts?: GivenTexts | undefined;
   /** The instance that starts it as its child; absent: it stands for itself. */
   readonly parent?: string | undefined;
-}
-
-/** Keys of dry runs begin with this, lest a real run be taken for done. */
-const DRY_RUN_KEY = 'dryrun:';
-
-/** As it is stored; an empty key is none. */
-export function idempotencyKeyOf({ idempotency_key, dry_run }: CreationBody): string | null {
-  if (!idempotency_key) return null;
-  return dry_run === true ? DRY_RUN_KEY + idempotency_key : idempotency_key;
 }
 
 /** The name that the sequence is asked for by; undefined when it is by its id. */

@@ -45,11 +45,6 @@ export const TASK_INSTANCE_COLUMNS = columnsOf('instances', 'data', 'config', 't
 export type TaskWireRow = StoredRow<'worker_tasks', (typeof TASK_COLUMNS)[number]> &
   StoredRow<'instances', (typeof TASK_INSTANCE_COLUMNS)[number]>;
 
-export type SequenceWireRow = StoredRow<'sequences'>;
-/** In a list: without its definition, or with how many versions its name has, if that was asked for. */
-export type SequenceListedRow = Omit<SequenceWireRow, 'definition'> &
-  Partial<Pick<SequenceWireRow, 'definition'>> & { readonly versions?: number };
-
 export const CHECKPOINT_COLUMNS = columnsBut('checkpoints');
 export type CheckpointWireRow = StoredRow<'checkpoints'>;
 
@@ -109,21 +104,6 @@ export function taskText(row: TaskWireRow): string {
     (row.resume_checkpoint === null ? '' : `,"resume_checkpoint":${row.resume_checkpoint}`) +
     unlessNull('traceparent', row.traceparent) +
     `,"created_at":"${row.created_at}"}`
-  );
-}
-
-/**
- * `SequenceDefinition`, or a `SequenceListed`: the stored part, `{"blocks": […], …}`, has the fields that are
- * set.
- */
-export function sequenceText(row: SequenceListedRow): string {
-  const { definition, versions } = row;
-  const fields = definition?.slice(definition.indexOf('{') + 1, definition.lastIndexOf('}'));
-  return (
-    `{"id":"${row.id}","tenant_id":${quote(row.tenant_id)},"namespace":${quote(row.namespace)}` +
-    `,"name":${quote(row.name)},"version":${row.version},"deprecated":${row.deprecated}` +
-    `,"hold":${row.hold},"status":"${row.status}"${fields === undefined ? '' : `,${fields}`}` +
-    `${versions === undefined ? '' : `,"versions":${versions}`},"created_at":"${row.created_at}"}`
   );
 }
 

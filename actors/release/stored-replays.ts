@@ -1,6 +1,6 @@
 /**
  * Replays of what is stored: definitions and rows come as the JSON that they are kept as. They are
- * jobs of `actors/runtime/offload`.
+ * jobs of `src/base/offload.ts`.
  */
 
 import type { Block } from '../../schema/blocks.js';

@@ -5,8 +5,8 @@
  */
 
 import type { StepTry } from '../../src/core/progress.js';
+import type { Ack, UnitEnvelope } from '../../src/db/units.js';
 import { HeldTenants } from './held-tenants.js';
-import type { Ack, UnitEnvelope } from './protocol.js';
 import type { Effect, Turn } from './turn.js';
 
 /**

@@ -9,8 +9,7 @@ import { INT32_MAX } from '../../schema/common.js';
 import { RELEASE_COLUMNS } from '../../src/core/releases/record.js';
 import { foundBy } from '../../src/db/special-statements.js';
 import { columnsBut, selected } from '../../src/db/tables.js';
-import { TASKS } from '../../src/db/tasks-as-they-stand.js';
-import { IS_REPORTED, IS_TOUCHED } from '../continuity/effect-reads.js';
+import { IS_REPORTED, IS_TOUCHED, TASKS } from '../../src/db/tasks-as-they-stand.js';
 import {
   INSTANCE_COLUMNS,
   OUTPUT_COLUMNS,

@@ -3,7 +3,7 @@
  * would be written, read and looked up for each of them. It takes a third, and of outcomes a seventh.
  */
 
-import type { Ack, UnitEnvelope } from './protocol.js';
+import type { Ack, UnitEnvelope } from '../../src/db/units.js';
 
 export type PackedUnit = readonly [
   seq: UnitEnvelope['seq'],

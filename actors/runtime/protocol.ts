@@ -9,45 +9,6 @@ import type { ErrorData } from '../../src/base/errors.js';
 import type { UnixMs } from '../../src/base/time.js';
 import type { StepTry } from '../../src/core/progress.js';
 import type { SecretText } from '../../src/core/secret-texts.js';
-import type { UnitGate } from '../../src/core/unit.js';
-import type { UnitCounts } from '../../src/metrics/ledger.js';
-
-// ---------------------------------------------------------------- shard → writer
-
-/** Begins the names of actors that make one unit of many instances: such a unit has a lane of its own. */
-export const BATCH_ACTOR = 'batch:';
-
-/** One commit unit. */
-export interface UnitEnvelope {
-  /** Counts the units of one shard incarnation upwards. */
-  readonly seq: number;
-  /** With its incarnation, who made it: when a unit is refused, all later ones of it are, too. */
-  readonly actor: string;
-  readonly incarnation: number;
-  readonly gate: UnitGate;
-  /** Flat: index into MUTATION_KINDS, key, row, … */
-  readonly mutations: readonly (string | number)[];
-  /** What is counted if it is committed, unless its gate finds that nothing of it happens. */
-  readonly counts?: UnitCounts | undefined;
-}
-
-export interface UnitPost {
-  readonly kind: 'units';
-  readonly units: readonly UnitEnvelope[];
-}
-
-// ---------------------------------------------------------------- writer → shard
-
-/** Outcomes, in the order of `seq` per actor. `suffix`: refused only because an earlier one was. */
-export type Ack =
-  | { readonly seq: number; readonly outcome: 'committed' | 'exists' | 'suffix' }
-  | { readonly seq: number; readonly outcome: 'inserted'; readonly ids: readonly string[] }
-  | {
-      readonly seq: number;
-      readonly outcome: 'refused';
-      readonly sqlState: string;
-      readonly reason: string;
-    };
 
 /** Secrets that the parameters of a call name, and whose they are. */
 export interface NamedSecrets {

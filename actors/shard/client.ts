@@ -19,6 +19,7 @@ import {
 import { FairSlots } from '../../src/base/fair-slots.js';
 import { routeOf, shardOf } from '../../src/base/ids.js';
 import { LIMITS } from '../../src/base/limits.js';
+import type { OnReply, ShardReply, ShardSender } from '../../src/http/shards.js';
 import type {
   KnownRecord,
   Reply,
@@ -29,14 +30,7 @@ import type {
 } from '../runtime/protocol.js';
 import { Versions } from '../runtime/versions.js';
 import { KeptRecords, type KeptReply } from './kept-records.js';
-import type { BodyFor, EngineOperation, ShardOperation } from './operations.js';
 import { TENANT_SHARE, WorkUnderWay } from './work-under-way.js';
-
-export type ShardReply =
-  | { readonly status: number; readonly body: string }
-  | { readonly error: EngineError };
-
-export type OnReply = (reply: ShardReply) => void;
 
 export interface ShardClientDeps {
   readonly shards: number;
@@ -50,7 +44,7 @@ export interface ShardClientDeps {
 
 interface Pending {
   readonly shard: number;
-  readonly operation: ShardOperation;
+  readonly operation: string;
   readonly tenant: string;
   /** See `WorkUnderWay`. */
   readonly work: number;
@@ -67,10 +61,10 @@ interface Pending {
 }
 
 /** Requests that wait for news, until their caller ends them. */
-const WATCHES: ReadonlySet<ShardOperation> = new Set(['instances.watch', 'changes.watch']);
+const WATCHES: ReadonlySet<string> = new Set(['instances.watch', 'changes.watch']);
 
 /** What only reads, and waits for changes before it all the same. */
-const READS: ReadonlySet<ShardOperation> = new Set([
+const READS: ReadonlySet<string> = new Set([
   'instances.get',
   'instances.tree',
   'changes.watermark',
@@ -90,7 +84,7 @@ const NOTHING = () => undefined;
 /** Nothing is kept for longer: in this time no counter of versions comes round. */
 const KEPT_MS_MAX = 3_600_000;
 
-export class ShardClient {
+export class ShardClient implements ShardSender {
   /** To be handed to all shards. */
   readonly versions = new Versions();
   readonly kept = new KeptRecords(this.versions);
@@ -184,7 +178,7 @@ export class ShardClient {
     for (const [id, { operation }] of this.#pending) this.#endStalled(id, operation);
   }
 
-  #endStalled(id: number, operation: ShardOperation): void {
+  #endStalled(id: number, operation: string): void {
     const error = READS.has(operation) ? this.#stall?.ofReads : this.#stall?.ofChanges;
     if (error !== undefined && !WATCHES.has(operation)) this.#settle(id, { error });
   }
@@ -223,7 +217,7 @@ export class ShardClient {
    */
   send(
     shard: number,
-    operation: ShardOperation,
+    operation: string,
     tenant: string,
     target: string,
     body: string,
@@ -317,15 +311,15 @@ export class ShardClient {
   }
 
   /**
-   * The same as a promise; rejects with the EngineError of the answer, or with the reason of the
+   * The same as a promise, as `Shards` says what each operation takes; rejects with the EngineError of the answer, or with the reason of the
    * signal, whose abort is that of the request.
    */
-  ask<Id extends ShardOperation>(
+  ask(
     shard: number,
-    operation: Id,
+    operation: string,
     tenant: string,
     target: string,
-    body: BodyFor<Id>,
+    body: unknown,
     signal?: AbortSignal,
   ): Promise<{ status: number; body: string }> {
     return new Promise((resolve, reject) => {
@@ -361,12 +355,7 @@ export class ShardClient {
   }
 
   /** Nobody waits for an answer. */
-  #tell<Id extends EngineOperation>(
-    shard: number,
-    operation: Id,
-    tenant: string,
-    body: BodyFor<Id>,
-  ): void {
+  #tell(shard: number, operation: string, tenant: string, body: unknown): void {
     this.#outboxOf(shard).requests.push({
       id: 0,
       operation,
@@ -483,7 +472,7 @@ export class ShardClient {
 }
 
 /** Instances that are to be made. */
-function rowsOf(operation: ShardOperation, body: string): number {
+function rowsOf(operation: string, body: string): number {
   if (operation === 'instances.create') return 1;
   return operation === 'instances.createBatch' ? itemsIn(body) : 0;
 }

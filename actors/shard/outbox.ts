@@ -5,9 +5,10 @@
 
 import { RESTARTING } from '../../src/base/errors.js';
 import type { Logger } from '../../src/base/log.js';
+import type { UnitPost } from '../../src/db/units.js';
 import { INTERNAL } from '../runtime/commit.js';
 import type { CommitLog } from '../runtime/commit-log.js';
-import type { PeerMessage, PeerPost, Reply, ReplyPost, UnitPost } from '../runtime/protocol.js';
+import type { PeerMessage, PeerPost, Reply, ReplyPost } from '../runtime/protocol.js';
 
 /** Where a shard's posts go. A destination that is away drops them: hints may be lost, and what is
  * not lost is settled when the destination is replaced. */

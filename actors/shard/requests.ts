@@ -9,10 +9,11 @@ import { EngineError, unavailable } from '../../src/base/errors.js';
 import { shardOf } from '../../src/base/ids.js';
 import { LIMITS } from '../../src/base/limits.js';
 import type { Logger } from '../../src/base/log.js';
+import type { Offload } from '../../src/base/offload.js';
 import type { Findings } from '../../src/core/lint/definition.js';
 import { type BodyInPieces, LARGE_BODY } from '../../src/http/body.js';
+import { JUDGE_BODY } from '../../src/http/body-jobs.js';
 import { INTERNAL } from '../runtime/commit.js';
-import type { Offload } from '../runtime/offload.js';
 import type { Request } from '../runtime/protocol.js';
 import type { Effect } from '../runtime/turn.js';
 import {
@@ -114,7 +115,7 @@ export class Requests {
   #judge(request: Request, large: LargeBodies, callMsMax?: number): void {
     const { offload, schedule, again } = this.#deps;
     const { body: text, query = NO_QUERY, tenant } = request;
-    offload.run(tenant, 'judgeBody', { ...large.doubt(text, query), callMsMax }).then(
+    offload.run(tenant, JUDGE_BODY, { ...large.doubt(text, query), callMsMax }).then(
       (judgement) =>
         schedule(() => {
           if (judgement.findings !== undefined) this.#findings.set(request, judgement.findings);

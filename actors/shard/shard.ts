@@ -11,8 +11,9 @@
 
 import { LIMITS } from '../../src/base/limits.js';
 import type { UnixMs } from '../../src/base/time.js';
+import type { Ack } from '../../src/db/units.js';
 import { OVERDUE_ROWS_MAX } from '../runtime/load-sql.js';
-import type { Ack, PeerPost, Request, RequestPost } from '../runtime/protocol.js';
+import type { PeerPost, Request, RequestPost } from '../runtime/protocol.js';
 import type { DueTimer } from '../runtime/rows.js';
 import type { Timer } from './due-timers.js';
 import { Effects } from './effects.js';

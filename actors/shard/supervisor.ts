@@ -14,24 +14,39 @@ import { MessageChannel, type Worker } from 'node:worker_threads';
 import { Piscina } from 'piscina';
 import type { DatabaseTrouble } from '../../src/base/errors.js';
 import type { Logger } from '../../src/base/log.js';
+import { OffloadPool } from '../../src/base/offload.js';
 import { threadEntry } from '../../src/base/package-files.js';
 import { memoryMib, residentBytesMax, threadHeapMib } from '../../src/base/thread-memory.js';
 import type { UnixMs } from '../../src/base/time.js';
 import type { ContinuityKeys } from '../../src/core/continuity/keys.js';
 import { callRateMemory } from '../../src/handlers/call-rate.js';
 import type { EgressProxy } from '../../src/handlers/http-agent.js';
+import type { OutboundSettings } from '../../src/handlers/outbound-rules.js';
 import { MetricMemory } from '../../src/metrics/exposition.js';
 import type { Meter } from '../../src/metrics/meter.js';
-import type { Config } from '../../src/server/config.js';
 import { type ControlLink, linkControl, type Remote, serveControl } from '../runtime/control.js';
-import { OffloadPool } from '../runtime/offload.js';
 import { BATCH_LANES, LANES_MAX } from '../writer/lane-count.js';
 import type { WriterControl, WriterEvent, WriterTask } from '../writer/writer.thread.js';
 import type { ShardClient } from './client.js';
+import type { ShardSettings } from './parts.js';
 import type { ShardControl, ShardTask } from './shard.thread.js';
 
+/** What the threads take of the configuration, by the names that it has there. */
+export interface ThreadSettings
+  extends Omit<ShardSettings, 'shard' | 'residentBytesMax'>,
+    Pick<ShardTask, 'logLevel' | 'logFormat' | 'webhookSecret'> {
+  readonly writerLanes: number;
+  readonly dbSchema: string | undefined;
+  readonly allowInternalUrls: OutboundSettings['allowInternalUrls'];
+  readonly httpAllow: OutboundSettings['allow'];
+  readonly httpDeny: OutboundSettings['deny'];
+  readonly httpRatePerTenant: number;
+  readonly httpProxy: string | undefined;
+  readonly httpNoProxy: readonly string[];
+}
+
 export interface SupervisorDeps {
-  readonly config: Config;
+  readonly config: ThreadSettings;
   readonly client: ShardClient;
   readonly connectionString: string;
   readonly continuityKeys: ContinuityKeys;
@@ -454,6 +469,6 @@ export function writerName(owner: string): string {
   return `${owner} writer`;
 }
 
-function egressProxyOf({ httpProxy, httpNoProxy }: Config): EgressProxy | undefined {
+function egressProxyOf({ httpProxy, httpNoProxy }: ThreadSettings): EgressProxy | undefined {
   return httpProxy === undefined ? undefined : { url: httpProxy, except: httpNoProxy.join() };
 }

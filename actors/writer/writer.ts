@@ -11,10 +11,10 @@ import { type DatabaseTrouble, troubleOf } from '../../src/base/errors.js';
 import { lastUsed } from '../../src/base/last-used.js';
 import { within } from '../../src/base/real-clock.js';
 import { type BatchLimits, committedAck, type InsertedIds, readUnit } from '../../src/db/batch.js';
+import { type Ack, BATCH_ACTOR, type UnitEnvelope } from '../../src/db/units.js';
 import { WriterSession } from '../../src/db/writer-session.js';
 import { CommitLedger, type UnitCounts } from '../../src/metrics/ledger.js';
 import { Meter } from '../../src/metrics/meter.js';
-import { type Ack, BATCH_ACTOR, type UnitEnvelope } from '../runtime/protocol.js';
 import { Lane, type LaneHost, type LaneStats, type LaneUnit } from './lane.js';
 import { cutAfter, type LinkHost, STEP_MS_MAX } from './link.js';
 

@@ -11,7 +11,7 @@ const SERVER_ENTRIES = [
   'src/server/program.js',
   'actors/shard/shard.thread.js',
   'actors/writer/writer.thread.js',
-  'actors/runtime/offload.thread.js',
+  'src/server/offload.thread.js',
 ];
 
 const PACKAGES_KEPT = [

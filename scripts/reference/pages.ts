@@ -13,6 +13,7 @@ import { metricRegions } from './metrics.js';
 import { operatorRegions } from './operators.js';
 import { rawRequestRegions } from './raw-requests.js';
 import type { Regions } from './regions.js';
+import { roomRegions } from './rooms.js';
 import { rootRegions } from './roots.js';
 import { exampleText, HOOKS_EXAMPLE } from './sequence-examples.js';
 import { stateRegions } from './states.js';
@@ -20,6 +21,7 @@ import { stateRegions } from './states.js';
 /** By the paths of the pages from the root of the repository. */
 export function referencePages(): Readonly<Record<string, Regions>> {
   return {
+    'docs/architecture.md': roomRegions(),
     'docs/authorization.md': authorizationRegions(),
     'docs/cli.md': cliRegions(),
     'docs/reference/blocks.md': blockRegions(),

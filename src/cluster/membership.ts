@@ -10,14 +10,12 @@ import { ConfigError } from '../base/config-error.js';
 import { DIRECTORY_AWAY } from '../base/errors.js';
 import type { Logger } from '../base/log.js';
 import { within } from '../base/real-clock.js';
-import { keyringOf, openingIds } from '../core/continuity/keys.js';
+import { type ContinuityKeys, keyringOf, openingIds } from '../core/continuity/keys.js';
 import { isAway } from '../db/away.js';
 import { databaseRefusal } from '../db/database-refusal.js';
 import { newestMigration } from '../db/migrate.js';
-import type { Config } from '../server/config.js';
-import { continuityKeysOf } from '../server/generated-keys.js';
 import { type CellRow, Directory, DirectoryError } from './directory.js';
-import { Residence } from './residence.js';
+import { CellResidence } from './residence.js';
 import { WriterLag, type WriterReading } from './writer-lag.js';
 
 export interface MembershipOptions {
@@ -36,11 +34,11 @@ export interface MembershipOptions {
 
 /** Undefined without a cluster: then nothing of it costs anything. */
 export function membershipOf(
-  config: Config,
+  url: string | undefined,
+  keys: () => ContinuityKeys,
   options: Omit<MembershipOptions, 'url' | 'keyIds'>,
 ): Membership | undefined {
-  const { clusterUrl: url } = config;
-  const keyIds = () => openingIds(keyringOf(continuityKeysOf(config)));
+  const keyIds = () => openingIds(keyringOf(keys()));
   return url === undefined ? undefined : new Membership({ ...options, url, keyIds });
 }
 
@@ -67,7 +65,7 @@ const PATIENCE_MS = 500;
 const SPLIT_LINES_MAX = 20;
 
 export class Membership {
-  readonly residence: Residence;
+  readonly residence: CellResidence;
   readonly directory: Directory;
   readonly #options: MembershipOptions;
   /** Up to here it is known who was placed where. */
@@ -96,7 +94,7 @@ export class Membership {
     this.#options = options;
     const { cell, url, id, clock } = options;
     this.directory = new Directory(url, `${id} cluster`);
-    this.residence = new Residence({
+    this.residence = new CellResidence({
       cell,
       directory: this.directory,
       onAway: (error) => this.#away(error),

@@ -15,6 +15,7 @@ import {
 } from '../base/errors.js';
 import { lastUsed } from '../base/last-used.js';
 import { isSchemaName } from '../base/schema-name.js';
+import type { Residence } from '../http/residence.js';
 import type { CellRow, Directory, Settled } from './directory.js';
 import { Gathered } from './gathered.js';
 import { bucketOf, cellOfBucket } from './routing.js';
@@ -100,7 +101,7 @@ interface Bound {
   readonly end: (why: EngineError) => void;
 }
 
-export class Residence {
+export class CellResidence implements Residence {
   readonly cell: string;
   readonly #onAway: ResidenceOptions['onAway'];
   /** Settled here, and served; the oldest first. */

@@ -5,7 +5,6 @@
  * connections.
  */
 
-import type { Ack, UnitEnvelope } from '../../actors/runtime/protocol.js';
 import type { UnitGate } from '../core/unit.js';
 import { isLine } from './lines.js';
 import { MUTATION_KINDS, MUTATIONS, type Mutation, type MutationKind } from './mutations.js';
@@ -17,6 +16,7 @@ import {
   STATEMENTS,
   type Statement,
 } from './statements.js';
+import type { Ack, UnitEnvelope } from './units.js';
 
 /** A statement and the rows that it takes: as one array of JSON, or as lines. */
 export interface RowsCommand {

@@ -4,6 +4,7 @@
  * (docs/decisions/0116). Whoever asks for the state or the claims of tasks reads them by this. Pure.
  */
 
+import { SILENCE_REASON } from '../core/continuity/effects.js';
 import { type ColumnOf, columnsBut } from './tables.js';
 
 /** Columns of both tables: while the task is open, its own row goes before. */
@@ -34,3 +35,16 @@ export const OF_OPEN_ROWS = 'open_tasks o join worker_tasks t on t.id = o.task_i
 
 /** Tasks with all columns of `worker_tasks`, as a table of a FROM, which needs an alias. */
 export const TASKS = `(select ${selectedStanding(columnsBut('worker_tasks'))} from ${WITH_OPEN_ROWS})`;
+
+/** Whether the history of a task has such an entry. */
+function hasEntry(condition: string): string {
+  return `exists (select 1 from json_array_elements(t.history) h where ${condition})`;
+}
+
+/** The word of a worker that a task of `t` failed. */
+export const IS_REPORTED = `(t.state = 'failed' and ${hasEntry("h ->> 'event' = 'failed'")})`;
+
+/** Some worker has it, or had it when it ended, or fell silent over it: see `TaskFacts`. */
+export const IS_TOUCHED = `(t.claim_epoch > 0 and (t.worker_id is not null or ${hasEntry(
+  `h ->> 'event' = 'reclaimed' and h ->> 'reason' = '${SILENCE_REASON}'`,
+)}))`;

@@ -6,7 +6,6 @@
  */
 
 import { isDeepStrictEqual } from 'node:util';
-import type { Offload } from '../../actors/runtime/offload.js';
 import { type BodyRouteId, ROUTES, type Route, type RouteId } from '../../schema/routes.js';
 import type { TenantLimitName, WorkUnit } from '../../schema/tenant-limits.js';
 import { itemsIn } from '../base/batch-size.js';
@@ -14,10 +13,12 @@ import { BoundedRows } from '../base/bounded-rows.js';
 import { conflict, tenantLimit } from '../base/errors.js';
 import { lastUsed } from '../base/last-used.js';
 import { LIMITS } from '../base/limits.js';
+import type { Offload } from '../base/offload.js';
 import { type BucketRate, TokenBucket } from '../base/token-bucket.js';
 import type { Reader } from '../db/reads/reader.js';
 import { openTaskCount, scheduleCount } from '../db/reads/tenant-limit-reads.js';
 import { LARGE_BODY } from './body.js';
+import { COUNT_BLOCKS } from './body-jobs.js';
 import { countBlocks } from './count-blocks.js';
 import { type Creation, repeatsIn } from './repeated-creations.js';
 import type { SetLimits, TenantLimitRegistry } from './tenant-limits.js';
@@ -147,7 +148,7 @@ export class Admission {
     body: Buffer,
   ): Promise<() => void> {
     const definition = { operation: route.id as BodyRouteId, text: body.toString('latin1') };
-    const blocks = await this.#deps.offload.run(tenant, 'countBlocks', definition);
+    const blocks = await this.#deps.offload.run(tenant, COUNT_BLOCKS, definition);
     this.#spend(tenant, this.#deps.limits.of(tenant), isRoot, body.length, 'blocks', blocks);
     return () => undefined;
   }

@@ -4,8 +4,6 @@
  * operations (`schema/routes.ts`) leaves to this thread; the router checks what it is given.
  */
 
-import type { ChangeManyOf, OrphansOf, RepeatingOf } from '../../actors/bulk/front/work.js';
-import type { Offload } from '../../actors/runtime/offload.js';
 import {
   type BodyOf,
   type BodyRouteId,
@@ -20,12 +18,14 @@ import { createValidators, type Validators } from '../../schema/validators.js';
 import { type EngineError, invalid, shareTaken, unavailable } from '../base/errors.js';
 import { FairSlots } from '../base/fair-slots.js';
 import { LIMITS } from '../base/limits.js';
+import type { Offload } from '../base/offload.js';
 import type { UnixMs } from '../base/time.js';
 import type { Keyring } from '../core/continuity/keys.js';
 import type { PageBounds } from '../db/reads/query.js';
 import type { Page } from '../db/reads/reader.js';
 import type { Reads } from '../db/reads.js';
 import { inPieces, LARGE_BODY, parseAsJudged, parseBody, parseInPieces } from './body.js';
+import { JUDGE_BODY } from './body-jobs.js';
 import type { ResidentKey } from './key-registry.js';
 import type { HttpExchange, HttpReply, HttpRequest } from './server.js';
 
@@ -80,9 +80,6 @@ export interface FrontDeps {
   readonly now: () => UnixMs;
   /** Undefined without an encryption key. */
   readonly keyring: Keyring | undefined;
-  readonly changeMany: ChangeManyOf;
-  readonly repeating: RepeatingOf;
-  readonly orphans: OrphansOf;
   /**
    * To be called before anything is written for a tenant that a row names, and not the request.
    *
@@ -174,7 +171,7 @@ async function parseLarge<Id extends BodyRouteId>(
   try {
     const body = await inPieces(parseInPieces(validators, operation, text));
     if (body !== undefined) return body;
-    const judgement = await offload.run(tenant, 'judgeBody', { operation, text, isListed: false });
+    const judgement = await offload.run(tenant, JUDGE_BODY, { operation, text, isListed: false });
     const judged = await inPieces(parseAsJudged(validators, operation, text, judgement));
     return judged as BodyOf<Id>;
   } finally {

@@ -3,11 +3,11 @@
  * answered as they are, whatever bound its tenant has reached. Reads only.
  */
 
-import { type CreationBody, idempotencyKeyOf } from '../../actors/instance/record.js';
 import type { Route } from '../../schema/routes.js';
 import { askedRunId, keyedInstanceId } from '../base/ids.js';
 import { isJsonObject, type JsonValue } from '../base/json.js';
 import { BODY_JSON_LIMITS, parseJson } from '../base/json-guard.js';
+import { type CreationBody, idempotencyKeyOf } from '../core/creation-key.js';
 import type { Reader } from '../db/reads/reader.js';
 import { instancesThere } from '../db/reads/tenant-limit-reads.js';
 

@@ -3,19 +3,19 @@
  * key is looked at, then by its key, or by what else it names.
  */
 
-import { webhookTenant } from '../../actors/webhook/front/reads.js';
 import { NAME_LENGTH_MAX } from '../../schema/common.js';
 import type { Route } from '../../schema/routes.js';
-import type { Residence } from '../cluster/residence.js';
 import { type Authorise, tenantIn } from './auth.js';
 import { tenantsNamed } from './named-tenants.js';
-import type { FrontBodies, FrontDeps } from './operation.js';
+import type { FrontBodies } from './operation.js';
+import type { Residence } from './residence.js';
+import type { RouterRows } from './router.js';
 import type { HttpRequest } from './server.js';
 
 interface ResidentDeps extends FrontBodies {
   readonly authorise: Authorise;
   readonly residence?: Residence | undefined;
-  readonly front: FrontDeps;
+  readonly rows: Pick<RouterRows, 'tenantsOfWebhook'>;
 }
 
 type Params = Readonly<Record<string, string>>;
@@ -73,13 +73,10 @@ export function admitCaller(
   if (tenant !== '') return residence.admit(tenant, mustSettle);
   const admitAll = (tenants: readonly string[]) =>
     Promise.all(tenants.map((named) => residence.admit(named, mustSettle)));
-  if (route.path.startsWith(OUTBOX_ENTRY)) return ownerOf(deps, checked()).then(admitAll);
+  // A webhook is named by its id alone. One that is not there is refused by who serves it.
+  if (route.path.startsWith(OUTBOX_ENTRY)) {
+    return deps.rows.tenantsOfWebhook(checked().id ?? '').then(admitAll);
+  }
   const named = tenantsNamed(deps, route, request, params);
   return named instanceof Promise ? named.then(admitAll) : admitAll(named);
-}
-
-/** A webhook is named by its id alone: whose it is its row says. One that is not there is refused by who serves it. */
-async function ownerOf({ front }: ResidentDeps, { id = '' }: Params): Promise<readonly string[]> {
-  const rows = await webhookTenant.rows(front.reads.of(''), id);
-  return rows.map(({ tenant_id }) => tenant_id);
 }

@@ -6,10 +6,6 @@
  */
 
 import { isAscii } from 'node:buffer';
-import { instanceById, instanceTenant } from '../../actors/instance/front/instance-reads.js';
-import { instanceText } from '../../actors/instance/wire-texts.js';
-import type { Request } from '../../actors/runtime/protocol.js';
-import type { ShardClient, ShardReply } from '../../actors/shard/client.js';
 import { matchRoute } from '../../schema/route-match.js';
 import type { FrontRouteId, Route, RoutesOf, ShardRouteId } from '../../schema/routes.js';
 import type { Validators } from '../../schema/validators.js';
@@ -18,8 +14,6 @@ import { EngineError, invalid } from '../base/errors.js';
 import { rateLimitId } from '../base/ids.js';
 import { decodeUtf8 } from '../base/json-guard.js';
 import type { Logger } from '../base/log.js';
-import type { Residence } from '../cluster/residence.js';
-import { rowOf } from '../db/reads/lookup.js';
 import type { Admission } from './admission.js';
 import {
   type Authorise,
@@ -36,9 +30,21 @@ import { endWith } from './lasting-exchange.js';
 import { tenantsQueried } from './named-tenants.js';
 import { checkCall, type FrontBodies, type FrontDeps, type FrontOperations } from './operation.js';
 import type { RequestWatch, WatchedExchange } from './request-watch.js';
+import type { Residence } from './residence.js';
 import { admitCaller, admitNamed } from './resident-requests.js';
 import type { HttpExchange, HttpHandler, HttpReply, HttpRequest } from './server.js';
+import type { AskedBy, ShardReply, ShardSender } from './shards.js';
 import { DEFECT, refusalReply } from './transport.js';
+
+/** What the router itself asks the database. */
+export interface RouterRows {
+  /** While nothing is committed, what is: the owner would wait. Rejects with an EngineError 404 or 503. */
+  committedInstance(tenant: string, id: string): Promise<HttpReply>;
+  /** Rejects with an EngineError 404 where the tenant has no such instance, or 503. */
+  instanceIsThere(tenant: string, id: string): Promise<unknown>;
+  /** Whose the entry of the outbox is; empty: there is none. */
+  tenantsOfWebhook(id: string): Promise<readonly string[]>;
+}
 
 export interface RouterDeps extends FrontBodies {
   readonly gate: Gate;
@@ -49,7 +55,8 @@ export interface RouterDeps extends FrontBodies {
   readonly keys: Pick<KeyRegistry, 'whenGone'>;
   /** Whose requests are served in this cell; undefined: everybody's, there is no other one. */
   readonly residence?: Residence | undefined;
-  readonly client: Pick<ShardClient, 'abort' | 'anyShard' | 'send' | 'shardOf'>;
+  readonly client: ShardSender;
+  readonly rows: RouterRows;
   readonly crowd: Crowd;
   readonly operations: FrontOperations;
   /** What a person is shown, and what belongs to it. */
@@ -360,10 +367,7 @@ function refuseOwner(
   refusal: EngineError,
 ): void {
   const refuse = (error: unknown) => replyError(deps, request, exchange, error);
-  rowOf(deps.front.reads.of(tenant), instanceTenant, 'instance', id, tenant).then(
-    () => refuse(refusal),
-    refuse,
-  );
+  deps.rows.instanceIsThere(tenant, id).then(() => refuse(refusal), refuse);
 }
 
 /** Finds its actor without the database: it works while that is away. */
@@ -441,19 +445,12 @@ function askShard(
   deps: RouterDeps,
   request: HttpRequest,
   exchange: HttpExchange,
-  {
-    route,
-    tenant,
-    params,
-    traceparent,
-    maySeeSecrets,
-    by,
-  }: Authorised & Pick<Request, 'maySeeSecrets' | 'by'>,
+  { route, tenant, params, traceparent, maySeeSecrets, by }: Authorised & AskedBy,
 ): void {
   const { client, gate, validators } = deps;
   const query = route.query === undefined ? undefined : queryOf(validators, route, request.query);
   const committed = () => {
-    const given = committedInstance(deps, tenant, params.id ?? '');
+    const given = deps.rows.committedInstance(tenant, params.id ?? '');
     then(deps, request, exchange, given.then(exchange.reply.bind(exchange)), NOTHING);
   };
   const isRecord = route.id === 'instances.get';
@@ -479,20 +476,6 @@ function askShard(
     by,
   );
   if (route.isParked) exchange.onAbort(() => client.abort(id));
-}
-
-/**
- * While nothing is committed, what is: its actor would wait for a change that is under way.
- *
- * @throws EngineError 404 or 503, as the promise rejects with
- */
-async function committedInstance(
-  { front }: RouterDeps,
-  tenant: string,
-  id: string,
-): Promise<HttpReply> {
-  const row = await rowOf(front.reads.of(tenant), instanceById, 'instance', id, tenant);
-  return { status: 200, body: instanceText(row) };
 }
 
 function queryOf(validators: Validators, route: Route, raw: string): Record<string, unknown> {

@@ -2,11 +2,14 @@
 
 import { BulkJobs } from '../../actors/bulk/front/jobs.js';
 import { bulkJobStanding, openBulkJobs } from '../../actors/bulk/front/reads.js';
-import { SequenceRemoval } from '../../actors/catalog/front/sequence-removal.js';
+import type { BULK_ENGINE_OPERATIONS } from '../../actors/bulk/operations.js';
+import type { CATALOG_ENGINE_OPERATIONS } from '../../actors/catalog/operations.js';
 import { candidates } from '../../actors/instance/front/instance-reads.js';
 import type { ManyInstances } from '../../actors/instance/front/many-instances.js';
 import { orphans } from '../../actors/instance/front/retention-reads.js';
 import { RetryPreviews } from '../../actors/instance/front/retry-previews.js';
+import { SequenceRemoval } from '../../actors/instance/front/sequence-removal.js';
+import type { Shards } from '../../actors/runtime/shards.js';
 import type { ShardClient } from '../../actors/shard/client.js';
 import type { Logger } from '../base/log.js';
 import { realClock } from '../base/real-clock.js';
@@ -21,18 +24,20 @@ export interface EngineJobsDeps {
 
 /** Removes the instances of deleted sequences. */
 export function sequenceRemovalOf({ reads, client, many, log }: EngineJobsDeps): SequenceRemoval {
+  const catalog: Shards<typeof CATALOG_ENGINE_OPERATIONS> = client;
   return new SequenceRemoval({
     clock: realClock,
     log,
     orphans: (rows) => orphans.rows(reads, rows),
     remove: (ids) => many.purge(ids, null),
-    forget: (id) => client.ask(0, 'catalog.forget', '', id, undefined),
+    forget: (id) => catalog.ask(0, 'catalog.forget', '', id, undefined),
   });
 }
 
 /** Goes on with changes of many instances behind their answer. */
 export function bulkJobsOf({ reads, client, many, log }: EngineJobsDeps): BulkJobs {
   const previews = new RetryPreviews(client);
+  const jobs: Shards<typeof BULK_ENGINE_OPERATIONS> = client;
   return new BulkJobs({
     clock: realClock,
     log,
@@ -43,6 +48,6 @@ export function bulkJobsOf({ reads, client, many, log }: EngineJobsDeps): BulkJo
     change: (job, tenant, ids, change) => many.change(tenant, ids, change, job),
     repeating: (tenant, ids) => previews.repeating(tenant, ids),
     orphans: (tenant, ids) => previews.orphans(tenant, ids),
-    progress: (id, progress) => client.ask(0, 'bulkJobs.progress', '', id, progress),
+    progress: (id, progress) => jobs.ask(0, 'bulkJobs.progress', '', id, progress),
   });
 }

@@ -7,7 +7,6 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import type pg from 'pg';
 import type { BulkJobs } from '../../actors/bulk/front/jobs.js';
-import type { SequenceRemoval } from '../../actors/catalog/front/sequence-removal.js';
 import { EventFiring } from '../../actors/event/front/firing.js';
 import { firingEvents } from '../../actors/event/front/reads.js';
 import { Changes } from '../../actors/feed/front/changes.js';
@@ -15,6 +14,7 @@ import { InstanceStreams } from '../../actors/feed/front/instance-stream.js';
 import { ManyInstances } from '../../actors/instance/front/many-instances.js';
 import { Retention } from '../../actors/instance/front/retention.js';
 import { endedPage } from '../../actors/instance/front/retention-reads.js';
+import type { SequenceRemoval } from '../../actors/instance/front/sequence-removal.js';
 import { ShardClient } from '../../actors/shard/client.js';
 import { Supervisor, writerName } from '../../actors/shard/supervisor.js';
 import { fireByEvent } from '../../actors/trigger/front/operations.js';
@@ -154,7 +154,9 @@ class Engine {
     const { config, version, log } = options;
     const member = { cell: this.#cell, id: this.#owner, version, clock: realClock, log };
     // Who only changes tables is no engine that others should hear of.
-    this.#membership = config.migrateOnly ? undefined : membershipOf(config, member);
+    this.#membership = config.migrateOnly
+      ? undefined
+      : membershipOf(config.clusterUrl, () => continuityKeysOf(config), member);
     this.#many = new ManyInstances(this.#client);
     this.#streams = new InstanceStreams({ client: this.#client, log: this.#log });
     this.#changes = new Changes({

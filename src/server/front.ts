@@ -16,7 +16,8 @@ import type { Changes } from '../../actors/feed/front/changes.js';
 import type { InstanceStreams } from '../../actors/feed/front/instance-stream.js';
 import { approvalOperations } from '../../actors/instance/front/approvals.js';
 import { instanceExplanation } from '../../actors/instance/front/explanation.js';
-import { instanceOperations } from '../../actors/instance/front/instances.js';
+import { instanceTenant } from '../../actors/instance/front/instance-reads.js';
+import { committedInstance, instanceOperations } from '../../actors/instance/front/instances.js';
 import type { ManyInstances } from '../../actors/instance/front/many-instances.js';
 import { RetryPreviews } from '../../actors/instance/front/retry-previews.js';
 import { rateLimitOperations } from '../../actors/limits/front/rate-limits.js';
@@ -26,14 +27,15 @@ import { workerOperations } from '../../actors/queue/front/workers.js';
 import { releaseDiffOperations } from '../../actors/release/front/diffs.js';
 import { releaseOperations } from '../../actors/release/front/operations.js';
 import { Validations } from '../../actors/release/front/validation.js';
-import type { OffloadPool } from '../../actors/runtime/offload.js';
 import { cronOperations } from '../../actors/schedule/front/operations.js';
 import type { ShardClient } from '../../actors/shard/client.js';
 import type { Supervisor } from '../../actors/shard/supervisor.js';
 import { triggerOperations } from '../../actors/trigger/front/operations.js';
 import { webhookOperations } from '../../actors/webhook/front/operations.js';
+import { webhookTenant } from '../../actors/webhook/front/reads.js';
 import type { Crowd } from '../base/crowd.js';
 import type { Logger } from '../base/log.js';
+import type { OffloadPool } from '../base/offload.js';
 import { packageFile } from '../base/package-files.js';
 import { realClock } from '../base/real-clock.js';
 import type { UnixMs } from '../base/time.js';
@@ -41,6 +43,7 @@ import type { Membership } from '../cluster/membership.js';
 import { cellOperations } from '../cluster/operations.js';
 import type { Keyring } from '../core/continuity/keys.js';
 import { MIGRATIONS_DIR, readMigrations } from '../db/migrate.js';
+import { rowOf } from '../db/reads/lookup.js';
 import type { Reads } from '../db/reads.js';
 import type { AddressRequests } from '../http/address-requests.js';
 import { Admission } from '../http/admission.js';
@@ -52,7 +55,7 @@ import { insecureGuard } from '../http/insecure-guard.js';
 import type { KeyRegistry } from '../http/key-registry.js';
 import { frontBodies } from '../http/operation.js';
 import { RequestWatch } from '../http/request-watch.js';
-import { createRouter } from '../http/router.js';
+import { createRouter, type RouterRows } from '../http/router.js';
 import type { HttpHandler } from '../http/server.js';
 import type { TenantLimitRegistry } from '../http/tenant-limits.js';
 import { Metrics } from '../metrics/exposition.js';
@@ -150,6 +153,7 @@ export function createFront(options: FrontOptions): Front {
     residence,
     ...bodies,
     client,
+    rows: routerRows(reads),
     crowd: options.crowd,
     pages: createPages(config.isUiServed ? packageFile('dist/ui') : undefined),
     operations: {
@@ -171,7 +175,13 @@ export function createFront(options: FrontOptions): Front {
         isInCluster: options.membership !== undefined,
       }),
       ...effectOperations,
-      ...bulkOperations({ clock: realClock, begin: options.beginBulkJob }),
+      ...bulkOperations({
+        clock: realClock,
+        begin: options.beginBulkJob,
+        changeMany: (tenant, ids, change) => many.change(tenant, ids, change),
+        repeating: (tenant, ids) => previews.repeating(tenant, ids),
+        orphans: (tenant, ids) => previews.orphans(tenant, ids),
+      }),
       'sequences.migrateInstances': migrationOfMany({ client, clock: realClock }),
       ...streams.operations,
       ...sequenceOperations,
@@ -199,9 +209,6 @@ export function createFront(options: FrontOptions): Front {
       reads,
       now,
       keyring: options.keyring,
-      changeMany: (tenant, ids, change) => many.change(tenant, ids, change),
-      repeating: (tenant, ids) => previews.repeating(tenant, ids),
-      orphans: (tenant, ids) => previews.orphans(tenant, ids),
       admitTenant: (tenant) => residence?.admit(tenant, true),
     },
     protectDocs: config.protectDocs,
@@ -214,6 +221,16 @@ export function createFront(options: FrontOptions): Front {
     await validations.stop();
   };
   return { handler, drain: () => validations.stop(), stop };
+}
+
+function routerRows(reads: Reads): RouterRows {
+  return {
+    committedInstance: (tenant, id) => committedInstance(reads.of(tenant), tenant, id),
+    instanceIsThere: (tenant, id) =>
+      rowOf(reads.of(tenant), instanceTenant, 'instance', id, tenant),
+    tenantsOfWebhook: async (id) =>
+      (await webhookTenant.rows(reads.of(''), id)).map(({ tenant_id }) => tenant_id),
+  };
 }
 
 function createMetrics(options: FrontOptions) {

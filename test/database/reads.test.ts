@@ -44,6 +44,18 @@ const operations = {
       begun.push({ tenant, ...job });
       return { id: SEQUENCE, tenant_id: tenant, ...JOB, ...job.counts, request: {} };
     },
+    repeating: async () => 0,
+    orphans: async () => new Set<string>(),
+    changeMany: async (tenant, ids, change) => {
+      assert.equal(tenant, 'acme');
+      assert.ok(change.kind === 'state');
+      moves.push(ids);
+      const { rowCount } = await writer.query(
+        'update instances set state = $2::text where id = any($1::uuid[])',
+        [[...ids], change.state],
+      );
+      return { applied: rowCount ?? 0, skipped: 0, failed: 0 };
+    },
   }),
   ...workerOperations,
 };
@@ -91,18 +103,6 @@ before(async () => {
     now: () => T0 + 3_600_000,
     keyring: undefined,
     admitTenant: () => undefined,
-    repeating: async () => 0,
-    orphans: async () => new Set<string>(),
-    changeMany: async (tenant, ids, change) => {
-      assert.equal(tenant, 'acme');
-      assert.ok(change.kind === 'state');
-      moves.push(ids);
-      const { rowCount } = await writer.query(
-        'update instances set state = $2::text where id = any($1::uuid[])',
-        [[...ids], change.state],
-      );
-      return { applied: rowCount ?? 0, skipped: 0, failed: 0 };
-    },
   };
 });
 

@@ -5,11 +5,11 @@
 
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, test } from 'node:test';
-import type { UnitEnvelope } from '../../actors/runtime/protocol.js';
 import type { Writer } from '../../actors/writer/writer.js';
 import { isFaultOfData, type TroubleKind } from '../../src/base/errors.js';
 import type { UnitGate } from '../../src/core/unit.js';
 import { COMMIT, FENCE } from '../../src/db/statements.js';
+import type { UnitEnvelope } from '../../src/db/units.js';
 import { COUNTER_INDEX } from '../../src/metrics/catalog.js';
 import { CommitLedger } from '../../src/metrics/ledger.js';
 import { Meter } from '../../src/metrics/meter.js';

@@ -6,7 +6,6 @@ import { MessageChannel } from 'node:worker_threads';
 import pg from 'pg';
 import { linkControl } from '../../actors/runtime/control.js';
 import { type PackedAck, packedUnit, unpackedAck } from '../../actors/runtime/packing.js';
-import { BATCH_ACTOR } from '../../actors/runtime/protocol.js';
 import { chooseLanes, LANES_MAX, measuredLanes } from '../../actors/writer/lane-count.js';
 import runWriter, {
   type WriterControl,
@@ -14,6 +13,7 @@ import runWriter, {
 } from '../../actors/writer/writer.thread.js';
 import { FLUSHES_KEPT, STATEMENTS, WRITER_SETTINGS } from '../../src/db/statements.js';
 import { TASKS } from '../../src/db/tasks-as-they-stand.js';
+import { BATCH_ACTOR } from '../../src/db/units.js';
 import { CommitLedger } from '../../src/metrics/ledger.js';
 import { Meter } from '../../src/metrics/meter.js';
 import { column } from '../helpers/columns.js';

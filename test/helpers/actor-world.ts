@@ -5,10 +5,10 @@
 
 import { setImmediate } from 'node:timers/promises';
 import { CommitLog } from '../../actors/runtime/commit-log.js';
-import type { Ack, UnitEnvelope } from '../../actors/runtime/protocol.js';
 import type { Effect } from '../../actors/runtime/turn.js';
 import { createLogger } from '../../src/base/log.js';
 import { MUTATION_KINDS, type MutationKind } from '../../src/db/mutations.js';
+import type { Ack, UnitEnvelope } from '../../src/db/units.js';
 
 export abstract class ActorWorld {
   protected commits = new CommitLog();

@@ -1,8 +1,8 @@
 /** Capsules without an instance behind them: only their outputs matter. */
 
 import { randomBytes } from 'node:crypto';
+import type { OutputText, SealTask } from '../../actors/continuity/core/sealed-payload.js';
 import { createKeyring } from '../../src/core/continuity/keys.js';
-import type { OutputText, SealTask } from '../../src/core/continuity/sealed-payload.js';
 
 export const KEYRING = createKeyring(Buffer.alloc(32, 7));
 

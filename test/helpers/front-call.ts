@@ -1,7 +1,7 @@
 /** What the router gives an operation of the front thread, for tests that call one without it. */
 
-import { IN_PLACE } from '../../actors/runtime/offload.js';
 import type { FrontRouteId } from '../../schema/routes.js';
+import { IN_PLACE } from '../../src/base/offload.js';
 import type { Call, UncheckedCall } from '../../src/http/operation.js';
 import { checkCall, frontBodies } from '../../src/http/operation.js';
 

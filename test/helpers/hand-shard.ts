@@ -6,18 +6,13 @@
 import { setImmediate as nextTick } from 'node:timers/promises';
 import type { ContinuityRows } from '../../actors/continuity/rows.js';
 import type { Rows } from '../../actors/runtime/loader.js';
-import type {
-  Ack,
-  PeerMessage,
-  Reply,
-  ReplyPost,
-  UnitEnvelope,
-} from '../../actors/runtime/protocol.js';
+import type { PeerMessage, Reply, ReplyPost } from '../../actors/runtime/protocol.js';
 import { Versions } from '../../actors/runtime/versions.js';
 import type { ShardOperation } from '../../actors/shard/operations.js';
 import { Shard } from '../../actors/shard/shard.js';
 import { createLogger } from '../../src/base/log.js';
 import { MUTATION_KINDS, type MutationKind } from '../../src/db/mutations.js';
+import type { Ack, UnitEnvelope } from '../../src/db/units.js';
 import type { Json } from './api.js';
 import { HandClock } from './hand-clock.js';
 import { NO_WEBHOOKS, SHARD_SETTINGS } from './shard-settings.js';

@@ -1,8 +1,9 @@
 /** An instance's actor without a host: what it runs in, and what it is created from. */
 
 import type { InstanceEnv } from '../../actors/instance/live-instance.js';
-import type { CreationBody, NewInstance } from '../../actors/instance/record.js';
+import type { NewInstance } from '../../actors/instance/record.js';
 import { createIdGenerator } from '../../src/base/ids.js';
+import type { CreationBody } from '../../src/core/creation-key.js';
 
 const NOW = 1_700_000_000_000;
 

@@ -6,11 +6,11 @@
 import assert from 'node:assert/strict';
 import { Keys } from '../../actors/limits/keys.js';
 import type { Rows } from '../../actors/runtime/loader.js';
-import type { UnitEnvelope } from '../../actors/runtime/protocol.js';
 import type { PermitHolderRow, PermitWaiterRow } from '../../actors/runtime/rows.js';
 import type { Effect } from '../../actors/runtime/turn.js';
 import { realClock } from '../../src/base/real-clock.js';
 import { isoTime } from '../../src/base/time.js';
+import type { UnitEnvelope } from '../../src/db/units.js';
 import { ActorWorld, committed, refused } from './actor-world.js';
 
 const KEY = '00000000-0000-8000-8000-000000000000';

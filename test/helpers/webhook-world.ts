@@ -6,13 +6,13 @@
 
 import assert from 'node:assert/strict';
 import type { Rows } from '../../actors/runtime/loader.js';
-import type { Ack, UnitEnvelope } from '../../actors/runtime/protocol.js';
 import type { Subscription, WebhookRow } from '../../actors/runtime/rows.js';
 import type { Effect } from '../../actors/runtime/turn.js';
 import { Webhooks } from '../../actors/webhook/webhooks.js';
 import { createIdGenerator } from '../../src/base/ids.js';
 import { isoTime } from '../../src/base/time.js';
 import type { AttemptOutcome } from '../../src/core/webhook.js';
+import type { Ack, UnitEnvelope } from '../../src/db/units.js';
 import { ActorWorld, committed, refused } from './actor-world.js';
 import { HandClock } from './hand-clock.js';
 

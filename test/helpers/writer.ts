@@ -1,7 +1,6 @@
 /** A writer in this thread with what tests ask of it, and rows to write. */
 
 import type pg from 'pg';
-import type { Ack, UnitEnvelope } from '../../actors/runtime/protocol.js';
 import { Writer, type WriterOptions } from '../../actors/writer/writer.js';
 import type { DatabaseTrouble } from '../../src/base/errors.js';
 import { realClock } from '../../src/base/real-clock.js';
@@ -10,6 +9,7 @@ import type { LeaseOptions } from '../../src/db/lease.js';
 import { rowText } from '../../src/db/lines.js';
 import { MUTATION_KINDS, type MutationKind } from '../../src/db/mutations.js';
 import { createClient, type DbLog } from '../../src/db/pool.js';
+import type { Ack, UnitEnvelope } from '../../src/db/units.js';
 
 /** One mutation of a test's unit. */
 export type Put = readonly [kind: MutationKind, key: string, row: object];

@@ -7,31 +7,38 @@
 import assert from 'node:assert/strict';
 import { after, describe, test } from 'node:test';
 import { MessageChannel } from 'node:worker_threads';
+import type { OutputText } from '../../actors/continuity/core/sealed-payload.js';
+import {
+  OPEN_CAPSULE,
+  REPLAY_MIGRATION,
+  SEAL_CAPSULE,
+  VERIFY_PROVENANCE,
+} from '../../actors/continuity/jobs.js';
+import { COMPARE_DEFINITIONS, COMPILE_CANDIDATE, REPLAY_RUN } from '../../actors/release/jobs.js';
 import type { StoredRun } from '../../actors/release/replay-reads.js';
+import type { MigrationReplay, RunReplay } from '../../actors/release/stored-replays.js';
 import { linkControl, serveControl } from '../../actors/runtime/control.js';
+import type { Block } from '../../schema/blocks.js';
+import type { ProvenanceEntry } from '../../schema/continuity.js';
 import {
   IN_PLACE,
   JOBS_MAX,
   JOBS_PER_TENANT_MAX,
+  type Job,
   type Offload,
   type OffloadControl,
   OffloadPool,
   offloadThrough,
   TooCostly,
-} from '../../actors/runtime/offload.js';
-import type { JobInput, JobName } from '../../actors/runtime/offload-jobs.js';
-import { JOBS } from '../../actors/runtime/offload-jobs.js';
-import type { Block } from '../../schema/blocks.js';
-import type { ProvenanceEntry } from '../../schema/continuity.js';
-import { nextProvenanceEntry } from '../../src/core/continuity/provenance.js';
-import type { OutputText } from '../../src/core/continuity/sealed-payload.js';
+} from '../../src/base/offload.js';
+import { nextProvenanceEntry, type StoredChain } from '../../src/core/continuity/provenance.js';
 import { KEYRING, sealTask } from '../helpers/capsule-tasks.js';
 import { noop, work } from '../helpers/player.js';
 import { record, recordLife } from '../helpers/recorder.js';
 
 const ID = '0195ffff-0000-7000-8000-000000000000';
 
-function chain(length: number): JobInput<'verifyProvenance'> {
+function chain(length: number): StoredChain {
   const entries: ProvenanceEntry[] = [];
   for (let number = 0; number < length; number += 1) {
     const facts = {
@@ -102,7 +109,7 @@ const oneStep = definition([noop('a')]);
 const same = { baseline: oneStep, candidate: oneStep };
 const ran = stored([noop('a'), noop('pad')]);
 
-function runReplay(more: Partial<JobInput<'replayRun'>> = {}): JobInput<'replayRun'> {
+function runReplay(more: Partial<RunReplay> = {}): RunReplay {
   return { definitions: same, run: ran, unpoliciedRetry: 'redispatch', ...more };
 }
 
@@ -116,10 +123,7 @@ const inner = {
 };
 const endless = definition([{ ...inner, id: 'l', body: [inner] }]);
 
-function migrationReplay(
-  steps: number,
-  more: Partial<JobInput<'replayMigration'>> = {},
-): JobInput<'replayMigration'> {
+function migrationReplay(steps: number, more: Partial<MigrationReplay> = {}): MigrationReplay {
   const blocks: Block[] = [...Array.from({ length: steps }, (_, i) => noop(`s${i}`)), work('gate')];
   const text = JSON.stringify({ blocks });
   return {
@@ -139,41 +143,46 @@ function migrationReplay(
 const threeSteps = migrationReplay(3);
 
 /** Each job with an input for a thread, and what is to be in the answer. */
-const CASES: readonly (readonly [what: string, name: JobName, input: unknown, says: RegExp])[] = [
-  ['a long chain', 'verifyProvenance', chain(120), /"valid":true,"entries_checked":120/],
-  ['large definitions', 'compareDefinitions', pair(128 * 1024), /block_added.*block_removed/],
-  ['a large capsule', 'sealCapsule', sealTask([LARGE_OUTPUT]), /"ok":true/],
-  ['a candidate that runs', 'compileCandidate', same, /^""$/],
+const CASES: readonly (readonly [
+  what: string,
+  job: Job<never, unknown>,
+  input: unknown,
+  says: RegExp,
+])[] = [
+  ['a long chain', VERIFY_PROVENANCE, chain(120), /"valid":true,"entries_checked":120/],
+  ['large definitions', COMPARE_DEFINITIONS, pair(128 * 1024), /block_added.*block_removed/],
+  ['a large capsule', SEAL_CAPSULE, sealTask([LARGE_OUTPUT]), /"ok":true/],
+  ['a candidate that runs', COMPILE_CANDIDATE, same, /^""$/],
   [
     'a candidate with two blocks of one id',
-    'compileCandidate',
+    COMPILE_CANDIDATE,
     { ...same, candidate: definition([noop('a'), noop('a')]) },
     /not unique/,
   ],
-  ['a run', 'replayRun', runReplay(), /"kind":"match"/],
+  ['a run', REPLAY_RUN, runReplay(), /"kind":"match"/],
   [
     'a run of a candidate with two blocks of one id',
-    'replayRun',
+    REPLAY_RUN,
     runReplay({ definitions: { ...same, candidate: definition([noop('a'), noop('a')]) } }),
     /the candidate does not compile/,
   ],
-  ['a run that goes on', 'replayRun', runReplay({ run: { ...ran, state: 'scheduled' } }), /again/],
-  ['a migration', 'replayMigration', threeSteps, /"passed":true/],
+  ['a run that goes on', REPLAY_RUN, runReplay({ run: { ...ran, state: 'scheduled' } }), /again/],
+  ['a migration', REPLAY_MIGRATION, threeSteps, /"passed":true/],
   [
     'a migration to other steps',
-    'replayMigration',
+    REPLAY_MIGRATION,
     { ...threeSteps, target: JSON.stringify({ blocks: [noop('new'), work('gate')] }) },
     /"passed":false/,
   ],
   [
     'a migration to what does not compile',
-    'replayMigration',
+    REPLAY_MIGRATION,
     { ...threeSteps, target: definition([noop('a'), noop('a')]) },
     /"reason":"the target/,
   ],
   [
     'a migration of an instance with blocks of its own',
-    'replayMigration',
+    REPLAY_MIGRATION,
     { ...threeSteps, life: { ...threeSteps.life, has_injected: true } },
     /blocks of its own/,
   ],
@@ -193,9 +202,9 @@ describe('heavy work', () => {
     return pool.stop();
   });
 
-  for (const [what, name, input, says] of CASES) {
-    test(`${what}: ${name} says the same in place, in a thread, and for another thread`, async () => {
-      const run = (where: Offload) => where.run('t', name, input as never);
+  for (const [what, job, input, says] of CASES) {
+    test(`${what}: ${job.name} says the same in place, in a thread, and for another thread`, async () => {
+      const run = (where: Offload) => where.run('t', job, input as never);
       const expected = await run(IN_PLACE);
       assert.match(typeof expected === 'string' ? expected : JSON.stringify(expected ?? ''), says);
       assert.deepEqual(await run(offload), expected);
@@ -205,33 +214,33 @@ describe('heavy work', () => {
 
   test('capsules of any size are opened to what was sealed, unless a bit was changed', async () => {
     for (const text of ['{"n":1}', LARGE_OUTPUT.output ?? '']) {
-      const sealed = await offload.run('t', 'sealCapsule', sealTask([output(text)]));
+      const sealed = await offload.run('t', SEAL_CAPSULE, sealTask([output(text)]));
       assert.ok(sealed.ok);
       const { capsule, payload_base64 } = sealed.value;
       const task = { capsule, keys: KEYRING.opening, now: '2026-01-02T00:00:00Z' };
       const bytes = Buffer.from(payload_base64, 'base64');
-      const opened = await offload.run('t', 'openCapsule', { ...task, sealed: bytes });
+      const opened = await offload.run('t', OPEN_CAPSULE, { ...task, sealed: bytes });
       assert.ok(opened.ok);
       assert.deepEqual(JSON.parse(opened.value.outputs[0] ?? '').output, JSON.parse(text));
       bytes[20] = (bytes[20] ?? 0) ^ 1;
-      const refused = await offload.run('t', 'openCapsule', { ...task, sealed: bytes });
+      const refused = await offload.run('t', OPEN_CAPSULE, { ...task, sealed: bytes });
       assert.match(refused.ok ? '' : refused.message, /hash mismatch/);
     }
   });
 
   test('that throws rejects with what it threw, wherever it was asked for', async () => {
     const broken = runReplay({ run: { ...ran, outputs: 'no JSON' } });
-    await assert.rejects(offload.run('t', 'replayRun', broken), SyntaxError);
-    await assert.rejects(elsewhere.run('t', 'replayRun', broken), SyntaxError);
-    assert.deepEqual(await offload.run('t', 'replayRun', runReplay()), { kind: 'match' });
+    await assert.rejects(offload.run('t', REPLAY_RUN, broken), SyntaxError);
+    await assert.rejects(elsewhere.run('t', REPLAY_RUN, broken), SyntaxError);
+    assert.deepEqual(await offload.run('t', REPLAY_RUN, runReplay()), { kind: 'match' });
   });
 
   test('that takes too long is given up, and the next job has a thread again', async () => {
     const long = runReplay({ definitions: { ...same, candidate: endless }, ticksMax: 1e9 });
     for (const asked of [offload, elsewhere]) {
-      await assert.rejects(asked.run('t', 'replayRun', long, 50), TooCostly);
+      await assert.rejects(asked.run('t', REPLAY_RUN, long, 50), TooCostly);
     }
-    assert.deepEqual(await offload.run('t', 'replayRun', runReplay()), { kind: 'match' });
+    assert.deepEqual(await offload.run('t', REPLAY_RUN, runReplay()), { kind: 'match' });
   });
 
   test('that needs too much memory costs its thread only', async () => {
@@ -239,8 +248,8 @@ describe('heavy work', () => {
     try {
       const data = `{"items":[${'{},'.repeat(600_000)}{}]}`;
       const large = runReplay({ run: { ...ran, data } });
-      await assert.rejects(small.through().run('t', 'replayRun', large), TooCostly);
-      const { kind } = await small.through().run('t', 'replayRun', runReplay());
+      await assert.rejects(small.through().run('t', REPLAY_RUN, large), TooCostly);
+      const { kind } = await small.through().run('t', REPLAY_RUN, runReplay());
       assert.equal(kind, 'match');
     } finally {
       await small.stop();
@@ -249,15 +258,15 @@ describe('heavy work', () => {
 
   test('is refused beyond a bound, and taken again later; small work needs no thread', async () => {
     const [large, small] = [pair(128 * 1024), pair(0)];
-    assert.ok(!JOBS.compareDefinitions.isSmall(large) && JOBS.compareDefinitions.isSmall(small));
+    assert.ok(!COMPARE_DEFINITIONS.isSmall(large) && COMPARE_DEFINITIONS.isSmall(small));
     const ask = (tenant: string, where: Offload = offload) =>
-      where.run(tenant, 'compareDefinitions', large);
+      where.run(tenant, COMPARE_DEFINITIONS, large);
     // Until they are given up: no job of its own is over by itself before the others are refused.
     const gone = new AbortController();
     const long = runReplay({ definitions: { ...same, candidate: endless }, ticksMax: 1e12 });
     const some = (tenant: string, count: number) =>
       Array.from({ length: count }, () =>
-        pool.through(gone.signal).run(tenant, 'replayRun', long, 600_000),
+        pool.through(gone.signal).run(tenant, REPLAY_RUN, long, 600_000),
       );
     const taken = some('t', JOBS_PER_TENANT_MAX);
     await assert.rejects(ask('t'), { code: 'ENG_TENANT_SHARE', status: 429 });
@@ -266,7 +275,7 @@ describe('heavy work', () => {
     const overloaded = { code: 'ENG_OVERLOADED', status: 503 };
     await assert.rejects(ask('v'), overloaded);
     await assert.rejects(ask('v', elsewhere), overloaded);
-    assert.ok(await offload.run('t', 'compareDefinitions', small));
+    assert.ok(await offload.run('t', COMPARE_DEFINITIONS, small));
     gone.abort();
     await Promise.allSettled(taken);
     assert.ok(await ask('t'));
@@ -276,17 +285,17 @@ describe('heavy work', () => {
     const stopping = new OffloadPool();
     const gone = new AbortController();
     const stopped = { code: 'ENG_STOPPING', status: 503 };
-    const own = stopping.through(gone.signal).run('t', 'verifyProvenance', chain(5_000));
-    const other = stopping.through().run('t', 'verifyProvenance', chain(120));
+    const own = stopping.through(gone.signal).run('t', VERIFY_PROVENANCE, chain(5_000));
+    const other = stopping.through().run('t', VERIFY_PROVENANCE, chain(120));
     gone.abort();
     await assert.rejects(own, stopped);
     assert.match(await other, /"valid":true/);
     const last = assert.rejects(
-      stopping.through().run('t', 'verifyProvenance', chain(5_000)),
+      stopping.through().run('t', VERIFY_PROVENANCE, chain(5_000)),
       stopped,
     );
     await stopping.stop();
     await last;
-    await assert.rejects(stopping.through().run('t', 'verifyProvenance', chain(120)), stopped);
+    await assert.rejects(stopping.through().run('t', VERIFY_PROVENANCE, chain(120)), stopped);
   });
 });

@@ -5,10 +5,10 @@
  * committed by then.
  */
 
-import type { ShardReply } from '../../actors/shard/client.js';
 import type { ShardOperation } from '../../actors/shard/operations.js';
 import { EngineError } from '../../src/base/errors.js';
 import { rateLimitId } from '../../src/base/ids.js';
+import type { ShardReply } from '../../src/http/shards.js';
 import type { SimEngine } from './engine.js';
 import type { Parts } from './parts.js';
 import type { Mark } from './promises.js';

@@ -5,10 +5,10 @@
  */
 
 import assert from 'node:assert/strict';
-import type { ShardReply } from '../../actors/shard/client.js';
 import type { ShardOperation } from '../../actors/shard/operations.js';
 import { EngineError } from '../../src/base/errors.js';
 import { firedInstanceId } from '../../src/base/ids.js';
+import type { ShardReply } from '../../src/http/shards.js';
 import { createRandom } from '../chaos/random.js';
 import { NO_WEBHOOKS, SHARD_SETTINGS } from '../helpers/shard-settings.js';
 import { Cluster } from './cluster.js';

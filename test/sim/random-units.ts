@@ -4,12 +4,12 @@
  */
 
 import type { LOAD_SQL } from '../../actors/runtime/load-sql.js';
-import type { UnitEnvelope } from '../../actors/runtime/protocol.js';
 import type { JsonValue } from '../../src/base/json.js';
 import type { UnitGate } from '../../src/core/unit.js';
 import { rowText } from '../../src/db/lines.js';
 import { fieldsOf, MUTATION_KINDS, MUTATIONS, type MutationKind } from '../../src/db/mutations.js';
 import { type BaseType, TABLES } from '../../src/db/tables.js';
+import type { UnitEnvelope } from '../../src/db/units.js';
 import type { Random } from '../chaos/random.js';
 import { words } from '../helpers/table.js';
 

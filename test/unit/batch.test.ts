@@ -5,7 +5,6 @@ import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import type { Ack, UnitEnvelope } from '../../actors/runtime/protocol.js';
 import {
   FINDING_TABLES,
   FOLLOWING,
@@ -27,6 +26,7 @@ import {
   STATEMENTS,
 } from '../../src/db/statements.js';
 import { TABLES, type TableName } from '../../src/db/tables.js';
+import type { Ack, UnitEnvelope } from '../../src/db/units.js';
 import { check, isWholeRun } from '../helpers/properties.js';
 
 const A = '01950000-0000-7000-8000-00000000000a';

@@ -18,7 +18,7 @@ import { nginxFiles } from '../../src/cluster/proxy/nginx.js';
 import type { ProxyFile, ProxySettings, Topology } from '../../src/cluster/proxy/topology.js';
 import { bucketCells, checkedTopology, TopologyError } from '../../src/cluster/proxy/topology.js';
 import { TopologyReader } from '../../src/cluster/proxy/topology-reader.js';
-import { Residence, type Residency, residencyOf } from '../../src/cluster/residence.js';
+import { CellResidence, type Residency, residencyOf } from '../../src/cluster/residence.js';
 import { allBuckets, BUCKETS, bucketOf, cellOfBucket } from '../../src/cluster/routing.js';
 import { tenantLedTo } from '../helpers/cluster.js';
 import { column } from '../helpers/columns.js';
@@ -434,7 +434,7 @@ for (const [what, tenant, settled, open, expected] of CASES) {
 }
 
 interface World {
-  readonly residence: Residence;
+  readonly residence: CellResidence;
   /** What the directory has. */
   readonly placed: Map<string, string>;
   nowMs: number;
@@ -449,7 +449,7 @@ interface World {
 function newWorld(): World {
   const placed = new Map<string, string>();
   const world: World = {
-    residence: new Residence({
+    residence: new CellResidence({
       cell: 'east',
       directory: {
         placementsOf: async (tenants) => {

@@ -8,6 +8,7 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import { type OutputText, sealCapsule } from '../../actors/continuity/core/sealed-payload.js';
 import { admitted, SEALED_BYTES_MAX } from '../../actors/continuity/imports.js';
 import { refuseFor, taken } from '../../actors/continuity/operation.js';
 import { openCapsule as openSealed } from '../../actors/continuity/sealed-capsules.js';
@@ -40,7 +41,6 @@ import {
 import { decodePayload, encodePayload } from '../../src/core/continuity/capsule-payload.js';
 import { createKeyring, parseTransferKey } from '../../src/core/continuity/keys.js';
 import { redacted, redactedStateDiff } from '../../src/core/continuity/redaction.js';
-import { type OutputText, sealCapsule } from '../../src/core/continuity/sealed-payload.js';
 import { type SealContext, seal, unseal } from '../../src/core/continuity/sealing.js';
 import type { Transform } from '../../src/core/continuity/transforms.js';
 import { applyTransforms, PATH_BYTES_MAX } from '../../src/core/continuity/transforms.js';

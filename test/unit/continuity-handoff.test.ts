@@ -2,19 +2,19 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Classification } from '../../schema/continuity-words.js';
-import type { RuntimeCapabilities } from '../../schema/handoff.js';
-import type { JsonObject, JsonValue } from '../../src/base/json.js';
-import { compatibilityFindings } from '../../src/core/continuity/compatibility.js';
-import { type TaskFacts, taskReceipt } from '../../src/core/continuity/effects.js';
-import { outcomeOf } from '../../src/core/continuity/findings.js';
 import {
   creationConflict,
   type ExportFacts,
   exportConflict,
   type HandoffRequest,
   requestedHandoff,
-} from '../../src/core/continuity/handoff.js';
+} from '../../actors/continuity/core/handoff.js';
+import type { Classification } from '../../schema/continuity-words.js';
+import type { RuntimeCapabilities } from '../../schema/handoff.js';
+import type { JsonObject, JsonValue } from '../../src/base/json.js';
+import { compatibilityFindings } from '../../src/core/continuity/compatibility.js';
+import { type TaskFacts, taskReceipt } from '../../src/core/continuity/effects.js';
+import { outcomeOf } from '../../src/core/continuity/findings.js';
 import { kinFindings } from '../../src/core/continuity/kin.js';
 import { localityFindings } from '../../src/core/continuity/locality.js';
 import {

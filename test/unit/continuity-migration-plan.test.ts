@@ -2,6 +2,11 @@
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import {
+  migrationView,
+  openSecrets,
+  sealSecrets,
+} from '../../actors/continuity/core/migration-record.js';
 import type { Block, Hooks } from '../../schema/blocks.js';
 import type { EffectReceipt } from '../../schema/continuity.js';
 import type { EffectState } from '../../schema/continuity-words.js';
@@ -21,11 +26,6 @@ import {
   REPLAY_PASS,
   verdictOn,
 } from '../../src/core/continuity/migration-plan.js';
-import {
-  migrationView,
-  openSecrets,
-  sealSecrets,
-} from '../../src/core/continuity/migration-record.js';
 import { advance } from '../../src/core/evaluator.js';
 import type { RerunOptions } from '../../src/core/releases/rerun.js';
 import { remapExecution } from '../../src/core/remap.js';

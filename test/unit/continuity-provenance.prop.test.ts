@@ -6,12 +6,15 @@ import { beforeEach, describe, test } from 'node:test';
 import fc from 'fast-check';
 import { pino } from 'pino';
 import { Plans } from '../../actors/catalog/plans.js';
+import {
+  executionView,
+  type ShownExecutionRow,
+} from '../../actors/continuity/core/execution-view.js';
 import { ExecutionService } from '../../actors/continuity/execution-service.js';
 import { ContinuityRows } from '../../actors/continuity/rows.js';
 import type { Order } from '../../actors/instance/orders.js';
 import { CommitLog } from '../../actors/runtime/commit-log.js';
-import { IN_PLACE } from '../../actors/runtime/offload.js';
-import type { PeerMessage, UnitEnvelope } from '../../actors/runtime/protocol.js';
+import type { PeerMessage } from '../../actors/runtime/protocol.js';
 import { Turn } from '../../actors/runtime/turn.js';
 import type { ProvenanceEntry } from '../../schema/continuity.js';
 import {
@@ -29,6 +32,7 @@ import {
 import type { ImportReceipt } from '../../schema/handoff.js';
 import { ConfigError } from '../../src/base/config-error.js';
 import { conflict, type EngineError } from '../../src/base/errors.js';
+import { IN_PLACE } from '../../src/base/offload.js';
 import { type ApprovalGrant, approvalToken, grantIn } from '../../src/core/approval-link.js';
 import { base64Length, decodeBase64 } from '../../src/core/continuity/base64.js';
 import { canonicalSha256 } from '../../src/core/continuity/canonical-json.js';
@@ -52,7 +56,6 @@ import {
   type TaskFacts,
   taskReceipt,
 } from '../../src/core/continuity/effects.js';
-import { executionView, type ShownExecutionRow } from '../../src/core/continuity/execution-view.js';
 import { createKeyring, keyringOf, parseTransferKey } from '../../src/core/continuity/keys.js';
 import {
   nextProvenanceEntry,
@@ -61,6 +64,7 @@ import {
 } from '../../src/core/continuity/provenance.js';
 import type { GrantFacts } from '../../src/core/continuity/statements.js';
 import { openStatement, signStatement } from '../../src/core/continuity/statements.js';
+import type { UnitEnvelope } from '../../src/db/units.js';
 import { readConfig } from '../../src/server/config.js';
 import { column } from '../helpers/columns.js';
 import { at, id, NOW } from '../helpers/continuity-facts.js';

@@ -6,7 +6,6 @@
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { IN_PLACE, type Offload } from '../../actors/runtime/offload.js';
 import { RunQueue } from '../../actors/shard/run-queue.js';
 import { WorkUnderWay } from '../../actors/shard/work-under-way.js';
 import { ROUTES, type RouteId } from '../../schema/routes.js';
@@ -16,6 +15,7 @@ import { Crowd } from '../../src/base/crowd.js';
 import type { EngineError } from '../../src/base/errors.js';
 import { FairSlots, type LevelLimits } from '../../src/base/fair-slots.js';
 import { LIMITS } from '../../src/base/limits.js';
+import { IN_PLACE, type Offload } from '../../src/base/offload.js';
 import { TokenBucket } from '../../src/base/token-bucket.js';
 import { ReadPace } from '../../src/db/reads/read-pace.js';
 import { CallRate, callRateMemory } from '../../src/handlers/call-rate.js';
@@ -442,9 +442,9 @@ describe('a tenant', () => {
     limits.set('a', { limits: { blocks_per_second: 1, blocks_burst: 1_000 }, updatedAt: '' });
     const jobs: string[] = [];
     const offload: Offload = {
-      run: (tenant, name, input) => {
-        jobs.push(`${tenant} ${name}`);
-        return IN_PLACE.run(tenant, name, input);
+      run: (tenant, job, input) => {
+        jobs.push(`${tenant} ${job.name}`);
+        return IN_PLACE.run(tenant, job, input);
       },
     };
     const reads = { rows: async () => [] };

@@ -11,7 +11,7 @@ import { type LiveInstance, liveInstance } from '../../actors/instance/live-inst
 import type { InstanceMessage } from '../../actors/instance/messages.js';
 import type { Expectations, Order, OrderedChange } from '../../actors/instance/orders.js';
 import { carryOut, fenced } from '../../actors/instance/ownership.js';
-import { type CreationBody, newRecord } from '../../actors/instance/record.js';
+import { newRecord } from '../../actors/instance/record.js';
 import type { Rows } from '../../actors/runtime/loader.js';
 import type { PeerMessage } from '../../actors/runtime/protocol.js';
 import type { Turn } from '../../actors/runtime/turn.js';
@@ -21,6 +21,7 @@ import { routeOf } from '../../src/base/ids.js';
 import type { JsonObject } from '../../src/base/json.js';
 import { isoTime } from '../../src/base/time.js';
 import { updatedAt } from '../../src/base/unchanged-since.js';
+import type { CreationBody } from '../../src/core/creation-key.js';
 import type { Plan } from '../../src/core/plan.js';
 import { MUTATION_KINDS, type MutationKind } from '../../src/db/mutations.js';
 import { column } from '../helpers/columns.js';

@@ -12,11 +12,11 @@ import {
 } from '../../actors/release/front/validation.js';
 import type { ValidationEnd } from '../../actors/release/releases.js';
 import type { SampledRun } from '../../actors/release/replay-reads.js';
-import { TooCostly } from '../../actors/runtime/offload.js';
 import type { ValidationReport } from '../../schema/release.js';
 import type { Clock } from '../../src/base/clock.js';
 import { conflict, type EngineError, unavailable } from '../../src/base/errors.js';
 import { createLogger } from '../../src/base/log.js';
+import { TooCostly } from '../../src/base/offload.js';
 import type { Verdict } from '../../src/core/releases/replay.js';
 import type { FrontDeps } from '../../src/http/operation.js';
 import type { HttpReply } from '../../src/http/server.js';
@@ -61,8 +61,8 @@ class World {
       },
     };
     const offload = {
-      run: async (_: string, job: string, { run }: { run: { id: string } }) =>
-        job === 'compileCandidate' ? this.problem : this.verdict(run.id),
+      run: async (_: string, job: { name: string }, { run }: { run: { id: string } }) =>
+        job.name === 'compileCandidate' ? this.problem : this.verdict(run.id),
     };
     const reads = {
       rows: async ({ name, values: [id] }: { name: string; values: readonly unknown[] }) => {

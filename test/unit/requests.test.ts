@@ -5,10 +5,9 @@ import { after, before, describe, test } from 'node:test';
 import { MessageChannel, type MessagePort } from 'node:worker_threads';
 import type { TSchema } from '@sinclair/typebox';
 import fc from 'fast-check';
-import { IN_PLACE } from '../../actors/runtime/offload.js';
 import type { ReplyPost, RequestPost } from '../../actors/runtime/protocol.js';
 import type { Effect } from '../../actors/runtime/turn.js';
-import { type OnReply, ShardClient, type ShardReply } from '../../actors/shard/client.js';
+import { ShardClient } from '../../actors/shard/client.js';
 import type { OperationParts, ShardOperation } from '../../actors/shard/operations.js';
 import { Requests } from '../../actors/shard/requests.js';
 import { type MatchResult, matchRoute } from '../../schema/route-match.js';
@@ -19,8 +18,9 @@ import { routeOf, shardOf } from '../../src/base/ids.js';
 import { ValueCount } from '../../src/base/json-guard.js';
 import { LIMITS } from '../../src/base/limits.js';
 import { createLogger } from '../../src/base/log.js';
+import { IN_PLACE } from '../../src/base/offload.js';
 import { realClock } from '../../src/base/real-clock.js';
-import { Residence } from '../../src/cluster/residence.js';
+import { CellResidence } from '../../src/cluster/residence.js';
 import { createAuth } from '../../src/http/auth.js';
 import { Gate } from '../../src/http/gate.js';
 import type { FrontDeps, FrontOperations } from '../../src/http/operation.js';
@@ -28,6 +28,7 @@ import { frontBodies } from '../../src/http/operation.js';
 import { RequestWatch } from '../../src/http/request-watch.js';
 import { createRouter, type RouterDeps } from '../../src/http/router.js';
 import { type HttpReply, type HttpServer, startHttpServer } from '../../src/http/server.js';
+import type { OnReply, ShardReply } from '../../src/http/shards.js';
 import { BACKENDS } from '../helpers/backends.js';
 import { check } from '../helpers/properties.js';
 import { Client } from '../helpers/raw-client.js';
@@ -275,7 +276,7 @@ before(async () => {
       },
     },
     keys,
-    residence: new Residence({
+    residence: new CellResidence({
       cell: 'east',
       directory: { placementsOf: async () => [], settle: async () => new Map() },
       onAway: () => undefined,
@@ -290,6 +291,11 @@ before(async () => {
         setImmediate(onReply, { status: 42, body: '{}' });
         return 1;
       },
+    },
+    rows: {
+      committedInstance: () => assert.fail(),
+      instanceIsThere: async () => undefined,
+      tenantsOfWebhook: async () => [],
     },
     crowd: new Crowd(),
     operations: {

@@ -6,12 +6,12 @@ import { pino } from 'pino';
 import { BulkJobs } from '../../actors/bulk/front/jobs.js';
 import type { BulkJobStanding } from '../../actors/bulk/front/reads.js';
 import type { BulkProgress } from '../../actors/bulk/jobs.js';
-import { SequenceRemoval } from '../../actors/catalog/front/sequence-removal.js';
 import {
   type EndedPage,
   Retention,
   type RetentionDeps,
 } from '../../actors/instance/front/retention.js';
+import { SequenceRemoval } from '../../actors/instance/front/sequence-removal.js';
 import { EngineError, unavailable } from '../../src/base/errors.js';
 import { firstIdAt } from '../../src/base/ids.js';
 import { realClock } from '../../src/base/real-clock.js';

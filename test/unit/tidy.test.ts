@@ -9,6 +9,7 @@
 import assert from 'node:assert/strict';
 import path from 'node:path';
 import { test } from 'node:test';
+import { ROOMS, roomOf } from '../../scripts/reference/rooms.js';
 import { filesIn, read, type Source, scan, sourcesIn } from '../../scripts/reference/sources.js';
 import { ERROR_STATUS } from '../../src/base/errors.js';
 import { LIMITS } from '../../src/base/limits.js';
@@ -38,13 +39,18 @@ const COMPILES_SCHEMAS: ReadonlySet<string> = new Set([
   ...['schema/user-schema.ts', 'schema/validators.ts'],
 ]);
 
+/** Of the ground floor: the machine's clock, its log, its files and its threads. */
+const IMPURE_GROUND =
+  /^src\/base\/(?:background-job|fair-slots|log|log-output|log-text|offload|package-files|real-clock|thread-memory)\.ts$/;
+
 const isPure = ({ name }: Source) =>
   name.startsWith('src/core/') ||
-  /^src\/db\/(?:batch|lines|mutations|(?:special-)?statements|(?:(?:bulk|limit|seen)-)?tables?)\.ts$/.test(
+  /^actors\/\w+\/core\//.test(name) ||
+  (name.startsWith('src/base/') && !IMPURE_GROUND.test(name)) ||
+  /^src\/db\/(?:batch|lines|mutations|units|(?:special-)?statements|(?:(?:bulk|limit|seen)-)?tables?)\.ts$/.test(
     name,
   ) ||
   name === 'actors/runtime/protocol.ts' ||
-  name === 'src/base/errors.ts' ||
   (name.startsWith('schema/') && !COMPILES_SCHEMAS.has(name));
 
 const PURE: readonly Source[] = PRODUCT.filter(isPure);
@@ -139,12 +145,6 @@ test('pure modules take values from pure modules only', () => {
   nothing(importsIn(PURE, (one, file) => isValue(one) && !pure.has(file)));
 });
 
-test('instances and what they run on import nothing of the executions that give them orders', () => {
-  const below = EVERYTHING.filter(({ name }) => /^actors\/(?:instance|runtime)\//.test(name));
-  assert.ok(below.length > 0);
-  nothing(importsIn(below, (_, file) => file.startsWith('actors/continuity/')));
-});
-
 const resolveImport = ({ name }: Source, from: string): string =>
   path.posix.join(path.posix.dirname(name), from.replace(/\.js$/, '.ts'));
 
@@ -186,10 +186,21 @@ function circlesIn(graph: Graph): string[] {
   return [...left.keys()].sort();
 }
 
-const ACTORS = PRODUCT.filter(({ name }) => name.startsWith('actors/'));
+/** What the server is made of. */
+const HOUSE = PRODUCT.filter(({ name }) => /^(?:src|actors|schema)\//.test(name));
 
-test('no circle of imports leads through the rooms of the actors', () => {
-  nothing(circlesIn(graphOf(ACTORS, (file) => path.posix.dirname(file), 'types too')));
+test('rooms import what the table of rooms says, types included, and nothing that stands behind them', () => {
+  const imported = graphOf(HOUSE, roomOf, 'types too');
+  const namesOf = (rooms: readonly string[]) => [...rooms].sort().join(' ');
+  assert.deepEqual(
+    new Map(Array.from(imported, ([name, rooms]) => [name, namesOf([...rooms])])),
+    new Map(ROOMS.map(({ name, imports }) => [name, namesOf(imports)])),
+  );
+  const before = new Set<string>();
+  for (const { name, imports } of ROOMS) {
+    nothing(imports.filter((other) => !before.has(other)).map((other) => `${name}  ${other}`));
+    before.add(name);
+  }
 });
 
 test('no circle of imports leads through files, but for types that name one another', () => {

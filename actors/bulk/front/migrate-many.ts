@@ -20,7 +20,7 @@ import { rowOf } from '../../../src/db/reads/lookup.js';
 import { type FrontDeps, jsonReply, type Operation } from '../../../src/http/operation.js';
 import { SEQUENCE_LOOKUPS } from '../../catalog/front/sequence-reads.js';
 import { candidates, placeBehind } from '../../instance/front/instance-reads.js';
-import type { ShardClient } from '../../shard/client.js';
+import type { Shards } from '../../runtime/shards.js';
 
 /** At once: replays share two threads with everything else that is heavy. */
 const AT_ONCE = 4;
@@ -29,7 +29,7 @@ const CALL_MS_MAX = 15_000;
 const EXAMPLES_MAX = 5;
 
 export interface MigrateManyDeps {
-  readonly client: Pick<ShardClient, 'ask' | 'shardOf'>;
+  readonly client: Pick<Shards, 'ask' | 'shardOf'>;
   readonly clock: Pick<Clock, 'monotonic'>;
 }
 

@@ -28,11 +28,12 @@ import {
   type BulkRequest,
   changeWindow,
   NOTHING_YET,
+  type WindowDeps,
   windowSize,
   workOf,
 } from './work.js';
 
-export interface BulkDeps {
+export interface BulkDeps extends WindowDeps {
   readonly clock: Pick<Clock, 'monotonic'>;
   /** Resolves with the job once that is durable; it goes on by itself. */
   readonly begin: (tenant: string, job: BeginBulkJob) => Promise<BulkJob>;
@@ -69,12 +70,13 @@ export function bulkOperations(bulk: BulkDeps) {
 
 /** What was reached before an error stays changed. */
 async function changeAll(
-  { clock, begin }: BulkDeps,
+  bulk: BulkDeps,
   deps: FrontDeps,
   call: AnyCall & { readonly query: { readonly async: boolean } },
   asked: BulkRequest,
   reply: (counts: BulkCounts, isDryRun: boolean) => HttpReply,
 ): Promise<HttpReply> {
+  const { clock, begin } = bulk;
   const { traceparent, by } = call;
   const tenant = tenantOf(call, asked.request.filter.tenant_id);
   const work = workOf(asked, tenant, { traceparent, by });
@@ -88,7 +90,7 @@ async function changeAll(
     }
     const size = windowSize(work, counts.matched);
     const { found, next } = await candidates(deps.reads, work.filter, size, place);
-    counts = added(counts, await changeWindow(work, found, deps));
+    counts = added(counts, await changeWindow(work, found, bulk));
     if (next === undefined) break;
     place = next;
   }

@@ -22,12 +22,13 @@ import {
   pageReply,
 } from '../../../src/http/operation.js';
 import type { HttpReply } from '../../../src/http/server.js';
-import type { ShardClient } from '../../shard/client.js';
+import type { Shards } from '../../runtime/shards.js';
 import type { KeyRow, KeyUse } from '../api-keys.js';
+import type { KEY_ENGINE_OPERATIONS } from '../operations.js';
 
 export interface KeyOperationsDeps {
   readonly registry: KeyRegistry;
-  readonly client: Pick<ShardClient, 'ask'>;
+  readonly client: Pick<Shards<typeof KEY_ENGINE_OPERATIONS>, 'ask'>;
   readonly clock: Clock;
   readonly log: Logger;
 }

@@ -10,11 +10,7 @@ import { lookup, rowOf } from '../../../src/db/reads/lookup.js';
 import { orderBy } from '../../../src/db/reads/order.js';
 import type { PageRequest, Reader } from '../../../src/db/reads/reader.js';
 import { columnsBut, selected } from '../../../src/db/tables.js';
-import {
-  type SequenceListedRow,
-  type SequenceWireRow,
-  sequenceText,
-} from '../../instance/wire-texts.js';
+import { type SequenceListedRow, type SequenceWireRow, sequenceText } from '../sequence-text.js';
 
 const SEQUENCES = {
   columns: selected(columnsBut('sequences')),

@@ -11,7 +11,8 @@ import {
   type Operation,
   pageReply,
 } from '../../../src/http/operation.js';
-import type { ShardClient } from '../../shard/client.js';
+import type { Shards } from '../../runtime/shards.js';
+import type { CATALOG_ENGINE_OPERATIONS } from '../operations.js';
 import { sequenceById, sequenceByName, sequenceList, versionList } from './sequence-reads.js';
 
 const list: Operation<'sequences.list'> = async (deps, call) => {
@@ -49,7 +50,7 @@ const versions: Operation<'sequences.versions'> = async (deps, call) => {
  * @param onDeleted told when the instances of a sequence may be there to be removed
  */
 export function sequenceDeletion(
-  client: ShardClient,
+  client: Shards<typeof CATALOG_ENGINE_OPERATIONS>,
   onDeleted: () => void,
 ): Operation<'sequences.delete'> {
   return async (_deps, { tenant, params, query }) => {

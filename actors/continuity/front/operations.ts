@@ -6,9 +6,7 @@
 import type { Execution } from '../../../schema/continuity.js';
 import { invalid, notFound, unavailable } from '../../../src/base/errors.js';
 import type { JsonValue } from '../../../src/base/json.js';
-import { executionView } from '../../../src/core/continuity/execution-view.js';
-import { handoffView } from '../../../src/core/continuity/handoff-view.js';
-import { migrationView } from '../../../src/core/continuity/migration-record.js';
+import type { Offload } from '../../../src/base/offload.js';
 import { redactedStateDiff } from '../../../src/core/continuity/redaction.js';
 import { rowOf } from '../../../src/db/reads/lookup.js';
 import {
@@ -20,7 +18,10 @@ import {
   listTenant,
   type Operation,
 } from '../../../src/http/operation.js';
-import type { Offload } from '../../runtime/offload.js';
+import { executionView } from '../core/execution-view.js';
+import { handoffView } from '../core/handoff-view.js';
+import { migrationView } from '../core/migration-record.js';
+import { VERIFY_PROVENANCE } from '../jobs.js';
 import {
   boundaries,
   boundaryOfCheckpoint,
@@ -96,7 +97,7 @@ const verifyWith =
     const { text } = await deps.reads.page({ ...request, bytesMax: CHAIN_BYTES_MAX });
     const trusted = [...(deps.keyring?.trusted ?? [])];
     const chain = { text, trusted, expectedHead: query.expected_head };
-    return jsonReply(await offload.run(call.tenant, 'verifyProvenance', chain));
+    return jsonReply(await offload.run(call.tenant, VERIFY_PROVENANCE, chain));
   };
 
 const runtimes: Operation<'runtimes.list'> = async (deps, call) => {

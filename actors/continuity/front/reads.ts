@@ -10,13 +10,13 @@ import type { JsonValue } from '../../../src/base/json.js';
 import { LIMITS } from '../../../src/base/limits.js';
 import { isoTime, type UnixMs } from '../../../src/base/time.js';
 import { checkpointBoundary } from '../../../src/core/continuity/checkpoint-boundary.js';
-import type { ShownExecutionRow } from '../../../src/core/continuity/execution-view.js';
 import { filtersOf } from '../../../src/db/reads/filters.js';
 import { list } from '../../../src/db/reads/list.js';
 import { lookup, TRY_LATER } from '../../../src/db/reads/lookup.js';
 import type { PageRequest, Reader } from '../../../src/db/reads/reader.js';
 import { columnsBut, type StoredRow, selected } from '../../../src/db/tables.js';
 import { CHECKPOINT_COLUMNS, type CheckpointWireRow } from '../../instance/wire-texts.js';
+import type { ShownExecutionRow } from '../core/execution-view.js';
 import {
   CONTINUITY_SQL,
   type HandoffRow,

@@ -11,7 +11,8 @@ import {
   type Operation,
   pageReply,
 } from '../../../src/http/operation.js';
-import type { ShardClient } from '../../shard/client.js';
+import type { Shards } from '../../runtime/shards.js';
+import type { EVENT_ENGINE_OPERATIONS } from '../operations.js';
 import { eventById, eventList, eventText } from './reads.js';
 
 const list: Operation<'events.list'> = async (deps, call) => {
@@ -24,7 +25,9 @@ const get: Operation<'events.get'> = async (deps, { params, tenant }) => {
   return jsonReply(await eventText(deps.reads, row));
 };
 
-export const eventOperations = (client: Pick<ShardClient, 'ask' | 'shardOf'>) =>
+export const eventOperations = (
+  client: Pick<Shards<typeof EVENT_ENGINE_OPERATIONS>, 'ask' | 'shardOf'>,
+) =>
   ({
     'events.list': list,
     'events.get': get,

@@ -21,14 +21,15 @@ import type {
 } from '../../../src/http/operation.js';
 import { outputsAfter } from '../../instance/front/output-reads.js';
 import type { ListedOutput } from '../../runtime/rows.js';
-import type { ShardClient } from '../../shard/client.js';
+import type { Shards } from '../../runtime/shards.js';
+import type { FEED_ENGINE_OPERATIONS } from '../operations.js';
 import { type EventStream, OpenStreams } from './event-stream.js';
 
 const PACE_MS_MIN = 100;
 const PACE_MS_MAX = 5_000;
 
 export interface InstanceStreamsDeps {
-  readonly client: Pick<ShardClient, 'ask' | 'shardOf'>;
+  readonly client: Pick<Shards<typeof FEED_ENGINE_OPERATIONS>, 'ask' | 'shardOf'>;
   readonly log: Logger;
 }
 

@@ -22,11 +22,12 @@ import {
 } from '../../../src/http/operation.js';
 import type { HttpReply } from '../../../src/http/server.js';
 import { refusalReply } from '../../../src/http/transport.js';
-import type { ShardClient } from '../../shard/client.js';
+import type { Shards } from '../../runtime/shards.js';
+import type { INSTANCE_ENGINE_OPERATIONS } from '../operations.js';
 import { formPage, notePage } from './approval-page.js';
 import { approvalById, approvalCount, approvalList, type KnownApproval } from './approval-reads.js';
 
-type Client = Pick<ShardClient, 'ask' | 'shardOf'>;
+type Client = Pick<Shards<typeof INSTANCE_ENGINE_OPERATIONS>, 'ask' | 'shardOf'>;
 
 const list: Operation<'approvals.list'> = async (deps, call) => {
   const query = listQuery(call);

@@ -3,6 +3,7 @@
 import { CHECKPOINTS_LISTED_MAX } from '../../../schema/edits.js';
 import { notFound } from '../../../src/base/errors.js';
 import { rowOf } from '../../../src/db/reads/lookup.js';
+import type { Reads } from '../../../src/db/reads.js';
 import {
   type CallById,
   type FrontDeps,
@@ -12,12 +13,15 @@ import {
   type Operation,
   pageReply,
 } from '../../../src/http/operation.js';
+import type { HttpReply } from '../../../src/http/server.js';
 import { signalList } from '../../event/front/reads.js';
+import { instanceText } from '../wire-texts.js';
 import { instanceAttempts } from './attempts.js';
 import { auditList } from './audit-reads.js';
 import {
   childList,
   deadLetterList,
+  instanceById,
   instanceList,
   instanceTenant,
   withVersions,
@@ -117,4 +121,13 @@ async function ownInstance(deps: FrontDeps, call: CallById): Promise<string> {
   const { id } = call.params;
   await rowOf(deps.reads, instanceTenant, 'instance', id, call.tenant);
   return id;
+}
+
+/** The record as it is committed. Rejects with an EngineError 404 or 503. */
+export async function committedInstance(
+  reads: Reads,
+  tenant: string,
+  id: string,
+): Promise<HttpReply> {
+  return jsonReply(instanceText(await rowOf(reads, instanceById, 'instance', id, tenant)));
 }

@@ -3,8 +3,8 @@
 import { isoTime, type UnixMs } from '../../../src/base/time.js';
 import { lookup } from '../../../src/db/reads/lookup.js';
 import type { Reader } from '../../../src/db/reads/reader.js';
-import type { Orphan } from '../../catalog/front/sequence-removal.js';
 import type { EndedPage } from './retention.js';
+import type { Orphan } from './sequence-removal.js';
 
 /** Instances of deleted sequences, `$1` at most. A sequence without instances has one row. */
 export const orphans = lookup<Orphan>(

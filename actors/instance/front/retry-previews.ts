@@ -16,7 +16,8 @@ import {
   summaryOf,
 } from '../../../src/core/retry-words.js';
 import type { Standing } from '../../../src/core/waits.js';
-import type { ShardClient } from '../../shard/client.js';
+import type { Shards } from '../../runtime/shards.js';
+import type { INSTANCE_ENGINE_OPERATIONS } from '../operations.js';
 
 /** Children of one instance, and theirs, that are asked; of more it is taken that they repeat something. */
 const CHILDREN_ASKED_MAX = 50;
@@ -28,9 +29,9 @@ interface Left {
 }
 
 export class RetryPreviews {
-  readonly #client: Pick<ShardClient, 'ask' | 'shardOf'>;
+  readonly #client: Pick<Shards<typeof INSTANCE_ENGINE_OPERATIONS>, 'ask' | 'shardOf'>;
 
-  constructor(client: Pick<ShardClient, 'ask' | 'shardOf'>) {
+  constructor(client: Pick<Shards<typeof INSTANCE_ENGINE_OPERATIONS>, 'ask' | 'shardOf'>) {
     this.#client = client;
   }
 

@@ -3,6 +3,7 @@
  * two.
  */
 
+import type { Offload } from '../../../src/base/offload.js';
 import { tenantOf } from '../../../src/base/tenancy.js';
 import {
   type FrontDeps,
@@ -11,7 +12,7 @@ import {
   type Operation,
 } from '../../../src/http/operation.js';
 import { sequenceById } from '../../catalog/front/sequence-reads.js';
-import type { Offload } from '../../runtime/offload.js';
+import { COMPARE_DEFINITIONS } from '../jobs.js';
 import { releaseNamed } from './operations.js';
 
 /** The comparisons span two sequences, and so have no owner. */
@@ -19,14 +20,14 @@ export function releaseDiffOperations(offload: Offload) {
   const ofRelease: Operation<'releases.diff'> = async (deps, call) => {
     const release = await releaseNamed(deps, call);
     const definitions = await definitionsOf(deps, release.tenant_id, release);
-    return jsonReply(await offload.run(call.tenant, 'compareDefinitions', definitions));
+    return jsonReply(await offload.run(call.tenant, COMPARE_DEFINITIONS, definitions));
   };
 
   const ofTwo: Operation<'sequences.compare'> = async (deps, call) => {
     const body = call.body;
     const tenant = tenantOf(call.tenant, body.tenant_id);
     const definitions = await definitionsOf(deps, tenant, body);
-    return jsonReply(await offload.run(call.tenant, 'compareDefinitions', definitions));
+    return jsonReply(await offload.run(call.tenant, COMPARE_DEFINITIONS, definitions));
   };
 
   return {

@@ -17,6 +17,7 @@ import type { Clock, TimerHandle } from '../../../src/base/clock.js';
 import { EngineError, shareTaken, unavailable } from '../../../src/base/errors.js';
 import { FairSlots } from '../../../src/base/fair-slots.js';
 import type { Logger } from '../../../src/base/log.js';
+import { type Offload, type OffloadPool, TooCostly } from '../../../src/base/offload.js';
 import type { DefinitionPair } from '../../../src/core/releases/diff.js';
 import type { Verdict } from '../../../src/core/releases/replay.js';
 import type { RerunOptions } from '../../../src/core/releases/rerun.js';
@@ -27,13 +28,14 @@ import {
   type Operation,
 } from '../../../src/http/operation.js';
 import { sequenceById } from '../../catalog/front/sequence-reads.js';
-import { type Offload, type OffloadPool, TooCostly } from '../../runtime/offload.js';
-import type { ShardClient } from '../../shard/client.js';
+import type { Shards } from '../../runtime/shards.js';
+import { COMPILE_CANDIDATE, REPLAY_RUN } from '../jobs.js';
+import type { RELEASE_ENGINE_OPERATIONS } from '../operations.js';
 import type { ValidationEnd } from '../releases.js';
 import { type SampledRun, type StoredRun, sampledRuns, storedRun } from '../replay-reads.js';
 
 export interface ValidationsDeps {
-  readonly client: Pick<ShardClient, 'ask'>;
+  readonly client: Pick<Shards<typeof RELEASE_ENGINE_OPERATIONS>, 'ask'>;
   readonly pool: Pick<OffloadPool, 'through'>;
   readonly unpoliciedRetry: RerunOptions['unpoliciedRetry'];
   readonly clock: Clock;
@@ -179,7 +181,7 @@ export class Validations {
       baseline: await sequenceById(front.reads, release.baseline_sequence_id, release.tenant_id),
       candidate: await sequenceById(front.reads, release.candidate_sequence_id, release.tenant_id),
     };
-    const problem = await this.#offload.run(caller, 'compileCandidate', definitions);
+    const problem = await this.#offload.run(caller, COMPILE_CANDIDATE, definitions);
     if (problem !== undefined) {
       return { outcome: 'failed', reason: `the candidate cannot run: ${problem}` };
     }
@@ -221,7 +223,7 @@ export class Validations {
   ): Promise<Verdict> {
     const { unpoliciedRetry, log } = this.#deps;
     try {
-      return await this.#offload.run(caller, 'replayRun', { definitions, run, unpoliciedRetry });
+      return await this.#offload.run(caller, REPLAY_RUN, { definitions, run, unpoliciedRetry });
     } catch (error) {
       if (error instanceof TooCostly) return inconclusive('it takes too long or too much');
       if (error instanceof EngineError) throw error;

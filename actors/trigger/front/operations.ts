@@ -25,7 +25,7 @@ import {
 } from '../../../src/http/operation.js';
 import { SenderLimit } from '../../../src/http/sender-limit.js';
 import type { FiringEvent } from '../../event/front/firing.js';
-import type { ShardClient } from '../../shard/client.js';
+import type { Shards } from '../../runtime/shards.js';
 import { type TriggerRow, triggerBySlug, triggerList, triggerText } from './reads.js';
 
 const list: Operation<'triggers.list'> = async (deps, call) => {
@@ -81,7 +81,7 @@ interface Created {
   readonly deduplicated: boolean;
 }
 
-type Client = Pick<ShardClient, 'ask' | 'anyShard'>;
+type Client = Pick<Shards, 'ask' | 'anyShard'>;
 
 async function create(client: Client, body: CreateInstance): Promise<Created> {
   const asked = [client.anyShard(), 'instances.create', body.tenant_id, ''] as const;

@@ -79,7 +79,7 @@ export function verifyProvenance(
   };
 }
 
-interface StoredChain {
+export interface StoredChain {
   /** JSON array of its entries. */
   readonly text: string;
   /** Public keys by their ids. */

@@ -7,13 +7,13 @@ import type { MigrationRecord } from '../../../schema/continuity.js';
 import type { MigrationState } from '../../../schema/continuity-words.js';
 import type { Execution } from '../../../schema/execution.js';
 import type { CapsuleManifest } from '../../../schema/handoff.js';
-import type { JsonObject, JsonValue } from '../../base/json.js';
-import type { StoredRow } from '../../db/tables.js';
-import { decodeBase64 } from './base64.js';
-import { canonicalJson } from './canonical-json.js';
-import { openWith } from './capsule-import.js';
-import type { PayloadKey } from './keys.js';
-import { type SealContext, seal } from './sealing.js';
+import type { JsonObject, JsonValue } from '../../../src/base/json.js';
+import { decodeBase64 } from '../../../src/core/continuity/base64.js';
+import { canonicalJson } from '../../../src/core/continuity/canonical-json.js';
+import { openWith } from '../../../src/core/continuity/capsule-import.js';
+import type { PayloadKey } from '../../../src/core/continuity/keys.js';
+import { type SealContext, seal } from '../../../src/core/continuity/sealing.js';
+import type { StoredRow } from '../../../src/db/tables.js';
 
 /** What is stored in the clear. */
 export interface StoredMigration

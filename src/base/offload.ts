@@ -10,11 +10,41 @@
 import { once } from 'node:events';
 import { MessageChannel, type MessagePort } from 'node:worker_threads';
 import { Piscina } from 'piscina';
-import { EngineError, shareTaken, unavailable } from '../../src/base/errors.js';
-import { FairSlots } from '../../src/base/fair-slots.js';
-import { threadEntry } from '../../src/base/package-files.js';
-import type { JobAnswer, JobBegun, JobCall } from './offload.thread.js';
-import { type JobInput, type JobName, type JobOutput, jobNamed } from './offload-jobs.js';
+import { EngineError, shareTaken, unavailable } from './errors.js';
+import { FairSlots } from './fair-slots.js';
+import { threadEntry } from './package-files.js';
+
+/** A synchronous function of plain data, which the thread that carries it out loads on first use. */
+export interface Job<Input, Output> {
+  /** Finds it in the thread of the pool (`src/server/jobs.ts`). */
+  readonly name: string;
+  /** Imports the module of the job. */
+  readonly load: () => Promise<(input: Input) => Output>;
+  /** Takes some milliseconds: less than the way to another thread, and carried out in place. */
+  readonly isSmall: (input: Input) => boolean;
+  /** How long it may take once a thread has begun it. */
+  readonly ms: number;
+}
+
+/** Capsules and definitions at their bounds take seconds; ten times that on a machine that is busy. */
+export const LARGE_JOB_MS = 60_000;
+
+/** What the thread of a job is handed. */
+export interface JobCall {
+  readonly id: number;
+  readonly name: string;
+  /** Its input lies there, and its answer goes there. */
+  readonly port: MessagePort;
+}
+
+/** Posted to the pool when the job itself begins: the start of the thread is none of its time. */
+export interface JobBegun {
+  readonly begun: number;
+}
+
+export type JobAnswer =
+  | { readonly ok: true; readonly value: unknown }
+  | { readonly ok: false; readonly error: unknown };
 
 /** What every thread can ask for. */
 export interface Offload {
@@ -24,12 +54,12 @@ export interface Offload {
    * @throws TooCostly when it took too long or too much memory; EngineError 429 when too many jobs of the
    *   tenant wait, 503 when those of all do, or the engine stops; otherwise what the job throws
    */
-  run<Name extends JobName>(
+  run<Input, Output>(
     tenant: string,
-    name: Name,
-    input: JobInput<Name>,
+    job: Job<Input, Output>,
+    input: Input,
     ms?: number,
-  ): Promise<JobOutput<Name>>;
+  ): Promise<Output>;
 }
 
 /** The job took too long, or more memory than a thread may have. */
@@ -41,7 +71,7 @@ export class TooCostly extends EngineError {
 
 /** For who has no threads. */
 export const IN_PLACE: Offload = {
-  run: async (_tenant, name, input) => (await jobNamed(name).load())(input),
+  run: async (_tenant, job, input) => (await job.load())(input),
 };
 
 /** What became of a job; of one that is done, the answer is on its way. */
@@ -50,13 +80,17 @@ export type JobEnd = 'done' | 'costly' | 'refused' | 'share' | 'stopped';
 /** The pool as another thread sees it, too: the surface of a control port. */
 export interface OffloadControl {
   /** @param port where the input lies, and the answer goes */
-  start(tenant: string, name: JobName, ms: number, port: MessagePort): Promise<JobEnd>;
+  start(tenant: string, name: string, ms: number, port: MessagePort): Promise<JobEnd>;
 }
 
 export function offloadThrough(pool: OffloadControl): Offload {
   return {
-    async run(tenant, name, input, ms) {
-      const { load, isSmall, ms: usual } = jobNamed(name);
+    async run<Input, Output>(
+      tenant: string,
+      { name, load, isSmall, ms: usual }: Job<Input, Output>,
+      input: Input,
+      ms?: number,
+    ): Promise<Output> {
       if (isSmall(input)) return (await load())(input);
       const { port1: own, port2: port } = new MessageChannel();
       try {
@@ -66,7 +100,7 @@ export function offloadThrough(pool: OffloadControl): Offload {
         if (end !== 'done') throw refusalOf(end);
         const [answer] = await answered;
         if (!answer.ok) throw answer.error;
-        return answer.value as JobOutput<typeof name>;
+        return answer.value as Output;
       } finally {
         own.close();
       }
@@ -112,7 +146,7 @@ export class OffloadPool {
   /** @param heapMib what each thread may hold */
   constructor(heapMib = HEAP_MIB) {
     this.#pool = new Piscina({
-      filename: threadEntry('actors/runtime/offload.thread.js'),
+      filename: threadEntry('src/server/offload.thread.js'),
       minThreads: 0,
       maxThreads: THREADS_MAX,
       concurrentTasksPerWorker: 1,
@@ -140,7 +174,7 @@ export class OffloadPool {
 
   async #start(
     tenant: string,
-    name: JobName,
+    name: string,
     ms: number,
     port: MessagePort,
     signal?: AbortSignal,

@@ -6,7 +6,7 @@
 import { BackgroundJob } from '../../../src/base/background-job.js';
 import type { Clock } from '../../../src/base/clock.js';
 import type { Logger } from '../../../src/base/log.js';
-import { removeInSteps } from '../../instance/front/many-instances.js';
+import { removeInSteps } from './many-instances.js';
 
 /** One instance of a deleted sequence, or null for a sequence that has none any more. */
 export interface Orphan {

@@ -5,8 +5,8 @@
 
 import type { Execution } from '../../../schema/continuity.js';
 import { type InstanceState, isEnded } from '../../../schema/states.js';
-import { laterOf } from '../../base/time.js';
-import type { StoredRow } from '../../db/tables.js';
+import { laterOf } from '../../../src/base/time.js';
+import type { StoredRow } from '../../../src/db/tables.js';
 
 /** Its row; the instance's columns are null where the instance is not here. */
 export interface ShownExecutionRow

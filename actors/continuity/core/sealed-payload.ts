@@ -1,18 +1,22 @@
 /**
  * What a capsule costs time for: its contents are parsed, written canonically, hashed and sealed, or
  * all of that the other way round. Some 40 ms for each MiB: more than a turn of a shard may take, so
- * that anything but a small capsule is a job for another thread (`actors/runtime/offload`).
+ * that anything but a small capsule is a job for another thread (`src/base/offload.ts`).
  */
 
 import type { CapsulePayload, CarriedOutput } from '../../../schema/capsule.js';
 import type { Capsule, HandoffExported } from '../../../schema/handoff.js';
-import type { JsonValue } from '../../base/json.js';
-import type { ColumnOf, StoredRow } from '../../db/tables.js';
-import { type CapsuleFacts, type CapsuleKeys, createCapsule } from './capsule.js';
-import { openCapsule } from './capsule-import.js';
-import type { CheckPayload } from './capsule-payload.js';
-import type { PayloadKey } from './keys.js';
-import type { Parsed } from './parsed.js';
+import type { JsonValue } from '../../../src/base/json.js';
+import {
+  type CapsuleFacts,
+  type CapsuleKeys,
+  createCapsule,
+} from '../../../src/core/continuity/capsule.js';
+import { openCapsule } from '../../../src/core/continuity/capsule-import.js';
+import type { CheckPayload } from '../../../src/core/continuity/capsule-payload.js';
+import type { PayloadKey } from '../../../src/core/continuity/keys.js';
+import type { Parsed } from '../../../src/core/continuity/parsed.js';
+import type { ColumnOf, StoredRow } from '../../../src/db/tables.js';
 
 /** A row of outputs; the output is JSON text. */
 export type OutputText = StoredRow<

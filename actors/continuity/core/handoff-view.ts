@@ -7,9 +7,9 @@ import { toUnixMs } from '../../../schema/common.js';
 import type { HandoffState } from '../../../schema/continuity-words.js';
 import type { Handoff } from '../../../schema/handoff.js';
 import { type InstanceState, isTerminal } from '../../../schema/states.js';
-import type { UnixMs } from '../../base/time.js';
-import type { StoredRow } from '../../db/tables.js';
-import type { PlacementTerms } from './requirements.js';
+import type { UnixMs } from '../../../src/base/time.js';
+import type { PlacementTerms } from '../../../src/core/continuity/requirements.js';
+import type { StoredRow } from '../../../src/db/tables.js';
 
 /** Its row; the terms are the JSON text of its PlacementTerms. */
 export interface HandoffFacts extends Omit<StoredRow<'handoffs'>, 'state'> {

@@ -2,23 +2,8 @@
 
 import { getPriority, setPriority } from 'node:os';
 import { type MessagePort, parentPort, receiveMessageOnPort } from 'node:worker_threads';
-import { type JobName, jobNamed } from './offload-jobs.js';
-
-export interface JobCall {
-  readonly id: number;
-  readonly name: JobName;
-  /** Its input lies there, and its answer goes there. */
-  readonly port: MessagePort;
-}
-
-/** Posted to the pool when the job itself begins: the start of the thread is none of its time. */
-export interface JobBegun {
-  readonly begun: number;
-}
-
-export type JobAnswer =
-  | { readonly ok: true; readonly value: unknown }
-  | { readonly ok: false; readonly error: unknown };
+import type { JobAnswer, JobBegun, JobCall } from '../base/offload.js';
+import { jobNamed } from './jobs.js';
 
 /** Where cores are scarce the turns of the others come first, and a job still gets a quarter of a core. */
 const NICENESS = 5;

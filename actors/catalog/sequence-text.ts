@@ -1,0 +1,23 @@
+/** Sequences as wire records, in JSON text: what is stored is spliced in as it is. Pure. */
+
+import type { StoredRow } from '../../src/db/tables.js';
+
+export type SequenceWireRow = StoredRow<'sequences'>;
+/** In a list: without its definition, or with how many versions its name has, if that was asked for. */
+export type SequenceListedRow = Omit<SequenceWireRow, 'definition'> &
+  Partial<Pick<SequenceWireRow, 'definition'>> & { readonly versions?: number };
+
+/**
+ * `SequenceDefinition`, or a `SequenceListed`: the stored part, `{"blocks": […], …}`, has the fields that are
+ * set.
+ */
+export function sequenceText(row: SequenceListedRow): string {
+  const { definition, versions } = row;
+  const fields = definition?.slice(definition.indexOf('{') + 1, definition.lastIndexOf('}'));
+  return (
+    `{"id":"${row.id}","tenant_id":${JSON.stringify(row.tenant_id)},"namespace":${JSON.stringify(row.namespace)}` +
+    `,"name":${JSON.stringify(row.name)},"version":${row.version},"deprecated":${row.deprecated}` +
+    `,"hold":${row.hold},"status":"${row.status}"${fields === undefined ? '' : `,${fields}`}` +
+    `${versions === undefined ? '' : `,"versions":${versions}`},"created_at":"${row.created_at}"}`
+  );
+}

@@ -1,0 +1,33 @@
+/** What is done with definitions and histories beside the threads that ask for it. */
+
+import { type Job, LARGE_JOB_MS } from '../../src/base/offload.js';
+import type { DefinitionPair } from '../../src/core/releases/diff.js';
+import type { Verdict } from '../../src/core/releases/replay.js';
+import type { RunReplay } from './stored-replays.js';
+
+/** Of one replay: a usual one takes milliseconds, and the longest within the ceiling of turns seconds. */
+export const REPLAY_JOB_MS = 10_000;
+
+export const COMPARE_DEFINITIONS: Job<DefinitionPair, string> = {
+  name: 'compareDefinitions',
+  load: async () => (await import('../../src/core/releases/diff.js')).compareDefinitions,
+  isSmall: ({ baseline, candidate }) => baseline.length + candidate.length <= 128 * 1024,
+  ms: LARGE_JOB_MS,
+};
+
+// Definitions are a stranger's, and histories as large as their instances made them.
+export const COMPILE_CANDIDATE: Job<DefinitionPair, string | undefined> = {
+  name: 'compileCandidate',
+  load: async () => (await import('./stored-replays.js')).compileCandidate,
+  isSmall: () => false,
+  ms: LARGE_JOB_MS,
+};
+
+export const REPLAY_RUN: Job<RunReplay, Verdict> = {
+  name: 'replayRun',
+  load: async () => (await import('./stored-replays.js')).replayRun,
+  isSmall: () => false,
+  ms: REPLAY_JOB_MS,
+};
+
+export const RELEASE_JOBS = [COMPARE_DEFINITIONS, COMPILE_CANDIDATE, REPLAY_RUN];
