@@ -9,13 +9,14 @@ import type { TimerHandle } from '../../src/base/clock.js';
 import { isoTime, type UnixMs } from '../../src/base/time.js';
 import { addTo, type Buckets, bucketOf } from '../../src/core/durations.js';
 import type { Meter } from '../../src/metrics/meter.js';
+import type { Kernel } from '../runtime/kernel.js';
 import { type PruningDeps, pruning } from '../runtime/pruning.js';
 import type { Room } from '../runtime/room.js';
 import { Singleton, type SingletonDeps } from '../runtime/singleton.js';
 import { Turn } from '../runtime/turn.js';
 
-export interface ActivityDeps extends SingletonDeps, PruningDeps, Pick<Room, 'shard'> {
-  readonly loader: Pick<Room['loader'], 'oldestActivity'>;
+export interface ActivityDeps extends SingletonDeps, PruningDeps, Pick<Kernel, 'shard'> {
+  readonly loader: Pick<Kernel['loader'], 'oldestActivity'>;
   readonly meter: Pick<Meter, 'count'>;
 }
 
@@ -37,7 +38,7 @@ const TENANTS_MAX = 10_000;
 const ROWS_PER_UNIT = 500;
 export const ACTIVITY_KEPT_MS = 7 * 24 * 60 * MINUTE_MS;
 
-export class Activity {
+export class Activity implements Room {
   readonly #deps: ActivityDeps;
   readonly #self: Singleton;
   readonly #minutes = new Map<string, Minute>();
@@ -80,7 +81,7 @@ export class Activity {
   }
 
   /** The tenant leaves this cell: what was counted is written before anything of it is turned away. */
-  leave(tenant: string): void {
+  tenantLeaves(tenant: string): void {
     this.#write();
     this.#minutes.delete(tenant);
     // Whoever is counted next sets another one.

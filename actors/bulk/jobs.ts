@@ -11,15 +11,15 @@ import { owned } from '../../src/base/tenancy.js';
 import { isoTime } from '../../src/base/time.js';
 import { answerLater, commitAlone } from '../runtime/commit.js';
 import type { HostDeps } from '../runtime/host.js';
+import type { Kernel } from '../runtime/kernel.js';
 import type { Call } from '../runtime/operation.js';
-import type { Room } from '../runtime/room.js';
 import type { BulkJobRow } from '../runtime/rows.js';
 import { Serial } from '../runtime/serial.js';
 import { readTrusted } from '../runtime/trusted-read.js';
 import { Turn } from '../runtime/turn.js';
 import type { BulkCounts } from './front/work.js';
 
-export interface BulkJobsDeps extends HostDeps, Pick<Room, 'loader' | 'now' | 'newId'> {}
+export interface BulkJobsDeps extends HostDeps, Pick<Kernel, 'loader' | 'now' | 'newId'> {}
 
 /** What the front thread has done of a change before it became a job. */
 export interface BeginBulkJob {

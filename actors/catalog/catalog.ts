@@ -31,6 +31,7 @@ import { judgeDefinition, judgementOf } from '../../src/http/definition.js';
 import { Barrier } from '../runtime/barrier.js';
 import { answerLater, commitTold } from '../runtime/commit.js';
 import type { HostDeps } from '../runtime/host.js';
+import type { Kernel } from '../runtime/kernel.js';
 import type { Call } from '../runtime/operation.js';
 import type { Room } from '../runtime/room.js';
 import type { InstanceCounts, ReleaseStateRow, SequenceRow } from '../runtime/rows.js';
@@ -40,7 +41,7 @@ import { EVERY_NAME, wordOf } from './names.js';
 
 export interface CatalogDeps
   extends HostDeps,
-    Pick<Room, 'loader' | 'clock' | 'now' | 'newId' | 'shards'> {
+    Pick<Kernel, 'loader' | 'clock' | 'now' | 'newId' | 'shards'> {
   /** Resolves when no release leads to the sequence any more, which is deprecated. */
   readonly deprecated: (sequence: string) => Promise<void>;
   /** Definitions that ask for more are warned of. */
@@ -72,7 +73,7 @@ interface Deletion {
   isDecided: boolean;
 }
 
-export class Catalog {
+export class Catalog implements Room {
   readonly #self: Singleton;
   readonly #deps: CatalogDeps;
   readonly #deletions = new Map<string, Deletion>();
@@ -261,7 +262,7 @@ export class Catalog {
   }
 
   /** Its successor, which is yet to come, will know of no block. */
-  shardDied(shard: number): void {
+  peerLost(shard: number): void {
     for (const [id, deletion] of this.#deletions) {
       if (deletion.isDecided) continue;
       // In place of the old one: a count that is on its way knows nothing of what that shard makes.
@@ -273,7 +274,7 @@ export class Catalog {
   }
 
   /** The successor can be told. */
-  shardBack(shard: number): void {
+  peerBack(shard: number): void {
     this.#barrier.shardBack(shard);
     for (const id of this.#deletions.keys()) this.#block(id, true, shard);
   }

@@ -7,6 +7,7 @@
 
 import { lastUsed } from '../../src/base/last-used.js';
 import type { Rows } from '../runtime/loader.js';
+import type { Room } from '../runtime/room.js';
 import type { NamedId, SequenceName } from '../runtime/rows.js';
 
 export interface NamesDeps {
@@ -21,7 +22,7 @@ const NAMES_MAX = 50_000;
 /** Stands for every name where names are told. */
 export const EVERY_NAME = '';
 
-export class Names {
+export class Names implements Room {
   readonly #deps: NamesDeps;
   readonly #ids = lastUsed<string, string>(NAMES_MAX);
   /** The `since` of what is kept. */
@@ -59,6 +60,10 @@ export class Names {
     this.#changes += 1;
     if (names.includes(EVERY_NAME)) this.#ids.clear();
     else for (const word of names) this.#ids.delete(word);
+  }
+
+  tenantComes(): void {
+    this.forget([EVERY_NAME]);
   }
 
   #refresh(): void {

@@ -12,6 +12,7 @@ import { LIMITS } from '../../src/base/limits.js';
 import { type CompiledPlan, compilePlan, type Plan } from '../../src/core/plan.js';
 import type { Rows } from '../runtime/loader.js';
 import { Nobody } from '../runtime/nobody.js';
+import type { Room } from '../runtime/room.js';
 import type { SequenceRow } from '../runtime/rows.js';
 
 export interface StoredSequence {
@@ -27,7 +28,7 @@ export interface StoredSequence {
 /** Whoever looked a sequence up before so many deletions asks again. */
 const DELETED_IDS_MAX = 1_000;
 
-export class Plans {
+export class Plans implements Room {
   readonly #loader: Rows;
   readonly #cache = new LRUCache<string, StoredSequence>({ maxSize: LIMITS.planCacheBytes });
   readonly #loading = new Map<string, Promise<StoredSequence | undefined>>();
@@ -56,10 +57,10 @@ export class Plans {
 
   /** Whether it was deleted is not known: it is read again when it is asked for. */
   unblock(sequenceId: string): void {
-    if (this.isBlocked(sequenceId)) this.evict(sequenceId);
+    if (this.isBlocked(sequenceId)) this.sequenceEvicted(sequenceId);
   }
 
-  evict(sequenceId: string): void {
+  sequenceEvicted(sequenceId: string): void {
     this.#cache.delete(sequenceId);
     this.#blocked.delete(sequenceId);
     this.#deletions += 1;
@@ -68,8 +69,10 @@ export class Plans {
   }
 
   /** They are not of this cell any more: what is kept of them may be old when they are again. */
-  evictOf(tenant: string): void {
-    for (const [id, { tenantId }] of this.#cache.entries()) if (tenantId === tenant) this.evict(id);
+  tenantComes(tenant: string): void {
+    for (const [id, { tenantId }] of this.#cache.entries()) {
+      if (tenantId === tenant) this.sequenceEvicted(id);
+    }
   }
 
   /** How many sequences have been deleted so far; see `checkUsable`. */

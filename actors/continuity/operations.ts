@@ -7,6 +7,7 @@ import { type BodyOf, ROUTES } from '../../schema/routes.js';
 import { routeOf } from '../../src/base/ids.js';
 import { tenantOf } from '../../src/base/tenancy.js';
 import type { Call, Operation, RouteOperations } from '../runtime/operation.js';
+import type { Room } from '../runtime/room.js';
 import { acceptHandoff, resumeHandoff } from './acceptance.js';
 import { attachCapsule } from './attachments.js';
 import { claimExecution, executionIn } from './claims.js';
@@ -58,11 +59,15 @@ const OPERATIONS: ExecutionOperations = {
   'migrations.rollback': { lineOf: lineBy('migration'), serve: rollBack },
 };
 
-export class Continuity {
+export class Continuity implements Room {
   readonly service: ExecutionService;
 
   constructor(deps: ExecutionServiceDeps) {
     this.service = new ExecutionService(deps);
+  }
+
+  peerBack(shard: number): void {
+    this.service.shardBack(shard);
   }
 
   /** @throws EngineError 403 when the body names another tenant than the header */

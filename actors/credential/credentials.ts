@@ -21,14 +21,14 @@ import { type StoredSecret, storeSecret } from '../../src/core/stored-secret.js'
 import type { WebhookSender } from '../../src/handlers/webhook-sender.js';
 import { answerLater, commitAlone } from '../runtime/commit.js';
 import type { HostDeps } from '../runtime/host.js';
+import type { Kernel } from '../runtime/kernel.js';
 import type { Call } from '../runtime/operation.js';
-import type { Room } from '../runtime/room.js';
 import type { CredentialRow } from '../runtime/rows.js';
 import { Serial } from '../runtime/serial.js';
 import { readTrusted } from '../runtime/trusted-read.js';
 import { Turn } from '../runtime/turn.js';
 
-export interface CredentialsDeps extends HostDeps, Pick<Room, 'loader' | 'now' | 'random'> {
+export interface CredentialsDeps extends HostDeps, Pick<Kernel, 'loader' | 'now' | 'random'> {
   readonly sender: Pick<WebhookSender, 'problemOf'>;
   /** Undefined without an encryption key. */
   readonly keyring: Keyring | undefined;

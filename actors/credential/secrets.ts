@@ -11,12 +11,12 @@ import type { Parsed } from '../../src/core/expression/syntax.js';
 import { type Filled, fillSecrets, secretIdsIn } from '../../src/core/secret-texts.js';
 import { openSecret, type StoredSecret } from '../../src/core/stored-secret.js';
 import { BatchedReads } from '../runtime/batched-reads.js';
+import type { Kernel } from '../runtime/kernel.js';
 import type { NamedSecrets } from '../runtime/protocol.js';
-import type { Room } from '../runtime/room.js';
 import type { CredentialRow } from '../runtime/rows.js';
 
-export interface SecretsDeps extends Pick<Room, 'now'> {
-  readonly loader: Pick<Room['loader'], 'credentials'>;
+export interface SecretsDeps extends Pick<Kernel, 'now'> {
+  readonly loader: Pick<Kernel['loader'], 'credentials'>;
   /** Undefined without an encryption key. */
   readonly keyring: Keyring | undefined;
 }

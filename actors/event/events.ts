@@ -13,6 +13,7 @@ import { eventId, eventKeyId } from '../../src/base/ids.js';
 import type { JsonObject } from '../../src/base/json.js';
 import { isoTime } from '../../src/base/time.js';
 import { commitUnit } from '../runtime/commit.js';
+import type { Kernel } from '../runtime/kernel.js';
 import { KeyActors, type KeyActorsDeps } from '../runtime/key-actors.js';
 import { pruning } from '../runtime/pruning.js';
 import type { Room } from '../runtime/room.js';
@@ -21,7 +22,7 @@ import { Turn } from '../runtime/turn.js';
 import { EventKey, type EventKeyRows, type OpenEvent, type Outcome } from './key.js';
 
 export type EventsDeps = KeyActorsDeps &
-  Pick<Room, 'loader' | 'now' | 'shard' | 'shards'> & {
+  Pick<Kernel, 'loader' | 'now' | 'shard' | 'shards'> & {
     readonly maxOutputBytes: number;
   };
 
@@ -46,7 +47,7 @@ interface NewEvent {
   readonly fires: readonly string[];
 }
 
-export class Events {
+export class Events implements Room {
   readonly #deps: EventsDeps;
   readonly #keys: KeyActors<EventKey, EventKeyRows>;
   readonly #pruning: BackgroundJob | undefined;
@@ -96,16 +97,16 @@ export class Events {
   }
 
   /** Words of a shard that died may be lost. */
-  shardDied(): void {
+  peerBack(): void {
     this.#keys.reloadAll();
     this.#keys.start();
   }
 
-  rescan(): void {
+  tenantBack(): void {
     this.#keys.rescan();
   }
 
-  dropHeld(): void {
+  tenantHeld(): void {
     this.#keys.dropHeld();
   }
 

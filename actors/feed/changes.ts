@@ -11,6 +11,7 @@
 
 import { DATABASE_AWAY } from '../../src/base/errors.js';
 import { isoTime, type UnixMs } from '../../src/base/time.js';
+import type { Kernel } from '../runtime/kernel.js';
 import type { Room } from '../runtime/room.js';
 import { Singleton, type SingletonDeps } from '../runtime/singleton.js';
 import { Turn } from '../runtime/turn.js';
@@ -19,12 +20,12 @@ import { Watchers, type WatchersDeps } from './watchers.js';
 export interface ChangeFeedDeps
   extends SingletonDeps,
     Omit<WatchersDeps, 'look'>,
-    Pick<Room, 'shard' | 'now' | 'whenWriterKnown'> {}
+    Pick<Kernel, 'shard' | 'now' | 'whenWriterKnown'> {}
 
 /** On this shard the mark is kept. */
 const MARK_SHARD = 0;
 
-export class ChangeFeed {
+export class ChangeFeed implements Room {
   readonly #deps: ChangeFeedDeps;
   /**
    * Who waits for entries of a tenant to be committed: answered with the next version and the time of
@@ -47,6 +48,30 @@ export class ChangeFeed {
         deps.release([{ kind: 'reply', request, status: 200, body }]);
       },
     });
+  }
+
+  drain(): void {
+    this.watchers.drain();
+  }
+
+  stop(): void {
+    this.watchers.stop();
+  }
+
+  writerReady(): void {
+    this.watchers.changedAll();
+  }
+
+  tenantHeld(tenant: string): void {
+    this.watchers.changed(tenant);
+  }
+
+  tenantComes(_tenant: string, stampsFrom: UnixMs): void {
+    this.stampFrom(stampsFrom);
+  }
+
+  tenantBack(): void {
+    this.watchers.changedAll();
   }
 
   /** The time of an entry: now, or later when the clock has gone back. Never goes back itself. */

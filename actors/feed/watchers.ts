@@ -12,6 +12,7 @@
 
 import type { TimerHandle } from '../../src/base/clock.js';
 import { unavailable } from '../../src/base/errors.js';
+import type { Kernel } from '../runtime/kernel.js';
 import type { Room } from '../runtime/room.js';
 
 export interface Watch {
@@ -20,7 +21,7 @@ export interface Watch {
   readonly tenant: string;
 }
 
-export interface WatchersDeps extends Pick<Room, 'clock' | 'random' | 'release' | 'schedule'> {
+export interface WatchersDeps extends Pick<Kernel, 'clock' | 'random' | 'release' | 'schedule'> {
   /** Has the instance answer the watch with its state and this version. */
   readonly look: (instance: string, watch: Watch, version: number) => void;
 }
@@ -42,7 +43,7 @@ const WATCH_MS = 20_000;
 /** Instances whose versions are kept; the front has far fewer streams open. */
 const WATCHED_MAX = 1_024;
 
-export class Watchers {
+export class Watchers implements Room {
   readonly #deps: WatchersDeps;
   /** In order of the last watch. */
   readonly #watched = new Map<string, Watched>();
@@ -94,6 +95,14 @@ export class Watchers {
   abort(request: number): void {
     if (this.#unpark(request) === undefined) return;
     this.#deps.release([{ kind: 'reply', request, status: 200, body: '' }]);
+  }
+
+  tenantHeld(): void {
+    this.answerAll();
+  }
+
+  sequenceEvicted(): void {
+    this.answerAll();
   }
 
   /** The engine stops: nobody waits any longer. */

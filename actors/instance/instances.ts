@@ -27,6 +27,7 @@ import type { Rows } from '../runtime/loader.js';
 import { Nobody } from '../runtime/nobody.js';
 import type { ReadyHint } from '../runtime/protocol.js';
 import type { Outlook } from '../runtime/residence.js';
+import type { Room } from '../runtime/room.js';
 import type { LoadedInstance } from '../runtime/rows.js';
 import type { ChangeResult, Effect, Turn } from '../runtime/turn.js';
 import type { Prepare } from './action.js';
@@ -66,7 +67,7 @@ interface Prepared {
   isReading: boolean;
 }
 
-export class Instances {
+export class Instances implements Room {
   readonly #deps: InstancesDeps;
   readonly #host: ActorHost<LiveInstance, Message, LoadedInstance>;
   /** Of cells that are held: keyed creations whose first unit is under way. */
@@ -180,14 +181,14 @@ export class Instances {
   }
 
   /** Those of tenants of whom this cell has no say any more leave memory. */
-  dropHeld(): void {
+  tenantHeld(): void {
     // Those that are not in memory are gone for their readers, too.
     this.#deps.env.versions?.raiseAll();
     this.#host.dropHeld();
   }
 
   /** Takes an instance out of memory because its rows were deleted. */
-  evictSequence(sequenceId: string): void {
+  sequenceEvicted(sequenceId: string): void {
     // Those that are not in memory are gone for their readers, too.
     this.#deps.env.versions?.raiseAll();
     for (const cell of this.#host.cells) {

@@ -10,6 +10,7 @@ import { firstIdAt } from '../../src/base/ids.js';
 import type { JsonObject, JsonValue } from '../../src/base/json.js';
 import type { ChildEnd, StepTry } from '../../src/core/progress.js';
 import { commitUnit } from '../runtime/commit.js';
+import type { Kernel } from '../runtime/kernel.js';
 import type { KinNote } from '../runtime/protocol.js';
 import type { Room } from '../runtime/room.js';
 import type { ChildEndRow, SequenceName } from '../runtime/rows.js';
@@ -20,7 +21,7 @@ import { outputText } from './wire-texts.js';
 
 export interface KinNotesDeps
   extends Pick<
-    Room,
+    Kernel,
     'clock' | 'commits' | 'loader' | 'log' | 'now' | 'release' | 'schedule' | 'whenWriterKnown'
   > {
   /** A larger result of a child is told by its size alone. */
@@ -44,7 +45,7 @@ const GONE = { retry: 'gone', clean_up: 'cancelled' } as const;
 
 const FIRST = '00000000-0000-0000-0000-000000000000';
 
-export class KinNotes {
+export class KinNotes implements Room {
   readonly #deps: KinNotesDeps;
   readonly #rescan: BackgroundJob;
 
@@ -69,8 +70,15 @@ export class KinNotes {
     this.#rescan.stop();
   }
 
-  /** Hints may have been lost. */
-  rescan(): void {
+  peerBack(): void {
+    this.#rescan.wake();
+  }
+
+  writerReady(): void {
+    this.#rescan.wake();
+  }
+
+  tenantBack(): void {
     this.#rescan.wake();
   }
 

@@ -1,12 +1,13 @@
 /** The concurrency keys of one shard. A key comes to life with the first instance that wants a slot of it. */
 
+import type { Kernel } from '../runtime/kernel.js';
 import { KeyActors, type KeyActorsDeps } from '../runtime/key-actors.js';
 import type { Room } from '../runtime/room.js';
 import { ConcurrencyKey, type KeyRows, WAITERS_MAX, type Wish } from './key.js';
 
-export type KeysDeps = KeyActorsDeps & Pick<Room, 'loader' | 'shards'>;
+export type KeysDeps = KeyActorsDeps & Pick<Kernel, 'loader' | 'shards'>;
 
-export class Keys {
+export class Keys implements Room {
   readonly #actors: KeyActors<ConcurrencyKey, KeyRows>;
 
   constructor(deps: KeysDeps) {
@@ -50,16 +51,16 @@ export class Keys {
     this.#actors.stop();
   }
 
-  rescan(): void {
+  tenantBack(): void {
     this.#actors.rescan();
   }
 
-  dropHeld(): void {
+  tenantHeld(): void {
     this.#actors.dropHeld();
   }
 
   /** Words of a shard that died may be lost. */
-  shardDied(): void {
+  peerBack(): void {
     this.#actors.start();
   }
 

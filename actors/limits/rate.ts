@@ -12,8 +12,8 @@ import { routeOf, shardOf } from '../../src/base/ids.js';
 import { isoTime, type UnixMs } from '../../src/base/time.js';
 import { checkUnchanged, updatedAt } from '../../src/base/unchanged-since.js';
 import type { StepTry } from '../../src/core/progress.js';
+import type { Kernel } from '../runtime/kernel.js';
 import type { PeerMessage } from '../runtime/protocol.js';
-import type { Room } from '../runtime/room.js';
 import type { RateGrantRow, RateLimitRow } from '../runtime/rows.js';
 import type { Turn } from '../runtime/turn.js';
 import { GrantWindow } from './grant-window.js';
@@ -23,7 +23,7 @@ export interface Asker extends StepTry {
   readonly instance: string;
 }
 
-export type RateLimiterDeps = Pick<Room, 'now' | 'newId' | 'random' | 'shards'>;
+export type RateLimiterDeps = Pick<Kernel, 'now' | 'newId' | 'random' | 'shards'>;
 
 export type LimitPlace = Pick<RateLimitRow, 'tenant_id' | 'limit_key'>;
 

@@ -4,6 +4,7 @@ import type { PutRateLimit } from '../../schema/rate.js';
 import type { UnixMs } from '../../src/base/time.js';
 import { reloadOwnerless } from '../runtime/held-tenants.js';
 import { ActorHost, type HostDeps } from '../runtime/host.js';
+import type { Kernel } from '../runtime/kernel.js';
 import type { HostedMessage } from '../runtime/kind.js';
 import type { Room } from '../runtime/room.js';
 import type { Turn } from '../runtime/turn.js';
@@ -16,7 +17,7 @@ import {
   windowMs,
 } from './rate.js';
 
-export type RatesDeps = HostDeps & RateLimiterDeps & Pick<Room, 'loader'>;
+export type RatesDeps = HostDeps & RateLimiterDeps & Pick<Kernel, 'loader'>;
 
 interface RateMessage extends HostedMessage {
   readonly take: (rate: RateLimiter, turn: Turn) => void;
@@ -27,7 +28,7 @@ const RATES_MAX = 10_000;
 
 const NO_ROWS: RateRows = { limit: undefined, grants: [] };
 
-export class Rates {
+export class Rates implements Room {
   readonly #deps: RatesDeps;
   readonly #host: ActorHost<RateLimiter, RateMessage, RateRows>;
   /** Who had a place with a limiter that is read again: the places were of the state that is gone. */
@@ -90,11 +91,11 @@ export class Rates {
     });
   }
 
-  rescan(): void {
+  tenantBack(): void {
     reloadOwnerless(this.#host);
   }
 
-  dropHeld(): void {
+  tenantHeld(): void {
     this.#host.dropHeld();
   }
 

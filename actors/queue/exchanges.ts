@@ -17,6 +17,7 @@ import { RefusedItem } from '../../src/http/body.js';
 import type { Call } from '../runtime/operation.js';
 import type { OwnAnswer, OwnRequests } from '../runtime/own-requests.js';
 import type { FoundTask, PeerMessage, TaskClaim } from '../runtime/protocol.js';
+import type { Room } from '../runtime/room.js';
 import type { Effect } from '../runtime/turn.js';
 import { Gathering } from './gathering.js';
 import { arrayOf } from './poll.js';
@@ -69,7 +70,7 @@ interface Parcel {
   readonly results: TaskResult[];
 }
 
-export class Exchanges {
+export class Exchanges implements Room {
   readonly #deps: ExchangesDeps;
   readonly #exchanges = new Map<number, Exchange>();
   /** Which shard is asked first, in turns: what it has would otherwise always come first. */
@@ -137,7 +138,7 @@ export class Exchanges {
   }
 
   /** What the shard was asked has an unknown outcome. */
-  shardDied(shard: number): void {
+  peerBack(shard: number): void {
     for (const exchange of this.#exchanges.values()) {
       const at = exchange.away.get(shard) ?? [];
       exchange.away.delete(shard);

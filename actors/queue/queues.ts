@@ -13,6 +13,7 @@ import { LIMITS } from '../../src/base/limits.js';
 import { isoTime, type UnixMs } from '../../src/base/time.js';
 import type { OpenPolls } from '../../src/core/statistics.js';
 import type { Secrets } from '../credential/secrets.js';
+import type { Kernel } from '../runtime/kernel.js';
 import type { NamedSecrets, PeerMessage, ReadyHint } from '../runtime/protocol.js';
 import type { Room } from '../runtime/room.js';
 import type { OpenTaskRow, PollScope, TaskPlace } from '../runtime/rows.js';
@@ -25,7 +26,7 @@ import type { Read, Window } from './window.js';
 
 export interface QueuesDeps
   extends SingletonDeps,
-    Pick<Room, 'shard' | 'shards' | 'loader' | 'clock' | 'now' | 'schedule'> {
+    Pick<Kernel, 'shard' | 'shards' | 'loader' | 'clock' | 'now' | 'schedule'> {
   /** Runs `expire(request)` at that time. */
   readonly expireAt: (request: number, at: UnixMs) => void;
   readonly secrets: Pick<Secrets, 'fill'>;
@@ -45,7 +46,7 @@ export interface WorkerSeen {
 /** Workers whose last poll is remembered; of others the row is written once more. */
 const WORKERS_REMEMBERED = 10_000;
 
-export class Queues {
+export class Queues implements Room {
   readonly #self: Singleton;
   readonly #deps: QueuesDeps;
   readonly #queues = new Map<string, QueueActor>();
@@ -148,9 +149,18 @@ export class Queues {
     return [...found.values()];
   }
 
+  tenantHeld(tenant: string): void {
+    this.endWaitsOf(tenant);
+    this.tenantBack();
+  }
+
   /** Tasks may have come or gone that nobody tells of: windows are read again. */
-  forgetTasks(): void {
+  tenantBack(): void {
     for (const queue of this.#queues.values()) queue.dropClaims(() => false);
+  }
+
+  clockSet(jumpMs: number): void {
+    if (jumpMs !== 0) this.answerParked();
   }
 
   /** Polls of the tenant, or of one of its workers, are answered with what they have. */
@@ -221,7 +231,7 @@ export class Queues {
   }
 
   /** The shard died with claims that queues had asked it for, and with polls that it had asked for. */
-  shardDied(shard: number): void {
+  peerBack(shard: number): void {
     const isOfShard = (instance: string) => shardOf(routeOf(instance), this.#deps.shards) === shard;
     for (const queue of this.#queues.values()) queue.dropClaims(isOfShard);
     for (const { asker, request } of this.#polls.values()) if (asker === shard) this.abort(request);

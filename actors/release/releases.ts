@@ -37,6 +37,7 @@ import { type ReleaseRow, releaseOf } from '../../src/core/releases/record.js';
 import type { Plans } from '../catalog/plans.js';
 import { Barrier } from '../runtime/barrier.js';
 import { answerLater } from '../runtime/commit.js';
+import type { Kernel } from '../runtime/kernel.js';
 import type { Call } from '../runtime/operation.js';
 import type { Room } from '../runtime/room.js';
 import type { SequenceRow } from '../runtime/rows.js';
@@ -49,7 +50,7 @@ export type ValidationEnd =
   | { readonly outcome: 'ready'; readonly evidence: Omit<ValidationSummary, 'validated_at'> }
   | { readonly outcome: 'failed' | 'draft'; readonly reason: string };
 
-export interface ReleasesDeps extends ReleaseStoreDeps, Pick<Room, 'clock' | 'shards'> {
+export interface ReleasesDeps extends ReleaseStoreDeps, Pick<Kernel, 'clock' | 'shards'> {
   readonly plans: Pick<Plans, 'checkUsable' | 'deletions'>;
 }
 
@@ -60,7 +61,7 @@ const VALIDATION_MS_MAX = 10 * 60_000;
 /** Of a request that names none. */
 const DEFAULT_TENANT = 'default';
 
-export class Releases {
+export class Releases implements Room {
   readonly #deps: ReleasesDeps;
   readonly #store: ReleaseStore;
   readonly #barrier: Barrier;
@@ -100,13 +101,17 @@ export class Releases {
     this.#watch.stop();
   }
 
+  tenantBack(): void {
+    this.start();
+  }
+
   /** A shard routes by what was committed when it was told of this version. */
   routesSettled(version: number, shard: number): void {
     this.#barrier.settled(version, shard);
   }
 
   /** A shard was replaced. */
-  shardBack(shard: number): void {
+  peerBack(shard: number): void {
     this.#barrier.shardBack(shard);
   }
 

@@ -10,14 +10,15 @@
 import type { TimerHandle } from '../../src/base/clock.js';
 import { unavailable } from '../../src/base/errors.js';
 import { type Route, RouteTable } from '../../src/core/releases/routes.js';
+import type { Kernel } from '../runtime/kernel.js';
 import type { Room } from '../runtime/room.js';
 import { ToldRows } from '../runtime/told-rows.js';
 import { askedOf, cohortKeyOf, isPinned, type Routable } from './attribution.js';
 
 export interface RoutingDeps
-  extends Pick<Room, 'shard' | 'clock' | 'log' | 'release' | 'schedule'> {
-  readonly commits: Pick<Room['commits'], 'whenSettled'>;
-  readonly loader: Pick<Room['loader'], 'routingReleases'>;
+  extends Pick<Kernel, 'shard' | 'clock' | 'log' | 'release' | 'schedule'> {
+  readonly commits: Pick<Kernel['commits'], 'whenSettled'>;
+  readonly loader: Pick<Kernel['loader'], 'routingReleases'>;
 }
 
 /** The owner looks at a release once a second at most: hints of many ends are one. */
@@ -29,7 +30,7 @@ const OWNER = 0;
 /** All rows make one table. */
 const ALL = 'all';
 
-export class Routing {
+export class Routing implements Room {
   readonly #deps: RoutingDeps;
   #table: RouteTable | undefined;
   #tables = 0;
@@ -54,7 +55,7 @@ export class Routing {
   }
 
   /** Resolves when the table is known; rejects when the rows cannot be read. */
-  start(): Promise<void> {
+  prepare(): Promise<void> {
     return this.#rows.start([ALL]);
   }
 
@@ -93,12 +94,12 @@ export class Routing {
   }
 
   /** Resolves when the table was read anew: rows may be there that no release of this cell made. */
-  readAnew(): Promise<void> {
+  tenantComes(): Promise<void> {
     return this.#rows.readAnew([ALL]);
   }
 
   /** What became of units under way is not known, and rows can be trusted again. */
-  reread(): void {
+  writerReady(): void {
     this.#rows.reread([ALL]);
   }
 

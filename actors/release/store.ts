@@ -10,12 +10,12 @@ import { isoTime } from '../../src/base/time.js';
 import type { ReleaseRow } from '../../src/core/releases/record.js';
 import { commitAlone } from '../runtime/commit.js';
 import type { HostDeps } from '../runtime/host.js';
+import type { Kernel } from '../runtime/kernel.js';
 import type { Rows } from '../runtime/loader.js';
-import type { Room } from '../runtime/room.js';
 import { readTrusted } from '../runtime/trusted-read.js';
 import { Turn } from '../runtime/turn.js';
 
-export type ReleaseStoreDeps = HostDeps & Pick<Room, 'loader' | 'now' | 'newId'>;
+export type ReleaseStoreDeps = HostDeps & Pick<Kernel, 'loader' | 'now' | 'newId'>;
 
 export interface Decision {
   readonly actor: string;

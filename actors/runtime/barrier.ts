@@ -8,10 +8,10 @@
  */
 
 import type { TimerHandle } from '../../src/base/clock.js';
+import type { Kernel } from './kernel.js';
 import type { PeerMessage } from './protocol.js';
-import type { Room } from './room.js';
 
-export type BarrierDeps = Pick<Room, 'shards' | 'clock' | 'now' | 'release'>;
+export type BarrierDeps = Pick<Kernel, 'shards' | 'clock' | 'now' | 'release'>;
 
 interface Waiting<Word> {
   readonly version: number;

@@ -7,11 +7,11 @@
 import { BackgroundJob } from '../../src/base/background-job.js';
 import { reloadOwnerless } from './held-tenants.js';
 import { ActorHost, type HostDeps } from './host.js';
+import type { Kernel } from './kernel.js';
 import type { HostedMessage } from './kind.js';
-import type { Room } from './room.js';
 import type { Turn } from './turn.js';
 
-export type KeyActorsDeps = HostDeps & Pick<Room, 'clock'>;
+export type KeyActorsDeps = HostDeps & Pick<Kernel, 'clock'>;
 
 /** The state of one key. */
 export interface KeyState<Rows> {

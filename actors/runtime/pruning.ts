@@ -6,10 +6,10 @@
 import { BackgroundJob } from '../../src/base/background-job.js';
 import { isoTime, type UnixMs } from '../../src/base/time.js';
 import { commitAlone, type ScheduledCommitDeps } from './commit.js';
-import type { Room } from './room.js';
+import type { Kernel } from './kernel.js';
 import { Turn } from './turn.js';
 
-export type PruningDeps = ScheduledCommitDeps & Pick<Room, 'clock' | 'log' | 'now'>;
+export type PruningDeps = ScheduledCommitDeps & Pick<Kernel, 'clock' | 'log' | 'now'>;
 
 interface Pruned {
   /** In the log; and no actor is called so. */

@@ -5,9 +5,9 @@
  */
 
 import type { TimerHandle } from '../../src/base/clock.js';
-import type { Room } from './room.js';
+import type { Kernel } from './kernel.js';
 
-export type ToldRowsDeps = Pick<Room, 'clock' | 'schedule'>;
+export type ToldRowsDeps = Pick<Kernel, 'clock' | 'schedule'>;
 
 export interface ToldRowsOptions<Word> {
   /** @param words what has changed @returns what takes over what was read */

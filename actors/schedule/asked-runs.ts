@@ -11,7 +11,7 @@ import { unfoundSequence } from '../../src/core/unfound-sequence.js';
 import { nameIn } from '../instance/record.js';
 import { answerLater } from '../runtime/commit.js';
 import type { HostDeps } from '../runtime/host.js';
-import type { Room } from '../runtime/room.js';
+import type { Kernel } from '../runtime/kernel.js';
 import { scheduleOf } from '../runtime/rows.js';
 import { Serial } from '../runtime/serial.js';
 import { readTrusted } from '../runtime/trusted-read.js';
@@ -19,7 +19,7 @@ import type { Turn } from '../runtime/turn.js';
 import type { AskedRun, Cron } from './cron.js';
 import { type FindRunDeps, findRun } from './find-run.js';
 
-export type AskedRunsDeps = FindRunDeps & HostDeps & Pick<Room, 'ids'>;
+export type AskedRunsDeps = FindRunDeps & HostDeps & Pick<Kernel, 'ids'>;
 
 /** Tells a schedule what it is to do in its turn. */
 type Tell = (id: string, request: number, take: (cron: Cron, turn: Turn) => void) => void;

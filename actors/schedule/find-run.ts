@@ -10,11 +10,11 @@ import type { InstanceMessage } from '../instance/messages.js';
 import { nameIn } from '../instance/record.js';
 import type { Routing } from '../release/routing.js';
 import type { HostDeps } from '../runtime/host.js';
+import type { Kernel } from '../runtime/kernel.js';
 import type { OwnRequests } from '../runtime/own-requests.js';
-import type { Room } from '../runtime/room.js';
 import { aimOf, type Found } from './cron.js';
 
-export interface FindRunDeps extends Pick<HostDeps, 'schedule'>, Pick<Room, 'loader'> {
+export interface FindRunDeps extends Pick<HostDeps, 'schedule'>, Pick<Kernel, 'loader'> {
   readonly plans: Plans;
   readonly names: Names;
   readonly routing: Routing;

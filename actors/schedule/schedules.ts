@@ -22,6 +22,7 @@ import { givenContext, nameIn } from '../instance/record.js';
 import { answerLater } from '../runtime/commit.js';
 import { reloadOwnerless } from '../runtime/held-tenants.js';
 import { ActorHost } from '../runtime/host.js';
+import type { Kernel } from '../runtime/kernel.js';
 import type { HostedMessage, Ready } from '../runtime/kind.js';
 import { Nobody } from '../runtime/nobody.js';
 import type { Room } from '../runtime/room.js';
@@ -45,7 +46,7 @@ import { settingsOf } from './settings.js';
 
 export interface SchedulesDeps
   extends AskedRunsDeps,
-    Pick<Room, 'clock' | 'now' | 'shards' | 'newId'> {
+    Pick<Kernel, 'clock' | 'now' | 'shards' | 'newId'> {
   /** 0: no limit. */
   readonly maxContextBytes: number;
   /** Upper bound between two scans. */
@@ -81,7 +82,7 @@ const DUE: CronMessage = { kind: 'due', take: (cron, turn) => cron.due(turn) };
 
 type ReadyCron = Ready<Cron, CronMessage>;
 
-export class Schedules {
+export class Schedules implements Room {
   readonly #deps: SchedulesDeps;
   readonly #host: ActorHost<Cron, CronMessage, CronRows>;
   readonly #askedRuns: AskedRuns;
@@ -167,12 +168,12 @@ export class Schedules {
     this.#scanning.wake();
   }
 
-  dropHeld(): void {
+  tenantHeld(): void {
     this.#host.dropHeld();
   }
 
   /** There are schedules that nobody has told of: all are read again. */
-  rescan(): void {
+  tenantBack(): void {
     this.#read = Number.NEGATIVE_INFINITY;
     reloadOwnerless(this.#host);
     this.#scanning.wake();
@@ -317,7 +318,7 @@ export class Schedules {
   // ---------------------------------------------------------------- events
 
   /** The rows of the sequence and of its schedules are gone. */
-  evictSequence(sequenceId: string): void {
+  sequenceEvicted(sequenceId: string): void {
     const own = [...this.#host.cells].filter(({ state }) => state?.sequenceId === sequenceId);
     for (const { id } of own) this.#host.reload(id);
   }

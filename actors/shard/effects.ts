@@ -62,7 +62,7 @@ export class Effects {
         return;
       case 'perform':
         if (this.#turn.isDraining() || this.#parts.commits.held.has(effect.step.tenant)) return;
-        this.#parts.pool.start(effect.instance, effect.step);
+        this.#parts.pool.begin(effect.instance, effect.step);
         return;
       case 'abort':
         this.#parts.pool.abort(effect.instance, effect.step);

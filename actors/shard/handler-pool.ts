@@ -22,6 +22,7 @@ import type { Secrets } from '../credential/secrets.js';
 import { stepKey } from '../instance/live-instance.js';
 import type { Measures } from '../runtime/measures.js';
 import type { NamedSecrets } from '../runtime/protocol.js';
+import type { Room } from '../runtime/room.js';
 import type { InProcessStep } from '../runtime/turn.js';
 
 /** How soon secrets that could not be read are asked for again. */
@@ -56,7 +57,7 @@ export interface HandlerPoolDeps {
   readonly onOutcome: (instance: string, step: StepTry, outcome: StepOutcome) => void;
 }
 
-export class HandlerPool {
+export class HandlerPool implements Room {
   readonly #deps: HandlerPoolDeps;
   /** By instance, node and iteration. */
   readonly #runs = new Map<string, Run>();
@@ -92,7 +93,7 @@ export class HandlerPool {
     return this.#ended.size > 0;
   }
 
-  start(instance: string, step: InProcessStep): void {
+  begin(instance: string, step: InProcessStep): void {
     this.abort(instance, step);
     const run: Run = {
       instance,
@@ -115,15 +116,15 @@ export class HandlerPool {
     run.controller.abort();
   }
 
-  /** Their instances are not in this cell any more: what becomes of them nobody here is told. */
-  abortOf(isTheirs: (tenant: string) => boolean): void {
+  /** What becomes of them nobody here is told. */
+  tenantHeld(tenant: string): void {
     for (const { instance, step } of [...this.#runs.values()]) {
-      if (isTheirs(step.tenant)) this.abort(instance, step);
+      if (step.tenant === tenant) this.abort(instance, step);
     }
   }
 
-  /** The shard stops: what runs will run again after the next start. */
-  abortAll(): void {
+  /** What runs will run again after the next start. */
+  stop(): void {
     for (const { instance, step } of this.#runs.values()) this.abort(instance, step);
   }
 

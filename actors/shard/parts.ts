@@ -49,6 +49,7 @@ import type { Rows } from '../runtime/loader.js';
 import { Measures } from '../runtime/measures.js';
 import { OwnRequests } from '../runtime/own-requests.js';
 import type { Request } from '../runtime/protocol.js';
+import type { Room } from '../runtime/room.js';
 import type { DueTimer } from '../runtime/rows.js';
 import type { Effect } from '../runtime/turn.js';
 import type { Versions } from '../runtime/versions.js';
@@ -332,16 +333,26 @@ export function createParts(deps: ShardDeps, hooks: TurnHooks) {
     watchers,
     feed,
   };
+  const activity = new Activity({ ...shared, clock, shard, meter });
+  const keys = new Keys(hosted);
+  const { rates, events, catalog, subscriptions } = owners;
+  /** What a shard tells all of them reaches those first that others lean on. */
+  const rooms: readonly (Room | undefined)[] = [
+    ...[feed, plans, names, routing, subscribers, timers, pool],
+    ...[instances, keys, rates, events, kin, schedules, webhooks, activity],
+    ...[catalog, subscriptions, releases, queues, exchanges, continuity, watchers],
+  ];
   return {
     ...owners,
+    rooms: rooms.filter((room) => room !== undefined),
     ownRequests,
     commits,
-    activity: new Activity({ ...shared, clock, shard, meter }),
+    activity,
     out: new Outbox({ shard, ports: deps.ports, commits, log, wakeShard }),
     meter,
     measures,
     timers,
-    keys: new Keys(hosted),
+    keys,
     pool,
     writeLine: instanceLines(log, () => clock.monotonic()),
     requests: new Requests({

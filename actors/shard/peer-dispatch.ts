@@ -63,11 +63,8 @@ const HANDLERS: {
     events.taken(key, event, wait, outcome),
   'sequence.block': (parts, { sequence, isBlocked }) => parts.block(sequence, isBlocked),
   'sequence.settled': ({ catalog }, { sequence, shard }) => catalog?.blocked(sequence, shard),
-  'sequence.evict': ({ plans, instances, schedules, watchers }, { sequence }) => {
-    plans.evict(sequence);
-    instances.evictSequence(sequence);
-    schedules.evictSequence(sequence);
-    watchers.answerAll();
+  'sequence.evict': ({ rooms }, { sequence }) => {
+    for (const room of rooms) room.sequenceEvicted?.(sequence);
   },
   'routes.read': ({ routing }, { version }) => routing.read(version),
   'routes.settled': ({ releases }, { version, shard }) => releases?.routesSettled(version, shard),

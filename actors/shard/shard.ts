@@ -14,6 +14,7 @@ import type { UnixMs } from '../../src/base/time.js';
 import type { Ack } from '../../src/db/units.js';
 import { OVERDUE_ROWS_MAX } from '../runtime/load-sql.js';
 import type { PeerPost, Request, RequestPost } from '../runtime/protocol.js';
+import type { Room } from '../runtime/room.js';
 import type { DueTimer } from '../runtime/rows.js';
 import type { Timer } from './due-timers.js';
 import { Effects } from './effects.js';
@@ -37,8 +38,8 @@ export class Shard {
   readonly #effects: Effects;
   /** Tenants that leave this cell, and those that arrive. */
   readonly tenants: TenantHolds;
-  /** Those that have something to do at the end of each turn, in this order. */
-  readonly #ending: readonly { endTurn(): void }[];
+  /** Those that have something to do at the end of each turn. */
+  readonly #ending: readonly Room[];
   /** The engine's own work, before requests. */
   #work: (() => void)[] = [];
   /** The part of it that many may want at once, and that takes long together. */
@@ -69,6 +70,7 @@ export class Shard {
       takeHints: () => this.#takeHints(),
       again: (request) => this.#takeUp(request),
     });
+    this.#ending = this.#parts.rooms.filter((room) => room.endTurn !== undefined);
     this.#effects = new Effects(deps, this.#parts, {
       enqueue: (work) => this.#enqueue(work),
       runSoon: (timer) => {
@@ -78,8 +80,6 @@ export class Shard {
       receive: (message) => handlePeer(this.#peerParts, message),
       isDraining: () => this.#draining,
     });
-    const { instances, keys, rates, events, schedules, webhooks } = this.#parts;
-    this.#ending = [instances, keys, rates, events, schedules, webhooks];
     this.tenants = new TenantHolds(deps, this.#parts, {
       enqueue: (work) => this.#enqueue(work),
       whenWriterKnown: (then) => this.#whenWriterKnown(then),
@@ -108,24 +108,14 @@ export class Shard {
     const { loader } = this.#deps;
     this.#hearing.begin();
     // First: nothing may be created by routes that are not known, nor end unknown to subscribers.
-    await this.#parts.routing.start();
-    await this.#parts.subscribers.start();
-    await this.#parts.timers.start();
+    for (const room of this.#parts.rooms) await room.prepare?.();
     let recovered = 0;
     await loader.recoverable((timer) => {
       recovered += 1;
       // Loading it is enough: an actor whose row says `recover` is woken as recovered.
       this.#enqueue(() => this.#runSoon(timer));
     });
-    this.#parts.keys.start();
-    this.#parts.events.start();
-    this.#parts.kin.start();
-    this.#parts.schedules.start();
-    this.#parts.webhooks.start();
-    this.#parts.activity.start();
-    this.#parts.catalog?.start();
-    this.#parts.subscriptions?.start();
-    this.#parts.releases?.start();
+    for (const room of this.#parts.rooms) room.start?.();
     this.#parts.measures.recovered(recovered);
     if (recovered > 0) this.#deps.log.info({ recovered }, 'instances recovered');
     this.#watchClaims();
@@ -157,11 +147,7 @@ export class Shard {
   drain(): void {
     this.#enqueue(() => {
       this.#draining = true;
-      this.#parts.queues.drain();
-      this.#parts.watchers.drain();
-      this.#parts.webhooks.drain();
-      this.#parts.feed.watchers.drain();
-      this.#parts.activity.drain();
+      for (const room of this.#parts.rooms) room.drain?.();
     });
   }
 
@@ -177,21 +163,7 @@ export class Shard {
 
   stop(): void {
     this.#stopped = true;
-    this.#parts.timers.stop();
-    this.#parts.watchers.stop();
-    this.#parts.feed.watchers.stop();
-    this.#parts.keys.stop();
-    this.#parts.events.stop();
-    this.#parts.kin.stop();
-    this.#parts.schedules.stop();
-    this.#parts.routing.stop();
-    this.#parts.activity.stop();
-    this.#parts.webhooks.stop();
-    this.#parts.catalog?.stop();
-    this.#parts.subscriptions?.stop();
-    this.#parts.subscribers.stop();
-    this.#parts.releases?.stop();
-    this.#parts.pool.abortAll();
+    for (const room of this.#parts.rooms) room.stop?.();
   }
 
   // ---------------------------------------------------------------- what comes in
@@ -233,34 +205,23 @@ export class Shard {
    */
   clockSet(jumpMs: number): void {
     this.#enqueue(() => {
-      this.#parts.schedules.clockSet();
-      if (jumpMs === 0) return;
-      // Nobody was silent, and nobody has waited, for as long as the clock now says.
-      this.#hearing.begin();
-      this.#parts.queues.answerParked();
+      // Nobody was silent for as long as the clock now says.
+      if (jumpMs !== 0) this.#hearing.begin();
+      for (const room of this.#parts.rooms) room.clockSet?.(jumpMs);
     });
   }
 
   /** A peer is gone, and is replaced when this has been heard. */
   peerDied(shard: number): void {
     this.#parts.out.peerDied(shard);
-    this.#parts.catalog?.shardDied(shard);
+    for (const room of this.#parts.rooms) room.peerLost?.(shard);
   }
 
   /** A peer was replaced: what it had been asked has an unknown outcome. */
   peerRestarted(shard: number): void {
     this.#parts.out.peerRestarted(shard);
     this.#enqueue(() => {
-      this.#parts.timers.rescan();
-      this.#parts.queues.shardDied(shard);
-      this.#parts.exchanges.shardDied(shard);
-      this.#parts.keys.shardDied();
-      this.#parts.events.shardDied();
-      this.#parts.kin.rescan();
-      this.#parts.catalog?.shardBack(shard);
-      this.#parts.subscriptions?.shardBack(shard);
-      this.#parts.continuity.service.shardBack(shard);
-      this.#parts.releases?.shardBack(shard);
+      for (const room of this.#parts.rooms) room.peerBack?.(shard);
     });
   }
 
@@ -278,12 +239,7 @@ export class Shard {
       this.#parts.out.isWriterAway = false;
       this.#hearing.back('writer');
       for (const then of this.#onWriterKnown.splice(0)) then();
-      this.#parts.routing.reread();
-      this.#parts.subscribers.reread();
-      this.#parts.timers.rescan();
-      this.#parts.webhooks.rescan();
-      this.#parts.kin.rescan();
-      this.#parts.feed.watchers.changedAll();
+      for (const room of this.#parts.rooms) room.writerReady?.();
     });
   }
 
@@ -364,7 +320,7 @@ export class Shard {
   #endTurn(): void {
     for (const part of this.#ending) {
       try {
-        part.endTurn();
+        part.endTurn?.();
       } catch (error) {
         this.#defect(error);
       }

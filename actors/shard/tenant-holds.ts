@@ -45,7 +45,7 @@ export class TenantHolds {
     const { commits } = this.#parts;
     return new Promise((resolve) => {
       enqueue(() => {
-        this.#parts.activity.leave(tenant);
+        for (const room of this.#parts.rooms) room.tenantLeaves?.(tenant);
         commits.held.add(tenant);
         this.#forget(tenant);
         commits.whenSettled(() => whenWriterKnown(resolve));
@@ -59,13 +59,9 @@ export class TenantHolds {
    * @param stampsFrom audit entries get no earlier time
    */
   async admit(tenant: string, stampsFrom: UnixMs): Promise<void> {
-    const { feed, routing, subscribers, plans, names } = this.#parts;
     const { enqueue } = this.#hooks;
-    feed.stampFrom(stampsFrom);
-    plans.evictOf(tenant);
-    names.forget(['']);
     // First: nothing may be created by routes that are not known, nor end unknown to subscribers.
-    await Promise.all([routing.readAnew(), subscribers.readAnew(tenant)]);
+    await Promise.all(this.#parts.rooms.map((room) => room.tenantComes?.(tenant, stampsFrom)));
     await new Promise<void>((resolve) => {
       enqueue(() => {
         // What was made of its rows since is no better than what was before.
@@ -77,17 +73,7 @@ export class TenantHolds {
   }
 
   #forget(tenant: string): void {
-    const parts = this.#parts;
-    const { held } = parts.commits;
-    parts.pool.abortOf((other) => other === tenant && held.has(other));
-    for (const actors of [parts.instances, parts.keys, parts.rates, parts.events])
-      actors.dropHeld();
-    parts.schedules.dropHeld();
-    parts.webhooks.dropHeld();
-    parts.queues.endWaitsOf(tenant);
-    parts.queues.forgetTasks();
-    parts.watchers.answerAll();
-    parts.feed.watchers.changed(tenant);
+    for (const room of this.#parts.rooms) room.tenantHeld?.(tenant);
   }
 
   /**
@@ -115,12 +101,7 @@ export class TenantHolds {
     }
     enqueue(() => {
       watchClaims(tenant);
-      parts.queues.forgetTasks();
-      for (const actors of [parts.keys, parts.rates, parts.events, parts.kin]) actors.rescan();
-      parts.schedules.rescan();
-      parts.webhooks.rescan();
-      parts.releases?.start();
-      parts.feed.watchers.changedAll();
+      for (const room of parts.rooms) room.tenantBack?.(tenant);
     });
   }
 }

@@ -10,6 +10,7 @@ import type { Logger } from '../../src/base/log.js';
 import type { UnixMs } from '../../src/base/time.js';
 import { OVERDUE_ROWS_MAX } from '../runtime/load-sql.js';
 import type { Rows } from '../runtime/loader.js';
+import type { Room } from '../runtime/room.js';
 import type { DueTimer } from '../runtime/rows.js';
 import { DueTimers, type Timer } from './due-timers.js';
 
@@ -44,7 +45,7 @@ const SCANS = [
   { backMs: 2_000, everyMs: 0 },
 ] as const;
 
-export class ShardTimers {
+export class ShardTimers implements Room {
   readonly #deps: ShardTimersDeps;
   readonly #due = new DueTimers();
   /** Timers of instances up to here are in the heap. */
@@ -64,7 +65,7 @@ export class ShardTimers {
   }
 
   /** Reads what lies within the horizon, then scans from time to time. */
-  async start(): Promise<void> {
+  async prepare(): Promise<void> {
     await this.#readAhead();
     this.#scanLater();
   }
@@ -89,14 +90,18 @@ export class ShardTimers {
   }
 
   /** Hints may have been lost, of timers with any time. */
-  rescan(): void {
+  peerBack(): void {
     this.#scannedAt = SCANS.map(() => Number.NEGATIVE_INFINITY);
+  }
+
+  writerReady(): void {
+    this.peerBack();
   }
 
   /** There are timers that nobody has told of: those that lie ahead are read again, too. */
   async readAnew(): Promise<void> {
     this.#horizon = Number.NEGATIVE_INFINITY;
-    this.rescan();
+    this.peerBack();
     await this.#readAhead();
   }
 

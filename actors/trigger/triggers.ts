@@ -25,14 +25,14 @@ import { unfoundSequence } from '../../src/core/unfound-sequence.js';
 import { weaknessOf } from '../../src/core/weak-secret.js';
 import { answerLater, commitAlone } from '../runtime/commit.js';
 import type { HostDeps } from '../runtime/host.js';
+import type { Kernel } from '../runtime/kernel.js';
 import type { Call } from '../runtime/operation.js';
-import type { Room } from '../runtime/room.js';
 import type { TriggerRow } from '../runtime/rows.js';
 import { Serial } from '../runtime/serial.js';
 import { readTrusted } from '../runtime/trusted-read.js';
 import { Turn } from '../runtime/turn.js';
 
-export interface TriggersDeps extends HostDeps, Pick<Room, 'loader' | 'now' | 'random'> {
+export interface TriggersDeps extends HostDeps, Pick<Kernel, 'loader' | 'now' | 'random'> {
   /** Undefined without an encryption key. */
   readonly keyring: Keyring | undefined;
 }

@@ -7,13 +7,13 @@ import type { TimerHandle } from '../../src/base/clock.js';
 import { lastUsed } from '../../src/base/last-used.js';
 import type { UnixMs } from '../../src/base/time.js';
 import type { PendingUnit, Settlement } from '../runtime/commit-log.js';
-import type { Room } from '../runtime/room.js';
+import type { Kernel } from '../runtime/kernel.js';
 import type { WebhookRow } from '../runtime/rows.js';
 import { TimerHeap } from '../runtime/timer-heap.js';
 import { Entry, Lane, Turns } from './lane.js';
 
 export interface WebhookMemoryDeps
-  extends Pick<Room, 'commits' | 'loader' | 'clock' | 'now' | 'schedule'> {
+  extends Pick<Kernel, 'commits' | 'loader' | 'clock' | 'now' | 'schedule'> {
   /** The addresses are those that are configured; rows of others are delivered too. */
   readonly settings: {
     readonly shard: number;

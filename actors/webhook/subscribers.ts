@@ -6,6 +6,7 @@
  */
 
 import type { WebhookEvent } from '../../src/core/webhook.js';
+import type { Kernel } from '../runtime/kernel.js';
 import type { Room } from '../runtime/room.js';
 import {
   type Subscription,
@@ -16,8 +17,8 @@ import {
 import { ToldRows } from '../runtime/told-rows.js';
 
 export interface SubscribersDeps
-  extends Pick<Room, 'shard' | 'clock' | 'log' | 'release' | 'schedule'> {
-  readonly loader: Pick<Room['loader'], 'subscriptions' | 'allSubscriptions'>;
+  extends Pick<Kernel, 'shard' | 'clock' | 'log' | 'release' | 'schedule'> {
+  readonly loader: Pick<Kernel['loader'], 'subscriptions' | 'allSubscriptions'>;
   /** Of the deployment. */
   readonly urls: readonly string[];
   /** These were deleted: what waits to be delivered to them never will be. */
@@ -32,7 +33,7 @@ const OWNER = 0;
 /** Rows read by one query: a megabyte. */
 const PAGE_ROWS = 2_000;
 
-export class Subscribers {
+export class Subscribers implements Room {
   readonly #deps: SubscribersDeps;
   readonly #ofDeployment: readonly WebhookTarget[];
   #byTenant = new Map<string, readonly Subscription[]>();
@@ -51,7 +52,7 @@ export class Subscribers {
   }
 
   /** Resolves when they are known; rejects when the rows cannot be read. */
-  start(): Promise<void> {
+  prepare(): Promise<void> {
     return this.#rows.start([EVERY_TENANT]);
   }
 
@@ -82,12 +83,12 @@ export class Subscribers {
   }
 
   /** Resolves when those of the tenant were read anew. */
-  readAnew(tenant: string): Promise<void> {
+  tenantComes(tenant: string): Promise<void> {
     return this.#rows.readAnew([tenant]);
   }
 
   /** What became of units under way is not known, and rows can be trusted again. */
-  reread(): void {
+  writerReady(): void {
     this.#rows.reread([EVERY_TENANT]);
   }
 

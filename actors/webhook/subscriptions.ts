@@ -26,6 +26,7 @@ import type { WebhookSender } from '../../src/handlers/webhook-sender.js';
 import { Barrier } from '../runtime/barrier.js';
 import { answerLater, commitTold } from '../runtime/commit.js';
 import type { HostDeps } from '../runtime/host.js';
+import type { Kernel } from '../runtime/kernel.js';
 import type { Call } from '../runtime/operation.js';
 import type { Room } from '../runtime/room.js';
 import { type Subscription, subscriptionOf } from '../runtime/rows.js';
@@ -36,7 +37,7 @@ import { EVERY_TENANT, type Subscribers } from './subscribers.js';
 
 export interface SubscriptionsDeps
   extends HostDeps,
-    Pick<Room, 'loader' | 'clock' | 'now' | 'newId' | 'random' | 'shards'> {
+    Pick<Kernel, 'loader' | 'clock' | 'now' | 'newId' | 'random' | 'shards'> {
   readonly subscribers: Pick<Subscribers, 'size'>;
   readonly sender: Pick<WebhookSender, 'problemOf'>;
   /** Undefined without an encryption key. */
@@ -50,7 +51,7 @@ const SUBSCRIPTIONS_MAX = 20_000;
 /** Of a secret that the server makes. */
 const SECRET_BYTES = 32;
 
-export class Subscriptions {
+export class Subscriptions implements Room {
   readonly #deps: SubscriptionsDeps;
   readonly #barrier: Barrier<string>;
   /** Requests of one tenant follow one another, so that none passes the bound unseen. */
@@ -80,7 +81,7 @@ export class Subscriptions {
   }
 
   /** A shard was replaced. */
-  shardBack(shard: number): void {
+  peerBack(shard: number): void {
     this.#barrier.shardBack(shard);
   }
 

@@ -29,6 +29,7 @@ import { failed } from '../runtime/commit.js';
 import type { PendingUnit, Settlement } from '../runtime/commit-log.js';
 import { TENANT_HELD } from '../runtime/held-tenants.js';
 import type { HostDeps } from '../runtime/host.js';
+import type { Kernel } from '../runtime/kernel.js';
 import { pruning } from '../runtime/pruning.js';
 import type { Room } from '../runtime/room.js';
 import type { WebhookRow } from '../runtime/rows.js';
@@ -38,7 +39,7 @@ import { RELOAD_MS, WebhookMemory, type WebhookMemoryDeps } from './memory.js';
 import { type Attempt, beginAttempt, claimed, recordAttempt, unclaimed } from './record.js';
 import type { Subscribers } from './subscribers.js';
 
-export interface WebhooksDeps extends WebhookMemoryDeps, HostDeps, Pick<Room, 'ids'> {
+export interface WebhooksDeps extends WebhookMemoryDeps, HostDeps, Pick<Kernel, 'ids'> {
   readonly sender: Pick<WebhookSender, 'isSigned' | 'turn' | 'send'>;
   readonly subscribers: Pick<Subscribers, 'get'>;
   /** Undefined without an encryption key. */
@@ -54,7 +55,7 @@ const LOG_KEPT_MS = 7 * 24 * 60 * 60 * 1_000;
 /** How often the outcome of an attempt may be refused by the database. */
 const REFUSALS_MAX = 5;
 
-export class Webhooks {
+export class Webhooks implements Room {
   readonly #deps: WebhooksDeps;
   readonly #memory: WebhookMemory;
   readonly #slotsMax: number;
@@ -87,7 +88,11 @@ export class Webhooks {
   }
 
   /** A writer that died may have committed webhooks that it told nobody of. */
-  rescan(): void {
+  writerReady(): void {
+    this.#memory.rescan();
+  }
+
+  tenantBack(): void {
     this.#memory.rescan();
   }
 
@@ -142,7 +147,7 @@ export class Webhooks {
   }
 
   /** Those of tenants of whom this cell has no say any more: their attempts count as not made. */
-  dropHeld(): void {
+  tenantHeld(): void {
     const { held } = this.#deps.commits;
     for (const entry of this.#memory.entries) if (held.has(entry.tenant)) this.#drop(entry);
   }

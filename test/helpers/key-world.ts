@@ -67,7 +67,7 @@ export class KeyWorld extends ActorWorld {
   }
 
   async rescan(): Promise<void> {
-    await this.turn(() => this.#keys.shardDied());
+    await this.turn(() => this.#keys.peerBack());
   }
 
   /** Only the tables are left. */

@@ -132,7 +132,7 @@ export class WebhookWorld extends ActorWorld {
 
   async findWriter(): Promise<void> {
     this.writerKnown();
-    this.sender.rescan();
+    this.sender.writerReady();
     await this.quiet();
   }
 

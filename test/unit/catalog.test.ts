@@ -215,10 +215,10 @@ test('a shard that has not heard the word is told again when another one repeats
 
 test('the successor of a shard is blocked too, before anything is counted', async () => {
   catalog.blocked(ID, 1);
-  catalog.shardDied(1);
+  catalog.peerLost(1);
   catalog.blocked(ID, 0);
   assert.equal(counts.length, 0);
-  catalog.shardBack(1);
+  catalog.peerBack(1);
   assert.deepEqual(take(), ['shard 1: block']);
   catalog.blocked(ID, 1);
   assert.equal(counts.length, 1);
@@ -227,8 +227,8 @@ test('the successor of a shard is blocked too, before anything is counted', asyn
 for (const stale of [{}, { live: 1 }, 'failed'] as const) {
   test(`a count that began before a shard died decides nothing (${JSON.stringify(stale)})`, async () => {
     bothAnswer();
-    catalog.shardDied(1);
-    catalog.shardBack(1);
+    catalog.peerLost(1);
+    catalog.peerBack(1);
     take();
     catalog.blocked(ID, 1);
     await answerCount(0, stale);

@@ -53,7 +53,7 @@ function makePool() {
   /** Starts that many steps of it. */
   const start = async (instance: string, count = 1, more: Partial<InProcessStep> = {}) => {
     for (let node = 0; node < count; node += 1) {
-      pool.start(instance, { ...stepOf(instance, node), ...more });
+      pool.begin(instance, { ...stepOf(instance, node), ...more });
     }
     await settled();
   };

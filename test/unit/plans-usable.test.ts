@@ -10,7 +10,7 @@ const newPlans = () => new Plans({} as Rows);
 test('a sequence that was deleted after it was looked up is not used, others are', () => {
   const plans = newPlans();
   const before = plans.deletions;
-  plans.evict('a');
+  plans.sequenceEvicted('a');
   assert.throws(() => plans.checkUsable('a', before), /sequence a is being deleted/);
   plans.checkUsable('a', plans.deletions);
   plans.checkUsable('b', before);
@@ -27,8 +27,8 @@ test('a sequence whose deletion is under way is not used', () => {
 test('who looked it up very many deletions ago has to look again', () => {
   const plans = newPlans();
   const before = plans.deletions;
-  for (let i = 0; i < 1_000; i++) plans.evict(`b${i}`);
+  for (let i = 0; i < 1_000; i++) plans.sequenceEvicted(`b${i}`);
   plans.checkUsable('a', before);
-  plans.evict('c');
+  plans.sequenceEvicted('c');
   assert.throws(() => plans.checkUsable('a', before), /being deleted/);
 });

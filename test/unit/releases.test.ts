@@ -355,7 +355,7 @@ describe('a sequence that is being deleted', () => {
 
   test('may have been deleted since its row was read', async () => {
     const pair = world.pair();
-    world.onSequenceRead = () => world.plans.evict(pair.candidate_sequence_id);
+    world.onSequenceRead = () => world.plans.sequenceEvicted(pair.candidate_sequence_id);
     assert.equal(await asked('releases.create', '', pair), 503);
     assert.equal(world.releases.size, 0);
   });

@@ -74,7 +74,7 @@ async function fail(): Promise<void> {
 }
 
 async function started(...rows: RoutingRow[]): Promise<void> {
-  const starting = routing.start();
+  const starting = routing.prepare();
   await answer(...rows);
   await starting;
 }
@@ -92,13 +92,13 @@ test('before the rows are known nothing is routed, and nothing is taken for the 
   assert.throws(route, { code: 'ENG_SHARD_RESTARTING' });
   await answer(PROMOTED);
   assert.equal(route(), 'v2');
-  const starting = assert.rejects(routing.start());
+  const starting = assert.rejects(routing.prepare());
   await fail();
   await starting;
 });
 
 test('what is told at the start is read behind the start, whose older rows take nothing back', async () => {
-  const starting = routing.start();
+  const starting = routing.prepare();
   routing.read(1);
   await answer();
   await starting;
@@ -151,10 +151,10 @@ test('without the database the old table holds, and the owner waits', async () =
 
 test('behind a new writer the rows are read again', async () => {
   await started();
-  routing.reread();
+  routing.writerReady();
   await answer(PROMOTED);
   assert.equal(route(), 'v2');
-  for (const _ of [1, 2]) routing.reread();
+  for (const _ of [1, 2]) routing.writerReady();
   await answer(PROMOTED);
   await answer();
   assert.deepEqual([route(), reads, told, unsettled], ['none', [], [], []]);
@@ -170,7 +170,7 @@ test('of many instances of a canary that end the owner hears once, and of others
   routing.ended(id);
   clock.pass(60_000);
   assert.deepEqual(ended, [id, id]);
-  routing.reread();
+  routing.writerReady();
   await answer(PROMOTED);
   routing.ended(id);
   assert.equal(clock.waiting, 0);
@@ -238,7 +238,7 @@ async function answerWith(...rows: SubscriptionRow[]): Promise<void> {
 }
 
 async function startedWith(...rows: SubscriptionRow[]): Promise<void> {
-  const starting = subscribers.start();
+  const starting = subscribers.prepare();
   await answerWith(...rows);
   await starting;
 }
@@ -254,7 +254,7 @@ test('the addresses of the deployment are told of everything, subscriptions of t
 });
 
 test('the owner is answered when what it told of was read, and what is told meanwhile is read behind it', async () => {
-  const starting = subscribers.start();
+  const starting = subscribers.prepare();
   subscribers.read(4, ['north']);
   await answerWith();
   await starting;

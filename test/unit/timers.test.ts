@@ -240,7 +240,7 @@ async function setUp() {
       found.push(instance);
     },
   });
-  await timers.start();
+  await timers.prepare();
   const pass = async (ms: number) => {
     for (let passed = 0; passed < ms; passed += SECOND) {
       now += SECOND;
@@ -297,7 +297,7 @@ test('after a loss of hints the next scan begins at the start, and works off pag
   const { table, found, pass, at, timers } = await setUp();
   await pass(MINUTE);
   table.set('late by an hour', at() - 60 * MINUTE);
-  timers.rescan();
+  timers.peerBack();
   await pass(SECOND);
   assert.deepEqual(found, ['late by an hour']);
   for (let n = 0; n < 2_500; n++) table.set(`instance ${n}`, at());

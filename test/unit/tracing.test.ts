@@ -133,7 +133,7 @@ describe('steps', () => {
     const { tracer, made } = memoryTracer();
     const done = Promise.resolve<StepOutcome>({ kind: 'success', output: {} });
     const { pool, seen, woken } = poolWith(tracer, done);
-    pool.start('i1', step({ traceparent: PARENT }));
+    pool.begin('i1', step({ traceparent: PARENT }));
     await woken;
     pool.handOver(() => true);
     assert.deepEqual(seen, [`00-${TRACE}-0000000000000001-01`]);
@@ -148,7 +148,7 @@ describe('steps', () => {
   test('a step that is withdrawn ends its span, although its handler never does', async () => {
     const { tracer, made } = memoryTracer();
     const { pool, called } = poolWith(tracer, new Promise(() => undefined));
-    pool.start('i1', step());
+    pool.begin('i1', step());
     await called;
     const [span] = made;
     assert.equal(span?.ends, 0);
@@ -159,9 +159,9 @@ describe('steps', () => {
 
   test('without a tracer the handler is given the trace of the instance as it is', async () => {
     const { pool, seen, called } = poolWith(undefined, new Promise(() => undefined));
-    pool.start('i1', step({ traceparent: PARENT }));
+    pool.begin('i1', step({ traceparent: PARENT }));
     await called;
-    pool.abortAll();
+    pool.stop();
     assert.deepEqual(seen, [PARENT]);
   });
 });

@@ -189,7 +189,7 @@ describe('many webhooks', () => {
     await world.restart();
     assert.deepEqual([under('flood'), under('quiet')], [ATTEMPTS_AT_ONCE_MAX - 30, 30]);
     store('third', 2);
-    world.sender.rescan();
+    world.sender.writerReady();
     await world.quiet();
     for (const sent of world.sent.splice(0, 4)) sent.answer(TAKEN);
     await world.quiet();
@@ -296,7 +296,7 @@ describe('outcomes that are hard to record', () => {
     }
     assert.deepEqual([tried.length, new Set(tried).size], [rows, rows]);
     world.fate = 'commit';
-    world.sender.rescan();
+    world.sender.writerReady();
     const { id } = await world.end(A);
     assert.deepEqual(bodiesSent(), [`"${id}"`]);
     // What was refused is let be until the next start.
@@ -309,7 +309,7 @@ describe('answers that are older than what happened meanwhile', () => {
   test('a page that still has a delivered webhook does not bring it back', async () => {
     await begun();
     world.areReadsHeld = true;
-    world.sender.rescan();
+    world.sender.writerReady();
     await world.quiet();
     await world.answer(TAKEN);
     await world.answerReads();
