@@ -11,7 +11,7 @@ import { addTo, type Buckets, bucketOf } from '../../src/core/durations.js';
 import type { Meter } from '../../src/metrics/meter.js';
 import type { Kernel } from '../runtime/kernel.js';
 import { type PruningDeps, pruning } from '../runtime/pruning.js';
-import type { Room } from '../runtime/room.js';
+import type { Effects, Room } from '../runtime/room.js';
 import { Singleton, type SingletonDeps } from '../runtime/singleton.js';
 import { Turn } from '../runtime/turn.js';
 
@@ -46,6 +46,10 @@ export class Activity implements Room {
   readonly #pruning: BackgroundJob | undefined;
   #timer: TimerHandle;
   #isStopped = false;
+
+  readonly effects: Effects = {
+    counted: ({ tenant, change, durationMs }) => this.count(tenant, change, durationMs),
+  };
 
   constructor(deps: ActivityDeps) {
     this.#deps = deps;

@@ -33,7 +33,7 @@ import { answerLater, commitTold } from '../runtime/commit.js';
 import type { HostDeps } from '../runtime/host.js';
 import type { Kernel } from '../runtime/kernel.js';
 import type { Call } from '../runtime/operation.js';
-import type { Room } from '../runtime/room.js';
+import type { Messages, Room } from '../runtime/room.js';
 import type { InstanceCounts, ReleaseStateRow, SequenceRow } from '../runtime/rows.js';
 import { Singleton } from '../runtime/singleton.js';
 import { Turn } from '../runtime/turn.js';
@@ -79,6 +79,11 @@ export class Catalog implements Room {
   readonly #deletions = new Map<string, Deletion>();
   /** Behind it every shard has forgotten where the names led. */
   readonly #barrier: Barrier<string>;
+
+  readonly messages: Messages = {
+    'sequence.settled': ({ sequence, shard }) => this.blocked(sequence, shard),
+    'names.settled': ({ version, shard }) => this.namesSettled(version, shard),
+  };
 
   constructor(deps: CatalogDeps) {
     this.#deps = deps;

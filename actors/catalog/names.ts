@@ -7,13 +7,15 @@
 
 import { lastUsed } from '../../src/base/last-used.js';
 import type { Rows } from '../runtime/loader.js';
-import type { Room } from '../runtime/room.js';
+import type { Messages, Room } from '../runtime/room.js';
 import type { NamedId, SequenceName } from '../runtime/rows.js';
 
 export interface NamesDeps {
   readonly loader: Pick<Rows, 'namedSequence'>;
   /** What is kept is old once this has changed. */
   readonly since: () => number;
+  /** The names of that version were forgotten. */
+  readonly forgotten: (version: number) => void;
 }
 
 /** A hundred bytes each; the rest is read when it is asked for. */
@@ -29,6 +31,13 @@ export class Names implements Room {
   #since: number;
   /** How often something was forgotten: what was read meanwhile may be old. */
   #changes = 0;
+
+  readonly messages: Messages = {
+    'names.forget': ({ version, names }) => {
+      this.forget(names);
+      this.#deps.forgotten(version);
+    },
+  };
 
   constructor(deps: NamesDeps) {
     this.#deps = deps;

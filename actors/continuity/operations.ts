@@ -6,8 +6,9 @@
 import { type BodyOf, ROUTES } from '../../schema/routes.js';
 import { routeOf } from '../../src/base/ids.js';
 import { tenantOf } from '../../src/base/tenancy.js';
+import type { OrderAnswer } from '../instance/orders.js';
 import type { Call, Operation, RouteOperations } from '../runtime/operation.js';
-import type { Room } from '../runtime/room.js';
+import type { Messages, Room } from '../runtime/room.js';
 import { acceptHandoff, resumeHandoff } from './acceptance.js';
 import { attachCapsule } from './attachments.js';
 import { claimExecution, executionIn } from './claims.js';
@@ -61,6 +62,12 @@ const OPERATIONS: ExecutionOperations = {
 
 export class Continuity implements Room {
   readonly service: ExecutionService;
+
+  readonly messages: Messages = {
+    'continuity.answer': ({ ticket, answer }) =>
+      this.service.answered(ticket, JSON.parse(answer) as OrderAnswer),
+    'continuity.ask': ({ execution, instance }) => this.asked(execution, instance),
+  };
 
   constructor(deps: ExecutionServiceDeps) {
     this.service = new ExecutionService(deps);

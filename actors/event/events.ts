@@ -16,7 +16,7 @@ import { commitUnit } from '../runtime/commit.js';
 import type { Kernel } from '../runtime/kernel.js';
 import { KeyActors, type KeyActorsDeps } from '../runtime/key-actors.js';
 import { pruning } from '../runtime/pruning.js';
-import type { Room } from '../runtime/room.js';
+import type { Messages, Room } from '../runtime/room.js';
 import type { EventTriggerRow } from '../runtime/rows.js';
 import { Turn } from '../runtime/turn.js';
 import { EventKey, type EventKeyRows, type OpenEvent, type Outcome } from './key.js';
@@ -56,6 +56,12 @@ export class Events implements Room {
    * each event wait for the slowest look-up of all before it.
    */
   readonly #lastCame = new Map<string, Promise<void>>();
+
+  readonly messages: Messages = {
+    'event.wanted': ({ key, wait, instance }) => this.wanted(key, wait, instance),
+    'event.unwanted': ({ key, wait }) => this.unwanted(key, wait),
+    'event.taken': ({ key, event, wait, outcome }) => this.taken(key, event, wait, outcome),
+  };
 
   constructor(deps: EventsDeps) {
     this.#deps = deps;

@@ -12,7 +12,7 @@
 import { DATABASE_AWAY } from '../../src/base/errors.js';
 import { isoTime, type UnixMs } from '../../src/base/time.js';
 import type { Kernel } from '../runtime/kernel.js';
-import type { Room } from '../runtime/room.js';
+import type { Effects, Room } from '../runtime/room.js';
 import { Singleton, type SingletonDeps } from '../runtime/singleton.js';
 import { Turn } from '../runtime/turn.js';
 import { Watchers, type WatchersDeps } from './watchers.js';
@@ -37,6 +37,8 @@ export class ChangeFeed implements Room {
   #floor: UnixMs = 0;
   /** The latest time that an entry has. */
   #latest: UnixMs = 0;
+
+  readonly effects: Effects = { audited: ({ tenant }) => this.watchers.changed(tenant) };
 
   constructor(deps: ChangeFeedDeps) {
     this.#deps = deps;

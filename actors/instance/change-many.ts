@@ -8,6 +8,7 @@ import { type ChangeRefusal, REFUSALS_TOLD_MAX } from '../../schema/edits.js';
 import { type InstanceState, isTerminal } from '../../schema/states.js';
 import type { JsonValue } from '../../src/base/json.js';
 import { TENANT_HELD } from '../runtime/held-tenants.js';
+import type { Effects, Room } from '../runtime/room.js';
 import type { ChangeResult, Effect } from '../runtime/turn.js';
 
 /** As it is given, to one instance or to many. */
@@ -83,10 +84,12 @@ interface Group {
  * Counts what became of each instance of a group, and answers when all of them are settled. Where the tenant is held
  * there is nothing to count: whoever asked has to ask again, in the cell where it lives then.
  */
-export class ChangeGroups {
+export class ChangeGroups implements Room {
   readonly #release: (effects: readonly Effect[]) => void;
   readonly #groups = new Map<number, Group>();
   #opened = 0;
+
+  readonly effects: Effects = { changed: (effect) => this.count(effect) };
 
   constructor(release: (effects: readonly Effect[]) => void) {
     this.#release = release;

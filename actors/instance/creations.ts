@@ -15,6 +15,7 @@ import { targetOf } from '../release/attribution.js';
 import type { Routing } from '../release/routing.js';
 import type { Rows } from '../runtime/loader.js';
 import type { Call } from '../runtime/operation.js';
+import type { Messages, Room } from '../runtime/room.js';
 import type { NamedId } from '../runtime/rows.js';
 import { type BatchDeps, createBatch } from './batch-creation.js';
 import { type CreationDeps, checkCreation, mayBeRepeat, newInstance } from './creation.js';
@@ -42,8 +43,12 @@ interface Loaded {
 
 const NONE: Loaded = { sequences: new Map(), names: new Map() };
 
-export class Creations {
+export class Creations implements Room {
   readonly #deps: CreationsDeps;
+
+  readonly messages: Messages = {
+    create: ({ request, creation }) => this.again(request, JSON.parse(creation) as NewInstance),
+  };
 
   constructor(deps: CreationsDeps) {
     this.#deps = deps;

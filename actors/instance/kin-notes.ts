@@ -12,7 +12,7 @@ import type { ChildEnd, StepTry } from '../../src/core/progress.js';
 import { commitUnit } from '../runtime/commit.js';
 import type { Kernel } from '../runtime/kernel.js';
 import type { KinNote } from '../runtime/protocol.js';
-import type { Room } from '../runtime/room.js';
+import type { Effects, Messages, Room } from '../runtime/room.js';
 import type { ChildEndRow, SequenceName } from '../runtime/rows.js';
 import { type Effect, Turn } from '../runtime/turn.js';
 import type { Found } from './child-places.js';
@@ -48,6 +48,13 @@ const FIRST = '00000000-0000-0000-0000-000000000000';
 export class KinNotes implements Room {
   readonly #deps: KinNotesDeps;
   readonly #rescan: BackgroundJob;
+
+  readonly messages: Messages = { 'kin.note': ({ kind: _, ...note }) => this.heard(note) };
+  readonly effects: Effects = {
+    'child.find': (effect) => this.find(effect),
+    'child.look': ({ instance, child, step }) => this.look(instance, child, step),
+    'kin.unheard': ({ note }) => this.unheard(note),
+  };
 
   constructor(deps: KinNotesDeps) {
     this.#deps = deps;

@@ -8,11 +8,16 @@ import { lastUsed } from '../../src/base/last-used.js';
 import { BatchedReads } from '../runtime/batched-reads.js';
 import type { Rows } from '../runtime/loader.js';
 import { Nobody } from '../runtime/nobody.js';
+import type { Effects, Room } from '../runtime/room.js';
 
 /** About 20 MB; a miss costs a share of a query. */
 const TASKS_REMEMBERED = 100_000;
 
-export class TaskIndex {
+export class TaskIndex implements Room {
+  readonly effects: Effects = {
+    'task.opened': ({ task, instance }) => this.remember(task, instance),
+  };
+
   readonly #schedule: (work: () => void) => void;
   readonly #turnedAway: () => void;
   readonly #owners = lastUsed<string, string>(TASKS_REMEMBERED);

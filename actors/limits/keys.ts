@@ -2,13 +2,19 @@
 
 import type { Kernel } from '../runtime/kernel.js';
 import { KeyActors, type KeyActorsDeps } from '../runtime/key-actors.js';
-import type { Room } from '../runtime/room.js';
+import type { Messages, Room } from '../runtime/room.js';
 import { ConcurrencyKey, type KeyRows, WAITERS_MAX, type Wish } from './key.js';
 
 export type KeysDeps = KeyActorsDeps & Pick<Kernel, 'loader' | 'shards'>;
 
 export class Keys implements Room {
   readonly #actors: KeyActors<ConcurrencyKey, KeyRows>;
+
+  readonly messages: Messages = {
+    'permit.wanted': ({ key, instance, tenant, number, max, createdAt }) =>
+      this.wanted(key, { instance, tenant, number, max, createdAt }),
+    'permit.left': ({ key, instance, number }) => this.left(key, instance, number),
+  };
 
   constructor(deps: KeysDeps) {
     const { loader, shards } = deps;

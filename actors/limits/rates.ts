@@ -6,7 +6,7 @@ import { reloadOwnerless } from '../runtime/held-tenants.js';
 import { ActorHost, type HostDeps } from '../runtime/host.js';
 import type { Kernel } from '../runtime/kernel.js';
 import type { HostedMessage } from '../runtime/kind.js';
-import type { Room } from '../runtime/room.js';
+import type { Messages, Room } from '../runtime/room.js';
 import type { Turn } from '../runtime/turn.js';
 import {
   type Asker,
@@ -33,6 +33,12 @@ export class Rates implements Room {
   readonly #host: ActorHost<RateLimiter, RateMessage, RateRows>;
   /** Who had a place with a limiter that is read again: the places were of the state that is gone. */
   readonly #called = new Map<string, readonly Asker[]>();
+
+  readonly messages: Messages = {
+    'rate.asked': ({ limit, instance, node, iteration, attempt }) =>
+      this.asked(limit, { instance, node, iteration, attempt }),
+    'rate.used': ({ limit, grant, at }) => this.used(limit, grant, at),
+  };
 
   constructor(deps: RatesDeps) {
     this.#deps = deps;

@@ -17,7 +17,7 @@ import { RefusedItem } from '../../src/http/body.js';
 import type { Call } from '../runtime/operation.js';
 import type { OwnAnswer, OwnRequests } from '../runtime/own-requests.js';
 import type { FoundTask, PeerMessage, TaskClaim } from '../runtime/protocol.js';
-import type { Room } from '../runtime/room.js';
+import type { Messages, Room } from '../runtime/room.js';
 import type { Effect } from '../runtime/turn.js';
 import { Gathering } from './gathering.js';
 import { arrayOf } from './poll.js';
@@ -75,6 +75,15 @@ export class Exchanges implements Room {
   readonly #exchanges = new Map<number, Exchange>();
   /** Which shard is asked first, in turns: what it has would otherwise always come first. */
   #firstShard = 0;
+
+  readonly messages: Messages = {
+    'exchange.results': (message) => this.results(message),
+    'exchange.outcomes': (message) => this.outcomes(message),
+    'poll.ask': (message) => this.asked(message),
+    'polls.end': ({ tenant, worker }) => this.endPolls(tenant, worker),
+    'poll.end': ({ request }) => this.waitEnded(request),
+    'poll.answer': (message) => this.answered(message),
+  };
 
   constructor(deps: ExchangesDeps) {
     this.#deps = deps;

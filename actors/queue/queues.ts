@@ -15,7 +15,7 @@ import type { OpenPolls } from '../../src/core/statistics.js';
 import type { Secrets } from '../credential/secrets.js';
 import type { Kernel } from '../runtime/kernel.js';
 import type { NamedSecrets, PeerMessage, ReadyHint } from '../runtime/protocol.js';
-import type { Room } from '../runtime/room.js';
+import type { Messages, Room } from '../runtime/room.js';
 import type { OpenTaskRow, PollScope, TaskPlace } from '../runtime/rows.js';
 import { Singleton, type SingletonDeps } from '../runtime/singleton.js';
 import { Turn } from '../runtime/turn.js';
@@ -67,6 +67,12 @@ export class Queues implements Room {
   #isDraining = false;
   /** When the registry row of a worker was last written. */
   readonly #seen = lastUsed<string, UnixMs>(WORKERS_REMEMBERED);
+
+  readonly messages: Messages = {
+    'task.ready': (message) => this.ready(message),
+    'task.gone': ({ handler, task, tenant, queue }) => this.gone(handler, task, tenant, queue),
+    claimed: (message) => this.claimed(message),
+  };
 
   constructor(deps: QueuesDeps) {
     this.#deps = deps;

@@ -39,7 +39,7 @@ import { Barrier } from '../runtime/barrier.js';
 import { answerLater } from '../runtime/commit.js';
 import type { Kernel } from '../runtime/kernel.js';
 import type { Call } from '../runtime/operation.js';
-import type { Room } from '../runtime/room.js';
+import type { Messages, Room } from '../runtime/room.js';
 import type { SequenceRow } from '../runtime/rows.js';
 import { Serial } from '../runtime/serial.js';
 import { GateWatch } from './gate-watch.js';
@@ -70,6 +70,11 @@ export class Releases implements Room {
   /** Validations that the front leads, and when they are given up. */
   readonly #validations = new Map<string, number>();
   readonly #sweeping: BackgroundJob;
+
+  readonly messages: Messages = {
+    'routes.settled': ({ version, shard }) => this.routesSettled(version, shard),
+    'release.ended': ({ release }) => this.ended(release),
+  };
 
   constructor(deps: ReleasesDeps) {
     this.#deps = deps;

@@ -11,7 +11,7 @@ import type { TimerHandle } from '../../src/base/clock.js';
 import { unavailable } from '../../src/base/errors.js';
 import { type Route, RouteTable } from '../../src/core/releases/routes.js';
 import type { Kernel } from '../runtime/kernel.js';
-import type { Room } from '../runtime/room.js';
+import type { Effects, Messages, Room } from '../runtime/room.js';
 import { ToldRows } from '../runtime/told-rows.js';
 import { askedOf, cohortKeyOf, isPinned, type Routable } from './attribution.js';
 
@@ -38,6 +38,9 @@ export class Routing implements Room {
   /** Canaries that the owner is to be told of, and when. */
   readonly #ended = new Set<string>();
   #endedHandle: TimerHandle | undefined;
+
+  readonly messages: Messages = { 'routes.read': ({ version }) => this.read(version) };
+  readonly effects: Effects = { 'release.ended': ({ release }) => this.ended(release) };
 
   constructor(deps: RoutingDeps) {
     this.#deps = deps;

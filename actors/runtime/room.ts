@@ -4,8 +4,23 @@
  */
 
 import type { UnixMs } from '../../src/base/time.js';
+import type { PeerMessage } from './protocol.js';
+import type { Effect } from './turn.js';
+
+/** By its kind, what is done with a message of a peer, or of the shard to itself. */
+export type Messages = {
+  readonly [Kind in PeerMessage['kind']]?: (message: Extract<PeerMessage, { kind: Kind }>) => void;
+};
+
+/** By its kind, what is done with an effect of a unit that is committed. */
+export type Effects = {
+  readonly [Kind in Effect['kind']]?: (effect: Extract<Effect, { kind: Kind }>) => void;
+};
 
 export interface Room {
+  /** Each kind has one room. */
+  readonly messages?: Messages;
+  readonly effects?: Effects;
   /** Reads what has to be known before anything is created or ends; rejects when the rows cannot be read. */
   prepare?(): Promise<void>;
   /** Takes up what the tables say. */

@@ -22,7 +22,7 @@ import type { Secrets } from '../credential/secrets.js';
 import { stepKey } from '../instance/live-instance.js';
 import type { Measures } from '../runtime/measures.js';
 import type { NamedSecrets } from '../runtime/protocol.js';
-import type { Room } from '../runtime/room.js';
+import type { Effects, Room } from '../runtime/room.js';
 import type { InProcessStep } from '../runtime/turn.js';
 
 /** How soon secrets that could not be read are asked for again. */
@@ -53,6 +53,8 @@ export interface HandlerPoolDeps {
   readonly wakeShard: () => void;
   /** Whether the instance would take an outcome at once. A change of that comes with a turn. */
   readonly canTake: (instance: string) => boolean;
+  /** Nothing is begun for a tenant of whom this cell has no say. */
+  readonly isHeld: (tenant: string) => boolean;
   readonly secrets: Pick<Secrets, 'fill'>;
   readonly onOutcome: (instance: string, step: StepTry, outcome: StepOutcome) => void;
 }
@@ -61,6 +63,7 @@ export class HandlerPool implements Room {
   readonly #deps: HandlerPoolDeps;
   /** By instance, node and iteration. */
   readonly #runs = new Map<string, Run>();
+  #isDraining = false;
   /** Those with an outcome. */
   readonly #ended = new Set<Run>();
   readonly #short = new FairSlots([
@@ -73,6 +76,13 @@ export class HandlerPool implements Room {
     { activeMax: LIMITS.longHandlersPerTenantMax, waitingMax: LIMITS.handlersWaitingPerTenantMax },
     { activeMax: LIMITS.longHandlersPerInstanceMax },
   ]);
+
+  readonly effects: Effects = {
+    perform: ({ instance, step }) => {
+      if (!this.#isDraining && !this.#deps.isHeld(step.tenant)) this.begin(instance, step);
+    },
+    abort: ({ instance, step }) => this.abort(instance, step),
+  };
 
   constructor(deps: HandlerPoolDeps) {
     this.#deps = deps;
@@ -121,6 +131,11 @@ export class HandlerPool implements Room {
     for (const { instance, step } of [...this.#runs.values()]) {
       if (step.tenant === tenant) this.abort(instance, step);
     }
+  }
+
+  /** No handler is called any more. */
+  drain(): void {
+    this.#isDraining = true;
   }
 
   /** What runs will run again after the next start. */

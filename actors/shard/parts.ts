@@ -11,7 +11,9 @@ import { IN_PLACE, type Offload } from '../../src/base/offload.js';
 import type { Keyring } from '../../src/core/continuity/keys.js';
 import type { EffectHandler } from '../../src/handlers/registry.js';
 import type { WebhookSender } from '../../src/handlers/webhook-sender.js';
+import type { NamedCounterName } from '../../src/metrics/catalog.js';
 import { Meter } from '../../src/metrics/meter.js';
+import { OTHER } from '../../src/metrics/named.js';
 import type { Tracer } from '../../src/metrics/tracing.js';
 import { Activity } from '../activity/activity.js';
 import { BulkJobs } from '../bulk/jobs.js';
@@ -33,8 +35,9 @@ import { Creations } from '../instance/creations.js';
 import { Instances } from '../instance/instances.js';
 import { KinNotes } from '../instance/kin-notes.js';
 import type { InstanceEnv } from '../instance/live-instance.js';
-import { instanceLines } from '../instance/log-lines.js';
+import { instanceLines, type LineEffect } from '../instance/log-lines.js';
 import { tellResult } from '../instance/operations.js';
+import { peerMessages } from '../instance/peer-messages.js';
 import { type PurgeRequest, purge } from '../instance/purge.js';
 import { firstActor } from '../instance/restore.js';
 import { TaskIndex } from '../instance/task-index.js';
@@ -49,7 +52,7 @@ import type { Rows } from '../runtime/loader.js';
 import { Measures } from '../runtime/measures.js';
 import { OwnRequests } from '../runtime/own-requests.js';
 import type { Request } from '../runtime/protocol.js';
-import type { Room } from '../runtime/room.js';
+import type { Effects, Room } from '../runtime/room.js';
 import type { DueTimer } from '../runtime/rows.js';
 import type { Effect } from '../runtime/turn.js';
 import type { Versions } from '../runtime/versions.js';
@@ -158,7 +161,12 @@ export function createParts(deps: ShardDeps, hooks: TurnHooks) {
   const { residentBytesMax } = settings;
   const hosted = { ...shared, clock, scheduleSpare, whenWriterKnown, residentBytesMax };
   const routing = new Routing({ ...timed, shard });
-  const names = new Names({ loader, since: () => plans.deletions + routing.tables });
+  const names = new Names({
+    loader,
+    since: () => plans.deletions + routing.tables,
+    forgotten: (version) =>
+      release([{ kind: 'peer', shard: 0, message: { kind: 'names.settled', version, shard } }]),
+  });
 
   const timers = new ShardTimers({
     clock,
@@ -276,6 +284,7 @@ export function createParts(deps: ShardDeps, hooks: TurnHooks) {
     log,
     tracer: deps.tracer,
     wakeShard,
+    isHeld: (tenant) => commits.held.has(tenant),
     canTake: (instance) =>
       commits.unackedBytes < LIMITS.unitBytesForOutcomesMax && instances.canTake(instance),
     onOutcome: (instance, step, outcome) =>
@@ -339,8 +348,10 @@ export function createParts(deps: ShardDeps, hooks: TurnHooks) {
   /** What a shard tells all of them reaches those first that others lean on. */
   const rooms: readonly (Room | undefined)[] = [
     ...[feed, plans, names, routing, subscribers, timers, pool],
-    ...[instances, keys, rates, events, kin, schedules, webhooks, activity],
+    ...[instances, peerMessages({ instances, tasks, ownRequests, release }), tasks, changes],
+    ...[creations, keys, rates, events, kin, schedules, webhooks, activity],
     ...[catalog, subscriptions, releases, queues, exchanges, continuity, watchers],
+    counting({ meter, plans, writeLine: instanceLines(log, () => clock.monotonic()) }),
   ];
   return {
     ...owners,
@@ -354,7 +365,6 @@ export function createParts(deps: ShardDeps, hooks: TurnHooks) {
     timers,
     keys,
     pool,
-    writeLine: instanceLines(log, () => clock.monotonic()),
     requests: new Requests({
       ...shared,
       shard,
@@ -367,4 +377,29 @@ export function createParts(deps: ShardDeps, hooks: TurnHooks) {
       again: hooks.again,
     }),
   };
+}
+
+/** What effects count, and what the log tells of instances. */
+function counting({
+  meter,
+  plans,
+  writeLine,
+}: {
+  readonly meter: Meter;
+  readonly plans: Plans;
+  readonly writeLine: (effect: LineEffect) => void;
+}): Room {
+  // Under no name when the plan has left memory meanwhile: nothing is read for a count.
+  const countEnd = (counter: NamedCounterName, sequence: string) =>
+    meter.countNamed(counter, plans.get(sequence)?.name ?? OTHER);
+  const effects: Effects = {
+    completed: ({ sequence }) => countEnd('engine_sequence_instances_completed_total', sequence),
+    failed: (effect) => {
+      countEnd('engine_sequence_instances_failed_total', effect.sequence);
+      writeLine(effect);
+    },
+    log: writeLine,
+    count: ({ counter, by }) => meter.count(counter, by),
+  };
+  return { effects };
 }

@@ -14,15 +14,15 @@ import type { UnixMs } from '../../src/base/time.js';
 import type { Ack } from '../../src/db/units.js';
 import { OVERDUE_ROWS_MAX } from '../runtime/load-sql.js';
 import type { PeerPost, Request, RequestPost } from '../runtime/protocol.js';
-import type { Room } from '../runtime/room.js';
+import type { Effects, Messages, Room } from '../runtime/room.js';
 import type { DueTimer } from '../runtime/rows.js';
+import type { Effect } from '../runtime/turn.js';
+import { Dispatch, replyOf } from './dispatch.js';
 import type { Timer } from './due-timers.js';
-import { Effects } from './effects.js';
 import { Fifo } from './fifo.js';
 import { Hearing } from './hearing.js';
 import { FairInbox } from './inbox.js';
 import { createParts, type ShardDeps, type ShardParts } from './parts.js';
-import { handlePeer, type PeerParts } from './peer-dispatch.js';
 import { RunQueue } from './run-queue.js';
 import { TenantHolds } from './tenant-holds.js';
 
@@ -34,8 +34,7 @@ export class Shard {
   readonly #parts: ShardParts;
   readonly #inbox = new FairInbox();
   readonly #run = new RunQueue();
-  readonly #peerParts: PeerParts;
-  readonly #effects: Effects;
+  readonly #dispatch: Dispatch;
   /** Tenants that leave this cell, and those that arrive. */
   readonly tenants: TenantHolds;
   /** Those that have something to do at the end of each turn. */
@@ -47,7 +46,6 @@ export class Shard {
   #scheduled = false;
   readonly #hearing: Hearing;
   readonly #onWriterKnown: (() => void)[] = [];
-  #draining = false;
   #stopped = false;
 
   constructor(deps: ShardDeps) {
@@ -55,7 +53,7 @@ export class Shard {
     const { clock, settings } = deps;
     this.#hearing = new Hearing(() => clock.now(), settings.workerStaleMs);
     this.#parts = createParts(deps, {
-      release: (effects) => this.#effects.release(effects),
+      release: (effects) => this.#dispatch.release(effects),
       schedule: (work) => this.#enqueue(work),
       scheduleSpare: (work) => {
         this.#spare.push(work);
@@ -70,16 +68,9 @@ export class Shard {
       takeHints: () => this.#takeHints(),
       again: (request) => this.#takeUp(request),
     });
-    this.#ending = this.#parts.rooms.filter((room) => room.endTurn !== undefined);
-    this.#effects = new Effects(deps, this.#parts, {
-      enqueue: (work) => this.#enqueue(work),
-      runSoon: (timer) => {
-        this.#runSoon(timer);
-        this.#scheduleTurn();
-      },
-      receive: (message) => handlePeer(this.#peerParts, message),
-      isDraining: () => this.#draining,
-    });
+    const { rooms, out } = this.#parts;
+    this.#ending = rooms.filter((room) => room.endTurn !== undefined);
+    this.#dispatch = new Dispatch([...rooms, this.#own()], out, deps.log);
     this.tenants = new TenantHolds(deps, this.#parts, {
       enqueue: (work) => this.#enqueue(work),
       whenWriterKnown: (then) => this.#whenWriterKnown(then),
@@ -89,13 +80,46 @@ export class Shard {
         this.#watchClaims(tenant);
       },
     });
-    this.#peerParts = {
-      ...this.#parts,
-      request: (request) => this.#takeUp(request),
-      wakeAt: (at, timer) => this.#wakeAt(at, timer),
-      block: (sequence, blocked) => this.#block(sequence, blocked),
-      release: (effects) => this.#effects.release(effects),
+  }
+
+  /** What a shard does itself with messages and effects. */
+  #own(): Room {
+    const { settings } = this.#deps;
+    const { ownRequests, out, timers, instances } = this.#parts;
+    /** What is committed of one that is in memory. */
+    const timerOf = (instance: string, rank: number): DueTimer => ({
+      instance,
+      rank,
+      tenant: instances.tenantOf(instance),
+    });
+    const answer = (effect: Extract<Effect, { kind: 'reply' | 'error' }>) => {
+      if (effect.request < 0) ownRequests.answered(effect.request, effect);
+      else out.reply(replyOf(effect));
     };
+    const messages: Messages = {
+      // Behind the hints that are at hand, as if it had come from the front.
+      request: ({ request }) => this.#takeUp(request),
+      wake: ({ at, instance, rank, tenant }) => this.#wakeAt(at, { instance, rank, tenant }),
+      'sequence.block': ({ sequence, isBlocked }) => this.#block(sequence, isBlocked),
+      'sequence.evict': ({ sequence }) => {
+        for (const room of this.#parts.rooms) room.sequenceEvicted?.(sequence);
+      },
+    };
+    const effects: Effects = {
+      reply: answer,
+      error: answer,
+      peer: ({ shard, message }) => {
+        if (shard === settings.shard) this.#enqueue(() => this.#dispatch.receive(message));
+        else out.hint(shard, message);
+      },
+      timer: ({ at, instance, rank }) => timers.committed(at, timerOf(instance, rank)),
+      reap: ({ at, instance, task }) => timers.push(at, { kind: 'reap', instance, task }),
+      continue: ({ instance, rank }) => {
+        this.#runSoon(timerOf(instance, rank));
+        this.#scheduleTurn();
+      },
+    };
+    return { messages, effects };
   }
 
   // ---------------------------------------------------------------- life
@@ -146,7 +170,6 @@ export class Shard {
   /** Parked polls are answered; what is asked from now on is still served until `stop`. */
   drain(): void {
     this.#enqueue(() => {
-      this.#draining = true;
       for (const room of this.#parts.rooms) room.drain?.();
     });
   }
@@ -185,8 +208,7 @@ export class Shard {
   }
 
   receivePeer(post: PeerPost): void {
-    for (const message of post.messages)
-      this.#work.push(() => handlePeer(this.#peerParts, message));
+    for (const message of post.messages) this.#work.push(() => this.#dispatch.receive(message));
     this.#scheduleTurn();
   }
 
@@ -269,7 +291,7 @@ export class Shard {
     if (this.#stopped || !this.#parts.plans.isBlocked(sequence)) return;
     const { settings, clock } = this.#deps;
     this.#parts.commits.whenSettled(() =>
-      this.#effects.release([
+      this.#dispatch.release([
         {
           kind: 'peer',
           shard: 0,
@@ -436,7 +458,7 @@ export class Shard {
   /** Read-your-writes for workers: ports have no order among one another. */
   #takeHints(): void {
     for (const post of this.#deps.ports.drainPeers()) {
-      for (const message of post.messages) this.#guard(() => handlePeer(this.#peerParts, message));
+      for (const message of post.messages) this.#guard(() => this.#dispatch.receive(message));
     }
     this.#doWork();
   }

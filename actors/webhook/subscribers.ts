@@ -7,7 +7,7 @@
 
 import type { WebhookEvent } from '../../src/core/webhook.js';
 import type { Kernel } from '../runtime/kernel.js';
-import type { Room } from '../runtime/room.js';
+import type { Messages, Room } from '../runtime/room.js';
 import {
   type Subscription,
   type SubscriptionRow,
@@ -39,6 +39,10 @@ export class Subscribers implements Room {
   #byTenant = new Map<string, readonly Subscription[]>();
   #byId = new Map<string, Subscription>();
   readonly #rows: ToldRows<string>;
+
+  readonly messages: Messages = {
+    'subscriptions.read': ({ version, tenants }) => this.read(version, tenants),
+  };
 
   constructor(deps: SubscribersDeps) {
     this.#deps = deps;

@@ -28,7 +28,7 @@ import { answerLater, commitTold } from '../runtime/commit.js';
 import type { HostDeps } from '../runtime/host.js';
 import type { Kernel } from '../runtime/kernel.js';
 import type { Call } from '../runtime/operation.js';
-import type { Room } from '../runtime/room.js';
+import type { Messages, Room } from '../runtime/room.js';
 import { type Subscription, subscriptionOf } from '../runtime/rows.js';
 import { Serial } from '../runtime/serial.js';
 import { readTrusted } from '../runtime/trusted-read.js';
@@ -56,6 +56,10 @@ export class Subscriptions implements Room {
   readonly #barrier: Barrier<string>;
   /** Requests of one tenant follow one another, so that none passes the bound unseen. */
   readonly #serial = new Serial();
+
+  readonly messages: Messages = {
+    'subscriptions.settled': ({ version, shard }) => this.settled(version, shard),
+  };
 
   constructor(deps: SubscriptionsDeps) {
     this.#deps = deps;

@@ -31,7 +31,7 @@ import { TENANT_HELD } from '../runtime/held-tenants.js';
 import type { HostDeps } from '../runtime/host.js';
 import type { Kernel } from '../runtime/kernel.js';
 import { pruning } from '../runtime/pruning.js';
-import type { Room } from '../runtime/room.js';
+import type { Effects, Room } from '../runtime/room.js';
 import type { WebhookRow } from '../runtime/rows.js';
 import { Turn } from '../runtime/turn.js';
 import type { Entry } from './lane.js';
@@ -63,6 +63,8 @@ export class Webhooks implements Room {
   /** On the first shard only. */
   readonly #pruning: BackgroundJob | undefined;
   #isDraining = false;
+
+  readonly effects: Effects = { webhook: ({ row }) => this.added(row) };
 
   constructor(deps: WebhooksDeps) {
     this.#deps = deps;

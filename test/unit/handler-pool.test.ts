@@ -44,6 +44,7 @@ function makePool() {
     wakeShard: () => {
       wakes += 1;
     },
+    isHeld: () => false,
     canTake: (instance) => !busy.has(instance),
     onOutcome(instance, { node }, outcome) {
       taken.push(`${instance}/${node} ${outcome.kind}`);

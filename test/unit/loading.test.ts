@@ -71,6 +71,7 @@ describe('names', () => {
     since = 0;
     names = new Names({
       since: () => since,
+      forgotten: () => undefined,
       loader: { namedSequence: (name) => new Promise((resolve) => reads.push({ name, resolve })) },
     });
   });

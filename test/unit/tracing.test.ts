@@ -122,6 +122,7 @@ function poolWith(tracer: Tracer | undefined, outcome: Promise<StepOutcome>) {
     log: LOG,
     tracer,
     wakeShard: () => void events.emit('woken'),
+    isHeld: () => false,
     canTake: () => true,
     onOutcome: () => undefined,
   });
