@@ -7,7 +7,7 @@ import { randomFillSync } from 'node:crypto';
 import { type MessagePort, receiveMessageOnPort, threadId } from 'node:worker_threads';
 import { createLogger } from '../../src/base/log.js';
 import { type LogFormat, logOutput } from '../../src/base/log-output.js';
-import { type OffloadControl, offloadThrough } from '../../src/base/offload.js';
+import { type OffloadControl, offloadThrough } from '../../src/base/offload-pool.js';
 import { EngineClock, realClock } from '../../src/base/real-clock.js';
 import { type ContinuityKeys, keyringOf } from '../../src/core/continuity/keys.js';
 import { createPool } from '../../src/db/pool.js';

@@ -4,6 +4,9 @@ import { BulkJobs } from '../../actors/bulk/front/jobs.js';
 import { bulkJobStanding, openBulkJobs } from '../../actors/bulk/front/reads.js';
 import type { BULK_ENGINE_OPERATIONS } from '../../actors/bulk/operations.js';
 import type { CATALOG_ENGINE_OPERATIONS } from '../../actors/catalog/operations.js';
+import { EventFiring } from '../../actors/event/front/firing.js';
+import { firingEvents } from '../../actors/event/front/reads.js';
+import type { EVENT_ENGINE_OPERATIONS } from '../../actors/event/operations.js';
 import { candidates } from '../../actors/instance/front/instance-reads.js';
 import type { ManyInstances } from '../../actors/instance/front/many-instances.js';
 import { orphans } from '../../actors/instance/front/retention-reads.js';
@@ -11,6 +14,7 @@ import { RetryPreviews } from '../../actors/instance/front/retry-previews.js';
 import { SequenceRemoval } from '../../actors/instance/front/sequence-removal.js';
 import type { Shards } from '../../actors/runtime/shards.js';
 import type { ShardClient } from '../../actors/shard/client.js';
+import { fireByEvent } from '../../actors/trigger/front/operations.js';
 import type { Logger } from '../base/log.js';
 import { realClock } from '../base/real-clock.js';
 import type { Reads } from '../db/reads.js';
@@ -49,5 +53,18 @@ export function bulkJobsOf({ reads, client, many, log }: EngineJobsDeps): BulkJo
     repeating: (tenant, ids) => previews.repeating(tenant, ids),
     orphans: (tenant, ids) => previews.orphans(tenant, ids),
     progress: (id, progress) => jobs.ask(0, 'bulkJobs.progress', '', id, progress),
+  });
+}
+
+/** Fires the triggers of events that are stored. */
+export function eventFiringOf({ reads, client, log }: Omit<EngineJobsDeps, 'many'>): EventFiring {
+  const events: Shards<typeof EVENT_ENGINE_OPERATIONS> = client;
+  return new EventFiring({
+    clock: realClock,
+    log,
+    page: (at, id, rows) => firingEvents.rows(reads, at, id, rows),
+    fire: (slug, event) => fireByEvent(client, reads, slug, event),
+    fired: ({ id, key_id }, fires) =>
+      events.ask(client.shardOf(key_id), 'events.fired', '', '', { id, fires }),
   });
 }

@@ -7,8 +7,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import type pg from 'pg';
 import type { BulkJobs } from '../../actors/bulk/front/jobs.js';
-import { EventFiring } from '../../actors/event/front/firing.js';
-import { firingEvents } from '../../actors/event/front/reads.js';
+import type { EventFiring } from '../../actors/event/front/firing.js';
 import { Changes } from '../../actors/feed/front/changes.js';
 import { InstanceStreams } from '../../actors/feed/front/instance-stream.js';
 import { ManyInstances } from '../../actors/instance/front/many-instances.js';
@@ -17,7 +16,6 @@ import { endedPage } from '../../actors/instance/front/retention-reads.js';
 import type { SequenceRemoval } from '../../actors/instance/front/sequence-removal.js';
 import { ShardClient } from '../../actors/shard/client.js';
 import { Supervisor, writerName } from '../../actors/shard/supervisor.js';
-import { fireByEvent } from '../../actors/trigger/front/operations.js';
 import { BATCH_LANES, LANES_MAX, measuredLanes } from '../../actors/writer/lane-count.js';
 import type { BulkJob } from '../../schema/bulk-job.js';
 import { PATH_RULES } from '../../schema/route-match.js';
@@ -55,7 +53,7 @@ import type { Config } from './config.js';
 import { startEmbedded } from './embedded.js';
 import { expectBundledPostgres } from './embedded-files.js';
 import type { RoleUrls } from './embedded-roles.js';
-import { bulkJobsOf, sequenceRemovalOf } from './engine-jobs.js';
+import { bulkJobsOf, eventFiringOf, sequenceRemovalOf } from './engine-jobs.js';
 import { createFront, type Front } from './front.js';
 import { continuityKeysOf, generatedRootKey } from './generated-keys.js';
 import { type ReadyFacts, urlOf } from './greeting.js';
@@ -154,9 +152,8 @@ class Engine {
     const { config, version, log } = options;
     const member = { cell: this.#cell, id: this.#owner, version, clock: realClock, log };
     // Who only changes tables is no engine that others should hear of.
-    this.#membership = config.migrateOnly
-      ? undefined
-      : membershipOf(config.clusterUrl, () => continuityKeysOf(config), member);
+    const url = config.migrateOnly ? undefined : config.clusterUrl;
+    this.#membership = membershipOf(url, () => continuityKeysOf(config), member);
     this.#many = new ManyInstances(this.#client);
     this.#streams = new InstanceStreams({ client: this.#client, log: this.#log });
     this.#changes = new Changes({
@@ -534,15 +531,7 @@ class Engine {
 
   /** What was left by the last engine is fired at once. */
   #startFiring(reads: Reads): void {
-    const client = this.#client;
-    this.#firing = new EventFiring({
-      clock: realClock,
-      log: this.#log,
-      page: (at, id, rows) => firingEvents.rows(reads, at, id, rows),
-      fire: (slug, event) => fireByEvent(client, reads, slug, event),
-      fired: ({ id, key_id }, fires) =>
-        client.ask(client.shardOf(key_id), 'events.fired', '', '', { id, fires }),
-    });
+    this.#firing = eventFiringOf({ reads, client: this.#client, log: this.#log });
     this.#firing.wake();
   }
 

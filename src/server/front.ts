@@ -35,7 +35,7 @@ import { webhookOperations } from '../../actors/webhook/front/operations.js';
 import { webhookTenant } from '../../actors/webhook/front/reads.js';
 import type { Crowd } from '../base/crowd.js';
 import type { Logger } from '../base/log.js';
-import type { OffloadPool } from '../base/offload.js';
+import type { OffloadPool } from '../base/offload-pool.js';
 import { packageFile } from '../base/package-files.js';
 import { realClock } from '../base/real-clock.js';
 import type { UnixMs } from '../base/time.js';

@@ -20,17 +20,14 @@ import type { MigrationReplay, RunReplay } from '../../actors/release/stored-rep
 import { linkControl, serveControl } from '../../actors/runtime/control.js';
 import type { Block } from '../../schema/blocks.js';
 import type { ProvenanceEntry } from '../../schema/continuity.js';
+import { IN_PLACE, type Job, type Offload, TooCostly } from '../../src/base/offload.js';
 import {
-  IN_PLACE,
   JOBS_MAX,
   JOBS_PER_TENANT_MAX,
-  type Job,
-  type Offload,
   type OffloadControl,
   OffloadPool,
   offloadThrough,
-  TooCostly,
-} from '../../src/base/offload.js';
+} from '../../src/base/offload-pool.js';
 import { nextProvenanceEntry, type StoredChain } from '../../src/core/continuity/provenance.js';
 import { KEYRING, sealTask } from '../helpers/capsule-tasks.js';
 import { noop, work } from '../helpers/player.js';
@@ -246,9 +243,15 @@ describe('heavy work', () => {
   test('that needs too much memory costs its thread only', async () => {
     const small = new OffloadPool(32);
     try {
-      const data = `{"items":[${'{},'.repeat(600_000)}{}]}`;
-      const large = runReplay({ run: { ...ran, data } });
-      await assert.rejects(small.through().run('t', REPLAY_RUN, large), TooCostly);
+      // Bit by bit: what goes far beyond the bound in one call of the runtime ends its process.
+      const many = definition(
+        Array.from({ length: 80_000 }, (_, at) => ({
+          ...noop(`b${at}`),
+          params: { text: '{{ data.x }}' },
+        })),
+      );
+      const large = { baseline: many, candidate: many };
+      await assert.rejects(small.through().run('t', COMPILE_CANDIDATE, large), TooCostly);
       const { kind } = await small.through().run('t', REPLAY_RUN, runReplay());
       assert.equal(kind, 'match');
     } finally {
