@@ -5,6 +5,8 @@ import {
   Cursor,
   JsonObjectSchema,
   Key,
+  LIST_LIMIT_DEFAULT,
+  LIST_LIMIT_MAX,
   Limit,
   Name,
   named,
@@ -15,7 +17,6 @@ import {
   Timestamp,
   Uuid,
 } from './common.js';
-import { LIST_LIMIT_DEFAULT, LIST_LIMIT_MAX } from './instance.js';
 import { actById, type RouteRow, read, refusals } from './route-row.js';
 import { GateChoice } from './step-options.js';
 import { strict } from './strict.js';

@@ -102,6 +102,7 @@ export const BULK_JOB_ROWS = {
     summary: 'End a change of many instances; what is changed stays changed.',
     owner: 'first-shard',
     params: IdParams,
+    repeats: 'it is ended already',
     replies: { 200: BulkJob, ...refusals(400, 404, 409) },
   },
 } as const satisfies Record<string, RouteRow>;

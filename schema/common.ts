@@ -31,6 +31,9 @@ export const KEY_LENGTH_MAX = 512;
 export const FACT_BYTES_MAX = 256;
 /** Pairs of a handler and a queue that one exchange polls: each is read from its table by itself. */
 export const EXCHANGE_PAIRS_MAX = 100;
+/** Rows of a page, unless its list says otherwise. */
+export const LIST_LIMIT_DEFAULT = 100;
+export const LIST_LIMIT_MAX = 1_000;
 /** A condition is parsed once per definition; nobody writes one of 16 KiB by hand. */
 export const EXPRESSION_LENGTH_MAX = 16_384;
 /** Three names of the longest characters, escaped and in base64, fit in. */

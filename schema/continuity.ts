@@ -11,6 +11,7 @@ import {
   INTEGER_MAX,
   InstanceStateWord,
   JsonObjectSchema,
+  LIST_LIMIT_MAX,
   Limit,
   Natural,
   named,
@@ -32,7 +33,6 @@ import {
   TRANSFORM_OPERATIONS,
   TRANSFORMS_MAX,
 } from './continuity-words.js';
-import { LIST_LIMIT_MAX } from './instance.js';
 import { InstanceFilter } from './instance-filter.js';
 
 /** Of whom a body speaks; absent: the header's tenant. */

@@ -149,6 +149,7 @@ export const CREDENTIAL_ROWS = {
     owner: 'first-shard',
     params: CredentialParams,
     body: UpdateCredential,
+    repeats: 'the same fields get the same values',
     replies: { 200: Credential, ...refusals(400, 404, 413) },
   },
   'credentials.delete': {

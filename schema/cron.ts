@@ -212,6 +212,7 @@ export const CRON_ROWS = {
     owner: 'any-shard',
     body: CreateSchedule,
     bodySize: 'large',
+    makes: 'schedule',
     replies: { 201: ScheduleCreated, ...refusals(400, 404, 409, 413) },
   },
   'cron.preview': {
@@ -221,6 +222,7 @@ export const CRON_ROWS = {
     owner: 'front',
     body: PreviewSchedule,
     bodySize: 'small',
+    repeats: 'it changes nothing',
     replies: { 200: SchedulePreview, ...refusals(400, 413) },
   },
   'cron.list': {
@@ -258,6 +260,8 @@ export const CRON_ROWS = {
     summary: 'Fire a schedule now; its next fire stays as it is.',
     body: RunSchedule,
     isBodyOptional: true,
+    makes: 'instance',
+    keyed: 'run',
     replies: { 201: ScheduleRun, ...refusals(400, 404, 409, 413, 422) },
   },
   'cron.nextFires': {

@@ -299,6 +299,7 @@ export const EDIT_ROWS = {
     body: InjectBlocks,
     bodySize: 'large',
     definition: 'the body',
+    makes: 'definition',
     replies: { 200: BlocksInjected, ...refusals(400, 404, 409, 413) },
   },
   'instances.retry': {
@@ -329,6 +330,7 @@ export const EDIT_ROWS = {
     body: ForkInstance,
     bringsSignals: true,
     bodySize: 'large',
+    makes: 'instance',
     replies: { 201: InstanceForked, ...refusals(400, 404, 409, 413) },
   },
   'instances.saveCheckpoint': {

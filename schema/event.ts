@@ -150,6 +150,7 @@ export const EVENT_ROWS = {
     owner: 'by-body',
     body: SendEvent,
     bodySize: 'large',
+    makes: 'event',
     replies: { 200: EventReceipt, 201: EventReceipt, ...refusals(400, 413) },
   },
   'events.sendBatch': {
@@ -159,6 +160,7 @@ export const EVENT_ROWS = {
     owner: 'front',
     body: SendEvents,
     bodySize: 'large',
+    makes: 'events',
     replies: { 200: EventReceipts, ...refusals(400, 413) },
   },
   'events.list': {

@@ -19,6 +19,8 @@ import {
   JsonObjectSchema,
   KEY_LENGTH_MAX,
   Key,
+  LIST_LIMIT_DEFAULT,
+  LIST_LIMIT_MAX,
   Limit,
   Name,
   Natural,
@@ -41,12 +43,11 @@ import {
 import { Failure, FailureOrNull } from './failure.js';
 import { InstanceFilter, SELECTION } from './instance-filter.js';
 import { actById, byId, listOf, type RouteRow, read, readById, refusals } from './route-row.js';
+import { SignalAccepted, SignalListQuery, StoredSignal } from './signal.js';
 import { NODE_STATES } from './states.js';
 import { strict } from './strict.js';
 
 export const BATCH_INSTANCES_MAX = 10_000;
-export const LIST_LIMIT_DEFAULT = 100;
-export const LIST_LIMIT_MAX = 1_000;
 export const AUDIT_LIMIT_DEFAULT = 200;
 
 // ---------------------------------------------------------------- requests
@@ -336,37 +337,6 @@ export type BulkUpdated = Static<typeof BulkUpdated>;
 export const ContextPatched = named('ContextPatched', { context: InstanceContext });
 export type ContextPatched = Static<typeof ContextPatched>;
 
-export const SIGNAL_STATUSES = ['kept', 'taken', 'refused', 'applied'] as const;
-const SignalStatus = oneOfWords(
-  SIGNAL_STATUSES,
-  'kept: waits for a step that waits for it; taken, refused: by taken_by; applied: it took effect when it came.',
-);
-
-export const StoredSignal = named('StoredSignal', 'A signal that an instance was sent.', {
-  id: Uuid,
-  instance_id: Uuid,
-  signal_type: Type.String(),
-  payload: AnyJson,
-  created_at: Timestamp,
-  status: SignalStatus,
-  taken_at: orNull(Timestamp),
-  taken_by: noted(orNull(Type.String()), 'The block whose wait took it.'),
-  sent_by: noted(orNull(Type.String()), 'The name of the key that sent it; null: not known.'),
-});
-export type StoredSignal = Static<typeof StoredSignal>;
-
-export const SignalListQuery = Type.Object({
-  signal_type: Type.Optional(Type.String()),
-  status: Type.Optional(SignalStatus),
-  offset: Offset,
-  limit: Limit(LIST_LIMIT_DEFAULT, LIST_LIMIT_MAX),
-  cursor: Cursor,
-});
-export type SignalListQuery = Static<typeof SignalListQuery>;
-
-export const SignalAccepted = named('SignalAccepted', { signal_id: Uuid });
-export type SignalAccepted = Static<typeof SignalAccepted>;
-
 export const InstanceRetried = named('InstanceRetried', {
   id: Uuid,
   state: Type.Literal('scheduled'),
@@ -483,6 +453,8 @@ export const INSTANCE_ROWS = {
     owner: 'by-body',
     body: CreateInstance,
     bodySize: 'large',
+    makes: 'instance',
+    keyed: 'body',
     replies: { 201: InstanceCreated, ...refusals(400, 404, 409, 413, 422) },
   },
   'instances.createBatch': {
@@ -493,6 +465,8 @@ export const INSTANCE_ROWS = {
     body: CreateBatch,
     bodySize: 'large',
     isTenantInBody: true,
+    makes: 'instances',
+    keyed: 'items',
     replies: { 201: BatchCreated, ...refusals(400, 404, 413, 422) },
   },
   'instances.list': {
@@ -540,6 +514,7 @@ export const INSTANCE_ROWS = {
     ...byId,
     body: PatchContext,
     bodySize: 'large',
+    repeats: 'the same members get the same values',
     replies: { 200: ContextPatched, ...refusals(400, 404, 409, 413) },
   },
   'instances.signal': {

@@ -360,6 +360,7 @@ export const RELEASE_ROWS = {
     ...move,
     path: '/releases/{id}/evaluate',
     summary: 'Judge the gates by the instances that have ended; a failing one rolls a canary back.',
+    repeats: 'the gates are judged again',
     replies: { 200: EvaluationReport, ...refusals(400, 404) },
   },
   'releases.promote': {
@@ -380,6 +381,7 @@ export const RELEASE_ROWS = {
     ...move,
     path: '/releases/{id}/rollback',
     summary: 'Route new instances to the baseline again, for good.',
+    repeats: 'a release that was rolled back is answered as it is',
     replies: { 200: Release, ...refusals(400, 404, 409) },
   },
   'sequences.compare': {
@@ -388,6 +390,7 @@ export const RELEASE_ROWS = {
     summary: 'Tell what changes from one stored definition to another.',
     owner: 'front',
     body: CompareSequences,
+    repeats: 'it changes nothing',
     replies: { 200: SemanticDiff, ...refusals(400, 404, 413) },
   },
 } as const satisfies Record<string, RouteRow>;

@@ -49,6 +49,18 @@ export function bodyBytesMax({ bodySize }: Pick<RouteRow, 'bodySize'>): number |
   return bodySize === 'small' ? BODY_BYTES_ANYWHERE : 1024 * 1024;
 }
 
+/**
+ * What a request makes, which is what it costs its tenant beside the bytes of its body (docs/limits.md): a row for
+ * each instance or event, the blocks of a definition, a schedule. Instances may come to open tasks.
+ */
+export type Made = 'instance' | 'instances' | 'event' | 'events' | 'definition' | 'schedule';
+
+/**
+ * Where the idempotency keys of instances stand by which the server knows a repetition: in the body, in each item of
+ * its list, or in the body of a run of the schedule that the path names.
+ */
+export type KeyPlace = 'body' | 'items' | 'run';
+
 export interface RouteRow {
   readonly method: Method;
   /** Without the prefix; parameters in braces. */
@@ -90,6 +102,13 @@ export interface RouteRow {
   readonly bringsSignals?: true;
   /** How long the body may be; absent: 1 MiB. */
   readonly bodySize?: BodySize;
+  readonly makes?: Made;
+  readonly keyed?: KeyPlace;
+  /**
+   * Of a POST or PATCH that may be sent again when no answer came: why that does no harm. Left out is what a second
+   * time answers otherwise than the first one, and what moves by a distance. Of other methods all may be.
+   */
+  readonly repeats?: string;
   /** A request without a body stands for an empty object. */
   readonly isBodyOptional?: true;
   /** At home at the root as well as under the prefix: the bare path is no deprecated alias. */

@@ -23,6 +23,7 @@ export const CONTINUITY_ROWS = {
     path: '/continuity/executions/claim',
     summary: 'Take over an imported execution that its source has granted to this server.',
     body: handoff.ClaimExecution,
+    repeats: 'the same body gets the same answer',
     replies: { 200: continuity.Execution, ...refusals(400, 404, 409, 413) },
   },
   'continuity.get': {
@@ -163,6 +164,7 @@ export const HANDOFF_ROWS = {
     summary: 'Tell what a runtime offers, for some minutes.',
     owner: 'any-shard',
     body: handoff.RegisterRuntime,
+    repeats: 'what was observed last counts',
     replies: { 201: handoff.RuntimeCapabilities, ...refusals(400, 413) },
   },
   'runtimes.list': {
@@ -207,6 +209,7 @@ export const HANDOFF_ROWS = {
     path: '/continuity/handoffs/{id}/accept',
     summary: 'Make the destination the owner.',
     body: handoff.AcceptHandoff,
+    repeats: 'the same body gets the same answer',
     replies: { 200: handoff.HandoffAccepted, ...refusals(400, 404, 409, 413) },
   },
   'handoffs.resume': {
@@ -236,6 +239,7 @@ export const HANDOFF_ROWS = {
     summary: 'Create the paused instance that a capsule holds.',
     body: handoff.ImportCapsule,
     bodySize: 'large',
+    repeats: 'the same body gets the same answer',
     replies: { 201: handoff.CapsuleImported, ...refusals(400, 409, 413) },
   },
 } as const satisfies Record<string, RouteRow>;

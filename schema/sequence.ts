@@ -385,6 +385,7 @@ export const SEQUENCE_ROWS = {
     bodySize: 'large',
     definition: 'a sequence',
     query: SequenceCheckQuery,
+    makes: 'definition',
     replies: { 201: SequenceCreated, 400: DefinitionRefused, ...refusals(409, 413) },
   },
   'sequences.validate': {
@@ -396,6 +397,8 @@ export const SEQUENCE_ROWS = {
     bodySize: 'large',
     definition: 'a sequence',
     query: SequenceCheckQuery,
+    repeats: 'it changes nothing',
+    makes: 'definition',
     replies: { 200: SequenceValidated, 400: DefinitionRefused, ...refusals(413) },
   },
   'sequences.list': {
@@ -433,6 +436,7 @@ export const SEQUENCE_ROWS = {
     owner: 'first-shard',
     params: IdParams,
     body: UpdateSequence,
+    repeats: 'a hold that is lifted stays so',
     replies: { 204: null, ...refusals(400, 404) },
   },
   'sequences.deprecate': {
@@ -441,6 +445,7 @@ export const SEQUENCE_ROWS = {
     summary: 'Take a version out of the choice of the newest one.',
     owner: 'first-shard',
     params: IdParams,
+    repeats: 'what is deprecated stays so',
     replies: { 204: null, ...refusals(400, 404) },
   },
   'sequences.delete': {

@@ -151,6 +151,7 @@ export const TRIGGER_ROWS = {
     summary: 'Change a trigger, or switch it on and off.',
     owner: 'first-shard',
     body: UpdateTrigger,
+    repeats: 'the same fields get the same values',
     replies: { 200: Trigger, ...refusals(400, 404, 409, 413) },
   },
   'triggers.delete': {
@@ -169,6 +170,7 @@ export const TRIGGER_ROWS = {
     body: JsonObjectSchema,
     bodySize: 'large',
     isBodyOptional: true,
+    makes: 'instance',
     replies: { 201: TriggerFired, ...refusals(400, 404, 413, 422) },
   },
   'triggers.receive': {
@@ -181,6 +183,7 @@ export const TRIGGER_ROWS = {
     body: JsonObjectSchema,
     isRaw: true,
     isPublic: true,
+    makes: 'instance',
     replies: { 202: WebhookTaken, ...refusals(400, 401, 404, 413, 422, 429) },
   },
 } as const satisfies Record<string, RouteRow>;

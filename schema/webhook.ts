@@ -245,6 +245,7 @@ export const WEBHOOK_ROWS = {
     owner: 'first-shard',
     params: IdParams,
     body: UpdateSubscription,
+    repeats: 'the same fields get the same values',
     replies: { 200: WebhookSubscription, ...refusals(400, 404, 409, 413) },
   },
   'webhooks.unsubscribe': {

@@ -372,6 +372,8 @@ export const WORKER_ROWS = {
     isParked: true,
     body: PollTasks,
     bodySize: 'small',
+    repeats:
+      'a claim whose answer was lost is given back, at the latest after 60 s without a heartbeat',
     replies: { 200: TaskList, ...refusals(400) },
   },
   'workers.pollQueue': {
@@ -382,6 +384,7 @@ export const WORKER_ROWS = {
     isParked: true,
     body: PollQueue,
     bodySize: 'small',
+    repeats: 'as with the other poll',
     replies: { 200: TaskList, ...refusals(400) },
   },
   'workers.exchange': {
@@ -393,6 +396,7 @@ export const WORKER_ROWS = {
     judgesEach: 'results',
     body: ExchangeTasks,
     bodySize: 'large',
+    repeats: 'a result is taken once, and claims whose answer was lost are given back',
     replies: { 200: TasksExchanged, ...refusals(400) },
   },
   'workers.tasks': {
@@ -415,6 +419,7 @@ export const WORKER_ROWS = {
     summary: 'Complete a claimed task with its output.',
     body: CompleteTask,
     bodySize: 'large',
+    repeats: 'a result is taken once: the second one is a 409 that says so',
     replies: { 200: WorkerTask, ...refusals(400, 404, 409, 413) },
   },
   'workers.fail': {
@@ -423,6 +428,7 @@ export const WORKER_ROWS = {
     summary: 'Fail a claimed task.',
     body: FailTask,
     bodySize: 'large',
+    repeats: 'a result is taken once: the second one is a 409 that says so',
     replies: { 200: WorkerTask, ...refusals(400, 404, 409) },
   },
   'workers.heartbeat': {

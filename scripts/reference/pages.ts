@@ -13,6 +13,7 @@ import { metricRegions } from './metrics.js';
 import { operatorRegions } from './operators.js';
 import { rawRequestRegions } from './raw-requests.js';
 import type { Regions } from './regions.js';
+import { repeatRegions } from './repeats.js';
 import { roomRegions } from './rooms.js';
 import { rootRegions } from './roots.js';
 import { exampleText, HOOKS_EXAMPLE } from './sequence-examples.js';
@@ -40,7 +41,7 @@ export function referencePages(): Readonly<Record<string, Regions>> {
     },
     'docs/reference/failures.md': failureRegions(),
     'docs/reference/explain.md': waitRegions(),
-    'docs/reference/errors.md': errorRegions(),
+    'docs/reference/errors.md': { ...errorRegions(), ...repeatRegions() },
     'docs/reference/environment.md': environmentRegions(),
     'docs/reference/metrics.md': metricRegions(),
     'docs/reference/http.md': rawRequestRegions(),

@@ -3,41 +3,23 @@
  * knows a repetition. "Asking again" in docs/reference/errors.md has the reasons.
  */
 
-import type { Route, RouteId } from '../../schema/routes.js';
+import { ROUTES, type Route } from '../../schema/routes.js';
+import { code, table } from './markdown.js';
+import type { Regions } from './regions.js';
 
-/**
- * What may be asked again when no answer came, beside GET, PUT, DELETE and what has a key. Left out is what a second
- * time answers otherwise than the first one, and what moves by a distance.
- */
-const REPEATABLE: ReadonlySet<string> = new Set<RouteId>([
-  'sequences.validate',
-  'sequences.compare',
-  'sequences.update',
-  'sequences.deprecate',
-  'instances.patchContext',
-  'cron.preview',
-  'bulkJobs.cancel',
-  'workers.poll',
-  'workers.pollQueue',
-  'workers.exchange',
-  'workers.complete',
-  'workers.fail',
-  'releases.evaluate',
-  'releases.rollback',
-  'continuity.claim',
-  'runtimes.register',
-  'handoffs.accept',
-  'capsules.import',
-  'credentials.update',
-  'triggers.update',
-  'webhooks.update',
-]);
+const isAlways = ({ method }: Route) => method !== 'POST' && method !== 'PATCH';
+
+export const isRepeatable = (route: Route) => isAlways(route) || route.repeats !== undefined;
 
 /** Whether a row has to say so: of others the method does. */
-export const isListed = ({ id }: Route) => REPEATABLE.has(id);
+export const isListed = (route: Route) => !isAlways(route) && isRepeatable(route);
 
-export const isRepeatable = (route: Route) =>
-  (route.method !== 'POST' && route.method !== 'PATCH') || isListed(route);
+/** What may be sent again, and why that does no harm. */
+export function repeatRegions(): Regions {
+  const told = Object.values<Route>(ROUTES).filter(isListed);
+  const rows = told.map(({ method, path, repeats = '' }) => [code(`${method} ${path}`), repeats]);
+  return { repeats: table(['request', 'harmless to repeat because'], rows) };
+}
 
 /** Fields by which the server knows a repetition. */
 export const KEYS = ['idempotency_key', 'producer_event_id', 'answer_id'];

@@ -6,7 +6,8 @@
  */
 
 import { isDeepStrictEqual } from 'node:util';
-import { type BodyRouteId, ROUTES, type Route, type RouteId } from '../../schema/routes.js';
+import type { Made } from '../../schema/route-row.js';
+import type { BodyRouteId, Route } from '../../schema/routes.js';
 import type { TenantLimitName, WorkUnit } from '../../schema/tenant-limits.js';
 import { itemsIn } from '../base/batch-size.js';
 import { BoundedRows } from '../base/bounded-rows.js';
@@ -32,10 +33,12 @@ export interface AdmissionDeps {
 
 type Buckets = Map<WorkUnit, TokenBucket>;
 
-/** What a request costs beside the bytes of its body. */
+/** What a request costs beside the bytes of its body, by what it makes. */
 interface Cost {
   readonly unit: Exclude<WorkUnit, 'bytes'>;
   readonly of: (text: string, route: Route) => number;
+  /** It may come to open tasks. */
+  readonly isQueueing?: true;
 }
 
 const one = () => 1;
@@ -43,30 +46,14 @@ const one = () => 1;
 const blocksOf = (text: string, { id }: Route) =>
   countBlocks({ operation: id as BodyRouteId, text });
 
-const COSTS: Partial<Record<RouteId, Cost>> = {
-  'instances.create': { unit: 'rows', of: one },
-  'instances.createBatch': { unit: 'rows', of: itemsIn },
-  'instances.fork': { unit: 'rows', of: one },
-  'triggers.fire': { unit: 'rows', of: one },
-  'triggers.receive': { unit: 'rows', of: one },
-  'cron.run': { unit: 'rows', of: one },
-  'events.send': { unit: 'rows', of: one },
-  'events.sendBatch': { unit: 'rows', of: itemsIn },
-  'sequences.create': { unit: 'blocks', of: blocksOf },
-  'sequences.validate': { unit: 'blocks', of: blocksOf },
-  'instances.injectBlocks': { unit: 'blocks', of: blocksOf },
-  'cron.create': { unit: 'schedules', of: one },
+const COSTS: Readonly<Record<Made, Cost>> = {
+  instance: { unit: 'rows', of: one, isQueueing: true },
+  instances: { unit: 'rows', of: itemsIn, isQueueing: true },
+  event: { unit: 'rows', of: one },
+  events: { unit: 'rows', of: itemsIn },
+  definition: { unit: 'blocks', of: blocksOf },
+  schedule: { unit: 'schedules', of: one },
 };
-
-/** Routes whose instances may become open tasks. */
-const QUEUEING: ReadonlySet<RouteId> = new Set<RouteId>([
-  'instances.create',
-  'instances.createBatch',
-  'instances.fork',
-  'triggers.fire',
-  'triggers.receive',
-  'cron.run',
-]);
 
 /** A null burst is what comes together in this time. */
 const BURST_SECONDS = 10;
@@ -82,7 +69,6 @@ export class Admission {
   readonly #buckets = lastUsed<string, Buckets>(TENANTS_MAX);
   readonly #schedules: BoundedRows;
   readonly #tasks: BoundedRows;
-  readonly #costs = new Map<Route, Cost>();
 
   constructor(deps: AdmissionDeps) {
     this.#deps = deps;
@@ -94,7 +80,6 @@ export class Admission {
     });
     this.#schedules = new BoundedRows(counter(scheduleCount));
     this.#tasks = new BoundedRows(counter(openTaskCount));
-    for (const [id, cost] of Object.entries(COSTS)) this.#costs.set(ROUTES[id as RouteId], cost);
   }
 
   /**
@@ -110,7 +95,7 @@ export class Admission {
     body: Buffer,
     params: Readonly<Record<string, string>>,
   ): Promise<() => void> | undefined {
-    const cost = this.#costs.get(route);
+    const cost = route.makes && COSTS[route.makes];
     if (cost === undefined && body.length === 0) return undefined;
     const set = this.#deps.limits.of(tenant);
     if (isRoot && set === undefined) return undefined;
@@ -126,7 +111,7 @@ export class Admission {
       return max === undefined ? undefined : this.#enterSchedules(tenant, max);
     }
     const max = set?.limits.queue_depth_max ?? undefined;
-    if (max === undefined || !QUEUEING.has(route.id)) return undefined;
+    if (max === undefined || !cost.isQueueing) return undefined;
     return this.#enterQueue({ route, tenant, params, body }, amount, max);
   }
 

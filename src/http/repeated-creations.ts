@@ -24,7 +24,7 @@ export async function repeatsIn(
   { route, tenant, params, body }: Creation,
 ): Promise<number> {
   // Nothing is parsed at a bound that has no key in it.
-  if (!body.includes('"idempotency_key"')) return 0;
+  if (route.keyed === undefined || !body.includes('"idempotency_key"')) return 0;
   const parsed = parseJson(body.toString('utf8'), BODY_JSON_LIMITS);
   if (!parsed.ok || !isJsonObject(parsed.value as JsonValue)) return 0;
   const asked = parsed.value as Asked;
@@ -38,12 +38,12 @@ export async function repeatsIn(
 type Asked = Partial<CreationBody> & { readonly instances?: unknown };
 
 function idsOf(route: Route, tenant: string, target: string, asked: Asked): string[] {
-  switch (route.id) {
-    case 'instances.create':
+  switch (route.keyed) {
+    case 'body':
       return keyed(tenant, [asked]);
-    case 'instances.createBatch':
+    case 'items':
       return Array.isArray(asked.instances) ? keyed(tenant, asked.instances) : [];
-    case 'cron.run':
+    case 'run':
       return isKey(asked.idempotency_key) ? [askedRunId(target, asked.idempotency_key)] : [];
     default:
       return [];

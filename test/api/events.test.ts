@@ -5,7 +5,8 @@ import { randomUUID } from 'node:crypto';
 import { describe, test } from 'node:test';
 import type { EventDetails, EventReceipt, EventReceipts, StoredEvent } from '../../schema/event.js';
 import type { InstanceExplanation } from '../../schema/explanation.js';
-import type { AuditEntry, StoredSignal } from '../../schema/instance.js';
+import type { AuditEntry } from '../../schema/instance.js';
+import type { StoredSignal } from '../../schema/signal.js';
 import {
   eventually,
   type Json,

@@ -5,7 +5,8 @@
  */
 
 import { setTimeout as wait } from 'node:timers/promises';
-import type { InstanceCreated, SignalAccepted, TaskInstance } from '../../schema/instance.js';
+import type { InstanceCreated, TaskInstance } from '../../schema/instance.js';
+import type { SignalAccepted } from '../../schema/signal.js';
 import { type Client, NoReplyError, type Reply } from '../helpers/client.js';
 import type { Gate } from './gate.js';
 import type { ControlKind, Creation, InstanceRecord, Ledger, Op } from './ledger.js';

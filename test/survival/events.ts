@@ -3,7 +3,8 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import type { EventReceipt } from '../../schema/event.js';
-import type { StoredSignal, TaskInstance } from '../../schema/instance.js';
+import type { TaskInstance } from '../../schema/instance.js';
+import type { StoredSignal } from '../../schema/signal.js';
 import { eventually, type Json, newHandler, step, type Tenant } from '../helpers/api.js';
 import { expectStatus } from '../helpers/client.js';
 import { column } from '../helpers/columns.js';
