@@ -1,5 +1,5 @@
 /**
- * Writes what a proxy reads, once or again with each change of the directory. What fails while it follows is
+ * Writes what HAProxy reads, once or again with each change of the directory. What fails while it follows is
  * said once and tried again: a proxy that cannot be reached for a moment, or a database.
  */
 
@@ -9,8 +9,8 @@ import path from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Directory } from '../src/cluster/directory.js';
 import { AbsentError, RuntimeError } from '../src/cluster/proxy/haproxy-runtime.js';
-import { ownersFirst, ProxyPublisher } from '../src/cluster/proxy/publish.js';
-import { type ProxyKind, type Topology, TopologyError } from '../src/cluster/proxy/topology.js';
+import { ProxyPublisher } from '../src/cluster/proxy/publish.js';
+import { type Topology, TopologyError } from '../src/cluster/proxy/topology.js';
 import { TopologyReader } from '../src/cluster/proxy/topology-reader.js';
 import { withDirectory } from './cluster.js';
 import type { Given } from './command.js';
@@ -22,8 +22,6 @@ const LISTEN_DEFAULT = ':8090';
 const LOOK_EVERY_MS = 250;
 /** The longest wait behind passes that failed. */
 const TRY_AGAIN_MS_MAX = 2_000;
-/** A proxy without health checks is told of a new owner about as soon as one with them would see it. */
-const OWNERS_EVERY_MS = 1_000;
 
 interface Report {
   readonly changed: readonly string[];
@@ -35,18 +33,16 @@ interface Report {
 }
 
 export async function proxyConfig(session: Session, given: Given): Promise<ExitCode | undefined> {
-  const proxy = given.required('for') as ProxyKind;
   const settings = {
     listen: given.text('listen') ?? LISTEN_DEFAULT,
     defaultCell: given.text('default-cell'),
     socket: given.text('apply'),
     folder: path.resolve(given.required('out')),
   };
-  const publisher = new ProxyPublisher(proxy, settings);
+  const publisher = new ProxyPublisher(settings);
   let leftOutBefore: readonly string[] = [];
   const publish = async (topology: Topology): Promise<Report> => {
-    const ordered = proxy === 'nginx' ? await ownersFirst(topology) : topology;
-    const { changed, isFirst, needsReload, leftOut } = publisher.write(ordered);
+    const { changed, isFirst, needsReload, leftOut } = publisher.write(topology);
     for (const text of leftOut) if (!leftOutBefore.includes(text)) session.out.note(text);
     leftOutBefore = leftOut;
     const command = given.text('reload');
@@ -59,7 +55,7 @@ export async function proxyConfig(session: Session, given: Given): Promise<ExitC
     return {
       changed,
       // Whoever is started or reloaded has read the maps.
-      applied: !isFirst && !isReloaded && (await apply(ordered)),
+      applied: !isFirst && !isReloaded && (await apply(topology)),
       reloaded: isReloaded,
       needs_reload: needsReload && !isReloaded,
     };
@@ -75,10 +71,9 @@ export async function proxyConfig(session: Session, given: Given): Promise<ExitC
     }
   };
   const work = async (directory: Directory): Promise<ExitCode | undefined> => {
-    const reader = new TopologyReader(proxy, directory);
+    const reader = new TopologyReader(directory);
     if (isWatching) {
-      const looksForOwners = proxy === 'nginx';
-      return follow({ session, directory, reader, publisher, publish, looksForOwners });
+      return follow({ session, directory, reader, publisher, publish });
     }
     tell(session, await published(publish, await reader.read()));
     return undefined;
@@ -106,22 +101,18 @@ interface Following {
   readonly reader: TopologyReader;
   readonly publisher: ProxyPublisher;
   readonly publish: (topology: Topology) => Promise<Report>;
-  readonly looksForOwners: boolean;
 }
 
 async function follow(following: Following): Promise<ExitCode> {
-  const { session, directory, reader, publisher, publish, looksForOwners } = following;
+  const { session, directory, reader, publisher, publish } = following;
   let seen = -1;
-  let publishedAt = 0;
   let trouble: string | undefined;
   let waitMs = LOOK_EVERY_MS;
   while (!session.signal.aborted) {
     try {
       const revision = await directory.revision();
       const isNew = revision !== seen;
-      const isDue = looksForOwners && performance.now() - publishedAt > OWNERS_EVERY_MS;
-      if (isNew || isDue || !(await publisher.isSame())) {
-        publishedAt = performance.now();
+      if (isNew || !(await publisher.isSame())) {
         const report = await publish(await reader.read());
         const isOther = report.changed.length > 0 || report.reloaded || report.needs_reload;
         if (seen < 0 || isOther || (report.applied && !isNew)) tell(session, report);

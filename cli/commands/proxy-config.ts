@@ -1,6 +1,5 @@
 /** The command that writes what a proxy in front of cells reads. */
 
-import { PROXIES } from '../../src/cluster/proxy/topology.js';
 import { CLUSTER_OPTION } from '../cluster-option.js';
 import type { Command } from '../command.js';
 
@@ -8,9 +7,9 @@ export const PROXY_COMMANDS: readonly Command[] = [
   {
     name: 'cells proxy-config',
     summary:
-      'Write what a proxy needs to lead each tenant to its cell; docs/operate/routing.md says how it is used.',
+      'Write what HAProxy needs to lead each tenant to its cell; docs/operate/routing.md says how it is used.',
     options: [
-      { flags: '--for <proxy>', about: 'Who reads it.', choices: PROXIES },
+      { flags: '--for <proxy>', about: 'Who reads it.', choices: ['haproxy'] },
       { flags: '--out <folder>', about: 'For the files.', completes: 'folders' },
       {
         flags: '--listen <address>',

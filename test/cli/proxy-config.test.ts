@@ -46,7 +46,7 @@ const folder = (name: string) => path.join(cli.home, name);
 
 test('files are written once, and again only when they change', async () => {
   const out = folder('ha');
-  const first = await run('--for', 'haproxy', '--out', out);
+  const first = await run('--out', out);
   assert.deepEqual(
     [first.code, first.out],
     [0, 'Written: haproxy.cfg, tenants.map, buckets.map.\n'],
@@ -54,9 +54,9 @@ test('files are written once, and again only when they change', async () => {
   );
   assert.deepEqual(readdirSync(out).sort(), ['buckets.map', 'haproxy.cfg', 'tenants.map']);
   assert.equal(readFileSync(path.join(out, 'tenants.map'), 'utf8'), `${STRAY} west\n`);
-  assert.equal((await run('--for', 'haproxy', '--out', out)).out, 'Nothing has changed.\n');
+  assert.equal((await run('--out', out)).out, 'Nothing has changed.\n');
   await directory.settle([tenantLedTo('west', ['east', 'west'], 'globex')], 'east', 'hand');
-  const { out: said } = await run('--for', 'haproxy', '--out', out, '--json');
+  const { out: said } = await run('--out', out, '--json');
   assert.deepEqual(JSON.parse(said), {
     changed: ['tenants.map'],
     applied: false,
@@ -68,15 +68,15 @@ test('files are written once, and again only when they change', async () => {
 test('what is read at a start alone takes a reload: by the command that is given, or by hand', async () => {
   const out = folder('ng');
   const mark = folder('reloaded');
-  const args = ['--for', 'nginx', '--out', out, '--listen', '127.0.0.1:8090'];
+  const args = ['--out', out, '--listen', '127.0.0.1:8090'];
   await run(...args, '--reload', `touch ${mark}`);
   assert.ok(!readdirSync(cli.home).includes('reloaded'));
-  writeFileSync(path.join(out, 'nginx.conf'), 'older');
+  writeFileSync(path.join(out, 'haproxy.cfg'), 'older');
   assert.match((await run(...args)).err, /Reload the proxy/);
-  writeFileSync(path.join(out, 'nginx.conf'), 'older');
+  writeFileSync(path.join(out, 'haproxy.cfg'), 'older');
   assert.equal((await run(...args, '--reload', `touch ${mark}`)).code, 0);
   assert.ok(readdirSync(cli.home).includes('reloaded'));
-  writeFileSync(path.join(out, 'nginx.conf'), 'older');
+  writeFileSync(path.join(out, 'haproxy.cfg'), 'older');
   const failed = await run(...args, '--reload', 'exit 3');
   assert.deepEqual([failed.code, failed.err], [1, 'error: exit 3 ended with 3\n']);
 });
@@ -84,9 +84,9 @@ test('what is read at a start alone takes a reload: by the command that is given
 test('a reload that failed is tried again until one succeeds, and not after that', async () => {
   const out = folder('owed');
   const counted = folder('counted');
-  const args = ['--for', 'nginx', '--out', out];
+  const args = ['--out', out];
   await run(...args);
-  writeFileSync(path.join(out, 'nginx.conf'), 'older');
+  writeFileSync(path.join(out, 'haproxy.cfg'), 'older');
   const reload = `echo >>${counted}; test $(wc -l <${counted}) -ge 3`;
   const codes = [];
   for (let at = 0; at < 4; at++) codes.push((await run(...args, '--reload', reload)).code);
@@ -97,9 +97,9 @@ test('a reload that failed is tried again until one succeeds, and not after that
 test('who follows the directory tries a reload again that failed, also one that another run was to do', async () => {
   const out = folder('followed');
   const counted = folder('times');
-  const args = ['--for', 'nginx', '--out', out];
+  const args = ['--out', out];
   await run(...args);
-  writeFileSync(path.join(out, 'nginx.conf'), 'older');
+  writeFileSync(path.join(out, 'haproxy.cfg'), 'older');
   assert.equal((await run(...args, '--reload', 'exit 3')).code, 1);
   const reload = `echo >>${counted}; test $(wc -l <${counted}) -ge 2`;
   const words = ['cells', 'proxy-config', ...args, '--watch', '--reload', reload];
@@ -125,13 +125,9 @@ test('an address that is none is told of once, and nobody waits for it', async (
   const engines = ['nowhere', '127.0.0.1:4'];
   await directory.createCell({ name: 'odd', database_url, engines, state: 'closed' });
   const out = folder('odd');
-  for (const proxy of ['nginx', 'haproxy', 'envoy']) {
-    const { code, err } = await run('--for', proxy, '--out', out);
-    assert.deepEqual(
-      [code, err],
-      [0, 'Left out: an engine of the cell odd is no host:port: "nowhere".\n'],
-    );
-  }
+  const { code, err } = await run('--out', out);
+  const said = 'Left out: an engine of the cell odd is no host:port: "nowhere".\n';
+  assert.deepEqual([code, err], [0, said]);
   const text = readFileSync(path.join(out, 'haproxy.cfg'), 'utf8');
   assert.match(text, /server odd_1 127\.0\.0\.1:4\n/);
   await directory.removeCell('odd');
@@ -139,7 +135,7 @@ test('an address that is none is told of once, and nobody waits for it', async (
 
 test('a HAProxy that does not run is left to read the files when it starts', async () => {
   const out = folder('missed');
-  const args = ['--for', 'haproxy', '--out', out, '--apply', folder('nobody.sock')];
+  const args = ['--out', out, '--apply', folder('nobody.sock')];
   const first = await run(...args);
   assert.equal(first.code, 0, first.err);
   writeFileSync(path.join(out, 'servers.state'), 'of another process');
@@ -153,7 +149,7 @@ test('a HAProxy that does not say what it runs is missed', async () => {
   const socket = folder('silent.sock');
   const server = createServer((connection) => connection.end('\n'));
   await once(server.listen(socket), 'listening');
-  const args = ['--for', 'haproxy', '--out', folder('silent'), '--apply', socket];
+  const args = ['--out', folder('silent'), '--apply', socket];
   await run(...args);
   const { code, err } = await run(...args);
   server.close();
@@ -163,14 +159,14 @@ test('a HAProxy that does not say what it runs is missed', async () => {
 
 test('what would not be a configuration is refused, and nothing is written', async () => {
   const out = folder('refused');
-  const refused = await run('--for', 'envoy', '--out', out, '--listen', 'here');
+  const refused = await run('--out', out, '--listen', 'here');
   assert.equal(refused.code, 6);
   assert.match(refused.err, /the address to listen at is no host:port: "here"/);
   assert.ok(!readdirSync(cli.home).includes('refused'));
-  assert.equal((await run('--for', 'envoy', '--out', out, '--default-cell', 'north')).code, 6);
+  assert.equal((await run('--out', out, '--default-cell', 'north')).code, 6);
   assert.equal((await run('--for', 'traefik', '--out', out)).code, 2);
-  assert.equal((await run('--for', 'envoy')).code, 2);
-  const nowhere = await cli.run(['cells', 'proxy-config', '--for', 'envoy', '--out', out]);
+  assert.equal((await run()).code, 2);
+  const nowhere = await cli.run(['cells', 'proxy-config', '--out', out]);
   assert.equal(nowhere.code, 2);
   assert.match(nowhere.err, /ENGINE_CLUSTER_URL/);
 });

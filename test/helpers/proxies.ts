@@ -81,7 +81,7 @@ export async function runProxy(
 }
 
 /** What nginx keeps in folders of its own, which not everybody may make. */
-export function nginxFolders(folder: string): string {
+function nginxFolders(folder: string): string {
   return ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi']
     .map((name) => {
       mkdirSync(path.join(folder, name), { recursive: true });

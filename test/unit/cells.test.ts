@@ -5,16 +5,12 @@
  */
 
 import assert from 'node:assert/strict';
-import { spawnSync } from 'node:child_process';
 import { afterEach, beforeEach, mock, test } from 'node:test';
 import fc from 'fast-check';
 import type { EngineError } from '../../src/base/errors.js';
 import type { CellRow, PlacementRow } from '../../src/cluster/directory.js';
-import { envoyFiles } from '../../src/cluster/proxy/envoy.js';
-import { BUCKET_SCRIPT } from '../../src/cluster/proxy/envoy-script.js';
 import { haproxyFiles, percentEncoded } from '../../src/cluster/proxy/haproxy.js';
 import { changesBetween } from '../../src/cluster/proxy/haproxy-runtime.js';
-import { nginxFiles } from '../../src/cluster/proxy/nginx.js';
 import type { ProxyFile, ProxySettings, Topology } from '../../src/cluster/proxy/topology.js';
 import { bucketCells, checkedTopology, TopologyError } from '../../src/cluster/proxy/topology.js';
 import { TopologyReader } from '../../src/cluster/proxy/topology-reader.js';
@@ -22,11 +18,9 @@ import { CellResidence, type Residency, residencyOf } from '../../src/cluster/re
 import { allBuckets, BUCKETS, bucketOf, cellOfBucket } from '../../src/cluster/routing.js';
 import { tenantLedTo } from '../helpers/cluster.js';
 import { column } from '../helpers/columns.js';
-import { hasProgram } from '../helpers/docs.js';
 import { check } from '../helpers/properties.js';
 
 const SETTINGS: ProxySettings = { listen: ':8090', folder: '/etc/engine' };
-const GENERATORS = { haproxy: haproxyFiles, nginx: nginxFiles, envoy: envoyFiles };
 
 const cell = (name: string, more: Partial<Topology['cells'][number]> = {}) => {
   return { name, engines: [`10.0.0.1:8080`, `10.0.0.2:8080`], state: 'open' as const, ...more };
@@ -81,8 +75,6 @@ test('a tenant whose name no engine takes stands in no map', () => {
   assert.deepEqual([...given.placements.keys()].sort(), ['acme', longest]);
   assert.equal(given.leftOut.length, 2);
   assert.match(given.leftOut.join(), /a tenant without a name.*whose name is over 255 characters/);
-  const { text } = nginxFiles(given, SETTINGS).find(({ name }) => name === 'tenants.map') ?? {};
-  assert.doesNotMatch(text ?? '', /^"\\*" /m);
 });
 
 test('a setting that would be more than a word of a configuration is refused', () => {
@@ -113,8 +105,6 @@ test('addresses may be names and of either version of IP, and the proxy may list
   assert.match(text, /resolvers dns\n/);
   const numbers = textOf(haproxyFiles(checked(topology()), SETTINGS), 'haproxy.cfg');
   assert.doesNotMatch(numbers, /resolvers/);
-  const [, clusters] = envoyFiles(given, SETTINGS);
-  assert.match(clusters?.text ?? '', /"address": "fd00::1"/);
 });
 
 test('a map of HAProxy has one line for each tenant, whatever the tenant is called', (t) => {
@@ -130,50 +120,6 @@ test('a map of HAProxy has one line for each tenant, whatever the tenant is call
   assert.equal(percentEncoded('Ab-._~ é/%'), 'Ab-._~%20%C3%A9%2F%25');
 });
 
-test('a map of nginx holds tenants as texts in quotes, and those that differ in their case as expressions', () => {
-  const places = {
-    ...{ Acme: 'east', acme: 'west', 'a.b': 'east', 'A.B': 'east', default: 'east' },
-    ...{ '~x': 'west', 'q"\\$;{': 'west', 'two\nlines': 'east' },
-  };
-  const placements = new Map(Object.entries(places));
-  const text = textOf(nginxFiles(checked(topology({ placements })), SETTINGS), 'tenants.map');
-  assert.deepEqual(text.trimEnd().split('\n'), [
-    String.raw`"\\A.B" east;`,
-    '"~^Acme$" east;',
-    '"~^acme$" west;',
-    String.raw`"\\default" east;`,
-    String.raw`"\\q\"\\$;{" west;`,
-    String.raw`"\\two\nlines" east;`,
-    String.raw`"\\~x" west;`,
-  ]);
-});
-
-test('nginx finds tenants of a query as programs encode them, and reads nothing else that is encoded', () => {
-  const placements = new Map(Object.entries({ 'acme-1.x_~': 'east', "a b'+": 'west', é: 'east' }));
-  const files = nginxFiles(checked(topology({ placements })), SETTINGS);
-  assert.deepEqual(textOf(files, 'queries.map').trimEnd().split('\n'), [
-    String.raw`"\\a%20b'%2B" west;`,
-    String.raw`"\\a+b%27%2B" west;`,
-    String.raw`"\\acme-1.x_%7E" east;`,
-    String.raw`"\\%C3%A9" east;`,
-  ]);
-  // An expression comes behind those of the file: what is encoded in another way is nobody's that is known.
-  assert.match(textOf(files, 'nginx.conf'), /include queries\.map;\n {4}"~\[%\+\]" "";\n/);
-});
-
-test('a worker of nginx that was replaced ends, and a failure of an engine leads nobody to its standby', () => {
-  const text = textOf(nginxFiles(checked(topology()), SETTINGS), 'nginx.conf');
-  assert.match(text, /^worker_shutdown_timeout 5m;\n/m);
-  assert.match(text, / {4}server 10\.0\.0\.1:8080 max_fails=0;\n/);
-  assert.match(text, / {4}server 10\.0\.0\.2:8080 max_fails=0 backup;\n/);
-});
-
-test('tables of nginx are large enough for the longest tenant and for all of them', () => {
-  const tenants = Array.from({ length: 5_000 }, (_, at) => `tenant-${at}`);
-  const text = textOf(nginxFiles(withTenants(...tenants, 'é'.repeat(255)), SETTINGS), 'nginx.conf');
-  assert.match(text, /map_hash_max_size 16384;\n {2}map_hash_bucket_size 2048;/);
-});
-
 test('every bucket leads to a cell that takes new tenants, and nowhere when none does', () => {
   const west = cell('west', { state: 'closed' });
   const cells = [cell('east'), west, cell('south', { state: 'draining' })];
@@ -182,8 +128,6 @@ test('every bucket leads to a cell that takes new tenants, and nowhere when none
   assert.ok(buckets.every(([, name]) => name === 'east'));
   const none = checked({ cells: [cell('east', { state: 'closed' })], placements: new Map() });
   assert.equal(textOf(haproxyFiles(none, SETTINGS), 'buckets.map'), '');
-  const [, , routes] = envoyFiles(none, SETTINGS);
-  assert.match(routes?.text ?? '', /no cell takes new tenants/);
 });
 
 test('HAProxy tries again what was never sent, and opens a socket only when it is named', () => {
@@ -200,19 +144,10 @@ test('HAProxy tries again what was never sent, and opens a socket only when it i
 });
 
 test('who names nothing is refused, unless there is a cell for that', () => {
-  const expected: Record<keyof typeof GENERATORS, RegExp> = {
-    haproxy: /set-var\(txn\.cell\) str\(west\) if !has_cell\n/,
-    nginx: /default west;\n {4}"~\^OPTIONS:"/,
-    envoy:
-      /"on_no_match":\{"action":\{"name":"route","typed_config":\{[^}]*\},"route":\{"cluster":"cell_west"/,
-  };
-  for (const [name, generate] of Object.entries(GENERATORS)) {
-    const all = (files: readonly ProxyFile[]) => files.map(({ text }) => text).join('');
-    const words = expected[name as keyof typeof GENERATORS];
-    assert.match(all(generate(checked(topology()), SETTINGS)), /name the tenant with x-tenant-id/);
-    const settings = { ...SETTINGS, defaultCell: 'west' };
-    assert.match(all(generate(checked(topology(), settings), settings)), words, name);
-  }
+  const text = (more: Partial<ProxySettings> = {}) =>
+    textOf(haproxyFiles(checked(topology(), more), { ...SETTINGS, ...more }), 'haproxy.cfg');
+  assert.match(text(), /name the tenant with x-tenant-id/);
+  assert.match(text({ defaultCell: 'west' }), /set-var\(txn\.cell\) str\(west\) if !has_cell\n/);
 });
 
 test('each entry of a map that is new, other or gone is a change', () => {
@@ -220,50 +155,6 @@ test('each entry of a map that is new, other or gone is a change', () => {
   const before = mapOf({ a: '1', b: '1', c: '1' });
   const changes = changesBetween(before, mapOf({ a: '1', b: '2', d: '1' }));
   assert.deepEqual(Object.fromEntries(changes), { b: '2', d: '1', c: undefined });
-});
-
-test('Envoy answers a page whose address has a query', () => {
-  const [, , routes] = envoyFiles(checked(topology()), SETTINGS);
-  const [, wholePaths = ''] = /"regex":"(\([^"]*\?)"/.exec(routes?.text ?? '') ?? [];
-  const expression = new RegExp(`^(?:${JSON.parse(`"${wholePaths}"`)})$`);
-  for (const path of ['/', '/?a=b', '/whoami', '/api/v1/cells/moves?limit=5']) {
-    assert.match(path, expression);
-  }
-  for (const path of ['/whoami/x', '/api/v1/', '/metrics', '/cells-of']) {
-    assert.doesNotMatch(path, expression);
-  }
-});
-
-test('the script of Envoy takes the bucket of a tenant as everybody else does', (t) => {
-  if (!hasProgram('luajit')) return t.skip('luajit is not installed, which Envoy has in it');
-  const lengths = [1, 3, 55, 56, 63, 64, 119, 120, 255];
-  const tenants = [...lengths.map((length) => 'x'.repeat(length)), 'acme', 'é漢字', '"\\'];
-  const asked = [
-    ...tenants.map((tenant) => ({ header: tenant, path: '/', tenant })),
-    { header: '', path: '/a?b=1&tenant_id=a%20b%2Bc+d&x=2', tenant: 'a b+c d' },
-    { header: 'acme', path: '/?tenant_id=other', tenant: 'acme' },
-    { header: '', path: '/?tenant_id=a%0Ab', tenant: undefined },
-    { header: '', path: '/a?xtenant_id=a', tenant: undefined },
-  ];
-  const literal = (text: string) =>
-    `"${[...Buffer.from(text)].map((byte) => `\\${String(byte).padStart(3, '0')}`).join('')}"`;
-  const calls = asked.map(({ header, path }) => `ask(${literal(header)}, ${literal(path)})`);
-  const program = `bit = require("bit")\n${BUCKET_SCRIPT}
-    function ask(header, path)
-      local all = { ["x-tenant-id"] = header, [":path"] = path, ["x-route-tenant"] = "theirs" }
-      local headers = {
-        get = function(_, name) return all[name] end,
-        remove = function(_, name) all[name] = nil end,
-        add = function(_, name, value) all[name] = value end,
-      }
-      envoy_on_request({ headers = function() return headers end })
-      print((all["x-route-bucket"] or "-") .. " " .. (all["x-route-tenant"] or "-"))
-    end\n${calls.join('\n')}`;
-  const { stdout, stderr } = spawnSync('luajit', ['-'], { input: program, encoding: 'utf8' });
-  const wanted = asked.map(({ tenant }) =>
-    tenant === undefined ? '- -' : `${bucketOf(tenant)} ${tenant}`,
-  );
-  assert.deepEqual(stdout.trimEnd().split('\n'), wanted, stderr);
 });
 
 const buckets = allBuckets();
@@ -342,21 +233,19 @@ function place(tenant_id: string, cell: string, placed_by: PlacementRow['placed_
 
 const told = async (reader: TopologyReader) => Object.fromEntries((await reader.read()).placements);
 
-for (const proxy of ['haproxy', 'envoy'] as const) {
-  test(`${proxy} is told of the tenants that do not live in the cell of their bucket`, async () => {
-    const reader = new TopologyReader(proxy, directory);
-    const [follower, stray] = [tenantLedTo('east', TWO, 'f'), tenantLedTo('east', TWO, 's')];
-    place(follower, 'east');
-    place(stray, 'west', 'hand');
-    assert.deepEqual(await told(reader), { [stray]: 'west' });
-    place(stray, 'east', 'move');
-    place(follower, 'west', 'move');
-    assert.deepEqual(await told(reader), { [follower]: 'west' });
-  });
-}
+test('a proxy is told of the tenants that do not live in the cell of their bucket', async () => {
+  const reader = new TopologyReader(directory);
+  const [follower, stray] = [tenantLedTo('east', TWO, 'f'), tenantLedTo('east', TWO, 's')];
+  place(follower, 'east');
+  place(stray, 'west', 'hand');
+  assert.deepEqual(await told(reader), { [stray]: 'west' });
+  place(stray, 'east', 'move');
+  place(follower, 'west', 'move');
+  assert.deepEqual(await told(reader), { [follower]: 'west' });
+});
 
 test('who lives where a bucket led before it got another cell is told of from then on', async () => {
-  const reader = new TopologyReader('haproxy', directory);
+  const reader = new TopologyReader(directory);
   // All others stay with their bucket.
   const taken = tenantLedTo('north', [...TWO, 'north'], 'taken');
   const home = cellOfBucket(bucketOf(taken), TWO) as string;
@@ -370,30 +259,16 @@ test('who lives where a bucket led before it got another cell is told of from th
 });
 
 test('placements are read once, and then those that have come since; what was missed comes later', async () => {
-  const reader = new TopologyReader('nginx', directory);
-  place('a', 'east', 'hand');
+  const reader = new TopologyReader(directory);
+  const [a, b] = [tenantLedTo('west', TWO, 'a'), tenantLedTo('west', TWO, 'b')];
+  place(a, 'east', 'hand');
   isAway = true;
   await assert.rejects(reader.read());
   isAway = false;
-  assert.deepEqual(await told(reader), { a: 'east' });
-  place('b', 'east', 'hand');
-  assert.deepEqual(await told(reader), { a: 'east', b: 'east' });
+  assert.deepEqual(await told(reader), { [a]: 'east' });
+  place(b, 'east', 'hand');
+  assert.deepEqual(await told(reader), { [a]: 'east', [b]: 'east' });
   assert.deepEqual(asked.slice(-1), [1]);
-});
-
-test('nginx is told of new tenants together, and at once of what an operator does', async () => {
-  const reader = new TopologyReader('nginx', directory);
-  place('a', 'east');
-  assert.deepEqual(await told(reader), { a: 'east' });
-  place('b', 'west');
-  nowMs = 29_000;
-  assert.deepEqual(await told(reader), { a: 'east' });
-  nowMs = 31_000;
-  assert.deepEqual(await told(reader), { a: 'east', b: 'west' });
-  place('c', 'west', 'found');
-  assert.deepEqual(await told(reader), { a: 'east', b: 'west' });
-  place('a', 'west', 'move');
-  assert.deepEqual(await told(reader), { a: 'west', b: 'west', c: 'west' });
 });
 
 const OPEN = ['east', 'west'];

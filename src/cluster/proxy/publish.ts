@@ -1,29 +1,13 @@
 /**
- * What a proxy reads, kept true to the directory of a cluster: files are replaced whole and only when they
+ * What HAProxy reads, kept true to the directory of a cluster: files are replaced whole and only when they
  * change, and what a proxy that runs can take without a reload it is given.
  */
 
 import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { request } from 'node:http';
 import path from 'node:path';
-import { envoyFiles } from './envoy.js';
 import { haproxyFiles, NO_STATES, STATES_FILE } from './haproxy.js';
 import { AbsentError, HaproxyMaps, RuntimeError } from './haproxy-runtime.js';
-import { nginxFiles } from './nginx.js';
-import {
-  addressIn,
-  checkedTopology,
-  type ProxyCell,
-  type ProxyFile,
-  type ProxyKind,
-  type ProxySettings,
-  type Topology,
-} from './topology.js';
-
-const FILES: Record<
-  ProxyKind,
-  (topology: Topology, settings: ProxySettings) => readonly ProxyFile[]
-> = { haproxy: haproxyFiles, nginx: nginxFiles, envoy: envoyFiles };
+import { checkedTopology, type ProxySettings, type Topology } from './topology.js';
 
 export interface Published {
   /** Of those written, whose text is new. */
@@ -36,49 +20,17 @@ export interface Published {
   readonly leftOut: readonly string[];
 }
 
-const READY_TIMEOUT_MS = 2_000;
 /** There while files that were written wait for a reload: it is remembered when this command ends in between. */
 const OWED_FILE = 'reload.owed';
 
-/** The same with the engine first that answers to be ready, for a proxy that does not ask for that itself. */
-export async function ownersFirst(topology: Topology): Promise<Topology> {
-  const cells = topology.cells.map(async (cell): Promise<ProxyCell> => {
-    const ready = await Promise.all(cell.engines.map(isReady));
-    const at = ready.indexOf(true);
-    if (at < 1) return cell;
-    const owner = cell.engines[at] as string;
-    return { ...cell, engines: [owner, ...cell.engines.filter((engine) => engine !== owner)] };
-  });
-  return { ...topology, cells: await Promise.all(cells) };
-}
-
-function isReady(engine: string): Promise<boolean> {
-  const address = addressIn(engine);
-  if (address === undefined) return Promise.resolve(false);
-  const hostname = address.host.replace(/^\[|\]$/g, '');
-  const { port } = address;
-  return new Promise((resolve) => {
-    const options = { hostname, port, path: '/health/ready', agent: false } as const;
-    const asked = request({ ...options, timeout: READY_TIMEOUT_MS }, (reply) => {
-      reply.resume();
-      resolve(reply.statusCode === 200);
-    });
-    asked.once('timeout', () => asked.destroy());
-    asked.once('error', () => resolve(false));
-    asked.end();
-  });
-}
-
 export class ProxyPublisher {
-  readonly #proxy: ProxyKind;
   readonly #settings: ProxySettings;
   readonly #maps: HaproxyMaps | undefined;
 
-  constructor(proxy: ProxyKind, settings: ProxySettings) {
-    this.#proxy = proxy;
+  constructor(settings: ProxySettings) {
     this.#settings = settings;
     const { socket } = settings;
-    if (proxy === 'haproxy' && socket !== undefined) this.#maps = new HaproxyMaps(socket);
+    if (socket !== undefined) this.#maps = new HaproxyMaps(socket);
   }
 
   /**
@@ -91,14 +43,12 @@ export class ProxyPublisher {
     const { folder } = this.#settings;
     mkdirSync(folder, { recursive: true });
     if (this.#maps !== undefined && textOf(this.#states) === undefined) this.#forgetStates();
-    const changes = FILES[this.#proxy](topology, this.#settings).flatMap((file) => {
+    const changes = haproxyFiles(topology, this.#settings).flatMap((file) => {
       const before = textOf(path.join(folder, file.name));
       return before === file.text ? [] : [{ ...file, isNew: before === undefined }];
     });
-    // nginx reads its map at its start.
-    const isRead = ({ isMap }: ProxyFile) => !isMap || this.#proxy === 'nginx';
     const isFirst = changes.some((file) => file.isNew && !file.isMap);
-    if (!isFirst && changes.some(isRead)) writeFileSync(this.#owed, '');
+    if (!isFirst && changes.some(({ isMap }) => !isMap)) writeFileSync(this.#owed, '');
     for (const { name, text } of changes) {
       const place = path.join(folder, name);
       // Readers meet the old file or the new one, and those who watch see it come.

@@ -5,31 +5,21 @@
 
 import type { Directory, PlacementRow } from '../directory.js';
 import { bucketOf } from '../routing.js';
-import { bucketCells, type ProxyCell, type ProxyKind, type Topology } from './topology.js';
+import { bucketCells, type ProxyCell, type Topology } from './topology.js';
 
 const PAGE = 10_000;
 
-/**
- * nginx is reloaded for each change of its map, and finds a new tenant also without: it follows the 421 of a cell. So it
- * is told of new tenants together.
- */
-const NEW_TENANTS_EVERY_MS = 30_000;
-
 export class TopologyReader {
   readonly #directory: Pick<Directory, 'cells' | 'placedSince'>;
-  /** It cannot take the hash of a bucket. */
-  readonly #isToldOfAll: boolean;
   readonly #cellOf = new Map<string, string>();
   readonly #told = new Map<string, string>();
   /** Read, and not told yet. */
   #waiting: PlacementRow[] = [];
-  #toldAt = Number.NEGATIVE_INFINITY;
   #buckets: ReadonlyMap<string, string> = new Map();
   #last: Pick<PlacementRow, 'revision' | 'tenant_id'> = { revision: 0, tenant_id: '' };
 
-  constructor(proxy: ProxyKind, directory: Pick<Directory, 'cells' | 'placedSince'>) {
+  constructor(directory: Pick<Directory, 'cells' | 'placedSince'>) {
     this.#directory = directory;
-    this.#isToldOfAll = proxy === 'nginx';
   }
 
   async read(): Promise<Topology> {
@@ -37,8 +27,7 @@ export class TopologyReader {
     // Behind the placements: a cell that one of them names is there until it has none.
     const found = await this.#directory.cells();
     const cells = found.map(({ name, engines, state }) => ({ name, engines, state }));
-    if (this.#isToldOfAll) this.#tellAll();
-    else this.#tellStrays(cells);
+    this.#tellStrays(cells);
     return { cells, placements: this.#told };
   }
 
@@ -49,16 +38,6 @@ export class TopologyReader {
       this.#last = page.at(-1) ?? this.#last;
       if (page.length < PAGE) return;
     }
-  }
-
-  /** What an operator has done is told at once, and what waits with it. */
-  #tellAll(): void {
-    const isByHand = this.#waiting.some(({ placed_by: by }) => by === 'hand' || by === 'move');
-    const isDue = performance.now() - this.#toldAt > NEW_TENANTS_EVERY_MS;
-    if (this.#waiting.length === 0 || !(isByHand || isDue)) return;
-    for (const { tenant_id, cell } of this.#waiting) this.#told.set(tenant_id, cell);
-    this.#waiting = [];
-    this.#toldAt = performance.now();
   }
 
   /** Who lives in the cell of its bucket is found there. */

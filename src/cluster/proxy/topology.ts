@@ -1,17 +1,14 @@
 /**
  * What a proxy in front of cells has to know, and the checks that every word of it passes before it stands in a
- * configuration: a name or an address that a proxy would read as something else is left out, never escaped. Only the ids of tenants may hold any character; each generator writes them in a form that its proxy cannot mistake. Pure.
+ * configuration: a name or an address that a proxy would read as something else is left out, never escaped. Only the ids of tenants may hold any character; they are written in a form that a proxy cannot mistake. Pure.
  */
 
 import { NAME_LENGTH_MAX } from '../../../schema/common.js';
 import { allBuckets, cellOfBucket } from '../routing.js';
 
-export const PROXIES = ['haproxy', 'nginx', 'envoy'] as const;
-export type ProxyKind = (typeof PROXIES)[number];
-
 export interface ProxyCell {
   readonly name: string;
-  /** `host:port`, in the order in which a proxy without health checks of its own asks them. */
+  /** `host:port` */
   readonly engines: readonly string[];
   readonly state: 'open' | 'closed' | 'draining';
 }

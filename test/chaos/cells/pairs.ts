@@ -87,7 +87,7 @@ export class CellPairs {
       }
       // The command ends when a session of the directory takes three seconds to begin, as on a busy machine.
       const { clusterUrl } = pairs;
-      const starting = () => startCellProxy('haproxy', { clusterUrl });
+      const starting = () => startCellProxy({ clusterUrl });
       pairs.proxy = await eventually(starting, TAKE_OVER_MS_MAX);
       return pairs;
     } catch (error) {
