@@ -12,15 +12,12 @@ import { runLoad } from './load/run.js';
 import { describeCommit, describeMachine } from './machine.js';
 import { runMicro } from './micro.js';
 import { type BenchOptions, readOptions, USAGE, UsageError } from './options.js';
-import { writePage } from './page/write.js';
 import { PeersMissingError } from './peers/packages.js';
 import { planCases } from './plan.bench.js';
 import { type PartResult, saveResults } from './report.js';
 import { rowCases } from './row.bench.js';
-import { writeScalePage } from './scale-model/page.js';
 
 const RESULTS = fileURLToPath(new URL('../../bench/results', import.meta.url));
-const DOCS = fileURLToPath(new URL('../../docs', import.meta.url));
 
 const MICRO_CASES = [
   ...evaluatorCases,
@@ -49,12 +46,6 @@ try {
 }
 
 async function run(options: BenchOptions): Promise<void> {
-  if (options.report) {
-    const docs = options.docs ?? DOCS;
-    const written = writePage(options.results ?? RESULTS, docs);
-    for (const file of [...written, writeScalePage(docs)]) say(file);
-    return;
-  }
   const machine = describeMachine();
   say(`${machine.processor}, ${machine.cores} cores, ${machine.memoryGb} GB, node ${machine.node}`);
   const parts: Record<string, PartResult> = {};

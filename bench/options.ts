@@ -68,10 +68,6 @@ export interface BenchOptions {
   readonly peers: readonly string[];
   /** What one tenant does to the others; none unless `pressure` is named. */
   readonly attacks: readonly AttackName[];
-  /** Whether the page of the stored results is written. */
-  readonly report: boolean;
-  /** The folder of the manual; undefined: that of this checkout. */
-  readonly docs: string | undefined;
   /** Where the other engines are installed. */
   readonly peersFolder: string | undefined;
   /** Instances that wait for an event each. */
@@ -107,17 +103,7 @@ const WORKER = 'worker';
 const SCALE = 'scale';
 const PEERS = 'peers';
 const PRESSURE = 'pressure';
-const REPORT = 'report';
-const NAMED_ONLY: readonly string[] = [
-  NEIGHBOURS,
-  CRON,
-  TIMERS,
-  RELEASE,
-  EVENTS,
-  WORKER,
-  SCALE,
-  REPORT,
-];
+const NAMED_ONLY: readonly string[] = [NEIGHBOURS, CRON, TIMERS, RELEASE, EVENTS, WORKER, SCALE];
 const PATHS = 'paths';
 const ROW_NAMES: readonly string[] = [...PATH_NAMES, ...CHECK_NAMES];
 /** The check of part paths that is pressure from outside, too. */
@@ -130,7 +116,7 @@ export class UsageError extends Error {}
 
 export const USAGE = `Usage: npm run bench -- [micro] [load [a,b,c,d]] [neighbours] [cron] [timers] [release]
                        [events] [worker] [scale] [peers [name,…]] [paths [name,…]] [pressure [name,…]]
-                       [report] [flags]
+                       [flags]
 
   Without a word micro and load run; "load a,b" selects load runs:
     a, d  durable creations at 64 and 256 connections, beside what a bare script reaches
@@ -150,9 +136,6 @@ export const USAGE = `Usage: npm run bench -- [micro] [load [a,b,c,d]] [neighbou
   ${WORK_NAMES.join(' ')}
   "pressure" measures what one tenant can take from the others:
   ${PRESSURE_NAMES.join(' ')}
-  "report" measures nothing: it writes docs/performance.md, its pictures and the tables of
-  docs/security.md by the stored results, and the tables of docs/scale.md by their model.
-
   --seconds N    of each measured run under load (5)
   --rounds N     repetitions of each measurement (3)
   --micro-ms N   of each micro bench (500)
@@ -174,7 +157,6 @@ export const USAGE = `Usage: npm run bench -- [micro] [load [a,b,c,d]] [neighbou
   --peers-dir D  folder in which part peers installs (among the temporary files)
   --data-dir D   folder in which the database of the run is made and removed
   --out D        folder of the results (bench/results)
-  --docs D       folder of the manual that report writes to (docs)
   --no-save      store no results
   --quick        tiny durations: checks that everything runs, measures nothing`;
 
@@ -221,8 +203,6 @@ export function readOptions(args: readonly string[], resultsFolder: string): Ben
     herd: number(values.herd, 'herd', quick ? 100 : 10_000, 1),
     peers,
     attacks: ATTACK_NAMES.filter((name) => attacks.includes(name)),
-    report: positionals.includes(REPORT),
-    docs: values.docs,
     peersFolder: values['peers-dir'],
     instances: number(values.instances, 'instances', quick ? 200 : 100_000, 1),
     rates: (values.rate ?? '500').split(',').map((text) => number(text, 'rate', 500, 1)),
@@ -262,7 +242,6 @@ function parse(args: readonly string[]) {
         'growth-of': { type: 'string' },
         herd: { type: 'string' },
         'peers-dir': { type: 'string' },
-        docs: { type: 'string' },
         'data-dir': { type: 'string' },
         out: { type: 'string' },
         'no-save': { type: 'boolean' },

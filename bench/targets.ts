@@ -1,6 +1,6 @@
 /**
- * What must be reached, and in which words: one list, by which the parts judge what they measured, and which
- * docs/performance.md and docs/security.md show. Ratios are within one run. Pure.
+ * What must be reached, and in which words: one list, by which the parts judge what they measured.
+ * Ratios are within one run. Pure.
  */
 
 import { round } from './report.js';

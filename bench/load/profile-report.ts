@@ -1,11 +1,10 @@
-/** What is made of the profiles that a server has left: a table and a flame graph of each thread. */
+/** What is made of the profiles that a server has left: a table of each thread. */
 
-import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { SourceMap } from 'node:module';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { renderTable, round } from '../report.js';
-import { flameGraph, flameLines, flameTree, pruned } from './flame-graph.js';
 import {
   type CpuProfile,
   type NameOf,
@@ -30,12 +29,10 @@ export interface ThreadProfile {
   readonly byOrigin: Readonly<Record<Origin, number>>;
   /** Those in which most time passed, without what they called. */
   readonly top: readonly SelfTime[];
-  /** The flame graph, as `flameLines` writes it. */
-  readonly flame: readonly string[];
 }
 
 /**
- * Of every thread that left a profile in the folder; its flame graph is drawn beside it.
+ * Of every thread that left a profile in the folder.
  * @param spans the measured turns; none: the whole life of the server
  */
 export function profilesOf(folder: string, spans: readonly Span[]): readonly ThreadProfile[] {
@@ -47,11 +44,8 @@ export function profilesOf(folder: string, spans: readonly Span[]): readonly Thr
       const times = selfTimes(profile, nameOf, spans);
       const busyMs = times.reduce((sum, { ms }) => sum + ms, 0);
       const role = roleOf(profile);
-      const tree = pruned(flameTree(profile, nameOf, spans));
-      const svg = `${path.basename(name, '.cpuprofile')}.${role}.svg`;
-      writeFileSync(path.join(folder, svg), flameGraph(tree, `${role}, busy ${round(busyMs)} ms`));
       const byOrigin = originTimes(profile, nameOf, spans);
-      return { role, busyMs, byOrigin, top: times.slice(0, SHOWN), flame: flameLines(tree) };
+      return { role, busyMs, byOrigin, top: times.slice(0, SHOWN) };
     });
 }
 
@@ -68,7 +62,7 @@ export function profileText(folder: string, profiles: readonly ThreadProfile[]):
     );
     return `${role}, busy ${round(busyMs)} ms\n\n${table}`;
   });
-  return [`profiles and flame graphs in ${folder}`, ...tables].join('\n\n');
+  return [`profiles in ${folder}`, ...tables].join('\n\n');
 }
 
 /** Where the functions of a bundle came from, by its source maps. */
