@@ -1,7 +1,8 @@
 /**
- * `npm run screenshots [-- name …]`: pictures of every page of the dashboard, light and dark, in `docs/images/dashboard`.
+ * `npm run screenshots [-- name …]`: the pictures of the dashboard that the manual shows, light and dark, in
+ * `docs/images/dashboard`; by their names those of any other page, too.
  * They show the shop of the tests. Ids and times of day differ from run to run, so that a picture is replaced only
- * where more of it changed than that. `docs/dashboard-tour.md`, which shows them all, is written anew.
+ * where more of it changed than that.
  *
  * WebP, since it takes a third of the bytes of PNG and the pictures come with the package.
  */
@@ -19,7 +20,6 @@ import { startEngine } from '../../test/helpers/engine.js';
 import { addressOf, type DashboardPage, PAGES, SIGN_IN } from './pages.js';
 import { CELL, openCells } from './shop/cells.js';
 import { openShop, SHOP_ENV, TENANT } from './shop/shop.js';
-import { TOUR, tourText } from './tour.js';
 
 const FOLDER = fileURLToPath(new URL('../../../docs/images/dashboard/', import.meta.url));
 
@@ -28,8 +28,9 @@ const QUALITY = 82;
 /** Of all pixels: what ids and times of day make up on a page that is full of them. */
 const CHANGED_SHARE_MIN = 0.03;
 
-const names = process.argv.slice(2);
-const isWanted = ({ name }: DashboardPage) => names.length === 0 || names.includes(name);
+const SHOWN: readonly string[] = ['overview', 'instance', 'release', 'cells'];
+const names = process.argv.length > 2 ? process.argv.slice(2) : SHOWN;
+const isWanted = ({ name }: DashboardPage) => names.includes(name);
 const pages = PAGES.filter(isWanted);
 mkdirSync(FOLDER, { recursive: true });
 
@@ -65,7 +66,6 @@ try {
     for (const wanted of pages) await take(wanted);
     await context.close();
   }
-  writeFileSync(TOUR, tourText());
 } finally {
   await browser.close();
   await shop.stop();
