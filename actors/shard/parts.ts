@@ -17,37 +17,24 @@ import { OTHER } from '../../src/metrics/named.js';
 import type { Tracer } from '../../src/metrics/tracing.js';
 import { Activity } from '../activity/activity.js';
 import { BulkJobs } from '../bulk/jobs.js';
-import { ApiKeys } from '../catalog/api-keys.js';
-import { Catalog } from '../catalog/catalog.js';
-import { Names } from '../catalog/names.js';
 import { Plans } from '../catalog/plans.js';
-import { TenantLimitRows } from '../catalog/tenant-limits.js';
+import { openCatalog } from '../catalog/room.js';
 import { Continuity } from '../continuity/operations.js';
 import type { ContinuityRows } from '../continuity/rows.js';
-import { Credentials } from '../credential/credentials.js';
-import { Secrets } from '../credential/secrets.js';
+import { openCredentials } from '../credential/room.js';
+import type { Secrets } from '../credential/secrets.js';
 import { Events } from '../event/events.js';
 import { ChangeFeed } from '../feed/changes.js';
 import { Watchers } from '../feed/watchers.js';
-import { ChangeGroups } from '../instance/change-many.js';
-import { ChildPlaces } from '../instance/child-places.js';
-import { Creations } from '../instance/creations.js';
-import { Instances } from '../instance/instances.js';
-import { KinNotes } from '../instance/kin-notes.js';
-import type { InstanceEnv } from '../instance/live-instance.js';
+import type { Instances } from '../instance/instances.js';
 import { instanceLines, type LineEffect } from '../instance/log-lines.js';
-import { tellResult } from '../instance/operations.js';
-import { peerMessages } from '../instance/peer-messages.js';
-import { type PurgeRequest, purge } from '../instance/purge.js';
-import { firstActor } from '../instance/restore.js';
-import { TaskIndex } from '../instance/task-index.js';
+import { type InstanceRoom, openInstances } from '../instance/room.js';
 import { Keys } from '../limits/keys.js';
 import { Rates } from '../limits/rates.js';
-import { Exchanges } from '../queue/exchanges.js';
-import { Queues } from '../queue/queues.js';
-import { Releases } from '../release/releases.js';
-import { Routing } from '../release/routing.js';
+import { openQueues } from '../queue/room.js';
+import { openReleases } from '../release/room.js';
 import { CommitLog } from '../runtime/commit-log.js';
+import { type Kernel, onFirstShard, type ShardSettings } from '../runtime/kernel.js';
 import type { Rows } from '../runtime/loader.js';
 import { Measures } from '../runtime/measures.js';
 import { OwnRequests } from '../runtime/own-requests.js';
@@ -56,39 +43,15 @@ import type { Effects, Room } from '../runtime/room.js';
 import type { DueTimer } from '../runtime/rows.js';
 import type { Effect } from '../runtime/turn.js';
 import type { Versions } from '../runtime/versions.js';
-import { Schedules } from '../schedule/schedules.js';
+import { openSchedules } from '../schedule/room.js';
+import type { Schedules } from '../schedule/schedules.js';
 import { Triggers } from '../trigger/triggers.js';
-import { Subscribers } from '../webhook/subscribers.js';
-import { Subscriptions } from '../webhook/subscriptions.js';
-import { Webhooks } from '../webhook/webhooks.js';
+import { openWebhooks } from '../webhook/room.js';
 import { HandlerPool } from './handler-pool.js';
 import type { Hearing } from './hearing.js';
 import { Outbox, type ShardPorts } from './outbox.js';
 import { Requests } from './requests.js';
 import { ShardTimers } from './timers.js';
-
-/** The settings of a shard; plain data, so that they can cross to its thread. */
-export interface ShardSettings {
-  readonly shard: number;
-  readonly shards: number;
-  readonly tickIntervalMs: number;
-  readonly cronTickMs: number;
-  readonly workerStaleMs: number;
-  readonly workerReaperTickMs: number;
-  /** After so many lost claims a try has failed for good; 0: never. */
-  readonly lostClaimsMax: number;
-  /** The longest time that a call inside the process may take. */
-  readonly stepTimeoutMaxMs: number;
-  readonly maxBodyBytes: number;
-  readonly requireClaimEpoch: boolean;
-  readonly unpoliciedRetry: 'redispatch' | 'fail';
-  readonly maxContextBytes: number;
-  readonly maxOutputBytes: number;
-  /** What the actors of one kind may take in memory; absent: as much as in the largest heap. */
-  readonly residentBytesMax?: number;
-  /** Whom to tell of ended instances. */
-  readonly webhookUrls: readonly string[];
-}
 
 export interface ShardDeps {
   readonly settings: ShardSettings;
@@ -142,147 +105,144 @@ export interface TurnHooks {
 export type ShardParts = ReturnType<typeof createParts>;
 
 export function createParts(deps: ShardDeps, hooks: TurnHooks) {
-  const { settings, loader, log, clock, random } = deps;
-  const { shard, shards } = settings;
-  const { release, schedule, scheduleSpare, wakeShard, whenWriterKnown } = hooks;
-  const now = () => clock.now();
-  const random32 = () => Math.floor(random() * 0x1_0000_0000);
-  const ids = createIdGenerator(now, random32);
-  const newId = () => ids.next(routeForShard(shard, shards, random32));
-  const commits = new CommitLog(schedule);
-  const meter = deps.meter ?? new Meter();
-  const measures = new Measures(meter, clock);
+  const kernel = kernelOf(deps, hooks);
+  const { settings, loader, log, clock, shard, now, release, commits, meter, measures } = kernel;
+  const { keyring, webhookSender: sender, offload = IN_PLACE } = deps;
   const plans = new Plans(loader);
-  const turnedAway = () => hooks.hearing.turnedAway();
-  const tasks = new TaskIndex(loader, schedule, turnedAway);
-  const changes = new ChangeGroups(release);
-  const shared = { commits, loader, log, now, shards, release, schedule };
-  const timed = { ...shared, clock, random };
-  const { residentBytesMax } = settings;
-  const hosted = { ...shared, clock, scheduleSpare, whenWriterKnown, residentBytesMax };
-  const routing = new Routing({ ...timed, shard });
-  const names = new Names({
-    loader,
-    since: () => plans.deletions + routing.tables,
-    forgotten: (version) =>
-      release([{ kind: 'peer', shard: 0, message: { kind: 'names.settled', version, shard } }]),
+  const { routing, releases } = openReleases(kernel, plans);
+  const { names, ...ofCatalog } = openCatalog(kernel, {
+    plans,
+    routeTables: () => routing.tables,
+    deprecated: async (sequence) => releases?.deprecated(sequence),
   });
-
-  const timers = new ShardTimers({
-    clock,
-    loader,
-    log,
-    tickIntervalMs: settings.tickIntervalMs,
-    wakeShard,
-    onOverdue: (timer) => schedule(() => hooks.runSoon(timer)),
-    isBehind: hooks.isRunBehind,
-    onStoodStill: (ms) => hooks.hearing.stoodStill(ms),
-  });
-  const feed = new ChangeFeed({ ...timed, shard, whenWriterKnown });
+  const feed = new ChangeFeed(kernel);
   const watchers = new Watchers({
-    ...timed,
+    ...kernel,
     look: (instance, watch, version) =>
       instances.tell(instance, { kind: 'look', ...watch, version }),
   });
-  const { webhookSender: sender, keyring } = deps;
-  const secrets = new Secrets({ loader, now, keyring });
-  const subscribers: Subscribers = new Subscribers({
-    ...timed,
-    shard,
-    urls: settings.webhookUrls,
-    gone: (subscriptions) => webhooks.giveUp(subscriptions),
-  });
-  const webhooks = new Webhooks({ ...hosted, ids, settings, sender, subscribers, keyring });
-  const { maxContextBytes } = settings;
-  const births = { shard, shards, ids, random32, maxContextBytes, plans, names, routing };
-  const places = new ChildPlaces(births);
-  const env: InstanceEnv = {
-    ...settings,
-    now,
+  const ofWebhooks = openWebhooks(kernel, { sender, keyring });
+  const ofInstances: InstanceRoom = openInstances(kernel, {
+    ...{ plans, names, routing, versions: deps.versions },
     stamp: () => feed.stamp(),
-    random,
-    ids,
-    webhookTargets: (tenant, event) => subscribers.targetsOf(tenant, event),
-    readySince: (tenant) => hooks.hearing.since(tenant),
-    outageEnd: () => hooks.hearing.outageEnd,
-    placeChild: (asked, found) => places.place(asked, found),
-    monotonic: () => clock.monotonic(),
-    measures,
-    versions: deps.versions,
-  };
-  const instances: Instances = new Instances({
-    ...hosted,
-    shard,
-    env,
-    plans,
-    turnedAway,
-    taskDecided: (task) => queues.decided(task),
-    createAgain: ({ request, instance }) => creations.again(request, instance),
+    webhookTargets: (tenant, event) => ofWebhooks.subscribers.targetsOf(tenant, event),
+    taskDecided: (task) => ofQueues.queues.decided(task),
     changed: (instance) => {
       watchers.changed(instance);
       schedules.changed(instance);
     },
   });
-  const ownRequests = new OwnRequests();
-  const creations = new Creations({
-    ...shared,
-    clock,
-    env,
-    shard,
-    maxContextBytes: settings.maxContextBytes,
-    random32,
-    ids,
-    plans,
-    names,
-    routing,
-    instances,
-  });
-  const kin = new KinNotes({
-    ...hosted,
-    maxOutputBytes: settings.maxOutputBytes,
-    read: (child, name) => places.read(child, name),
-    tell: (instance, message) => instances.tell(instance, message),
-  });
-  const schedules: Schedules = new Schedules({
-    ...hosted,
-    ownRequests,
-    plans,
-    names,
-    routing,
-    newId,
-    ids,
-    maxContextBytes: settings.maxContextBytes,
-    cronTickMs: settings.cronTickMs,
-    tellRun: (run, message) => instances.tell(run, message),
-    adoptRun: ({ record, plan, characters }) =>
-      instances.adopt(firstActor(env, record, plan), characters),
-  });
-  const { offload = IN_PLACE } = deps;
-  const queues: Queues = new Queues({
-    ...shared,
-    clock,
-    shard,
+  const { instances } = ofInstances;
+  const schedules: Schedules = openSchedules(kernel, { ...ofInstances, plans, names, routing });
+  const { secrets, credentials } = openCredentials(kernel, { sender, keyring });
+  const timers = timersOf(kernel, hooks);
+  const ofQueues: QueueRoom = openQueues(kernel, {
+    ...ofInstances,
     secrets,
     expireAt: (request, at) => timers.push(at, { kind: 'expire', request }),
   });
-  const exchanges = new Exchanges({
-    ...shared,
-    shard,
-    maxBodyBytes: settings.maxBodyBytes,
-    queues,
-    ownRequests,
-    takeHints: hooks.takeHints,
-    tell: (request, tenant, worker, result) =>
-      tellResult({ tasks, instances, release }, request, tenant, worker, result),
+  const pool = poolOf(kernel, deps, hooks.wakeShard, instances, secrets);
+  const continuity = new Continuity({
+    ...kernel,
+    ...{ plans, keyring, offload, rows: deps.continuityRows },
+    unpoliciedRetry: settings.unpoliciedRetry,
+    maxContextBytes: settings.maxContextBytes,
+    newIdLike: (id) => kernel.ids.next(routeOf(id)),
   });
-  const pool = new HandlerPool({
+  const owners = {
+    ...{ shard, now, release, plans, names, routing, releases, schedules, credentials, continuity },
+    ...{ ...ofCatalog, ...ofInstances, ...ofWebhooks, ...ofQueues, watchers, feed },
+    rates: new Rates(kernel),
+    events: new Events({ ...kernel, maxOutputBytes: settings.maxOutputBytes }),
+    bulkJobs: onFirstShard(kernel, () => new BulkJobs(kernel)),
+    triggers: onFirstShard(kernel, () => new Triggers({ ...kernel, keyring })),
+  };
+  const activity = new Activity(kernel);
+  const keys = new Keys(kernel);
+  const { subscribers, webhooks, subscriptions, queues, exchanges, rates, events } = owners;
+  /** What a shard tells all of them reaches those first that others lean on. */
+  const rooms: readonly (Room | undefined)[] = [
+    ...[feed, plans, names, routing, subscribers, timers, pool],
+    ...[instances, ofInstances.toldByPeers, ofInstances.tasks, ofInstances.changes],
+    ...[ofInstances.creations, keys, rates, events, ofInstances.kin, schedules, webhooks, activity],
+    ...[ofCatalog.catalog, subscriptions, releases, queues, exchanges, continuity, watchers],
+    counting({ meter, plans, writeLine: instanceLines(log, () => clock.monotonic()) }),
+  ];
+  return {
+    ...owners,
+    rooms: rooms.filter((room) => room !== undefined),
+    ownRequests: kernel.ownRequests,
+    ...{ commits, activity, meter, measures, timers, keys, pool },
+    out: new Outbox({ shard, ports: deps.ports, commits, log, wakeShard: hooks.wakeShard }),
+    requests: new Requests({
+      ...{ ...kernel, offload, parts: owners, again: hooks.again, isBehind: hooks.isBehind },
+      callMsMax: settings.stepTimeoutMaxMs,
+    }),
+  };
+}
+
+type QueueRoom = ReturnType<typeof openQueues>;
+
+function kernelOf(
+  { settings, loader, log, clock, random, meter: given }: ShardDeps,
+  hooks: TurnHooks,
+): Kernel {
+  const { shard, shards, residentBytesMax } = settings;
+  const { release, schedule, scheduleSpare, whenWriterKnown, hearing, takeHints } = hooks;
+  const now = () => clock.now();
+  const random32 = () => Math.floor(random() * 0x1_0000_0000);
+  const ids = createIdGenerator(now, random32);
+  const meter = given ?? new Meter();
+  return {
+    ...{
+      settings,
+      shard,
+      shards,
+      residentBytesMax,
+      loader,
+      log,
+      clock,
+      now,
+      random,
+      random32,
+      ids,
+    },
+    ...{ release, schedule, scheduleSpare, whenWriterKnown, hearing, takeHints, meter },
+    newId: () => ids.next(routeForShard(shard, shards, random32)),
+    commits: new CommitLog(schedule),
+    measures: new Measures(meter, clock),
+    ownRequests: new OwnRequests(),
+  };
+}
+
+function timersOf({ clock, loader, log, settings, schedule }: Kernel, hooks: TurnHooks) {
+  return new ShardTimers({
+    clock,
+    loader,
+    log,
+    tickIntervalMs: settings.tickIntervalMs,
+    wakeShard: hooks.wakeShard,
+    onOverdue: (timer) => schedule(() => hooks.runSoon(timer)),
+    isBehind: hooks.isRunBehind,
+    onStoodStill: (ms) => hooks.hearing.stoodStill(ms),
+  });
+}
+
+function poolOf(
+  { commits, measures, clock, log, settings }: Kernel,
+  { handlers, tracer }: ShardDeps,
+  wakeShard: () => void,
+  instances: Instances,
+  secrets: Secrets,
+): HandlerPool {
+  return new HandlerPool({
     secrets,
-    handlers: deps.handlers,
+    handlers,
     callMsMax: settings.stepTimeoutMaxMs,
     measures,
     clock,
     log,
-    tracer: deps.tracer,
+    tracer,
     wakeShard,
     isHeld: (tenant) => commits.held.has(tenant),
     canTake: (instance) =>
@@ -290,93 +250,6 @@ export function createParts(deps: ShardDeps, hooks: TurnHooks) {
     onOutcome: (instance, step, outcome) =>
       instances.tell(instance, { kind: 'step.outcome', step, outcome }),
   });
-  const continuity = new Continuity({
-    ...shared,
-    shard,
-    plans,
-    rows: deps.continuityRows,
-    keyring,
-    offload,
-    unpoliciedRetry: settings.unpoliciedRetry,
-    maxContextBytes: settings.maxContextBytes,
-    newIdLike: (id) => ids.next(routeOf(id)),
-    whenWriterKnown,
-  });
-  const releases = shard === 0 ? new Releases({ ...hosted, newId, plans }) : undefined;
-  const deprecated = async (sequence: string) => releases?.deprecated(sequence);
-  const hold = (id: string) => instances.hold(id);
-  const letGo = (id: string, isGone: boolean) => instances.letGo(id, isGone);
-  const owners = {
-    shard,
-    now,
-    release,
-    continuity,
-    plans,
-    names,
-    routing,
-    instances,
-    kin,
-    creations,
-    queues,
-    exchanges,
-    rates: new Rates({ ...hosted, newId, random }),
-    events: new Events({ ...hosted, shard, maxOutputBytes: settings.maxOutputBytes }),
-    schedules,
-    webhooks,
-    subscribers,
-    subscriptions:
-      shard === 0
-        ? new Subscriptions({ ...hosted, newId, random, subscribers, sender, keyring })
-        : undefined,
-    bulkJobs: shard === 0 ? new BulkJobs({ ...hosted, newId }) : undefined,
-    credentials: shard === 0 ? new Credentials({ ...hosted, random, sender, keyring }) : undefined,
-    triggers: shard === 0 ? new Triggers({ ...hosted, random, keyring }) : undefined,
-    purge: (request: number, asked: PurgeRequest) =>
-      purge({ ...shared, hold, letGo }, request, asked),
-    catalog: shard === 0 ? new Catalog({ ...hosted, ...settings, newId, deprecated }) : undefined,
-    apiKeys: shard === 0 ? new ApiKeys(shared) : undefined,
-    tenantLimits: shard === 0 ? new TenantLimitRows(shared) : undefined,
-    releases,
-    tasks,
-    changes,
-    watchers,
-    feed,
-  };
-  const activity = new Activity({ ...shared, clock, shard, meter });
-  const keys = new Keys(hosted);
-  const { rates, events, catalog, subscriptions } = owners;
-  /** What a shard tells all of them reaches those first that others lean on. */
-  const rooms: readonly (Room | undefined)[] = [
-    ...[feed, plans, names, routing, subscribers, timers, pool],
-    ...[instances, peerMessages({ instances, tasks, ownRequests, release }), tasks, changes],
-    ...[creations, keys, rates, events, kin, schedules, webhooks, activity],
-    ...[catalog, subscriptions, releases, queues, exchanges, continuity, watchers],
-    counting({ meter, plans, writeLine: instanceLines(log, () => clock.monotonic()) }),
-  ];
-  return {
-    ...owners,
-    rooms: rooms.filter((room) => room !== undefined),
-    ownRequests,
-    commits,
-    activity,
-    out: new Outbox({ shard, ports: deps.ports, commits, log, wakeShard }),
-    meter,
-    measures,
-    timers,
-    keys,
-    pool,
-    requests: new Requests({
-      ...shared,
-      shard,
-      clock,
-      offload,
-      parts: owners,
-      callMsMax: settings.stepTimeoutMaxMs,
-      isBehind: hooks.isBehind,
-      takeHints: hooks.takeHints,
-      again: hooks.again,
-    }),
-  };
 }
 
 /** What effects count, and what the log tells of instances. */

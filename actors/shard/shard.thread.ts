@@ -21,11 +21,12 @@ import { Meter } from '../../src/metrics/meter.js';
 import { findTracer } from '../../src/metrics/tracing.js';
 import { ContinuityRows } from '../continuity/rows.js';
 import { linkControl, serveControl } from '../runtime/control.js';
+import type { ShardSettings } from '../runtime/kernel.js';
 import { Loader } from '../runtime/loader.js';
 import { type PackedAck, packedUnit, unpackedAck } from '../runtime/packing.js';
 import type { PeerPost, RequestPost } from '../runtime/protocol.js';
 import { Versions } from '../runtime/versions.js';
-import type { ShardDeps, ShardSettings } from './parts.js';
+import type { ShardDeps } from './parts.js';
 import { rehearse } from './rehearsal.js';
 import { Shard } from './shard.js';
 

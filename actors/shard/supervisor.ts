@@ -25,10 +25,10 @@ import type { OutboundSettings } from '../../src/handlers/outbound-rules.js';
 import { MetricMemory } from '../../src/metrics/exposition.js';
 import type { Meter } from '../../src/metrics/meter.js';
 import { type ControlLink, linkControl, type Remote, serveControl } from '../runtime/control.js';
+import type { ShardSettings } from '../runtime/kernel.js';
 import { BATCH_LANES, LANES_MAX } from '../writer/lane-count.js';
 import type { WriterControl, WriterEvent, WriterTask } from '../writer/writer.thread.js';
 import type { ShardClient } from './client.js';
-import type { ShardSettings } from './parts.js';
 import type { ShardControl, ShardTask } from './shard.thread.js';
 
 /** What the threads take of the configuration, by the names that it has there. */

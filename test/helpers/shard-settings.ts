@@ -1,7 +1,7 @@
 /** What shards of tests are made with, wherever they run. */
 
 import assert from 'node:assert/strict';
-import type { ShardSettings } from '../../actors/shard/parts.js';
+import type { ShardSettings } from '../../actors/runtime/kernel.js';
 import type { WebhookSender } from '../../src/handlers/webhook-sender.js';
 
 /** Of a shard that is alone; nothing in them makes a test wait. */

@@ -7,10 +7,10 @@
 import type { MessagePort } from 'node:worker_threads';
 import { ContinuityRows } from '../../actors/continuity/rows.js';
 import { Watermark } from '../../actors/feed/front/change-readers.js';
+import type { ShardSettings } from '../../actors/runtime/kernel.js';
 import { Loader } from '../../actors/runtime/loader.js';
 import type { PeerPost, ReplyPost, RequestPost } from '../../actors/runtime/protocol.js';
 import { ShardClient } from '../../actors/shard/client.js';
-import type { ShardSettings } from '../../actors/shard/parts.js';
 import { Shard } from '../../actors/shard/shard.js';
 import { Writer } from '../../actors/writer/writer.js';
 import type { Logger } from '../../src/base/log.js';

@@ -1,0 +1,27 @@
+/** Webhooks that are to be delivered, whom tenants want to be told, and on the first shard what they ask for. */
+
+import type { Keyring } from '../../src/core/continuity/keys.js';
+import type { WebhookSender } from '../../src/handlers/webhook-sender.js';
+import { type Kernel, onFirstShard } from '../runtime/kernel.js';
+import { Subscribers } from './subscribers.js';
+import { Subscriptions } from './subscriptions.js';
+import { Webhooks } from './webhooks.js';
+
+export interface WebhookNeeds {
+  readonly sender: WebhookSender;
+  readonly keyring: Keyring | undefined;
+}
+
+export function openWebhooks(kernel: Kernel, { sender, keyring }: WebhookNeeds) {
+  const subscribers: Subscribers = new Subscribers({
+    ...kernel,
+    urls: kernel.settings.webhookUrls,
+    gone: (subscriptions) => webhooks.giveUp(subscriptions),
+  });
+  const webhooks = new Webhooks({ ...kernel, sender, subscribers, keyring });
+  const subscriptions = onFirstShard(
+    kernel,
+    () => new Subscriptions({ ...kernel, subscribers, sender, keyring }),
+  );
+  return { subscribers, webhooks, subscriptions };
+}
