@@ -27,7 +27,6 @@ import { type PackedAck, packedUnit, unpackedAck } from '../runtime/packing.js';
 import type { PeerPost, RequestPost } from '../runtime/protocol.js';
 import { Versions } from '../runtime/versions.js';
 import type { ShardDeps } from './parts.js';
-import { rehearse } from './rehearsal.js';
 import { Shard } from './shard.js';
 
 export interface ShardTask {
@@ -134,11 +133,6 @@ export default async function runShard(task: ShardTask): Promise<void> {
     },
   };
   const shard = new Shard(deps);
-  const rehearsal = rehearse(deps);
-  rehearsal.lives.then(
-    (lives) => log.debug({ lives }, 'rehearsed'),
-    (error: unknown) => log.warn({ err: error }, 'the rehearsal failed; requests begin slowly'),
-  );
 
   return new Promise((resolve) => {
     const surface: ShardControl = {
@@ -159,7 +153,7 @@ export default async function runShard(task: ShardTask): Promise<void> {
         shard.tenants.begin(held);
         // Not before: what is decided without a writer and without the time would be lost, or wrong.
         front.on('message', (post: RequestPost) => shard.receiveRequests(post));
-        return shard.start().finally(rehearsal.stop);
+        return shard.start();
       },
       hold: (tenant) => shard.tenants.hold(tenant),
       admit: (tenant, stampsFrom) => shard.tenants.admit(tenant, stampsFrom),
@@ -173,7 +167,6 @@ export default async function runShard(task: ShardTask): Promise<void> {
       drain: () => shard.drain(),
       isIdle: () => shard.isIdle,
       async stop() {
-        rehearsal.stop();
         shard.stop();
         front.close();
         writer?.close();
