@@ -136,10 +136,7 @@ export const TARGETS = {
 
 export type TargetName = keyof typeof TARGETS;
 
-export const TARGET_NAMES = Object.keys(TARGETS) as readonly TargetName[];
-
-/** They are told for each attack by docs/security.md, the others by docs/performance.md. */
-export const isOfPressure = (name: TargetName): boolean => name.startsWith('pressure ');
+const TARGET_NAMES = Object.keys(TARGETS) as readonly TargetName[];
 
 /** What was measured of the targets; parts store it as `reached`. */
 export type Reached = Readonly<Partial<Record<TargetName, number>>>;

@@ -88,13 +88,8 @@ const ENGINE_OPERATIONS = {
 } satisfies EngineOperations<OperationParts>;
 
 type EngineTable = typeof ENGINE_OPERATIONS;
-export type EngineOperation = keyof EngineTable;
+type EngineOperation = keyof EngineTable;
 export type ShardOperation = ShardRouteId | EngineOperation;
-
-/** What is sent with a request: of a route the text as it was received. */
-export type BodyFor<Id extends ShardOperation> = Id extends EngineOperation
-  ? Parameters<EngineTable[Id]['serve']>[1]['body']
-  : string;
 
 type Query = Readonly<Record<string, unknown>>;
 

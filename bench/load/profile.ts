@@ -58,7 +58,7 @@ export function monotonicUs(): number {
 }
 
 /** Milliseconds of each node, without what it called. @param spans none: the whole profile */
-export function nodeTimes(
+function nodeTimes(
   { startTime, samples, timeDeltas }: CpuProfile,
   spans: readonly Span[],
 ): ReadonlyMap<number, number> {

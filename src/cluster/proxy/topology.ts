@@ -60,7 +60,7 @@ export interface Address {
 }
 
 /** @returns undefined when it is no `host:port` */
-export function addressIn(text: string): Address | undefined {
+function addressIn(text: string): Address | undefined {
   const at = text.lastIndexOf(':');
   const [host, port] = [text.slice(0, at), text.slice(at + 1)];
   const isHost = host.length <= HOST_LENGTH_MAX && HOST.test(host);
