@@ -39,7 +39,7 @@ describe('servers and a Postgres', () => {
 
   const skip = HARDSHIPS === 0 && 'npm run test:deep';
 
-  test(`${HARDSHIPS} of each fault that ends by itself, kills between them, lose nothing either`, {
+  test('faults that end by themselves, kills between them, lose nothing either', {
     skip,
   }, async (t) => {
     t.diagnostic(`seed ${seed}`);
@@ -53,7 +53,7 @@ describe('servers and a Postgres', () => {
     );
   });
 
-  test(`${TAKE_OVERS} owners that stand still until a standby has taken over write nothing when they go on`, {
+  test('owners that stand still until a standby has taken over write nothing when they go on', {
     skip,
   }, async (t) => {
     t.diagnostic(`seed ${seed}`);
