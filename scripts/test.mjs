@@ -25,14 +25,11 @@ const SILENCE_MS = flag === '--deep' ? 14_400_000 : 900_000;
 const FILES_PER_PROCESS = 8;
 /** Files wait for one Postgres and at times for the clock: one more than there are processors. */
 const AT_ONCE = Math.min(8, availableParallelism() + 1);
-const REPORTER = import.meta.resolve('./lib/test-report.mjs');
+const REPORTER = `--test-reporter=${import.meta.resolve('./lib/test-report.mjs')}`;
 /** Most tests run once, so that code has to be hot before it is optimised. V8 refuses options that it does not know. */
-const LATE_OPTIMISATION = [
-  '--interrupt-budget=1000000', // Node 20
-  '--invocation-count-for-turbofan=45000',
-].filter((option) => spawnSync(process.execPath, [option, '--eval', '']).status === 0);
-const FLAGS = ['--enable-source-maps', `--test-reporter=${REPORTER}`, ...LATE_OPTIMISATION];
-
+const LATE_OPTIMISATION = ['--interrupt-budget=1000000', '--invocation-count-for-turbofan=45000'];
+const isKnown = (option) => spawnSync(process.execPath, [option, '--eval', '']).status === 0;
+const FLAGS = ['--enable-source-maps', REPORTER, ...LATE_OPTIMISATION.filter(isKnown)];
 await bootstrap();
 process.chdir(root);
 const { preparedIn, withPrepared } = await import('../dist/test/helpers/api.js');
@@ -73,11 +70,11 @@ const problem = await withPrepared(preparedIn([...sources.values()]), async (env
   Object.assign(process.env, env, { TEST_TIER: flag.slice(2) });
   await Promise.all(Array.from({ length: AT_ONCE }, work));
 });
-const name = filters.length > 0 ? 'some' : flag.slice(2);
-const isFine = report.end(name, cpuSeconds(), interruption) && unmatched.length === 0 && !problem;
+const tier = filters.length > 0 ? 'some' : flag.slice(2);
+const isWhole = report.end(tier, cpuSeconds(), interruption) && unmatched.length === 0;
 // Ctrl-C of a terminal reaches the servers, too, and they may just be starting.
 if (problem && !interruption) console.error(problem);
-process.exit(interruption ? 128 + constants.signals[interruption] : isFine ? 0 : 1);
+process.exit(interruption ? 128 + constants.signals[interruption] : isWhole && !problem ? 0 : 1);
 
 async function run(group) {
   // In a process group, to be killed with its servers; Ctrl-C reaches it by the handler above.

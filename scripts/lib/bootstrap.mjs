@@ -14,7 +14,6 @@ import { tryProcessLock } from '../../src/server/process-lock.js';
 import { DASHBOARD, hashOf, isCurrent, SERVER } from './targets.mjs';
 
 requireNode();
-
 export const root = path.resolve(import.meta.dirname, '../..');
 const LOCK = path.join(root, 'dist/.bootstrap-lock');
 
