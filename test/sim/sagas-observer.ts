@@ -30,6 +30,7 @@ export class SagasObserver extends Watcher {
   /** @throws Violation */
   look({ table, key, before, after }: Change): void {
     if (table === 'instances' && isStopped(after)) this.#stopped.add(key);
+    if (table === 'instances' && before?.state === 'failed') this.#retried(key);
     if (table !== 'block_outputs' || (before === undefined) === (after === undefined)) return;
     const row = (after ?? before)!;
     const [, kind, saga, number] = /^(do|undo)(\d+)_(\d+)$/.exec(String(row.block_id)) ?? [];
@@ -66,6 +67,14 @@ export class SagasObserver extends Watcher {
       const block = `undo${saga}_${step}`;
       const isLeft = places.has(block) && !this.#compensated.has(`${instance} ${block} ${before}`);
       if (isLeft) throw new Violation(`ran again in ${iteration}, ${block} is left`, instance);
+    }
+  }
+
+  /** One that has failed leaves no row, and is done behind the others. */
+  #retried(retried: string): void {
+    for (const { instance, done, undone, owed } of this.#passes.values()) {
+      if (instance !== retried || undone.length === 0) continue;
+      for (const step of done) if (!undone.includes(step)) owed.add(step);
     }
   }
 
