@@ -311,8 +311,8 @@ export class ShardClient implements ShardSender {
   }
 
   /**
-   * The same as a promise, as `Shards` says what each operation takes; rejects with the EngineError of the answer, or with the reason of the
-   * signal, whose abort is that of the request.
+   * The same as a promise; what an operation takes is said by `Shards`. Rejects with the EngineError of the
+   * answer, or with the reason of the signal, whose abort is that of the request.
    */
   ask(
     shard: number,

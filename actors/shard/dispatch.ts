@@ -27,7 +27,7 @@ export class Dispatch {
   release(effects: readonly Effect[]): void {
     for (const effect of effects) {
       try {
-        (this.#effects[effect.kind] as (effect: Effect) => void)(effect);
+        taken<Effect>(this.#effects, effect);
       } catch (error) {
         this.#log.error({ err: error, effect: effect.kind }, 'defect');
         if (effect.kind === 'reply' || effect.kind === 'error') {
@@ -39,8 +39,15 @@ export class Dispatch {
 
   /** A message of a peer, or of this shard to itself. */
   receive(message: PeerMessage): void {
-    (this.#messages[message.kind] as (message: PeerMessage) => void)(message);
+    taken<PeerMessage>(this.#messages, message);
   }
+}
+
+/** @throws Error when this shard has no room for it: some are only on the first one */
+function taken<Given extends { readonly kind: string }>(rows: object, given: Given): void {
+  const take = (rows as Record<string, ((given: Given) => void) | undefined>)[given.kind];
+  if (!take) throw new Error(`no room of this shard takes ${given.kind}`);
+  take(given);
 }
 
 /** @throws Error when two rooms take the same */
