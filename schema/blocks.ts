@@ -5,7 +5,7 @@
  * rest.
  *
  * Fields that change what runs and that nothing implements are refused, not ignored
- * (docs/decisions/0018-fields-that-are-not-supported.md).
+ * (docs/decisions/0017-unknown-fields.md).
  */
 
 import { type Static, type TObject, type TProperties, type TSchema, Type } from '@sinclair/typebox';

@@ -1,5 +1,5 @@
 /**
- * Shapes of changes of one thing (docs/decisions/0100-unknown-members.md): a member that is absent
+ * Shapes of changes of one thing (docs/decisions/0017-unknown-fields.md): a member that is absent
  * stays as it is, null gives back what a creation without it has, and a member that no change reaches, or that the
  * thing has not at all, is refused, because ignoring it would do something else than was asked.
  */

@@ -105,7 +105,7 @@ export const UNSUPPORTED_VALUES = [null, false] as const;
 
 /**
  * Fields that change what runs and that nothing implements yet
- * (docs/decisions/0018-fields-that-are-not-supported.md): refused with 400 unless null or false,
+ * (docs/decisions/0017-unknown-fields.md): refused with 400 unless null or false,
  * because ignoring them would do something other than what was asked.
  */
 export function unsupported<K extends string>(...names: readonly K[]): Unsupported<K> {
@@ -290,7 +290,7 @@ export const CREATED_BETWEEN = {
   created_before: noted(Timestamp, 'Exclusive.'),
 };
 
-/** A page goes on behind a row, whatever comes and goes meanwhile (docs/decisions/0013-lists.md). */
+/** A page goes on behind a row, whatever comes and goes meanwhile (docs/decisions/0016-lists.md). */
 export const Cursor = Type.Optional(
   Type.String({
     maxLength: CURSOR_LENGTH_MAX,

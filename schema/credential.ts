@@ -107,7 +107,7 @@ export type UpdateCredential = Static<typeof UpdateCredential>;
 export const CredentialParams = Type.Object({ id: Id });
 export type CredentialParams = Static<typeof CredentialParams>;
 
-/** No default limit (docs/decisions/0013-lists.md): a reply that was cut says so by its link. */
+/** No default limit (docs/decisions/0016-lists.md): a reply that was cut says so by its link. */
 export const CredentialListQuery = Type.Object({
   ...TenantQuery.properties,
   kind: Type.Optional(oneOfWords(CREDENTIAL_KINDS)),

@@ -92,7 +92,7 @@ export const RunSchedule = strict(
 );
 export type RunSchedule = Static<typeof RunSchedule>;
 
-/** No default limit (docs/decisions/0013-lists.md): a reply that was cut says so by its link. */
+/** No default limit (docs/decisions/0016-lists.md): a reply that was cut says so by its link. */
 export const ScheduleListQuery = Type.Object({
   tenant_id: Type.Optional(Type.String()),
   order: Type.Optional(

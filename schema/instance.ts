@@ -161,7 +161,7 @@ export const SendSignal = named('SendSignal', {
 });
 export type SendSignal = Static<typeof SendSignal>;
 
-/** Terminal instances are skipped (docs/decisions/0040-changes-of-many-instances.md). */
+/** Terminal instances are skipped (docs/decisions/0019-bulk-changes.md). */
 export const BulkState = strict(
   named('BulkState', {
     filter: InstanceFilter,

@@ -33,7 +33,7 @@ const LimitKey = Type.String({ pattern: '\\S', maxLength: KEY_LENGTH_MAX });
 export const RateLimitParams = Type.Object({ key: LimitKey });
 export type RateLimitParams = Static<typeof RateLimitParams>;
 
-/** No default limit (docs/decisions/0013-lists.md): a reply that was cut says so by its link. */
+/** No default limit (docs/decisions/0016-lists.md): a reply that was cut says so by its link. */
 export const RateLimitListQuery = Type.Object({
   ...TenantQuery.properties,
   offset: Offset,

@@ -1,6 +1,6 @@
 /**
  * Wire shapes and routes of external work. A claim is judged by `worker_id` and, when it is sent, by
- * `claim_epoch` (docs/decisions/0033-claims.md).
+ * `claim_epoch` (docs/decisions/0031-claims.md).
  */
 
 import { type Static, type TObject, Type } from '@sinclair/typebox';

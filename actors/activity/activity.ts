@@ -1,7 +1,7 @@
 /**
  * What is created and ended on one shard, counted by tenant and minute when it is committed, and written a
  * few times a minute: no change waits for it, and none costs a row. A shard that dies loses what it has not
- * written yet (docs/decisions/0140).
+ * written yet (docs/decisions/0038-counters-logs-and-traces.md).
  */
 
 import type { BackgroundJob } from '../../src/base/background-job.js';

@@ -1,6 +1,6 @@
 /**
  * The row that a failed instance has in the dead letter queue, with what failures are put together by
- * (docs/decisions/0149).
+ * (docs/decisions/0016-lists.md).
  */
 
 import { foldReason } from '../../src/core/failure-reason.js';

@@ -1,8 +1,8 @@
 /**
  * Every message that crosses a thread, and nothing else: arrays of flat objects, posted once per
  * destination and event-loop turn. Cloned by the hundred, an object of one shape costs less than half
- * a microsecond more than a tuple (decision 91). Bodies travel as JSON text and are parsed once, by
- * their owner.
+ * a microsecond more than a tuple (docs/decisions/0007-messages-between-threads.md). Bodies travel
+ * as JSON text and are parsed once, by their owner.
  */
 
 import type { ErrorData } from '../../src/base/errors.js';

@@ -191,7 +191,7 @@ export class Turn {
     if (by > 0) this.#add(COUNTER_INDEX[counter], by);
   }
 
-  /** Those of a unit travel with it (docs/decisions/0054). */
+  /** Those of a unit travel with it (docs/decisions/0038-counters-logs-and-traces.md). */
   takeCounts(): UnitCounts {
     const counts = this.#counts ?? NO_COUNTS;
     this.#counts = undefined;

@@ -1,6 +1,6 @@
 /**
  * Texts that are the same in another case, in all of Unicode and whatever the locale of a database
- * (docs/decisions/0013-lists.md). Pure.
+ * (docs/decisions/0016-lists.md). Pure.
  *
  * What Postgres's own `lower` changes depends on the locale of its database: nothing beyond ASCII in `C`. So letters
  * are folded here, and the database is told the few that it has to change.

@@ -62,7 +62,7 @@ export type JsonResult =
  * Parses `text` like `JSON.parse` and refuses beyond that what cannot be stored unchanged: U+0000
  * and lone surrogates (raw or escaped), nesting and numbers over `limits`, integers beyond 2^53,
  * and exponents that make a number infinite or zero
- * (docs/decisions/0020-values-that-cannot-be-kept.md), and what else `limits` name. Never throws. Of a
+ * (docs/decisions/0018-request-bodies.md), and what else `limits` name. Never throws. Of a
  * repeated key that is let through the last value counts, and `__proto__` becomes an own property like
  * any other key.
  */

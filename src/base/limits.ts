@@ -59,7 +59,7 @@ export const LIMITS = {
   requestTimeoutMs: 30_000,
   /**
    * How long requests wait for an engine that is starting
-   * (docs/decisions/0016-health-standby-and-downtime.md).
+   * (docs/decisions/0003-ownership-and-engine-time.md).
    */
   startWaitMs: 10_000,
   /**

@@ -42,7 +42,7 @@ type Compile = (schema: JsonObject) => SchemaCheck;
  * Compiles a definition whose shape is valid. `ok: false` says what a caller must change (400).
  *
  * @param compileSchema makes a check of an `output_schema`; without it such steps are refused,
- *   since to ignore the schema would change what the step means (docs/decisions/0018-fields-that-are-not-supported.md)
+ *   since to ignore the schema would change what the step means (docs/decisions/0017-unknown-fields.md)
  */
 export function compilePlan(definition: Definition, compileSchema?: Compile): CompiledPlan {
   const rules = new TreeRules();

@@ -1,7 +1,7 @@
 /**
  * Rows as lines: the cells of a row in the order of its columns, as text, for the inserts that every
  * instance makes. Postgres takes a line apart for a third of what an object of JSON costs it, whose
- * members are looked up by name and whose nested values are read three times (docs/decisions/0115).
+ * members are looked up by name and whose nested values are read three times (docs/decisions/0001-group-commit.md).
  *
  * Between cells stand control characters that no text of JSON has. A cell that cannot stand in a line makes
  * its whole row an object of JSON instead, as the rows of all other kinds are: so nothing is ever escaped.

@@ -52,7 +52,7 @@ export const COMMIT: Statement = { name: 'writer_commit', text: 'commit' };
  *
  * The lock writes into the row where it lies. An update would leave a dead version per flush, which
  * nobody can remove while any session holds an old snapshot, and which every later flush would have
- * to step over (docs/decisions/0082).
+ * to step over (docs/decisions/0002-the-fence.md).
  */
 export const FENCE: Statement = {
   name: 'writer_fence',

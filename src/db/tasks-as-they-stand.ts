@@ -1,7 +1,7 @@
 /**
  * Worker tasks as they stand: what a task was made with and how it ended is in `worker_tasks`; who has it,
  * while it is open, in the narrower row of `open_tasks`, so that a claim writes no more than itself
- * (docs/decisions/0116). Whoever asks for the state or the claims of tasks reads them by this. Pure.
+ * (docs/decisions/0031-claims.md). Whoever asks for the state or the claims of tasks reads them by this. Pure.
  */
 
 import { SILENCE_REASON } from '../core/continuity/effects.js';

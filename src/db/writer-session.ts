@@ -241,7 +241,7 @@ const ROWS = new RowsBuffer();
 
 /**
  * So few lines are inserted one by one: the server answers the beginning of a copy, which wakes the
- * writer and costs more than what a copy saves (docs/decisions/0115).
+ * writer and costs more than what a copy saves (docs/decisions/0001-group-commit.md).
  */
 const FEW_LINES = 2;
 

@@ -1,7 +1,8 @@
 /**
  * The one metrics registry, on the front thread. It keeps no numbers of the other threads: it reads
  * them, when it is asked, from the memory in which those count. So totals stay exact and never go
- * down when a thread is replaced (docs/decisions/0054). Names and kinds: `metrics/catalog.ts`.
+ * down when a thread is replaced (docs/decisions/0038-counters-logs-and-traces.md). Names
+ * and kinds: `metrics/catalog.ts`.
  */
 
 import { type Gauge, type MetricValueWithName, Registry } from 'prom-client';

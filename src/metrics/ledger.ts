@@ -1,6 +1,7 @@
 /**
  * The counts of commit units, exact whichever thread dies and whenever: memory that the writer and the
- * front share, kept in step with the flush numbers that the database keeps (docs/decisions/0054).
+ * front share, kept in step with the flush numbers that the database keeps
+ * (docs/decisions/0038-counters-logs-and-traces.md).
  *
  * Each lane has two pages of totals. Before a flush is committed, the totals as they will be after it
  * go to the page of its number, even or odd; the other page holds those of the flush before. Once it

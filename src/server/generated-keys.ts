@@ -1,6 +1,6 @@
 /**
  * The keys that the embedded set-up makes for itself on its first start
- * (docs/decisions/0015-first-start-and-configuration.md), so that a newcomer has a protected server
+ * (docs/decisions/0020-start-and-command-line.md), so that a newcomer has a protected server
  * without having set anything.
  */
 

@@ -2,7 +2,7 @@
  * The tries of the steps of an instance, in the order of time. Reads only. They are put together from what the
  * work itself left: worker tasks, outputs of steps of the process, and audit entries of those of its tries that
  * another one followed. Each source is walked in its order, and no further than one page needs
- * (docs/decisions/0141-history-in-the-order-of-time.md).
+ * (docs/decisions/0016-lists.md).
  */
 
 import type { AttemptListQuery, StepAttempt } from '../../../schema/attempt.js';

@@ -1,6 +1,6 @@
 /**
  * What the blocks of an instance gave, oldest first, and the timeline made of it. Reads only. Pages walk
- * `block_outputs_by_time` in its order (docs/decisions/0141-history-in-the-order-of-time.md).
+ * `block_outputs_by_time` in its order (docs/decisions/0016-lists.md).
  */
 
 import { filtersOf } from '../../../src/db/reads/filters.js';

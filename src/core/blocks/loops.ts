@@ -5,7 +5,7 @@
  * context.data.
  *
  * A for_each that runs several items at once has a list of nodes for each: a slot, which takes the next
- * item when it is done with one (docs/decisions/0108-items-side-by-side.md).
+ * item when it is done with one (docs/decisions/0024-blocks-loops-and-items.md).
  */
 
 import {

@@ -1,6 +1,6 @@
 /**
  * Texts of JSON that people write, by the entry check of the engine: what it refuses is refused here in its words,
- * and never changed on its way to it (docs/decisions/0020-values-that-cannot-be-kept.md). Pure.
+ * and never changed on its way to it (docs/decisions/0018-request-bodies.md). Pure.
  */
 
 import { BODY_JSON_LIMITS, parseJson } from '../../../src/base/json-guard.ts';
