@@ -47,9 +47,9 @@ export class Activity implements Room {
   #timer: TimerHandle;
   #isStopped = false;
 
-  readonly effects: Effects = {
+  readonly effects = {
     counted: ({ tenant, change, durationMs }) => this.count(tenant, change, durationMs),
-  };
+  } satisfies Effects;
 
   constructor(deps: ActivityDeps) {
     this.#deps = deps;

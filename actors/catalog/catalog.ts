@@ -80,10 +80,10 @@ export class Catalog implements Room {
   /** Behind it every shard has forgotten where the names led. */
   readonly #barrier: Barrier<string>;
 
-  readonly messages: Messages = {
+  readonly messages = {
     'sequence.settled': ({ sequence, shard }) => this.blocked(sequence, shard),
     'names.settled': ({ version, shard }) => this.namesSettled(version, shard),
-  };
+  } satisfies Messages;
 
   constructor(deps: CatalogDeps) {
     this.#deps = deps;

@@ -28,20 +28,19 @@ export class Names implements Room {
   readonly #deps: NamesDeps;
   readonly #ids = lastUsed<string, string>(NAMES_MAX);
   /** The `since` of what is kept. */
-  #since: number;
+  #since = 0;
   /** How often something was forgotten: what was read meanwhile may be old. */
   #changes = 0;
 
-  readonly messages: Messages = {
+  readonly messages = {
     'names.forget': ({ version, names }) => {
       this.forget(names);
       this.#deps.forgotten(version);
     },
-  };
+  } satisfies Messages;
 
   constructor(deps: NamesDeps) {
     this.#deps = deps;
-    this.#since = deps.since();
   }
 
   /** The id of the sequence if it is at hand. */

@@ -7,7 +7,7 @@ import { type BodyOf, ROUTES } from '../../schema/routes.js';
 import { routeOf } from '../../src/base/ids.js';
 import { tenantOf } from '../../src/base/tenancy.js';
 import type { OrderAnswer } from '../instance/orders.js';
-import type { Call, Operation, RouteOperations } from '../runtime/operation.js';
+import type { Call, Operation } from '../runtime/operation.js';
 import type { Messages, Room } from '../runtime/room.js';
 import { acceptHandoff, resumeHandoff } from './acceptance.js';
 import { attachCapsule } from './attachments.js';
@@ -63,11 +63,11 @@ const OPERATIONS: ExecutionOperations = {
 export class Continuity implements Room {
   readonly service: ExecutionService;
 
-  readonly messages: Messages = {
+  readonly messages = {
     'continuity.answer': ({ ticket, answer }) =>
       this.service.answered(ticket, JSON.parse(answer) as OrderAnswer),
     'continuity.ask': ({ execution, instance }) => this.asked(execution, instance),
-  };
+  } satisfies Messages;
 
   constructor(deps: ExecutionServiceDeps) {
     this.service = new ExecutionService(deps);
@@ -98,21 +98,20 @@ export class Continuity implements Room {
   }
 }
 
-export interface ContinuityParts {
-  readonly continuity: Continuity;
-}
-
 /** Where the body leads, its shard answers; where it does not, the one that the path leads to. */
-export const CONTINUITY_OPERATIONS = Object.fromEntries(
-  Object.entries(OPERATIONS as Record<string, ExecutionOperation<never>>).map(([id, operation]) => {
-    const { ledBy } = operation;
-    const row: Operation<never, ContinuityParts> = {
-      ...(ledBy && { leadsTo: (body: never) => routeOf(ledBy(body)) }),
-      serve: ({ continuity }, call) => continuity.serve(id as never, operation, call),
-    };
-    return [id, row];
-  }),
-) as Pick<RouteOperations<ContinuityParts>, ContinuityOperation>;
+export function continuityOperations(continuity: Continuity) {
+  const rows = Object.entries(OPERATIONS as Record<string, ExecutionOperation<never>>);
+  return Object.fromEntries(
+    rows.map(([id, operation]) => {
+      const { ledBy } = operation;
+      const row: Operation = {
+        ...(ledBy && { leadsTo: (body: never) => routeOf(ledBy(body)) }),
+        serve: (call) => continuity.serve(id as never, operation, call),
+      };
+      return [id, row];
+    }),
+  ) as { readonly [Id in ContinuityOperation]: Operation };
+}
 
 /** The execution that a row of that id hangs on. */
 function lineBy(name: 'decision' | 'handoff' | 'migration') {

@@ -1,20 +1,12 @@
 /** The operations on credentials. */
 
-import { ofFirstShard, type RouteOperations } from '../runtime/operation.js';
+import type { RouteOperations } from '../runtime/operation.js';
 import type { Credentials } from './credentials.js';
 
-export interface CredentialParts {
-  readonly credentials: Credentials | undefined;
+export function credentialOperations(credentials: Credentials) {
+  return {
+    'credentials.create': { serve: (call) => credentials.create(call) },
+    'credentials.update': { serve: (call) => credentials.update(call) },
+    'credentials.delete': { serve: (call) => credentials.delete(call) },
+  } satisfies RouteOperations;
 }
-
-export const CREDENTIAL_OPERATIONS = {
-  'credentials.create': {
-    serve: ({ credentials }, call) => ofFirstShard(credentials).create(call),
-  },
-  'credentials.update': {
-    serve: ({ credentials }, call) => ofFirstShard(credentials).update(call),
-  },
-  'credentials.delete': {
-    serve: ({ credentials }, call) => ofFirstShard(credentials).delete(call),
-  },
-} satisfies Partial<RouteOperations<CredentialParts>>;

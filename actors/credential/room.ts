@@ -4,16 +4,22 @@ import type { Keyring } from '../../src/core/continuity/keys.js';
 import type { WebhookSender } from '../../src/handlers/webhook-sender.js';
 import { type Kernel, onFirstShard } from '../runtime/kernel.js';
 import { Credentials } from './credentials.js';
+import { credentialOperations } from './operations.js';
 import { Secrets } from './secrets.js';
 
 export interface CredentialNeeds {
-  readonly sender: WebhookSender;
-  readonly keyring: Keyring | undefined;
+  readonly webhookSender: WebhookSender;
+  readonly keyring?: Keyring | undefined;
 }
 
-export function openCredentials(kernel: Kernel, { sender, keyring }: CredentialNeeds) {
-  return {
-    secrets: new Secrets({ ...kernel, keyring }),
-    credentials: onFirstShard(kernel, () => new Credentials({ ...kernel, sender, keyring })),
-  };
+export type CredentialRoom = ReturnType<typeof openCredentials>;
+
+export function openCredentials(
+  kernel: Kernel,
+  { webhookSender: sender, keyring }: CredentialNeeds,
+) {
+  const operations = onFirstShard(kernel, () =>
+    credentialOperations(new Credentials({ ...kernel, sender, keyring })),
+  );
+  return { secrets: new Secrets({ ...kernel, keyring }), operations };
 }

@@ -57,11 +57,11 @@ export class Events implements Room {
    */
   readonly #lastCame = new Map<string, Promise<void>>();
 
-  readonly messages: Messages = {
+  readonly messages = {
     'event.wanted': ({ key, wait, instance }) => this.wanted(key, wait, instance),
     'event.unwanted': ({ key, wait }) => this.unwanted(key, wait),
     'event.taken': ({ key, event, wait, outcome }) => this.taken(key, event, wait, outcome),
-  };
+  } satisfies Messages;
 
   constructor(deps: EventsDeps) {
     this.#deps = deps;

@@ -38,7 +38,7 @@ export class ChangeFeed implements Room {
   /** The latest time that an entry has. */
   #latest: UnixMs = 0;
 
-  readonly effects: Effects = { audited: ({ tenant }) => this.watchers.changed(tenant) };
+  readonly effects = { audited: ({ tenant }) => this.watchers.changed(tenant) } satisfies Effects;
 
   constructor(deps: ChangeFeedDeps) {
     this.#deps = deps;

@@ -89,7 +89,7 @@ export class ChangeGroups implements Room {
   readonly #groups = new Map<number, Group>();
   #opened = 0;
 
-  readonly effects: Effects = { changed: (effect) => this.count(effect) };
+  readonly effects = { changed: (effect) => this.count(effect) } satisfies Effects;
 
   constructor(release: (effects: readonly Effect[]) => void) {
     this.#release = release;

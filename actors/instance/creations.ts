@@ -46,9 +46,9 @@ const NONE: Loaded = { sequences: new Map(), names: new Map() };
 export class Creations implements Room {
   readonly #deps: CreationsDeps;
 
-  readonly messages: Messages = {
+  readonly messages = {
     create: ({ request, creation }) => this.again(request, JSON.parse(creation) as NewInstance),
-  };
+  } satisfies Messages;
 
   constructor(deps: CreationsDeps) {
     this.#deps = deps;

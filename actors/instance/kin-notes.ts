@@ -49,12 +49,12 @@ export class KinNotes implements Room {
   readonly #deps: KinNotesDeps;
   readonly #rescan: BackgroundJob;
 
-  readonly messages: Messages = { 'kin.note': ({ kind: _, ...note }) => this.heard(note) };
-  readonly effects: Effects = {
+  readonly messages = { 'kin.note': ({ kind: _, ...note }) => this.heard(note) } satisfies Messages;
+  readonly effects = {
     'child.find': (effect) => this.find(effect),
     'child.look': ({ instance, child, step }) => this.look(instance, child, step),
     'kin.unheard': ({ note }) => this.unheard(note),
-  };
+  } satisfies Effects;
 
   constructor(deps: KinNotesDeps) {
     this.#deps = deps;

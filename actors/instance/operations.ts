@@ -4,9 +4,9 @@ import { type BodyOf, type QueryOf, ROUTES, type ShardRouteId } from '../../sche
 import type { TaskResult } from '../../schema/worker.js';
 import type { EngineError } from '../../src/base/errors.js';
 import { routeOf } from '../../src/base/ids.js';
-import type { Call, EngineOperations, Operation, RouteOperations } from '../runtime/operation.js';
+import type { Kernel } from '../runtime/kernel.js';
+import type { Call, Operation, Operations, RouteOperations } from '../runtime/operation.js';
 import type { TaskClaim } from '../runtime/protocol.js';
-import type { Effect } from '../runtime/turn.js';
 import type { ChangeGroups, ChangeMany } from './change-many.js';
 import type { Creations } from './creations.js';
 import type { Instances } from './instances.js';
@@ -20,60 +20,57 @@ import type {
 import type { PurgeRequest } from './purge.js';
 import type { TaskIndex } from './task-index.js';
 
-export interface InstanceParts {
+export interface InstanceParts extends Pick<Kernel, 'release'> {
   readonly instances: Instances;
   readonly creations: Creations;
   readonly tasks: TaskIndex;
   readonly changes: ChangeGroups;
   readonly purge: (request: number, purge: PurgeRequest) => void;
-  readonly release: (effects: readonly Effect[]) => void;
 }
 
-type Serving = Pick<Operation<unknown, InstanceParts>, 'serve'>;
+type Serve = (call: Call) => void;
 
 type Rows<Ids extends ShardRouteId> = {
-  readonly [Id in Ids]: Operation<BodyOf<Id>, InstanceParts> & { readonly leadsTo?: never };
+  readonly [Id in Ids]: Operation<BodyOf<Id>, QueryOf<Id>> & { readonly leadsTo?: never };
 };
 
 /** A row for each route whose path leads to an instance and whose name begins so. */
 function rowsOf<Ids extends ShardRouteId>(
   start: string,
-  serveAs: (kind: string) => Serving,
+  serveAs: (kind: string) => Serve,
 ): Rows<Ids> {
   const routes = Object.values(ROUTES).filter(
     ({ owner, id }) => owner === 'by-id' && id.startsWith(start),
   );
   const rows = routes.map(({ id, method }) => {
-    const serving = serveAs(id.slice(start.length));
-    return [id, method === 'GET' ? { ...serving, isRead: true } : serving];
+    const serve = serveAs(id.slice(start.length));
+    return [id, method === 'GET' ? { serve, isRead: true } : { serve }];
   });
   return Object.fromEntries(rows) as Rows<Ids>;
 }
 
 /** Told to the instance that the path names. */
-const told = (kind: string): Serving => ({
-  serve: ({ instances }, call) =>
-    instances.tell(call.target.slice(0, UUID_LENGTH), { kind, ...call } as InstanceRequest),
-});
+function told(instances: Instances, kind: string): Serve {
+  return (call) =>
+    instances.tell(call.target.slice(0, UUID_LENGTH), { kind, ...call } as InstanceRequest);
+}
 
 /** Told to the instance of the task that the path names. */
-const toldOfTask = (name: string): Serving => {
+function toldOfTask(tellers: Tellers, name: string): Serve {
   const kind = `task.${name}`;
-  return {
-    // One by one, on the hot path: spread, they take several times as long.
-    serve: (parts, { request, tenant, target, body, traceparent, by }) =>
-      tellOfTask(parts, {
-        kind,
-        task: target,
-        request,
-        tenant,
-        target,
-        body,
-        traceparent,
-        by,
-      } as WorkerRequest),
-  };
-};
+  // One by one, on the hot path: spread, they take several times as long.
+  return ({ request, tenant, target, body, traceparent, by }) =>
+    tellOfTask(tellers, {
+      kind,
+      task: target,
+      request,
+      tenant,
+      target,
+      body,
+      traceparent,
+      by,
+    } as WorkerRequest);
+}
 
 function tellOfTask({ tasks, instances, release }: Tellers, message: WorkerRequest): void {
   const { request, tenant, task } = message;
@@ -105,63 +102,70 @@ type Tellers = Pick<InstanceParts, 'tasks' | 'instances' | 'release'>;
 
 const UUID_LENGTH = 36;
 
-export const INSTANCE_OPERATIONS = {
-  'instances.create': {
-    // With an idempotency key it belongs to the actor of that key.
-    leadsTo: 'itself',
-    serve: ({ creations }, call) => creations.create(call),
-  },
-  'instances.createBatch': { serve: ({ creations }, call) => creations.createBatch(call) },
-  ...rowsOf<InstanceRouteId>('instances.', told),
-  'instances.tree': {
-    isRead: true,
-    serve: ({ instances }, call, part) =>
-      instances.tell(call.target, {
-        kind: 'tree',
-        ...call,
-        part: part as QueryOf<'instances.tree'>,
-      }),
-  },
-  'sequences.migrateInstance': {
-    leadsTo: ({ instance_id }) => routeOf(instance_id),
-    serve: ({ instances }, call) =>
-      instances.tell(call.body.instance_id, { kind: 'migrate', ...call }),
-  },
-  ...rowsOf<TaskRouteId>('workers.', toldOfTask),
-} satisfies Partial<RouteOperations<InstanceParts>>;
-
 /** What it is to be said about, beside the instance. */
 interface StandingAsked {
   readonly child: string;
 }
 
-export const INSTANCE_ENGINE_OPERATIONS = {
-  'instances.standing': {
-    isRead: true,
-    serve: ({ instances }, { request, tenant, target, body }: Call<StandingAsked | undefined>) =>
-      instances.tell(target, { kind: 'standing', request, tenant, ...body }),
-  },
-  'instances.answer': {
-    serve: (
-      { instances },
-      { request, tenant, target, body }: Call<{ approval: string; given: GivenAnswer }>,
-    ) => instances.tell(target, { kind: 'answer', request, tenant, ...body }),
-  },
-  'instances.changeMany': {
-    serve: ({ changes, instances }, { request, body: { ids, ...asked } }: Call<ChangeMany>) => {
-      const group = changes.open(request, ids.length);
-      for (const id of ids) instances.tell(id, { kind: 'change', group, ...asked });
+export function instanceOperations(parts: InstanceParts) {
+  return { ...routesOf(parts), ...ownOf(parts) };
+}
+
+function routesOf(parts: InstanceParts) {
+  const { instances, creations } = parts;
+  return {
+    'instances.create': {
+      // With an idempotency key it belongs to the actor of that key.
+      leadsTo: 'itself',
+      serve: (call) => creations.create(call),
     },
-  },
-  'instances.purge': {
-    serve: ({ purge }, { request, body }: Call<PurgeRequest>) => purge(request, body),
-  },
-  'workers.unclaim': {
-    serve: (parts, { body }: Call<readonly TaskClaim[]>) => {
-      for (const claim of body) unclaim(parts, claim);
+    'instances.createBatch': { serve: (call) => creations.createBatch(call) },
+    ...rowsOf<InstanceRouteId>('instances.', (kind) => told(instances, kind)),
+    'instances.tree': {
+      isRead: true,
+      serve: (call, part) =>
+        instances.tell(call.target, {
+          kind: 'tree',
+          ...call,
+          part: part as QueryOf<'instances.tree'>,
+        }),
     },
-  },
-} satisfies EngineOperations<InstanceParts>;
+    'sequences.migrateInstance': {
+      leadsTo: ({ instance_id }) => routeOf(instance_id),
+      serve: (call) => instances.tell(call.body.instance_id, { kind: 'migrate', ...call }),
+    },
+    ...rowsOf<TaskRouteId>('workers.', (name) => toldOfTask(parts, name)),
+  } satisfies RouteOperations;
+}
+
+/** What the front thread asks for itself. */
+function ownOf({ instances, tasks, changes, purge }: InstanceParts) {
+  return {
+    'instances.standing': {
+      isRead: true,
+      serve: ({ request, tenant, target, body }: Call<StandingAsked | undefined>) =>
+        instances.tell(target, { kind: 'standing', request, tenant, ...body }),
+    },
+    'instances.answer': {
+      serve: ({ request, tenant, target, body }: Call<{ approval: string; given: GivenAnswer }>) =>
+        instances.tell(target, { kind: 'answer', request, tenant, ...body }),
+    },
+    'instances.changeMany': {
+      serve: ({ request, body: { ids, ...asked } }: Call<ChangeMany>) => {
+        const group = changes.open(request, ids.length);
+        for (const id of ids) instances.tell(id, { kind: 'change', group, ...asked });
+      },
+    },
+    'instances.purge': {
+      serve: ({ request, body }: Call<PurgeRequest>) => purge(request, body),
+    },
+    'workers.unclaim': {
+      serve: ({ body }: Call<readonly TaskClaim[]>) => {
+        for (const claim of body) unclaim({ tasks, instances }, claim);
+      },
+    },
+  } satisfies Operations;
+}
 
 type Finders = Pick<InstanceParts, 'instances' | 'tasks'>;
 

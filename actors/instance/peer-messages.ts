@@ -1,7 +1,7 @@
 /** What peers tell the instances of a shard, and the queues of that and of other shards. */
 
 import type { OwnRequests } from '../runtime/own-requests.js';
-import type { Messages, Room } from '../runtime/room.js';
+import type { Messages } from '../runtime/room.js';
 import type { Effect } from '../runtime/turn.js';
 import type { Instances } from './instances.js';
 import type { InstanceMessage } from './messages.js';
@@ -16,11 +16,11 @@ export interface PeerMessagesDeps {
   readonly release: (effects: readonly Effect[]) => void;
 }
 
-export function peerMessages({ instances, tasks, ownRequests, release }: PeerMessagesDeps): Room {
+export function peerMessages({ instances, tasks, ownRequests, release }: PeerMessagesDeps) {
   /** Instances know the message as it is. */
   const tell = (message: InstanceMessage & { readonly instance: string }) =>
     instances.tell(message.instance, message);
-  const messages: Messages = {
+  const messages = {
     claim: (message) => {
       tasks.remember(message.task, message.instance);
       tell(message);
@@ -51,6 +51,6 @@ export function peerMessages({ instances, tasks, ownRequests, release }: PeerMes
       });
       instances.tell(instance, { kind: 'order', request, tenant, order });
     },
-  };
+  } satisfies Messages;
   return { messages };
 }

@@ -1,26 +1,26 @@
 /** Instances: their actors, how they are made and told, and what is done with many of them. */
 
-import type { Names } from '../catalog/names.js';
-import type { Plans } from '../catalog/plans.js';
-import type { Routing } from '../release/routing.js';
+import type { CatalogRoom } from '../catalog/room.js';
+import type { ReleaseRoom } from '../release/room.js';
 import type { Kernel } from '../runtime/kernel.js';
 import { ChangeGroups } from './change-many.js';
 import { ChildPlaces } from './child-places.js';
+import { ClaimWatch } from './claim-watch.js';
+import { counting } from './counting.js';
 import { Creations } from './creations.js';
 import { Instances, type InstancesDeps } from './instances.js';
 import { KinNotes } from './kin-notes.js';
 import type { InstanceEnv } from './live-instance.js';
+import { instanceOperations } from './operations.js';
 import { peerMessages } from './peer-messages.js';
 import { type PurgeRequest, purge } from './purge.js';
 import { TaskIndex } from './task-index.js';
 
 export interface InstanceNeeds
   extends Pick<InstanceEnv, 'stamp' | 'webhookTargets' | 'versions'>,
-    Pick<InstancesDeps, 'changed' | 'taskDecided'> {
-  readonly plans: Plans;
-  readonly names: Names;
-  readonly routing: Routing;
-}
+    Pick<InstancesDeps, 'changed' | 'taskDecided'>,
+    Pick<CatalogRoom, 'plans' | 'names'>,
+    Pick<ReleaseRoom, 'routing'> {}
 
 export function openInstances(kernel: Kernel, needs: InstanceNeeds) {
   const { loader, schedule, release, ownRequests, settings, hearing, clock } = kernel;
@@ -70,17 +70,20 @@ export function openInstances(kernel: Kernel, needs: InstanceNeeds) {
   });
   const hold = (id: string) => instances.hold(id);
   const letGo = (id: string, isGone: boolean) => instances.letGo(id, isGone);
-  return {
-    env,
+  const operations = instanceOperations({
     instances,
     creations,
-    kin,
     tasks,
     changes,
+    release,
     purge: (request: number, asked: PurgeRequest) =>
       purge({ ...kernel, hold, letGo }, request, asked),
-    toldByPeers: peerMessages({ instances, tasks, ownRequests, release }),
-  };
+  });
+  const told = peerMessages({ instances, tasks, ownRequests, release });
+  const claims = new ClaimWatch({ ...kernel, instances });
+  const counts = counting({ ...kernel, plans });
+  const parts = [instances, told, tasks, changes, creations, kin, claims, counts];
+  return { env, instances, tasks, parts, operations };
 }
 
 export type InstanceRoom = ReturnType<typeof openInstances>;

@@ -14,9 +14,9 @@ import type { Effects, Room } from '../runtime/room.js';
 const TASKS_REMEMBERED = 100_000;
 
 export class TaskIndex implements Room {
-  readonly effects: Effects = {
+  readonly effects = {
     'task.opened': ({ task, instance }) => this.remember(task, instance),
-  };
+  } satisfies Effects;
 
   readonly #schedule: (work: () => void) => void;
   readonly #turnedAway: () => void;

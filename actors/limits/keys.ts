@@ -10,11 +10,11 @@ export type KeysDeps = KeyActorsDeps & Pick<Kernel, 'loader' | 'shards'>;
 export class Keys implements Room {
   readonly #actors: KeyActors<ConcurrencyKey, KeyRows>;
 
-  readonly messages: Messages = {
+  readonly messages = {
     'permit.wanted': ({ key, instance, tenant, number, max, createdAt }) =>
       this.wanted(key, { instance, tenant, number, max, createdAt }),
     'permit.left': ({ key, instance, number }) => this.left(key, instance, number),
-  };
+  } satisfies Messages;
 
   constructor(deps: KeysDeps) {
     const { loader, shards } = deps;

@@ -5,22 +5,20 @@ import { rateLimitId } from '../../src/base/ids.js';
 import type { RouteOperations } from '../runtime/operation.js';
 import type { Rates } from './rates.js';
 
-export interface LimitParts {
-  readonly rates: Rates;
-}
-
-export const LIMIT_OPERATIONS = {
-  'rateLimits.put': {
-    serve: ({ rates }, { request, tenant, target, body }) => {
-      const place = { tenant_id: named(tenant), limit_key: target };
-      rates.put(rateLimitId(tenant, target), request, place, body);
+export function limitOperations(rates: Rates) {
+  return {
+    'rateLimits.put': {
+      serve: ({ request, tenant, target, body }) => {
+        const place = { tenant_id: named(tenant), limit_key: target };
+        rates.put(rateLimitId(tenant, target), request, place, body);
+      },
     },
-  },
-  'rateLimits.delete': {
-    serve: ({ rates }, { request, tenant, target }) =>
-      rates.delete(rateLimitId(named(tenant), target), request),
-  },
-} satisfies Partial<RouteOperations<LimitParts>>;
+    'rateLimits.delete': {
+      serve: ({ request, tenant, target }) =>
+        rates.delete(rateLimitId(named(tenant), target), request),
+    },
+  } satisfies RouteOperations;
+}
 
 /** @throws EngineError 400 without a tenant, which only an optional header allows */
 function named(tenant: string): string {

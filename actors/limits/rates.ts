@@ -34,11 +34,11 @@ export class Rates implements Room {
   /** Who had a place with a limiter that is read again: the places were of the state that is gone. */
   readonly #called = new Map<string, readonly Asker[]>();
 
-  readonly messages: Messages = {
+  readonly messages = {
     'rate.asked': ({ limit, instance, node, iteration, attempt }) =>
       this.asked(limit, { instance, node, iteration, attempt }),
     'rate.used': ({ limit, grant, at }) => this.used(limit, grant, at),
-  };
+  } satisfies Messages;
 
   constructor(deps: RatesDeps) {
     this.#deps = deps;

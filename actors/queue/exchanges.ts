@@ -76,14 +76,14 @@ export class Exchanges implements Room {
   /** Which shard is asked first, in turns: what it has would otherwise always come first. */
   #firstShard = 0;
 
-  readonly messages: Messages = {
+  readonly messages = {
     'exchange.results': (message) => this.results(message),
     'exchange.outcomes': (message) => this.outcomes(message),
     'poll.ask': (message) => this.asked(message),
     'polls.end': ({ tenant, worker }) => this.endPolls(tenant, worker),
     'poll.end': ({ request }) => this.waitEnded(request),
     'poll.answer': (message) => this.answered(message),
-  };
+  } satisfies Messages;
 
   constructor(deps: ExchangesDeps) {
     this.#deps = deps;

@@ -2,45 +2,45 @@
 
 import { POLL_LIMIT_DEFAULT, type PollTasks } from '../../schema/worker.js';
 import { routeOfName } from '../../src/base/ids.js';
-import type { UnixMs } from '../../src/base/time.js';
-import type { Call, EngineOperations, RouteOperations } from '../runtime/operation.js';
-import type { Effect } from '../runtime/turn.js';
+import type { Kernel } from '../runtime/kernel.js';
+import type { Call, Operations, RouteOperations } from '../runtime/operation.js';
 import { type Exchanges, replyWith } from './exchanges.js';
 import { arrayOf, claimOf } from './poll.js';
 import type { Queues } from './queues.js';
 
-export interface QueueParts {
+export interface QueueParts extends Pick<Kernel, 'now' | 'release'> {
   readonly queues: Queues;
   readonly exchanges: Exchanges;
-  readonly release: (effects: readonly Effect[]) => void;
-  readonly now: () => UnixMs;
 }
 
-export const QUEUE_OPERATIONS = {
-  'workers.poll': {
-    isBehindHints: true,
-    leadsTo: ({ handler_name }) => routeOfName(handler_name),
-    serve: (parts, call) => poll(parts, call, ''),
-  },
-  'workers.exchange': {
-    isBehindHints: true,
-    leadsTo: 'itself',
-    serve: ({ exchanges }, call) => exchanges.serve(call),
-  },
-  'workers.pollQueue': {
-    isBehindHints: true,
-    leadsTo: ({ handler_name }) => routeOfName(handler_name),
-    serve: (parts, call) => poll(parts, call, call.body.queue_name),
-  },
-} satisfies Partial<RouteOperations<QueueParts>>;
-
-export const QUEUE_ENGINE_OPERATIONS = {
-  'queues.openPolls': {
-    isRead: true,
-    serve: ({ queues, release }, { request, tenant }: Call<undefined>) =>
-      release([replyWith(request, JSON.stringify(queues.openPolls(tenant)), [])]),
-  },
-} satisfies EngineOperations<QueueParts>;
+export function queueOperations(parts: QueueParts) {
+  const { queues, exchanges, release } = parts;
+  const routes = {
+    'workers.poll': {
+      isBehindHints: true,
+      leadsTo: ({ handler_name }) => routeOfName(handler_name),
+      serve: (call) => poll(parts, call, ''),
+    },
+    'workers.exchange': {
+      isBehindHints: true,
+      leadsTo: 'itself',
+      serve: (call) => exchanges.serve(call),
+    },
+    'workers.pollQueue': {
+      isBehindHints: true,
+      leadsTo: ({ handler_name }) => routeOfName(handler_name),
+      serve: (call) => poll(parts, call, call.body.queue_name),
+    },
+  } satisfies RouteOperations;
+  const own = {
+    'queues.openPolls': {
+      isRead: true,
+      serve: ({ request, tenant }: Call<undefined>) =>
+        release([replyWith(request, JSON.stringify(queues.openPolls(tenant)), [])]),
+    },
+  } satisfies Operations;
+  return { ...routes, ...own };
+}
 
 function poll(
   { queues, now, release }: QueueParts,

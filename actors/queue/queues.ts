@@ -68,11 +68,11 @@ export class Queues implements Room {
   /** When the registry row of a worker was last written. */
   readonly #seen = lastUsed<string, UnixMs>(WORKERS_REMEMBERED);
 
-  readonly messages: Messages = {
+  readonly messages = {
     'task.ready': (message) => this.ready(message),
     'task.gone': ({ handler, task, tenant, queue }) => this.gone(handler, task, tenant, queue),
     claimed: (message) => this.claimed(message),
-  };
+  } satisfies Messages;
 
   constructor(deps: QueuesDeps) {
     this.#deps = deps;

@@ -1,22 +1,26 @@
 /** Tasks for workers: their queues, and the exchanges of reports and polls. */
 
-import type { Secrets } from '../credential/secrets.js';
+import type { CredentialRoom } from '../credential/room.js';
 import { tellResult } from '../instance/operations.js';
 import type { InstanceRoom } from '../instance/room.js';
 import type { Kernel } from '../runtime/kernel.js';
+import type { ReadyHint } from '../runtime/protocol.js';
+import type { Room } from '../runtime/room.js';
 import { Exchanges } from './exchanges.js';
-import { Queues, type QueuesDeps } from './queues.js';
+import { queueOperations } from './operations.js';
+import { Queues } from './queues.js';
 
 export interface QueueNeeds
   extends Pick<InstanceRoom, 'instances' | 'tasks'>,
-    Pick<QueuesDeps, 'expireAt'> {
-  readonly secrets: Secrets;
-}
+    Pick<CredentialRoom, 'secrets'> {}
 
-export function openQueues(kernel: Kernel, needs: QueueNeeds) {
-  const { secrets, expireAt, instances, tasks } = needs;
-  const { release, settings } = kernel;
-  const queues: Queues = new Queues({ ...kernel, secrets, expireAt });
+export function openQueues(kernel: Kernel, { secrets, instances, tasks }: QueueNeeds) {
+  const { release, settings, timers, now } = kernel;
+  const queues: Queues = new Queues({
+    ...kernel,
+    secrets,
+    expireAt: (request, at) => timers.push(at, { kind: 'expire', request }),
+  });
   const exchanges = new Exchanges({
     ...kernel,
     maxBodyBytes: settings.maxBodyBytes,
@@ -24,5 +28,14 @@ export function openQueues(kernel: Kernel, needs: QueueNeeds) {
     tell: (request, tenant, worker, result) =>
       tellResult({ tasks, instances, release }, request, tenant, worker, result),
   });
-  return { queues, exchanges };
+  return {
+    parts: [queues, exchanges],
+    operations: queueOperations({ queues, exchanges, release, now }),
+    timers: { expire: ({ request }) => queues.expire(request) },
+    taskDecided: (task: ReadyHint) => queues.decided(task),
+    requestAborted: (request: number) => {
+      exchanges.abort(request);
+      queues.abort(request);
+    },
+  } satisfies Room;
 }

@@ -71,10 +71,10 @@ export class Releases implements Room {
   readonly #validations = new Map<string, number>();
   readonly #sweeping: BackgroundJob;
 
-  readonly messages: Messages = {
+  readonly messages = {
     'routes.settled': ({ version, shard }) => this.routesSettled(version, shard),
     'release.ended': ({ release }) => this.ended(release),
-  };
+  } satisfies Messages;
 
   constructor(deps: ReleasesDeps) {
     this.#deps = deps;

@@ -1,13 +1,16 @@
 /** Releases: how the names of sequences lead to versions, and on the first shard the releases themselves. */
 
-import type { Plans } from '../catalog/plans.js';
+import type { CatalogRoom } from '../catalog/room.js';
 import { type Kernel, onFirstShard } from '../runtime/kernel.js';
+import { releaseOperations } from './operations.js';
 import { Releases } from './releases.js';
 import { Routing } from './routing.js';
 
-export function openReleases(kernel: Kernel, plans: Plans) {
-  return {
-    routing: new Routing(kernel),
-    releases: onFirstShard(kernel, () => new Releases({ ...kernel, plans })),
-  };
+export type ReleaseRoom = ReturnType<typeof openReleases>;
+
+export function openReleases(kernel: Kernel, { plans }: Pick<CatalogRoom, 'plans'>) {
+  const routing = new Routing(kernel);
+  const releases = onFirstShard(kernel, () => new Releases({ ...kernel, plans }));
+  const operations = releases && releaseOperations(releases);
+  return { routing, releases, parts: [routing, releases], operations };
 }

@@ -39,8 +39,8 @@ export class Routing implements Room {
   readonly #ended = new Set<string>();
   #endedHandle: TimerHandle | undefined;
 
-  readonly messages: Messages = { 'routes.read': ({ version }) => this.read(version) };
-  readonly effects: Effects = { 'release.ended': ({ release }) => this.ended(release) };
+  readonly messages = { 'routes.read': ({ version }) => this.read(version) } satisfies Messages;
+  readonly effects = { 'release.ended': ({ release }) => this.ended(release) } satisfies Effects;
 
   constructor(deps: RoutingDeps) {
     this.#deps = deps;

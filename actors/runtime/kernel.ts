@@ -8,6 +8,7 @@ import type { HostDeps } from './host.js';
 import type { Rows } from './loader.js';
 import type { Measures } from './measures.js';
 import type { OwnRequests } from './own-requests.js';
+import type { TimerQueue } from './timer.js';
 
 /** The settings of a shard; plain data, so that they can cross to its thread. */
 export interface ShardSettings {
@@ -56,6 +57,7 @@ export interface Kernel extends HostDeps {
   readonly shard: number;
   readonly shards: number;
   readonly hearing: Heard;
+  readonly timers: TimerQueue;
   readonly meter: Meter;
   readonly measures: Measures;
   /** Requests that rooms make of instances. */

@@ -1,7 +1,6 @@
 /**
- * What a row of the table of operations says about the owner's side: how a request is led to it, and
- * what is done there. Each room has the rows of what it owns in its `operations.ts`; the table that
- * `shard/operations.ts` makes of them has one for every route that shards answer.
+ * What a room does with the requests of one operation: a row for each route that shards answer, and for what the
+ * front thread asks for itself.
  */
 
 import type { BodyOf, QueryOf, RoutesOf, ShardRouteId } from '../../schema/routes.js';
@@ -28,7 +27,7 @@ export interface Call<Body = unknown> {
   readonly by?: string | undefined;
 }
 
-export interface Operation<Body, Parts, Query = unknown> {
+export interface Operation<Body = never, Query = never> {
   /** Changes nothing, so that it is served while the database is behind. */
   readonly isRead?: true;
   /** Large bodies are definitions that a side thread looks through, before anything else is done with them. */
@@ -44,26 +43,18 @@ export interface Operation<Body, Parts, Query = unknown> {
    * Answers, at once or later. The query is checked like the body, and empty for a route without one.
    * @throws EngineError that is the answer
    */
-  readonly serve: (parts: Parts, call: Call<Body>, query: Query) => void;
+  readonly serve: (call: Call<Body>, query: Query) => void;
 }
+
+/** By the name that a request gives. */
+export type Operations = Readonly<Record<string, Operation>>;
 
 type LeadsTo<Body> = ((body: Body, tenant: string) => number) | 'itself';
 
-type RouteOperation<Id extends ShardRouteId, Parts> = Operation<BodyOf<Id>, Parts, QueryOf<Id>> &
+type RouteOperation<Id extends ShardRouteId> = Operation<BodyOf<Id>, QueryOf<Id>> &
   (Id extends RoutesOf<'by-body'>
     ? { readonly leadsTo: LeadsTo<BodyOf<Id>> }
     : { readonly leadsTo?: never });
 
-/** A row for every route that shards answer. */
-export type RouteOperations<Parts> = {
-  readonly [Id in ShardRouteId]: RouteOperation<Id, Parts>;
-};
-
-/** Rows without a route: what the front thread asks for itself, with bodies that nobody checks. */
-export type EngineOperations<Parts> = Readonly<Record<string, Operation<never, Parts>>>;
-
-/** For what the first shard alone has. */
-export function ofFirstShard<Part>(part: Part | undefined): Part {
-  if (part === undefined) throw new Error('the request belongs to the first shard');
-  return part;
-}
+/** Rows of routes. */
+export type RouteOperations = { readonly [Id in ShardRouteId]?: RouteOperation<Id> };

@@ -1,28 +1,31 @@
 /** Schedules, and the instances that they start. */
 
-import type { Names } from '../catalog/names.js';
-import type { Plans } from '../catalog/plans.js';
+import type { CatalogRoom } from '../catalog/room.js';
 import { firstActor } from '../instance/restore.js';
 import type { InstanceRoom } from '../instance/room.js';
-import type { Routing } from '../release/routing.js';
+import type { ReleaseRoom } from '../release/room.js';
 import type { Kernel } from '../runtime/kernel.js';
+import { scheduleOperations } from './operations.js';
 import { Schedules } from './schedules.js';
 
-export interface ScheduleNeeds extends Pick<InstanceRoom, 'instances' | 'env'> {
-  readonly plans: Plans;
-  readonly names: Names;
-  readonly routing: Routing;
-}
+export interface ScheduleNeeds
+  extends Pick<CatalogRoom, 'plans' | 'names'>,
+    Pick<ReleaseRoom, 'routing'>,
+    Pick<InstanceRoom, 'instances' | 'env'> {}
 
-export function openSchedules(kernel: Kernel, { instances, env, ...needs }: ScheduleNeeds) {
+export function openSchedules(kernel: Kernel, needs: ScheduleNeeds) {
+  const { plans, names, routing, instances, env } = needs;
   const { maxContextBytes, cronTickMs } = kernel.settings;
-  return new Schedules({
+  const schedules = new Schedules({
     ...kernel,
-    ...needs,
+    plans,
+    names,
+    routing,
     maxContextBytes,
     cronTickMs,
     tellRun: (run, message) => instances.tell(run, message),
     adoptRun: ({ record, plan, characters }) =>
       instances.adopt(firstActor(env, record, plan), characters),
   });
+  return { parts: [schedules], operations: scheduleOperations(schedules) };
 }

@@ -324,7 +324,7 @@ export class Schedules implements Room {
   }
 
   /** A unit of the instance was committed, or it was read again. */
-  changed(instance: string): void {
+  instanceChanged(instance: string): void {
     if (this.#awaited.size === 0) return;
     const id = this.#awaited.get(instance);
     if (id === undefined) return;

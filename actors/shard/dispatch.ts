@@ -1,12 +1,13 @@
 /**
- * What a committed unit sets free: answers, messages to peers, calls of handlers, timers, counts. Each kind is
- * handed to the room that has it, and so is a message of a peer.
+ * What is done with what a shard has to do with: effects of committed units (answers, messages to peers, calls of
+ * handlers, timers, counts), messages of peers, and timers. Each kind has one room that takes it.
  */
 
 import type { Logger } from '../../src/base/log.js';
 import { INTERNAL } from '../runtime/commit.js';
-import type { PeerMessage, Reply } from '../runtime/protocol.js';
-import type { Effects, Messages, Room } from '../runtime/room.js';
+import type { PeerMessage } from '../runtime/protocol.js';
+import type { Effects, Messages, Room, Timers } from '../runtime/room.js';
+import type { Timer } from '../runtime/timer.js';
 import type { Effect } from '../runtime/turn.js';
 import type { Outbox } from './outbox.js';
 
@@ -15,12 +16,14 @@ export class Dispatch {
   readonly #out: Outbox;
   readonly #effects: Effects;
   readonly #messages: Messages;
+  readonly #timers: Timers;
 
   constructor(rooms: readonly Room[], out: Outbox, log: Logger) {
     this.#log = log;
     this.#out = out;
     this.#effects = joined(rooms.map(({ effects }) => effects));
     this.#messages = joined(rooms.map(({ messages }) => messages));
+    this.#timers = joined(rooms.map(({ timers }) => timers));
   }
 
   /** One that cannot be performed holds up none of the others. */
@@ -41,6 +44,10 @@ export class Dispatch {
   receive(message: PeerMessage): void {
     taken<PeerMessage>(this.#messages, message);
   }
+
+  fire(timer: Timer): void {
+    taken<Timer>(this.#timers, timer);
+  }
 }
 
 /** @throws Error when this shard has no room for it: some are only on the first one */
@@ -51,21 +58,11 @@ function taken<Given extends { readonly kind: string }>(rows: object, given: Giv
 }
 
 /** @throws Error when two rooms take the same */
-function joined<Rows extends object>(parts: readonly (Rows | undefined)[]): Rows {
+export function joined<Rows extends object>(parts: readonly (Rows | undefined)[]): Rows {
   const rows: Record<string, unknown> = {};
   for (const [kind, row] of parts.flatMap((part) => Object.entries(part ?? {}))) {
     if (Object.hasOwn(rows, kind)) throw new Error(`two rooms take ${kind}`);
     rows[kind] = row;
   }
   return rows as Rows;
-}
-
-/** Most replies have none of the other members, and then not even undefined ones: every one is cloned. */
-export function replyOf(effect: Extract<Effect, { kind: 'reply' | 'error' }>): Reply {
-  const { request } = effect;
-  if (effect.kind === 'error') return { request, error: effect.error.toData() };
-  const { status, body, claims, fires, known } = effect;
-  if (fires) return { request, status, body, fires };
-  if (known !== undefined) return { request, status, body, known };
-  return claims === undefined ? { request, status, body } : { request, status, body, claims };
 }

@@ -7,17 +7,8 @@
 
 import { LIMITS } from '../../src/base/limits.js';
 import type { UnixMs } from '../../src/base/time.js';
-import type { DueTimer } from '../runtime/rows.js';
+import type { Timer, WakeTimer } from '../runtime/timer.js';
 import { TimerHeap } from '../runtime/timer-heap.js';
-
-export interface WakeTimer extends DueTimer {
-  readonly kind: 'wake';
-}
-
-export type Timer =
-  | WakeTimer
-  | { readonly kind: 'reap'; readonly instance: string; readonly task: string }
-  | { readonly kind: 'expire'; readonly request: number };
 
 /** Of the places one tenant has so many at most: others find some, whatever it has due. */
 const TENANT_SHARE = 0.75;

@@ -20,6 +20,8 @@ import type { EffectHandler, HandlerContext } from '../../src/handlers/registry.
 import type { Tracer, WorkSpan } from '../../src/metrics/tracing.js';
 import type { Secrets } from '../credential/secrets.js';
 import { stepKey } from '../instance/live-instance.js';
+import type { InstanceRoom } from '../instance/room.js';
+import type { Kernel } from '../runtime/kernel.js';
 import type { Measures } from '../runtime/measures.js';
 import type { NamedSecrets } from '../runtime/protocol.js';
 import type { Effects, Room } from '../runtime/room.js';
@@ -77,12 +79,12 @@ export class HandlerPool implements Room {
     { activeMax: LIMITS.longHandlersPerInstanceMax },
   ]);
 
-  readonly effects: Effects = {
+  readonly effects = {
     perform: ({ instance, step }) => {
       if (!this.#isDraining && !this.#deps.isHeld(step.tenant)) this.begin(instance, step);
     },
     abort: ({ instance, step }) => this.abort(instance, step),
-  };
+  } satisfies Effects;
 
   constructor(deps: HandlerPoolDeps) {
     this.#deps = deps;
@@ -331,4 +333,31 @@ function aboutInstance(log: HandlerContext['log'], instanceId: string): HandlerC
 
 function runKey(instance: string, step: { node: number; iteration: string }): string {
   return `${instance}/${stepKey(step)}`;
+}
+
+export interface HandlerPoolNeeds extends Pick<InstanceRoom, 'instances'> {
+  readonly secrets: Secrets;
+}
+
+export function openHandlerPool(
+  kernel: Kernel,
+  { handlers, tracer }: Pick<HandlerPoolDeps, 'handlers' | 'tracer'>,
+  { instances, secrets }: HandlerPoolNeeds,
+): HandlerPool {
+  const { commits, measures, clock, log, settings, schedule } = kernel;
+  return new HandlerPool({
+    secrets,
+    handlers,
+    callMsMax: settings.stepTimeoutMaxMs,
+    measures,
+    clock,
+    log,
+    tracer,
+    wakeShard: () => schedule(() => {}),
+    isHeld: (tenant) => commits.held.has(tenant),
+    canTake: (instance) =>
+      commits.unackedBytes < LIMITS.unitBytesForOutcomesMax && instances.canTake(instance),
+    onOutcome: (instance, step, outcome) =>
+      instances.tell(instance, { kind: 'step.outcome', step, outcome }),
+  });
 }

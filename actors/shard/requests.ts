@@ -14,14 +14,10 @@ import type { Findings } from '../../src/core/lint/definition.js';
 import { type BodyInPieces, LARGE_BODY } from '../../src/http/body.js';
 import { JUDGE_BODY } from '../../src/http/body-jobs.js';
 import { INTERNAL } from '../runtime/commit.js';
+import type { Operation, Operations } from '../runtime/operation.js';
 import type { Request } from '../runtime/protocol.js';
 import type { Effect } from '../runtime/turn.js';
-import {
-  type AnyOperation,
-  type LargeBodies,
-  OPERATIONS,
-  type OperationParts,
-} from './operations.js';
+import { type LargeBodies, type Parsers, parsersOf } from './bodies.js';
 
 export interface RequestsDeps {
   readonly shard: number;
@@ -29,7 +25,8 @@ export interface RequestsDeps {
   readonly clock: Pick<Clock, 'monotonic'>;
   readonly log: Logger;
   readonly offload: Offload;
-  readonly parts: OperationParts;
+  /** Of all rooms. */
+  readonly operations: Operations;
   /** Definitions that ask for more are warned of. */
   readonly callMsMax: number;
   /** More waits for the database than the shard may hold. */
@@ -42,6 +39,8 @@ export interface RequestsDeps {
   readonly again: (request: Request) => void;
 }
 
+type Row = Operation & Parsers;
+
 /** Of one turn for one large body. */
 const SLICE_MS = LIMITS.turnMs / 2;
 
@@ -49,6 +48,7 @@ const NO_QUERY = {};
 
 export class Requests {
   readonly #deps: RequestsDeps;
+  readonly #rows: ReadonlyMap<string, Row>;
   /** Large bodies, and how far they are. */
   readonly #parsing = new WeakMap<Request, BodyInPieces<unknown>>();
   /** Of large definitions. */
@@ -56,6 +56,9 @@ export class Requests {
 
   constructor(deps: RequestsDeps) {
     this.#deps = deps;
+    this.#rows = new Map(
+      Object.entries(deps.operations).map(([id, row]) => [id, { ...row, ...parsersOf(id) }]),
+    );
   }
 
   /**
@@ -65,8 +68,8 @@ export class Requests {
    */
   handle(request: Request): boolean {
     try {
-      const row = OPERATIONS.get(request.operation);
-      if (row === undefined) throw new Error(`no operation ${request.operation}`);
+      const row = this.#rows.get(request.operation);
+      if (row === undefined) throw new Error(`no room serves ${request.operation}`);
       if (row.isRead !== true && this.#deps.isBehind()) {
         throw unavailable('ENG_OVERLOADED', 'the database is behind');
       }
@@ -89,7 +92,7 @@ export class Requests {
     this.#deps.release([{ kind: 'error', request: id, error: error as EngineError }]);
   }
 
-  #parseSome(request: Request, row: AnyOperation, large: LargeBodies): boolean {
+  #parseSome(request: Request, row: Row, large: LargeBodies): boolean {
     const { clock, callMsMax } = this.#deps;
     const parsing = this.#parsing.get(request);
     if (parsing === undefined && row.isLookedThrough) {
@@ -126,8 +129,8 @@ export class Requests {
     );
   }
 
-  #serve(request: Request, row: AnyOperation, given: unknown): void {
-    const { parts, shard, shards, takeHints, release } = this.#deps;
+  #serve(request: Request, row: Row, given: unknown): void {
+    const { shard, shards, takeHints, release } = this.#deps;
     if (row.isBehindHints) takeHints();
     const { id, tenant, target, traceparent, query = NO_QUERY, maySeeSecrets, by } = request;
     const body = given as never;
@@ -136,7 +139,6 @@ export class Requests {
       typeof row.leadsTo === 'function' ? shardOf(row.leadsTo(body, tenant), shards) : shard;
     if (owner === shard)
       row.serve(
-        parts,
         {
           request: id,
           tenant,

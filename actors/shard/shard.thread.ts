@@ -26,7 +26,7 @@ import { Loader } from '../runtime/loader.js';
 import { type PackedAck, packedUnit, unpackedAck } from '../runtime/packing.js';
 import type { PeerPost, RequestPost } from '../runtime/protocol.js';
 import { Versions } from '../runtime/versions.js';
-import type { ShardDeps } from './parts.js';
+import type { ShardDeps } from './kernel.js';
 import { Shard } from './shard.js';
 
 export interface ShardTask {

@@ -10,35 +10,44 @@
  */
 
 import { LIMITS } from '../../src/base/limits.js';
+import { IN_PLACE } from '../../src/base/offload.js';
 import type { UnixMs } from '../../src/base/time.js';
 import type { Ack } from '../../src/db/units.js';
+import type { Instances } from '../instance/instances.js';
 import { OVERDUE_ROWS_MAX } from '../runtime/load-sql.js';
 import type { PeerPost, Request, RequestPost } from '../runtime/protocol.js';
-import type { Effects, Messages, Room } from '../runtime/room.js';
+import type { Room } from '../runtime/room.js';
 import type { DueTimer } from '../runtime/rows.js';
-import type { Effect } from '../runtime/turn.js';
-import { Dispatch, replyOf } from './dispatch.js';
-import type { Timer } from './due-timers.js';
+import { Dispatch, joined } from './dispatch.js';
 import { Fifo } from './fifo.js';
+import type { HandlerPool } from './handler-pool.js';
 import { Hearing } from './hearing.js';
 import { FairInbox } from './inbox.js';
-import { createParts, type ShardDeps, type ShardParts } from './parts.js';
+import { openKernel, type ShardDeps, type ShardKernel, type TurnHooks } from './kernel.js';
+import { Outbox } from './outbox.js';
+import { Requests } from './requests.js';
+import { openRooms, type RoomHooks, withParts } from './rooms.js';
 import { RunQueue } from './run-queue.js';
 import { TenantHolds } from './tenant-holds.js';
 
-/** How often a shard asks whether a sequence is still being deleted. */
-const BLOCKED_AGAIN_MS = 5_000;
-
 export class Shard {
   readonly #deps: ShardDeps;
-  readonly #parts: ShardParts;
-  readonly #inbox = new FairInbox();
-  readonly #run = new RunQueue();
+  readonly #kernel: ShardKernel;
+  /** In the order in which they are told. */
+  readonly #rooms: readonly Room[];
+  readonly #instances: Instances;
+  readonly #pool: HandlerPool;
+  readonly #out: Outbox;
+  readonly #requests: Requests;
   readonly #dispatch: Dispatch;
   /** Tenants that leave this cell, and those that arrive. */
   readonly tenants: TenantHolds;
+  readonly #inbox = new FairInbox();
+  readonly #run = new RunQueue();
   /** Those that have something to do at the end of each turn. */
   readonly #ending: readonly Room[];
+  /** Those that are told of each change of an instance. */
+  readonly #watching: readonly Room[];
   /** The engine's own work, before requests. */
   #work: (() => void)[] = [];
   /** The part of it that many may want at once, and that takes long together. */
@@ -50,9 +59,37 @@ export class Shard {
 
   constructor(deps: ShardDeps) {
     this.#deps = deps;
-    const { clock, settings } = deps;
+    const { clock, settings, log, ports } = deps;
     this.#hearing = new Hearing(() => clock.now(), settings.workerStaleMs);
-    this.#parts = createParts(deps, {
+    const hooks = this.#hooks();
+    const kernel = openKernel(deps, hooks);
+    this.#kernel = kernel;
+    const { rooms, instances, pool } = openRooms(kernel, deps, hooks);
+    this.#rooms = withParts(rooms);
+    this.#instances = instances;
+    this.#pool = pool;
+    const having = (member: keyof Room) => this.#rooms.filter((room) => room[member]);
+    this.#ending = having('endTurn');
+    this.#watching = having('instanceChanged');
+    this.#out = new Outbox({ ...kernel, ports, wakeShard: hooks.wakeShard });
+    this.#dispatch = new Dispatch(this.#rooms, this.#out, log);
+    this.#requests = new Requests({
+      ...kernel,
+      offload: deps.offload ?? IN_PLACE,
+      operations: joined(this.#rooms.map(({ operations }) => operations)),
+      callMsMax: settings.stepTimeoutMaxMs,
+      isBehind: () => this.#isBehind(),
+      again: hooks.takeUp,
+    });
+    this.tenants = new TenantHolds(kernel, this.#rooms, {
+      runSoon: hooks.runSoon,
+      admitted: (tenant) => this.#hearing.admitted(tenant),
+    });
+  }
+
+  #hooks(): TurnHooks & RoomHooks {
+    const eachRoom = (tell: (room: Room) => void) => this.#rooms.forEach(tell);
+    return {
       release: (effects) => this.#dispatch.release(effects),
       schedule: (work) => this.#enqueue(work),
       scheduleSpare: (work) => {
@@ -64,62 +101,17 @@ export class Shard {
       isRunBehind: () => this.#run.size > OVERDUE_ROWS_MAX,
       hearing: this.#hearing,
       whenWriterKnown: (then) => this.#whenWriterKnown(then),
-      isBehind: () => this.#isBehind(),
       takeHints: () => this.#takeHints(),
-      again: (request) => this.#takeUp(request),
-    });
-    const { rooms, out } = this.#parts;
-    this.#ending = rooms.filter((room) => room.endTurn !== undefined);
-    this.#dispatch = new Dispatch([...rooms, this.#own()], out, deps.log);
-    this.tenants = new TenantHolds(deps, this.#parts, {
-      enqueue: (work) => this.#enqueue(work),
-      whenWriterKnown: (then) => this.#whenWriterKnown(then),
-      runSoon: (timer) => this.#runSoon(timer),
-      watchClaims: (tenant) => {
-        this.#hearing.admitted(tenant);
-        this.#watchClaims(tenant);
+      takeUp: (request) => this.#takeUp(request),
+      receive: (message) => this.#dispatch.receive(message),
+      reply: (reply) => this.#out.reply(reply),
+      hint: (shard, message) => this.#out.hint(shard, message),
+      eachRoom,
+      changed: (instance) => {
+        for (const room of this.#watching) room.instanceChanged?.(instance);
       },
-    });
-  }
-
-  /** What a shard does itself with messages and effects. */
-  #own(): Room {
-    const { settings } = this.#deps;
-    const { ownRequests, out, timers, instances } = this.#parts;
-    /** What is committed of one that is in memory. */
-    const timerOf = (instance: string, rank: number): DueTimer => ({
-      instance,
-      rank,
-      tenant: instances.tenantOf(instance),
-    });
-    const answer = (effect: Extract<Effect, { kind: 'reply' | 'error' }>) => {
-      if (effect.request < 0) ownRequests.answered(effect.request, effect);
-      else out.reply(replyOf(effect));
+      taskDecided: (task) => eachRoom((room) => room.taskDecided?.(task)),
     };
-    const messages: Messages = {
-      // Behind the hints that are at hand, as if it had come from the front.
-      request: ({ request }) => this.#takeUp(request),
-      wake: ({ at, instance, rank, tenant }) => this.#wakeAt(at, { instance, rank, tenant }),
-      'sequence.block': ({ sequence, isBlocked }) => this.#block(sequence, isBlocked),
-      'sequence.evict': ({ sequence }) => {
-        for (const room of this.#parts.rooms) room.sequenceEvicted?.(sequence);
-      },
-    };
-    const effects: Effects = {
-      reply: answer,
-      error: answer,
-      peer: ({ shard, message }) => {
-        if (shard === settings.shard) this.#enqueue(() => this.#dispatch.receive(message));
-        else out.hint(shard, message);
-      },
-      timer: ({ at, instance, rank }) => timers.committed(at, timerOf(instance, rank)),
-      reap: ({ at, instance, task }) => timers.push(at, { kind: 'reap', instance, task }),
-      continue: ({ instance, rank }) => {
-        this.#runSoon(timerOf(instance, rank));
-        this.#scheduleTurn();
-      },
-    };
-    return { messages, effects };
   }
 
   // ---------------------------------------------------------------- life
@@ -132,45 +124,22 @@ export class Shard {
     const { loader } = this.#deps;
     this.#hearing.begin();
     // First: nothing may be created by routes that are not known, nor end unknown to subscribers.
-    for (const room of this.#parts.rooms) await room.prepare?.();
+    for (const room of this.#rooms) await room.prepare?.();
     let recovered = 0;
     await loader.recoverable((timer) => {
       recovered += 1;
       // Loading it is enough: an actor whose row says `recover` is woken as recovered.
       this.#enqueue(() => this.#runSoon(timer));
     });
-    for (const room of this.#parts.rooms) room.start?.();
-    this.#parts.measures.recovered(recovered);
+    for (const room of this.#rooms) room.start?.();
+    this.#kernel.measures.recovered(recovered);
     if (recovered > 0) this.#deps.log.info({ recovered }, 'instances recovered');
-    this.#watchClaims();
-  }
-
-  /**
-   * Heartbeats of claims from before the start are watched from readiness on.
-   *
-   * @param only the tenant whose claims are not watched yet; absent: none are
-   */
-  #watchClaims(only?: string): void {
-    const { loader, settings, log } = this.#deps;
-    loader
-      .claimedTasks((task, instance, heartbeatAt, tenant) => {
-        if (only !== undefined && only !== tenant) return;
-        const since = Math.max(heartbeatAt, this.#hearing.since(tenant));
-        const at = since + settings.workerStaleMs;
-        this.#enqueue(() => this.#parts.timers.push(at, { kind: 'reap', instance, task }));
-      })
-      .catch((error: unknown) => {
-        log.warn({ err: error }, 'claims could not be read; trying again');
-        this.#deps.clock.setTimeout(() => {
-          if (!this.#stopped) this.#watchClaims(only);
-        }, settings.workerReaperTickMs);
-      });
   }
 
   /** Parked polls are answered; what is asked from now on is still served until `stop`. */
   drain(): void {
     this.#enqueue(() => {
-      for (const room of this.#parts.rooms) room.drain?.();
+      for (const room of this.#rooms) room.drain?.();
     });
   }
 
@@ -178,7 +147,7 @@ export class Shard {
   get isIdle(): boolean {
     return (
       this.#inbox.size === 0 &&
-      this.#parts.commits.unackedUnits === 0 &&
+      this.#kernel.commits.unackedUnits === 0 &&
       this.#work.length === 0 &&
       this.#spare.size === 0
     );
@@ -186,7 +155,7 @@ export class Shard {
 
   stop(): void {
     this.#stopped = true;
-    for (const room of this.#parts.rooms) room.stop?.();
+    for (const room of this.#rooms) room.stop?.();
   }
 
   // ---------------------------------------------------------------- what comes in
@@ -195,8 +164,7 @@ export class Shard {
     for (const request of post.requests) this.#inbox.push(request);
     for (const request of post.aborted) {
       this.#work.push(() => {
-        this.#parts.exchanges.abort(request);
-        this.#parts.queues.abort(request);
+        for (const room of this.#rooms) room.requestAborted?.(request);
       });
     }
     this.#scheduleTurn();
@@ -213,12 +181,12 @@ export class Shard {
   }
 
   receiveAcks(acks: readonly Ack[]): void {
-    this.#enqueue(() => this.#parts.commits.settle(acks));
+    this.#enqueue(() => this.#kernel.commits.settle(acks));
   }
 
   /** Audit entries get no earlier time; called before there is a writer to commit them. */
   stampFrom(at: UnixMs): void {
-    this.#parts.feed.stampFrom(at);
+    for (const room of this.#rooms) room.stampFrom?.(at);
   }
 
   /**
@@ -229,21 +197,21 @@ export class Shard {
     this.#enqueue(() => {
       // Nobody was silent for as long as the clock now says.
       if (jumpMs !== 0) this.#hearing.begin();
-      for (const room of this.#parts.rooms) room.clockSet?.(jumpMs);
+      for (const room of this.#rooms) room.clockSet?.(jumpMs);
     });
   }
 
   /** A peer is gone, and is replaced when this has been heard. */
   peerDied(shard: number): void {
-    this.#parts.out.peerDied(shard);
-    for (const room of this.#parts.rooms) room.peerLost?.(shard);
+    this.#out.peerDied(shard);
+    for (const room of this.#rooms) room.peerLost?.(shard);
   }
 
   /** A peer was replaced: what it had been asked has an unknown outcome. */
   peerRestarted(shard: number): void {
-    this.#parts.out.peerRestarted(shard);
+    this.#out.peerRestarted(shard);
     this.#enqueue(() => {
-      for (const room of this.#parts.rooms) room.peerBack?.(shard);
+      for (const room of this.#rooms) room.peerBack?.(shard);
     });
   }
 
@@ -251,17 +219,17 @@ export class Shard {
   writerLost(): void {
     this.#hearing.lost('writer');
     this.#enqueue(() => {
-      this.#parts.out.isWriterAway = true;
-      this.#parts.commits.lose();
+      this.#out.isWriterAway = true;
+      this.#kernel.commits.lose();
     });
   }
 
   writerReady(): void {
     this.#enqueue(() => {
-      this.#parts.out.isWriterAway = false;
+      this.#out.isWriterAway = false;
       this.#hearing.back('writer');
       for (const then of this.#onWriterKnown.splice(0)) then();
-      for (const room of this.#parts.rooms) room.writerReady?.();
+      for (const room of this.#rooms) room.writerReady?.();
     });
   }
 
@@ -273,33 +241,8 @@ export class Shard {
   }
 
   #whenWriterKnown(then: () => void): void {
-    if (this.#parts.out.isWriterAway) this.#onWriterKnown.push(then);
+    if (this.#out.isWriterAway) this.#onWriterKnown.push(then);
     else then();
-  }
-
-  #block(sequence: string, blocked: boolean): void {
-    const isRepeated = this.#parts.plans.isBlocked(sequence);
-    if (!blocked) this.#parts.plans.unblock(sequence);
-    else if (!isRepeated) {
-      this.#parts.plans.block(sequence);
-      this.#tellBlocked(sequence);
-    }
-  }
-
-  /** Again and again while it is blocked: the word that ends it may be lost. */
-  #tellBlocked(sequence: string): void {
-    if (this.#stopped || !this.#parts.plans.isBlocked(sequence)) return;
-    const { settings, clock } = this.#deps;
-    this.#parts.commits.whenSettled(() =>
-      this.#dispatch.release([
-        {
-          kind: 'peer',
-          shard: 0,
-          message: { kind: 'sequence.settled', sequence, shard: settings.shard },
-        },
-      ]),
-    );
-    clock.setTimeout(() => this.#enqueue(() => this.#tellBlocked(sequence)), BLOCKED_AGAIN_MS);
   }
 
   // ---------------------------------------------------------------- the turn
@@ -322,21 +265,20 @@ export class Shard {
     const began = clock.monotonic();
     let isLate = this.#fireTimers();
     this.#doWork();
-    if (this.#parts.pool.hasEnded && this.#handOver(began)) isLate = true;
+    if (this.#pool.hasEnded && this.#handOver(began)) isLate = true;
     this.#goOn(clock.monotonic());
     if (this.#inbox.size > 0) this.#serveRequests(began);
     if (this.#loadAhead()) isLate = true;
     this.#endTurn();
-    const { measures, pool } = this.#parts;
-    const { active: running, waiting } = pool;
-    measures.turnEnded(began, { running, waiting, due: this.#run.size });
-    this.#parts.out.flush();
-    this.#parts.instances.showNewborn();
+    const { active: running, waiting } = this.#pool;
+    this.#kernel.measures.turnEnded(began, { running, waiting, due: this.#run.size });
+    this.#out.flush();
+    this.#instances.showNewborn();
     this.#scheduled = false;
     const isLeft =
       this.#inbox.size > 0 || this.#work.length > 0 || this.#spare.size > 0 || this.#mayRun;
     if (isLeft || isLate) this.#scheduleTurn();
-    else this.#parts.timers.sleep();
+    else this.#kernel.timers.sleep();
   }
 
   #endTurn(): void {
@@ -355,7 +297,7 @@ export class Shard {
     const hasTime = () => clock.monotonic() - began < LIMITS.turnMs / 4;
     let isLate = true;
     this.#guard(() => {
-      isLate = this.#parts.pool.handOver(hasTime);
+      isLate = this.#pool.handOver(hasTime);
     });
     this.#doWork();
     return isLate;
@@ -372,7 +314,7 @@ export class Shard {
     do {
       const request = this.#inbox.shift(now) as Request;
       this.#run.asked(request.tenant, now);
-      const isLeft = this.#parts.requests.handle(request);
+      const isLeft = this.#requests.handle(request);
       this.#doWork();
       now = clock.monotonic();
       this.#inbox.charge(now, isLeft ? request : undefined);
@@ -386,7 +328,7 @@ export class Shard {
   #goOn(began: number): void {
     if (this.#spare.size === 0 && this.#run.size === 0) return;
     const { clock } = this.#deps;
-    const { commits } = this.#parts;
+    const { commits } = this.#kernel;
     const hasTime = () => clock.monotonic() - began < LIMITS.turnMs / 2;
     this.#run.look(began);
     commits.isUnasked = true;
@@ -405,7 +347,8 @@ export class Shard {
   /** Instances that are due soon, while nobody waits who is due. Returns whether some of it had to be left. */
   #loadAhead(): boolean {
     if (this.#run.size > 0 || this.#spare.size > 0) return false;
-    const { instances, timers } = this.#parts;
+    const instances = this.#instances;
+    const { timers } = this.#kernel;
     for (let looked = 0; looked < AHEAD_PER_TURN; looked += 1) {
       if (instances.expected >= LIMITS.aheadLoadsMax) return false;
       const instance = timers.nextAhead(instances.aheadMax);
@@ -417,10 +360,10 @@ export class Shard {
 
   /** Rows or acknowledgements that end it bring a turn of their own. */
   get #mayRun(): boolean {
-    const { instances, commits } = this.#parts;
+    const { commits } = this.#kernel;
     return (
       this.#run.size > 0 &&
-      instances.expected < LIMITS.dueLoadsMax &&
+      this.#instances.expected < LIMITS.dueLoadsMax &&
       commits.unaskedUnits < this.#run.unitsMax
     );
   }
@@ -447,7 +390,7 @@ export class Shard {
   }
 
   #isBehind(): boolean {
-    const { unackedUnits, unackedBytes } = this.#parts.commits;
+    const { unackedUnits, unackedBytes } = this.#kernel.commits;
     const isBehind =
       unackedUnits > LIMITS.unitsPerShardMax || unackedBytes > LIMITS.unitBytesPerShardMax;
     // Whoever asks is turned away, and that may be a heartbeat.
@@ -466,42 +409,23 @@ export class Shard {
   // ---------------------------------------------------------------- timers
 
   #runSoon({ instance, rank, tenant }: DueTimer): void {
-    const owner = tenant === '' ? this.#parts.instances.tenantOf(instance) : tenant;
-    if (this.#parts.commits.held.has(owner)) return;
+    const owner = tenant === '' ? this.#instances.tenantOf(instance) : tenant;
+    if (this.#kernel.commits.held.has(owner)) return;
     this.#run.push({ instance, rank, tenant: owner });
   }
 
   #wake(instance: string): void {
-    this.#parts.instances.tell(instance, { kind: 'wake', recovered: false });
-  }
-
-  #wakeAt(at: UnixMs, timer: DueTimer): void {
-    if (at > this.#deps.clock.now()) this.#parts.timers.committed(at, timer);
-    else this.#runSoon(timer);
+    this.#instances.tell(instance, { kind: 'wake', recovered: false });
   }
 
   /** Returns whether some may be left that are due. */
   #fireTimers(): boolean {
     for (let fired = 0; fired < TIMERS_PER_TURN; fired++) {
-      const timer = this.#parts.timers.popDue();
+      const timer = this.#kernel.timers.popDue();
       if (timer === undefined) return false;
-      this.#guard(() => this.#fire(timer));
+      this.#guard(() => this.#dispatch.fire(timer));
     }
     return true;
-  }
-
-  #fire(timer: Timer): void {
-    switch (timer.kind) {
-      case 'wake':
-        this.#runSoon(timer);
-        return;
-      case 'reap':
-        this.#parts.instances.tell(timer.instance, { kind: 'reap', task: timer.task });
-        return;
-      case 'expire':
-        this.#parts.queues.expire(timer.request);
-        return;
-    }
   }
 }
 

@@ -6,46 +6,42 @@
  */
 
 import type { UnixMs } from '../../src/base/time.js';
+import type { Room } from '../runtime/room.js';
 import type { DueTimer } from '../runtime/rows.js';
-import type { ShardDeps, ShardParts } from './parts.js';
+import type { ShardKernel } from './kernel.js';
 
 export interface TenantHoldHooks {
-  /** Runs the work in a turn. */
-  readonly enqueue: (work: () => void) => void;
-  /** Runs the function when rows can be trusted. */
-  readonly whenWriterKnown: (then: () => void) => void;
   /** The instance has something to do now. */
   readonly runSoon: (timer: DueTimer) => void;
-  /** Heartbeats of claims are watched from now on, and so are those that were not known. */
-  readonly watchClaims: (tenant: string) => void;
+  /** Its workers can be heard from now on. */
+  readonly admitted: (tenant: string) => void;
 }
 
 /** When its rows cannot be read. */
 const AGAIN_MS = 500;
 
 export class TenantHolds {
-  readonly #deps: ShardDeps;
-  readonly #parts: ShardParts;
+  readonly #kernel: ShardKernel;
+  readonly #rooms: readonly Room[];
   readonly #hooks: TenantHoldHooks;
 
-  constructor(deps: ShardDeps, parts: ShardParts, hooks: TenantHoldHooks) {
-    this.#deps = deps;
-    this.#parts = parts;
+  constructor(kernel: ShardKernel, rooms: readonly Room[], hooks: TenantHoldHooks) {
+    this.#kernel = kernel;
+    this.#rooms = rooms;
     this.#hooks = hooks;
   }
 
   /** Before the shard has loaded anything. */
   begin(tenants: readonly string[]): void {
-    for (const tenant of tenants) this.#parts.commits.held.add(tenant);
+    for (const tenant of tenants) this.#kernel.commits.held.add(tenant);
   }
 
   /** Resolves when nothing of the tenant is on its way to the rows, nor ever will be. */
   hold(tenant: string): Promise<void> {
-    const { enqueue, whenWriterKnown } = this.#hooks;
-    const { commits } = this.#parts;
+    const { commits, schedule, whenWriterKnown } = this.#kernel;
     return new Promise((resolve) => {
-      enqueue(() => {
-        for (const room of this.#parts.rooms) room.tenantLeaves?.(tenant);
+      schedule(() => {
+        for (const room of this.#rooms) room.tenantLeaves?.(tenant);
         commits.held.add(tenant);
         this.#forget(tenant);
         commits.whenSettled(() => whenWriterKnown(resolve));
@@ -59,21 +55,21 @@ export class TenantHolds {
    * @param stampsFrom audit entries get no earlier time
    */
   async admit(tenant: string, stampsFrom: UnixMs): Promise<void> {
-    const { enqueue } = this.#hooks;
+    const { commits, schedule } = this.#kernel;
     // First: nothing may be created by routes that are not known, nor end unknown to subscribers.
-    await Promise.all(this.#parts.rooms.map((room) => room.tenantComes?.(tenant, stampsFrom)));
+    await Promise.all(this.#rooms.map((room) => room.tenantComes?.(tenant, stampsFrom)));
     await new Promise<void>((resolve) => {
-      enqueue(() => {
+      schedule(() => {
         // What was made of its rows since is no better than what was before.
         this.#forget(tenant);
-        this.#parts.commits.held.remove(tenant);
+        commits.held.remove(tenant);
         resolve();
       });
     });
   }
 
   #forget(tenant: string): void {
-    for (const room of this.#parts.rooms) room.tenantHeld?.(tenant);
+    for (const room of this.#rooms) room.tenantHeld?.(tenant);
   }
 
   /**
@@ -81,14 +77,13 @@ export class TenantHolds {
    * turns away what others tell it. Resolves when all that was under way elsewhere is under way here.
    */
   async takeUp(tenant: string): Promise<void> {
-    const { loader, clock, log } = this.#deps;
-    const { enqueue, runSoon, watchClaims } = this.#hooks;
-    const parts = this.#parts;
+    const { loader, clock, log, timers, schedule } = this.#kernel;
+    const { runSoon, admitted } = this.#hooks;
     for (;;) {
       try {
-        await parts.timers.readAnew();
+        await timers.readAnew();
         await loader.recoverable((timer) => {
-          if (timer.tenant === tenant) enqueue(() => runSoon(timer));
+          if (timer.tenant === tenant) schedule(() => runSoon(timer));
         });
         break;
       } catch (error) {
@@ -99,9 +94,9 @@ export class TenantHolds {
         await new Promise<void>((resolve) => clock.setTimeout(resolve, AGAIN_MS));
       }
     }
-    enqueue(() => {
-      watchClaims(tenant);
-      for (const room of parts.rooms) room.tenantBack?.(tenant);
+    schedule(() => {
+      admitted(tenant);
+      for (const room of this.#rooms) room.tenantBack?.(tenant);
     });
   }
 }

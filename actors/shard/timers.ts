@@ -12,7 +12,8 @@ import { OVERDUE_ROWS_MAX } from '../runtime/load-sql.js';
 import type { Rows } from '../runtime/loader.js';
 import type { Room } from '../runtime/room.js';
 import type { DueTimer } from '../runtime/rows.js';
-import { DueTimers, type Timer } from './due-timers.js';
+import type { Timer, TimerQueue } from '../runtime/timer.js';
+import { DueTimers } from './due-timers.js';
 
 export interface ShardTimersDeps {
   readonly clock: Clock;
@@ -45,7 +46,7 @@ const SCANS = [
   { backMs: 2_000, everyMs: 0 },
 ] as const;
 
-export class ShardTimers implements Room {
+export class ShardTimers implements Room, TimerQueue {
   readonly #deps: ShardTimersDeps;
   readonly #due = new DueTimers();
   /** Timers of instances up to here are in the heap. */

@@ -1,14 +1,12 @@
 /** The operations on triggers. */
 
-import { ofFirstShard, type RouteOperations } from '../runtime/operation.js';
+import type { RouteOperations } from '../runtime/operation.js';
 import type { Triggers } from './triggers.js';
 
-export interface TriggerParts {
-  readonly triggers: Triggers | undefined;
+export function triggerOperations(triggers: Triggers) {
+  return {
+    'triggers.create': { serve: (call) => triggers.create(call) },
+    'triggers.update': { serve: (call) => triggers.update(call) },
+    'triggers.delete': { serve: (call) => triggers.delete(call) },
+  } satisfies RouteOperations;
 }
-
-export const TRIGGER_OPERATIONS = {
-  'triggers.create': { serve: ({ triggers }, call) => ofFirstShard(triggers).create(call) },
-  'triggers.update': { serve: ({ triggers }, call) => ofFirstShard(triggers).update(call) },
-  'triggers.delete': { serve: ({ triggers }, call) => ofFirstShard(triggers).delete(call) },
-} satisfies Partial<RouteOperations<TriggerParts>>;

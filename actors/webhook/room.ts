@@ -3,25 +3,27 @@
 import type { Keyring } from '../../src/core/continuity/keys.js';
 import type { WebhookSender } from '../../src/handlers/webhook-sender.js';
 import { type Kernel, onFirstShard } from '../runtime/kernel.js';
+import { subscriptionOperations, webhookOperations } from './operations.js';
 import { Subscribers } from './subscribers.js';
 import { Subscriptions } from './subscriptions.js';
 import { Webhooks } from './webhooks.js';
 
 export interface WebhookNeeds {
-  readonly sender: WebhookSender;
-  readonly keyring: Keyring | undefined;
+  readonly webhookSender: WebhookSender;
+  readonly keyring?: Keyring | undefined;
 }
 
-export function openWebhooks(kernel: Kernel, { sender, keyring }: WebhookNeeds) {
+export function openWebhooks(kernel: Kernel, { webhookSender: sender, keyring }: WebhookNeeds) {
   const subscribers: Subscribers = new Subscribers({
     ...kernel,
     urls: kernel.settings.webhookUrls,
     gone: (subscriptions) => webhooks.giveUp(subscriptions),
   });
   const webhooks = new Webhooks({ ...kernel, sender, subscribers, keyring });
-  const subscriptions = onFirstShard(
-    kernel,
-    () => new Subscriptions({ ...kernel, subscribers, sender, keyring }),
-  );
-  return { subscribers, webhooks, subscriptions };
+  const ofTenants = onFirstShard(kernel, () => {
+    const subscriptions = new Subscriptions({ ...kernel, subscribers, sender, keyring });
+    return { parts: [subscriptions], operations: subscriptionOperations(subscriptions) };
+  });
+  const parts = [subscribers, webhooks, ofTenants];
+  return { subscribers, parts, operations: webhookOperations(webhooks) };
 }

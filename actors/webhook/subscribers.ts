@@ -40,9 +40,9 @@ export class Subscribers implements Room {
   #byId = new Map<string, Subscription>();
   readonly #rows: ToldRows<string>;
 
-  readonly messages: Messages = {
+  readonly messages = {
     'subscriptions.read': ({ version, tenants }) => this.read(version, tenants),
-  };
+  } satisfies Messages;
 
   constructor(deps: SubscribersDeps) {
     this.#deps = deps;

@@ -57,9 +57,9 @@ export class Subscriptions implements Room {
   /** Requests of one tenant follow one another, so that none passes the bound unseen. */
   readonly #serial = new Serial();
 
-  readonly messages: Messages = {
+  readonly messages = {
     'subscriptions.settled': ({ version, shard }) => this.settled(version, shard),
-  };
+  } satisfies Messages;
 
   constructor(deps: SubscriptionsDeps) {
     this.#deps = deps;

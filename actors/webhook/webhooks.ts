@@ -64,7 +64,7 @@ export class Webhooks implements Room {
   readonly #pruning: BackgroundJob | undefined;
   #isDraining = false;
 
-  readonly effects: Effects = { webhook: ({ row }) => this.added(row) };
+  readonly effects = { webhook: ({ row }) => this.added(row) } satisfies Effects;
 
   constructor(deps: WebhooksDeps) {
     this.#deps = deps;

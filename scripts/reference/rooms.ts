@@ -56,7 +56,7 @@ export const ROOMS: readonly Room[] = [
   room(
     'actors/instance',
     'instances, their tasks, outputs and notes',
-    `${FLOOR} actors/catalog actors/event actors/release`,
+    `${FLOOR} src/metrics actors/catalog actors/event actors/release`,
   ),
   room('actors/bulk', 'changes of many instances', `${FLOOR} actors/catalog actors/instance`),
   room(

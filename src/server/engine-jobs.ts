@@ -2,11 +2,11 @@
 
 import { BulkJobs } from '../../actors/bulk/front/jobs.js';
 import { bulkJobStanding, openBulkJobs } from '../../actors/bulk/front/reads.js';
-import type { BULK_ENGINE_OPERATIONS } from '../../actors/bulk/operations.js';
-import type { CATALOG_ENGINE_OPERATIONS } from '../../actors/catalog/operations.js';
+import type { bulkOperations } from '../../actors/bulk/operations.js';
+import type { sequenceOperations } from '../../actors/catalog/operations.js';
 import { EventFiring } from '../../actors/event/front/firing.js';
 import { firingEvents } from '../../actors/event/front/reads.js';
-import type { EVENT_ENGINE_OPERATIONS } from '../../actors/event/operations.js';
+import type { eventOperations } from '../../actors/event/operations.js';
 import { candidates } from '../../actors/instance/front/instance-reads.js';
 import type { ManyInstances } from '../../actors/instance/front/many-instances.js';
 import { orphans } from '../../actors/instance/front/retention-reads.js';
@@ -28,7 +28,7 @@ export interface EngineJobsDeps {
 
 /** Removes the instances of deleted sequences. */
 export function sequenceRemovalOf({ reads, client, many, log }: EngineJobsDeps): SequenceRemoval {
-  const catalog: Shards<typeof CATALOG_ENGINE_OPERATIONS> = client;
+  const catalog: Shards<typeof sequenceOperations> = client;
   return new SequenceRemoval({
     clock: realClock,
     log,
@@ -41,7 +41,7 @@ export function sequenceRemovalOf({ reads, client, many, log }: EngineJobsDeps):
 /** Goes on with changes of many instances behind their answer. */
 export function bulkJobsOf({ reads, client, many, log }: EngineJobsDeps): BulkJobs {
   const previews = new RetryPreviews(client);
-  const jobs: Shards<typeof BULK_ENGINE_OPERATIONS> = client;
+  const jobs: Shards<typeof bulkOperations> = client;
   return new BulkJobs({
     clock: realClock,
     log,
@@ -58,7 +58,7 @@ export function bulkJobsOf({ reads, client, many, log }: EngineJobsDeps): BulkJo
 
 /** Fires the triggers of events that are stored. */
 export function eventFiringOf({ reads, client, log }: Omit<EngineJobsDeps, 'many'>): EventFiring {
-  const events: Shards<typeof EVENT_ENGINE_OPERATIONS> = client;
+  const events: Shards<typeof eventOperations> = client;
   return new EventFiring({
     clock: realClock,
     log,

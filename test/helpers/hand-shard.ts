@@ -8,7 +8,6 @@ import type { ContinuityRows } from '../../actors/continuity/rows.js';
 import type { Rows } from '../../actors/runtime/loader.js';
 import type { PeerMessage, Reply, ReplyPost } from '../../actors/runtime/protocol.js';
 import { Versions } from '../../actors/runtime/versions.js';
-import type { ShardOperation } from '../../actors/shard/operations.js';
 import { Shard } from '../../actors/shard/shard.js';
 import { createLogger } from '../../src/base/log.js';
 import { MUTATION_KINDS, type MutationKind } from '../../src/db/mutations.js';
@@ -73,7 +72,7 @@ export class HandShard {
   }
 
   /** @returns the number of the request */
-  ask(operation: ShardOperation, target: string, body: Json = {}, tenant = TENANT): number {
+  ask(operation: string, target: string, body: Json = {}, tenant = TENANT): number {
     this.#requests += 1;
     const request = { id: this.#requests, operation, tenant, target, body: JSON.stringify(body) };
     this.shard.receiveRequests({ kind: 'requests', requests: [request], aborted: [] });

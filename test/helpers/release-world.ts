@@ -5,12 +5,13 @@
 
 import assert from 'node:assert/strict';
 import { Plans } from '../../actors/catalog/plans.js';
+import { releaseOperations } from '../../actors/release/operations.js';
 import { Releases } from '../../actors/release/releases.js';
 import type { Rows } from '../../actors/runtime/loader.js';
+import type { Operation } from '../../actors/runtime/operation.js';
 import type { SequenceRow } from '../../actors/runtime/rows.js';
 import type { Effect } from '../../actors/runtime/turn.js';
-import type { OperationParts, ShardOperation } from '../../actors/shard/operations.js';
-import { OPERATIONS } from '../../actors/shard/operations.js';
+import { parsersOf } from '../../actors/shard/bodies.js';
 import type { Release, ReleaseDecision } from '../../schema/release.js';
 import { EngineError } from '../../src/base/errors.js';
 import type { Outcomes } from '../../src/core/releases/gates.js';
@@ -22,7 +23,7 @@ import { HandClock } from './hand-clock.js';
 
 export const TENANT = 'tenant';
 const START = Date.parse('2026-03-01T12:00:00Z');
-type ReleaseOperation = Extract<ShardOperation, `releases.${string}`>;
+type ReleaseOperation = keyof ReturnType<typeof releaseOperations>;
 
 /** What becomes of the next units. */
 export type WriterMood = 'commits' | 'refuses' | 'dies before' | 'dies after' | 'is slow';
@@ -87,11 +88,10 @@ export class ReleaseWorld extends ActorWorld {
   send(operation: ReleaseOperation, target: string, body: Json = {}, tenant = TENANT): number {
     this.#requests += 1;
     const request = this.#requests;
-    const row = OPERATIONS.get(operation);
-    assert.ok(row !== undefined);
-    const checked = row.parse(JSON.stringify(body), {}) as never;
+    const row: Operation = releaseOperations(this.#actor)[operation];
+    const checked = parsersOf(operation).parse(JSON.stringify(body), {}) as never;
     const call = { request, tenant, target, body: checked, traceparent: undefined };
-    row.serve({ releases: this.#actor } as unknown as OperationParts, call, {} as never);
+    row.serve(call, {} as never);
     return request;
   }
 

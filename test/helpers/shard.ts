@@ -11,7 +11,6 @@ import { pino } from 'pino';
 import { ContinuityRows } from '../../actors/continuity/rows.js';
 import { Loader } from '../../actors/runtime/loader.js';
 import type { Reply } from '../../actors/runtime/protocol.js';
-import type { ShardOperation } from '../../actors/shard/operations.js';
 import { Shard } from '../../actors/shard/shard.js';
 import { Writer, type WriterOptions } from '../../actors/writer/writer.js';
 import type { Clock } from '../../src/base/clock.js';
@@ -31,7 +30,7 @@ export interface LocalShard {
   /** In-process steps that hold a slot, as the shard counts them. */
   active(): number;
   /** @throws AssertionError when the shard answers with an error */
-  ask(operation: ShardOperation, target: string, body?: Json): Promise<Json>;
+  ask(operation: string, target: string, body?: Json): Promise<Json>;
   /** Stores a sequence of these blocks; resolves with its id. */
   sequence(blocks: readonly Json[]): Promise<string>;
   create(sequenceId: string, more?: Json): Promise<string>;

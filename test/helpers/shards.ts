@@ -11,7 +11,6 @@ import { pino } from 'pino';
 import { ContinuityRows } from '../../actors/continuity/rows.js';
 import { Loader } from '../../actors/runtime/loader.js';
 import type { PeerPost, Reply } from '../../actors/runtime/protocol.js';
-import type { ShardOperation } from '../../actors/shard/operations.js';
 import { Shard } from '../../actors/shard/shard.js';
 import type { Writer } from '../../actors/writer/writer.js';
 import type { Clock } from '../../src/base/clock.js';
@@ -31,9 +30,9 @@ export interface LocalShards {
   readonly tenant: string;
   now(): number;
   /** Status 503 when the shard died before it answered. */
-  ask(operation: ShardOperation, target: string, body?: Json, tenant?: string): Promise<Answer>;
+  ask(operation: string, target: string, body?: Json, tenant?: string): Promise<Answer>;
   /** @throws AssertionError unless the status is that of a success */
-  get(operation: ShardOperation, target: string, body?: Json): Promise<Json>;
+  get(operation: string, target: string, body?: Json): Promise<Json>;
   /** An instance whose id leads to that shard. */
   create(sequenceId: string, shard: number, more?: Json): Promise<string>;
   sequence(blocks: readonly Json[]): Promise<string>;

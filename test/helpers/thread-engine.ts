@@ -8,7 +8,6 @@ import assert from 'node:assert/strict';
 import { setTimeout as wait } from 'node:timers/promises';
 import pg from 'pg';
 import { ShardClient } from '../../actors/shard/client.js';
-import type { ShardOperation } from '../../actors/shard/operations.js';
 import { Supervisor, writerName } from '../../actors/shard/supervisor.js';
 import { EngineError } from '../../src/base/errors.js';
 import { createLogger } from '../../src/base/log.js';
@@ -29,7 +28,7 @@ export interface ThreadEngine {
   readonly supervisor: Supervisor;
   readonly clockOffsetMs: number;
   /** As the tenant of the options; `target` is the id in the path. Rejects with the EngineError. */
-  ask<T>(operation: ShardOperation, target: string, body?: unknown): Promise<T>;
+  ask<T>(operation: string, target: string, body?: unknown): Promise<T>;
   /** Stores version 1 of a sequence; resolves with its id. */
   store(name: string, blocks: readonly unknown[]): Promise<string>;
   /** The body of a creation that is complete. */
@@ -75,7 +74,7 @@ export async function startThreadEngine(options: ThreadEngineOptions): Promise<T
   });
   const { epoch, clockOffsetMs } = lease;
   await supervisor.start({ epoch, lanes, clockOffsetMs });
-  const ask = async <T>(operation: ShardOperation, target: string, body?: unknown) => {
+  const ask = async <T>(operation: string, target: string, body?: unknown) => {
     const anyShard = operation.startsWith('sequences') ? 0 : client.anyShard();
     const shard = target === '' ? anyShard : client.shardOf(target);
     const text = body === undefined ? '' : JSON.stringify(body);

@@ -5,7 +5,6 @@
  * committed by then.
  */
 
-import type { ShardOperation } from '../../actors/shard/operations.js';
 import { EngineError } from '../../src/base/errors.js';
 import { rateLimitId } from '../../src/base/ids.js';
 import type { ShardReply } from '../../src/http/shards.js';
@@ -20,7 +19,7 @@ export interface ApiReply {
 }
 
 export interface Call {
-  readonly operation: ShardOperation;
+  readonly operation: string;
   readonly tenant: string;
   readonly target: string;
   readonly body: object | undefined;
@@ -49,7 +48,7 @@ export class Api {
 
   /** Never rejects. */
   call(
-    operation: ShardOperation,
+    operation: string,
     tenant: string,
     target: string,
     body?: object,
@@ -134,7 +133,7 @@ export class Api {
   }
 }
 
-function isPoll(operation: ShardOperation): boolean {
+function isPoll(operation: string): boolean {
   return operation.startsWith('workers.poll') || operation === 'workers.exchange';
 }
 

@@ -5,7 +5,6 @@
  */
 
 import assert from 'node:assert/strict';
-import type { ShardOperation } from '../../actors/shard/operations.js';
 import { EngineError } from '../../src/base/errors.js';
 import { firedInstanceId } from '../../src/base/ids.js';
 import type { ShardReply } from '../../src/http/shards.js';
@@ -122,7 +121,7 @@ export class CronWorld {
   }
 
   /** Resolves with the body of a success; asks again while there is no answer or a 503. */
-  async ask(operation: ShardOperation, target: string, body?: object): Promise<Row> {
+  async ask(operation: string, target: string, body?: object): Promise<Row> {
     for (let tries = 0; tries < TRIES_MAX; tries++) {
       const reply = await this.#send(operation, target, body);
       if ('status' in reply) return (reply.body === '' ? {} : JSON.parse(reply.body)) as Row;
@@ -136,7 +135,7 @@ export class CronWorld {
     return assert.fail(`${operation} is not answered`);
   }
 
-  #send(operation: ShardOperation, target: string, body?: object): Promise<ShardReply> {
+  #send(operation: string, target: string, body?: object): Promise<ShardReply> {
     const engine = this.cluster.pick();
     const away = new EngineError('ENG_STARTING', 'nobody serves');
     if (engine === undefined) return Promise.resolve({ error: away });

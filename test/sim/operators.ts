@@ -3,7 +3,6 @@
  * as the state of a release allows, and several of them at once.
  */
 
-import type { ShardOperation } from '../../actors/shard/operations.js';
 import type { ReleaseState } from '../../schema/release.js';
 import type { Row } from './memory-tables.js';
 import type { Parts } from './parts.js';
@@ -126,7 +125,7 @@ export class Operator {
     await this.#ask('releases.endValidation', release, body);
   }
 
-  #ask(operation: ShardOperation, target: string, body?: object) {
+  #ask(operation: string, target: string, body?: object) {
     const { api, versions } = this.#deps;
     return api.call(operation, versions[0]!.tenant, target, body);
   }

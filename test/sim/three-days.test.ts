@@ -8,7 +8,6 @@ import { test } from 'node:test';
 import { ContinuityRows } from '../../actors/continuity/rows.js';
 import { Loader } from '../../actors/runtime/loader.js';
 import type { Reply } from '../../actors/runtime/protocol.js';
-import type { ShardOperation } from '../../actors/shard/operations.js';
 import { Shard } from '../../actors/shard/shard.js';
 import { Writer } from '../../actors/writer/writer.js';
 import type { Clock } from '../../src/base/clock.js';
@@ -205,7 +204,7 @@ class Days {
   }
 
   /** @throws AssertionError when it is answered with an error */
-  async #ask(operation: ShardOperation, target: string, body: object): Promise<unknown> {
+  async #ask(operation: string, target: string, body: object): Promise<unknown> {
     this.#requests += 1;
     const id = this.#requests;
     const reply = await new Promise<Reply>((resolve) => {

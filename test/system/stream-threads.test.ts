@@ -8,7 +8,6 @@ import { once } from 'node:events';
 import { after, before, test } from 'node:test';
 import type { Worker } from 'node:worker_threads';
 import { InstanceStreams } from '../../actors/feed/front/instance-stream.js';
-import type { ShardOperation } from '../../actors/shard/operations.js';
 import { EngineError } from '../../src/base/errors.js';
 import { createLogger } from '../../src/base/log.js';
 import type { FrontDeps } from '../../src/http/operation.js';
@@ -41,7 +40,7 @@ after(async () => {
 
 // ---------------------------------------------------------------- the engine
 
-const ask = <T = Json>(operation: ShardOperation, target: string, body?: Json): Promise<T> =>
+const ask = <T = Json>(operation: string, target: string, body?: Json): Promise<T> =>
   engine.ask(operation, target, body);
 
 async function create(blocks: readonly Json[], data: Json = {}): Promise<string> {

@@ -5,10 +5,10 @@ import { after, before, describe, test } from 'node:test';
 import { MessageChannel, type MessagePort } from 'node:worker_threads';
 import type { TSchema } from '@sinclair/typebox';
 import fc from 'fast-check';
+import { type InstanceParts, instanceOperations } from '../../actors/instance/operations.js';
 import type { ReplyPost, RequestPost } from '../../actors/runtime/protocol.js';
 import type { Effect } from '../../actors/runtime/turn.js';
 import { ShardClient } from '../../actors/shard/client.js';
-import type { OperationParts, ShardOperation } from '../../actors/shard/operations.js';
 import { Requests } from '../../actors/shard/requests.js';
 import { type MatchResult, matchRoute } from '../../schema/route-match.js';
 import { ROUTES, type RouteId } from '../../schema/routes.js';
@@ -51,14 +51,14 @@ function askShard(operation: string, body = '', { shard = OWNER, isBehind = fals
     clock: { monotonic: () => (ms += 1) },
     offload: IN_PLACE,
     log: createLogger('info', 'test', { write: (line) => void lines.push(line) }),
-    parts: {
+    operations: instanceOperations({
       instances: {
         tell: (id: string, message: { kind: string }) => {
           told.push(`${message.kind} ${id}`);
           seen = message;
         },
       },
-    } as unknown as OperationParts,
+    } as unknown as InstanceParts),
     callMsMax: 300_000,
     isBehind: () => isBehind,
     takeHints: () => undefined,
@@ -86,7 +86,7 @@ describe('on a shard', () => {
     for (const operation of ['no.such', 'toString', 'instances.list']) {
       const { effects, lines } = askShard(operation);
       assert.equal(statusOf(effects), 500, operation);
-      assert.match(String(lines), /no operation .*"operation":"[^"]+","msg":"defect"/);
+      assert.match(String(lines), /no room serves .*"operation":"[^"]+","msg":"defect"/);
     }
   });
 
@@ -147,7 +147,7 @@ describe('on a shard', () => {
 });
 
 test('what may have been handed on to a shard that dies is answered, whichever shard was asked', () => {
-  const refusedAlone: ShardOperation[] = [
+  const refusedAlone: string[] = [
     ...(['instances.create', 'workers.pollQueue', 'sequences.migrateInstance'] as const),
     ...(['continuity.create', 'capsules.import'] as const),
   ];

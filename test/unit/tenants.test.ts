@@ -8,7 +8,6 @@ import { failed } from '../../actors/runtime/commit.js';
 import { TENANT_HELD } from '../../actors/runtime/held-tenants.js';
 import type { Rows } from '../../actors/runtime/loader.js';
 import type { Effect } from '../../actors/runtime/turn.js';
-import type { ShardOperation } from '../../actors/shard/operations.js';
 import { unavailable } from '../../src/base/errors.js';
 import { realClock } from '../../src/base/real-clock.js';
 import type { Call, FrontDeps } from '../../src/http/operation.js';
@@ -159,7 +158,7 @@ beforeEach(async () => {
 });
 afterEach(() => shard.shard.stop());
 
-async function asked(operation: ShardOperation, target: string, tenant: string, body: Json) {
+async function asked(operation: string, target: string, tenant: string, body: Json) {
   reads = [];
   const request = shard.ask(operation, target, body, tenant);
   await shard.run();
@@ -172,7 +171,7 @@ async function asked(operation: ShardOperation, target: string, tenant: string, 
 }
 
 describe('of an instance or a task in memory another tenant is told what it is told of none', () => {
-  const rows: readonly (readonly [ShardOperation, Json, 'instance' | 'task'])[] = [
+  const rows: readonly (readonly [string, Json, 'instance' | 'task'])[] = [
     ['instances.get', {}, 'instance'],
     ['instances.tree', {}, 'instance'],
     ['instances.signal', { signal_type: 'pause' }, 'instance'],

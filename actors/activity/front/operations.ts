@@ -20,7 +20,7 @@ import {
   listTenant,
   type Operation,
 } from '../../../src/http/operation.js';
-import type { QUEUE_ENGINE_OPERATIONS } from '../../queue/operations.js';
+import type { queueOperations } from '../../queue/operations.js';
 import { releaseNamed } from '../../release/front/operations.js';
 import type { Shards } from '../../runtime/shards.js';
 import { ACTIVITY_KEPT_MS } from '../activity.js';
@@ -43,7 +43,7 @@ const failures: Operation<'instances.failures'> = async (deps, call) => {
 };
 
 export interface StatisticDeps {
-  readonly client: Pick<Shards<typeof QUEUE_ENGINE_OPERATIONS>, 'ask'>;
+  readonly client: Pick<Shards<typeof queueOperations>, 'ask'>;
   readonly shards: number;
 }
 

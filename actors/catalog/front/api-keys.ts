@@ -24,11 +24,11 @@ import {
 import type { HttpReply } from '../../../src/http/server.js';
 import type { Shards } from '../../runtime/shards.js';
 import type { KeyRow, KeyUse } from '../api-keys.js';
-import type { KEY_ENGINE_OPERATIONS } from '../operations.js';
+import type { keyOperations } from '../operations.js';
 
 export interface KeyOperationsDeps {
   readonly registry: KeyRegistry;
-  readonly client: Pick<Shards<typeof KEY_ENGINE_OPERATIONS>, 'ask'>;
+  readonly client: Pick<Shards<typeof keyOperations>, 'ask'>;
   readonly clock: Clock;
   readonly log: Logger;
 }

@@ -12,7 +12,7 @@ import {
   pageReply,
 } from '../../../src/http/operation.js';
 import type { Shards } from '../../runtime/shards.js';
-import type { CATALOG_ENGINE_OPERATIONS } from '../operations.js';
+import type { sequenceOperations as OwnerOperations } from '../operations.js';
 import { sequenceById, sequenceByName, sequenceList, versionList } from './sequence-reads.js';
 
 const list: Operation<'sequences.list'> = async (deps, call) => {
@@ -50,7 +50,7 @@ const versions: Operation<'sequences.versions'> = async (deps, call) => {
  * @param onDeleted told when the instances of a sequence may be there to be removed
  */
 export function sequenceDeletion(
-  client: Shards<typeof CATALOG_ENGINE_OPERATIONS>,
+  client: Shards<typeof OwnerOperations>,
   onDeleted: () => void,
 ): Operation<'sequences.delete'> {
   return async (_deps, { tenant, params, query }) => {

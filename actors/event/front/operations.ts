@@ -12,7 +12,7 @@ import {
   pageReply,
 } from '../../../src/http/operation.js';
 import type { Shards } from '../../runtime/shards.js';
-import type { EVENT_ENGINE_OPERATIONS } from '../operations.js';
+import type { eventOperations as OwnerOperations } from '../operations.js';
 import { eventById, eventList, eventText } from './reads.js';
 
 const list: Operation<'events.list'> = async (deps, call) => {
@@ -25,9 +25,7 @@ const get: Operation<'events.get'> = async (deps, { params, tenant }) => {
   return jsonReply(await eventText(deps.reads, row));
 };
 
-export const eventOperations = (
-  client: Pick<Shards<typeof EVENT_ENGINE_OPERATIONS>, 'ask' | 'shardOf'>,
-) =>
+export const eventOperations = (client: Pick<Shards<typeof OwnerOperations>, 'ask' | 'shardOf'>) =>
   ({
     'events.list': list,
     'events.get': get,

@@ -10,7 +10,7 @@ import { EngineError } from '../../../src/base/errors.js';
 import type { Logger } from '../../../src/base/log.js';
 import type { UnixMs } from '../../../src/base/time.js';
 import type { Shards } from '../../runtime/shards.js';
-import type { FEED_ENGINE_OPERATIONS } from '../operations.js';
+import type { feedOperations } from '../operations.js';
 
 /**
  * What readers ask within this time is asked of the shards once. Each question may put the times of
@@ -23,7 +23,7 @@ const PACE_MS = 50;
 const RETRY_MS = 500;
 
 export interface WatermarkDeps {
-  readonly client: Pick<Shards<typeof FEED_ENGINE_OPERATIONS>, 'ask'>;
+  readonly client: Pick<Shards<typeof feedOperations>, 'ask'>;
   readonly shards: number;
   readonly clock: Pick<Clock, 'setTimeout'>;
 }

@@ -27,7 +27,7 @@ import {
   type StreamOperation,
 } from '../../../src/http/operation.js';
 import type { Shards } from '../../runtime/shards.js';
-import type { FEED_ENGINE_OPERATIONS } from '../operations.js';
+import type { feedOperations } from '../operations.js';
 import { FollowedTenant, Watermark } from './change-readers.js';
 import { type ChangeEntry, type ChangesPage, changesPage } from './change-reads.js';
 import { type EventStream, OpenStreams } from './event-stream.js';
@@ -42,7 +42,7 @@ const PACE_MS = 50;
 const RETRY_MS = 500;
 
 export interface ChangesDeps {
-  readonly client: Pick<Shards<typeof FEED_ENGINE_OPERATIONS>, 'ask'>;
+  readonly client: Pick<Shards<typeof feedOperations>, 'ask'>;
   readonly shards: number;
   readonly clock: Clock;
   /** Engine time. */

@@ -22,14 +22,14 @@ import type {
 import { outputsAfter } from '../../instance/front/output-reads.js';
 import type { ListedOutput } from '../../runtime/rows.js';
 import type { Shards } from '../../runtime/shards.js';
-import type { FEED_ENGINE_OPERATIONS } from '../operations.js';
+import type { feedOperations } from '../operations.js';
 import { type EventStream, OpenStreams } from './event-stream.js';
 
 const PACE_MS_MIN = 100;
 const PACE_MS_MAX = 5_000;
 
 export interface InstanceStreamsDeps {
-  readonly client: Pick<Shards<typeof FEED_ENGINE_OPERATIONS>, 'ask' | 'shardOf'>;
+  readonly client: Pick<Shards<typeof feedOperations>, 'ask' | 'shardOf'>;
   readonly log: Logger;
 }
 

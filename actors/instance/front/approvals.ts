@@ -23,11 +23,11 @@ import {
 import type { HttpReply } from '../../../src/http/server.js';
 import { refusalReply } from '../../../src/http/transport.js';
 import type { Shards } from '../../runtime/shards.js';
-import type { INSTANCE_ENGINE_OPERATIONS } from '../operations.js';
+import type { instanceOperations } from '../operations.js';
 import { formPage, notePage } from './approval-page.js';
 import { approvalById, approvalCount, approvalList, type KnownApproval } from './approval-reads.js';
 
-type Client = Pick<Shards<typeof INSTANCE_ENGINE_OPERATIONS>, 'ask' | 'shardOf'>;
+type Client = Pick<Shards<typeof instanceOperations>, 'ask' | 'shardOf'>;
 
 const list: Operation<'approvals.list'> = async (deps, call) => {
   const query = listQuery(call);

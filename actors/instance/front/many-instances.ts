@@ -4,16 +4,16 @@ import type { BackgroundJob } from '../../../src/base/background-job.js';
 import type { UnixMs } from '../../../src/base/time.js';
 import type { Shards } from '../../runtime/shards.js';
 import { type Change, type ChangeCounts, firstRefusals } from '../change-many.js';
-import type { INSTANCE_ENGINE_OPERATIONS } from '../operations.js';
+import type { instanceOperations } from '../operations.js';
 import type { PurgeReply } from '../purge.js';
 
 /** Instances of one unit: their rows are one statement, behind which others wait. */
 const REMOVED_AT_ONCE = 50;
 
 export class ManyInstances {
-  readonly #client: Shards<typeof INSTANCE_ENGINE_OPERATIONS>;
+  readonly #client: Shards<typeof instanceOperations>;
 
-  constructor(client: Shards<typeof INSTANCE_ENGINE_OPERATIONS>) {
+  constructor(client: Shards<typeof instanceOperations>) {
     this.#client = client;
   }
 

@@ -17,7 +17,7 @@ import {
 } from '../../../src/core/retry-words.js';
 import type { Standing } from '../../../src/core/waits.js';
 import type { Shards } from '../../runtime/shards.js';
-import type { INSTANCE_ENGINE_OPERATIONS } from '../operations.js';
+import type { instanceOperations } from '../operations.js';
 
 /** Children of one instance, and theirs, that are asked; of more it is taken that they repeat something. */
 const CHILDREN_ASKED_MAX = 50;
@@ -29,9 +29,9 @@ interface Left {
 }
 
 export class RetryPreviews {
-  readonly #client: Pick<Shards<typeof INSTANCE_ENGINE_OPERATIONS>, 'ask' | 'shardOf'>;
+  readonly #client: Pick<Shards<typeof instanceOperations>, 'ask' | 'shardOf'>;
 
-  constructor(client: Pick<Shards<typeof INSTANCE_ENGINE_OPERATIONS>, 'ask' | 'shardOf'>) {
+  constructor(client: Pick<Shards<typeof instanceOperations>, 'ask' | 'shardOf'>) {
     this.#client = client;
   }
 

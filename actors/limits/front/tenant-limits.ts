@@ -15,7 +15,7 @@ import {
   setLimitsOf,
   type TenantLimitRegistry,
 } from '../../../src/http/tenant-limits.js';
-import type { TENANT_ENGINE_OPERATIONS } from '../../catalog/operations.js';
+import type { tenantLimitOperations } from '../../catalog/operations.js';
 import { Serial } from '../../runtime/serial.js';
 import type { Shards } from '../../runtime/shards.js';
 
@@ -30,7 +30,7 @@ const UNSETTLED_MS = 60_000;
 const SETTLE_EVERY_MS = 1_000;
 
 export interface TenantLimitOperationsDeps {
-  readonly client: Pick<Shards<typeof TENANT_ENGINE_OPERATIONS>, 'ask'>;
+  readonly client: Pick<Shards<typeof tenantLimitOperations>, 'ask'>;
   readonly registry: TenantLimitRegistry;
   readonly reads: Pick<Reader, 'rows'>;
   readonly clock: Clock;

@@ -31,12 +31,12 @@ import {
 import { sequenceById } from '../../catalog/front/sequence-reads.js';
 import type { Shards } from '../../runtime/shards.js';
 import { COMPILE_CANDIDATE, REPLAY_RUN } from '../jobs.js';
-import type { RELEASE_ENGINE_OPERATIONS } from '../operations.js';
+import type { releaseOperations } from '../operations.js';
 import type { ValidationEnd } from '../releases.js';
 import { type SampledRun, type StoredRun, sampledRuns, storedRun } from '../replay-reads.js';
 
 export interface ValidationsDeps {
-  readonly client: Pick<Shards<typeof RELEASE_ENGINE_OPERATIONS>, 'ask'>;
+  readonly client: Pick<Shards<typeof releaseOperations>, 'ask'>;
   readonly pool: Pick<OffloadPool, 'through'>;
   readonly unpoliciedRetry: RerunOptions['unpoliciedRetry'];
   readonly clock: Clock;

@@ -1,0 +1,10 @@
+/** Changes of many instances that go on behind their answer, on the first shard. */
+
+import { type Kernel, onFirstShard } from '../runtime/kernel.js';
+import { BulkJobs } from './jobs.js';
+import { bulkOperations } from './operations.js';
+
+export function openBulkJobs(kernel: Kernel) {
+  const operations = onFirstShard(kernel, () => bulkOperations(new BulkJobs(kernel)));
+  return { operations };
+}

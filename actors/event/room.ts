@@ -1,0 +1,10 @@
+/** Events, and the steps that wait for them. */
+
+import type { Kernel } from '../runtime/kernel.js';
+import { Events } from './events.js';
+import { eventOperations } from './operations.js';
+
+export function openEvents(kernel: Kernel) {
+  const events = new Events({ ...kernel, maxOutputBytes: kernel.settings.maxOutputBytes });
+  return { parts: [events], operations: eventOperations(events) };
+}

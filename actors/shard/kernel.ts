@@ -1,0 +1,111 @@
+/** What a shard is given, what it asks of its turn, and what it gives to its rooms. */
+
+import type { Clock } from '../../src/base/clock.js';
+import { createIdGenerator, routeForShard } from '../../src/base/ids.js';
+import type { Logger } from '../../src/base/log.js';
+import type { Offload } from '../../src/base/offload.js';
+import type { Keyring } from '../../src/core/continuity/keys.js';
+import type { EffectHandler } from '../../src/handlers/registry.js';
+import type { WebhookSender } from '../../src/handlers/webhook-sender.js';
+import { Meter } from '../../src/metrics/meter.js';
+import type { Tracer } from '../../src/metrics/tracing.js';
+import type { ContinuityRows } from '../continuity/rows.js';
+import { CommitLog } from '../runtime/commit-log.js';
+import type { Kernel, ShardSettings } from '../runtime/kernel.js';
+import type { Rows } from '../runtime/loader.js';
+import { Measures } from '../runtime/measures.js';
+import { OwnRequests } from '../runtime/own-requests.js';
+import type { DueTimer } from '../runtime/rows.js';
+import type { Versions } from '../runtime/versions.js';
+import type { Hearing } from './hearing.js';
+import type { ShardPorts } from './outbox.js';
+import { ShardTimers } from './timers.js';
+
+export interface ShardDeps {
+  readonly settings: ShardSettings;
+  readonly clock: Clock;
+  readonly random: () => number;
+  readonly log: Logger;
+  readonly loader: Rows;
+  readonly continuityRows: ContinuityRows;
+  /** Undefined without an encryption key. */
+  readonly keyring?: Keyring | undefined;
+  /** Where heavy work is done; absent: in place. */
+  readonly offload?: Offload;
+  readonly handlers: ReadonlyMap<string, EffectHandler>;
+  readonly webhookSender: WebhookSender;
+  /** Where it counts and measures; absent: nobody looks. */
+  readonly meter?: Meter;
+  /** By which the front knows whether what it keeps still holds; absent: it keeps nothing. */
+  readonly versions?: Versions | undefined;
+  readonly ports: ShardPorts;
+  readonly tracer?: Tracer | undefined;
+  /** Runs the function when the events at hand have been seen. */
+  readonly setImmediate: (fn: () => void) => void;
+}
+
+/** What the rooms and the timers ask of the turn. */
+export interface TurnHooks
+  extends Pick<Kernel, 'release' | 'schedule' | 'scheduleSpare' | 'whenWriterKnown' | 'takeHints'> {
+  /** Asks for a turn. */
+  readonly wakeShard: () => void;
+  /** The instance has something to do now. */
+  readonly runSoon: (timer: DueTimer) => void;
+  /** More instances wait for that than a scan for overdue timers reads. */
+  readonly isRunBehind: () => boolean;
+  readonly hearing: Hearing;
+}
+
+/** A kernel whose timers are those of the shard. */
+export interface ShardKernel extends Kernel {
+  readonly timers: ShardTimers;
+}
+
+export function openKernel(deps: ShardDeps, hooks: TurnHooks): ShardKernel {
+  const { settings, loader, log, clock, random } = deps;
+  const { shard, shards, residentBytesMax } = settings;
+  const { release, schedule, scheduleSpare, whenWriterKnown, hearing, takeHints } = hooks;
+  const now = () => clock.now();
+  const random32 = () => Math.floor(random() * 0x1_0000_0000);
+  const ids = createIdGenerator(now, random32);
+  const meter = deps.meter ?? new Meter();
+  return {
+    settings,
+    shard,
+    shards,
+    residentBytesMax,
+    loader,
+    log,
+    clock,
+    now,
+    random,
+    random32,
+    ids,
+    newId: () => ids.next(routeForShard(shard, shards, random32)),
+    release,
+    schedule,
+    scheduleSpare,
+    whenWriterKnown,
+    takeHints,
+    hearing,
+    timers: timersOf(deps, hooks),
+    commits: new CommitLog(schedule),
+    meter,
+    measures: new Measures(meter, clock),
+    ownRequests: new OwnRequests(),
+  };
+}
+
+function timersOf({ clock, loader, log, settings }: ShardDeps, hooks: TurnHooks): ShardTimers {
+  const { wakeShard, schedule, runSoon, isRunBehind, hearing } = hooks;
+  return new ShardTimers({
+    clock,
+    loader,
+    log,
+    tickIntervalMs: settings.tickIntervalMs,
+    wakeShard,
+    onOverdue: (timer) => schedule(() => runSoon(timer)),
+    isBehind: isRunBehind,
+    onStoodStill: (ms) => hearing.stoodStill(ms),
+  });
+}

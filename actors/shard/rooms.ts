@@ -1,0 +1,106 @@
+/**
+ * The rooms of a shard: the one list of the features that it has. What each needs of others is in its line, and all
+ * else is a loop over the list: requests, messages, effects and timers go to the room that takes them, and what
+ * happens to the shard is told to each.
+ */
+
+import type { ShardRouteId } from '../../schema/routes.js';
+import { IN_PLACE } from '../../src/base/offload.js';
+import { openActivity } from '../activity/room.js';
+import { openBulkJobs } from '../bulk/room.js';
+import { type CatalogRoom, openCatalog } from '../catalog/room.js';
+import { openContinuity } from '../continuity/room.js';
+import { openCredentials } from '../credential/room.js';
+import { openEvents } from '../event/room.js';
+import { openFeed } from '../feed/room.js';
+import type { InstancesDeps } from '../instance/instances.js';
+import { type InstanceRoom, openInstances } from '../instance/room.js';
+import { openLimits } from '../limits/room.js';
+import { openQueues } from '../queue/room.js';
+import { openReleases, type ReleaseRoom } from '../release/room.js';
+import type { PeerMessage } from '../runtime/protocol.js';
+import type { Room } from '../runtime/room.js';
+import type { Timer } from '../runtime/timer.js';
+import type { Effect } from '../runtime/turn.js';
+import { openSchedules } from '../schedule/room.js';
+import { openTriggers } from '../trigger/room.js';
+import { openWebhooks } from '../webhook/room.js';
+import { openHandlerPool } from './handler-pool.js';
+import type { ShardDeps, ShardKernel } from './kernel.js';
+import { openTurnRoom, type TurnRoomHooks } from './turn-room.js';
+
+export type RoomHooks = TurnRoomHooks & Pick<InstancesDeps, 'changed' | 'taskDecided'>;
+
+/**
+ * Rooms that others lean on come first: before anything is created or ends, its routes and its subscribers are known;
+ * and whoever waits for an instance is told when that instance has been.
+ */
+export function openRooms(kernel: ShardKernel, deps: ShardDeps, hooks: RoomHooks) {
+  const catalog: CatalogRoom = openCatalog(kernel, {
+    routeTables: () => release.routing.tables,
+    deprecated: async (sequence) => release.releases?.deprecated(sequence),
+  });
+  const release: ReleaseRoom = openReleases(kernel, catalog);
+  const webhook = openWebhooks(kernel, deps);
+  const credential = openCredentials(kernel, deps);
+  const { plans, names } = catalog;
+  const { routing } = release;
+  const instance: InstanceRoom = openInstances(kernel, {
+    plans,
+    names,
+    routing,
+    versions: deps.versions,
+    changed: hooks.changed,
+    taskDecided: hooks.taskDecided,
+    stamp: () => feed.stamp(),
+    webhookTargets: (tenant, event) => webhook.subscribers.targetsOf(tenant, event),
+  });
+  const { instances, env, tasks } = instance;
+  const { secrets } = credential;
+  const pool = openHandlerPool(kernel, deps, { instances, secrets });
+  const feed = openFeed(kernel, {
+    look: (id, watch, version) => instances.tell(id, { kind: 'look', ...watch, version }),
+  });
+  const { keyring, offload = IN_PLACE, continuityRows } = deps;
+  const rooms = [
+    catalog,
+    release,
+    webhook,
+    kernel.timers,
+    pool,
+    instance,
+    credential,
+    openLimits(kernel),
+    openEvents(kernel),
+    openSchedules(kernel, { plans, names, routing, instances, env }),
+    openActivity(kernel),
+    openQueues(kernel, { secrets, instances, tasks }),
+    openContinuity(kernel, { plans, keyring, offload, continuityRows }),
+    openTriggers(kernel, deps),
+    openBulkJobs(kernel),
+    feed,
+    openTurnRoom(kernel, hooks, { instances }),
+  ];
+  return { rooms, instances, pool };
+}
+
+/** The rooms and what they consist of, in their order. */
+export function withParts(rooms: readonly (Room | undefined)[]): Room[] {
+  return rooms.flatMap((room) => (room ? [...withParts(room.parts ?? []), room] : []));
+}
+
+type Opened = ReturnType<typeof openRooms>['rooms'][number];
+type Rows = 'operations' | 'messages' | 'effects' | 'timers';
+
+/** The kinds that a room and its parts take. */
+type KindsOf<Of extends Rows, Opened> =
+  | (Opened extends { readonly [Key in Of]?: infer Taken } ? keyof NonNullable<Taken> : never)
+  | (Opened extends { readonly parts: readonly (infer Part)[] } ? KindsOf<Of, Part> : never);
+
+/** Does not compile when a kind has no room. */
+type Taken<_Untaken extends never> = true;
+export type EveryKindIsTaken =
+  | Taken<Exclude<ShardRouteId, KindsOf<'operations', Opened>>>
+  | Taken<Exclude<PeerMessage['kind'], KindsOf<'messages', Opened>>>
+  | Taken<Exclude<Effect['kind'], KindsOf<'effects', Opened>>>
+  | Taken<Exclude<Timer['kind'], KindsOf<'timers', Opened>>>;

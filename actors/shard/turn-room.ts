@@ -1,0 +1,76 @@
+/** What a shard does itself: it answers, tells peers, and wakes instances when their time has come. */
+
+import type { UnixMs } from '../../src/base/time.js';
+import type { InstanceRoom } from '../instance/room.js';
+import type { PeerMessage, Reply, Request } from '../runtime/protocol.js';
+import type { Effects, Messages, Room, Timers } from '../runtime/room.js';
+import type { DueTimer } from '../runtime/rows.js';
+import type { Effect } from '../runtime/turn.js';
+import type { ShardKernel } from './kernel.js';
+
+export interface TurnRoomHooks {
+  /** Asks for a turn. */
+  readonly wakeShard: () => void;
+  /** The instance has something to do now. */
+  readonly runSoon: (timer: DueTimer) => void;
+  /** A request lines up. */
+  readonly takeUp: (request: Request) => void;
+  /** A message of the shard to itself. */
+  readonly receive: (message: PeerMessage) => void;
+  readonly reply: (reply: Reply) => void;
+  readonly hint: (shard: number, message: PeerMessage) => void;
+  /** All rooms, in their order. */
+  readonly eachRoom: (tell: (room: Room) => void) => void;
+}
+
+export function openTurnRoom(
+  { shard, now, schedule, ownRequests, timers }: ShardKernel,
+  hooks: TurnRoomHooks,
+  { instances }: Pick<InstanceRoom, 'instances'>,
+) {
+  const { wakeShard, runSoon, takeUp, receive, reply, hint, eachRoom } = hooks;
+  /** What is committed of one that is in memory. */
+  const timerOf = (instance: string, rank: number): DueTimer => ({
+    instance,
+    rank,
+    tenant: instances.tenantOf(instance),
+  });
+  const wakeAt = (at: UnixMs, timer: DueTimer) => {
+    if (at > now()) timers.committed(at, timer);
+    else runSoon(timer);
+  };
+  const answer = (effect: Extract<Effect, { kind: 'reply' | 'error' }>) => {
+    if (effect.request < 0) ownRequests.answered(effect.request, effect);
+    else reply(replyOf(effect));
+  };
+  const messages = {
+    // Behind the hints that are at hand, as if it had come from the front.
+    request: ({ request }) => takeUp(request),
+    wake: ({ at, instance, rank, tenant }) => wakeAt(at, { instance, rank, tenant }),
+    'sequence.evict': ({ sequence }) => eachRoom((room) => room.sequenceEvicted?.(sequence)),
+  } satisfies Messages;
+  const effects = {
+    reply: answer,
+    error: answer,
+    peer: ({ shard: to, message }) => {
+      if (to === shard) schedule(() => receive(message));
+      else hint(to, message);
+    },
+    timer: ({ at, instance, rank }) => timers.committed(at, timerOf(instance, rank)),
+    continue: ({ instance, rank }) => {
+      runSoon(timerOf(instance, rank));
+      wakeShard();
+    },
+  } satisfies Effects;
+  return { messages, effects, timers: { wake: (timer) => runSoon(timer) } satisfies Timers };
+}
+
+/** Most replies have none of the other members, and then not even undefined ones: every one is cloned. */
+function replyOf(effect: Extract<Effect, { kind: 'reply' | 'error' }>): Reply {
+  const { request } = effect;
+  if (effect.kind === 'error') return { request, error: effect.error.toData() };
+  const { status, body, claims, fires, known } = effect;
+  if (fires) return { request, status, body, fires };
+  if (known !== undefined) return { request, status, body, known };
+  return claims === undefined ? { request, status, body } : { request, status, body, claims };
+}
