@@ -6,7 +6,7 @@ import type { Regions } from './regions.js';
 import { memberTable } from './schema-tables.js';
 import { exampleText, HANDLER_EXAMPLES } from './sequence-examples.js';
 
-interface HandlerTold {
+interface HandlerText {
   readonly does: string;
   readonly output: string;
   readonly fails: string;
@@ -14,7 +14,7 @@ interface HandlerTold {
   readonly params?: string;
 }
 
-const HANDLERS: { readonly [Name in BuiltinName]: HandlerTold } = {
+const HANDLERS: { readonly [Name in BuiltinName]: HandlerText } = {
   noop: {
     does: 'does nothing',
     output: '`{}`',
@@ -28,13 +28,13 @@ const HANDLERS: { readonly [Name in BuiltinName]: HandlerTold } = {
   },
   sleep: {
     does: 'waits',
-    output: '`{slept_ms}`, what was asked for',
-    fails: 'for good, if the duration is not one',
+    output: '`{slept_ms}`, the requested duration',
+    fails: 'permanently, if the duration is invalid',
   },
   wait_for_event: {
     does: 'waits for an event, or for a signal of its own instance',
     output: 'the payload',
-    fails: 'retryably with the code `timeout`, when the time is over',
+    fails: 'retryably with the code `timeout`, after its time limit',
   },
   http_request: {
     does: 'sends one HTTP request',
@@ -44,18 +44,18 @@ const HANDLERS: { readonly [Name in BuiltinName]: HandlerTold } = {
   fail: {
     does: 'fails',
     output: 'none',
-    fails: 'always; for good unless `retryable` is true',
+    fails: 'always; permanently unless `retryable` is true',
   },
   transform: {
-    does: 'gives its parameters, with templates filled in',
+    does: 'returns its rendered parameters',
     output: 'its parameters',
     fails: 'never',
-    params: 'Its parameters are any object: what it shall give.',
+    params: 'Its parameters are any object.',
   },
   assert: {
     does: 'fails unless a condition holds',
     output: '`{condition, passed: true}`',
-    fails: 'for good, if the condition does not hold',
+    fails: 'permanently, if the condition is false',
   },
 };
 
