@@ -5,39 +5,36 @@
 /** Other software relies on the names up to `engine_cron_triggered_total`. */
 export const COUNTERS = {
   engine_instances_claimed_total:
-    'Times that the engine goes on with a scheduled instance: its first start, the end of a delay, after a resume or a retry.',
-  engine_instances_completed_total:
-    'Instances that moved to completed, by themselves or by request.',
+    'Times a scheduled instance was started or continued: its first start, the end of a delay, a resume or a retry.',
+  engine_instances_completed_total: 'Instances that completed, by themselves or by request.',
   engine_instances_failed_total: 'Instances that entered the dead letter queue.',
   engine_steps_executed_total:
-    'Attempts of steps that were started, and tasks that were given to workers; one that is started again because its process died counts again.',
-  engine_steps_failed_total: 'Attempts of steps that failed, whether or not another one followed.',
+    'Attempts of steps that were started, including dispatched tasks; an attempt that a crash repeats counts again.',
+  engine_steps_failed_total: 'Attempts of steps that failed, retried or not.',
   engine_steps_retried_total: 'Attempts of steps that were scheduled after a failed one.',
   engine_timeouts_total:
-    'Limits of time that were passed: of attempts, of tasks that nobody claimed, of blocks, of steps and of instances.',
+    'Time limits that passed: of attempts, unclaimed tasks, blocks, steps and instances.',
   engine_deadlines_breached_total: 'Steps that missed their deadline.',
   engine_signals_delivered_total: 'Signals that were handled.',
-  engine_rate_limits_exceeded_total: 'Times that a rate limit put an attempt of a step off.',
+  engine_rate_limits_exceeded_total: 'Attempts of steps that a rate limit delayed.',
   engine_recovery_stale_instances_total:
-    'Instances that were taken up again when a shard started: work that a crash cut off.',
-  engine_approvals_answered_total: 'Questions to people that were answered.',
-  engine_approvals_timed_out_total:
-    'Questions to people whose time was over before anybody answered.',
+    'Instances that were continued after a crash, when a shard started.',
+  engine_approvals_answered_total: 'Approvals that were answered.',
+  engine_approvals_timed_out_total: 'Approvals that timed out.',
   engine_webhooks_sent_total: 'Webhooks that were delivered.',
   engine_webhooks_failed_total: 'Webhooks that were given up.',
   engine_cron_triggered_total: 'Instances that schedules created.',
-  engine_retention_removed_total: 'Ended instances that were removed.',
-  engine_events_received_total: 'Events that were stored; one that was sent again is not counted.',
+  engine_retention_removed_total: 'Ended instances that retention removed.',
+  engine_events_received_total: 'Events that were stored, without duplicates.',
   engine_events_matched_total: 'Waits of steps that an event ended.',
-  engine_events_expired_total: 'Events that no step had waited for when their time was over.',
-  engine_release_decisions_total:
-    'Decisions about releases: each creation and each change of a state.',
+  engine_events_expired_total: 'Events that expired before a step waited for them.',
+  engine_release_decisions_total: 'Decisions about releases: creations and changes of state.',
   engine_release_rollbacks_total: 'Releases that were rolled back, by request or by a gate.',
   engine_child_instances_total: 'Child instances that sub_sequence blocks started.',
   engine_activity_left_out_total:
-    'Changes of instances that `GET /activity` does not count, since too many tenants changed something in the same minute.',
+    'Changes of instances that `GET /activity` leaves out, because too many tenants changed something in the same minute.',
   engine_instances_loaded_total:
-    'Instances that were read from the database, since something happened to them while they were not in memory.',
+    'Instances that were loaded from the database, because they were not in memory when needed.',
 } as const;
 
 export type CounterName = keyof typeof COUNTERS;
@@ -62,7 +59,7 @@ export const NAMED_COUNTERS = {
   },
   engine_handler_attempt_seconds_total: {
     label: 'handler',
-    help: 'Time that those attempts took together: from the claim to the answer, or in the server.',
+    help: 'Total time of those attempts: from claim to result, or in the server.',
   },
 } as const satisfies Record<string, { readonly label: string; readonly help: string }>;
 
@@ -82,11 +79,11 @@ const UNITS = [1, 2, 5, 10, 25, 50, 100, 250, 500, 1_000];
 /** Of the specification: the first three. */
 export const HISTOGRAMS = {
   engine_tick_duration_seconds: {
-    help: 'Duration of one turn of a shard, in which it serves whatever has come in.',
+    help: 'Duration of one turn of a shard, which serves everything received since the last one.',
     buckets: SECONDS,
   },
   engine_step_duration_seconds: {
-    help: 'Duration of one attempt of a step. Of a handler in the server: its run time. Of a worker: from its claim to its answer. Of a step that needs nothing from outside: its share of the turn. A sleep is not measured.',
+    help: 'Duration of one attempt of a step: in the server its run time, of a worker from claim to result, of a pure step its share of the turn. Sleeps are not measured.',
     buckets: SECONDS,
   },
   engine_instance_processing_seconds: {
@@ -94,7 +91,7 @@ export const HISTOGRAMS = {
     buckets: SECONDS,
   },
   engine_writer_flush_seconds: {
-    help: 'Time from the first statement of a flush to its commit, repetitions included.',
+    help: 'Time from the first statement of a flush to its commit, including repetitions.',
     buckets: SECONDS,
   },
   engine_writer_flush_units: { help: 'Changes that one flush committed together.', buckets: UNITS },
@@ -107,10 +104,10 @@ export const THREAD_GAUGES = {
   engine_queue_depth: 'Instances that the shards advanced in their latest turns.',
   engine_active_tasks: 'Steps that run in the server, or whose result waits for its instance.',
   engine_steps_waiting:
-    'Steps that wait for their turn in the server, because as many run as may, in all or of their tenant or instance.',
-  engine_instances_due: 'Instances that have something to do now and wait for their turn.',
-  engine_writer_backlog_units: 'Changes that are not committed yet.',
-  engine_writer_backlog_bytes: 'Characters of the rows of the changes that are not committed yet.',
+    'Steps that wait for a slot in the server, in all or of their tenant or instance.',
+  engine_instances_due: 'Instances that are due and wait for their turn.',
+  engine_writer_backlog_units: 'Uncommitted changes.',
+  engine_writer_backlog_bytes: 'Characters of the rows of uncommitted changes.',
 } as const;
 
 export type ThreadGaugeName = keyof typeof THREAD_GAUGES;
@@ -118,41 +115,40 @@ export type ThreadGaugeName = keyof typeof THREAD_GAUGES;
 /** What the front counts by itself. */
 export const FRONT_COUNTERS = {
   engine_connections_refused_total:
-    'Connections of clients that were refused, because too many were open in all or of their address.',
+    'Client connections that were refused, because of the limit in all or per address.',
   engine_requests_refused_total:
-    'Requests that were refused, because too many of their address were in flight.',
+    'Requests that were refused, because of the limit in flight per address.',
   engine_requests_misdirected_total:
     'Requests that were refused with 421, because another cell of the cluster has their tenant.',
   engine_instance_reads_kept_total:
-    'Reads of one instance that were answered from the record that the front thread had kept of it, which had not changed.',
+    'Reads of an instance that the front thread answered from its unchanged cached record.',
 } as const;
 
 /** What the front knows by itself. */
 export const FRONT_GAUGES = {
   engine_ready: '1 while /health/ready answers 200, else 0.',
   engine_database_up:
-    '1 while this engine owns the database and had an answer of it within 3 s, else 0; 0 on a standby.',
+    '1 while this engine owns the database and got a response from it within 3 s, else 0; 0 on a standby.',
   engine_clock_skew_seconds:
-    "By how much the clock of the database, which the engine follows, is ahead of this machine's; 0 until it owns the database. A slope is drift, a step a clock that was set.",
+    "How far the clock of the database, which the engine follows, is ahead of this machine's; 0 until it owns the database. A slope is drift, a step an adjusted clock.",
   engine_cluster_directory_up:
-    '0 while the directory of the cluster cannot be asked, else 1; 1 without a cluster.',
-  engine_cluster_tenants:
-    'Tenants of which this engine knows that they live in its cell; 0 without a cluster.',
+    '0 while the directory of the cluster is unreachable, else 1; 1 without a cluster.',
+  engine_cluster_tenants: 'Tenants known to live in this cell; 0 without a cluster.',
   engine_cluster_held_tenants:
-    'Tenants that are on their way from this cell or to it, whose requests wait for the end of the move.',
+    'Tenants that are suspended while they move from this cell or to it.',
   engine_cluster_held_seconds:
-    'For how long the first of them is held, since this engine knows of it; 0 while none is.',
+    'How long the first of them has been suspended, as far as this engine knows; 0 without any.',
   engine_cluster_split_tenants:
-    'Tenants that have rows in this cell and are settled in another one without a move; their requests are refused here.',
-  engine_connections: 'Connections of clients that are open.',
+    'Tenants that have rows in this cell but are placed in another one without a move; their requests are refused here.',
+  engine_connections: 'Open client connections.',
   engine_requests_in_flight:
-    'Requests that wait for a shard, polls that wait for a task among them.',
-  engine_polls_in_flight: 'Polls of workers that have no answer yet.',
-  engine_streams_open: 'Streams that clients read, of instances and of changes.',
+    'Requests that wait for a shard, including polls that wait for a task.',
+  engine_polls_in_flight: 'Polls of workers that are not answered yet.',
+  engine_streams_open: 'Open streams of instances and of changes.',
   engine_reads_active: 'Lists and reports that are being read from the database.',
   engine_reads_waiting: 'Lists and reports that wait for their turn.',
   engine_work_under_way_bytes:
-    'Bodies that shards have been given and have not answered, and 3 KiB for each instance that they make; at most 64 MiB.',
+    'Bodies that shards are processing, plus 3 KiB for each instance that they create; at most 64 MiB.',
 } as const;
 
 export type FrontMetricName = keyof typeof FRONT_COUNTERS | keyof typeof FRONT_GAUGES;
@@ -175,19 +171,19 @@ export type ProcessMetricName = keyof typeof PROCESS_METRICS;
 /** What the engine is, in labels; always 1. */
 export const INFO_METRIC = {
   name: 'engine_info',
-  help: 'Always 1; says in its labels which version runs, and in which cell.',
+  help: 'Always 1; its labels have the version and the cell.',
 } as const;
 
 /** What only rows tell, as last looked at; each is counted up to `SAMPLE_ROWS_MAX`. */
 export const ROW_GAUGES = {
   engine_instances_pending: 'Instances that are due and have not been advanced.',
   engine_instances_scheduled:
-    'Instances that wait for a time: a start, a delay, a sleep, a time-out.',
+    'Instances that wait for a time: a start, a delay, a sleep, a time limit.',
   engine_instances_in_flight:
-    'Instances with steps at work in the server, or with work left to go on with.',
-  engine_oldest_pending_seconds: 'For how long the first of the pending instances has been due.',
+    'Instances with running steps in the server, or with work that can continue.',
+  engine_oldest_pending_seconds: 'How long the oldest pending instance has been due.',
   engine_open_tasks: 'Worker tasks that are pending or claimed.',
-  engine_approvals_open: 'Questions that wait for the answer of a person.',
+  engine_approvals_open: 'Open approvals.',
   engine_dead_letters: 'Instances in the dead letter queue.',
   engine_webhook_outbox_depth: 'Webhooks that wait to be delivered, or are parked.',
 } as const;

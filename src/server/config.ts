@@ -41,11 +41,11 @@ In a checkout: npm start -- [--insecure-auth] …
 
   --insecure-auth     accept every request without a key (for development), from this machine only
   --insecure-auth-anywhere
-                      the same from wherever the address can be reached, as a container needs it
+                      the same from any address, as a container needs it
   --unsafe-database   accept a Postgres with fsync or full_page_writes off, and run the embedded one
                       so (for tests)
-  --migrate-only      wait until no engine owns the database, bring its tables up to date, and end
-  --help              print this text
+  --migrate-only      wait until no engine owns the database, migrate it, and exit
+  --help              print this help
   --version           print the version`;
 
 /**
@@ -62,70 +62,70 @@ const KNOBS = {
   maxConnections: [
     'ENGINE_MAX_CONNECTIONS',
     integer(10_000, 1, 1_000_000),
-    'Connections of clients at a time; fewer where the limit of open files is low. Others are refused with 503.',
+    'Concurrent client connections; fewer if the limit of open files is low. Others get 503.',
   ],
   maxConnectionsPerAddress: [
     'ENGINE_MAX_CONNECTIONS_PER_ADDRESS',
     integer(0, 0, 1_000_000),
-    'Those of one address that is no trusted proxy; others are refused with 429. 0: three quarters of all.',
+    'The same per address that is not a trusted proxy; others get 429. 0: three quarters of all.',
   ],
   maxRequestsPerAddress: [
     'ENGINE_MAX_REQUESTS_PER_ADDRESS',
     integer(0, 0, 1_000_000),
-    'Requests of one address in flight, parked polls and streams included; others are refused with 429. Behind a trusted proxy the address is that of its client. 0: 15000, three quarters of all.',
+    'Requests in flight per client address, including waiting polls and streams; others get 429. 0: 15000, three quarters of all.',
   ],
   trustedProxies: [
     'ENGINE_TRUSTED_PROXIES',
     addressRanges,
-    'Proxies whose x-forwarded-for tells who sent a request, and whose connections are not bounded as those of one address.',
+    'Proxies whose x-forwarded-for has the client address, and whose connections are not limited per address.',
   ],
   databaseUrl: [
     'DATABASE_URL',
     secret(databaseUrl),
-    'A Postgres 15 or later. Without it an embedded one is kept in ENGINE_DATA_DIR.',
+    'A Postgres 15 or later. Without it, an embedded one in ENGINE_DATA_DIR.',
   ],
   migrationUrl: [
     'DATABASE_MIGRATION_URL',
     secret(databaseUrl),
-    'The same database as the role that owns its tables, which changes them. Without it, the role of DATABASE_URL does.',
+    'The same database with the role that owns and migrates its tables; by default that of DATABASE_URL.',
   ],
   dbSchema: [
     'ENGINE_DB_SCHEMA',
     schemaName,
-    'The schema of the database with the tables of this engine: its cell. Engines of other cells may share the database.',
+    'The database schema with the tables of this engine: its cell. Other cells may share the database.',
     'public',
   ],
   clusterUrl: [
     'ENGINE_CLUSTER_URL',
     secret(databaseUrl),
-    'The Postgres with the directory of a cluster, which says which cell has which tenant. Without it this engine knows of no other cells.',
+    'The Postgres with the directory of a cluster, which has the cell of each tenant. Without it there are no other cells.',
   ],
   advertisedAddress: [
     'ENGINE_ADVERTISED_ADDR',
     text,
-    'Where others reach this engine, as host:port: what it tells the directory of the cluster.',
+    'The address at which others reach this engine, as host:port, for the directory of the cluster.',
     'ENGINE_HTTP_ADDR',
   ],
   dataDir: [
     'ENGINE_DATA_DIR',
     (value) => path.resolve(value ?? 'data'),
-    'Folder of the embedded database and of the root key that is generated with it.',
+    'Folder of the embedded database and its generated root key.',
     './data',
   ],
   runMigrations: [
     'ENGINE_RUN_MIGRATIONS',
     toggle(true),
-    'Whether the start brings the tables of the database up to date.',
+    'Whether the start migrates the database.',
   ],
   rowSecurity: [
     'ENGINE_ROW_SECURITY',
     choice(['auto', 'required', 'off'], 'auto'),
-    'Whether Postgres keeps tenants apart in what is read for them: where its roles allow it, at any price, or not.',
+    'Whether row level security restricts reads of a tenant: auto, if the database roles allow it; required, or the start fails.',
   ],
   dbSynchronous: [
     'ENGINE_DB_SYNCHRONOUS',
     choice(['auto', 'required', 'off'], 'auto'),
-    'Whether a commit has to be on a replica before it is acknowledged: a warning where replicas are not asked, no start without, or not looked at.',
+    'Whether commits must be on a replica before they are acknowledged. auto: a warning if they are not; required: the start fails; off: no check.',
   ],
   apiKey: [
     'ENGINE_API_KEY',
@@ -140,17 +140,17 @@ const KNOBS = {
   allowNoTenantIsolation: [
     'ENGINE_ALLOW_NO_TENANT_ISOLATION',
     toggle(false),
-    'Confirms ENGINE_REQUIRE_TENANT_HEADER=false while keys are asked for.',
+    'Confirms ENGINE_REQUIRE_TENANT_HEADER=false while keys are required.',
   ],
   encryptionKey: [
     'ENGINE_ENCRYPTION_KEY',
     secret(hexKey),
-    'What capsules are sealed and signed with: 64 hexadecimal digits. Generated with the embedded database. Without it, what needs it is answered 503.',
+    'Seals secrets, and seals and signs capsules: 64 hexadecimal digits. Generated with the embedded database. Without it, requests that need it get 503.',
   ],
   oldEncryptionKey: [
     'ENGINE_OLD_ENCRYPTION_KEY',
     secret(hexKey),
-    'The key before it: what was sealed or signed with that one is still opened and trusted.',
+    'The former key, which still opens and verifies.',
   ],
   trustedSigningKeys: [
     'ENGINE_CONTINUITY_TRUSTED_SIGNING_KEYS_JSON',
@@ -167,7 +167,7 @@ const KNOBS = {
   writerLanes: [
     'ENGINE_WRITER_LANES',
     integer(0, 0, 16),
-    'Connections that write to the database. 0: 1 on one or two cores and where the disk is fast, else up to 4, as measured at the start.',
+    'Connections that write to the database. 0: 1 on one or two cores or with a fast disk, else up to 4, as measured at the start.',
   ],
   tickIntervalMs: [
     'ENGINE_TICK_INTERVAL_MS',
@@ -177,22 +177,22 @@ const KNOBS = {
   workerStaleMs: [
     'ENGINE_WORKER_REAPER_STALE_SECS',
     seconds(60, 1, 86_400),
-    'A worker that sends no heartbeat for so long loses its task to another one.',
+    'A worker without a heartbeat for this long loses its claim.',
   ],
   workerReaperTickMs: [
     'ENGINE_WORKER_REAPER_TICK_SECS',
     seconds(5, 1, 3_600),
-    'How late that may be noticed.',
+    'How often lost claims are looked for.',
   ],
   lostClaimsMax: [
     'ENGINE_WORKER_LOST_CLAIMS_MAX',
     integer(10, 0, 1_000_000),
-    'A try whose workers fell silent so often fails for good (claims_lost). 0: never.',
+    'An attempt that lost this many claims fails permanently (claims_lost). 0: never.',
   ],
   stepTimeoutMaxMs: [
     'ENGINE_STEP_TIMEOUT_MAX_SECS',
     seconds(300, 1, 86_400),
-    'The longest time that a call inside the process (http_request) may take, whatever its timeout_ms says.',
+    'The longest time of a call in the server (http_request), whatever its timeout_ms.',
   ],
   requireClaimEpoch: [
     'ENGINE_REQUIRE_CLAIM_EPOCH',
@@ -202,22 +202,22 @@ const KNOBS = {
   unpoliciedRetry: [
     'ENGINE_UNPOLICIED_RETRY',
     choice(['redispatch', 'fail'], 'redispatch'),
-    'What a retryable failure of a worker does to a step without retry: it is tried again, or fails.',
+    'Whether a retryable worker failure of a step without retry is retried, or fails the step.',
   ],
   maxBodyBytes: [
     'ENGINE_MAX_BODY_BYTES',
     bytes(10 * MIB, 1_024, 256 * MIB),
-    'Larger bodies of requests are refused with 413. Most routes take less, whatever it is.',
+    'Larger request bodies get 413. Most routes have a lower limit.',
   ],
   maxContextBytes: [
     'ENGINE_MAX_CONTEXT_BYTES',
     bytes(MIB / 4, 0, 64 * MIB),
-    'Larger contexts are refused with 413. 0: no limit.',
+    'Larger contexts get 413. 0: no limit.',
   ],
   maxOutputBytes: [
     'ENGINE_MAX_OUTPUT_BYTES',
     bytes(MIB, 1_024, 64 * MIB),
-    'Larger outputs of workers are refused with 413.',
+    'Larger outputs of workers get 413.',
   ],
   allowInternalUrls: [
     'ENGINE_ALLOW_INTERNAL_URLS',
@@ -228,23 +228,27 @@ const KNOBS = {
   httpAllow: [
     'ENGINE_HTTP_ALLOW',
     outboundRules,
-    'Where http_request and webhooks may go although the address is not public.',
+    'Non-public addresses that http_request and webhooks may reach.',
   ],
-  httpDeny: ['ENGINE_HTTP_DENY', outboundRules, 'Where they may not go, whatever else is allowed.'],
+  httpDeny: [
+    'ENGINE_HTTP_DENY',
+    outboundRules,
+    'Addresses that they may not reach, whatever else is allowed.',
+  ],
   httpRatePerTenant: [
     'ENGINE_HTTP_RATE_PER_TENANT',
     integer(0, 0, 1_000_000),
-    'So many http_request calls and webhooks of a tenant go out in a second; further ones wait. 0: no limit.',
+    'http_request calls and webhooks per tenant and second; further ones wait. 0: no limit.',
   ],
   httpProxy: [
     'ENGINE_HTTP_PROXY',
     secret(proxyUrl),
-    'A proxy through which they go. It must accept CONNECT.',
+    'A proxy for them, which must accept CONNECT.',
   ],
   httpNoProxy: [
     'ENGINE_HTTP_NO_PROXY',
     list,
-    'Hosts that are reached without the proxy, with all that is below them, separated by commas.',
+    'Hosts, with their subdomains, that are reached without the proxy, separated by commas.',
   ],
   corsOrigins: [
     'ENGINE_CORS_ORIGINS',
@@ -259,45 +263,45 @@ const KNOBS = {
   protectDocs: [
     'ENGINE_PROTECT_DOCS',
     toggle(false),
-    'Whether the OpenAPI document asks for key and tenant.',
+    'Whether the OpenAPI document requires key and tenant.',
   ],
   isUiServed: ['ENGINE_UI', toggle(true), 'Whether the dashboard is served, below /ui/.'],
   envLabel: [
     'ENGINE_ENV_LABEL',
     label,
-    'What this engine is for, such as production. /info says it to everybody, and the dashboard shows it on every page.',
+    'The environment, such as production; public in /info, and on every page of the dashboard.',
   ],
-  envColor: ['ENGINE_ENV_COLOR', color, 'The colour in which the dashboard shows it.'],
+  envColor: ['ENGINE_ENV_COLOR', color, 'Its colour in the dashboard.'],
   webhookUrls: [
     'ENGINE_WEBHOOK_URLS',
     secret(urls),
-    'Addresses that are told of ended instances, separated by commas.',
+    'Addresses that receive a webhook for each ended instance, separated by commas.',
   ],
   webhookSecret: [
     'ENGINE_WEBHOOK_SECRET',
     secret(text),
-    'Signs what is sent to them. Without it, nothing is signed.',
+    'Signs these webhooks. Without it, they are unsigned.',
   ],
   retentionDays: [
     'ENGINE_RETENTION_DAYS',
     integer(0, 0, 36_500),
-    'Instances that ended longer ago are removed. 0: never.',
+    'Instances that ended longer ago are deleted. 0: never.',
   ],
   publicUrl: [
     'ENGINE_PUBLIC_URL',
     webAddress,
-    'Where people reach the server, with what a proxy puts before /api/v1: links that it makes begin so.',
+    'The public URL of the server, with any path that a proxy puts before /api/v1; links begin with it.',
     'the address of the request, with http',
   ],
   logLevel: [
     'ENGINE_LOG_LEVEL',
     choice(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'], 'info'),
-    'The least level of lines that are logged.',
+    'The lowest level that is logged.',
   ],
   logFormat: [
     'ENGINE_LOG_FORMAT',
     choice(['auto', 'text', 'json'], 'auto'),
-    'How lines are logged. auto: as text on a terminal, else as JSON.',
+    'The format of log lines. auto: text on a terminal, else JSON.',
   ],
 } as const satisfies Record<
   string,
