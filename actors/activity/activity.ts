@@ -12,10 +12,10 @@ import type { Meter } from '../../src/metrics/meter.js';
 import type { Kernel } from '../runtime/kernel.js';
 import { type PruningDeps, pruning } from '../runtime/pruning.js';
 import type { Effects, Room } from '../runtime/room.js';
-import { Singleton, type SingletonDeps } from '../runtime/singleton.js';
+import { Service, type ServiceDeps } from '../runtime/service.js';
 import { Turn } from '../runtime/turn.js';
 
-export interface ActivityDeps extends SingletonDeps, PruningDeps, Pick<Kernel, 'shard'> {
+export interface ActivityDeps extends ServiceDeps, PruningDeps, Pick<Kernel, 'shard'> {
   readonly loader: Pick<Kernel['loader'], 'oldestActivity'>;
   readonly meter: Pick<Meter, 'count'>;
 }
@@ -40,7 +40,7 @@ export const ACTIVITY_KEPT_MS = 7 * 24 * 60 * MINUTE_MS;
 
 export class Activity implements Room {
   readonly #deps: ActivityDeps;
-  readonly #self: Singleton;
+  readonly #service: Service;
   readonly #minutes = new Map<string, Minute>();
   /** On the first shard only. */
   readonly #pruning: BackgroundJob | undefined;
@@ -53,7 +53,7 @@ export class Activity implements Room {
 
   constructor(deps: ActivityDeps) {
     this.#deps = deps;
-    this.#self = new Singleton('activity', deps);
+    this.#service = new Service('activity', deps);
     const name = 'old activity';
     const oldest = () => deps.loader.oldestActivity();
     this.#pruning =
@@ -149,10 +149,12 @@ export class Activity implements Room {
   }
 
   #commit(turn: Turn, minutes: readonly Minute[]): void {
-    this.#self.commit(turn, (_error, ack) => {
-      if (ack.outcome !== 'refused') return;
-      for (const minute of minutes) minute.isWritten = false;
-      this.#deps.log.warn({ sqlState: ack.sqlState }, 'activity rows refused');
+    this.#service.commitNow(turn, {
+      settled: (_error, ack) => {
+        if (ack.outcome !== 'refused') return;
+        for (const minute of minutes) minute.isWritten = false;
+        this.#deps.log.warn({ sqlState: ack.sqlState }, 'activity rows refused');
+      },
     });
   }
 }

@@ -9,13 +9,11 @@ import { conflict, shareTaken } from '../../src/base/errors.js';
 import { LIMITS } from '../../src/base/limits.js';
 import { owned } from '../../src/base/tenancy.js';
 import { isoTime } from '../../src/base/time.js';
-import { answerLater, commitAlone } from '../runtime/commit.js';
 import type { HostDeps } from '../runtime/host.js';
 import type { Kernel } from '../runtime/kernel.js';
 import type { Call } from '../runtime/operation.js';
 import type { BulkJobRow } from '../runtime/rows.js';
-import { Serial } from '../runtime/serial.js';
-import { readTrusted } from '../runtime/trusted-read.js';
+import { Service } from '../runtime/service.js';
 import { Turn } from '../runtime/turn.js';
 import type { BulkCounts } from './front/work.js';
 
@@ -52,53 +50,50 @@ const FORGOTTEN_AT_ONCE = 100;
 export class BulkJobs {
   readonly #deps: BulkJobsDeps;
   /** Requests about one job follow one another, and so do new jobs of one tenant. */
-  readonly #serial = new Serial();
+  readonly #service: Service;
 
   constructor(deps: BulkJobsDeps) {
     this.#deps = deps;
+    this.#service = new Service('bulk-jobs', deps);
   }
 
   /** @throws EngineError 429 when the tenant has as many as it may */
   begin({ request: asker, tenant: tenant_id, body }: Call<BeginBulkJob>): void {
     const { loader, now, newId } = this.#deps;
-    answerLater(this.#deps, asker, 200, () =>
-      this.#serial.run(`tenant:${tenant_id}`, async () => {
-        const before = isoTime(now() - LIMITS.bulkJobKeptMs);
-        const { open, old } = await readTrusted(this.#deps, async () => ({
-          open: await loader.openBulkJobs(tenant_id),
-          old: await loader.oldBulkJobs(tenant_id, before, FORGOTTEN_AT_ONCE),
-        }));
-        const most = LIMITS.bulkJobsPerTenantMax;
-        if (open >= most) {
-          throw shareTaken(
-            `${most} changes of many instances of this tenant are under way as jobs`,
-          );
-        }
-        const at = isoTime(now());
-        const { operation, request, place } = body;
-        // Why some were refused is told in an answer; a job counts them.
-        const { refusals: _, ...counts } = body.counts;
-        const row = {
-          id: newId(),
-          tenant_id,
-          operation,
-          state: 'running',
-          ...counts,
-          error: null,
-          place,
-          traceparent: body.traceparent ?? null,
-          asked_by: body.by,
-          created_at: at,
-          updated_at: at,
-          ended_at: null,
-        };
-        const turn = new Turn(tenant_id);
-        turn.put('bulkJob.insert', row.id, { ...row, request: request as never });
-        for (const id of old) turn.put('bulkJob.clear', id, { id });
-        await commitAlone(this.#deps, `bulkJob:${row.id}`, turn);
-        return wireJob({ ...row, request: JSON.stringify(request) });
-      }),
-    );
+    this.#service.answer(asker, 200, `tenant:${tenant_id}`, async () => {
+      const before = isoTime(now() - LIMITS.bulkJobKeptMs);
+      const { open, old } = await this.#service.read(async () => ({
+        open: await loader.openBulkJobs(tenant_id),
+        old: await loader.oldBulkJobs(tenant_id, before, FORGOTTEN_AT_ONCE),
+      }));
+      const most = LIMITS.bulkJobsPerTenantMax;
+      if (open >= most) {
+        throw shareTaken(`${most} changes of many instances of this tenant are under way as jobs`);
+      }
+      const at = isoTime(now());
+      const { operation, request, place } = body;
+      // Why some were refused is told in an answer; a job counts them.
+      const { refusals: _, ...counts } = body.counts;
+      const row = {
+        id: newId(),
+        tenant_id,
+        operation,
+        state: 'running',
+        ...counts,
+        error: null,
+        place,
+        traceparent: body.traceparent ?? null,
+        asked_by: body.by,
+        created_at: at,
+        updated_at: at,
+        ended_at: null,
+      };
+      const turn = new Turn(tenant_id);
+      turn.put('bulkJob.insert', row.id, { ...row, request: request as never });
+      for (const id of old) turn.put('bulkJob.clear', id, { id });
+      await this.#service.commit(turn, { key: `bulkJob:${row.id}` });
+      return wireJob({ ...row, request: JSON.stringify(request) });
+    });
   }
 
   /** What is settled is counted once: its marks go in the same unit. */
@@ -143,12 +138,10 @@ export class BulkJobs {
     tenant: string,
     work: (row: BulkJobRow) => Promise<BulkJob>,
   ): void {
-    answerLater(this.#deps, request, 200, () =>
-      this.#serial.run(id, async () => {
-        const row = await readTrusted(this.#deps, () => this.#deps.loader.bulkJob(id));
-        return work(owned(row, tenant, `job ${id}`));
-      }),
-    );
+    this.#service.answer(request, 200, id, async () => {
+      const row = await this.#service.read(() => this.#deps.loader.bulkJob(id));
+      return work(owned(row, tenant, `job ${id}`));
+    });
   }
 
   async #update(changed: BulkJobRow, turn: Turn): Promise<BulkJob> {
@@ -169,7 +162,7 @@ export class BulkJobs {
       updated_at,
       ended_at,
     });
-    await commitAlone(this.#deps, `bulkJob:${id}`, turn);
+    await this.#service.commit(turn, { key: `bulkJob:${id}` });
     return wireJob(row);
   }
 }

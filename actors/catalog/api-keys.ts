@@ -5,7 +5,7 @@
  * kept, and what comes has been checked. Secrets do not come this far: a row has their hash.
  */
 
-import { Singleton, type SingletonDeps } from '../runtime/singleton.js';
+import { Service, type ServiceDeps } from '../runtime/service.js';
 
 /** A row of `api_keys`. */
 export interface KeyRow {
@@ -28,14 +28,14 @@ export interface KeyUse {
 }
 
 export class ApiKeys {
-  readonly #self: Singleton;
+  readonly #service: Service;
 
-  constructor(deps: SingletonDeps) {
-    this.#self = new Singleton('api-keys', deps);
+  constructor(deps: ServiceDeps) {
+    this.#service = new Service('api-keys', deps);
   }
 
   insert(request: number, row: KeyRow): void {
-    this.#self.serve(request, (turn) => {
+    this.#service.serve(request, (turn) => {
       turn.tenant = row.tenant_id;
       turn.put('apiKey.insert', row.id, row);
       turn.reply(request, 204, '');
@@ -44,7 +44,7 @@ export class ApiKeys {
 
   /** Of its tenant's: while that is held the key must not seem to be revoked. */
   revoke(request: number, tenant: string, use: KeyUse): void {
-    this.#self.serve(request, (turn) => {
+    this.#service.serve(request, (turn) => {
       turn.tenant = tenant;
       turn.put('apiKey.update', use.id, { ...use, revoked: true });
       turn.reply(request, 204, '');
@@ -56,7 +56,7 @@ export class ApiKeys {
    * notes none afterwards.
    */
   used(request: number, uses: readonly KeyUse[]): void {
-    this.#self.serve(request, (turn) => {
+    this.#service.serve(request, (turn) => {
       for (const use of uses) turn.put('apiKey.update', use.id, { ...use, revoked: false });
       turn.reply(request, 204, '');
     });

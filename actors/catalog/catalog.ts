@@ -28,14 +28,13 @@ import { conflict, DATABASE_AWAY, EngineError, invalid, notFound } from '../../s
 import { checkTenant, isForeign } from '../../src/base/tenancy.js';
 import { isoTime } from '../../src/base/time.js';
 import { judgeDefinition, judgementOf } from '../../src/http/definition.js';
-import { Barrier } from '../runtime/barrier.js';
-import { answerLater, commitTold } from '../runtime/commit.js';
 import type { HostDeps } from '../runtime/host.js';
 import type { Kernel } from '../runtime/kernel.js';
 import type { Call } from '../runtime/operation.js';
+import { Publisher } from '../runtime/publisher.js';
 import type { Messages, Room } from '../runtime/room.js';
 import type { InstanceCounts, ReleaseStateRow, SequenceRow } from '../runtime/rows.js';
-import { Singleton } from '../runtime/singleton.js';
+import { Service } from '../runtime/service.js';
 import { Turn } from '../runtime/turn.js';
 import { EVERY_NAME, wordOf } from './names.js';
 
@@ -74,11 +73,11 @@ interface Deletion {
 }
 
 export class Catalog implements Room {
-  readonly #self: Singleton;
+  readonly #service: Service;
   readonly #deps: CatalogDeps;
   readonly #deletions = new Map<string, Deletion>();
-  /** Behind it every shard has forgotten where the names led. */
-  readonly #barrier: Barrier<string>;
+  /** Has every shard forget where the names led. */
+  readonly #publisher: Publisher<string>;
 
   readonly messages = {
     'sequence.settled': ({ sequence, shard }) => this.blocked(sequence, shard),
@@ -87,8 +86,8 @@ export class Catalog implements Room {
 
   constructor(deps: CatalogDeps) {
     this.#deps = deps;
-    this.#self = new Singleton(KEY, deps);
-    this.#barrier = new Barrier<string>(deps, (version, names) => ({
+    this.#service = new Service(KEY, deps);
+    this.#publisher = new Publisher<string>(deps, (version, names) => ({
       kind: 'names.forget',
       version,
       names,
@@ -97,16 +96,16 @@ export class Catalog implements Room {
 
   /** What an earlier life committed last may not have been told to every shard. */
   start(): void {
-    void this.#barrier.pass(EVERY_NAME);
+    void this.#publisher.publish(EVERY_NAME);
   }
 
   stop(): void {
-    this.#barrier.stop();
+    this.#publisher.stop();
   }
 
   /** A shard has forgotten what it was told to. */
   namesSettled(version: number, shard: number): void {
-    this.#barrier.settled(version, shard);
+    this.#publisher.settled(version, shard);
   }
 
   create(call: Call<CreateSequence>, query: SequenceCheckQuery): void {
@@ -116,8 +115,9 @@ export class Catalog implements Room {
     const turn = new Turn(owner);
     const answer = this.#put(turn, owner, body, warnings);
     const name = wordOf(owner, body.namespace, body.name);
-    answerLater(this.#deps, request, 201, async () => {
-      await commitTold(this.#deps, KEY, turn, () => this.#barrier.pass(name), existsAlready(body));
+    const publish = () => this.#publisher.publish(name);
+    this.#service.answer(request, 201, undefined, async () => {
+      await this.#service.commit(turn, { publish, exists: existsAlready(body) });
       return answer;
     });
   }
@@ -183,11 +183,12 @@ export class Catalog implements Room {
     this.#withSequence(request, tenant, id, ({ tenant_id, namespace, name }) => {
       const turn = new Turn(tenant_id);
       put(turn);
-      answerLater(this.#deps, request, 204, async () => {
-        await commitTold(this.#deps, KEY, turn, async () => {
-          await this.#barrier.pass(wordOf(tenant_id, namespace, name));
-          await told();
-        });
+      const publish = async () => {
+        await this.#publisher.publish(wordOf(tenant_id, namespace, name));
+        await told();
+      };
+      this.#service.answer(request, 204, undefined, async () => {
+        await this.#service.commit(turn, { publish });
         return undefined;
       });
     });
@@ -201,7 +202,7 @@ export class Catalog implements Room {
         return;
       }
       if (this.#deletions.has(id)) {
-        this.#self.fail(request, conflict(`sequence ${id} is being deleted already`));
+        this.#service.fail(request, conflict(`sequence ${id} is being deleted already`));
         return;
       }
       const unsettled = new Set(Array.from({ length: this.#deps.shards }, (_, shard) => shard));
@@ -215,13 +216,13 @@ export class Catalog implements Room {
   #foresee(request: number, id: string, isCascading: boolean): void {
     this.#count(id, (found) => {
       if (found instanceof EngineError) {
-        this.#self.fail(request, found);
+        this.#service.fail(request, found);
         return;
       }
       const [{ ended, failed }] = found;
       const refusal = needOf(id, isCascading, ...found);
       const body = JSON.stringify({ count: ended + failed, ended, failed, dry_run: true });
-      if (refusal !== undefined) this.#self.fail(request, refusal);
+      if (refusal !== undefined) this.#service.fail(request, refusal);
       else this.#deps.release([{ kind: 'reply', request, status: 200, body }]);
     });
   }
@@ -280,7 +281,7 @@ export class Catalog implements Room {
 
   /** The successor can be told. */
   peerBack(shard: number): void {
-    this.#barrier.shardBack(shard);
+    this.#publisher.shardBack(shard);
     for (const id of this.#deletions.keys()) this.#block(id, true, shard);
   }
 
@@ -301,15 +302,17 @@ export class Catalog implements Room {
       turn.effects.push({ kind: 'peer', shard, message: { kind: 'sequence.evict', sequence: id } });
     }
     deletion.isDecided = true;
-    this.#self.commit(turn, (error) => {
-      this.#deletions.delete(id);
-      if (error !== undefined) this.#blockEverywhere(id, false);
+    this.#service.commitNow(turn, {
+      settled: (error) => {
+        this.#deletions.delete(id);
+        if (error !== undefined) this.#blockEverywhere(id, false);
+      },
     });
   }
 
   /** The instances of a deleted sequence are removed. */
   forget(request: number, id: string): void {
-    this.#self.serve(request, (turn) => {
+    this.#service.serve(request, (turn) => {
       turn.put('tombstone.clear', id, { id });
       turn.reply(request, 204, '');
     });
@@ -318,7 +321,7 @@ export class Catalog implements Room {
   #giveUp(id: string, request: number, error: EngineError): void {
     this.#deletions.delete(id);
     this.#blockEverywhere(id, false);
-    this.#self.fail(request, error);
+    this.#service.fail(request, error);
   }
 
   #withSequence(
@@ -331,10 +334,10 @@ export class Catalog implements Room {
       (row) =>
         this.#deps.schedule(() => {
           if (row === undefined || isForeign(row, tenant)) {
-            this.#self.fail(request, notFound(`sequence ${id}`));
+            this.#service.fail(request, notFound(`sequence ${id}`));
           } else then(row);
         }),
-      () => this.#deps.schedule(() => this.#self.fail(request, DATABASE_AWAY)),
+      () => this.#deps.schedule(() => this.#service.fail(request, DATABASE_AWAY)),
     );
   }
 

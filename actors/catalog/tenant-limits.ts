@@ -4,7 +4,7 @@
  * which is the only one who asks here; so nothing is kept, and what comes has been checked.
  */
 
-import { Singleton, type SingletonDeps } from '../runtime/singleton.js';
+import { Service, type ServiceDeps } from '../runtime/service.js';
 
 /** A row of `tenant_limits`. */
 export interface TenantLimitsRow {
@@ -14,14 +14,14 @@ export interface TenantLimitsRow {
 }
 
 export class TenantLimitRows {
-  readonly #self: Singleton;
+  readonly #service: Service;
 
-  constructor(deps: SingletonDeps) {
-    this.#self = new Singleton('tenant-limits', deps);
+  constructor(deps: ServiceDeps) {
+    this.#service = new Service('tenant-limits', deps);
   }
 
   put(request: number, row: TenantLimitsRow): void {
-    this.#self.serve(request, (turn) => {
+    this.#service.serve(request, (turn) => {
       turn.tenant = row.tenant_id;
       turn.put('tenantLimits.set', row.tenant_id, row);
       turn.reply(request, 204, '');
@@ -29,7 +29,7 @@ export class TenantLimitRows {
   }
 
   delete(request: number, tenant: string): void {
-    this.#self.serve(request, (turn) => {
+    this.#service.serve(request, (turn) => {
       turn.tenant = tenant;
       turn.put('tenantLimits.clear', tenant, { tenant_id: tenant });
       turn.reply(request, 204, '');

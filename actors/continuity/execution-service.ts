@@ -23,10 +23,9 @@ import type { Keyring } from '../../src/core/continuity/keys.js';
 import type { Env } from '../../src/core/progress.js';
 import type { Plans } from '../catalog/plans.js';
 import type { Order, OrderAnswer, OrderView } from '../instance/orders.js';
-import { commitAlone } from '../runtime/commit.js';
 import type { CommitLog } from '../runtime/commit-log.js';
 import type { PeerMessage } from '../runtime/protocol.js';
-import { Serial } from '../runtime/serial.js';
+import { Service } from '../runtime/service.js';
 import { type Effect, Turn } from '../runtime/turn.js';
 import type { ContinuityRows } from './rows.js';
 
@@ -53,12 +52,6 @@ export interface ExecutionServiceDeps {
   readonly whenWriterKnown: (then: () => void) => void;
 }
 
-/** The answer to a request. */
-export interface OperationReply {
-  readonly status: number;
-  readonly body: object;
-}
-
 /** Far more orders than are given. */
 const TICKETS_PER_MS = 1_000;
 
@@ -78,14 +71,14 @@ export class ExecutionService {
   readonly log: Logger;
   readonly offload: Offload;
   readonly #deps: ExecutionServiceDeps;
-  /** Per execution. */
-  readonly #lines = new Serial();
+  readonly #service: Service;
   readonly #asked = new Map<number, Asked>();
   /** Never one of a service that was here before: its answers may still come in. */
   #tickets: number;
 
   constructor(deps: ExecutionServiceDeps) {
     this.#deps = deps;
+    this.#service = new Service('continuity', deps);
     this.rows = deps.rows;
     this.plans = deps.plans;
     this.keyring = deps.keyring;
@@ -113,13 +106,18 @@ export class ExecutionService {
    * @param work rejects with the EngineError that is the answer; anything else is a defect, or the
    *   database is away
    */
-  serve(request: number, lineOf: () => Promise<string>, work: () => Promise<OperationReply>): void {
+  serve(
+    request: number,
+    status: number,
+    lineOf: () => Promise<string>,
+    work: () => Promise<object>,
+  ): void {
     const line = this.#whenWriterKnown().then(lineOf);
     const served = line.then((execution) => this.inLine(execution, work));
-    served.then(
-      ({ status, body }) =>
-        this.#reply({ kind: 'reply', request, status, body: JSON.stringify(body) }),
-      (error: unknown) => this.#reply({ kind: 'error', request, error: this.#errorOf(error) }),
+    this.#service.reply(
+      request,
+      status,
+      served.catch((error: unknown) => Promise.reject(this.#errorOf(error))),
     );
   }
 
@@ -136,7 +134,7 @@ export class ExecutionService {
    * Rejects with 503 when too much waits for that.
    */
   inLine<Result>(line: string, work: () => Promise<Result>): Promise<Result> {
-    return this.#lines.run(line, () => this.#whenWriterKnown().then(work));
+    return this.#service.inLine(line, () => this.#whenWriterKnown().then(work));
   }
 
   /**
@@ -145,7 +143,7 @@ export class ExecutionService {
    * @param check what is looked at in the very turn in which the unit is made; throws the refusal
    */
   commit(turn: Turn, check?: () => void): Promise<void> {
-    return commitAlone(this.#deps, 'continuity', turn, check);
+    return this.#service.commit(turn, check && { check });
   }
 
   /**
@@ -195,17 +193,12 @@ export class ExecutionService {
     });
   }
 
-  #reply(effect: Effect): void {
-    this.#deps.schedule(() => this.#deps.release([effect]));
-  }
-
   #errorOf(error: unknown): EngineError {
     if (error instanceof EngineError) return error;
     if (error instanceof Error && 'code' in error) {
       this.#deps.log.warn({ err: error }, 'rows of an execution could not be read');
       return DATABASE_AWAY;
     }
-    this.#deps.log.error({ err: error }, 'defect');
-    return new EngineError('ENG_INTERNAL', 'internal error');
+    return this.#service.errorOf(error);
   }
 }

@@ -88,7 +88,7 @@ export class Continuity implements Room {
     const asked = { tenant: tenantOf(header, named?.tenant_id), id: ledBy?.(body) ?? target, body };
     const line = async () => (await lineOf?.(service, asked)) ?? asked.id;
     const status = 201 in ROUTES[route].replies ? 201 : 200;
-    service.serve(request, line, async () => ({ status, body: await serve(service, asked) }));
+    service.serve(request, status, line, () => serve(service, asked));
   }
 
   /** A fenced instance asks whether its fence still stands. */

@@ -19,13 +19,11 @@ import type { Keyring } from '../../src/core/continuity/keys.js';
 import { NONCE_BYTES } from '../../src/core/continuity/sealing.js';
 import { type StoredSecret, storeSecret } from '../../src/core/stored-secret.js';
 import type { WebhookSender } from '../../src/handlers/webhook-sender.js';
-import { answerLater, commitAlone } from '../runtime/commit.js';
 import type { HostDeps } from '../runtime/host.js';
 import type { Kernel } from '../runtime/kernel.js';
 import type { Call } from '../runtime/operation.js';
 import type { CredentialRow } from '../runtime/rows.js';
-import { Serial } from '../runtime/serial.js';
-import { readTrusted } from '../runtime/trusted-read.js';
+import { Service } from '../runtime/service.js';
 import { Turn } from '../runtime/turn.js';
 
 export interface CredentialsDeps extends HostDeps, Pick<Kernel, 'loader' | 'now' | 'random'> {
@@ -44,10 +42,11 @@ const ID = new RegExp(CREDENTIAL_ID_PATTERN);
 export class Credentials {
   readonly #deps: CredentialsDeps;
   /** Requests of one tenant follow one another, so that none passes a check unseen. */
-  readonly #serial = new Serial();
+  readonly #service: Service;
 
   constructor(deps: CredentialsDeps) {
     this.#deps = deps;
+    this.#service = new Service('credentials', deps);
   }
 
   create({ request, tenant: header, body }: Call<CreateCredential>): void {
@@ -65,14 +64,12 @@ export class Credentials {
       throw invalid('name must not be . or .., which no address has, or id must be sent beside it');
     }
     this.#check(body);
-    answerLater(this.#deps, request, 201, () =>
-      this.#serial.run(tenant, () => this.#create(tenant, id, body)),
-    );
+    this.#service.answer(request, 201, tenant, () => this.#create(tenant, id, body));
   }
 
   async #create(tenant_id: string, id: string, body: CreateCredential): Promise<Credential> {
     const { loader, now } = this.#deps;
-    const { present, count } = await readTrusted(this.#deps, async () => {
+    const { present, count } = await this.#service.read(async () => {
       const [row] = await loader.credentials([{ tenant_id, id }]);
       return { present: row, count: await loader.credentialCount(tenant_id) };
     });
@@ -113,7 +110,7 @@ export class Credentials {
     this.#withOwn(request, 204, tenant, id, async ({ tenant_id }) => {
       const turn = new Turn();
       turn.put('credential.clear', keyOf({ tenant_id, id }), { tenant_id, id });
-      await commitAlone(this.#deps, `credential:${keyOf({ tenant_id, id })}`, turn);
+      await this.#service.commit(turn, { key: `credential:${keyOf({ tenant_id, id })}` });
       return undefined;
     });
   }
@@ -128,14 +125,12 @@ export class Credentials {
     work: (row: CredentialRow) => Promise<object | undefined>,
   ): void {
     if (tenant_id === '') throw invalid('x-tenant-id is required');
-    answerLater(this.#deps, request, status, () =>
-      this.#serial.run(tenant_id, async () => {
-        const read = () => this.#deps.loader.credentials([{ tenant_id, id }]);
-        const [row] = await readTrusted(this.#deps, read);
-        if (row === undefined) throw notFound(`credential ${id}`);
-        return work(row);
-      }),
-    );
+    this.#service.answer(request, status, tenant_id, async () => {
+      const read = () => this.#deps.loader.credentials([{ tenant_id, id }]);
+      const [row] = await this.#service.read(read);
+      if (row === undefined) throw notFound(`credential ${id}`);
+      return work(row);
+    });
   }
 
   /** @throws EngineError 400, 413, or 503 without a key to seal with */
@@ -189,7 +184,7 @@ export class Credentials {
       value: JSON.parse(value) as object,
       refresh_token: refresh_token === null ? null : (JSON.parse(refresh_token) as object),
     });
-    await commitAlone(this.#deps, `credential:${keyOf(row)}`, turn);
+    await this.#service.commit(turn, { key: `credential:${keyOf(row)}` });
     return {
       ...rest,
       kind: rest.kind as Credential['kind'],

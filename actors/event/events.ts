@@ -12,12 +12,12 @@ import { DATABASE_AWAY, type EngineError, tooLarge } from '../../src/base/errors
 import { eventId, eventKeyId } from '../../src/base/ids.js';
 import type { JsonObject } from '../../src/base/json.js';
 import { isoTime } from '../../src/base/time.js';
-import { commitUnit } from '../runtime/commit.js';
 import type { Kernel } from '../runtime/kernel.js';
 import { KeyActors, type KeyActorsDeps } from '../runtime/key-actors.js';
 import { pruning } from '../runtime/pruning.js';
 import type { Messages, Room } from '../runtime/room.js';
 import type { EventTriggerRow } from '../runtime/rows.js';
+import { type NowOptions, Service } from '../runtime/service.js';
 import { Turn } from '../runtime/turn.js';
 import { EventKey, type EventKeyRows, type OpenEvent, type Outcome } from './key.js';
 
@@ -50,6 +50,7 @@ interface NewEvent {
 export class Events implements Room {
   readonly #deps: EventsDeps;
   readonly #keys: KeyActors<EventKey, EventKeyRows>;
+  readonly #service: Service;
   readonly #pruning: BackgroundJob | undefined;
   /**
    * By key, resolved when the last event that came has been handed to it. A shard-wide order would have
@@ -65,6 +66,7 @@ export class Events implements Room {
 
   constructor(deps: EventsDeps) {
     this.#deps = deps;
+    this.#service = new Service('events', deps);
     const { loader, now } = deps;
     this.#keys = new KeyActors<EventKey, EventKeyRows>(
       {
@@ -150,7 +152,7 @@ export class Events implements Room {
     const turn = new Turn();
     turn.put('event.fired', id, { id, fires: fires && [...fires] });
     turn.reply(request, 200, '');
-    commitUnit(this.#deps, `event:${id}`, turn);
+    this.#service.commitNow(turn, { key: `event:${id}` });
   }
 
   wanted(id: string, wait: string, instance: string): void {
@@ -221,16 +223,18 @@ export class Events implements Room {
     });
     turn.count('engine_events_received_total');
     const waits = [...targets.keys()];
-    commitUnit(this.#deps, `event:${id}`, turn, (error, ack) => {
-      if (error === undefined) this.#received(keyId, key, made, event, waits);
-      else {
-        // Whether it is there only the rows know.
-        if (ack.outcome === 'lost') this.#keys.reload(keyId);
-        else this.#keys.tell(keyId, 'free', (state, own) => state.free(own, waits));
-        if (ack.outcome === 'exists') this.#repeat(request, id);
-        else this.#fail(request, error);
+    const settled: NowOptions['settled'] = (error, ack) => {
+      if (error === undefined) {
+        this.#received(keyId, key, made, event, waits);
+        return;
       }
-    });
+      // Whether it is there only the rows know.
+      if (ack.outcome === 'lost') this.#keys.reload(keyId);
+      else this.#keys.tell(keyId, 'free', (state, own) => state.free(own, waits));
+      if (ack.outcome === 'exists') this.#repeat(request, id);
+      else this.#fail(request, error);
+    };
+    this.#service.commitNow(turn, { key: `event:${id}`, settled });
   }
 
   /** It is durable: its producer is answered, and those who wait are told. */

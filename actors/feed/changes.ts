@@ -13,12 +13,12 @@ import { DATABASE_AWAY } from '../../src/base/errors.js';
 import { isoTime, type UnixMs } from '../../src/base/time.js';
 import type { Kernel } from '../runtime/kernel.js';
 import type { Effects, Room } from '../runtime/room.js';
-import { Singleton, type SingletonDeps } from '../runtime/singleton.js';
+import { Service, type ServiceDeps } from '../runtime/service.js';
 import { Turn } from '../runtime/turn.js';
 import { Watchers, type WatchersDeps } from './watchers.js';
 
 export interface ChangeFeedDeps
-  extends SingletonDeps,
+  extends ServiceDeps,
     Omit<WatchersDeps, 'look'>,
     Pick<Kernel, 'shard' | 'now' | 'whenWriterKnown'> {}
 
@@ -117,13 +117,13 @@ const MARK_AHEAD_MS = 1_000;
 
 /** The row that says below which time the next owner of the database must not stamp. */
 class ChangeMark {
-  readonly #self: Singleton;
+  readonly #service: Service;
   /** As committed, and as asked for. */
   #durable: UnixMs = 0;
   #pending: UnixMs = 0;
 
-  constructor(deps: SingletonDeps) {
-    this.#self = new Singleton('change-mark', deps);
+  constructor(deps: ServiceDeps) {
+    this.#service = new Service('change-mark', deps);
   }
 
   covers(at: UnixMs): boolean {
@@ -136,10 +136,12 @@ class ChangeMark {
     this.#pending = mark;
     const turn = new Turn();
     turn.put('changeMark.set', 'change-mark', { id: 1, stamps_from: isoTime(mark) });
-    this.#self.commit(turn, (error) => {
-      if (error === undefined) this.#durable = mark;
-      // Unknown or refused: the next question asks for it anew.
-      else this.#pending = this.#durable;
+    this.#service.commitNow(turn, {
+      settled: (error) => {
+        if (error === undefined) this.#durable = mark;
+        // Unknown or refused: the next question asks for it anew.
+        else this.#pending = this.#durable;
+      },
     });
   }
 }

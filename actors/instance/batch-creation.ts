@@ -17,9 +17,10 @@ import { isoTime, type UnixMs } from '../../src/base/time.js';
 import type { Plan } from '../../src/core/plan.js';
 import { BATCH_ACTOR } from '../../src/db/units.js';
 import type { StoredSequence } from '../catalog/plans.js';
-import { type CommitDeps, failureOf, INTERNAL } from '../runtime/commit.js';
-import type { PendingUnit, Settlement, UnitOwner } from '../runtime/commit-log.js';
+import { type CommitDeps, INTERNAL } from '../runtime/commit.js';
+import type { Settlement, UnitOwner } from '../runtime/commit-log.js';
 import type { Rows } from '../runtime/loader.js';
+import { ownerOf } from '../runtime/service.js';
 import { type Effect, Turn } from '../runtime/turn.js';
 import { start } from './actor.js';
 import { beingRemoved } from './creation.js';
@@ -77,9 +78,8 @@ interface Started {
   readonly characters: number;
 }
 
-class BatchUnit implements UnitOwner {
-  readonly key: string;
-  readonly incarnation: number;
+class BatchUnit {
+  readonly #owner: UnitOwner;
   readonly #deps: BatchDeps;
   readonly #request: number;
   readonly #asked: readonly NewInstance[];
@@ -110,10 +110,15 @@ class BatchUnit implements UnitOwner {
     this.#born = born;
     this.#left = born.values();
     this.#sequenceOf = sequenceOf;
-    this.key = BATCH_ACTOR + born.keys().next().value;
-    // Its own, so that the writer refuses nothing else along with it.
-    this.incarnation = commits.nextIncarnation();
-    this.#place = commits.reserve(this);
+    this.#owner = ownerOf(deps, {
+      key: BATCH_ACTOR + born.keys().next().value,
+      committed: () => this.#adopt(),
+      settled: (error, ack) => {
+        if (error === undefined) this.#created(ack);
+        else this.#failed(error, ack);
+      },
+    });
+    this.#place = commits.reserve(this.#owner);
     const isKeyed = [...born.values()].some(({ body }) => Boolean(body.idempotency_key));
     if (isKeyed) this.#turn.gate = 'batch';
   }
@@ -130,7 +135,7 @@ class BatchUnit implements UnitOwner {
       // Who names no tenant may create for several: one of them that is held turns all away.
       const tenants = [...this.#born.values()].map(({ body }) => body.tenant_id);
       this.#turn.tenant = tenants.find((tenant) => commits.held.has(tenant)) ?? tenants[0];
-      commits.append(this, this.#turn, this.#place);
+      commits.append(this.#owner, this.#turn, this.#place);
     } catch (error) {
       commits.forgo(this.#place);
       release([{ kind: 'error', request: this.#request, error: INTERNAL }]);
@@ -207,29 +212,32 @@ class BatchUnit implements UnitOwner {
     this.#starts.push({ id, at, rank, tenant: record.tenant_id });
   }
 
-  settled({ effects }: PendingUnit, ack: Settlement): void {
-    const { release, instances } = this.#deps;
-    const error = failureOf(ack, this.key);
-    if (error !== undefined) {
-      this.#isLost = true;
-      release([{ kind: 'error', request: this.#request, error }]);
-      // They may be there, and what they told others is not: each does so again when it is loaded.
-      if (ack.outcome === 'lost') {
-        const hint = ({ actor: { record } }: Started): Effect => {
-          return { kind: 'continue', instance: record.id, rank: LOST_RANK };
-        };
-        release(this.#started.map(hint));
-      }
-      return;
-    }
+  /** Before the effects leave: these wake their instances. */
+  #adopt(): void {
+    const { instances } = this.#deps;
     for (const { actor, characters } of this.#started) instances.adopt(actor, characters);
-    release(effects);
+  }
+
+  #created(ack: Settlement): void {
     const created = ack.outcome === 'inserted' ? new Set(ack.ids) : this.#born;
     for (const start of this.#starts) {
       if (!created.has(start.id)) continue;
-      release([{ kind: 'counted', tenant: start.tenant, change: 'created' }, this.#hint(start)]);
+      const counted = { kind: 'counted', tenant: start.tenant, change: 'created' } as const;
+      this.#deps.release([counted, this.#hint(start)]);
     }
     answer(this.#deps, this.#request, this.#asked, created);
+  }
+
+  #failed(error: EngineError, { outcome }: Settlement): void {
+    const { release } = this.#deps;
+    this.#isLost = true;
+    release([{ kind: 'error', request: this.#request, error }]);
+    // They may exist although their messages were lost; loading an instance sends them again.
+    if (outcome !== 'lost') return;
+    const hint = ({ actor: { record } }: Started): Effect => {
+      return { kind: 'continue', instance: record.id, rank: LOST_RANK };
+    };
+    release(this.#started.map(hint));
   }
 
   #hint({ id, at, rank, tenant }: Start): Effect {

@@ -9,11 +9,11 @@ import { BackgroundJob } from '../../src/base/background-job.js';
 import { firstIdAt } from '../../src/base/ids.js';
 import type { JsonObject, JsonValue } from '../../src/base/json.js';
 import type { ChildEnd, StepTry } from '../../src/core/progress.js';
-import { commitUnit } from '../runtime/commit.js';
 import type { Kernel } from '../runtime/kernel.js';
 import type { KinNote } from '../runtime/protocol.js';
 import type { Effects, Messages, Room } from '../runtime/room.js';
 import type { ChildEndRow, SequenceName } from '../runtime/rows.js';
+import { Service } from '../runtime/service.js';
 import { type Effect, Turn } from '../runtime/turn.js';
 import type { Found } from './child-places.js';
 import type { InstanceMessage } from './messages.js';
@@ -47,6 +47,7 @@ const FIRST = '00000000-0000-0000-0000-000000000000';
 
 export class KinNotes implements Room {
   readonly #deps: KinNotesDeps;
+  readonly #service: Service;
   readonly #rescan: BackgroundJob;
 
   readonly messages = { 'kin.note': ({ kind: _, ...note }) => this.heard(note) } satisfies Messages;
@@ -58,6 +59,7 @@ export class KinNotes implements Room {
 
   constructor(deps: KinNotesDeps) {
     this.#deps = deps;
+    this.#service = new Service('kin', deps);
     const { clock, log } = deps;
     this.#rescan = new BackgroundJob({
       clock,
@@ -124,7 +126,7 @@ export class KinNotes implements Room {
       turn.put('kinNote.set', `${from}:${to}`, { to_id: from, from_id: to, id, word: GONE[word] });
     }
     turn.put('kinNote.clear', id, { to_id: to, from_id: from, id });
-    commitUnit(this.#deps, `kin:${to}`, turn);
+    this.#service.commitNow(turn, { key: `kin:${to}` });
   }
 
   #later(work: () => void): void {

@@ -7,9 +7,9 @@
 import { DATABASE_AWAY } from '../../src/base/errors.js';
 import type { Logger } from '../../src/base/log.js';
 import type { UnixMs } from '../../src/base/time.js';
-import { type CommitDeps, commitUnit } from '../runtime/commit.js';
 import type { Rows } from '../runtime/loader.js';
-import { Turn } from '../runtime/turn.js';
+import type { Service } from '../runtime/service.js';
+import { type Effect, Turn } from '../runtime/turn.js';
 
 /** The body of `instances.purge`, which only the front thread's jobs send. */
 export interface PurgeRequest {
@@ -23,7 +23,9 @@ export interface PurgeReply {
   readonly removed: number;
 }
 
-export interface PurgeDeps extends CommitDeps {
+export interface PurgeDeps {
+  readonly service: Service;
+  readonly release: (effects: readonly Effect[]) => void;
   readonly loader: Rows;
   readonly log: Logger;
   readonly schedule: (work: () => void) => void;
@@ -69,8 +71,11 @@ function remove(
   for (const id of doomed) turn.put('instance.delete', id, { id });
   if (isRetention) turn.count('engine_retention_removed_total', doomed.length);
   // The effects leave first: whoever is let go may ask for rows that are gone.
-  commitUnit(deps, `purge:${request}`, turn, (error, { outcome }) => {
-    if (error !== undefined) deps.log.warn({ outcome }, 'instances could not be removed');
-    for (const id of doomed) deps.letGo(id, error === undefined);
+  deps.service.commitNow(turn, {
+    key: `purge:${request}`,
+    settled: (error, { outcome }) => {
+      if (error !== undefined) deps.log.warn({ outcome }, 'instances could not be removed');
+      for (const id of doomed) deps.letGo(id, error === undefined);
+    },
   });
 }

@@ -3,6 +3,7 @@
 import type { CatalogRoom } from '../catalog/room.js';
 import type { ReleaseRoom } from '../release/room.js';
 import type { Kernel } from '../runtime/kernel.js';
+import { Service } from '../runtime/service.js';
 import { ChangeGroups } from './change-many.js';
 import { ChildPlaces } from './child-places.js';
 import { ClaimWatch } from './claim-watch.js';
@@ -68,6 +69,7 @@ export function openInstances(kernel: Kernel, needs: InstanceNeeds) {
     read: (child, name) => places.read(child, name),
     tell: (instance, message) => instances.tell(instance, message),
   });
+  const service = new Service('purge', kernel);
   const hold = (id: string) => instances.hold(id);
   const letGo = (id: string, isGone: boolean) => instances.letGo(id, isGone);
   const operations = instanceOperations({
@@ -77,7 +79,7 @@ export function openInstances(kernel: Kernel, needs: InstanceNeeds) {
     changes,
     release,
     purge: (request: number, asked: PurgeRequest) =>
-      purge({ ...kernel, hold, letGo }, request, asked),
+      purge({ ...kernel, service, hold, letGo }, request, asked),
   });
   const told = peerMessages({ instances, tasks, ownRequests, release });
   const claims = new ClaimWatch({ ...kernel, instances });

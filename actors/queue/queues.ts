@@ -17,7 +17,7 @@ import type { Kernel } from '../runtime/kernel.js';
 import type { NamedSecrets, PeerMessage, ReadyHint } from '../runtime/protocol.js';
 import type { Messages, Room } from '../runtime/room.js';
 import type { OpenTaskRow, PollScope, TaskPlace } from '../runtime/rows.js';
-import { Singleton, type SingletonDeps } from '../runtime/singleton.js';
+import { Service, type ServiceDeps } from '../runtime/service.js';
 import { Turn } from '../runtime/turn.js';
 import { newPoll, type Place, type Poll, type PollRequest } from './poll.js';
 import { QueueActor } from './queue.js';
@@ -25,7 +25,7 @@ import type { ReadyTask, TaskCount } from './ready-tasks.js';
 import type { Read, Window } from './window.js';
 
 export interface QueuesDeps
-  extends SingletonDeps,
+  extends ServiceDeps,
     Pick<Kernel, 'shard' | 'shards' | 'loader' | 'clock' | 'now' | 'schedule'> {
   /** Runs `expire(request)` at that time. */
   readonly expireAt: (request: number, at: UnixMs) => void;
@@ -47,7 +47,7 @@ export interface WorkerSeen {
 const WORKERS_REMEMBERED = 10_000;
 
 export class Queues implements Room {
-  readonly #self: Singleton;
+  readonly #service: Service;
   readonly #deps: QueuesDeps;
   readonly #queues = new Map<string, QueueActor>();
   /** Windows and their handlers, those first that were polled longest ago. */
@@ -76,7 +76,7 @@ export class Queues implements Room {
 
   constructor(deps: QueuesDeps) {
     this.#deps = deps;
-    this.#self = new Singleton('queues', deps);
+    this.#service = new Service('queues', deps);
   }
 
   /** One that is heard twice is served once. */
@@ -258,9 +258,11 @@ export class Queues implements Room {
       version: worker.version,
       last_seen_at: isoTime(now),
     });
-    this.#self.commit(turn, (_error, ack) => {
-      if (ack.outcome !== 'refused') return;
-      this.#deps.log.warn({ sqlState: ack.sqlState }, 'worker row refused');
+    this.#service.commitNow(turn, {
+      settled: (_error, ack) => {
+        if (ack.outcome !== 'refused') return;
+        this.#deps.log.warn({ sqlState: ack.sqlState }, 'worker row refused');
+      },
     });
   }
 

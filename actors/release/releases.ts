@@ -4,7 +4,7 @@
  * releases of one baseline follow one another, so that the stored state is the one that was compared,
  * and no two of them route the same baseline.
  *
- * A change of what is routed is answered when every shard routes by it (`runtime/barrier.ts`). Rows
+ * A change of what is routed is answered when every shard routes by it (`runtime/publisher.ts`). Rows
  * decide, not messages: at the start and from time to time all that is open is looked at, so that a
  * validation that nobody leads any more ends, and a failing gate is seen.
  */
@@ -35,13 +35,12 @@ import {
 } from '../../src/core/releases/reasons.js';
 import { type ReleaseRow, releaseOf } from '../../src/core/releases/record.js';
 import type { Plans } from '../catalog/plans.js';
-import { Barrier } from '../runtime/barrier.js';
-import { answerLater } from '../runtime/commit.js';
 import type { Kernel } from '../runtime/kernel.js';
 import type { Call } from '../runtime/operation.js';
+import { Publisher } from '../runtime/publisher.js';
 import type { Messages, Room } from '../runtime/room.js';
 import type { SequenceRow } from '../runtime/rows.js';
-import { Serial } from '../runtime/serial.js';
+import { Service, type ServiceDeps } from '../runtime/service.js';
 import { GateWatch } from './gate-watch.js';
 import { expectMove, type Move, ReleaseStore, type ReleaseStoreDeps } from './store.js';
 
@@ -50,7 +49,10 @@ export type ValidationEnd =
   | { readonly outcome: 'ready'; readonly evidence: Omit<ValidationSummary, 'validated_at'> }
   | { readonly outcome: 'failed' | 'draft'; readonly reason: string };
 
-export interface ReleasesDeps extends ReleaseStoreDeps, Pick<Kernel, 'clock' | 'shards'> {
+export interface ReleasesDeps
+  extends Omit<ReleaseStoreDeps, 'service'>,
+    ServiceDeps,
+    Pick<Kernel, 'clock' | 'shards'> {
   readonly plans: Pick<Plans, 'checkUsable' | 'deletions'>;
 }
 
@@ -64,9 +66,9 @@ const DEFAULT_TENANT = 'default';
 export class Releases implements Room {
   readonly #deps: ReleasesDeps;
   readonly #store: ReleaseStore;
-  readonly #barrier: Barrier;
+  readonly #publisher: Publisher;
   readonly #watch: GateWatch;
-  readonly #serial = new Serial();
+  readonly #service: Service;
   /** Validations that the front leads, and when they are given up. */
   readonly #validations = new Map<string, number>();
   readonly #sweeping: BackgroundJob;
@@ -78,8 +80,9 @@ export class Releases implements Room {
 
   constructor(deps: ReleasesDeps) {
     this.#deps = deps;
-    this.#store = new ReleaseStore(deps);
-    this.#barrier = new Barrier(deps, (version) => ({ kind: 'routes.read', version }));
+    this.#service = new Service('releases', deps);
+    this.#store = new ReleaseStore({ ...deps, service: this.#service });
+    this.#publisher = new Publisher(deps, (version) => ({ kind: 'routes.read', version }));
     const { clock, log } = deps;
     this.#sweeping = new BackgroundJob({
       clock,
@@ -96,13 +99,13 @@ export class Releases implements Room {
   /** Takes up what an earlier life left. */
   start(): void {
     // What it committed last may not have been told to every shard.
-    void this.#barrier.pass();
+    void this.#publisher.publish();
     this.#sweeping.wake();
   }
 
   stop(): void {
     this.#sweeping.stop();
-    this.#barrier.stop();
+    this.#publisher.stop();
     this.#watch.stop();
   }
 
@@ -112,12 +115,12 @@ export class Releases implements Room {
 
   /** A shard routes by what was committed when it was told of this version. */
   routesSettled(version: number, shard: number): void {
-    this.#barrier.settled(version, shard);
+    this.#publisher.settled(version, shard);
   }
 
   /** A shard was replaced. */
   peerBack(shard: number): void {
-    this.#barrier.shardBack(shard);
+    this.#publisher.shardBack(shard);
   }
 
   /** Hint: an instance has ended that the release routed. */
@@ -131,9 +134,9 @@ export class Releases implements Room {
     this.#serve(request, 201, async () => {
       const tenant = tenantOf(header, body.tenant_id) || DEFAULT_TENANT;
       const create = () => this.#create(tenant, body);
-      const row = await this.#serial.run(body.baseline_sequence_id, create);
+      const row = await this.#service.inLine(body.baseline_sequence_id, create);
       // From now on the name of the candidate leads to it by the release only.
-      await this.#barrier.pass();
+      await this.#publisher.publish();
       return releaseOf(row);
     });
   }
@@ -257,7 +260,7 @@ export class Releases implements Room {
     this.#serve(request, 200, async () => {
       const promote = (row: ReleaseRow) => this.#promote(row, body.force ?? false);
       const { evidence, after } = await this.#inTurn(tenant, id, promote);
-      await this.#barrier.pass();
+      await this.#publisher.publish();
       const failing = findVerdict(evidence, 'fail');
       if (failing === undefined) return releaseOf(after);
       throw conflict(`release ${id} was rolled back: ${gateReason(failing, evidence)}`);
@@ -281,7 +284,7 @@ export class Releases implements Room {
     this.#serve(request, 200, async () => {
       const { evidence, before, after } = await this.#inTurn(tenant, id, (row) => this.#judge(row));
       const auto_rolled_back = before.state !== after.state;
-      if (auto_rolled_back) await this.#barrier.pass();
+      if (auto_rolled_back) await this.#publisher.publish();
       return { ...evidence, auto_rolled_back, release_state: after.state };
     });
   }
@@ -309,7 +312,7 @@ export class Releases implements Room {
         if (row.state !== 'canary' || row.gates.length === 0) return false;
         return (await this.#judge(row)).after.state !== row.state;
       });
-      if (isRolledBack) void this.#barrier.pass();
+      if (isRolledBack) void this.#publisher.publish();
       return true;
     } catch (error) {
       this.#note(error);
@@ -351,10 +354,10 @@ export class Releases implements Room {
       for (const { id, state } of leading) if (state === 'canary') await this.#pauseDeprecated(id);
     } catch (error) {
       // It is deprecated all the same.
-      void this.#barrier.pass();
+      void this.#publisher.publish();
       throw error;
     }
-    await this.#barrier.pass();
+    await this.#publisher.publish();
   }
 
   /** Nobody routes to the candidate any more: that it is paused only says so. */
@@ -381,7 +384,9 @@ export class Releases implements Room {
   /** Does it with the release as it is stored, while nothing else of its baseline happens. */
   async #inTurn<T>(tenant: string, id: string, work: (row: ReleaseRow) => Promise<T>): Promise<T> {
     const { baseline_sequence_id } = await this.#find(tenant, id);
-    return this.#serial.run(baseline_sequence_id, async () => work(await this.#find(tenant, id)));
+    return this.#service.inLine(baseline_sequence_id, async () =>
+      work(await this.#find(tenant, id)),
+    );
   }
 
   #reroute(
@@ -392,7 +397,7 @@ export class Releases implements Room {
   ): void {
     this.#serve(request, 200, async () => {
       const moved = await this.#inTurn(tenant, id, work);
-      await this.#barrier.pass();
+      await this.#publisher.publish();
       return releaseOf(moved);
     });
   }
@@ -403,7 +408,7 @@ export class Releases implements Room {
     try {
       return await this.#store.move(row, move);
     } catch (error) {
-      this.#deps.whenWriterKnown(() => void this.#barrier.pass());
+      this.#deps.whenWriterKnown(() => void this.#publisher.publish());
       throw error;
     }
   }
@@ -425,7 +430,7 @@ export class Releases implements Room {
   // ---------------------------------------------------------------- answers
 
   #serve(request: number, status: number, work: () => Promise<object>): void {
-    answerLater(this.#deps, request, status, work);
+    this.#service.answer(request, status, undefined, work);
   }
 }
 

@@ -11,8 +11,8 @@ import type { TimerHandle } from '../../src/base/clock.js';
 import { unavailable } from '../../src/base/errors.js';
 import { type Route, RouteTable } from '../../src/core/releases/routes.js';
 import type { Kernel } from '../runtime/kernel.js';
+import { Replica } from '../runtime/replica.js';
 import type { Effects, Messages, Room } from '../runtime/room.js';
-import { ToldRows } from '../runtime/told-rows.js';
 import { askedOf, cohortKeyOf, isPinned, type Routable } from './attribution.js';
 
 export interface RoutingDeps
@@ -34,7 +34,7 @@ export class Routing implements Room {
   readonly #deps: RoutingDeps;
   #table: RouteTable | undefined;
   #tables = 0;
-  readonly #rows: ToldRows<typeof ALL>;
+  readonly #rows: Replica<typeof ALL>;
   /** Canaries that the owner is to be told of, and when. */
   readonly #ended = new Set<string>();
   #endedHandle: TimerHandle | undefined;
@@ -44,7 +44,7 @@ export class Routing implements Room {
 
   constructor(deps: RoutingDeps) {
     this.#deps = deps;
-    this.#rows = new ToldRows(deps, {
+    this.#rows = new Replica(deps, {
       read: async () => {
         const rows = await deps.loader.routingReleases();
         return () => {
@@ -93,7 +93,7 @@ export class Routing implements Room {
 
   /** The rows have changed: the owner waits for `routes.settled` with this version. */
   read(version: number): void {
-    this.#rows.told(version, [ALL]);
+    this.#rows.changed(version, [ALL]);
   }
 
   /** Resolves when the table was read anew: rows may be there that no release of this cell made. */

@@ -8,14 +8,14 @@ import { mayMove, type ReleaseState } from '../../schema/release-states.js';
 import { conflict } from '../../src/base/errors.js';
 import { isoTime } from '../../src/base/time.js';
 import type { ReleaseRow } from '../../src/core/releases/record.js';
-import { commitAlone } from '../runtime/commit.js';
-import type { HostDeps } from '../runtime/host.js';
 import type { Kernel } from '../runtime/kernel.js';
 import type { Rows } from '../runtime/loader.js';
-import { readTrusted } from '../runtime/trusted-read.js';
+import type { Service } from '../runtime/service.js';
 import { Turn } from '../runtime/turn.js';
 
-export type ReleaseStoreDeps = HostDeps & Pick<Kernel, 'loader' | 'now' | 'newId'>;
+export interface ReleaseStoreDeps extends Pick<Kernel, 'loader' | 'now' | 'newId' | 'log'> {
+  readonly service: Service;
+}
 
 export interface Decision {
   readonly actor: string;
@@ -43,7 +43,8 @@ export class ReleaseStore {
 
   /** @throws EngineError 503 when the rows cannot be read */
   read<T>(ask: (rows: Rows) => Promise<T>): Promise<T> {
-    return readTrusted(this.#deps, () => ask(this.#deps.loader));
+    const { service, loader } = this.#deps;
+    return service.read(() => ask(loader));
   }
 
   /** Resolves when the new release is durable. Rejects as the check does, or with 503. */
@@ -77,7 +78,7 @@ export class ReleaseStore {
     { actor, reason }: Decision,
     check: Check,
   ): Promise<void> {
-    const { newId, log } = this.#deps;
+    const { newId, log, service } = this.#deps;
     const id = newId();
     const { id: release_id, state: to_state, updated_at: decided_at } = row;
     const turn = new Turn(row.tenant_id);
@@ -98,7 +99,7 @@ export class ReleaseStore {
       turn.put('sequence.hold', candidate, { id: candidate, hold: false });
     }
     if (to_state === 'rolled_back') turn.count('engine_release_rollbacks_total');
-    await commitAlone(this.#deps, `release:${release_id}`, turn, check);
+    await service.commit(turn, { key: `release:${release_id}`, check });
     const told = { releaseId: release_id, tenantId: row.tenant_id, from, to: to_state, actor };
     if (actor.startsWith('gate:')) log.warn(told, 'a gate rolled a release back');
     else log.info(told, 'release moved');

@@ -1,7 +1,4 @@
-/**
- * From a turn to its answers, written once: its unit is appended, its effects leave when that is
- * durable, and whoever waits for a unit that was not committed is told why.
- */
+/** What becomes of the effects of a unit, and what callers are told of one that was not committed. */
 
 import {
   conflict,
@@ -10,10 +7,9 @@ import {
   UNKNOWN_OUTCOME,
   unavailable,
 } from '../../src/base/errors.js';
-import type { Logger } from '../../src/base/log.js';
 import type { CommitLog, Settlement } from './commit-log.js';
 import { TENANT_HELD } from './held-tenants.js';
-import type { Effect, Turn } from './turn.js';
+import type { Effect } from './turn.js';
 
 export interface CommitDeps {
   readonly commits: CommitLog;
@@ -70,119 +66,4 @@ export function failed(effects: readonly Effect[], error: EngineError): Effect[]
     }
   }
   return told;
-}
-
-/**
- * Commits a turn that stands for itself: what was known for it is not used again, so that a refusal
- * says nothing about any other. The units of one key are committed in order.
- *
- * @param settled told why it was not committed, after its effects or answers were released
- * @param exists see `failureOf`
- */
-export function commitUnit(
-  { commits, release }: CommitDeps,
-  key: string,
-  turn: Turn,
-  settled?: (error: EngineError | undefined, ack: Settlement) => void,
-  exists?: string,
-): void {
-  const owner = {
-    key,
-    // Its own, so that the writer refuses nothing else along with it.
-    incarnation: commits.nextIncarnation(),
-    settled({ effects }: { readonly effects: readonly Effect[] }, ack: Settlement) {
-      const error = failureOf(ack, key, exists);
-      release(error === undefined ? effects : failed(effects, error));
-      settled?.(error, ack);
-    },
-  };
-  commits.append(owner, turn);
-}
-
-export interface ScheduledCommitDeps extends CommitDeps {
-  readonly schedule: (work: () => void) => void;
-}
-
-/**
- * The same for who decides in a promise: resolves when the unit is durable and its effects are
- * released.
- *
- * @param check what is looked at in the very turn in which the unit is made; throws the refusal
- * @param exists see `failureOf`
- * @throws EngineError as the check does; 409 or 400 when the database refuses the unit, 503 when its
- *   outcome is unknown
- */
-export function commitAlone(
-  deps: ScheduledCommitDeps,
-  key: string,
-  turn: Turn,
-  check?: () => void,
-  exists?: string,
-): Promise<void> {
-  return new Promise((resolve, reject) => {
-    deps.schedule(() => {
-      try {
-        check?.();
-        const settled = (error: EngineError | undefined) => {
-          if (error === undefined) resolve();
-          else reject(error);
-        };
-        commitUnit(deps, key, turn, settled, exists);
-      } catch (error) {
-        reject(error);
-      }
-    });
-  });
-}
-
-/**
- * The same for a change of what every shard knows by heart.
- *
- * @param behind resolves when they know of it. Where the outcome of the unit is unknown they are told, too
- */
-export async function commitTold(
-  deps: ScheduledCommitDeps & { readonly whenWriterKnown: (then: () => void) => void },
-  key: string,
-  turn: Turn,
-  behind: () => Promise<void>,
-  exists?: string,
-): Promise<void> {
-  try {
-    await commitAlone(deps, key, turn, undefined, exists);
-  } catch (error) {
-    // Whoever asked is told so; what cannot be told now, a new life of the actor tells.
-    const tell = () => void behind().catch(() => undefined);
-    if (error === UNKNOWN_OUTCOME) deps.whenWriterKnown(tell);
-    throw error;
-  }
-  await behind();
-}
-
-export interface AnswerDeps {
-  readonly log: Logger;
-  readonly release: (effects: readonly Effect[]) => void;
-  readonly schedule: (work: () => void) => void;
-}
-
-/**
- * Answers a request with what the work resolves to, in a turn of the shard.
- *
- * @param work resolves with undefined for an answer without a body; rejects with the EngineError that is the answer; anything else is a defect: 500
- */
-export function answerLater(
-  { log, release, schedule }: AnswerDeps,
-  request: number,
-  status: number,
-  work: () => Promise<object | undefined>,
-): void {
-  const answered = work().then((body): Effect => {
-    return { kind: 'reply', request, status, body: body === undefined ? '' : JSON.stringify(body) };
-  });
-  answered
-    .catch((error: unknown): Effect => {
-      if (error instanceof EngineError) return { kind: 'error', request, error };
-      log.error({ err: error }, 'defect');
-      return { kind: 'error', request, error: INTERNAL };
-    })
-    .then((effect) => schedule(() => release([effect])));
 }

@@ -5,11 +5,11 @@
 
 import { BackgroundJob } from '../../src/base/background-job.js';
 import { isoTime, type UnixMs } from '../../src/base/time.js';
-import { commitAlone, type ScheduledCommitDeps } from './commit.js';
 import type { Kernel } from './kernel.js';
+import { Service, type ServiceDeps } from './service.js';
 import { Turn } from './turn.js';
 
-export type PruningDeps = ScheduledCommitDeps & Pick<Kernel, 'clock' | 'log' | 'now'>;
+export type PruningDeps = ServiceDeps & Pick<Kernel, 'clock' | 'now'>;
 
 interface Pruned {
   /** In the log; and no actor is called so. */
@@ -27,6 +27,7 @@ const LOOK_MS = 60 * 60 * 1_000;
 /** The caller starts it, and stops it. */
 export function pruning(deps: PruningDeps, { name, by, keptMs, oldest }: Pruned): BackgroundJob {
   const { clock, log, now } = deps;
+  const service = new Service(name, deps);
   /** @returns whether there may be more */
   const pruneSome = async (): Promise<boolean> => {
     const before = now() - keptMs;
@@ -34,7 +35,7 @@ export function pruning(deps: PruningDeps, { name, by, keptMs, oldest }: Pruned)
     if (at === undefined || at >= before) return false;
     const turn = new Turn();
     turn.put(by, name, { before: isoTime(before) });
-    await commitAlone(deps, name, turn);
+    await service.commit(turn);
     return true;
   };
   const run = async () => {

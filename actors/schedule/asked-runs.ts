@@ -9,17 +9,16 @@ import { askedRunId, routeOf } from '../../src/base/ids.js';
 import { owned } from '../../src/base/tenancy.js';
 import { unfoundSequence } from '../../src/core/unfound-sequence.js';
 import { nameIn } from '../instance/record.js';
-import { answerLater } from '../runtime/commit.js';
-import type { HostDeps } from '../runtime/host.js';
 import type { Kernel } from '../runtime/kernel.js';
 import { scheduleOf } from '../runtime/rows.js';
-import { Serial } from '../runtime/serial.js';
-import { readTrusted } from '../runtime/trusted-read.js';
+import type { Service } from '../runtime/service.js';
 import type { Turn } from '../runtime/turn.js';
 import type { AskedRun, Cron } from './cron.js';
 import { type FindRunDeps, findRun } from './find-run.js';
 
-export type AskedRunsDeps = FindRunDeps & HostDeps & Pick<Kernel, 'ids'>;
+export interface AskedRunsDeps extends FindRunDeps, Pick<Kernel, 'ids'> {
+  readonly service: Service;
+}
 
 /** Tells a schedule what it is to do in its turn. */
 type Tell = (id: string, request: number, take: (cron: Cron, turn: Turn) => void) => void;
@@ -27,7 +26,6 @@ type Tell = (id: string, request: number, take: (cron: Cron, turn: Turn) => void
 export class AskedRuns {
   readonly #deps: AskedRunsDeps;
   readonly #tell: Tell;
-  readonly #serial = new Serial();
 
   constructor(deps: AskedRunsDeps, tell: Tell) {
     this.#deps = deps;
@@ -36,17 +34,15 @@ export class AskedRuns {
 
   /** @param key an instance that is there under it is the answer; null: it has none */
   create(request: number, tenant: string, id: string, key: string | null): void {
-    answerLater(this.#deps, request, 201, () =>
-      this.#serial.run(id, () => this.#create(tenant, id, key)),
-    );
+    this.#deps.service.answer(request, 201, id, () => this.#create(tenant, id, key));
   }
 
   async #create(tenant: string, id: string, key: string | null): Promise<ScheduleRun> {
-    const { ids, loader } = this.#deps;
+    const { ids, loader, service } = this.#deps;
     const run = key === null ? ids.next(routeOf(id)) : askedRunId(id, key);
     const idempotency_key = key === null ? null : `cron:${id}:run:${key}`;
     for (;;) {
-      const [row, known] = await readTrusted(this.#deps, async () => [
+      const [row, known] = await service.read(async () => [
         (await loader.schedules([id])).get(id),
         key === null ? undefined : (await loader.instances([run])).get(run),
       ]);

@@ -19,16 +19,15 @@ import { isoTime, type UnixMs } from '../../src/base/time.js';
 import { unfoundSequence } from '../../src/core/unfound-sequence.js';
 import { checkSize } from '../instance/memory.js';
 import { givenContext, nameIn } from '../instance/record.js';
-import { answerLater } from '../runtime/commit.js';
 import { reloadOwnerless } from '../runtime/held-tenants.js';
-import { ActorHost } from '../runtime/host.js';
+import { ActorHost, type HostDeps } from '../runtime/host.js';
 import type { Kernel } from '../runtime/kernel.js';
 import type { HostedMessage, Ready } from '../runtime/kind.js';
 import { Nobody } from '../runtime/nobody.js';
 import type { Room } from '../runtime/room.js';
 import { type DueSchedule, scheduleOf } from '../runtime/rows.js';
+import { Service } from '../runtime/service.js';
 import { TimerHeap } from '../runtime/timer-heap.js';
-import { readTrusted } from '../runtime/trusted-read.js';
 import type { Turn } from '../runtime/turn.js';
 import { AskedRuns, type AskedRunsDeps } from './asked-runs.js';
 import {
@@ -45,7 +44,8 @@ import { firstFireOf, readExpression } from './fire-times.js';
 import { settingsOf } from './settings.js';
 
 export interface SchedulesDeps
-  extends AskedRunsDeps,
+  extends Omit<AskedRunsDeps, 'service'>,
+    HostDeps,
     Pick<Kernel, 'clock' | 'now' | 'shards' | 'newId'> {
   /** 0: no limit. */
   readonly maxContextBytes: number;
@@ -85,6 +85,7 @@ type ReadyCron = Ready<Cron, CronMessage>;
 export class Schedules implements Room {
   readonly #deps: SchedulesDeps;
   readonly #host: ActorHost<Cron, CronMessage, CronRows>;
+  readonly #service: Service;
   readonly #askedRuns: AskedRuns;
   readonly #nobody = new Nobody();
   readonly #memos = new Map<string, Memo>();
@@ -148,7 +149,8 @@ export class Schedules implements Room {
       },
       deps,
     );
-    this.#askedRuns = new AskedRuns(deps, (id, request, take) =>
+    this.#service = new Service('schedules', deps);
+    this.#askedRuns = new AskedRuns({ ...deps, service: this.#service }, (id, request, take) =>
       this.#host.tell(id, { kind: 'run', request, take }),
     );
     const { clock, log } = deps;
@@ -309,8 +311,8 @@ export class Schedules implements Room {
       this.#host.tell(id, message);
       return;
     }
-    answerLater(this.#deps, message.request, 404, async () => {
-      await readTrusted(this.#deps, () => this.#deps.loader.schedules([this.#nobody.next()]));
+    this.#service.answer(message.request, 404, undefined, async () => {
+      await this.#service.read(() => this.#deps.loader.schedules([this.#nobody.next()]));
       throw notFound(`cron schedule ${id}`);
     });
   }

@@ -23,13 +23,11 @@ import { NONCE_BYTES } from '../../src/core/continuity/sealing.js';
 import { storeSecret } from '../../src/core/stored-secret.js';
 import { unfoundSequence } from '../../src/core/unfound-sequence.js';
 import { weaknessOf } from '../../src/core/weak-secret.js';
-import { answerLater, commitAlone } from '../runtime/commit.js';
 import type { HostDeps } from '../runtime/host.js';
 import type { Kernel } from '../runtime/kernel.js';
 import type { Call } from '../runtime/operation.js';
 import type { TriggerRow } from '../runtime/rows.js';
-import { Serial } from '../runtime/serial.js';
-import { readTrusted } from '../runtime/trusted-read.js';
+import { Service } from '../runtime/service.js';
 import { Turn } from '../runtime/turn.js';
 
 export interface TriggersDeps extends HostDeps, Pick<Kernel, 'loader' | 'now' | 'random'> {
@@ -40,10 +38,11 @@ export interface TriggersDeps extends HostDeps, Pick<Kernel, 'loader' | 'now' | 
 export class Triggers {
   readonly #deps: TriggersDeps;
   /** Requests about one slug follow one another, so that it is taken once. */
-  readonly #serial = new Serial();
+  readonly #service: Service;
 
   constructor(deps: TriggersDeps) {
     this.#deps = deps;
+    this.#service = new Service('triggers', deps);
   }
 
   create({ request, tenant, body }: Call<CreateTrigger>): void {
@@ -56,7 +55,7 @@ export class Triggers {
       throw invalid(`slug must not be ${slug}: /webhooks/${slug} is another address`);
     }
     const at = isoTime(this.#deps.now());
-    this.#inLine(request, 201, slug, async () => {
+    this.#service.answer(request, 201, slug, async () => {
       if ((await this.#read(slug)) !== undefined) throw conflict(`trigger ${slug} exists`);
       return this.#putChecked({
         slug,
@@ -76,7 +75,7 @@ export class Triggers {
   }
 
   update({ request, tenant, target: slug, body }: Call<UpdateTrigger>): void {
-    this.#inLine(request, 200, slug, async () => {
+    this.#service.answer(request, 200, slug, async () => {
       const row = owned(await this.#read(slug), tenant, `trigger ${slug}`);
       checkUnchanged(body.if_unchanged_since, row.updated_at);
       const { secret } = body;
@@ -100,35 +99,26 @@ export class Triggers {
   }
 
   delete({ request, tenant, target: slug }: Call): void {
-    this.#inLine(request, 204, slug, async () => {
+    this.#service.answer(request, 204, slug, async () => {
       const row = owned(await this.#read(slug), tenant, `trigger ${slug}`);
       const turn = new Turn(row.tenant_id);
       turn.put('trigger.clear', slug, { slug });
-      await commitAlone(this.#deps, `trigger:${slug}`, turn);
+      await this.#service.commit(turn, { key: `trigger:${slug}` });
       return undefined;
     });
   }
 
   // ---------------------------------------------------------------- how
 
-  #inLine(
-    request: number,
-    status: number,
-    slug: string,
-    work: () => Promise<object | undefined>,
-  ): void {
-    answerLater(this.#deps, request, status, () => this.#serial.run(slug, work));
-  }
-
   #read(slug: string): Promise<TriggerRow | undefined> {
-    return readTrusted(this.#deps, () => this.#deps.loader.trigger(slug));
+    return this.#service.read(() => this.#deps.loader.trigger(slug));
   }
 
   /** Rejects with 404 when no sequence has the name. */
   async #putChecked(row: TriggerRow): Promise<Trigger> {
     const { tenant_id: tenant, namespace, sequence_name: name, version } = row;
     const named = { tenant, namespace, name, version };
-    const sequence = await readTrusted(this.#deps, () => this.#deps.loader.namedSequence(named));
+    const sequence = await this.#service.read(() => this.#deps.loader.namedSequence(named));
     if (sequence == null) throw notFound(unfoundSequence(null, named, sequence));
     return this.#put(row);
   }
@@ -139,7 +129,7 @@ export class Triggers {
     const turn = new Turn();
     const stored = secret === null ? null : (JSON.parse(secret) as object);
     turn.put('trigger.set', row.slug, { ...shown, event_name, secret: stored });
-    await commitAlone(this.#deps, `trigger:${row.slug}`, turn);
+    await this.#service.commit(turn, { key: `trigger:${row.slug}` });
     const trigger_type = rest.trigger_type as Trigger['trigger_type'];
     return { ...shown, trigger_type, secret: secret === null ? null : REDACTED };
   }

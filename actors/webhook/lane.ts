@@ -4,7 +4,7 @@
  * not answer holds up its own webhooks only.
  */
 
-import type { CommitLog, PendingUnit, Settlement, UnitOwner } from '../runtime/commit-log.js';
+import type { CommitLog } from '../runtime/commit-log.js';
 import type { WebhookRow } from '../runtime/rows.js';
 import type { Attempt } from './record.js';
 
@@ -20,7 +20,7 @@ const BEGINNING = { at: '-infinity', id: '00000000-0000-0000-0000-000000000000' 
 export type Phase = 'ready' | 'waiting' | 'sending' | 'settling' | 'doubtful';
 
 /** One webhook in memory; it makes its own units, so that no other one depends on theirs. */
-export class Entry implements UnitOwner {
+export class Entry {
   readonly id: string;
   readonly key: string;
   readonly tenant: string;
@@ -42,25 +42,14 @@ export class Entry implements UnitOwner {
   refusals = 0;
   /** Commits the same outcome once more. */
   recordAgain: (() => void) | undefined;
-  readonly #onSettled: (entry: Entry, unit: PendingUnit, ack: Settlement) => void;
 
-  constructor(
-    row: WebhookRow,
-    lane: Lane,
-    commits: CommitLog,
-    onSettled: (entry: Entry, unit: PendingUnit, ack: Settlement) => void,
-  ) {
+  constructor(row: WebhookRow, lane: Lane, commits: CommitLog) {
     this.id = row.id;
     this.key = `webhook:${row.id}`;
     this.tenant = row.tenant_id;
     this.row = row;
     this.lane = lane;
     this.incarnation = commits.nextIncarnation();
-    this.#onSettled = onSettled;
-  }
-
-  settled(unit: PendingUnit, ack: Settlement): void {
-    this.#onSettled(this, unit, ack);
   }
 }
 

@@ -6,7 +6,6 @@
 import type { TimerHandle } from '../../src/base/clock.js';
 import { lastUsed } from '../../src/base/last-used.js';
 import type { UnixMs } from '../../src/base/time.js';
-import type { PendingUnit, Settlement } from '../runtime/commit-log.js';
 import type { Kernel } from '../runtime/kernel.js';
 import type { WebhookRow } from '../runtime/rows.js';
 import { TimerHeap } from '../runtime/timer-heap.js';
@@ -42,7 +41,6 @@ export class WebhookMemory {
   /** Something happened since this was last set to false. */
   isTouched = false;
   readonly #deps: WebhookMemoryDeps;
-  readonly #onSettled: (entry: Entry, unit: PendingUnit, ack: Settlement) => void;
   readonly turns = new Turns();
   readonly #lanes = new Map<string, Lane>();
   readonly #due = new TimerHeap<Entry>();
@@ -52,13 +50,8 @@ export class WebhookMemory {
   #isStopped = false;
   #timer: TimerHandle | undefined;
 
-  /** @param onSettled told of the units of all entries */
-  constructor(
-    deps: WebhookMemoryDeps,
-    onSettled: (entry: Entry, unit: PendingUnit, ack: Settlement) => void,
-  ) {
+  constructor(deps: WebhookMemoryDeps) {
     this.#deps = deps;
-    this.#onSettled = onSettled;
     for (const url of deps.settings.webhookUrls) this.#lane(url);
   }
 
@@ -160,7 +153,7 @@ export class WebhookMemory {
   }
 
   #newEntry(lane: Lane, row: WebhookRow): Entry {
-    const entry = new Entry(row, lane, this.#deps.commits, this.#onSettled);
+    const entry = new Entry(row, lane, this.#deps.commits);
     lane.add(entry);
     return entry;
   }

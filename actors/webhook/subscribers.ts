@@ -7,6 +7,7 @@
 
 import type { WebhookEvent } from '../../src/core/webhook.js';
 import type { Kernel } from '../runtime/kernel.js';
+import { Replica } from '../runtime/replica.js';
 import type { Messages, Room } from '../runtime/room.js';
 import {
   type Subscription,
@@ -14,7 +15,6 @@ import {
   subscriptionOf,
   type WebhookTarget,
 } from '../runtime/rows.js';
-import { ToldRows } from '../runtime/told-rows.js';
 
 export interface SubscribersDeps
   extends Pick<Kernel, 'shard' | 'clock' | 'log' | 'release' | 'schedule'> {
@@ -38,7 +38,7 @@ export class Subscribers implements Room {
   readonly #ofDeployment: readonly WebhookTarget[];
   #byTenant = new Map<string, readonly Subscription[]>();
   #byId = new Map<string, Subscription>();
-  readonly #rows: ToldRows<string>;
+  readonly #rows: Replica<string>;
 
   readonly messages = {
     'subscriptions.read': ({ version, tenants }) => this.read(version, tenants),
@@ -47,7 +47,7 @@ export class Subscribers implements Room {
   constructor(deps: SubscribersDeps) {
     this.#deps = deps;
     this.#ofDeployment = deps.urls.map((url) => ({ url, subscription: null }));
-    this.#rows = new ToldRows(deps, {
+    this.#rows = new Replica(deps, {
       read: (tenants) => this.#read(tenants),
       failed: (err) =>
         deps.log.warn({ err }, 'webhook subscriptions could not be read; trying again'),
@@ -83,7 +83,7 @@ export class Subscribers implements Room {
 
   /** Those of these tenants have changed: the owner waits for `subscriptions.settled`. */
   read(version: number, tenants: readonly string[]): void {
-    this.#rows.told(version, tenants);
+    this.#rows.changed(version, tenants);
   }
 
   /** Resolves when those of the tenant were read anew. */

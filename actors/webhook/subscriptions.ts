@@ -23,15 +23,13 @@ import { NONCE_BYTES } from '../../src/core/continuity/sealing.js';
 import { type StoredSecret, storeSecret } from '../../src/core/stored-secret.js';
 import { weaknessOf } from '../../src/core/weak-secret.js';
 import type { WebhookSender } from '../../src/handlers/webhook-sender.js';
-import { Barrier } from '../runtime/barrier.js';
-import { answerLater, commitTold } from '../runtime/commit.js';
 import type { HostDeps } from '../runtime/host.js';
 import type { Kernel } from '../runtime/kernel.js';
 import type { Call } from '../runtime/operation.js';
+import { Publisher } from '../runtime/publisher.js';
 import type { Messages, Room } from '../runtime/room.js';
 import { type Subscription, subscriptionOf } from '../runtime/rows.js';
-import { Serial } from '../runtime/serial.js';
-import { readTrusted } from '../runtime/trusted-read.js';
+import { Service } from '../runtime/service.js';
 import { Turn } from '../runtime/turn.js';
 import { EVERY_TENANT, type Subscribers } from './subscribers.js';
 
@@ -53,9 +51,9 @@ const SECRET_BYTES = 32;
 
 export class Subscriptions implements Room {
   readonly #deps: SubscriptionsDeps;
-  readonly #barrier: Barrier<string>;
+  readonly #publisher: Publisher<string>;
   /** Requests of one tenant follow one another, so that none passes the bound unseen. */
-  readonly #serial = new Serial();
+  readonly #service: Service;
 
   readonly messages = {
     'subscriptions.settled': ({ version, shard }) => this.settled(version, shard),
@@ -63,7 +61,8 @@ export class Subscriptions implements Room {
 
   constructor(deps: SubscriptionsDeps) {
     this.#deps = deps;
-    this.#barrier = new Barrier<string>(deps, (version, tenants) => ({
+    this.#service = new Service('subscriptions', deps);
+    this.#publisher = new Publisher<string>(deps, (version, tenants) => ({
       kind: 'subscriptions.read',
       version,
       tenants,
@@ -72,21 +71,21 @@ export class Subscriptions implements Room {
 
   /** What an earlier life committed last may not have been told to every shard. */
   start(): void {
-    void this.#barrier.pass(EVERY_TENANT);
+    void this.#publisher.publish(EVERY_TENANT);
   }
 
   stop(): void {
-    this.#barrier.stop();
+    this.#publisher.stop();
   }
 
   /** A shard knows what was committed when it was told of this version. */
   settled(version: number, shard: number): void {
-    this.#barrier.settled(version, shard);
+    this.#publisher.settled(version, shard);
   }
 
   /** A shard was replaced. */
   peerBack(shard: number): void {
-    this.#barrier.shardBack(shard);
+    this.#publisher.shardBack(shard);
   }
 
   // ---------------------------------------------------------------- requests
@@ -95,14 +94,12 @@ export class Subscriptions implements Room {
     const tenant = tenantOf(header, body.tenant_id);
     if (tenant.trim() === '') throw invalid('tenant_id must not be blank');
     this.#checkUrl(body.url);
-    answerLater(this.#deps, request, 201, () =>
-      this.#serial.run(tenant, () => this.#create(tenant, body)),
-    );
+    this.#service.answer(request, 201, tenant, () => this.#create(tenant, body));
   }
 
   async #create(tenant_id: string, body: CreateSubscription): Promise<SubscriptionCreated> {
     const { loader, subscribers, newId, now } = this.#deps;
-    const known = await readTrusted(this.#deps, () => loader.subscriptions([tenant_id]));
+    const known = await this.#service.read(() => loader.subscriptions([tenant_id]));
     if (known.length >= SUBSCRIPTIONS_PER_TENANT_MAX) {
       throw conflict(`a tenant has at most ${SUBSCRIPTIONS_PER_TENANT_MAX} webhook subscriptions`);
     }
@@ -160,12 +157,10 @@ export class Subscriptions implements Room {
     id: string,
     work: (row: Subscription) => Promise<object | undefined>,
   ): void {
-    answerLater(this.#deps, request, status, () =>
-      this.#serial.run(id, async () => {
-        const row = await readTrusted(this.#deps, () => this.#deps.loader.subscription(id));
-        return work(subscriptionOf(owned(row, tenant, `webhook subscription ${id}`)));
-      }),
-    );
+    this.#service.answer(request, status, id, async () => {
+      const row = await this.#service.read(() => this.#deps.loader.subscription(id));
+      return work(subscriptionOf(owned(row, tenant, `webhook subscription ${id}`)));
+    });
   }
 
   #put(row: Subscription): Promise<void> {
@@ -175,8 +170,8 @@ export class Subscriptions implements Room {
   }
 
   #commit(turn: Turn, { id, tenant_id }: Pick<Subscription, 'id' | 'tenant_id'>): Promise<void> {
-    const told = () => this.#barrier.pass(tenant_id);
-    return commitTold(this.#deps, `subscription:${id}`, turn, told);
+    const publish = () => this.#publisher.publish(tenant_id);
+    return this.#service.commit(turn, { key: `subscription:${id}`, publish });
   }
 
   #checkUrl(url: string): void {

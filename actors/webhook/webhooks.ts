@@ -25,14 +25,14 @@ import type { Keyring } from '../../src/core/continuity/keys.js';
 import { openSecret } from '../../src/core/stored-secret.js';
 import type { AttemptOutcome } from '../../src/core/webhook.js';
 import type { WebhookSender } from '../../src/handlers/webhook-sender.js';
-import { failed } from '../runtime/commit.js';
-import type { PendingUnit, Settlement } from '../runtime/commit-log.js';
+import type { Settlement } from '../runtime/commit-log.js';
 import { TENANT_HELD } from '../runtime/held-tenants.js';
 import type { HostDeps } from '../runtime/host.js';
 import type { Kernel } from '../runtime/kernel.js';
 import { pruning } from '../runtime/pruning.js';
 import type { Effects, Room } from '../runtime/room.js';
 import type { WebhookRow } from '../runtime/rows.js';
+import { Service } from '../runtime/service.js';
 import { Turn } from '../runtime/turn.js';
 import type { Entry } from './lane.js';
 import { RELOAD_MS, WebhookMemory, type WebhookMemoryDeps } from './memory.js';
@@ -57,6 +57,7 @@ const REFUSALS_MAX = 5;
 
 export class Webhooks implements Room {
   readonly #deps: WebhooksDeps;
+  readonly #service: Service;
   readonly #memory: WebhookMemory;
   readonly #slotsMax: number;
   readonly #slots: FairSlots;
@@ -68,7 +69,8 @@ export class Webhooks implements Room {
 
   constructor(deps: WebhooksDeps) {
     this.#deps = deps;
-    this.#memory = new WebhookMemory(deps, (...settled) => this.#settled(...settled));
+    this.#service = new Service('webhooks', deps);
+    this.#memory = new WebhookMemory(deps);
     const slotsMax = Math.max(1, Math.floor(ATTEMPTS_AT_ONCE_MAX / deps.settings.shards));
     const ofTenant = Math.max(1, Math.floor(slotsMax * TENANT_SHARE));
     this.#slotsMax = slotsMax;
@@ -336,21 +338,23 @@ export class Webhooks implements Room {
   #commit(entry: Entry, turn: Turn): void {
     entry.unacked += 1;
     turn.tenant = entry.tenant;
-    this.#deps.commits.append(entry, turn);
+    const { key, incarnation } = entry;
+    this.#service.commitNow(turn, {
+      key,
+      incarnation,
+      failure: failureIn,
+      settled: (_error, ack) => this.#settled(entry, ack),
+    });
   }
 
-  #settled(entry: Entry, unit: PendingUnit, ack: Settlement): void {
-    const { commits, release, log } = this.#deps;
+  #settled(entry: Entry, ack: Settlement): void {
+    const { commits, log } = this.#deps;
     entry.unacked -= 1;
     if (ack.outcome === 'held') {
-      release(failed(unit.effects, TENANT_HELD));
       this.#drop(entry);
       return;
     }
-    if (ack.outcome === 'committed') {
-      release(unit.effects);
-    } else {
-      release(failed(unit.effects, UNKNOWN_OUTCOME));
+    if (ack.outcome !== 'committed') {
       // Without its claim an attempt goes on all the same.
       entry.isDoubtful ||= entry.phase === 'settling';
       if (ack.outcome === 'refused') {
@@ -448,4 +452,10 @@ function answer(turn: Turn, request: number, attempt: Attempt, outcome: AttemptO
 
 function hostOf(url: string): string {
   return URL.canParse(url) ? new URL(url).host : '';
+}
+
+/** What its caller is told of a unit: one that was refused is made again, so that its outcome is not known yet. */
+function failureIn({ outcome }: Settlement): EngineError | undefined {
+  if (outcome === 'committed') return undefined;
+  return outcome === 'held' ? TENANT_HELD : UNKNOWN_OUTCOME;
 }

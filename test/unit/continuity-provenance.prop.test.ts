@@ -522,9 +522,9 @@ const EXPECT = { expect: {}, changes: [] };
 describe('the execution service', () => {
   test('serves requests about one execution one after the other, and others meanwhile', async () => {
     const serve = (request: number, id: string, name: string) =>
-      service.serve(request, lineOf(id), async () => {
+      service.serve(request, 201, lineOf(id), async () => {
         await service.commit(unit(name));
-        return { status: 201, body: {} };
+        return {};
       });
     serve(1, EXECUTION, 'first');
     serve(2, EXECUTION, 'second');
@@ -541,11 +541,11 @@ describe('the execution service', () => {
   test('goes on with the line after an error', async () => {
     const rejects = (error: Error) => () => Promise.reject(error);
     const away = Object.assign(new Error('away'), { code: 'ECONNREFUSED' });
-    service.serve(1, lineOf(EXECUTION), rejects(conflict('no')));
-    service.serve(2, lineOf(EXECUTION), rejects(new TypeError('defect')));
-    service.serve(3, lineOf(EXECUTION), rejects(away));
-    service.serve(4, rejects(conflict('no')), async () => assert.fail('not begun'));
-    service.serve(5, lineOf(EXECUTION), async () => ({ status: 200, body: {} }));
+    service.serve(1, 200, lineOf(EXECUTION), rejects(conflict('no')));
+    service.serve(2, 200, lineOf(EXECUTION), rejects(new TypeError('defect')));
+    service.serve(3, 200, lineOf(EXECUTION), rejects(away));
+    service.serve(4, 200, rejects(conflict('no')), async () => assert.fail('not begun'));
+    service.serve(5, 200, lineOf(EXECUTION), async () => ({}));
     await settled();
     assert.deepEqual(answers.sort(), [
       ...['1: ENG_CONFLICT', '2: ENG_INTERNAL', '3: ENG_DATABASE_DOWN'],
@@ -560,7 +560,7 @@ describe('the execution service', () => {
       reads += 1;
       return EXECUTION;
     };
-    service.serve(1, read, async () => ({ status: 200, body: {} }));
+    service.serve(1, 200, read, async () => ({}));
     await settled();
     assert.deepEqual([reads, answers], [0, []]);
     const held = waiting;

@@ -134,6 +134,7 @@ function activity(shard = 0): Activity {
     commits,
     release: () => {},
     schedule: (work) => work(),
+    whenWriterKnown: (then) => then(),
     log: createLogger('silent', 'test'),
     clock,
     now: clock.now,

@@ -6,6 +6,7 @@
 import { TENANT_LIMIT_NAMES, type TenantLimits } from '../../../schema/tenant-limits.js';
 import type { Clock, TimerHandle } from '../../../src/base/clock.js';
 import { notFound, unavailable } from '../../../src/base/errors.js';
+import { Serial } from '../../../src/base/serial.js';
 import { checkUnchanged, updatedAt } from '../../../src/base/unchanged-since.js';
 import type { Reader } from '../../../src/db/reads/reader.js';
 import { tenantLimitRow } from '../../../src/db/reads/tenant-limit-reads.js';
@@ -16,7 +17,6 @@ import {
   type TenantLimitRegistry,
 } from '../../../src/http/tenant-limits.js';
 import type { tenantLimitOperations } from '../../catalog/operations.js';
-import { Serial } from '../../runtime/serial.js';
 import type { Shards } from '../../runtime/shards.js';
 
 /** The shard whose actor commits the changes. */

@@ -1,17 +1,17 @@
 /**
- * How a shard keeps what it knows by heart of rows that another one owns (`barrier.ts` is the other side):
- * it reads them when it is told that they have changed, one read at a time, and says which versions it
- * knows. Rows decide; messages are only hints to read.
+ * What a shard keeps of rows that another one owns (`publisher.ts` is the other side). It reads them when it is
+ * told that they have changed, one read at a time, and says which versions it has. Rows decide: messages are only
+ * hints to read.
  */
 
 import type { TimerHandle } from '../../src/base/clock.js';
 import type { Kernel } from './kernel.js';
 
-export type ToldRowsDeps = Pick<Kernel, 'clock' | 'schedule'>;
+export type ReplicaDeps = Pick<Kernel, 'clock' | 'schedule'>;
 
-export interface ToldRowsOptions<Word> {
-  /** @param words what has changed @returns what takes over what was read */
-  readonly read: (words: ReadonlySet<Word>) => Promise<() => void>;
+export interface ReplicaOptions<Change> {
+  /** @param changes what has changed @returns what takes over what was read */
+  readonly read: (changes: ReadonlySet<Change>) => Promise<() => void>;
   /** Logs that the rows could not be read, and are tried again. */
   readonly failed: (error: unknown) => void;
   /** Tells the owner, who waits for it, that what was told with this version is known. */
@@ -21,11 +21,11 @@ export interface ToldRowsOptions<Word> {
 /** How soon rows that could not be read are asked for again. */
 const AGAIN_MS = 1_000;
 
-export class ToldRows<Word> {
-  readonly #deps: ToldRowsDeps;
-  readonly #options: ToldRowsOptions<Word>;
-  /** What the next read is for: words, and the versions that came with them. */
-  #words = new Set<Word>();
+export class Replica<Change> {
+  readonly #deps: ReplicaDeps;
+  readonly #options: ReplicaOptions<Change>;
+  /** What the next read is for: changes, and the versions that came with them. */
+  #changes = new Set<Change>();
   #versions = new Set<number>();
   /** The versions that the read under way is for; undefined: there is none. */
   #reading: ReadonlySet<number> | undefined;
@@ -37,16 +37,16 @@ export class ToldRows<Word> {
   #served: readonly (() => void)[] = [];
   #isStopped = false;
 
-  constructor(deps: ToldRowsDeps, options: ToldRowsOptions<Word>) {
+  constructor(deps: ReplicaDeps, options: ReplicaOptions<Change>) {
     this.#deps = deps;
     this.#options = options;
   }
 
-  /** Resolves when what these words stand for is known; rejects when the rows cannot be read. */
-  async start(words: readonly Word[]): Promise<void> {
+  /** Resolves when what these changes stand for is known; rejects when the rows cannot be read. */
+  async start(changes: readonly Change[]): Promise<void> {
     // What changes meanwhile is read behind it.
     this.#reading = new Set();
-    const take = await this.#options.read(new Set(words));
+    const take = await this.#options.read(new Set(changes));
     take();
     this.#reading = undefined;
     this.#begin();
@@ -58,40 +58,40 @@ export class ToldRows<Word> {
   }
 
   /** The rows have changed: the owner waits for this version. */
-  told(version: number, words: readonly Word[]): void {
+  changed(version: number, changes: readonly Change[]): void {
     if (this.#reading?.has(version)) return;
-    if (version === this.#settled || words.length === 0) {
+    if (version === this.#settled || changes.length === 0) {
       this.#settle(version);
       return;
     }
     this.#versions.add(version);
-    this.reread(words);
+    this.reread(changes);
   }
 
-  /** Resolves when what these words stand for was read anew, however often that fails first. */
-  readAnew(words: readonly Word[]): Promise<void> {
+  /** Resolves when what these changes stand for was read anew, however often that fails first. */
+  readAnew(changes: readonly Change[]): Promise<void> {
     return new Promise((resolve) => {
       this.#waiting.push(resolve);
-      this.reread(words);
+      this.reread(changes);
     });
   }
 
   /** They may have changed, and nobody waits. */
-  reread(words: readonly Word[]): void {
-    for (const word of words) this.#words.add(word);
+  reread(changes: readonly Change[]): void {
+    for (const change of changes) this.#changes.add(change);
     this.#begin();
   }
 
   #begin(): void {
-    if (this.#reading !== undefined || this.#isStopped || this.#words.size === 0) return;
-    const [words, versions] = [this.#words, this.#versions];
-    this.#words = new Set();
+    if (this.#reading !== undefined || this.#isStopped || this.#changes.size === 0) return;
+    const [changes, versions] = [this.#changes, this.#versions];
+    this.#changes = new Set();
     this.#versions = new Set();
     this.#reading = versions;
     this.#served = [...this.#served, ...this.#waiting];
     this.#waiting = [];
     const { schedule, clock } = this.#deps;
-    this.#options.read(words).then(
+    this.#options.read(changes).then(
       (take) =>
         schedule(() => {
           take();
@@ -104,17 +104,17 @@ export class ToldRows<Word> {
       (error: unknown) => {
         this.#options.failed(error);
         this.#again = clock.setTimeout(
-          () => schedule(() => this.#retry(words, versions)),
+          () => schedule(() => this.#retry(changes, versions)),
           AGAIN_MS,
         );
       },
     );
   }
 
-  #retry(words: ReadonlySet<Word>, versions: ReadonlySet<number>): void {
+  #retry(changes: ReadonlySet<Change>, versions: ReadonlySet<number>): void {
     this.#reading = undefined;
     for (const version of versions) this.#versions.add(version);
-    this.reread([...words]);
+    this.reread([...changes]);
   }
 
   #settle(version: number): void {

@@ -1,6 +1,6 @@
 /** Works that concern the same thing run one after the other, in the order in which they came. */
 
-import { unavailable } from '../../src/base/errors.js';
+import { unavailable } from './errors.js';
 
 /** Works that wait behind one: beyond it the next is refused, since its caller would not wait so long. */
 const WAITING_MAX = 1_000;

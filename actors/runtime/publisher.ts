@@ -1,41 +1,39 @@
 /**
- * Behind it every shard knows what has changed in rows that one owner writes and every shard keeps in
- * memory: a change is told to all of them, and each answers when it has taken it in. So a caller who is
- * answered behind the barrier meets nobody who knows only of before. `told-rows.ts` is the other side.
- *
- * A word may be lost, and a shard may die before its answer: it is told again every second, and its
- * successor at once. What a shard has settled stays so when it dies: its successor reads newer rows.
+ * How the owner of rows tells the shards that keep replicas of them (`replica.ts`) of a change. Each shard answers
+ * when it has taken it in, so that a caller who is answered behind the publication meets nobody who knows only of
+ * before. A message may be lost, and a shard may die before its answer: it is told again every second, and its
+ * successor at once.
  */
 
 import type { TimerHandle } from '../../src/base/clock.js';
 import type { Kernel } from './kernel.js';
 import type { PeerMessage } from './protocol.js';
 
-export type BarrierDeps = Pick<Kernel, 'shards' | 'clock' | 'now' | 'release'>;
+export type PublisherDeps = Pick<Kernel, 'shards' | 'clock' | 'now' | 'release'>;
 
-interface Waiting<Word> {
+interface Waiting<Change> {
   readonly version: number;
-  readonly word: Word;
+  readonly change: Change;
   readonly pass: () => void;
 }
 
 /** How soon a shard that has not answered is told again. */
 const AGAIN_MS = 1_000;
 
-export class Barrier<Word = void> {
-  readonly #deps: BarrierDeps;
-  readonly #message: (version: number, words: readonly Word[]) => PeerMessage;
+export class Publisher<Change = void> {
+  readonly #deps: PublisherDeps;
+  readonly #message: (version: number, changes: readonly Change[]) => PeerMessage;
   /** Above those of an earlier life of its owner, which began at its own time. */
   #version = 0;
   /** By shard: up to which version it has settled. */
   readonly #settled: number[];
-  #waiting: Waiting<Word>[] = [];
+  #waiting: Waiting<Change>[] = [];
   #again: TimerHandle | undefined;
 
-  /** @param message what a shard is told: the latest version, and the words that it has not settled */
+  /** @param message what a shard is told: the latest version, and the changes that it has not settled */
   constructor(
-    deps: BarrierDeps,
-    message: (version: number, words: readonly Word[]) => PeerMessage,
+    deps: PublisherDeps,
+    message: (version: number, changes: readonly Change[]) => PeerMessage,
   ) {
     this.#deps = deps;
     this.#message = message;
@@ -45,13 +43,13 @@ export class Barrier<Word = void> {
   /**
    * Called when the change is committed; resolves when every shard knows of it.
    *
-   * @param word says what has changed
+   * @param change says what has changed
    */
-  pass(word: Word): Promise<void> {
+  publish(change: Change): Promise<void> {
     this.#version = Math.max(this.#version + 1, Math.floor(this.#deps.now()));
     const version = this.#version;
     return new Promise((pass) => {
-      this.#waiting.push({ version, word, pass });
+      this.#waiting.push({ version, change, pass });
       this.#settled.forEach((_settled, shard) => {
         this.#tell(shard);
       });
@@ -94,8 +92,10 @@ export class Barrier<Word = void> {
 
   #tell(shard: number): void {
     const settled = this.#settled[shard] ?? 0;
-    const words = this.#waiting.flatMap(({ version, word }) => (version > settled ? [word] : []));
-    const message = this.#message(this.#version, words);
+    const changes = this.#waiting.flatMap(({ version, change }) =>
+      version > settled ? [change] : [],
+    );
+    const message = this.#message(this.#version, changes);
     this.#deps.release([{ kind: 'peer', shard, message }]);
   }
 }

@@ -1,0 +1,197 @@
+/**
+ * The way to commit of what decides by rows and keeps none of them: read, decide, commit one unit, tell the
+ * followers, answer. The other way is the keyed actor (`host.ts`). Units of a service stand for themselves: what was
+ * known for one is not used again, so that its refusal says nothing about any other. The units of one key are
+ * committed in order.
+ */
+
+import { DATABASE_AWAY, EngineError, UNKNOWN_OUTCOME } from '../../src/base/errors.js';
+import type { Logger } from '../../src/base/log.js';
+import { Serial } from '../../src/base/serial.js';
+import { type CommitDeps, failed, failureOf, INTERNAL } from './commit.js';
+import type { Settlement, UnitOwner } from './commit-log.js';
+import { Turn } from './turn.js';
+
+export interface ServiceDeps extends CommitDeps {
+  readonly log: Logger;
+  /** Runs the work in a turn of the shard. */
+  readonly schedule: (work: () => void) => void;
+  /** Runs the function when rows can be trusted. */
+  readonly whenWriterKnown: (then: () => void) => void;
+}
+
+interface UnitOptions {
+  /** Absent: the name of the service. */
+  readonly key?: string;
+  /** What is told when the gate of the unit found its row. */
+  readonly exists?: string;
+}
+
+export interface NowOptions extends UnitOptions {
+  /** Absent: its own, so that the writer refuses nothing else along with it. */
+  readonly incarnation?: number;
+  /** Why its callers are told that it was not committed; absent: as `failureOf` says. */
+  readonly failure?: (ack: Settlement) => EngineError | undefined;
+  /** It is committed, and its effects are about to be released. */
+  readonly committed?: () => void;
+  /** Told why it was not committed, after its effects or answers were released. */
+  readonly settled?: (error: EngineError | undefined, ack: Settlement) => void;
+}
+
+export interface CommitOptions extends UnitOptions {
+  /** What is looked at in the very turn in which the unit is made; throws the refusal. */
+  readonly check?: () => void;
+  /** Resolves when the followers know of the change. Where the outcome of the unit is unknown they are told, too. */
+  readonly publish?: () => Promise<void>;
+}
+
+export class Service {
+  readonly #name: string;
+  readonly #deps: ServiceDeps;
+  readonly #lines = new Serial();
+
+  /** @param name unique among all actors of the shard */
+  constructor(name: string, deps: ServiceDeps) {
+    this.#name = name;
+    this.#deps = deps;
+  }
+
+  // ---------------------------------------------------------------- requests
+
+  /**
+   * Answers with what the work resolves to; undefined is an answer without a body.
+   *
+   * @param line requests of one line follow one another; absent: none waits for another
+   * @param work rejects with the EngineError that is the answer; anything else is a defect: 500
+   */
+  answer(
+    request: number,
+    status: number,
+    line: string | undefined,
+    work: () => Promise<object | undefined>,
+  ): void {
+    const done = line === undefined ? work() : this.inLine(line, work);
+    this.reply(request, status, done);
+  }
+
+  /** The same for work that is under way. */
+  reply(request: number, status: number, work: Promise<object | undefined>): void {
+    const { release, schedule } = this.#deps;
+    work.then(
+      (answer) => {
+        const body = answer === undefined ? '' : JSON.stringify(answer);
+        schedule(() => release([{ kind: 'reply', request, status, body }]));
+      },
+      (error: unknown) => schedule(() => this.fail(request, this.errorOf(error))),
+    );
+  }
+
+  /** Commits what is decided for the request at once; what is thrown is the answer instead. */
+  serve(request: number, decide: (turn: Turn) => void, options?: UnitOptions): void {
+    const turn = new Turn();
+    try {
+      decide(turn);
+    } catch (error) {
+      this.fail(request, this.errorOf(error));
+      return;
+    }
+    this.commitNow(turn, options);
+  }
+
+  fail(request: number, error: EngineError): void {
+    this.#deps.release([{ kind: 'error', request, error }]);
+  }
+
+  /** What a caller is told of it; a defect is logged. */
+  errorOf(error: unknown): EngineError {
+    if (error instanceof EngineError) return error;
+    this.#deps.log.error({ actor: this.#name, err: error }, 'defect');
+    return INTERNAL;
+  }
+
+  // ---------------------------------------------------------------- reads
+
+  /**
+   * Begins the work when everything that was asked before in the same line has ended.
+   *
+   * @throws EngineError 503 when too much waits
+   */
+  inLine<Result>(line: string, work: () => Promise<Result>): Promise<Result> {
+    return this.#lines.run(line, work);
+  }
+
+  /**
+   * Reads rows as they were committed last: not while the units of a writer that died are unsettled.
+   *
+   * @throws EngineError 503 when they cannot be read
+   */
+  read<Result>(read: () => Promise<Result>): Promise<Result> {
+    const { whenWriterKnown } = this.#deps;
+    return new Promise((resolve, reject) => {
+      whenWriterKnown(() => read().then(resolve, () => reject(DATABASE_AWAY)));
+    });
+  }
+
+  // ---------------------------------------------------------------- units
+
+  /**
+   * Resolves when the unit is durable, its effects are released and its followers know of it.
+   *
+   * @throws EngineError as the check does; 409 or 400 when the database refuses the unit, 503 when its outcome is
+   *   unknown
+   */
+  async commit(turn: Turn, { check, publish, ...options }: CommitOptions = {}): Promise<void> {
+    try {
+      await this.#committed(turn, options, check);
+    } catch (error) {
+      // Whoever asked is told so; what cannot be told now, a new life of the service tells.
+      const tell = () => void publish?.().catch(() => undefined);
+      if (error === UNKNOWN_OUTCOME) this.#deps.whenWriterKnown(tell);
+      throw error;
+    }
+    await publish?.();
+  }
+
+  #committed(turn: Turn, options: UnitOptions, check?: () => void): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#deps.schedule(() => {
+        try {
+          check?.();
+          this.commitNow(turn, {
+            ...options,
+            settled: (error) => (error === undefined ? resolve() : reject(error)),
+          });
+        } catch (error) {
+          reject(error);
+        }
+      });
+    });
+  }
+
+  /** The same in a turn of the shard, for who does not wait. */
+  commitNow(turn: Turn, options: NowOptions = {}): void {
+    const key = options.key ?? this.#name;
+    this.#deps.commits.append(ownerOf(this.#deps, { ...options, key }), turn);
+  }
+}
+
+/** The owner of a unit that stands for itself, such as one whose place is reserved (`CommitLog.reserve`). */
+export function ownerOf(
+  { commits, release }: CommitDeps,
+  { key, exists, committed, settled, ...options }: NowOptions & { readonly key: string },
+): UnitOwner {
+  const { incarnation = commits.nextIncarnation() } = options;
+  const failure = options.failure ?? ((ack) => failureOf(ack, key, exists));
+  return {
+    key,
+    incarnation,
+    settled({ effects }, ack) {
+      const error = failure(ack);
+      if (error === undefined) {
+        committed?.();
+        release(effects);
+      } else release(failed(effects, error));
+      settled?.(error, ack);
+    },
+  };
+}
