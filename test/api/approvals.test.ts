@@ -54,7 +54,7 @@ async function keyOf(tenant: Tenant, name: string, ...capabilities: string[]): P
 }
 
 describe('A human gate parks its step until somebody answers', () => {
-  test('Human gate: waiting state, listed in approvals with prompt, choices, timeout; valid value resumes and lands in context.data; gone from the list after completion', async () => {
+  test('Human gate: the instance waits, is listed in approvals with prompt, choices and timeout, and leaves the list when a valid value resumes it and lands in context.data', async () => {
     const tenant = api.tenant();
     const choices = [
       { label: 'Pay it', value: 'pay' },
@@ -106,7 +106,7 @@ describe('A human gate parks its step until somebody answers', () => {
     assert.ok(Date.parse(answered_at) >= Date.parse(waiting_since));
   });
 
-  test('Human gate: a signal answers it, and one whose value is no choice is used up', async () => {
+  test('Human gate: a signal answers it, and a signal whose value is not a choice is consumed', async () => {
     const [tenant, handler] = [api.tenant(), newHandler()];
     const id = await tenant.run([gated('a', {}, handler)]);
     await tenant.signal(id, 'custom:human_input:a', { value: 'maybe' });
@@ -122,7 +122,7 @@ describe('A human gate parks its step until somebody answers', () => {
     assert.deepEqual((await tenant.outputsOf(id)).a, { shipped: true });
   });
 
-  test('Human gate: an answer that comes before it is kept for it', async () => {
+  test('Human gate: an answer that arrives early is kept for it', async () => {
     const [tenant, handler] = [api.tenant(), newHandler()];
     const id = await tenant.run([step('first', handler), gated('a'), gated('b')]);
     await tenant.signal(id, 'custom:human_input:b', { value: 'no' });
@@ -155,7 +155,7 @@ describe('A human gate parks its step until somebody answers', () => {
     },
   };
   for (const [way, send] of Object.entries(SENDERS)) {
-    test(`Human gate: an answer notes the name of its key, whatever it comes by: ${way}`, async () => {
+    test(`Human gate: an answer records the name of its key, by every route: ${way}`, async () => {
       const [tenant, handler] = [api.tenant(), newHandler()];
       const desk = await keyOf(tenant, 'desk', 'operator');
       const isAhead = way.endsWith('before its gate');
@@ -171,7 +171,7 @@ describe('A human gate parks its step until somebody answers', () => {
     });
   }
 
-  test('Human gate: several in a row, and at once, are answered one by one', async () => {
+  test('Human gate: several gates, in sequence or at once, are answered separately', async () => {
     const tenant = api.tenant();
     const body = [gated('item', { prompt: '{{ data.item }}?' })];
     const blocks = [parallel('p', [gated('x')], [gated('y')]), forEach('f', 'list', body)];
@@ -188,7 +188,7 @@ describe('A human gate parks its step until somebody answers', () => {
     assert.equal((await answersOf(tenant, id)).length, 4);
   });
 
-  test('Human gate: a cancel, a race and a rewind withdraw it; the question that is put anew is another one', async () => {
+  test('Human gate: a cancel, a race and a rewind withdraw it; asking again creates another approval', async () => {
     const [tenant, handler] = [api.tenant(), newHandler()];
     const late = async (id: string) => (await answer(tenant, id, { value: 'yes' })).body.error;
     const cancelled = await tenant.runUntil('waiting', [gated('a')]);
@@ -300,7 +300,7 @@ describe('POST /approvals/{id}', () => {
     await asked(tenant);
   });
 
-  test('Approvals: exactly one of many answers is taken, and a repetition of it is told from the others', async () => {
+  test('Approvals: exactly one of many concurrent answers is accepted, and a repetition of it is recognised', async () => {
     const tenant = api.tenant();
     const id = await tenant.runUntil('waiting', [gated('a')]);
     const approval = (await asked(tenant)).id;
@@ -377,7 +377,7 @@ describe('A link to an approval', () => {
     assert.match(await late.text(), /<p[^>]*>.* was answered already/);
   });
 
-  test('Approvals: a link answers only what it was made for, as long as its time is not over, and cannot be forged', async () => {
+  test('Approvals: a link answers only its own approval, only until it expires, and cannot be forged', async () => {
     const tenant = api.tenant();
     await tenant.runUntil('waiting', [gated('a')]);
     const fixed = await linkTo(tenant, { value: 'no' });

@@ -56,7 +56,7 @@ async function ask(api: SharedApi, state: string, params: Json, more: Json = {})
   return { row, isDead: (await tenant.deadLetters()).includes(id) };
 }
 
-describe('`http_request` results: 2xx and 3xx succeed with `{status, headers, body, json}`; 4xx fail permanently, 408, 425, 429, 5xx and transport errors retryably, the details carry status and body. An object body is sent as JSON. Private addresses are refused unless `ENGINE_ALLOW_INTERNAL_URLS`, whose default is true under `--insecure-auth` and false otherwise', () => {
+describe('`http_request`: 2xx and 3xx succeed with `{status, headers, body, json}`; 408, 425, 429, 5xx and transport errors are retryable, other 4xx permanent, with status and body in the details; objects are sent as JSON; private addresses need `ENGINE_ALLOW_INTERNAL_URLS`, which is true only under `--insecure-auth`', () => {
   test('http_request to 127.0.0.1, 10/8, 192.168/16, 169.254.169.254 fails permanently and lands in the DLQ', async (t) => {
     const { port, connects } = await listen(t, (_, response) => response.end());
     const hosts = ['127.0.0.1', 'localhost', '[::1]', '[::ffff:127.0.0.1]', '2130706433', '0x7f.1'];
@@ -184,14 +184,14 @@ test('with a key of a tenant it stays within its tenant, by id, in lists, polls 
   assert.equal((await key.put<Json>('/rate-limits/own', LIMIT)).body.tenant_id, mine.name);
 });
 
-test('Cross-tenant GET of an instance with the header is 404; without header (header optional) it is readable', async () => {
+test('An instance of another tenant is 404 with the tenant header; without it, where the header is optional, it is readable', async () => {
   const [mine, other] = [headerless.tenant(), headerless.tenant()];
   const id = await mine.run([step('a', newHandler())]);
   assert.equal((await other.get(`/instances/${id}`)).status, 404);
   assert.equal((await headerless.root.get(`/instances/${id}`)).status, 200);
 });
 
-describe('Poll order: Without a tenant header (when it is optional) a poll serves all tenants, and reads and writes by id are unscoped', () => {
+describe('Poll order: without the tenant header, where it is optional, a poll serves all tenants, and ids are not scoped', () => {
   test('a poll serves all tenants, and a list shows all of them', async () => {
     const handler = newHandler();
     const namespace = `n-${randomUUID()}`;
@@ -298,7 +298,7 @@ describe('releases', () => {
   const list = async (client: Client, query: string) =>
     expectStatus(await client.get<Release[]>(`/releases${query}`), 200).map(({ id }) => id);
 
-  test('list scoped by header tenant; newest first; limit honoured; query tenant_id filters when no header', async () => {
+  test('The list of releases is scoped by the tenant header, or else by tenant_id, newest first, with limit', async () => {
     const [mine, other] = [headerless.tenant(), headerless.tenant()];
     const ids: string[] = [];
     for (const tenant of [other, mine, mine]) {

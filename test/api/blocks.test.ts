@@ -45,7 +45,7 @@ async function assertRows(
   }
 }
 
-describe('Parallel: every branch leaf has one output; two in-process sleeps overlap; one failing branch fails the instance; inside try_catch it is rescued; empty branches complete', () => {
+describe('Parallel: branches run concurrently with one output per step; a failed branch fails the instance unless caught; empty branches complete', () => {
   test('every branch leaf has one output, and two in-process sleeps overlap', async (tenant) => {
     const blocks = [parallel('p', [sleep('a', 1_000), noop('c')], [sleep('b', 1_000)], [])];
     const id = await tenant.runUntil('completed', blocks);
@@ -65,7 +65,7 @@ describe('Parallel: every branch leaf has one output; two in-process sleeps over
   });
 });
 
-test('Steps within a parallel branch keep their order', async () => {
+test('Steps within a parallel branch run in order', async () => {
   const branch = (name: string) => [
     sleep(`${name}1`, 20),
     noop(`${name}2`),
@@ -79,7 +79,7 @@ test('Steps within a parallel branch keep their order', async () => {
   }
 });
 
-test("Race: fast branch wins and the instance completes although the other branch's worker never answers; all branches failing fails; first_to_succeed ignores a fast failure", async (tenant) => {
+test('Race: the fast branch wins although the worker of another never answers; it fails if all branches fail; first_to_succeed ignores a fast failure', async (tenant) => {
   const [slow, fast] = [newHandler(), newHandler()];
   const id = await tenant.run([race('r', [[step('slow', slow)], [step('fast', fast)]])]);
   await tenant.task(slow);
@@ -89,7 +89,7 @@ test("Race: fast branch wins and the instance completes although the other branc
   assert.equal((await tenant.nodeStates(id)).slow, 'cancelled');
 });
 
-test('try_catch inside a race competes normally', async () => {
+test('A try_catch inside a race competes like any branch', async () => {
   const rescued = (ms: number) => tryCatch('t', [fail('tried')], [sleep('rescue', ms)]);
   const tenant = api.tenant();
   const other = newHandler();
@@ -103,7 +103,7 @@ test('try_catch inside a race competes normally', async () => {
   assert.deepEqual((await tenant.rowsOf(id)).slice(-2), ['other', 'r']);
 });
 
-test('Router: first match of several; default only when none; nested path; missing or null value falls to default; no match without default completes; only the selected branch has outputs', async (tenant) => {
+test('Router: the first matching route runs, else the default, else nothing; conditions take nested paths; a missing or null value does not match; only the selected branch has outputs', async (tenant) => {
   const routes = {
     'user.plan == pro': [noop('pro')],
     'user.plan': [noop('any')],
@@ -124,13 +124,13 @@ test('Router: first match of several; default only when none; nested path; missi
   }
 });
 
-test('Router evaluates arithmetic such as `count * 2 > threshold`', async () => {
+test('Router conditions evaluate arithmetic such as `count * 2 > threshold`', async () => {
   const blocks = [router('r', { 'count * 2 > threshold': [noop('above')] }, [noop('below')])];
   assert.deepEqual(await rows('completed', blocks, { count: 6, threshold: 11 }), ['above']);
   assert.deepEqual(await rows('completed', blocks, { count: 5, threshold: 11 }), ['below']);
 });
 
-describe('try ok: no catch output; try failed: catch output and completed; catch failed: failed; finally output present on both paths; empty catch swallows; nested recovery works; all catch steps run', () => {
+describe('try_catch: the catch list runs only after a failure, all of its steps; an empty one swallows the failure, a failing one fails; finally always runs; nesting works', () => {
   const [ok, bad, worse] = [noop('ok'), fail('bad'), fail('worse')];
   const [caught, last] = [noop('caught'), noop('last')];
 
@@ -165,7 +165,7 @@ async function nodes(state: string, blocks: Json[], data: Json = {}) {
   return tenant.nodeStates(await tenant.runUntil(state, blocks, data));
 }
 
-describe('Race: `semantics` is honoured exactly, default `first_to_resolve`', () => {
+describe('Race: `semantics` is honoured, and defaults to `first_to_resolve`', () => {
   /** A race of two workers, the first of whom fails. */
   async function lostBy(semantics?: string) {
     const tenant = api.tenant();
@@ -195,7 +195,7 @@ describe('Race: `semantics` is honoured exactly, default `first_to_resolve`', ()
   });
 });
 
-describe('Siblings after a failed block in any list: Not run; `skipped`. What a race, a cancel or the end of the instance cuts off is `cancelled`', () => {
+describe('Blocks after a failed one are `skipped`; blocks cut off by a race, a cancel or the end of the instance are `cancelled`', () => {
   test('siblings are skipped, and a race cuts off', async () => {
     const list = [noop('before'), fail('bad'), noop('behind')];
     const lists: readonly [string, Json][] = [
@@ -229,7 +229,7 @@ describe('Siblings after a failed block in any list: Not run; `skipped`. What a 
   });
 });
 
-test('Router choice: Decided once, stored, never re-evaluated: by what the route changes, or by a retry', async () => {
+test('A router decides once and stores its choice; neither the route nor a retry changes it', async () => {
   const [tenant, handler] = [api.tenant(), newHandler()];
   const route = [step('l1', handler), noop('l2'), step('l3', handler)];
   const blocks = [router('r', { 'way == left': route }, [noop('right')])];
@@ -244,7 +244,7 @@ test('Router choice: Decided once, stored, never re-evaluated: by what the route
   assert.equal((await tenant.nodeStates(id)).right, 'skipped');
 });
 
-describe('Loop condition: Tested before each iteration only. Conditions everywhere may read `outputs.*` too', () => {
+describe('A loop tests its condition before each iteration only; all conditions may read `outputs.*`', () => {
   test('tested before each iteration only, and it may read outputs: a body goes on to its end', async () => {
     const [tenant, handler] = [api.tenant(), newHandler()];
     const body = [step('a', handler), noop('b')];
@@ -270,7 +270,7 @@ describe('Loop condition: Tested before each iteration only. Conditions everywhe
   });
 });
 
-test('`for_each`: Missing or empty completes at once; anything else that is not an array fails the block; a collection longer than max_iterations fails the block before the first item: nothing is dropped silently', async (tenant) => {
+test('`for_each`: a missing or empty collection completes at once; a collection that is not an array, or longer than max_iterations, fails the block before the first item', async (tenant) => {
   const block = forEach('f', 'items', [noop('a')], { max_iterations: 3 });
   const blocks = [tryCatch('t', [block, noop('after')], [noop('caught')])];
   const item = ['a', 'f'];
@@ -288,7 +288,7 @@ test('`for_each`: Missing or empty completes at once; anything else that is not 
   }
 });
 
-test('Race, fine print: Finishing order is by event. An empty branch finishes at once, successfully. A branch fails when its list fails, not when a failure inside it was caught', async () => {
+test('Race: branches finish in the order of events; an empty branch succeeds at once; a caught failure does not fail its branch', async () => {
   const slow = [sleep('a', LONG_MS)];
   const empty = await nodes('completed', [race('r', [slow, []])]);
   assert.deepEqual([empty.r, empty.a], ['completed', 'cancelled']);
@@ -313,7 +313,7 @@ async function counts(
   return rows;
 }
 
-describe('Loop: false condition never runs the body; constant true stops at max_iterations and completes; N iterations give N body rows; multi-step bodies; nested loops multiply; failing body fails; try_catch around it survives', () => {
+describe('Loop: a false condition never runs the body; max_iterations ends the loop, which completes; bodies have any number of steps and nest; a failing body fails the loop; try_catch around it recovers', () => {
   const cases: readonly [string, string, Json[], Record<string, number>][] = [
     [
       'a false condition never runs the body',
@@ -356,7 +356,7 @@ describe('Loop: false condition never runs the body; constant true stops at max_
   });
 });
 
-test('Loop stops dispatching right after a permanent body failure', async () => {
+test('A loop stops immediately when its body fails permanently', async () => {
   const [tenant, handler] = [api.tenant(), newHandler()];
   const id = await tenant.run([loop('l', 'true', [step('a', handler)], 5)]);
   await tenant.complete(await tenant.task(handler));
@@ -366,7 +366,7 @@ test('Loop stops dispatching right after a permanent body failure', async () => 
   assert.deepEqual(column(await tenant.tasks(handler), 'state'), ['failed', 'completed']);
 });
 
-describe('for_each: N items give N body rows; numbers, strings, objects with nested fields; custom item_var; empty or missing collection completes with no body rows; snapshot semantics; try_catch around or inside works', () => {
+describe('for_each: the body runs once per item of a snapshot of the collection; items are of any type; item_var is configurable; an empty or missing collection completes; try_catch works around and inside', () => {
   /** What the body saw, item by item. */
   async function seen(items: unknown, template: string, more: Json = {}): Promise<unknown[]> {
     const tenant = api.tenant();
@@ -411,7 +411,7 @@ describe('for_each: N items give N body rows; numbers, strings, objects with nes
   });
 });
 
-describe('parallel in loop, parallel in for_each, loop in for_each, router in loop, race in parallel, three-deep nesting all finish', () => {
+describe('Blocks nest: parallel in loop and for_each, loop in for_each, router in loop, race in parallel, three levels deep', () => {
   const data = { items: [1, 2, 3], go: true };
   const pair = parallel('p', [noop('a')], [sleep('b', 1)]);
   const cases: readonly [string, Json, Record<string, number>][] = [

@@ -23,7 +23,7 @@ const bulk = (tenant: Tenant, filter: unknown, state: unknown) =>
 const states = async (tenant: Tenant, ids: readonly string[]) =>
   Promise.all(ids.map(async (id) => (await tenant.instance(id)).state));
 
-test('Bulk cancel honours tenant, namespace, sequence and state filters; no match gives count 0', async () => {
+test('Bulk cancel applies its tenant, namespace, sequence and state filters; no match is count 0', async () => {
   const [tenant, other] = [api.tenant(), api.tenant()];
   const theirs = await other.runUntil('waiting', [step('a', newHandler())]);
   const [a, b] = [
@@ -56,7 +56,7 @@ test('Bulk cancel honours tenant, namespace, sequence and state filters; no matc
   assert.equal((await other.instance(theirs)).state, 'waiting');
 });
 
-test('a dry run answers how many it would change, and changes nothing', async (tenant) => {
+test('a dry run reports how many instances it would change, and changes none', async (tenant) => {
   const ids = [
     await tenant.runUntil('waiting', [step('a', newHandler())]),
     await tenant.runUntil('failed', [step('a', 'fail')]),
@@ -101,7 +101,7 @@ const fireTime = async (tenant: Tenant, id: string) => (await tenant.instance(id
 const later = (offsetSecs: number, from = FAR) =>
   new Date(Date.parse(from) + offsetSecs * 1_000).toISOString();
 
-describe('Bulk reschedule moves only scheduled instances, accepts negative offsets, needs offset_secs', () => {
+describe('Bulk reschedule moves only scheduled instances, requires offset_secs, and accepts negative offsets', () => {
   test('only scheduled instances of the tenant move, and none in a dry run', async (tenant) => {
     const scheduled = await tenant.run([step('a', 'noop')], { next_fire_at: FAR });
     const others = [
@@ -211,7 +211,7 @@ async function oneOfEach(tenant: Tenant): Promise<string[]> {
   return ids;
 }
 
-describe('Batch-action appends one audit entry per touched instance', () => {
+describe('Batch-action writes one audit entry per instance that it changes', () => {
   test('touched instances get one entry, whatever follows from the action; skipped ones none', async (tenant) => {
     const ids = await oneOfEach(tenant);
     assert.deepEqual(await counts(tenant, 'pause'), [6, 4, 2, 0]);

@@ -39,7 +39,7 @@ function untilChildren(id: string, count: number): Promise<TaskInstance[]> {
 const explained = async (id: string): Promise<InstanceExplanation> =>
   expectStatus(await tenant.get<InstanceExplanation>(`/instances/${id}/explain`), 200);
 
-test('a child runs with the rendered input, and the block gives its outputs', async () => {
+test('a child runs with the rendered input, and its outputs are the output of the block', async () => {
   await tenant.sequence([transform('sum', { total: '{{ data.count }}', by: '{{ config.who }}' })], {
     name: 'sum',
   });
@@ -170,7 +170,7 @@ describe('a block fails for good', () => {
   });
 });
 
-test('every pass of a loop and every item has a child of its own', async () => {
+test('every iteration of a loop and every item has its own child', async () => {
   await tenant.sequence([transform('twice', { n: '{{ data.n }}' })], { name: 'twice' });
   const body = [childOf('twice', { input: { n: '{{ data.item }}' } })];
   const id = await tenant.runUntil('completed', [forEach('each', 'items', body)], {
@@ -183,7 +183,7 @@ test('every pass of a loop and every item has a child of its own', async () => {
   assert.deepEqual(column(given.flat(), 'output'), told);
 });
 
-test('a retry of a parent retries the child that failed, and no child that completed', async () => {
+test('a retry of a parent retries the failed child and no completed one', async () => {
   await tenant.sequence([transform('good', { ok: true })], { name: 'good' });
   await tenant.sequence([step('try', 'try-again')], { name: 'again' });
   const id = await tenant.run([childOf('good'), { ...childOf('again'), id: 'second' }]);
@@ -198,7 +198,7 @@ test('a retry of a parent retries the child that failed, and no child that compl
   assert.deepEqual(blocks, ['child completed', 'second completed']);
 });
 
-test('a child that is retried by itself is taken as it is by a retry of its parent', async () => {
+test('a retry of a parent keeps a child that was retried on its own', async () => {
   await tenant.sequence([step('try', 'try-alone')], { name: 'alone' });
   const id = await tenant.run([childOf('alone')]);
   await tenant.fail(await tenant.task('try-alone'), 'not now');
@@ -271,7 +271,7 @@ for (const [how, name] of [
   ['by the retry of its parent', 'owes'],
   ['by itself before', 'owed'],
 ] as const) {
-  test(`a child that owes a refund makes it before its parent charges again: ${how}`, async () => {
+  test(`a child with an open refund refunds before its parent charges again: ${how}`, async () => {
     const { id, child, live } = await orderOf(name, OWED);
     await tenant.until(id, 'failed');
     if (name === 'owed') {
@@ -314,7 +314,7 @@ test('a child that was cancelled and owes a refund makes it, and only the next r
   assert.deepEqual(column(await childrenOf(id), 'state'), ['cancelled', 'completed']);
 });
 
-test('a child whose parent has gone on without it says so, asks, and is left out of retries of many', async () => {
+test('a child whose parent continued without it reports that, requires confirmation, and is excluded from bulk retries', async () => {
   await tenant.sequence([step('ship', 'orphan-ship')], { name: 'orphan' });
   const guarded = tryCatch('guard', [childOf('orphan')], []);
   const id = await tenant.run([guarded, step('next', 'orphan-next')]);
@@ -367,7 +367,7 @@ test('before a retry it is said that a child which was cancelled is replaced, an
   assert.match(why, /starts another child in place of the one that was cancelled/);
 });
 
-test('a child that was cancelled after it had failed is replaced by the first retry of its parent', async () => {
+test('the first retry of a parent replaces a child that was cancelled after it failed', async () => {
   await tenant.sequence([step('try', 'try-replaced')], { name: 'replaced' });
   const id = await tenant.run([childOf('replaced')]);
   await tenant.fail(await tenant.task('try-replaced'), 'not now');
@@ -435,7 +435,7 @@ describe('a child of a parent that', () => {
   });
 });
 
-test('children are paused and go on with their parent, but not those that somebody else paused', async () => {
+test('children pause and resume with their parent, unless they were paused separately', async () => {
   await tenant.sequence([step('ask', 'ask-paused')], { name: 'paused' });
   const branch = (n: number) => [{ ...childOf('paused'), id: `child-${n}` }];
   const id = await tenant.run([parallel('all', branch(1), branch(2))]);

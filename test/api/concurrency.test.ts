@@ -38,7 +38,7 @@ const quick = useSharedApi('quick');
 /** No claim expires within a test. */
 const api = useSharedApi();
 
-describe('`concurrency_key`: Per tenant. A slot is held from the begin of an instance to its end, in delays and between tries too; a pause, or a time that it is put off to, gives it back when nobody is at work for it; the rest stay scheduled and are admitted oldest first, woken by event', () => {
+describe('`concurrency_key`: per tenant; an instance holds its slot from start to end, also in delays and between attempts, and gives it up when paused or rescheduled without running work; waiting instances stay scheduled and start oldest first', () => {
   test('per tenant: the same key of two tenants is two keys', async () => {
     const key = underKey(1, 'the same');
     for (const tenant of [quick.tenant(), quick.tenant()]) {
@@ -269,7 +269,7 @@ describe('a slot is kept, though nothing of its instance runs,', { concurrency: 
   }
 });
 
-test('A task of an instance that is paused, put off, or without its slot is offered to nobody', async () => {
+test('A task of an instance that is paused, rescheduled or without its slot is not offered', async () => {
   const { tenant, holder, next, handler } = await pairOf(quick, 'waiting');
   const polled = async () => column(await tenant.poll(handler, { limit: 9 }), 'instance_id');
   await tenant.signal(holder, 'pause');
@@ -290,7 +290,7 @@ test('A task of an instance that is paused, put off, or without its slot is offe
 
 const stateOf = async (tenant: Tenant, id: string) => (await tenant.instance(id)).state;
 
-describe('Concurrency key with max 1: never more than one running, all complete in the end', () => {
+describe('A concurrency key with max 1 never has two running instances, and all of them complete', () => {
   const naps = () => [sleep('a', 3), step('b', 'noop'), sleep('c', 3)];
 
   test('created in a batch, some of them later, some of them twice', async () => {

@@ -65,7 +65,7 @@ const tryExport = (from: Passage, { id }: Handoff, body: Json = {}) =>
   from.act<Bundle & { error: string }>(id, 'export', body);
 
 describe('an export', () => {
-  test('exported bundle has base64 payload and key id prefix continuity-transfer- when a transfer key is used', async () => {
+  test('An exported bundle has a base64 payload, and a key id that begins with continuity-transfer- when a transfer key is used', async () => {
     const from = await world();
     const { capsule, payload_base64, key } = await sent(from);
     const { manifest } = capsule;
@@ -188,7 +188,7 @@ describe('a large instance', () => {
 });
 
 describe('an import', () => {
-  test('import: paused instance with the chosen id; repeat idempotent; tampered bytes 409 "hash mismatch"; wrong key 409 "decryption failed"; wrong destination, tenant, epoch 409; no keys 503', async () => {
+  test('An import creates a paused instance and can be repeated; tampering, a wrong key, destination, tenant or epoch are 409; without keys it is 503', async () => {
     const from = await world();
     const { tenant } = from;
     const bundle = await sent(from);
@@ -301,7 +301,7 @@ describe('an import', () => {
   });
 });
 
-test('migrate then handoff works; expected_epoch is the post-migration epoch; capsule without transfer key can be imported from server storage; chain verifies', async (tenant) => {
+test('A handoff after a migration uses the new epoch, imports without a transfer key from server storage, and the chain verifies', async (tenant) => {
   const name = `s-${randomUUID()}`;
   const blocks = [step('a', 'noop'), step('b', 'noop')];
   const id = await pausedAtStart(tenant, await tenant.sequence(blocks, { name }));
@@ -411,7 +411,7 @@ async function attach(
 }
 
 describe('a device that comes back', () => {
-  test('accept → epoch 1, owner destination, locations [0, 1] with handoff id; resume → resumed; device return path via attach → epoch 2, then normal completion', async () => {
+  test('Accepting a handoff moves the owner to epoch 1; the execution resumes, and can return by attach at epoch 2', async () => {
     const from = await abroad();
     const { tenant } = from;
     const instance = randomUUID();
@@ -492,7 +492,7 @@ async function plannedHere({ tenant, id }: Passage): Promise<string> {
   return expectStatus(await tenant.post<{ id: string }>(`${MIGRATIONS}/plan`, asked), 200).id;
 }
 
-describe('export ttl 0 or 3601 → 400; source not paused/waiting → 409; different requirements (superset) → 409 and a correct retry then works; second export 409; no keys → 503', () => {
+describe('An export needs a ttl of 1 to 3600, else 400; a paused or waiting source with the same requirements, else 409; it succeeds once; without keys it is 503', () => {
   test('with keys', async () => {
     const from = await checkpointed(api);
     const requirements = { minimum_trust: 'registered' };

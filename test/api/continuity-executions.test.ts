@@ -32,7 +32,7 @@ const enrol = (instance_id: string, as: Tenant = tenant) =>
   as.post<Execution>(EXECUTIONS, { instance_id, runtime_id: randomUUID() });
 
 describe('an execution', () => {
-  test('execution creation: epoch 0, state set, owner any UUID, 404 unknown/foreign instance, 409 duplicate, malformed path id 400; get equals create', async () => {
+  test('Enrolling an instance creates an execution at epoch 0 for any owner UUID; an unknown or foreign instance is 404, a second enrolment 409, a malformed id 400', async () => {
     const instance_id = await waiting();
     const runtime_id = randomUUID();
     const created = await continuity.enrol(instance_id, runtime_id);
@@ -56,7 +56,7 @@ describe('an execution', () => {
     expectStatus(await tenant.post(EXECUTIONS, { instance_id: 'x', runtime_id }), 400);
   });
 
-  test('one initial location row (handoff_id null); locations ascending, distinct epochs; foreign → 404', async () => {
+  test('Locations begin with one row without handoff_id, ascend with distinct epochs, and are 404 for another tenant', async () => {
     const created = await continuity.enrol(await waiting());
     const { continuity_id, tenant_id, owner_runtime_id, current_instance_id } = created;
     assert.deepEqual(await continuity.locations(continuity_id), [
@@ -114,7 +114,7 @@ describe('provenance', () => {
       ...more,
     });
 
-  test('provenance: first entry execution_created with previous null; links; order; summary < 500 chars, no payload; stale expected_head → valid false; signed when keys exist', async () => {
+  test('Provenance is a chain that begins with execution_created, has summaries under 500 characters without payloads, detects a stale expected_head, and is signed when keys exist', async () => {
     const { continuity_id: id, owner_runtime_id } = await continuity.enrol(await waiting());
     const second = expectStatus(await append(id), 201);
     const third = expectStatus(await append(id, { kind: 'terminal_outcome' }), 201);
@@ -186,7 +186,7 @@ async function doubtful(): Promise<{ id: string; receipt: EffectReceipt }> {
   return { id, receipt: await onlyEffect(id) };
 }
 
-test('receipts: one receipt per queued worker step, prepared until it is claimed, kind worker, request hash 64 hex, idempotency_key from params or null; committed on completion with provider receipt id; wrong worker changes nothing', async () => {
+test('Each queued worker step has one receipt: prepared until it is claimed, committed with the receipt id of the provider on completion; a wrong worker changes nothing', async () => {
   const handler = newHandler();
   const params = { idempotency_key: 'order-7', url: 'https://shop.example' };
   const id = await tenant.run([step('a', handler, { params }), step('b', handler)]);
@@ -276,7 +276,7 @@ describe('the receipt of an http_request', () => {
   });
 });
 
-test('effects and provenance lists of unknown or foreign ids → `[]`; verify of unknown id → valid true: effects', async () => {
+test('Effects and provenance of an unknown or foreign id are empty lists, and verify is valid: effects', async () => {
   const list = async (id: string, as: Tenant = tenant) =>
     expectStatus(await as.get<EffectReceipt[]>(`/continuity/executions/${id}/effects`), 200);
   const id = await tenant.runUntil('waiting', [step('a', newHandler())]);
@@ -292,7 +292,7 @@ test('effects and provenance lists of unknown or foreign ids → `[]`; verify of
 });
 
 describe('what became of an effect', () => {
-  test('resolve moves as documented; illegal 409; foreign/unknown 404; updated_at grows', async () => {
+  test('An effect is resolved as documented; an illegal move is 409, a foreign or unknown effect 404; updated_at grows', async () => {
     const { id, receipt } = await doubtful();
     assert.equal(receipt.state, 'unknown');
     expectStatus(await resolve(UNKNOWN, { state: 'verified' }), 404);

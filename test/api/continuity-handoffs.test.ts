@@ -61,7 +61,7 @@ describe('a handoff', () => {
     assert.equal((await from.provenance(from.id)).length, 1);
   });
 
-  test('creation: bad hash form 400, unknown decision 404, other hash / other requirements / other destination / changed capabilities 409 (last one text "stale"), incompatible preview 409; the same ones again / new unrelated runtime 201', async () => {
+  test('A handoff is created from a current, compatible preview; a malformed hash is 400, an unknown decision 404, a different or stale one 409; repeating it is 201', async () => {
     const from = await world();
     const body = from.creation(await from.preview(from.id, from.destination));
     const other = await world();
@@ -93,7 +93,7 @@ describe('a handoff', () => {
     expectStatus(await create(from, from.creation(incompatible)), 409);
   });
 
-  test('two independent requested handoffs may coexist', async () => {
+  test('Two requested handoffs may coexist', async () => {
     const from = await world();
     const first = await from.handoff(from.id, from.destination);
     const second = await from.handoff(from.id, from.destination);
@@ -102,7 +102,7 @@ describe('a handoff', () => {
     }
   });
 
-  test('foreign tenant cannot use a decision, nor get/accept/resume/reject/revoke a handoff (404)', async () => {
+  test('A foreign tenant cannot use a decision or a handoff: 404', async () => {
     const from = await world();
     const stranger = api.tenant();
     const body = from.creation(await from.preview(from.id, from.destination));
@@ -118,7 +118,7 @@ describe('a handoff', () => {
     assert.equal((await from.getHandoff(id)).version, 0);
   });
 
-  test('reject only from requested, twice → 409; revoke only from exported, twice → 409; resume only from accepted, twice → 409; accept before export or twice → 409', async () => {
+  test('A handoff is rejected from requested, revoked or accepted from exported, and resumed from accepted, each once; otherwise 409', async () => {
     const from = await world();
     const { id: early } = await from.handoff(from.id, from.destination);
     expectStatus(await from.act(early, 'revoke'), 409);
@@ -143,7 +143,7 @@ describe('a handoff', () => {
     expectStatus(await from.act(handoff.id, 'resume'), 409);
   });
 
-  test('accept with an instance not imported from the capsule, not paused, or of another tenant → 409', async () => {
+  test('Accepting with an instance not imported from the capsule, not paused or of another tenant is 409', async () => {
     const from = await world();
     const { bundle, instance } = await carried(from);
     const { handoff } = bundle;
@@ -164,7 +164,7 @@ describe('a handoff', () => {
     expectStatus(await accept(instance), 200);
   });
 
-  test('reject leaves owner and epoch; revoke makes it `owned` again and leaves the epoch', async () => {
+  test('A rejection leaves owner and epoch; a revocation returns ownership and leaves the epoch', async () => {
     const from = await world();
     const before = await from.execution(from.id);
     const { id } = await from.handoff(from.id, from.destination);
@@ -296,7 +296,7 @@ const live = async (tenant: Tenant) =>
 
 const inMs = (ms: number) => new Date(Date.now() + ms).toISOString();
 
-test('each limit of a registration → 400; 256 facts, 256-byte fact, battery 100 accepted; upsert not duplicate; expired not listed; draining listed', async () => {
+test('A runtime registration beyond a limit is 400; registering again updates it; expired runtimes are not listed, draining ones are', async () => {
   const tenant = api.tenant();
   const facts = Array.from({ length: 256 }, (_, i) => `h${i}`);
   // `unit/continuity-requirements` has every limit.
@@ -339,7 +339,7 @@ test('each limit of a registration → 400; 256 facts, 256-byte fact, battery 10
 });
 
 describe('a placement', () => {
-  test('each finding code appears for its cause; several allowed regions: one match is enough; policy version 0 → 400; region policy can deny; classification defaults to internal', async () => {
+  test('Placement reports each finding for its cause, needs one matching region of several, and takes internal as the default classification; policy version 0 is 400', async () => {
     const { tenant, runtime, preview, place, id } = await placeless();
     const rule = (more: Json) => ({
       policy: { version: 1, rules: [{ classification: 'internal', ...more }] },
@@ -387,7 +387,7 @@ describe('a placement', () => {
     expectStatus(await tenant.post(`${path}/placement`, { tenant_id: 'another' }), 403);
   });
 
-  test('placement: exact score factors for two candidates (43 vs 15), incumbent +5, offline +3', async () => {
+  test('Placement scores are exact, with +5 for the incumbent and +3 for offline', async () => {
     const { tenant, runtime, place, id, owner } = await placeless();
     const best = await runtime({
       offline_capable: true,
@@ -421,7 +421,7 @@ describe('a placement', () => {
   });
 });
 
-test('preview with unregistered or expired destination → 404; with unresolved effect → 200 compatible false and the receipt listed; resolving it makes compatible true', async () => {
+test('A preview of an unregistered or expired destination is 404; an unresolved effect makes it incompatible and is listed, until it is resolved', async () => {
   const tenant = api.tenant();
   const continuity = continuityOf(tenant);
   const handler = newHandler();

@@ -69,7 +69,7 @@ async function between(handler: string, source: readonly Json[]) {
 }
 
 describe('a plan', () => {
-  test('migration plan: completed instance 409, no checkpoint 409, foreign target 404, wrong version 404, unknown continuity 404', async () => {
+  test('A migration plan is 409 for a completed instance or one without checkpoint, and 404 for a foreign target, wrong version or unknown execution', async () => {
     const subject = await moving(tenant);
     const done = await tenant.runUntil('completed', [step('a', 'noop')]);
     const execution = await continuity.enrol(done);
@@ -100,7 +100,7 @@ describe('a plan', () => {
     assert.deepEqual((await tenant.instance(subject.id)).context.data, { n: 1, m: 1 });
   });
 
-  test('verdicts as documented; CHECKPOINT_OUTPUT_REMOVED reported; retention clamped to 60 s and 30 days; duplicate destination 400; missing source path 400 at plan time', async () => {
+  test('A migration plan reports its verdict and CHECKPOINT_OUTPUT_REMOVED, clamps retention to 60 s and 30 days, and is 400 for a duplicate destination or missing source path', async () => {
     const renamed = [step('other', 'noop'), gate('b')];
     const removed = await plan(tenant, await moving(tenant, GATED, renamed));
     assert.ok(removed.finding_codes.includes('CHECKPOINT_OUTPUT_REMOVED:a'));
@@ -131,7 +131,7 @@ describe('a plan', () => {
     assert.equal((await apply(tenant, (await plan(tenant, subject)).id)).applied_epoch, 1);
   });
 
-  test('get: state planned; foreign/unknown 404', async () => {
+  test('A migration plan is read with state planned; a foreign or unknown one is 404', async () => {
     const made = await plan(tenant, await moving(tenant));
     const path = `${MIGRATIONS}/${made.id}`;
     const record = expectStatus(await tenant.get<MigrationRecord>(path), 200);
@@ -205,7 +205,7 @@ describe('a verdict', () => {
 });
 
 describe('applying', () => {
-  test('apply: applied, epoch +1, rollback capsule present (64-hex hashes), instance paused on the target, provenance entry; twice 409; unapproved 409; approved works; pin/incompatible 409 even approved; stale epoch 409; unknown 404', async () => {
+  test('Applying a migration pauses the instance on the target, raises the epoch and keeps a rollback capsule; twice, without approval, incompatible or with a stale epoch is 409', async () => {
     const subject = await moving(tenant);
     const { continuity_id } = subject.execution;
     const [made, stale] = [await plan(tenant, subject), await plan(tenant, subject)];
@@ -230,7 +230,7 @@ describe('applying', () => {
     assert.equal((await apply(tenant, unapproved.id, { approved: true })).state, 'applied');
   });
 
-  test('copy keeps the source, move removes it, drop removes only that field', async () => {
+  test('copy keeps the source field, move removes it, and drop removes only the field', async () => {
     const data = { profile: { name: 'Ada', age: 3 }, n: 1 };
     const at = (path: string) => `context_snapshot.${path}`;
     const profile = { from_path: at('profile.name') };
@@ -295,7 +295,7 @@ test('of a move and what makes the instance go on at the same time, one sees the
 });
 
 describe('the way back', () => {
-  test('rollback: rolled_back, source sequence and waiting state back, context restored, epoch +1 again (locations 0,1,2), provenance entry; not applied / twice / resumed target → 409; unknown or foreign → 404', async () => {
+  test('A rollback of a migration restores sequence, state and context at the next epoch; twice, unapplied or after the target resumed is 409; an unknown or foreign one is 404', async () => {
     const subject = await moving(tenant);
     const { continuity_id } = subject.execution;
     const before = await tenant.instance(subject.id);
@@ -399,7 +399,7 @@ describe('the way back', () => {
   });
 });
 
-test('migrate-instance on an enrolled instance → 409', async () => {
+test('migrate-instance of an enrolled instance is 409', async () => {
   const subject = await moving(tenant);
   const body = { instance_id: subject.id, target_sequence_id: subject.to };
   expectStatus(await tenant.post('/sequences/migrate-instance', body), 409);
@@ -452,7 +452,7 @@ describe('the checkpoints of an execution', () => {
     assert.equal(new Set(column(all, 'checkpoint_sha256')).size, 20);
   });
 
-  test('fresh execution lists no checkpoints; unknown checkpoint → 404; detail previous id null for the first; diff lists changed paths with secrets redacted; checkpoint_data itself exact', async () => {
+  test('A new execution has no checkpoints; each checkpoint has its previous id, exact data, and a diff of paths with secrets redacted; an unknown one is 404', async () => {
     const it = await world();
     assert.deepEqual(await list(it), []);
     const path = `${EXECUTIONS}/${it.id}/checkpoints`;

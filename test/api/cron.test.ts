@@ -83,7 +83,7 @@ function fired({ instances }: Scheduled, count: number): Promise<TaskInstance[]>
   });
 }
 
-describe('Cron: bad expression 4xx; CRUD; disabled never fires; deleted stops firing; list is tenant-scoped; timezone and metadata round-trip; update changes next_fire_at; fired instance appears', () => {
+describe('Cron: schedules can be created, read, updated, disabled and deleted; a bad expression is 4xx; lists are per tenant; timezone and metadata are returned unchanged; an update changes next_fire_at; each fire creates an instance', () => {
   test('a schedule is created, read, changed and deleted', async () => {
     const { tenant, sequence, create, get } = await scheduled();
     const given = {
@@ -170,7 +170,7 @@ describe('Cron: bad expression 4xx; CRUD; disabled never fires; deleted stops fi
   });
 });
 
-test('Cron numeric weekday: 1 = Sunday … 7 = Saturday in the 7- and 6-field forms, 0 or 7 = Sunday in the 5-field form; names always work', async () => {
+test('Cron weekdays: 1 is Sunday and 7 Saturday with six or seven fields, 0 and 7 are Sunday with five; names always work', async () => {
   const { create } = await scheduled();
   const weekdayOf = async (cron_expr: string) => {
     const { next_fire_at } = await create({ cron_expr, enabled: false });
@@ -187,7 +187,7 @@ test('Cron numeric weekday: 1 = Sunday … 7 = Saturday in the 7- and 6-field fo
 });
 
 describe('fires', { concurrency: true }, () => {
-  test('Cron firing: At the instant (timer), not on a ten-second poll; missed stretch fires once; deterministic instance id per (schedule, fire time)', async () => {
+  test('Cron: a schedule fires at its instant; after downtime it fires once; the instance id follows from schedule and fire time', async () => {
     const watch = await scheduled();
     const metadata = { team: 'sales' };
     const timezone = 'America/New_York';
@@ -209,7 +209,7 @@ describe('fires', { concurrency: true }, () => {
     assert.equal(last_error, null);
   });
 
-  test('`cron_schedule_id`, delay bookkeeping and release attribution have fields or columns of their own; `metadata` is returned as the caller gave it', async () => {
+  test('The engine keeps `cron_schedule_id`, delays and release attribution outside `metadata`, which is returned as it was given', async () => {
     const watch = await scheduled();
     const metadata = { order: '7', cron_schedule_id: 'mine' };
     await watch.create({ cron_expr: EVERY_SECOND, metadata });
@@ -269,7 +269,7 @@ describe('fires', { concurrency: true }, () => {
   });
 });
 
-test('Cron fields: Seven; five and six, `?` and `@daily` and its kind are accepted too', async () => {
+test('Cron expressions have seven, six or five fields, `?`, and macros such as `@daily`', async () => {
   const { create, get } = await scheduled();
   const expressions = ['0 0 12 * * ? *', '0 0 12 ? * MON', '0 12 * * *', '@daily', '@yearly'];
   for (const cron_expr of expressions) {

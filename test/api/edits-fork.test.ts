@@ -257,7 +257,7 @@ async function waiting(handler = newHandler()): Promise<string> {
   return id;
 }
 
-describe('Inject-blocks: empty array rejected, unknown instance 404, accepted on failed and completed instances', () => {
+describe('Inject-blocks rejects an empty array and accepts failed and completed instances; an unknown instance is 404', () => {
   test('empty array rejected, unknown instance 404', async () => {
     assert.equal((await refused(await waiting(), { blocks: [] })).status, 400);
     assert.equal((await refused(UNKNOWN, { blocks: [step('x', 'noop')] })).status, 404);

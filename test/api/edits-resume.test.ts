@@ -278,9 +278,9 @@ async function assertRefused({ id, from, to }: Moving, status: number, message: 
   assert.equal(after.sequence_id, from);
 }
 
-describe('migrate-instance: running instance 409; terminal 4xx; unknown ids 404; foreign tenant header rejected and nothing changes', () => {
-  describe('migrate-instance: instance at rest 200; terminal 4xx; unknown ids 404; foreign tenant header rejected and nothing changes', () => {
-    test('migrate-instance moves a waiting instance; terminal instance, unknown instance, unknown target and foreign target are refused', async () => {
+describe('migrate-instance is 409 for a running instance, 4xx for a terminal one, 404 for unknown ids; a foreign tenant changes nothing', () => {
+  describe('migrate-instance is 200 for an instance at rest, 4xx for a terminal one, 404 for unknown ids; a foreign tenant changes nothing', () => {
+    test('migrate-instance moves a waiting instance, and refuses terminal or unknown instances and unknown or foreign targets', async () => {
       const handler = newHandler();
       const next = transform('b', { got: '{{ outputs.a.n }}' });
       const blocks = [step('a', handler)];
@@ -317,7 +317,7 @@ describe('migrate-instance: running instance 409; terminal 4xx; unknown ids 404;
       }
     });
 
-    describe('409 while running; at scheduled, waiting or paused it works. Same namespace and name, else 400', () => {
+    describe('migrate-instance is 409 for a running instance, works on scheduled, waiting and paused ones, and is 400 for another namespace or name', () => {
       test('409 while running', async () => {
         const blocks = [sleep('a', 600_000)];
         await assertRefused(await instanceIn('running', blocks, blocks), 409, /is running/);

@@ -73,7 +73,7 @@ describe('events', () => {
     assert.equal((await tenant.instance(other)).state, 'waiting');
   });
 
-  test('an event that comes first is kept, in order, and each goes to one wait', async () => {
+  test('an event without a wait is kept, in order, and goes to one wait', async () => {
     const name = newName();
     const early = [await send(name, { payload: 1 }), await send(name, { payload: 2 })];
     assert.deepEqual(column(early, 'satisfied'), [false, false]);
@@ -86,7 +86,7 @@ describe('events', () => {
     assert.deepEqual([status, matched], ['consumed', 1]);
   });
 
-  test('an event is kept for its time to live and not longer', async () => {
+  test('an event is kept for its time to live and no longer', async () => {
     const name = newName();
     const { event_id } = await send(name, { ttl_seconds: 1 });
     await eventually(async () => assert.equal((await event(event_id)).status, 'expired'));
@@ -96,7 +96,7 @@ describe('events', () => {
     assert.equal((await event(event_id)).consumed_at, null);
   });
 
-  test('an event with the same producer_event_id is the same event, whatever else it says', async () => {
+  test('events with the same producer_event_id are one event', async () => {
     const name = newName();
     const producer_event_id = randomUUID();
     const first = await send(name, { producer_event_id, payload: 1 });
@@ -150,7 +150,7 @@ describe('batches', () => {
     assert.deepEqual(column(again.outcomes, 'event_id'), column(first.outcomes, 'event_id'));
   });
 
-  test('a batch of events is refused as a whole when one of its events is wrong', async () => {
+  test('a batch of events is refused as a whole if one event is invalid', async () => {
     const name = newName();
     const good = { event_name: name, producer_event_id: randomUUID() };
     const foreign = { ...good, tenant_id: 'somebody-else' };
@@ -185,7 +185,7 @@ test('a request that is wrong is refused and names the member', async () => {
 });
 
 describe('waits', () => {
-  test('a waiting step times out as the params or the step say, and is tried again with a new wait', async () => {
+  test('a waiting step times out by its params or its own timeout, and a retry creates a new wait', async () => {
     for (const block of [
       wait(newName(), { timeout_ms: 50 }),
       wait(newName(), { timeout_ms: 600_000 }, { timeout: 50 }),
@@ -201,7 +201,7 @@ describe('waits', () => {
     await tenant.until(id, 'completed');
   });
 
-  test('a waiting step goes on waiting when the payload does not conform to its schema, and that is audited', async () => {
+  test('a waiting step ignores a payload that violates its schema, and the audit records it', async () => {
     const name = newName();
     const schema = { type: 'object', required: ['amount'] };
     const id = await tenant.runUntil('waiting', [wait(name, { schema })]);
@@ -239,7 +239,7 @@ describe('waits', () => {
     assert.equal((await send(name)).matched, 0);
   });
 
-  test('a waiting step of a paused instance has its event when the instance is resumed', async () => {
+  test('a waiting step of a paused instance gets its event when the instance resumes', async () => {
     const name = newName();
     const id = await tenant.runUntil('waiting', [wait(name), step('b', 'noop')]);
     await tenant.signal(id, 'pause');
@@ -262,7 +262,7 @@ describe('waits', () => {
     await tenant.until(id, 'completed');
   });
 
-  test('a waiting step is kept by an instance that goes over to another version', async () => {
+  test('a waiting step survives a migration to another version', async () => {
     const name = newName();
     const named = { name: `s-${randomUUID()}` };
     const sequence = await tenant.sequence([wait(name)], named);
@@ -276,7 +276,7 @@ describe('waits', () => {
   });
 });
 
-test('an instance that is handed over takes its waits along, and the signals that it keeps', async () => {
+test('an instance that is handed over takes its waits and kept signals along', async () => {
   const name = newName();
   const id = await tenant.run([
     wait(name, { timeout_ms: 600_000 }),
@@ -295,7 +295,7 @@ test('an instance that is handed over takes its waits along, and the signals tha
 describe('kept signals', () => {
   const waitFor = (id: string, name: string) => step(id, 'wait_for_event', { params: { name } });
 
-  test('a custom signal is kept until a wait for its name takes it, in order', async () => {
+  test('a custom signal is kept, in order, until a wait takes it', async () => {
     const handler = newHandler();
     const waits = [waitFor('a', 'go'), waitFor('b', 'go'), waitFor('c', 'other')];
     const id = await tenant.run([step('s', handler), ...waits]);

@@ -50,7 +50,7 @@ async function follow(tenant: Tenant, id: string, name: string): Promise<unknown
   return reply.body;
 }
 
-describe('Explain: Each thing that an instance waits for is named, with the block, since when, and until when', () => {
+describe('Explain: everything an instance waits for is named, with the block, since when, and until when', () => {
   test('a task that no worker polls for', async () => {
     const [tenant, handler] = [api.tenant(), newHandler()];
     const id = await tenant.run([step('a', handler, { queue_name: 'eu' })]);
@@ -183,7 +183,7 @@ describe('Explain: Each thing that an instance waits for is named, with the bloc
   });
 });
 
-describe('Explain: Of an instance that ended it says how, and what can be done', () => {
+describe('Explain: an ended instance reports how it ended and the possible actions', () => {
   test('completed', async (tenant) => {
     const id = await tenant.runUntil('completed', [step('a', 'noop')]);
     const { summary, waiting_for: waits, failure, since: at } = await explained(tenant, id);
@@ -212,7 +212,7 @@ describe('Explain: Of an instance that ended it says how, and what can be done',
   });
 });
 
-test('Explain: Who may not read the instance is told that there is none', async () => {
+test('Explain: without the right to read the instance the answer is that of an unknown one', async () => {
   const id = await api.tenant().run([step('a', newHandler())]);
   assert.equal((await api.tenant().get(`/instances/${id}/explain`)).status, 404);
 });

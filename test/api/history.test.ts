@@ -190,7 +190,7 @@ const prune = async (tenant: Tenant, id: string, keep: number) => {
 const dataOf = async (tenant: Tenant, id: string) =>
   (await list(tenant, id)).map((checkpoint) => checkpoint.checkpoint_data);
 
-describe('Checkpoints round-trip; latest is the newest; none yet is 404; prune keeps N; prune 0 clears', () => {
+describe('Checkpoints are returned unchanged; latest is the newest, or 404 without any; prune keeps N, or none with 0', () => {
   test('they round-trip, whatever JSON they are, and latest is the newest', async (tenant) => {
     const id = await waiting(tenant);
     const values = [{ page: 7, of: [1, 'zwei', null] }, 'text', 0, false, null, [], '"\\\u2028'];
@@ -284,7 +284,7 @@ const patch = (id: string, context: unknown) =>
   });
 const contextOf = async (id: string) => (await tenant.instance(id)).context;
 
-test('PATCH context replaces data wholly (old top-level keys vanish), works on running and completed instances, 404 on unknown', async () => {
+test('PATCH context replaces all of data, on running and completed instances; an unknown instance is 404', async () => {
   const more = { context: { data: { a: 1, b: 2 }, config: { c: 3 } } };
   for (const state of ['completed', 'scheduled', 'running', 'paused', 'cancelled']) {
     const id = await tenant.inState(state, more);

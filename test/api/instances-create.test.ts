@@ -34,7 +34,7 @@ beforeWith(api, async () => {
 const create = (more?: Json) => tenant.post<Created>('/instances', tenant.creation(sequence, more));
 const count = async (of: Tenant) => (await of.get<unknown[]>('/instances')).body.length;
 
-describe('Default priority reads back as `Normal`; metadata and timezone round-trip; default timezone `UTC`', () => {
+describe('The default priority is `Normal` and the default timezone `UTC`; metadata and timezone are returned unchanged', () => {
   test('a creation with nothing optional has the defaults', async () => {
     const reply = await create();
     assert.deepEqual([reply.status, reply.body.deduplicated], [201, false]);
@@ -234,7 +234,7 @@ async function taskOf(id: string) {
   });
 }
 
-describe('PATCH state scheduled to paused works; invalid move on a terminal instance is 4xx; unknown instance 404', () => {
+describe('PATCH state pauses a scheduled instance; an invalid move of a terminal instance is 4xx; an unknown instance 404', () => {
   test('an unknown instance is 404', async () => {
     assert.equal((await patch(randomUUID(), 'paused')).status, 404);
   });

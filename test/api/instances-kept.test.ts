@@ -270,7 +270,7 @@ describe('A record that is kept is given to nobody else', () => {
   });
 });
 
-test('with many writers and readers of the same instances no read goes back, or misses what was acknowledged', async (tenant) => {
+test('with many concurrent readers and writers of an instance, no read goes back in time or misses an acknowledged write', async (tenant) => {
   const sequence = await tenant.sequence(LONG);
   const ids = await Promise.all(Array.from({ length: 4 }, () => tenant.create(sequence)));
   for (const id of ids) await tenant.until(id, 'running');

@@ -27,7 +27,7 @@ const listed = async (tenant: Tenant, query = '', path = '/instances') =>
   expectStatus(await tenant.get<TaskInstance[]>(`${path}${query}`), 200).map(({ id }) => id);
 const later = { next_fire_at: FAR };
 
-test('Outputs are visible while later steps still run; empty for a fresh instance; a completed block is not run again after a retry of the instance', async () => {
+test('Outputs are visible while later steps run, and empty for a new instance; a retry does not repeat a completed block', async () => {
   assert.deepEqual(await tenant.outputs(await tenant.run([sleep('a', 600_000)])), []);
   const failing = step('b', 'assert', { params: { condition: 'ok' } });
   const id = await tenant.runUntil('failed', [transform('a', { n: 1 }), failing]);
@@ -40,7 +40,7 @@ test('Outputs are visible while later steps still run; empty for a fresh instanc
   assert.deepEqual(await tenant.rowsOf(id), ['a', 'b']);
 });
 
-describe('Retry: failed goes back to scheduled; non-failed is 400; unknown is 404; context is kept; already completed blocks are not run twice', () => {
+describe('A retry reschedules a failed instance with its context and does not repeat completed blocks; other states are 400, an unknown instance 404', () => {
   const retry = (tenant: Tenant, id: string) => tenant.post(`/instances/${id}/retry`);
 
   test('failed goes back to scheduled; context is kept; completed blocks are not run twice', async () => {
@@ -77,7 +77,7 @@ describe('Retry: failed goes back to scheduled; non-failed is 400; unknown is 40
   });
 });
 
-test('DLQ lists only failed instances of the tenant', async () => {
+test('The DLQ lists only failed instances of the tenant', async () => {
   const tenant = api.tenant();
   const other = api.tenant();
   const failed = await tenant.runUntil('failed', [step('a', 'fail')]);
@@ -96,7 +96,7 @@ test('DLQ lists only failed instances of the tenant', async () => {
   assert.deepEqual(await other.deadLetters(), [theirs]);
 });
 
-describe('Signal to completed or cancelled instance is 400; to unknown 404; without payload accepted; reply has signal_id', () => {
+describe('A signal returns signal_id and needs no payload; to a completed or cancelled instance it is 400, to an unknown one 404', () => {
   const send = (tenant: Tenant, id: string, signal_type = 'custom:hello') =>
     tenant.post<{ signal_id: string }>(`/instances/${id}/signals`, { signal_type });
 
@@ -117,7 +117,7 @@ describe('Signal to completed or cancelled instance is 400; to unknown 404; with
   });
 });
 
-test('Pause then resume drives paused then back to progress; pause/resume/pause/resume never leaves it paused', async () => {
+test('Pause and resume work in any alternation, and the instance continues after the last resume', async () => {
   const handler = newHandler();
   const ids = [
     await tenant.run([step('a', handler)]),
@@ -138,7 +138,7 @@ test('Pause then resume drives paused then back to progress; pause/resume/pause/
   assert.equal((await tenant.instance(unborn)).state, 'scheduled');
 });
 
-test('update_context on a paused instance makes the new key visible while it stays paused', async () => {
+test('update_context changes a paused instance, which stays paused', async () => {
   const id = await tenant.inState('paused', { context: { data: { old: 1 } } });
   await tenant.signal(id, 'update_context', { fresh: { n: 2 } });
   const { state, context } = await tenant.instance(id);
@@ -146,7 +146,7 @@ test('update_context on a paused instance makes the new key visible while it sta
   assert.deepEqual(context.data, { old: 1, fresh: { n: 2 } });
 });
 
-test('Audit of a completed instance is a non-empty array with id, event_type, timestamps; unknown instance 404', async () => {
+test('The audit of a completed instance has id, event_type and timestamps in each entry; an unknown instance is 404', async () => {
   const tenant = api.tenant();
   const id = await tenant.runUntil('completed', [step('a', 'noop')]);
   const audit = expectStatus(await tenant.get<AuditEntry[]>(`/instances/${id}/audit`), 200);
@@ -199,7 +199,7 @@ beforeWith(api, async () => {
 const list = (query = '', path = '/instances') => listed(lister, query, path);
 const some = (...states: string[]) => states.map((state) => ids[state] as string).sort();
 
-describe('List filters by state, tenant, namespace and sequence; limit and offset page without overlap', () => {
+describe('Lists filter by state, tenant, namespace and sequence; pages by limit and offset do not overlap', () => {
   test('by tenant, namespace and sequence', async () => {
     const all = some(...Object.keys(ids));
     assert.deepEqual((await list(`?tenant_id=${tenant.name}`)).sort(), all);

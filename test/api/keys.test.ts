@@ -37,7 +37,7 @@ const statusWith = async (secret: string, tenant: string): Promise<number> =>
 const newTenant = () => api.tenant().name;
 
 describe('minting', () => {
-  test('Key creation without capabilities is 400; explicit lists are echoed verbatim', async () => {
+  test('Creating a key without capabilities is 400; the capabilities given are returned unchanged', async () => {
     const tenant = newTenant();
     const ask = (more: Json) => root.post<{ error: string }>('/api-keys', more);
     for (const capabilities of [undefined, null, []]) {
@@ -55,7 +55,7 @@ describe('minting', () => {
     assert.deepEqual(column(await listed(tenant), 'capabilities'), [given]);
   });
 
-  test('Key id matches ak_ + 32 hex; secret starts sk_; expires_at null by default; list never holds the secret', async () => {
+  test('A key id is ak_ and 32 hex digits, its secret begins with sk_, it expires only if told to, and lists never show the secret', async () => {
     const tenant = newTenant();
     const key = await mint(tenant, { name: 'build machine' });
     const members = 'id tenant_id name capabilities secret created_at expires_at';
@@ -111,7 +111,7 @@ test('the list of keys says when a key was used last', async () => {
   const used = (await listed(tenant))[0]?.last_used_at;
   assert.ok(used != null && used >= key.created_at, String(used));
 });
-test('Revoked and expired keys get 401; revoked shows revoked: true in the list', async () => {
+test('Revoked and expired keys are 401; a revoked key is listed with revoked: true', async () => {
   const tenant = newTenant();
   const key = await mint(tenant);
   assert.equal(await statusWith(key.secret, tenant), 200);
@@ -187,7 +187,7 @@ async function keyOf(tenant: Tenant, ...capabilities: Capability[]): Promise<Cli
 const statusesOf = async (...replies: Promise<{ status: number }>[]): Promise<number[]> =>
   (await Promise.all(replies)).map(({ status }) => status);
 
-test('Unauthenticated and wrong-key requests get 401; missing tenant header 400; health routes work with no headers', async () => {
+test('A missing or wrong key is 401 and a missing tenant header 400; health routes need no headers', async () => {
   // Before everything else that is wrong.
   for (const apiKey of [null, '', 'wrong', `sk_${'0'.repeat(64)}`]) {
     const client = api.root.with({ apiKey, tenant: null });
@@ -211,7 +211,7 @@ test('Unauthenticated and wrong-key requests get 401; missing tenant header 400;
   }
 });
 
-test('Tenant keys, operator included, get 403 on mint, list and revoke; unknown key id on revoke is 404', async () => {
+test('Tenant keys, operator included, cannot create, list or revoke keys: 403; revoking an unknown key is 404', async () => {
   const unknown = `ak_${'0'.repeat(32)}`;
   for (const capability of CAPABILITIES) {
     const key = await keyOf(mine, capability);
@@ -225,7 +225,7 @@ test('Tenant keys, operator included, get 403 on mint, list and revoke; unknown 
   assert.equal((await api.root.delete(`/api-keys/${unknown}`)).status, 404);
 });
 
-test('Tenant key with another x-tenant-id gets 403; its list calls only return its own tenant even with a foreign tenant_id query', async () => {
+test('A tenant key with another x-tenant-id is 403, and lists only its own tenant even with a foreign tenant_id in the query', async () => {
   const key = await keyOf(mine, 'operator');
   assert.equal((await key.with({ tenant: other.name }).get('/instances')).status, 403);
   const [handler, theirs] = [newHandler(), newHandler()];
@@ -242,7 +242,7 @@ test('Tenant key with another x-tenant-id gets 403; its list calls only return i
   }
 });
 
-test('Worker key: poll, complete, stats, /handlers allowed; sequences, instances, approvals, keys 403; bogus task id is not 403', async () => {
+test('A worker key polls, completes, and reads statistics and /handlers; sequences, instances, approvals and keys are 403; an unknown task is 404, not 403', async () => {
   const worker = await keyOf(mine, 'worker');
   const handler = newHandler();
   const id = await mine.run([step('a', handler)]);
@@ -268,7 +268,7 @@ test('Worker key: poll, complete, stats, /handlers allowed; sequences, instances
   await mine.until(id, 'completed');
 });
 
-test('Approver key: approvals list and signals only; signal to an unknown instance is 404, GET instance is 403', async () => {
+test('An approver key lists approvals and signals instances; a signal to an unknown instance is 404, reading an instance 403', async () => {
   const approver = await keyOf(mine, 'approver');
   const id = await mine.run([step('a', newHandler(), { wait_for_input: { prompt: 'May it?' } })]);
   const listed = await approver.get<{ items: { id: string; prompt: string }[] }>('/approvals');
@@ -293,7 +293,7 @@ test('Approver key: approvals list and signals only; signal to an unknown instan
   expectStatus(await approver.post(`/approvals/${asked?.id}`, { value: 'no' }), 200);
 });
 
-test('Approver key: no signal but an answer, so that it changes no data and stops nothing', async () => {
+test('An approver key sends no signal other than an answer, so it cannot change data or stop an instance', async () => {
   const approver = await keyOf(mine, 'approver');
   const both = await keyOf(mine, 'approver', 'starter');
   const id = await mine.run([step('a', newHandler())]);
@@ -309,7 +309,7 @@ test('Approver key: no signal but an answer, so that it changes no data and stop
   assert.equal((await both.post(path, custom)).status, 201);
 });
 
-test('Starter key: creates and reads instances, sends signals, reads sequences; everything else 403', async () => {
+test('A starter key creates and reads instances, sends signals and reads sequences; everything else is 403', async () => {
   const starter = await keyOf(mine, 'starter');
   const sequence = await mine.sequence([step('a', newHandler())], { name: 'started' });
   const creation = mine.creation(sequence);
@@ -350,7 +350,7 @@ test('Starter key: creates and reads instances, sends signals, reads sequences; 
   }
 });
 
-test('Auditor key: all GETs 200; every write 403; Publisher key: sequences, releases, plugins; instances 403', async () => {
+test('An auditor key reads everything and writes nothing; a publisher key manages sequences, releases and plugins, not instances', async () => {
   const auditor = await keyOf(mine, 'auditor');
   const handler = newHandler();
   const sequence = await mine.sequence([step('a', handler)], { name: 'audited' });

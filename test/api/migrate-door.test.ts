@@ -69,7 +69,7 @@ const noop = (id: string) => step(id, 'noop');
 const end = noop('end');
 
 describe('the simple door', () => {
-  test('takes a sleeping instance along: it sleeps on, to the same moment', async () => {
+  test('a migration keeps the wake-up time of a sleeping instance', async () => {
     const blocks = [step('a', 'noop'), sleep('s', WEEK_MS)];
     const { id, from, to } = await started('running', blocks, [...blocks, end]);
     const wake = async () => {
@@ -97,7 +97,7 @@ describe('the simple door', () => {
     assert.deepEqual(await wake(), due);
   });
 
-  test('offers a task that nobody has claimed again, under the target', async () => {
+  test('a migration offers an unclaimed task again under the target', async () => {
     const handler = newHandler();
     const params = (n: number) => ({ params: { n }, ...(n === 2 && { queue_name: 'other' }) });
     const { id } = await started(
@@ -119,7 +119,7 @@ describe('the simple door', () => {
     assert.deepEqual(await tenant.rowsOf(id), ['a', 'end']);
   });
 
-  test('leaves a claimed task to its worker, whose answer counts in the target', async () => {
+  test('a migration leaves a claimed task to its worker, whose result counts in the target', async () => {
     const handler = newHandler();
     const blocks = [step('a', handler, { params: { n: '{{ data.n }}' } })];
     const { id } = await started('waiting', blocks, [...blocks, end], {
@@ -137,7 +137,7 @@ describe('the simple door', () => {
     ]);
   });
 
-  test('takes a failed instance along as failed, and its retry runs the target', async () => {
+  test('a migration keeps a failed instance failed, and its retry runs the target', async () => {
     const [bad, good] = [newHandler(), newHandler()];
     const { id } = await started(
       'waiting',
@@ -156,7 +156,7 @@ describe('the simple door', () => {
     assert.deepEqual(await tenant.rowsOf(id), ['a', 'b']);
   });
 
-  test('a refund that failed is not forgotten without approval, and the queue keeps since when', async () => {
+  test('a failed refund is dropped only with approval, and the queue keeps its time', async () => {
     const saga = (...compensation: Json[]) => {
       const charge = { id: 'pay', action: noop('charge'), compensation };
       return [{ type: 'saga', id: 'trip', steps: [charge, { id: 'send', action: fails('ship') }] }];

@@ -204,14 +204,14 @@ describe('what is no mistake is no warning', () => {
 const ODD = [work({ retries: 3, timout: 500 }), step('s2', 'htp_request')];
 const ODD_PATHS = ['blocks[0].retries', 'blocks[0].timout', 'blocks[1].handler'];
 
-test('storing a definition answers all warnings and stores it', async () => {
+test('storing a definition returns all warnings and stores it', async () => {
   const reply = await tenant.post<Answer>('/sequences', definition(ODD));
   assert.equal(reply.status, 201, reply.text);
   assert.deepEqual(reply.body.warnings?.map(({ path }) => path).sort(), ODD_PATHS);
   assert.equal((await tenant.get(`/sequences/${reply.body.id}`)).status, 200);
 });
 
-test('strict turns warnings into 400, lists them all and stores nothing', async () => {
+test('strict makes warnings a 400 that lists all of them, and stores nothing', async () => {
   const body = definition(ODD, { name: 'strict' });
   for (const path of ['/sequences?strict=true', '/sequences/validate?strict=true']) {
     const reply = await tenant.post<Answer>(path, body);
@@ -226,7 +226,7 @@ test('strict turns warnings into 400, lists them all and stores nothing', async 
   assert.equal((await tenant.post('/sequences?strict=true', clean)).status, 201);
 });
 
-test('validating stores nothing, and does not ask what is stored already', async () => {
+test('validating stores nothing and ignores what is stored already', async () => {
   const body = definition([work()], { name: 'looked-at' });
   const { namespace, name } = body;
   const found = () => tenant.get<Json[]>(`/sequences/versions?namespace=${namespace}&name=${name}`);
@@ -237,7 +237,7 @@ test('validating stores nothing, and does not ask what is stored already', async
   assert.equal((await validate({ ...body, tenant_id: 'somebody-else' })).status, 403);
 });
 
-test('all mistakes of a definition are told at once, those of shape and those of meaning', async () => {
+test('a definition that is rejected gets all its errors at once, of shape and of meaning', async () => {
   const body = definition(
     [
       step('a', 'http_request', { params: { timeout_ms: 'x' }, when: 'length(x)' }),

@@ -158,8 +158,8 @@ test('with ENGINE_REQUIRE_CLAIM_EPOCH complete, fail and heartbeat without claim
   await strict.until(id, 'completed');
 });
 
-describe('`ENGINE_UNPOLICIED_RETRY=fail` makes it a step failure', () => {
-  test('With ENGINE_UNPOLICIED_RETRY=fail retryable true without a policy fails at once', async () => {
+describe('`ENGINE_UNPOLICIED_RETRY=fail` makes it a permanent failure of the step', () => {
+  test('With ENGINE_UNPOLICIED_RETRY=fail a retryable failure without a policy fails at once', async () => {
     const handler = newHandler();
     const id = await strict.run([step('a', handler)]);
     const task = await strict.task(handler);

@@ -94,7 +94,7 @@ function gate(): { onRequest: RequestListener; held: () => number; open: () => v
 const ask = (id: string, url: string) =>
   step(id, 'http_request', { params: { url, timeout_ms: 60_000 } });
 
-test('Parallel in-process steps: Truly concurrent, bounded per shard; never one after the other', async (t) => {
+test('Parallel steps of the process run concurrently, up to a limit per shard', async (t) => {
   const { onRequest, held, open } = gate();
   const branches: Json[][] = [];
   while (branches.length < SHARD_REQUESTS_MAX / 2 + 16) {

@@ -149,7 +149,7 @@ const compare = async (pair: object): Promise<SemanticDiff> =>
 
 const a = step('a', 'noop');
 
-test('release diff: block_added entry with block_id; max_severity behavioral for a built-in side-effect-free addition; POST diff equals GET diff; unknown → 404; foreign → 404', async () => {
+test('The diff of a release lists each change with block_id and severity; POST and GET agree; unknown and foreign ids are 404', async () => {
   const pair = await twoVersions([a], [a, step('b', 'log')]);
   const id = await release(pair);
   const diff = expectStatus(await tenant.get<SemanticDiff>(`/releases/${id}/diff`), 200);
@@ -302,7 +302,7 @@ async function look(tenant: Tenant, release: Release): Promise<[Release, Release
   return [await recordOf(tenant, release), await decisionsOf(tenant, release)];
 }
 
-test('same id both sides → 400; other name → 400; other namespace → 400; missing baseline → 404; missing candidate → 404; foreign sequences → 404', async (tenant) => {
+test('A release of one sequence to itself, or across names or namespaces, is 400; a missing or foreign sequence is 404', async (tenant) => {
   const own = await pairOf(tenant);
   const { baseline_sequence_id: baseline } = own;
   const { body } = await tenant.get<SequenceDefinition>(`/sequences/${baseline}`);
@@ -343,7 +343,7 @@ test('the tenant of a body must be that of the header, which counts when the bod
   }
 });
 
-describe('get, every action, decisions and diff under another tenant → 404, nothing moves', () => {
+describe('Reads, actions, decisions and diff of a release of another tenant are 404 and change nothing', () => {
   const ACTIONS: readonly (readonly [action: Action, body?: Json])[] = [
     ['validate'],
     ['validate', { skip: true }],

@@ -76,7 +76,7 @@ async function instancesOf(tenant: Tenant, ...sequences: string[]): Promise<Task
 const NEEDS = { type: 'object', required: ['customer'] };
 
 describe('a canary', () => {
-  test('routing variant equals the FNV assignment for idempotency_key and for metadata.cohort_key; idempotency_key wins over cohort_key', async (tenant) => {
+  test('Routing follows the FNV hash of idempotency_key, or else of metadata.cohort_key', async (tenant) => {
     const [v1, v2] = await pair(tenant);
     const release = await canary(tenant, v1, v2, 40);
     const keys = ['ключ-1', 'a', ...Array.from({ length: 8 }, () => randomUUID())];
@@ -96,7 +96,7 @@ describe('a canary', () => {
     );
   });
 
-  test('candidate-routed instance has candidate sequence_id and stamp; baseline-routed has baseline id and stamp', async (tenant) => {
+  test('A routed instance has the sequence_id and the stamp of its side', async (tenant) => {
     const definitions = ['one', 'two'].map((id) => ({ blocks: [step(id, 'noop')] }));
     const [v1 = '', v2 = ''] = await versions(tenant, ...definitions);
     const release = await canary(tenant, v1, v2, 50);
@@ -208,7 +208,7 @@ describe('a canary', () => {
 });
 
 describe('other states', () => {
-  test('promoted at 1 % canary → all new creations on baseline id go to candidate', async (tenant) => {
+  test('After a promotion at 1 %, every creation on the baseline goes to the candidate', async (tenant) => {
     const [v1, v2] = await pair(tenant);
     const release = await promoted(tenant, v1, v2);
     for (const more of [{}, { idempotency_key: 'a' }, { metadata: { cohort_key: 'b' } }]) {
@@ -216,7 +216,7 @@ describe('other states', () => {
     }
   });
 
-  test('paused or rolled back → baseline, no stamp; direct candidate id → no stamp', async (tenant) => {
+  test('A paused or rolled back release routes to the baseline without a stamp, and so does a creation on the candidate id', async (tenant) => {
     const [v1, v2] = await pair(tenant);
     const release = await canary(tenant, v1, v2, 100);
     await assertRouted(await created(tenant, v1), v2, `candidate of ${release}`);
@@ -294,7 +294,7 @@ async function compare(
 const matched = (count: number) => ({ ...ZERO, replayed: count, matches: count });
 
 describe('a validation', () => {
-  test('identical candidate, recorded output, completed run → match; added step → blocks_added; recorded failed vs replay completed → divergence with empty block lists', async () => {
+  test('Validation: an identical candidate matches, an added step is in blocks_added, and a failed run that now completes is a divergence without blocks', async () => {
     const a = transform('a', { n: 1 });
     assert.deepEqual(await compare(tenant, [a], [a]), { ...matched(1), release_state: 'ready' });
 
@@ -322,7 +322,7 @@ describe('a validation', () => {
     }
   });
 
-  test('sample 0 → 1 replay; 9999 with 52 runs → 50 replays, 20 divergence entries, 0 matches (no recordings)', async () => {
+  test('Validation: sample 0 replays 1 run and 9999 replays 50 of 52, with at most 20 divergence entries', async () => {
     const waits = [sleep('a', 600_000)];
     const few = await draftOf(tenant, waits, waits);
     const many = await draftOf(tenant, waits, waits);
@@ -343,13 +343,13 @@ describe('a validation', () => {
     for (const { blocks_added } of all.divergences) assert.deepEqual(blocks_added, ['a']);
   });
 
-  test('no history → replayed 0, ready', async () => {
+  test('Validation without history replays 0 runs, and the release is ready', async () => {
     const release = await draftOf(tenant, [step('a', 'noop')], [step('a', 'noop')]);
     assert.deepEqual(await validate(tenant, release), { ...ZERO, release_state: 'ready' });
     assert.equal((await look(tenant, release)).state, 'ready');
   });
 
-  test('validation_summary readable on the release with validated_at; decision validating→ready by actor `validation`', async () => {
+  test('The release shows validation_summary and validated_at, and the decision is by `validation`', async () => {
     const release = await draftOf(tenant, [step('a', 'noop')], [step('a', 'noop')]);
     await ended(tenant, release);
     const { release_state, ...evidence } = await validate(tenant, release);
@@ -366,7 +366,7 @@ describe('a validation', () => {
     assert.match(decisions.at(-1)?.reason ?? '', /1 replayed.*1 matched/);
   });
 
-  test('candidate deleted before validate → 404, release back in draft, skip-validate then works', async () => {
+  test('Validation with a deleted candidate is 404 and leaves a draft, which can skip validation', async () => {
     const release = await draftOf(tenant, [step('a', 'noop')], [step('a', 'noop')]);
     expectStatus(await tenant.delete(`/sequences/${release.candidate_sequence_id}`), 204);
     expectStatus(await act(tenant, release, 'validate'), 404);

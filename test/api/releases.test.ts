@@ -56,7 +56,7 @@ const chain = (decisions: readonly ReleaseDecision[]): string[] =>
   decisions.map(({ from_state, to_state }) => `${from_state}→${to_state}`);
 
 describe('the life of a release', () => {
-  test('create → 201, draft, versions copied, canary_percent 0, gates echoed, canary_started_at absent', async () => {
+  test('A new release is a draft with canary_percent 0, its versions and gates, and no canary_started_at', async () => {
     const pair = await pairOf(tenant);
     const gates = [errorRate(0.1, 5), { metric: 'cancel_rate', max_regression: 0, min_sample: 0 }];
     const release = expectStatus(
@@ -86,7 +86,7 @@ describe('the life of a release', () => {
     assert.deepEqual(chain([decision]), ['draft→draft']);
   });
 
-  test('second release of a baseline allowed while the first is draft; 409 while the first is canary; allowed again after rollback', async () => {
+  test('A baseline has one canary at a time: a second release is 409 during it, and allowed beside a draft or after a rollback', async () => {
     const first = await draft(tenant);
     const { baseline_sequence_id, candidate_sequence_id } = first;
     const create = () => tenant.post('/releases', { baseline_sequence_id, candidate_sequence_id });
@@ -111,17 +111,17 @@ describe('the life of a release', () => {
 
   const refused: readonly [string, 'draft' | 'ready' | 'rolled_back', readonly Action[]][] = [
     [
-      'canary, promote, pause, rollback from draft → 409',
+      'A draft cannot be canaried, promoted, paused or rolled back: 409',
       'draft',
       ['canary', 'promote', 'pause', 'rollback'],
     ],
     [
-      'promote, pause, rollback from ready → 409 and state unchanged',
+      'A ready release cannot be promoted, paused or rolled back: 409, and its state is unchanged',
       'ready',
       ['promote', 'pause', 'rollback'],
     ],
     [
-      'rolled_back: canary, promote, pause, validate → 409',
+      'A rolled back release cannot be canaried, promoted, paused or validated: 409',
       'rolled_back',
       ['canary', 'promote', 'pause', 'validate'],
     ],
@@ -130,7 +130,7 @@ describe('the life of a release', () => {
     test(title, async () => assertRefused(await releaseIn(tenant, state), actions));
   }
 
-  test('validate skip: draft→ready, report all zero, release_state ready', async () => {
+  test('validate with skip makes a draft ready, with a report of zeros', async () => {
     const release = await draft(tenant);
     const reply = await act<ValidationReport>(tenant, release, 'validate', { skip: true });
     assert.deepEqual(expectStatus(reply, 200), {
@@ -145,7 +145,7 @@ describe('the life of a release', () => {
     assert.deepEqual([stored.state, stored.validation_summary], ['ready', undefined]);
   });
 
-  test('validate (skip or not) when ready → 409', async () => {
+  test('A ready release cannot be validated again: 409', async () => {
     const release = await ready(tenant);
     for (const body of [{ skip: true }, {}, undefined]) {
       expectStatus(await act(tenant, release, 'validate', body), 409);
@@ -153,7 +153,7 @@ describe('the life of a release', () => {
     assert.deepEqual(await look(tenant, release), release);
   });
 
-  test('canary percent 0 → 400 and state unchanged; 101 → 400; 100 accepted, canary_started_at set', async () => {
+  test('canary percent 0 and 101 are 400 and change nothing; 100 is accepted and sets canary_started_at', async () => {
     const release = await ready(tenant);
     for (const percent of [0, 101, -1, 1.5, '20', null, 300, undefined]) {
       expectStatus(await act(tenant, release, 'canary', { percent }), 400);
@@ -165,7 +165,7 @@ describe('the life of a release', () => {
     assert.deepEqual(await look(tenant, release), started);
   });
 
-  test('canary from canary → 409; pause then canary works with same or different percent', async () => {
+  test('A canary cannot be started twice, 409; after a pause it can, with the same or another percentage', async () => {
     const release = await canary(tenant, 20);
     await assertRefused(release, ['canary']);
     for (const percent of [20, 40, 5]) {
@@ -177,7 +177,7 @@ describe('the life of a release', () => {
     }
   });
 
-  test('paused: rollback ok; promote 409; pause 409', async () => {
+  test('A paused release can be rolled back; promoting or pausing it is 409', async () => {
     const release = await releaseIn(tenant, 'paused');
     await assertRefused(release, ['promote', 'pause']);
     const { state, canary_percent, canary_started_at } = await move(tenant, release, 'rollback');
@@ -187,7 +187,7 @@ describe('the life of a release', () => {
     assert.equal(canary_started_at, release.canary_started_at);
   });
 
-  test('promoted: every further action 409, also forced promote', async () => {
+  test('A promoted release accepts no further action: 409, forced or not', async () => {
     const release = await releaseIn(tenant, 'promoted');
     await assertRefused(release, ['validate', 'canary', 'promote', 'pause', 'rollback']);
     const { id, candidate_sequence_id: next } = release;
@@ -201,7 +201,7 @@ describe('the life of a release', () => {
     expectStatus(await act(tenant, release, 'validate', { skip: true }), 409);
   });
 
-  test('rollback twice → 200 both, exactly one rolled_back decision', async () => {
+  test('A rollback is idempotent, with one rolled_back decision', async () => {
     const release = await canary(tenant, 20);
     const first = await move(tenant, release, 'rollback');
     assert.deepEqual(await move(tenant, release, 'rollback'), first);
@@ -209,7 +209,7 @@ describe('the life of a release', () => {
     assert.deepEqual(to, ['draft', 'ready', 'canary', 'rolled_back']);
   });
 
-  test('decisions for skip/canary 20/pause/canary 40/promote: exactly draft→draft, draft→ready, ready→canary, canary→paused, paused→canary, canary→promoted, in order, all actor operator, non-empty reasons with 20% and 40%', async () => {
+  test('The decisions list every transition in order, with actor operator, a reason, and the percentages', async () => {
     const release = await canary(tenant, 20);
     await move(tenant, release, 'pause');
     await move(tenant, release, 'canary', { percent: 40 });
@@ -265,7 +265,7 @@ test('no creation that is asked for after a rollback was answered goes to the ca
   }
 });
 
-describe('evaluate inconclusive → no rollback; failing → rollback once; passing → promote without force; no gates → `[]`, never rolls back; unrouted instances not counted; after promotion never rolls back though verdict fail', () => {
+describe('evaluate: inconclusive gates change nothing, failing gates roll back once, passing gates allow a promotion; without gates the verdicts are `[]`; unrouted instances do not count; a promoted release is never rolled back', () => {
   const NONE = { total: 0, completed: 0, failed: 0, cancelled: 0 };
 
   test('without evidence it is inconclusive, and nothing is rolled back', async () => {
@@ -398,7 +398,7 @@ describe('evaluate inconclusive → no rollback; failing → rollback once; pass
   });
 });
 
-describe('promote with inconclusive gates → 409 and stays canary; with failing gates → 409 and rolled back; force is noted in the decision as "forced"', () => {
+describe('Promoting with inconclusive gates is 409; with failing gates it is 409 and a rollback; force is recorded as "forced"', () => {
   test('inconclusive evidence is 409, also with force, and it stays a canary', async () => {
     const release = await canary(tenant, 50, { gates: [errorRate(0.1, 1)] });
     for (const body of [undefined, {}, { force: false }, { force: true }]) {

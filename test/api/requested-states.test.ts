@@ -66,7 +66,7 @@ const openTasks = async ({ tenant, handler }: Busy) =>
   (await tenant.tasks(handler)).map((task) => task.state).sort();
 
 // `concurrency.test.ts` has the permits.
-describe('PATCH to a working state: `running`: continue now. `waiting`: park until a task, signal or PATCH wakes it. `scheduled`: at next_fire_at or now; open tasks stay. `completed`, `failed`, `cancelled`: open tasks withdrawn, timers dropped, permits released, unfinished nodes cancelled; `failed` enters the DLQ', () => {
+describe('PATCH to a working state: `running` continues now, `waiting` parks until a task, signal or PATCH, `scheduled` waits for next_fire_at and keeps open tasks; a terminal state withdraws tasks, timers and permits and cancels unfinished nodes; `failed` enters the DLQ', () => {
   for (const from of ['scheduled', 'waiting'] as const) {
     test(`${from} → running: continue now, with what is open`, async () => {
       const instance = await busy(from);
@@ -178,7 +178,7 @@ const bulk = async (tenant: Tenant, state: string, filter: Json = {}) =>
     200,
   ).count;
 
-test('Bulk state: Every match whose current state is not completed or cancelled; those are skipped and not counted. Progress is by cursor in windows; a repeated call is safe', async () => {
+test('Bulk state changes and counts every match that is not completed or cancelled, in windows by cursor; repeating it is safe', async () => {
   const tenant = api.tenant();
   const ids: Record<string, string> = {};
   for (const state of INSTANCE_STATES) ids[state] = await tenant.inState(state);
@@ -195,7 +195,7 @@ test('Bulk state: Every match whose current state is not completed or cancelled;
   assert.equal(await bulk(tenant, 'cancelled'), 0);
 });
 
-describe('Signals to a failed instance: Accepted, since failed is not terminal: `cancel` makes it cancelled and takes it off the DLQ, `pause` makes it paused, `update_context` merges. Only completed and cancelled refuse with 400', () => {
+describe('A failed instance accepts signals: `cancel` cancels it and takes it off the DLQ, `pause` pauses it, `update_context` merges', () => {
   async function failed() {
     const tenant = api.tenant();
     const id = await tenant.runUntil('failed', [step('a', 'fail')], { kept: 1 });
@@ -224,7 +224,7 @@ describe('Signals to a failed instance: Accepted, since failed is not terminal: 
   });
 });
 
-describe('PATCH failed → scheduled: Is a retry, the same as `POST /instances/{id}/retry`', () => {
+describe('PATCH state from failed to scheduled is a retry, like `POST /instances/{id}/retry`', () => {
   const ways: readonly [string, (tenant: Tenant, id: string) => Promise<unknown>][] = [
     ['PATCH state', (tenant, id) => tenant.move(id, 'scheduled')],
     [
@@ -279,7 +279,7 @@ async function guarded(state: string, tried: Json) {
   return { tenant, handler, id };
 }
 
-describe('Cancel and protected work: The signal `cancel` lets `finally` lists, `cancellation_scope` and non-cancellable steps run in every state, waiting and paused included. PATCH state and bulk `cancelled` are hard: nothing more runs', () => {
+describe('The signal `cancel` lets `finally` lists, `cancellation_scope` and non-cancellable steps finish in every state; PATCH state and bulk `cancelled` stop everything', () => {
   test('the signal lets the finally list run', async () => {
     for (const [state, tried] of STATES) {
       const { tenant, handler, id } = await guarded(state, tried());

@@ -27,7 +27,7 @@ const saga = (id: string, steps: Json[]): Json => ({ type: 'saga', id, steps });
 const scope = (id: string, ...blocks: Json[]): Json => ({ type: 'cancellation_scope', id, blocks });
 const split = (id: string, variants: Json[], type = 'ab_split'): Json => ({ type, id, variants });
 
-describe('Saga: strict reverse order; only completed steps compensated; failing compensation does not stop; `_error` has failed_step, source, block_id; first-step failure compensates nothing; inside try_catch it is recoverable', () => {
+describe('Saga: completed steps are compensated in reverse order, past a failing compensation; `_error` has failed_step, source and block_id; try_catch can recover', () => {
   test('what completed is compensated in reverse, whatever becomes of it', async () => {
     const told = { params: { step: '{{ data._error.failed_step }}' } };
     const id = await tenant.runUntil('failed', [
@@ -66,7 +66,7 @@ describe('Saga: strict reverse order; only completed steps compensated; failing 
   });
 });
 
-describe('ab_split choice is stable per instance and both variants occur over 20 instances', () => {
+describe('The choice of ab_split is stable per instance, and 20 instances get both variants', () => {
   for (const type of ['ab_split', 'a_b_split']) {
     test(`${type}, over many instances`, async () => {
       const variants = ['red', 'blue'].map((name) => ({ name, weight: 1, blocks: [noop(name)] }));
@@ -89,7 +89,7 @@ describe('ab_split choice is stable per instance and both variants occur over 20
   }
 });
 
-describe('Cancel during finally or a cancellation scope is deferred; the protected node completes; the instance then is cancelled; the next root step never runs', () => {
+describe('A cancel during finally or a cancellation scope takes effect after that block, before the next root step', () => {
   const guarded = (last: Json) => [
     tryCatch('t', [step('tried', 'noop')], [], [last, step('tidy', 'noop')]),
     step('next', newHandler()),
@@ -123,7 +123,7 @@ describe('Cancel during finally or a cancellation scope is deferred; the protect
   });
 });
 
-describe('Non-cancellable step with cancel still reaches a terminal state', () => {
+describe('A non-cancellable step ends normally when the instance is cancelled, and the instance reaches a terminal state', () => {
   for (const call of ['complete', 'fail'] as const) {
     test(`when its worker calls ${call}`, async () => {
       const handler = newHandler();
@@ -173,7 +173,7 @@ describe('`when` works on every kind of block', () => {
   }
 });
 
-test("a race's output is `{winner, output}`, which later blocks can read", async () => {
+test('the output of a race is `{winner, output}`, available to later blocks', async () => {
   const slow = newHandler();
   const id = await tenant.runUntil('completed', [
     race('r', [[step('slow', slow)], [transform('fast', { n: 7 })]]),
@@ -202,7 +202,7 @@ const leaves = (id: string, rows: readonly string[]) =>
 const auditOf = async (id: string): Promise<Json[]> =>
   expectStatus(await hooked.get<Json[]>(`/instances/${id}/audit`), 200);
 
-test('on_failure runs after the instance has failed, and is told why', async () => {
+test('on_failure runs after the instance has failed, and receives the reason', async () => {
   const on_failure = [
     transform('tell', { why: '{{ data._error.message }}', code: '{{ data._error.code }}' }),
     step('broken', 'fail'),

@@ -161,7 +161,7 @@ describe('reading', () => {
   });
 });
 
-describe('Delete with live instances is 409; delete of a finished or unused sequence succeeds; unknown 404', () => {
+describe('A sequence with live instances cannot be deleted: 409; a finished or unused one can; an unknown one is 404', () => {
   test('it takes its ended instances with outputs and tasks along', async () => {
     const handler = newHandler();
     const id = await tenant.sequence([step('a', handler)]);
@@ -319,8 +319,8 @@ const named = async (tenant: Tenant, route: 'by-name' | 'versions', name: string
 const countOf = async (tenant: Tenant) =>
   expectStatus(await tenant.get<unknown[]>('/instances?limit=1000'), 200).length;
 
-describe('Deprecated version disappears from by-name and versions, stays readable by id; deprecating twice is fine; deprecating an unknown id is 404', () => {
-  test('deprecate: hidden from by-name and versions list, still readable by id with deprecated true, idempotent, unknown id → 404', async (tenant) => {
+describe('A deprecated version is hidden from by-name and versions but readable by id; deprecating twice succeeds; an unknown id is 404', () => {
+  test('Deprecating hides a version from by-name and the list, keeps it readable by id as deprecated, and is idempotent; an unknown id is 404', async (tenant) => {
     const first = await tenant.sequence(blocks, { name: 'order', version: 1 });
     const second = await tenant.sequence(blocks, { name: 'order', version: 2 });
     for (const time of ['once', 'twice']) {
@@ -359,12 +359,12 @@ test('a sequence with a live instance is kept, whatever the instance does', asyn
   }
 });
 
-test('versions of an unknown name is an empty array', async () => {
+test('The versions of an unknown name are an empty array', async () => {
   const reply = await named(api.tenant(), 'versions', 'nobody');
   assert.deepEqual([reply.status, reply.body], [200, []]);
 });
 
-describe('Same idempotency key twice gives one instance and the same id, also after it failed and was retried; different or absent keys give distinct instances', () => {
+describe('The same idempotency key gives one instance and the same id, also after a failure and a retry; different or missing keys give different instances', () => {
   const create = async (tenant: Tenant, sequence: string, key?: string) => {
     const body = tenant.creation(sequence, key === undefined ? {} : { idempotency_key: key });
     const reply = await tenant.post<{ id: string; deduplicated: boolean }>('/instances', body);
@@ -409,7 +409,7 @@ describe('Same idempotency key twice gives one instance and the same id, also af
 const post = (tenant: Tenant, instances: Json[]) =>
   tenant.post<{ count: number; error: string }>('/instances/batch', { instances });
 
-test('Empty batch returns count 0; unknown sequence in a batch is 404 and writes nothing; 10000 items accepted, 10001 rejected with 400', async () => {
+test('A batch of 0 returns count 0, 10000 items are accepted, 10001 are 400; an unknown sequence is 404 and writes nothing', async () => {
   const itemOf = async (tenant: Tenant) =>
     tenant.creation(await tenant.sequence(blocks), { next_fire_at: FAR });
   // A server with too much work under way refuses it for now, or answers before it is done.
@@ -435,7 +435,7 @@ const contextOf = (bytes: number) => {
 };
 const large = { context: contextOf(LIMIT + 1) };
 
-test('Context above 256 KiB is 413 on single and batch create, nothing stored', async (tenant) => {
+test('A context above 256 KiB is 413, alone or in a batch, and stores nothing', async (tenant) => {
   const sequence = await tenant.sequence(blocks);
   assert.equal((await tenant.post('/instances', tenant.creation(sequence, large))).status, 413);
   const instances = [tenant.creation(sequence), tenant.creation(sequence, large)];

@@ -255,7 +255,7 @@ async function putOff(tenant: Tenant, block = limited('in')) {
   });
 }
 
-describe('rate_limit_key defers but never loses instances; also combined with concurrency keys', () => {
+describe('rate_limit_key delays instances and never loses them, also together with concurrency keys', () => {
   test('one key shared by steps of several sequences, at every depth', async (tenant) => {
     await limit(tenant, { max_count: 10, window_seconds: 1 });
     const handler = newHandler();
@@ -318,7 +318,7 @@ describe('rate_limit_key defers but never loses instances; also combined with co
   });
 });
 
-describe('Rate limits: `PUT /rate-limits/{key}` `{max_count, window_seconds}`, `GET /rate-limits`, `DELETE /rate-limits/{key}`; per tenant; a key without a limit is unlimited. Sliding window, exact: never more than max_count in any window', () => {
+describe('Rate limits: PUT, GET and DELETE of `/rate-limits`; per tenant; a key without a limit is unlimited; no window ever has more than max_count', () => {
   test('PUT answers with the limit, and again with the new one; DELETE is 404 without one', async (tenant) => {
     for (const body of [HOURLY(3), { max_count: 100_000, window_seconds: 86_400 }]) {
       const { updated_at, ...rest } = await limit(tenant, body);

@@ -16,7 +16,7 @@ const DAY_MS = 86_400_000;
 const api = useSharedApi();
 const tenant = api.tenant();
 
-test('noop output `{}`; log echoes the message, missing message gives `no message`; sleep output `{slept_ms}` and really waits at least that long', async () => {
+test('noop outputs `{}`; log outputs its message, or `no message`; sleep outputs `{slept_ms}` and lasts at least that long', async () => {
   const id = await tenant.runUntil('completed', [
     step('empty', 'noop', { params: { x: 1 } }),
     step('said', 'log', { params: { message: 'good morning', level: 'debug' } }),
@@ -33,7 +33,7 @@ test('noop output `{}`; log echoes the message, missing message gives `no messag
   assert.ok(Date.parse(nap?.completed_at ?? '') - Date.parse(nap?.started_at ?? '') >= 200);
 });
 
-describe('when: comparisons, boolean, ternary, functions, outputs of earlier steps; falsy or empty skips without output and without blocking; unparseable ends in a terminal state', () => {
+describe('when takes comparisons, booleans, ternaries, functions and earlier outputs; a falsy or empty result skips the step; an unparseable text ends in a terminal state', () => {
   const data = { n: 5, plan: 'pro', tags: ['a', 'b'], off: false, none: null };
   const guarded = (when: string) => [
     transform('first', { ok: true, n: 7 }),
@@ -68,7 +68,7 @@ describe('when: comparisons, boolean, ternary, functions, outputs of earlier ste
   });
 });
 
-describe('retry_if truthy retries then fails, falsy fails at once; permanent failures never consult it; blank retry_if or blank code rejected at creation', () => {
+describe('retry_if: truthy retries, falsy fails at once; permanent failures ignore it; a blank retry_if or code is rejected at creation', () => {
   const retry = { max_attempts: 3, initial_backoff: 1, max_backoff: 1 };
   const isBusy = 'contains(_error.message, "busy")';
   for (const [title, retry_if, params, last] of [
@@ -93,7 +93,7 @@ describe('retry_if truthy retries then fails, falsy fails at once; permanent fai
   });
 });
 
-describe('Templates: context, outputs chain, deep paths, dot index, unicode, quotes; whole-string keeps type; inline coerces; missing = null / `null`; fallback literal; bracket index unresolved; unknown root fails the step', () => {
+describe('Templates: context and outputs by deep paths, dot indexes, unicode and quotes; a template that is the whole text keeps its type, others become text; missing is null; fallbacks work; bracket indexes are not resolved; an unknown root fails the step', () => {
   const data = {
     name: 'Ada',
     n: 3,
@@ -138,7 +138,7 @@ describe('Templates: context, outputs chain, deep paths, dot index, unicode, quo
   });
 });
 
-describe('output_schema violation fails the instance; conforming output passes; non-object schema rejected at creation', () => {
+describe('output_schema: an output that violates it fails the instance; a schema that is not an object is rejected at creation', () => {
   const output_schema = { type: 'object', required: ['n'], properties: { n: { type: 'integer' } } };
   const checked = (params: Json) => [{ ...transform('a', params), output_schema }];
 
@@ -182,7 +182,7 @@ async function deferred(block: Json, more: Json = {}): Promise<Deferred> {
   return { from, due: Date.parse(next_fire_at ?? '') };
 }
 
-describe('send_window outside: instance stays scheduled with a future next_fire_at; wide window runs', () => {
+describe('send_window: outside it the instance stays scheduled with a future next_fire_at; inside it runs', () => {
   const hourOf = (at: number) => new Date(at).getUTCHours();
   const HOUR_MS = 3_600_000;
   /** Tokyo is nine hours ahead, the whole year. */
@@ -206,7 +206,7 @@ describe('send_window outside: instance stays scheduled with a future next_fire_
   });
 });
 
-describe('business_days_only moves next_fire_at past weekends and configured holidays; jitter spreads next_fire_at within plus/minus jitter; zero jitter is exact; DST wall clock honoured', () => {
+describe('Delays skip weekends and holidays with business_days_only, spread within plus/minus jitter, and keep wall-clock time over DST changes', () => {
   /** The next such day of the week at noon, UTC; 0 is Sunday. At least a day ahead. */
   function next(weekday: number): { at: number; duration: number } {
     const tomorrow = Math.ceil(Date.now() / DAY_MS) * DAY_MS;
@@ -273,7 +273,7 @@ async function outside(
   return { origin, seen };
 }
 
-test('5xx are tried again by the policy, with the same idempotency key in each try', async (t) => {
+test('5xx answers are retried by the policy, with the same idempotency key each time', async (t) => {
   const { origin, seen } = await outside(t, (response, { length }) =>
     response.writeHead([500, 503][length - 1] ?? 200).end('made it'),
   );

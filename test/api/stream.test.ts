@@ -61,7 +61,7 @@ beforeWith(api, async () => {
 });
 const open = (tenant: Tenant, id: string, query?: string) => openStream(tenant.name, id, query);
 
-test('SSE: at least one state event, one output per step, done last with a terminal state', async () => {
+test('A stream has at least one state event, one output event per step, and ends with done in a terminal state', async () => {
   const [tenant, handler] = [api.tenant(), newHandler()];
   const id = await tenant.run([step('a', 'noop'), step('b', handler), transform('c', { x: 1 })]);
   const stream = await open(tenant, id);
@@ -235,7 +235,7 @@ async function streamOf(tenant: Tenant, options: StreamOptions = {}): Promise<Ev
   return stream;
 }
 
-describe('Change feed: ascending, exclusive cursor, exact-size page has_more false, limit 0 acts as 1, limit above 500 accepted, malformed cursor 400, tenant required, header beats query, Last-Event-ID resumes without repeats, query cursor beats it', () => {
+describe('Change feed: ascending with an exclusive cursor; has_more is exact; limit 0 acts as 1 and above 500 is accepted; a malformed cursor is 400; a tenant is required, by header before query; Last-Event-ID resumes without repeats, the query cursor takes precedence', () => {
   test('what happened to all instances is listed once, oldest first', async (tenant) => {
     const expected = await someChanges(tenant);
     assert.ok(expected.length >= 12, String(expected.length));

@@ -35,7 +35,7 @@ const startOf = async (tenant: Tenant, id: string, block: string) =>
 const endOf = async (tenant: Tenant, id: string, block: string) =>
   Date.parse((await tenant.tree(id))[block]?.completed_at ?? '');
 
-describe('Delay, rate limit, timeout, retry: Work the same at every depth of the tree', () => {
+describe('Delay, rate limit, timeout and retry work at every depth of the tree', () => {
   const data = { yes: true, items: ['x'] };
   /** The block inside one of every kind, reached once. */
   const deep = (block: Json) => [
@@ -110,7 +110,7 @@ describe('Delay, rate limit, timeout, retry: Work the same at every depth of the
   }
 });
 
-describe('`sleep`: A durable timer: it holds no thread and survives a restart with its deadline; `slept_ms` is the requested duration. The instance stays `running` and keeps its concurrency slot (`waiting` only when every open leaf is an external task or a gate). Pause and cancel act on it at once, protected sleeps excepted; after resume the old deadline counts. A `delay` makes the instance `scheduled` with the earliest wake as next_fire_at when nothing else of it is active', () => {
+describe('`sleep` is a durable timer without a thread: the instance stays `running` and keeps its slot; pause and cancel apply at once, except to protected sleeps; after resume the old deadline counts. A `delay` makes an otherwise idle instance `scheduled`', () => {
   test('it holds no thread: more sleep than handlers may run, and others go on', async () => {
     const tenant = api.tenant();
     const sequence = await tenant.sequence([sleep('a', LONG_MS)]);
@@ -164,7 +164,7 @@ describe('`sleep`: A durable timer: it holds no thread and survives a restart wi
   });
 });
 
-describe('Pause while an external task is open: Completion and permanent failure are both applied (output, node, or the failed state of a step-only instance); otherwise the instance stays paused', () => {
+describe('Pause with a claimed task: its completion or permanent failure is applied, and otherwise the instance stays paused', () => {
   async function paused(blocks: (handler: string) => Json[]) {
     const [tenant, handler] = [api.tenant(), newHandler()];
     const id = await tenant.run(blocks(handler));
@@ -199,7 +199,7 @@ describe('Pause while an external task is open: Completion and permanent failure
   });
 });
 
-test('Read-your-writes for workers: Once a reply has shown `waiting`, the next poll returns the task. A reply to complete or fail comes after the commit; the instance never reads `waiting` on that task again', async () => {
+test('Workers read their writes: when a reply shows `waiting`, the next poll returns the task; complete and fail answer after the commit', async () => {
   for (let round = 0; round < 16; round++) {
     // A new queue each time, on whichever shard, that nothing has woken before.
     const handler = newHandler();
@@ -214,7 +214,7 @@ test('Read-your-writes for workers: Once a reply has shown `waiting`, the next p
   }
 });
 
-test('Poll order: Priority of the instance, then age of the task', async () => {
+test('Poll order: priority of the instance, then age of the task', async () => {
   const [tenant, handler] = [api.tenant(), newHandler()];
   const sequence = await tenant.sequence([step('a', handler)]);
   const ids: Record<string, string[]> = { low: [], normal: [], high: [], critical: [] };
@@ -239,7 +239,7 @@ async function pass(ms: number): Promise<void> {
   await tenant.runUntil('completed', [sleep('clock', ms)]);
 }
 
-describe('Pause: While paused nothing starts: unclaimed tasks are not offered, timers do not fire, timeouts stand still and go on with what was left. Resume gives back what was there: a scheduled start in the future stays in the future', {
+describe('Pause: tasks are not offered, timers do not fire and timeouts stand still; resume continues them, and a scheduled start in the future stays', {
   concurrency: true,
 }, () => {
   test('an unclaimed task is listed and not offered until the resume; a claimed one goes on', async () => {
@@ -326,7 +326,7 @@ describe('Pause: While paused nothing starts: unclaimed tasks are not offered, t
   });
 });
 
-describe('`timeout` of an external step: Counts from the claim (start to close). `queue_timeout` counts from the dispatch to the claim', {
+describe('`timeout` of an external step counts from the claim, `queue_timeout` from the dispatch to the claim', {
   concurrency: true,
 }, () => {
   test('a task may wait for a worker longer than its try may take', async () => {
@@ -390,7 +390,7 @@ describe('`timeout` works on every kind of block', { concurrency: true }, () => 
   }
 });
 
-describe('An instance may carry `timeout` (ms from its start)', { concurrency: true }, () => {
+describe('An instance may have a `timeout`, in ms from its start', { concurrency: true }, () => {
   test('it is shown, and when it is over the instance fails, finally lists first', async () => {
     const blocks = [
       tryCatch('t', [sleep('a', LONG_MS)], [step('c', 'noop')], [step('last', 'noop')]),

@@ -29,7 +29,7 @@ const QUICK = { max_attempts: 3, initial_backoff: 1, max_backoff: 1 };
 const api = useSharedApi();
 const tenant = api.tenant();
 
-describe('Retryable worker failure of a step with `retry`: Tries in total = max_attempts; the wait before try n+1 is the back-off formula, for external steps too. Meanwhile the instance is `scheduled` with that next_fire_at if nothing else of it is active, and the new task exists only when the wait ends. Exhausted = permanent failure. `initial_backoff` defaults to 1,000 ms, `max_backoff` to 60,000 ms, `backoff_multiplier` to 2', () => {
+describe('A retryable failure of a step with `retry` has max_attempts in total, with the back-off between them: 1,000 ms, times 2, up to 60,000 ms by default. An otherwise idle instance is `scheduled` meanwhile, and the task exists only after the wait', () => {
   /** When the only try of the task was reported as failed, by the engine's clock. */
   async function failedAt(tenant: Tenant, task: WorkerTask): Promise<number> {
     await tenant.fail(task, 'busy', true);
@@ -54,7 +54,7 @@ describe('Retryable worker failure of a step with `retry`: Tries in total = max_
   });
 });
 
-describe('`timeout` of a step: Durable. The task of an external step ends `failed` (late calls get 404/409); the step fails retryably under its `retry`, and without `retry` it is a final step failure', {
+describe('`timeout` of a step is durable. The task of an external step ends `failed` and late calls get 404/409; the step is retried under its `retry`, and fails without one', {
   concurrency: true,
 }, () => {
   test('without `retry` it is a final step failure, and the task ends failed', async () => {
@@ -107,7 +107,7 @@ describe('`timeout` of a step: Durable. The task of an external step ends `faile
   });
 });
 
-describe("Attempt numbers: Outside loops the output's `attempt` is the try (0-based), equal to the task's. Inside loop and for_each bodies rows count 0, 1, 2 … per block over the iterations, the iteration path and the try are stored beside; tries are counted per iteration", () => {
+describe('Attempts: `attempt` of an output counts from 0 like that of the task; in loop and for_each bodies it counts iterations of the block, with the iteration path and the attempt beside it; attempts count per iteration', () => {
   const retry = { max_attempts: 2, initial_backoff: 1, max_backoff: 1 };
 
   /** Lets every second try succeed, `count` times; gives the tries as the tasks tell them. */
@@ -159,7 +159,7 @@ describe("Attempt numbers: Outside loops the output's `attempt` is the try (0-ba
   }
 });
 
-describe('Worker task of a cancelled branch: Not offered, not listed; late calls get 404/409 and an attempt entry (at most 100 a task); the history stays', () => {
+describe('The task of a cancelled branch is not offered or listed; late calls are 404/409 and recorded, up to 100 a task; its history stays', () => {
   /** A race that the other branch has won; the tasks of the loser were claimed and pending. */
   async function lost() {
     const tenant = api.tenant();
@@ -225,7 +225,7 @@ async function failedOnce(more: Json = {}): Promise<Failing> {
   return { tenant, id, handler, task };
 }
 
-test('retryable true with a policy re-dispatches: the instance goes to scheduled, then waiting, a second poll gets a task', async () => {
+test('A retryable failure with a policy makes the instance scheduled, then waiting, and the next poll gets a task', async () => {
   const { tenant, id, handler } = await failedOnce({
     retry: { max_attempts: 2, initial_backoff: 100 },
   });
@@ -240,8 +240,8 @@ test('retryable true with a policy re-dispatches: the instance goes to scheduled
   );
 });
 
-describe('External step with max_attempts 3: exactly three tasks are offered, then failed and in the DLQ; without policy a retryable failure is offered again', () => {
-  test('max_attempts 3 offers exactly three tasks, then failed, in the DLQ', async () => {
+describe('An external step with max_attempts 3 offers exactly three tasks, then fails into the DLQ; without a policy a retryable failure is offered again', () => {
+  test('max_attempts 3 offers exactly three tasks, then the instance fails into the DLQ', async () => {
     const { tenant, id, handler, task } = await failedOnce({ retry: QUICK });
     const ids = new Set([task.id]);
     for (const attempt of [1, 2]) {
@@ -257,7 +257,7 @@ describe('External step with max_attempts 3: exactly three tasks are offered, th
   });
 });
 
-describe('Retryable worker failure of a step without `retry`: dispatched again at once, then after 200 ms, 400 ms and so on, attempt + 1, without limit', () => {
+describe('A retryable failure of a step without `retry` is dispatched again at once, then after 200 ms, 400 ms and so on, without limit', () => {
   test('dispatched again at once, attempt + 1', async () => {
     const { tenant, id, handler, task } = await failedOnce();
     assert.equal((await tenant.instance(id)).state, 'waiting');
@@ -395,7 +395,7 @@ async function failed(
 
 const FAILS: Way = WAYS['a built-in handler gives up']!;
 
-describe('Failure: Every instance that failed says which block did, where, at which try, by which code, with which message and when', () => {
+describe('Failure: every failed instance reports the block, its place, the attempt, a code, a message and the time', () => {
   for (const [title, way] of Object.entries(WAYS)) {
     test(title, async () => {
       const { failure } = await failed(api.tenant(), way);
@@ -417,7 +417,7 @@ describe('Failure: Every instance that failed says which block did, where, at wh
   });
 });
 
-describe('Failure: It is shown alike in reads, lists, the dead letter queue, the audit, the feed and the stream, and gone once it is retried', () => {
+describe('Failure: reads, lists, the dead letter queue, the audit, the feed and the stream show it alike, until a retry', () => {
   test('everywhere the same', async () => {
     const tenant = api.tenant();
     const { id, failure } = await failed(tenant, FAILS);
@@ -465,7 +465,7 @@ describe('Failure: It is shown alike in reads, lists, the dead letter queue, the
   });
 });
 
-describe('Failure: A catch list sees it in context.data._error', () => {
+describe('Failure: a catch list reads it as context.data._error', () => {
   test('of the block that failed deep inside, with its pass', async () => {
     const tenant = api.tenant();
     const tried = forEach('f', 'items', [
@@ -493,7 +493,7 @@ describe('Failure: A catch list sees it in context.data._error', () => {
   });
 });
 
-test('tries of a task and a retry of its instance have one idempotency key; an item and a second run have others', async () => {
+test('All attempts and retries of a step have one idempotency key; items and second runs have others', async () => {
   const handler = newHandler();
   const id = await tenant.run([forEach('each', 'items', [step('a', handler, { retry: QUICK })])], {
     context: { data: { items: [1, 2] } },

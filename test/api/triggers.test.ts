@@ -248,7 +248,7 @@ const slugsOf = (instances: readonly TaskInstance[]) =>
   instances.map(({ metadata }) => metadata._trigger).sort();
 
 describe('triggers of events', () => {
-  test('an event fires every trigger with its name, which starts an instance with the payload', async (tenant) => {
+  test('an event fires every trigger with its name, and starts an instance with the payload', async (tenant) => {
     const slugs = [await eventTrigger(tenant, 'paid'), await eventTrigger(tenant, 'paid')];
     await eventTrigger(tenant, 'other');
     const more = { correlation_key: 'A-17', payload: { amount: 12 } };
@@ -330,7 +330,7 @@ describe('triggers of events', () => {
     assert.deepEqual(numbers.sort(), [0, 2]);
   });
 
-  test('an event that cannot start the instance of one trigger fires the others', async (tenant) => {
+  test('an event fires the other triggers if one cannot start its instance', async (tenant) => {
     const name = `s-${randomUUID()}`;
     const input_schema = { type: 'object', required: ['amount'] };
     await tenant.sequence([step('a', 'noop')], { name, input_schema });

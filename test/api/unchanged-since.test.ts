@@ -82,7 +82,7 @@ function read(client: Pick<typeof api.root, 'get'>, path: string, change: Change
 }
 
 for (const [name, make] of Object.entries(THINGS)) {
-  test(`what was changed since it was read is not changed over it: ${name}`, async () => {
+  test(`a change is refused when the record has changed since it was read: ${name}`, async () => {
     const { updatedAt, change } = await make();
     const before = await updatedAt();
     // Of many who read the same, the first is taken, and all others are told what there is now.

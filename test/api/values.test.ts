@@ -32,7 +32,7 @@ import { columns } from '../helpers/columns.js';
 const api = useSharedApi();
 const tenant = api.tenant();
 
-describe('Output rows: The outputs route never shows in-progress or retry markers. A finally failed in-process step leaves its `__error__` row; the error of an external step stands on its task and in the audit, not in the outputs', () => {
+describe('Outputs never show markers of progress or retries. A failed step of the process leaves an `__error__` row; the error of an external step is on its task and in the audit', () => {
   const flaky = (max_attempts: number) =>
     step('a', 'fail', {
       params: { message: 'out of paper', retryable: true },
@@ -72,7 +72,7 @@ describe('Output rows: The outputs route never shows in-progress or retry marker
   });
 });
 
-test('`update_context` payload: Merged as it is into context.data, never unwrapped', async () => {
+test('The payload of `update_context` is merged into context.data as it is', async () => {
   const id = await tenant.run([step('a', newHandler())], {
     context: { data: { kept: 1, old: { a: 1 } } },
   });
@@ -89,7 +89,7 @@ test('`update_context` payload: Merged as it is into context.data, never unwrapp
   }
 });
 
-describe('Conditions: Two short forms come first: the text as a path, or `path == value`, with hyphens allowed in names, resolved in context.data before the roots (`data`, `outputs`, `config` …); a root alone is a key of context.data; what stands behind `==` without quotes is a text, and a path only when it begins with a root and a dot. Otherwise the expression language', () => {
+describe('Conditions: a text is first read as a path or as `path == value`, with hyphens in names, looked up in context.data before the roots; a right side without quotes is text unless it begins with a root and a dot. All else is the expression language', () => {
   // `condition.test.ts` has what each form means in full.
   const cases: readonly [string, Json, string[], string[]][] = [
     [
@@ -128,7 +128,7 @@ describe('Conditions: Two short forms come first: the text as a path, or `path =
   }
 });
 
-describe('Templates: Every root resolves; an unknown root fails the step with a message that names it', () => {
+describe('Templates: every root resolves, and an unknown root fails the step with its name in the message', () => {
   test('every root that templates have', async () => {
     const tenant = api.tenant();
     const params = {
@@ -176,7 +176,7 @@ describe('Templates: Every root resolves; an unknown root fails the step with a 
   });
 });
 
-describe('Step times: Integers, milliseconds; a non-integer is 400', () => {
+describe('Step times are integers in milliseconds; others are 400', () => {
   const retry = (times: Json) => ({ retry: { max_attempts: 2, ...times } });
   const fields: readonly [string, (value: unknown) => Json][] = [
     ['timeout', (timeout) => ({ timeout })],
@@ -403,7 +403,7 @@ describe('a version on hold', () => {
   const lift = ({ tenant }: Named, id: string, body: Json = { hold: false }) =>
     tenant.patch<{ error: string } | null>(`/sequences/${id}`, body);
 
-  test('A version on hold is passed over by its name in every way, and started by its id or a pin, until the hold is lifted', async () => {
+  test('A version on hold is skipped by name, and started by id or pin, until the hold is lifted', async () => {
     const { it, first, second } = await twice({ hold: true });
     assert.deepEqual(await straying(it, {}, first), []);
     assert.deepEqual(await straying(it, { version: 2 }, second), []);
@@ -517,7 +517,7 @@ describe('a name and a release', () => {
     assert.equal(await it.started(), second);
   });
 
-  test('A name with its version is a pin: neither a canary nor a promotion leads it elsewhere', async () => {
+  test('A name with a version is a pin, which no canary or promotion redirects', async () => {
     const { it, first, second, id } = await canaried();
     for (const state of ['canary', 'promoted']) {
       if (state === 'promoted') await move(it, id, 'promote');

@@ -71,7 +71,7 @@ describe('results', () => {
     assert.deepEqual([again.instance_id, again.attempt], [b.instance_id, 1]);
   });
 
-  test('each result of an exchange is judged for itself: every kind of refusal stands beside what is taken', async () => {
+  test('each result of an exchange is accepted or refused on its own', async () => {
     const { tasks } = await claimed(6);
     const [a, b, c, d, e, f] = tasks as WorkerTask[] & Record<0 | 1 | 2 | 3 | 4 | 5, WorkerTask>;
     const other = api.tenant();
@@ -188,7 +188,7 @@ describe('the request', () => {
 describe('the poll', () => {
   const three = () => [newHandler(), newHandler(), newHandler(), newHandler()];
 
-  test('the poll of an exchange takes tasks of all its handlers, wherever their queues are, and no more than its limit', async () => {
+  test('the poll of an exchange takes tasks of all its handlers and queues, up to its limit', async () => {
     const handlers = three();
     for (const handler of handlers) {
       const sequence = await tenant.sequence([step('a', handler)]);
@@ -246,7 +246,7 @@ describe('the poll', () => {
     }
   });
 
-  test('an exchange whose results were taken waits for tasks as long as it is told to, and one with a refused result does not', async () => {
+  test('an exchange waits for tasks as long as it asks if its results were accepted, and not if one was refused', async () => {
     const { tasks } = await claimed(3);
     const [first, second, third] = tasks.map((task) => done(task)) as [Json, Json, Json];
     const handlers = three();
@@ -327,7 +327,7 @@ async function claimedAlone(worker_id = 'w1') {
 }
 
 describe('silence', { concurrency: true }, () => {
-  test('A claimed task without heartbeat is offered again: same task id, new worker_id, state claimed; the new worker can complete it', async () => {
+  test('A claimed task without heartbeat is offered again with the same id, and the new worker can complete it', async () => {
     const { tenant, handler, id, task: silent } = await claimedAlone('silent');
     const again = await tenant.task(handler, { worker_id: 'lively' });
     assert.deepEqual(
@@ -340,7 +340,7 @@ describe('silence', { concurrency: true }, () => {
     await tenant.until(id, 'completed');
   });
 
-  test('Epoch is 1 on the first claim and 2 after reclaim; the old epoch gets 409 even with the same worker_id; attempts show claimed, reclaimed, claimed, stale_mutation_rejected, ... completed', async () => {
+  test('The claim epoch is 1, and 2 after a reclaim; the old epoch is 409 even for the same worker_id; the attempts list claims, reclaims, rejected calls and the completion', async () => {
     const { tenant, handler, id, task: first } = await claimedAlone();
     assert.equal(first.claim_epoch, 1);
     const second = await tenant.task(handler);
@@ -361,7 +361,7 @@ describe('silence', { concurrency: true }, () => {
     ]);
   });
 
-  test('History of attempts: A reclaim after silence keeps the task and its id; a re-dispatch after a failure is a new task with a new id (the old one is deleted: not offered, not listed, late calls 404/409); the attempts of both stay readable under their ids until retention', async () => {
+  test('Attempts: a reclaim keeps the task and its id, a retry creates a new task; the attempts of both are readable until retention', async () => {
     const { tenant, handler, task: first } = await claimedAlone();
     const reclaimed = await tenant.task(handler);
     assert.deepEqual([reclaimed.id, reclaimed.attempt], [first.id, 0]);
@@ -391,7 +391,7 @@ describe('silence', { concurrency: true }, () => {
     ]);
   });
 
-  test('A task that silences its workers ends in front of a person: after ENGINE_WORKER_LOST_CLAIMS_MAX lost claims of one try its step fails for good with claims_lost', async () => {
+  test('After ENGINE_WORKER_LOST_CLAIMS_MAX lost claims of one attempt the step fails permanently with claims_lost', async () => {
     const { tenant, handler, id, task } = await claimedAlone();
     for (const lost of [1, 2]) {
       const again = await tenant.task(handler);

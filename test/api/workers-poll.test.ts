@@ -17,7 +17,7 @@ import { column, columns } from '../helpers/columns.js';
 const api = useSharedApi();
 const tenant = api.tenant();
 
-test("Unknown handler puts the instance in waiting; poll returns one task with state claimed and the poller's worker_id; complete finishes the instance", async () => {
+test('An unknown handler makes the instance wait; a poll returns its task as claimed by the poller; completing it finishes the instance', async () => {
   const handler = newHandler();
   const id = await tenant.run(
     [step('a', handler, { params: { n: 1, s: '{{ data.x }}' }, timeout: 60_000 })],
@@ -312,7 +312,7 @@ describe('the history', () => {
 const CALLS: readonly TaskCall[] = ['complete', 'fail', 'heartbeat'];
 const NOBODY = '00000000-0000-7000-8000-000000000000';
 
-test('Poll with nothing to do returns `[]`, also for unknown handlers', async () => {
+test('A poll without tasks returns `[]`, also for unknown handlers', async () => {
   const handler = newHandler();
   await tenant.run([step('a', handler)]);
   await tenant.complete(await tenant.task(handler));
@@ -320,7 +320,7 @@ test('Poll with nothing to do returns `[]`, also for unknown handlers', async ()
   assert.deepEqual(await tenant.poll(newHandler()), []);
 });
 
-test('Mixed built-in and external steps run in order', async () => {
+test('Built-in and external steps run in the order of the sequence', async () => {
   const [one, two] = [newHandler(), newHandler()];
   const id = await tenant.run([
     step('a', 'noop'),
@@ -337,7 +337,7 @@ test('Mixed built-in and external steps run in order', async () => {
   assert.deepEqual(await tenant.rowsOf(id), ['a', 'b', 'c', 'd', 'e']);
 });
 
-describe('Heartbeat on a claimed task is accepted; on a task that is not claimed it is 404 without an epoch and 409 with one', () => {
+describe('A heartbeat of a claimed task is accepted; of an unclaimed one it is 404 without an epoch and 409 with one', () => {
   test('not claimed yet, or no more: 404 without an epoch, 409 with one', async () => {
     const handler = newHandler();
     await tenant.run([step('a', handler)]);
@@ -355,8 +355,8 @@ describe('Heartbeat on a claimed task is accepted; on a task that is not claimed
   });
 });
 
-describe('Complete or fail with another worker_id is 404 without an epoch and 409 with one; unknown task id 404 on complete, fail, heartbeat', () => {
-  describe('Wrong worker, no epoch sent: 404; with epoch 409', () => {
+describe('Complete or fail by another worker is 404 without an epoch and 409 with one; an unknown task is 404', () => {
+  describe('A wrong worker without an epoch is 404, with an epoch 409', () => {
     for (const name of CALLS) {
       test(name, async () => {
         const handler = newHandler();
@@ -384,7 +384,7 @@ describe('Complete or fail with another worker_id is 404 without an epoch and 40
   });
 });
 
-describe('retryable false fails the instance (DLQ); inside try_catch the catch runs', () => {
+describe('A permanent failure fails the instance into the DLQ, unless a try_catch catches it', () => {
   test('it fails the instance', async () => {
     const [tenant, handler] = [api.tenant(), newHandler()];
     const id = await tenant.run([step('a', handler), step('b', 'noop')]);
@@ -414,7 +414,7 @@ test('After a fail the task is listed with state failed', async () => {
   ]);
 });
 
-test('Task with queue_name is returned by the queue poll of that queue only', async () => {
+test('A task with queue_name is returned only by polls of that queue', async () => {
   const [tenant, handler] = [api.tenant(), newHandler()];
   const id = await tenant.run([step('a', handler, { queue_name: 'gpu' })]);
   const pollQueue = async (queue_name: string) => {
@@ -426,7 +426,7 @@ test('Task with queue_name is returned by the queue poll of that queue only', as
   assert.deepEqual(await pollQueue('gpu'), [[id, 'gpu']]);
 });
 
-describe('Task list filters by state; stats count pending and claimed and have by_state, by_handler, active_workers', () => {
+describe('The task list filters by state; stats count pending and claimed by state and handler, and active_workers', () => {
   test('the list, newest first, filters by state, handler, worker and queue', async () => {
     const tenant = api.tenant();
     const [one, two] = [newHandler(), newHandler()];
@@ -477,7 +477,7 @@ describe('Task list filters by state; stats count pending and claimed and have b
   });
 });
 
-test('Many workers polling together never share a task', async () => {
+test('Concurrent polls never return the same task twice', async () => {
   const [tenant, handler] = [api.tenant(), newHandler()];
   const sequence = await tenant.sequence([step('a', handler)]);
   const count = 60;
@@ -495,7 +495,7 @@ test('Many workers polling together never share a task', async () => {
   assert.deepEqual([seen.length, new Set(seen).size], [count, count]);
 });
 
-test("External output is stored as the step's BlockOutput", async () => {
+test('The output of an external step is stored as the output of its block', async () => {
   const handler = newHandler();
   const id = await tenant.run([step('a', handler)]);
   const output = { text: 'é', deep: { list: [1, null] } };
@@ -509,7 +509,7 @@ test("External output is stored as the step's BlockOutput", async () => {
   assert.equal(row.output_size, Buffer.byteLength(JSON.stringify(output)));
 });
 
-test('Keys of an external object output become visible in context.data: after a worker returns `{category: "A"}` a router condition `category == "A"` picks that route', async () => {
+test('Keys of an external object output are merged into context.data, where conditions such as `category == "A"` read them', async () => {
   const [tenant, handler] = [api.tenant(), newHandler()];
   const routes = { 'category == "A"': [step('routeA', 'noop')], category: [step('other', 'noop')] };
   const id = await tenant.run([step('classify', handler), router('r', routes)]);

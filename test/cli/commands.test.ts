@@ -157,7 +157,7 @@ test('waiting for an instance ends with 0 when it completes, and with 1 when it 
   assert.equal((await run('instances start waits --wait --timeout 500ms')).code, 8);
 });
 
-test('an instance is watched by the times of its events, in their order', async () => {
+test('instances watch shows the times of the events, in order', async () => {
   const id = (await ok('instances start hello --key k1')).trim();
   const { updated_at } = await tenant.until(id, 'completed');
   const [greeted] = await tenant.outputs(id);
@@ -195,7 +195,7 @@ test('instances are paused, resumed, sent signals, cancelled and retried by thei
   assert.equal(await ok('instances retry', failed), `${failed} retried\n`);
 });
 
-test('a retry that repeats effects outside is named, and needs --yes where nobody can be asked', async () => {
+test('a retry that repeats outside effects names them, and needs --yes where no terminal can confirm', async () => {
   const steps = [
     { id: 'pay', action: step('charge', 'cli-charge'), compensation: step('back', 'noop') },
     { id: 'send', action: step('ship', 'fail') },
@@ -234,7 +234,7 @@ test('a child whose parent has gone on without it is retried with --yes, and of 
   assert.match(await ok('dlq retry --sequence lost --orphans --dry-run'), all);
 });
 
-test('many are changed only with --yes where nobody can be asked, and the count comes first', async () => {
+test('bulk changes need --yes where no terminal can confirm, and show the count first', async () => {
   await apply('many', NOBODY);
   for (let i = 0; i < 3; i++) await ok('instances start many');
   const cancel = ['instances', 'cancel', '--sequence', 'many'];

@@ -32,7 +32,7 @@ const refusal = (act: () => unknown): string => {
   }
 };
 
-test('a time is RFC 3339 with a zone or an age, and nothing else', () => {
+test('a time is RFC 3339 with a zone, or an age', () => {
   const now = Date.UTC(2026, 0, 31);
   const taken = {
     '7d': '2026-01-24T00:00:00.000Z',
@@ -48,7 +48,7 @@ test('a time is RFC 3339 with a zone or an age, and nothing else', () => {
   }
 });
 
-test('a file may have a byte order mark or be in UTF-16; other bytes are refused with their place', () => {
+test('a file may have a byte order mark or be UTF-16; other encodings are refused with the place', () => {
   const text = '{"name": "naïve 注文"}';
   const utf16 = Buffer.from(`\ufeff${text}`, 'utf16le');
   for (const bytes of [`\ufeff${text}`, text, utf16, Buffer.from(utf16).swap16()]) {
@@ -61,7 +61,7 @@ test('a file may have a byte order mark or be in UTF-16; other bytes are refused
   );
 });
 
-test('standard input is waited for, however slow who writes it', async () => {
+test('the command line waits for standard input, however slow its source', async () => {
   const module = new URL('../../cli/json-input.js', import.meta.url).href;
   // Whoever has listened to the stream has made the pipe one that does not block.
   const code =
@@ -103,7 +103,7 @@ test('YAML that would be stored as something else is refused with line and reaso
   assert.deepEqual(parseYaml(fine), { x: list, y: list, z: '{{ data.x }}', d: '2001-01-01' });
 });
 
-test('a folder is read down to its last file, and left by no link', async () => {
+test('a folder is read recursively, without following links', async () => {
   mkdirSync(path.join(folder, 'flows/deep'), { recursive: true });
   mkdirSync(path.join(folder, 'elsewhere'));
   const own = put('flows/deep/a.yaml', 'name: a\nblocks: []');
@@ -117,7 +117,7 @@ test('a folder is read down to its last file, and left by no link', async () => 
   await assert.rejects(readDefinitions(bad), { message: /bad\.yaml: line 2, column 8: / });
 });
 
-test('JSON on a terminal has nothing that could move the cursor or turn the writing, and means the same', () => {
+test('JSON on a terminal has no control characters, and is still the same JSON', () => {
   const value = { a: '\u202eevil\u001b[2J\u009b \u{e0001}', b: 'ü👍\n' };
   const text = plainJson(JSON.stringify(value, null, 2));
   assert.doesNotMatch(text.replaceAll('\n', ''), /[\p{Cc}\p{Cf}]/u);

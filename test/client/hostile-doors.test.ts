@@ -160,12 +160,12 @@ const COUNTS = `select (select count(*) from sequences where tenant_id = $1) as 
   (select count(*) from instances where tenant_id = $1 and data::text like '%kept%') as instances`;
 
 for (const [way, give] of Object.entries(WAYS_IN)) {
-  test(`what can be kept comes back as it went in: ${way}`, async (t) => {
+  test(`every storable value comes back unchanged: ${way}`, async (t) => {
     await runWorker(t, { url: api.url, tenant: tenant.name }, { handlers });
     assert.deepEqual(await give(JSON.stringify(KEPT)), { back: KEPT });
   });
 
-  test(`what cannot be kept is refused in the same words, with its place: ${way}`, async () => {
+  test(`a value that cannot be stored is refused with the same message and its place: ${way}`, async () => {
     const before = await api.sql.query(COUNTS, [tenant.name]);
     for (const { json, told, is_text } of HOSTILE.refused) {
       if (is_text && way === 'the client for TypeScript') continue;

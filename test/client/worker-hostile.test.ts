@@ -47,7 +47,7 @@ async function runEach<Row>(
   return { exchanges, ended };
 }
 
-test('no line of a log loses the output, whatever is in it', async (t) => {
+test('no log line loses the output, whatever it contains', async (t) => {
   const work = (_: unknown, { log }: TaskContext) => {
     for (const { text } of HOSTILE.lines) log.info(whole(text));
     // What is no text is logged all the same.
@@ -62,7 +62,7 @@ test('no line of a log loses the output, whatever is in it', async (t) => {
 });
 
 for (const { name, lines, text, bodyBytes } of HOSTILE.floods) {
-  test(`of lines beyond the limit of a body the oldest are dropped: ${name}`, async (t) => {
+  test(`of log lines beyond the body limit the oldest are dropped: ${name}`, async (t) => {
     /** A server that accepts so much, and says so. */
     const between: Between = async (_, forward) => {
       const response = await forward();
@@ -89,7 +89,7 @@ for (const { name, lines, text, bodyBytes } of HOSTILE.floods) {
   });
 }
 
-test('every failure is reported, however odd its message and its details are', async (t) => {
+test('every failure is reported, whatever its message and details contain', async (t) => {
   const thrown = [
     ...HOSTILE.lines.map(({ text, stored }) => ({
       error: () => new FatalError(whole(text)),
@@ -146,7 +146,7 @@ const ODD_ERRORS: Readonly<Record<string, () => unknown>> = {
   'details throw': () => new FatalError('told', { details: { toJSON: boom, toString: boom } }),
 };
 
-test('an output that cannot be stored fails its step for good, and says why', async (t) => {
+test('an output that cannot be stored fails its step permanently, with the reason', async (t) => {
   const odd = HOSTILE.outputs.map(({ kind, told }) => ({ output: ODD_OUTPUTS[kind], told }));
   const refused = HOSTILE.refused.filter(({ is_text }) => !is_text);
   const others = refused.map(({ json, told }) => {
@@ -178,7 +178,7 @@ for (const [name, answer] of Object.entries({
   'a firewall answers in place of the server': () => new Response('<h1>No</h1>', { status: 403 }),
   'a gateway gives up on it': () => new Response('', { status: 504 }),
 })) {
-  test(`a report that never arrives holds none of the others back: ${name}`, async (t) => {
+  test(`a report that cannot be delivered does not delay the others: ${name}`, async (t) => {
     const tenant = api.tenant();
     let isOpen = false;
     let runs = 0;
@@ -229,7 +229,7 @@ function started(t: TestContext, tenant: string, work: string) {
   return { child, exit: once(child, 'exit') };
 }
 
-test('a worker survives a rejection that its handler leaves to nobody', async (t) => {
+test('a worker survives an unhandled rejection of its handler', async (t) => {
   const tenant = api.tenant();
   const work = 'void Promise.reject(new Error("nobody waits")); return { isDone: true };';
   const { child, exit } = started(t, tenant.name, work);
@@ -239,7 +239,7 @@ test('a worker survives a rejection that its handler leaves to nobody', async (t
   assert.deepEqual(await exit, [0, null]);
 });
 
-test('a process that ends by what nobody caught gives its tasks back first', async (t) => {
+test('a process that dies of an uncaught error releases its tasks first', async (t) => {
   const tenant = api.tenant();
   const work =
     'setTimeout(() => { throw new Error("nobody catches") }); await new Promise(() => {});';

@@ -54,12 +54,12 @@ test('the same version gives the same text, and nobody can change the document',
   }, TypeError);
 });
 
-test('The server reports its own semantic version in the OpenAPI document', () => {
+test('The OpenAPI document has the semantic version of the server', () => {
   assert.equal(objectAt(DOCUMENT, 'info').version, VERSION);
   assert.equal(objectAt(openApiDocument('9.8.7'), 'info').version, '9.8.7');
 });
 
-test('each cap is documented in the OpenAPI document', () => {
+test('every limit is documented in the OpenAPI document', () => {
   const prose = String(objectAt(DOCUMENT, 'info').description).replace(/\s+/g, ' ');
   const caps = ['10 MiB', '256 KiB', '64 levels', '5,000', '256 branches', '100,000 iterations'];
   const wrong = caps.filter((cap) => !prose.includes(cap));

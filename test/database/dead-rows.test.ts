@@ -80,7 +80,7 @@ const WRITTEN: readonly [kind: keyof typeof STATEMENTS, rows: string][] = [
   ['task.end', handedIn('id', ENDED)],
 ];
 
-test('a row among dead ones is found by its key, also when the planner knows of the live ones alone', async (t) => {
+test('a row among dead ones is found by its key, also when the planner assumes only live ones', async (t) => {
   const holder = new pg.Client(database.connectionString);
   await holder.connect();
   t.after(() => holder.end());

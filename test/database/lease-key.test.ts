@@ -12,7 +12,7 @@ const [ONE, TWO] = [Buffer.alloc(32, 1), Buffer.alloc(32, 2)];
 const PLACE = { id: 'mail', tenant_id: 't' };
 const COUNTS = { credentials: 1, triggers: 0, subscriptions: 0 };
 
-test('a key is told from another one for as long as a secret is sealed with that, over a change of keys', async () => {
+test('a wrong encryption key is detected as long as a secret is sealed with the former one, also during a key change', async () => {
   const database = await createTestDatabase();
   const { connectionString } = database;
   const look = (keyring?: Keyring) => checkSealingKey(connectionString, keyring);

@@ -143,7 +143,7 @@ test('an idle connection that breaks is replaced before it is needed', async () 
   assert.equal(h.writer.stats().reconnects, 1);
 });
 
-test('a writer stops when the database has lost what it had acknowledged', async () => {
+test('a writer stops when the database has lost acknowledged data', async () => {
   const h = await harness({ connectionString: url });
   await h.put('a', [auditPut(1, 1)]);
   await client.query('delete from lane_flushes');
@@ -181,7 +181,7 @@ test('a query that the operator cancels is repeated as a whole', async () => {
   assert.equal(await count('audit_log'), 1);
 });
 
-test('a database that is away is told at once, and what waits is written when it is back', async () => {
+test('a lost database is reported at once, and waiting writes follow when it is back', async () => {
   const h = await harness({ connectionString: url });
   proxy.refuse();
   await h.event('down');
@@ -248,7 +248,7 @@ const FAILURES: readonly (readonly [sqlState: string, kind: TroubleKind | 'refus
   ['54001', 'refused'],
 ];
 
-test('what the encoding of the database cannot hold is the fault of the data', () => {
+test('a value that the encoding of the database cannot hold is an error of the data', () => {
   assert.ok(isFaultOfData('0A000', 'conversion between UTF8 and SQL_ASCII is not supported'));
 });
 

@@ -593,7 +593,7 @@ for (const backend of BACKENDS) {
       assert.equal(await status(await Client.open(port, '127.0.0.2')), 200);
     });
 
-    test('how the engine is, is answered while one address has all places and while all requests of it are bodies that stall', async (t) => {
+    test('health is answered while one address holds every connection, or all its requests are stalled bodies', async (t) => {
       const connections = new Connections({ max: 4, perAddressMax: 3 }, { warn: () => {} });
       const requests = new AddressRequests(2);
       const { port } = await serve(t, describeRequest, {

@@ -42,7 +42,7 @@ const notesTo = async ({ sql }: Api, ...to: string[]) =>
   (await sql.query('select * from kin_notes where to_id = any($1)', [to])).rows;
 
 survives(
-  'a parent goes on with the end of its child after the server was killed',
+  'a parent continues at the end of its child after the server was killed',
   async (tenant) => {
     const { parent, child, handler } = await family(tenant);
     return async () => {
@@ -54,7 +54,7 @@ survives(
 );
 
 survives(
-  'a child that owes a refund makes it before its parent charges again, behind a kill',
+  'a child with an open refund refunds before its parent charges again, behind a kill',
   async (tenant) => {
     const [pay, undo, ship] = [newHandler(), newHandler(), newHandler()];
     const steps = [
@@ -77,7 +77,7 @@ survives(
 );
 
 survives(
-  'a note whose hint was lost is found at the start, in either direction',
+  'a message between parent and child whose notification was lost is found at the start',
   async (tenant, api) => {
     const [up, down] = [await family(tenant), await family(tenant)];
     /** An instance that is not there any more. */

@@ -20,7 +20,7 @@ let found: Awaited<ReturnType<Orders['violations']>> | undefined;
 after(() => orders?.stop());
 
 survives(
-  'Money: What was sent is paid for once, and nothing is sent twice',
+  'Money: every shipped order is paid exactly once, and nothing is shipped twice',
   async (tenant, api) => {
     const { url, sql } = api;
     const place = { url, sql, apiKey: DEFAULT_API_KEY, tenant: tenant.name };
@@ -45,12 +45,12 @@ survives(
 );
 
 survives(
-  'Money: What was not sent costs nothing, or is a refund that failed, in the dead letter queue',
+  'Money: an order that was not shipped costs nothing, or has a failed refund in the dead letter queue',
   async () => async () => assert.deepEqual(found?.unsent, [], `BANK_SEED=${seed}`),
 );
 
 survives(
-  'Money: A key is asked for one thing only, and what the bank did under it counts once',
+  'Money: an idempotency key is used for one request only, and the bank counts it once',
   async () => async () => {
     assert.deepEqual(orders?.bank.complaints, [], `BANK_SEED=${seed}`);
     assert.ok(orders.bank.counts.repeated > 0, 'something was asked for again');

@@ -30,7 +30,7 @@ async function unchanged(tenant: Tenant, paths: readonly string[]) {
 }
 
 survives(
-  'State, outputs, audit, checkpoints, worker tasks survive a server restart; a large context round-trips',
+  'State, outputs, audit, checkpoints, worker tasks and a large context survive a server restart',
   async (tenant) => {
     const handler = newHandler();
     /** With the punctuation around it, just below the 256 KiB that a context may have. */

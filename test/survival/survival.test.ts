@@ -63,5 +63,5 @@ test('a claim: silence counts from readiness, then the task is offered again', (
   return silentSinceReady(api, STALE_SECS * 1_000, short);
 });
 
-test('Outages are not silence: behind one silence counts from its end, and what was done in it is taken, also past the `timeout` of its step', () =>
+test('An outage of the engine is not silence of a worker: silence counts from its end, and results from during it are accepted even after the `timeout` of the step', () =>
   outageIsNoSilence(api, STALE_SECS * 1_000));

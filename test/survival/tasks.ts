@@ -13,7 +13,7 @@ import { withoutDatabase } from './changes.js';
 export const tasks = subject();
 const { survives } = tasks;
 
-survives('Worker task state survives a server restart', async (tenant) => {
+survives('Tasks of workers survive a server restart', async (tenant) => {
   const handlers = { pending: newHandler(), claimed: newHandler(), completed: newHandler() };
   const readAll = async () => [
     expectStatus(await tenant.get('/workers/tasks'), 200),
@@ -67,7 +67,7 @@ const EXCHANGES = 20;
 const TASKS_EACH = 4;
 
 survives(
-  'results of an exchange that was killed are there once, whether or not they were answered',
+  'results of a killed exchange are stored once, whether or not they were answered',
   async (tenant) => {
     const [handler, next] = [newHandler(), newHandler()];
     const sequence = await tenant.sequence([step('a', handler), step('b', next)]);

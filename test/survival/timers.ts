@@ -9,7 +9,7 @@ export const timers = subject();
 const { survives } = timers;
 
 survives(
-  '`sleep`: A durable timer: it survives a restart with its deadline',
+  '`sleep` is a durable timer and survives a restart with its deadline',
   async (tenant, api) => {
     const durationMs = 2 * DOWN_MS;
     let id = '';
@@ -34,7 +34,7 @@ survives(
 );
 
 survives(
-  '`timeout` of a step: Durable: it passes while the server is down, as do delays, back-offs and starts',
+  '`timeout` of a step is durable: it passes while the server is down, as do delays, back-offs and starts',
   async (tenant) => {
     const soon = 0.8 * DOWN_MS;
     const worked = (more: object) => [step('a', newHandler(), { ...more })];

@@ -35,7 +35,7 @@ async function ask(url: string, headers: Record<string, string> = {}, method = '
 const at = (place: string, headers?: Record<string, string>, method?: string) =>
   ask(api.url + place, headers, method);
 
-test('the bare address leads a browser to the dashboard, and nobody else', async () => {
+test('the bare address redirects browsers, and only them, to the dashboard', async () => {
   for (const method of ['GET', 'HEAD']) {
     const { status, headers } = await at('/', { accept: HTML }, method);
     assert.deepEqual([status, headers.location], [302, 'ui/']);

@@ -328,7 +328,7 @@ describe('a database in trouble', () => {
     return (await probe.get<unknown>('/health/ready')).body;
   }
 
-  test('when only writes fail, reads go on, writes wait, and the reason is told', async () => {
+  test('when only writes fail, reads continue, writes wait, and the reason is reported', async () => {
     const instance = (await create()).body.id;
     const waits = await tenant.run([step('a', newHandler())]);
     const shown = await client.get(`/instances/${waits}`);

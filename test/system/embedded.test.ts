@@ -213,7 +213,7 @@ test('a database of Postgres 15 works with 15 and is refused by 18', async () =>
   await assert.rejects(start(), /made by Postgres 15, this program brings 18/);
 });
 
-test('under root, the database lies in its data folder also where its user cannot walk to', async (t) => {
+test('under root the database is in its data folder even where its own user has no access to the path', async (t) => {
   if (process.getuid?.() !== 0) return t.skip('not root');
   dataDir = newFolder();
   chmodSync(dataDir, 0o700);

@@ -166,7 +166,7 @@ test('an instance that cannot be advanced is left alone, and its neighbours go o
 
 // ---------------------------------------------------------------- what has ended
 
-test('Off by default. ENGINE_RETENTION_DAYS removes instances terminal for longer: of every tenant, soon after the start', async () => {
+test('ENGINE_RETENTION_DAYS removes instances that ended longer ago, and is off by default; it covers every tenant, soon after the start', async () => {
   const tenants = [api.tenant(), api.tenant()];
   const ids: string[] = [];
   for (const tenant of tenants) {

@@ -85,7 +85,7 @@ async function scrape(client: Client): Promise<Exposition> {
 }
 
 describe('GET /metrics', () => {
-  test('/metrics is Prometheus text and names instances_claimed, instances_completed and steps_executed counters after some work', async () => {
+  test('/metrics is Prometheus text with counters of claimed and completed instances and executed steps', async () => {
     const before = await scrape(api.root);
     const names = ['instances_claimed', 'instances_completed', 'steps_executed'];
     const values = ({ value }: Exposition) => names.map((name) => value(`engine_${name}_total`));

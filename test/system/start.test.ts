@@ -132,7 +132,7 @@ function normalised(text: string): string {
   return VARYING.reduce((seen, [pattern, word]) => seen.replace(pattern, word), readable);
 }
 
-test('on a terminal the first lines say what is ready and what to open next', async (t) => {
+test('on a terminal the first lines report readiness and what to open next', async (t) => {
   if (!hasScript) return t.skip('there is no script');
   const seen = normalised(await run(true, {}));
   assert.equal(seen, readFileSync(GOLDEN, 'utf8'));
@@ -144,7 +144,7 @@ test('on a terminal the first lines say what is ready and what to open next', as
   for (const line of block) assert.ok(line.length <= 80, line);
 });
 
-test('elsewhere, and where ENGINE_LOG_FORMAT says json, every line is JSON and nothing else is', async (t) => {
+test('elsewhere, and with ENGINE_LOG_FORMAT=json, every line is JSON', async (t) => {
   if (!hasScript) return t.skip('there is no script');
   const json = { ENGINE_LOG_FORMAT: 'json', ENGINE_LOG_LEVEL: 'silent' };
   for (const [text, last] of [
@@ -313,7 +313,7 @@ function assertSays(line: string, words: readonly string[]): void {
   assert.ok(!line.includes(SECRET), 'a password is shown');
 }
 
-describe('a start that cannot succeed says in one line what to do', () => {
+describe('a failing start prints one line that says what to do', () => {
   for (const [title, [env, says, args = []]] of Object.entries(REFUSALS)) {
     test(title, async () => {
       const { closed, output, errors } = start(env(), [process.execPath, MAIN, ...args], folder);
@@ -339,7 +339,7 @@ describe('a start that cannot succeed says in one line what to do', () => {
     });
   }
 
-  test('nothing was started, and no folder was made, for a port or a value that cannot be used', () => {
+  test('an invalid port or value starts nothing and creates no folder', () => {
     assert.equal(readdirSync(folder).sort().join(), 'not-a-database,odd,odd-arch.cjs,old-node.cjs');
     assert.ok(!existsSync(path.join(folder, 'odd/postgres')));
   });

@@ -25,7 +25,7 @@ after(() => client.close());
 // ---------------------------------------------------------------- over HTTP
 
 describe('the documentation over HTTP', () => {
-  test('Documentation routes at the root and under the prefix', async () => {
+  test('The documentation is served at the root and under the prefix', async () => {
     for (const prefix of PREFIXES) {
       const document = await client.get<{ openapi: string }>(`${prefix}/api-docs/openapi.json`);
       assert.deepEqual([document.status, document.body.openapi], [200, '3.1.0']);

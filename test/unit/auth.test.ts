@@ -130,7 +130,7 @@ describe('the tenant of a request', () => {
     }
   });
 
-  test('A tenant-bound key must still send x-tenant-id while the header is required', async () => {
+  test('A tenant key must send x-tenant-id while the header is required', async () => {
     const ask = await authOf([row('k')]);
     for (const tenant of [
       {},
@@ -149,7 +149,7 @@ describe('the tenant of a request', () => {
     assert.equal(ask('instances.list', { ...root, 'x-tenant-id': 'b' }), 'as b');
   });
 
-  test('The key when auth is on, never a tenant', async () => {
+  test('With authentication /metrics needs a key, and ignores the tenant header', async () => {
     const ask = await authOf([row('k'), row('w', { capabilities: '["worker"]' })]);
     assert.equal(ask('metrics', root), 'as ');
     assert.equal(ask('metrics', { ...root, 'x-tenant-id': 'b' }), 'as ');
@@ -168,7 +168,7 @@ test('a key with no capability that is known may do nothing', async () => {
   }
 });
 
-test('ENGINE_PROTECT_DOCS puts the document behind key and tenant', async () => {
+test('ENGINE_PROTECT_DOCS requires key and tenant for the document', async () => {
   const rows = [row('k'), row('w', { capabilities: '["worker"]' })];
   const open = await authOf(rows);
   assert.equal(open('docs.openapi', {}), 'as ');
@@ -188,7 +188,7 @@ test('ENGINE_PROTECT_DOCS puts the document behind key and tenant', async () => 
   }
 });
 
-test('No key check, any Authorization is ignored; tenant header still required', async () => {
+test('Without authentication any key is ignored, and the tenant header is still required', async () => {
   const ask = await authOf([row('k')], { apiKey: undefined });
   const headers = { authorization: 'Bearer nonsense', 'x-api-key': 'k-secret' };
   assert.equal(ask('instances.list', { ...headers, 'x-tenant-id': 'b' }), 'as b');

@@ -216,7 +216,7 @@ function apply(data: JsonValue, ...transforms: JsonValue[]): JsonValue {
   return result.value;
 }
 
-test('copy keeps the source, move removes it, drop removes only that field', () => {
+test('copy keeps the source field, move removes it, and drop removes only the field', () => {
   const data = { a: { x: 1, y: 2 }, b: 3 };
   assert.deepEqual(apply(data, copy('a.x', 'c')), { ...data, c: 1 });
   assert.deepEqual(apply(data, move('a.x', 'c')), { a: { y: 2 }, b: 3, c: 1 });

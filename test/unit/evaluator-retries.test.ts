@@ -37,14 +37,14 @@ const order = tryCatch('t', [work('charge')], [work('cancel')], [work('notify')]
 const STOP = { kind: 'stop', state: 'failed' } as const;
 
 describe('a retry of a try_catch', () => {
-  test('behind its catch list runs what failed of the finally list, and no try list', () => {
+  test('a retry of a try_catch whose catch list has ended resumes the finally list, and not the try list', () => {
     const player = play([order, work('next')]).after('fail charge', 'ok cancel', 'fail notify');
     player.shows({ state: 'failed' });
     player.after('retry').shows({ atWork: ['notify'] });
     player.after('ok notify').shows({ atWork: ['next'] });
   });
 
-  test('goes on with the catch list where that failed, and the finally list runs once more', () => {
+  test('a retry of a try_catch resumes a failed catch list, and then the finally list runs again', () => {
     const undo = tryCatch('t', [work('charge')], [work('a'), work('b')], [work('notify')]);
     const player = play([undo]).after('fail charge', 'ok a', 'fail b', 'ok notify');
     player.shows({ state: 'failed' });
@@ -84,7 +84,7 @@ describe('a retry of a try_catch', () => {
 describe('a retry of a saga', () => {
   const trip = saga('s', ['pay', work('charge'), work('refund')], ['send', work('ship')]);
 
-  test('goes on with the compensation that failed, ends for its own reason, and only the next one runs it again', () => {
+  test('a retry of a saga resumes the failed compensation; the saga then fails for its original reason, and the next retry runs it again', () => {
     const player = play([trip]).after('ok charge', 'fail ship', 'fail refund');
     player.shows({ state: 'failed' });
     player.after('retry').shows({ atWork: ['refund'] });
@@ -161,7 +161,7 @@ describe('a retry of a saga', () => {
 });
 
 describe('what is cut off and cannot clean up', () => {
-  test('fails its instance, is cleaned up by a retry, and then the instance is cancelled', () => {
+  test('a cancelled block whose cleanup fails makes the instance fail; a retry finishes the cleanup, and then the instance is cancelled', () => {
     const player = play([tryCatch('o', [order], [], [work('last')])]);
     player.after('cancel', 'fail notify').shows({ atWork: ['last'] });
     player.after('ok last').shows({ state: 'failed', failure: 'broken' });
@@ -245,7 +245,7 @@ describe('what is cut off and cannot clean up', () => {
     play([order]).after('cancel', 'fail notify', 'cancel').shows({ state: 'cancelled' });
   });
 
-  test('may be a hook of the cancel, which a retry runs again, and asks again what was skipped behind it', () => {
+  test('a failed hook of a cancel is run again by a retry, and so are the hooks skipped after it', () => {
     const hook = { id: 'h', type: 'step', handler: 'http_request' };
     const behind = { ...hook, id: 'g', when: 'outputs.h.sent == false' };
     const player = play([work('a')], { hooks: { on_cancel: [hook, behind] } as never });
@@ -278,7 +278,7 @@ describe('what is cut off and cannot clean up', () => {
 describe('data._error', () => {
   const seen = (id: string) => transform(id, { by: '{{ data._error.block_id }}' });
 
-  test('is that of the own block in catch and finally lists, and gone behind it', () => {
+  test('_error in catch and finally lists is that of their own block, and is gone after it', () => {
     const guarded = (id: string) =>
       tryCatch(id, [work(`${id}x`)], [work(`${id}c`), seen(`${id}1`)], [seen(`${id}2`)]);
     const player = play([parallel('p', [guarded('a')], [guarded('b'), seen('behind')]), seen('z')]);
@@ -319,7 +319,7 @@ describe('items side by side', () => {
     player.send({ kind: 'step.outcome', ...step, outcome: { kind: 'success', output } });
   };
 
-  test('see nothing that another one has merged, and all of it stands in their order', () => {
+  test('concurrent items do not see merged data of each other, and their data is merged in their order', () => {
     const ship = work('ship', { params: { to: '{{ data.address | "at the counter" }}' } });
     const player = play([forEach('f', 'xs', [work('lookup'), ship], { concurrency: 2 })], XS);
     at(player, 'lookup', 1, { address: 'Oslo' });
@@ -353,7 +353,7 @@ describe('outputs of another pass', () => {
     });
   }
 
-  test('of a loop are those of the latest pass until the block begins, and null behind one that was passed by', () => {
+  test('outputs of a loop are those of the latest iteration until the block starts, and null after a skipped one', () => {
     const body = [
       transform('before', { n: '{{ outputs.pay.n }}' }),
       tryCatch('t', [work('pay')], []),
@@ -496,7 +496,7 @@ plain | c fails | retry c, start c | c is gone, c completes | completed:
   }
 });
 
-test('a wait for an event whose key comes to null fails, and takes none that is meant for nobody', () => {
+test('a wait for an event whose key is null fails, and takes no event', () => {
   const wait = (key: string | null): Block => ({
     type: 'step',
     id: 'w',

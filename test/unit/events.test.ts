@@ -334,7 +334,7 @@ const act: fc.Arbitrary<Act> = fc.record({
 /** By default none would be longer than ten. */
 const manyActs = fc.array(act, { maxLength: 60, size: 'max' });
 
-test('whatever words are lost, repeated or late: no wait takes two events, a kept one goes to one wait, and none is lost', (t) => {
+test('with messages lost, repeated or late, no wait takes two events, a kept event goes to one wait, and no event is lost', (t) => {
   check(t, byDepth(500, 20_000), manyActs, (acts) => {
     const world = new World();
     /** How many waits each event was for when it came. */

@@ -50,7 +50,7 @@ const SECRETS = [
 ];
 
 for (const [form, written] of Object.entries(FORMS)) {
-  test(`a secret is hidden in every form in which it comes back: ${form}`, () => {
+  test(`a secret is masked in every form in which it can come back: ${form}`, () => {
     for (const secret of SECRETS) {
       const text = written(secret);
       const shown = masked({ body: [`of ${text} and`], [text]: { [`${text}.`]: 1 } }, [secret]);

@@ -81,7 +81,7 @@ function gateOf(
   return { metric, max_regression, min_sample };
 }
 
-describe('gate arithmetic: equality passes, sample exactly met is conclusive, one below is inconclusive on either side, min_sample 0 with zero totals inconclusive, cancel_rate ignores failures', () => {
+describe('Gates: equality passes; a verdict needs min_sample on both sides, and more than zero; cancel_rate ignores failures', () => {
   const CASES: readonly (readonly [
     what: string,
     gate: Gate,
@@ -284,7 +284,7 @@ test('the bucket of a key is the one that is documented', () => {
   for (const [release, key, expected] of VECTORS) assert.equal(bucket(release, key), expected);
 });
 
-test('assignment: 0 % never, 100 % always, monotone in percent, deterministic for unicode/empty/long keys, roughly proportional', (t) => {
+test('The assignment is deterministic for every key, proportional and monotone in the percentage: never at 0 %, always at 100 %', (t) => {
   check(t, 60, fc.tuple(releaseIds, keys), ([release, key]) => {
     const sides = Array.from({ length: 101 }, (_, percent) => variant(release, percent, key));
     assert.deepEqual([sides[0], sides[100]], ['baseline', 'candidate']);

@@ -193,7 +193,7 @@ describe('a validation', () => {
   const EVIDENCE = { replayed: 4, matches: 2, diverged: 1, inconclusive: 1, divergences: [] };
   const READY = { outcome: 'ready', evidence: EVIDENCE };
 
-  test('validation_summary readable on the release with validated_at; decision validating→ready by actor `validation`', async () => {
+  test('The release shows validation_summary and validated_at, and the decision is by `validation`', async () => {
     const { id } = await world.draft();
     const { release } = await world.do('releases.beginValidation', id, { sample: 4 });
     assert.equal((release as Release).state, 'validating');

@@ -473,7 +473,7 @@ const STRICT_QUERIES: readonly RouteId[] = [
   ...(['queues.list', 'activity.get', 'releases.series'] as const),
 ];
 
-test('lists, settings, changes of many and what grants rights refuse unknown members; nothing else does', () => {
+test('lists, settings, bulk changes and grants of rights reject unknown members; other requests ignore them', () => {
   const isClosed = (schema: TSchema | undefined) => schema?.additionalProperties === false;
   for (const { id, body, query, replies } of Object.values(ROUTES)) {
     assert.equal(isClosed(body), STRICT_BODIES.includes(id), `the body of ${id}`);

@@ -182,7 +182,7 @@ describe('an instance', { concurrency: 2 }, () => {
     assert.deepEqual((await tenant.instance(id)).context.data, { amount: 2 });
   });
 
-  test('keeps what somebody else changed meanwhile until a person has seen both', async (visit) => {
+  test('the dashboard does not overwrite a concurrent change until a person has seen both', async (visit) => {
     const { page, tenant, complaints } = visit;
     complaints.allow(/409/);
     const id = await onWaiting(tenant, page, { amount: 1 });
@@ -239,7 +239,7 @@ describe('many instances', { concurrency: 2 }, () => {
   });
 });
 
-test('many are not changed by a filter that is half typed, and what is changed is said', async (visit) => {
+test('an incomplete filter changes no instances, and what was changed is reported', async (visit) => {
   const { page, tenant } = visit;
   await waiting(tenant);
   await go(page, '/instances', 'Instances');

@@ -243,7 +243,7 @@ test('what cannot be sent starts nothing and is marked, and what is typed in an 
   });
 });
 
-test('what is hostile is started and stored as it was written, or refused in the words of the engine', async (visit) => {
+test('hostile input is stored and started unchanged, or refused with the message of the engine', async (visit) => {
   const { page } = visit;
   const tenant = await enter(visit);
   const id = await tenant.sequence([step('a', 'noop')], { name: 'open' });

@@ -46,7 +46,7 @@ async function ask(url: string, headers: Record<string, string> = {}) {
 describe('a server that protects its document, without a database', () => {
   const url = useUnready({ ENGINE_PROTECT_DOCS: 'true' });
 
-  test('ENGINE_PROTECT_DOCS puts the document behind key and tenant; the page itself is always served', async () => {
+  test('ENGINE_PROTECT_DOCS requires key and tenant for the document; the page itself is always served', async () => {
     const key = { 'x-api-key': DEFAULT_API_KEY };
     const tenant = { 'x-tenant-id': TENANT };
     for (const prefix of PREFIXES) {
