@@ -234,7 +234,7 @@ function answerOf({ status, headers, text }: Reply<unknown>, what: Things): stri
 
 const rowsOfBoth = () => snapshotOf(api.database.connectionString, [own.name, foreign.name]);
 
-test('every request that has to be refused is refused, with one text, and changes nothing', async () => {
+test('every request without permission is refused with the same message, and changes nothing', async () => {
   const cases = [...allCases()].filter(
     (it) => typeof verdictOn(it) === 'number' || verdictOn(it) === 'no tenant',
   );
@@ -299,7 +299,7 @@ const KEPT_FROM_OTHERS = (
   'placement handoff migration'
 ).split(' ') as (keyof Things)[];
 
-test('every request that is allowed is served, and shows nothing of another tenant', async () => {
+test('every permitted request is served, and shows nothing of another tenant', async () => {
   const cases = [...allCases()].filter(
     (it) => verdictOn(it) === 'served' || verdictOn(it) === 'open',
   );
@@ -322,7 +322,7 @@ test('every request that is allowed is served, and shows nothing of another tena
   });
 });
 
-test('the sweep reaches every route with every verdict that the route has', () => {
+test('the sweep covers every route and every verdict', () => {
   const cases = [...allCases()];
   assert.ok(cases.length > 3_500, `${cases.length} cases`);
   const verdicts = new Set(cases.map((it) => String(verdictOn(it))));

@@ -318,7 +318,7 @@ test('units of one actor keep their order over several lanes', async () => {
   assert.ok(h.writer.stats().lanes.every((lane) => lane.units > 0));
 });
 
-test('units of others do not wait for the flush of a batch', async () => {
+test('writes of others do not wait for the flush of a batch', async () => {
   const h = await start({ lanes: 2, isLastForBatches: true });
   await client.query('begin');
   await client.query('select from lanes where lane = 1 for update');

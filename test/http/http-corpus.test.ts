@@ -45,7 +45,7 @@ for (const backend of BACKENDS) {
     const answerOf = (row: RawRequest) =>
       (backend === 'uws' ? row.uws?.answer : undefined) ?? row.answer;
 
-    test('requests that two readers could understand differently are refused, and nothing behind them is served', async () => {
+    test('ambiguous HTTP requests are refused, and nothing after them on the connection is served', async () => {
       const refused = RAW_REQUESTS.filter((row) => /^[45]\d\d [^,]*, closed$/.test(answerOf(row)));
       assert.ok(refused.length > 300, `only ${refused.length} are refused`);
       const served: string[] = [];

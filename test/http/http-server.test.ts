@@ -227,14 +227,14 @@ for (const backend of BACKENDS) {
       assert.equal(client.text.match(/HTTP\/1\.1/g)?.length, 1);
     });
 
-    test('a body announced far beyond the limit is refused before it comes', async (t) => {
+    test('a body whose content-length is far beyond the limit is refused before it arrives', async (t) => {
       const { port } = await serve(t, describeRequest);
       const client = await asking(port, announcing(999_999_999));
       assert.equal((await client.reply()).status, 413);
       await client.closed;
     });
 
-    test('bodies under way beyond the common memory are refused with 503', async (t) => {
+    test('bodies beyond the shared memory are refused with 503', async (t) => {
       const { port } = await serve(t, describeRequest, { maxBufferedBytes: 1_000 });
       const first = await Client.open(port);
       const second = await Client.open(port);
@@ -334,7 +334,7 @@ for (const backend of BACKENDS) {
       assert.deepEqual(bodies, ['y'.repeat(900)]);
     });
 
-    test('a body that stalls is answered with 408 and its connection closed', async (t) => {
+    test('a stalled body is answered with 408, and its connection is closed', async (t) => {
       const { port } = await serve(t, describeRequest, { bodyIdleTimeoutMs: 40 });
       const client = await asking(port, `${announcing(5)}ab`);
       const reply = await client.reply();
@@ -429,7 +429,7 @@ for (const backend of BACKENDS) {
       await client.bytes(bytes);
     });
 
-    test('small writes to a client that does not read are refused in the end', async (t) => {
+    test('a client that does not read its stream is cut off in the end', async (t) => {
       let written = 0;
       const full = new Signal();
       const events: HttpHandler = (_request, exchange) => {
@@ -645,7 +645,7 @@ for (const backend of BACKENDS) {
       return { held, requests, port };
     };
 
-    test('requests of an address beyond the bound are refused with 429 that says so, and those of others are served', async (t) => {
+    test('requests beyond the limit of an address are refused with 429, and those of other addresses are served', async (t) => {
       const { held, requests, port } = await parked(t);
       await post(port);
       await post(port);

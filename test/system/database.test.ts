@@ -98,7 +98,7 @@ describe('reads for a tenant', () => {
     return owners;
   }
 
-  test('a statement that forgot to ask for a tenant shows the rows of the one for whom it is read', async () => {
+  test('a statement without a tenant condition still reads only the rows of its tenant', async () => {
     const both = [a.name, b.name].sort();
     for (let round = 0; round < 2; round += 1) {
       assert.deepEqual(await ownersSeenBy(reads.of(a.name)), [a.name]);
@@ -119,7 +119,7 @@ describe('reads for a tenant', () => {
     }
   });
 
-  test('of every table a tenant sees its own rows, and all of them', async () => {
+  test('in every table a tenant sees all of its own rows and no others', async () => {
     const counted = [];
     for (const [name, { columns }] of Object.entries<Table>(TABLES)) {
       if (!('tenant_id' in columns || 'instance_id' in columns)) continue;
@@ -287,7 +287,7 @@ describe('a database in trouble', () => {
     assert.deepEqual(await gauges(engine), ['1', '1']);
   });
 
-  test('while Postgres is silent the engine lives and says so, and loses nothing', async (t) => {
+  test('while Postgres does not answer, the engine stays up, reports it, and loses nothing', async (t) => {
     if (process.platform !== 'linux') return t.skip('the processes are found through /proc');
     const resident = (await create()).body.id;
     const acknowledged: string[] = [];

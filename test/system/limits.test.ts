@@ -292,7 +292,7 @@ class Service {
 
 for (const backend of BACKENDS) {
   describe(`at the limit of open files, backend ${backend}`, { skip }, () => {
-    test('connections are refused, the others and the database are served, nothing spins, and calm returns', async (t) => {
+    test('excess connections are refused, the others and the database are served, and the server recovers', async (t) => {
       const env = { ...ENV, ENGINE_HTTP_BACKEND: backend };
       await api.restart('SIGTERM', { descriptorsMax: DESCRIPTORS, env });
       const told = api.engine.logs().find(({ descriptors }) => descriptors === DESCRIPTORS);

@@ -191,7 +191,7 @@ function world(perSecond: number, threads = 1) {
 }
 
 for (const threads of [1, 4]) {
-  test(`no second has more calls than the bound and the tenth that may come at once, from ${threads} threads`, async () => {
+  test(`no second has more calls than the limit and a burst of a tenth, from ${threads} threads`, async () => {
     const { call, pass, begun } = world(20, threads);
     for (let n = 0; n < 100; n += 1) void call(`c${n}`, { thread: n });
     await pass(10_000);
@@ -285,7 +285,7 @@ describe('the pace of reads', () => {
     assert.equal(alone.begin('a', 0), false);
   });
 
-  test('the long reads of a tenant that asks for several wait, with a rest as long as they take', () => {
+  test('concurrent long reads of a tenant run with pauses as long as the reads', () => {
     const pace = new ReadPace(sharedAt(0));
     pace.begin('a', 0);
     pace.begin('a', 0);

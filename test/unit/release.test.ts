@@ -50,7 +50,7 @@ test('THIRD-PARTY-LICENSES.txt has every package that is shipped, whose licence 
   assert.ok(text === licences.thirdPartyText(ROOT), 'THIRD-PARTY-LICENSES.txt is old');
 });
 
-test('the bill of materials names every package that is shipped, with its version, and none of development', () => {
+test('the bill of materials lists every shipped package with its version, and no development package', () => {
   const { components, text } = bill.softwareBill(ROOT);
   const named = new Set(components.map(({ purl }) => decodeURIComponent(purl)));
   // A package under another name is known by the registry's.

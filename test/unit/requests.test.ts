@@ -195,7 +195,7 @@ function openClient(crowd = new Crowd()) {
   return { client, port, posted, settled, answer };
 }
 
-test('while tenants share the shards each has some of its requests there, and the others wait in turns', async () => {
+test('tenants that share a shard have some requests each in progress, and the rest are taken in turns', async () => {
   const crowd = new Crowd();
   const { client, posted, settled, answer } = openClient(crowd);
   const send = (tenant: string) => {

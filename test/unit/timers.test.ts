@@ -182,7 +182,7 @@ test('instances are read shortly before they are due, a few at a time, and once'
   assert.deepEqual(rows.asked.toSorted(), ids);
 });
 
-test('while another tenant asks, fewer of those that are due are under way', async () => {
+test('while another tenant sends requests, fewer due timers run at once', async () => {
   shard = new HandShard(sequenceOf(NOOP));
   await shard.start();
   const dueAt = new Date(shard.now + 30_000).toISOString();
