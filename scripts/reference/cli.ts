@@ -1,6 +1,6 @@
-/** The command line: its commands by what they are about, the options of all of them, and its exit codes. */
+/** The command line: its commands by group, the global options, and the exit codes. `--help` has the other options. */
 
-import type { Argument, Command, Option } from '../../cli/command.js';
+import type { Argument, Command } from '../../cli/command.js';
 import { COMMANDS, GLOBAL_OPTIONS, GROUPS } from '../../cli/commands.js';
 import { EXIT, EXIT_MEANINGS } from '../../cli/exit.js';
 import { code, table } from './markdown.js';
@@ -9,7 +9,10 @@ import type { Regions } from './regions.js';
 export function cliRegions(): Regions {
   return {
     'cli-commands': groups().map(groupText).join('\n\n'),
-    'cli-options': table(['option', 'meaning'], GLOBAL_OPTIONS.map(optionRow)),
+    'cli-options': table(
+      ['option', 'meaning'],
+      GLOBAL_OPTIONS.map(({ flags, about }) => [code(flags), about]),
+    ),
     'cli-exits': table(
       ['code', 'meaning'],
       Object.entries(EXIT).map(([name, exit]) => [
@@ -39,29 +42,14 @@ function groups(): Group[] {
 
 function groupText({ title, about, commands }: Group): string {
   const head = about === '' ? `### ${title}` : `### ${title}\n\n${about}`;
-  const rows = commands.map((command) => [
-    code([command.name, ...(command.args ?? []).map(argumentText)].join(' ')),
-    command.summary,
-    details(command),
+  const rows = commands.map(({ name, args = [], summary }) => [
+    code([name, ...args.map(argumentText)].join(' ')),
+    summary,
   ]);
-  return `${head}\n\n${table(['command', 'what it does', 'arguments and options'], rows)}`;
+  return `${head}\n\n${table(['command', 'what it does'], rows)}`;
 }
 
 function argumentText({ name, isOptional, isMany }: Argument): string {
   const word = isMany ? `${name}...` : name;
   return isOptional ? `[${word}]` : `<${word}>`;
 }
-
-function details({ args = [], options = [] }: Command): string {
-  return [
-    ...args.map(({ name, about, choices }) => `${code(name)}: ${withChoices(about, choices)}`),
-    ...options.map((option) => optionRow(option).join(': ')),
-  ].join(' <br> ');
-}
-
-function optionRow({ flags, about, choices }: Option): [flags: string, about: string] {
-  return [code(flags), withChoices(about, choices)];
-}
-
-const withChoices = (about: string, choices: readonly string[] | undefined) =>
-  choices === undefined ? about : `${about} ${choices.map(code).join(', ')}.`;
