@@ -23,48 +23,51 @@ export const PROGRAM = 'durable-workflow-engine';
 
 /** Of every command. */
 export const GLOBAL_OPTIONS: readonly Option[] = [
-  { flags: '--url <address>', about: 'Of the server; ENGINE_URL, else http://127.0.0.1:8080.' },
-  { flags: '--tenant <name>', about: 'Whose things are meant; ENGINE_TENANT.' },
+  {
+    flags: '--url <address>',
+    about: 'Address of the server; default ENGINE_URL, else http://127.0.0.1:8080.',
+  },
+  { flags: '--tenant <name>', about: 'The tenant; default ENGINE_TENANT.' },
   {
     flags: '--profile <name>',
-    about: 'Address, tenant and key of this profile.',
+    about: 'Use address, tenant and key of this profile.',
     completes: 'profiles',
   },
   {
     flags: '--key-file <file>',
-    about: 'A file with the key, or - for the standard input; ENGINE_API_KEY has the key itself.',
+    about: 'A file with the key, or - for standard input; default ENGINE_API_KEY.',
     completes: 'files',
   },
   {
     flags: '--timeout <time>',
-    about: 'How long an answer may take, and what is waited for: 30s, 5m, 500ms.',
+    about: 'How long to wait for responses and events: 30s, 5m, 500ms.',
   },
-  { flags: '--json', about: 'Print what the server answered, as JSON.' },
+  { flags: '--json', about: 'Print the response as JSON.' },
 ];
 
 /** What the first words are about. */
 export const GROUPS: Readonly<Record<string, string>> = {
-  sequences: 'Definitions of workflows.',
-  instances: 'Runs of them.',
-  dlq: 'Instances that failed: the dead letter queue.',
-  failures: 'Why instances fail.',
-  jobs: 'Changes of many instances that go on behind their answer.',
-  approvals: 'What people are asked.',
-  tasks: 'What workers are to do.',
-  queues: 'What waits for workers.',
-  workers: 'Who does it.',
+  sequences: 'Workflow definitions.',
+  instances: 'Runs of sequences.',
+  dlq: 'Failed instances: the dead letter queue.',
+  failures: 'Reasons of failures.',
+  jobs: 'Bulk changes that continue on the server.',
+  approvals: 'Questions to people.',
+  tasks: 'Tasks of workers.',
+  queues: 'Waiting tasks by handler and queue.',
+  workers: 'Connected workers.',
   cron: 'Schedules.',
-  releases: 'New versions, led in by a canary.',
-  keys: 'Keys of tenants.',
-  tenants: 'Those whose things there are.',
-  cells: 'Parts of a cluster, each with some of its tenants.',
-  profiles: 'Servers under a name.',
+  releases: 'Rollouts of new versions by canary.',
+  keys: 'Tenant keys.',
+  tenants: 'Tenants and their cells.',
+  cells: 'Cells of a cluster.',
+  profiles: 'Named servers.',
 };
 
 /** The server is started before anything of this table is loaded: this row is for help and completion. */
 const START: Command = {
   name: 'start',
-  summary: 'Start the server; start --help has its flags and its environment.',
+  summary: 'Start the server; start --help lists its flags and environment.',
   options: [
     {
       flags: '--insecure-auth',
@@ -72,7 +75,7 @@ const START: Command = {
     },
     {
       flags: '--insecure-auth-anywhere',
-      about: 'The same from wherever the address can be reached.',
+      about: 'The same from anywhere the address can be reached.',
     },
     {
       flags: '--unsafe-database',
@@ -80,7 +83,7 @@ const START: Command = {
     },
     {
       flags: '--migrate-only',
-      about: 'Bring the tables up to date once no engine owns the database, and end.',
+      about: 'Migrate the tables once no engine owns the database, and exit.',
     },
   ],
   run: async () => {
@@ -91,20 +94,20 @@ const START: Command = {
 const DEV: Command = {
   name: 'dev',
   summary:
-    'Start a server of your own, without keys, and apply the definitions of a folder whenever they change.',
+    'Start a development server without keys, and apply the definitions of a folder when they change.',
   args: [
     {
       name: 'folder',
-      about: 'With definitions as JSON or YAML; ./sequences unless given.',
+      about: 'Folder of JSON or YAML definitions; default ./sequences.',
       isOptional: true,
       completes: 'folders',
     },
   ],
   options: [
-    { flags: '--port <n>', about: '8080 unless given; 0: any that is free.' },
+    { flags: '--port <n>', about: 'Default 8080; 0: any free port.' },
     {
       flags: '--data-dir <folder>',
-      about: 'Of the embedded database; ./data unless given.',
+      about: 'Folder of the embedded database; default ./data.',
       completes: 'folders',
     },
   ],
@@ -115,14 +118,14 @@ const DEV: Command = {
 const DOCTOR: Command = {
   name: 'doctor',
   summary:
-    'Look for what is wrong with a server, and say what to do; with DATABASE_URL it looks at the database, with ENGINE_CLUSTER_URL at the cluster, too.',
+    'Check a server and suggest repairs; with DATABASE_URL also its database, with ENGINE_CLUSTER_URL the cluster.',
   run: async (session) => (await import('./doctor/doctor.js')).doctor(session),
 };
 
 const COMPLETION: Command = {
   name: 'completion',
-  summary: 'Print what makes a shell complete commands; docs/cli.md says where it goes.',
-  args: [{ name: 'shell', about: 'Of yours.', choices: SHELLS }],
+  summary: 'Print the completion script of a shell; docs/cli.md says where to install it.',
+  args: [{ name: 'shell', about: 'Your shell.', choices: SHELLS }],
   run: async ({ out }, given) => {
     out.line(completionScript(given.arg() as Shell, PROGRAM));
     return undefined;

@@ -19,17 +19,16 @@ export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
 
 /** What each one means; docs/cli.md shows them. */
 export const EXIT_MEANINGS: Readonly<Record<keyof typeof EXIT, string>> = {
-  ok: 'It is done.',
+  ok: 'Success.',
   failed:
-    'What was asked about failed: an instance that was waited for, a definition that is not valid, a bulk change with failures, something that `doctor` found broken.',
-  usage:
-    'The command was not understood, or something that it needs was not given or cannot be sent.',
-  notFound: 'There is no such thing.',
-  forbidden: 'The key is missing or wrong, or may not do this.',
-  unreachable: 'The server cannot be reached, does not answer in time, or cannot serve at present.',
-  refused: 'The server refused what it was sent, or the state of things does not allow it.',
-  declined: 'The question whether to go on was not answered with yes.',
-  timedOut: 'What was waited for had not happened within `--timeout`.',
+    'The subject failed: an awaited instance, an invalid definition, a bulk change with failures, a problem found by `doctor`.',
+  usage: 'Invalid usage: unknown command or option, or a missing or invalid value.',
+  notFound: 'Not found.',
+  forbidden: 'The key is missing or wrong, or lacks the right.',
+  unreachable: 'The server is unreachable, too slow, or unavailable.',
+  refused: 'The server refused the request, or the present state does not allow it.',
+  declined: 'The confirmation was declined.',
+  timedOut: 'The awaited event did not happen within `--timeout`.',
   interrupted: 'Ctrl-C.',
 };
 

@@ -8,9 +8,9 @@ import { NAMESPACE_OPTION } from './selection.js';
 export const APPROVAL_COMMANDS: readonly Command[] = [
   listing<Approval>({
     name: 'approvals list',
-    summary: 'List what people are asked, oldest first.',
+    summary: 'List open questions to people, oldest first.',
     options: [
-      { flags: '--sequence <name>', about: 'Of every version of the sequences with this name.' },
+      { flags: '--sequence <name>', about: 'Of any version of this sequence.' },
       NAMESPACE_OPTION,
     ],
     columns: [
@@ -30,7 +30,7 @@ export const APPROVAL_COMMANDS: readonly Command[] = [
   }),
   acting({
     name: 'approvals answer',
-    summary: 'Answer for a person. The first answer counts.',
+    summary: 'Answer a question. The first answer counts.',
     args: [
       { name: 'id', about: 'Of what is asked.' },
       { name: 'value', about: 'One of its choices.' },

@@ -75,7 +75,7 @@ const work = () => import('../cells.js');
 export const CELL_COMMANDS: readonly Command[] = [
   {
     name: 'cells create',
-    summary: 'Write a cell into the directory of the cluster, which is made if there is none.',
+    summary: 'Add a cell to the directory of the cluster, which is created if missing.',
     args: [NAME],
     options: [
       DATABASE_OPTION,
@@ -90,7 +90,7 @@ export const CELL_COMMANDS: readonly Command[] = [
   },
   listing<Cell>({
     name: 'cells list',
-    summary: 'List the cells of the cluster, with who serves them.',
+    summary: 'List the cells of the cluster with their engines.',
     options: [CLUSTER_OPTION],
     columns: COLUMNS,
     ask: async (session, given) => (await work()).allCells(session, given),
@@ -104,7 +104,7 @@ export const CELL_COMMANDS: readonly Command[] = [
   },
   {
     name: 'cells set',
-    summary: 'Change where the database of a cell is, or where proxies find its engines.',
+    summary: 'Change the addresses of the database or the engines of a cell.',
     args: [NAME],
     options: [
       DATABASE_OPTION,
@@ -126,22 +126,21 @@ export const CELL_COMMANDS: readonly Command[] = [
   }),
   {
     name: 'cells open',
-    summary: 'Let new tenants come into a cell.',
+    summary: 'Open a cell to new tenants.',
     args: [NAME],
     options: [CLUSTER_OPTION],
     run: async (session, given) => (await work()).setState(session, given, 'open'),
   },
   {
     name: 'cells close',
-    summary: 'Let no new tenants come into a cell; those that it has stay.',
+    summary: 'Close a cell to new tenants; those that it has stay.',
     args: [NAME],
     options: [CLUSTER_OPTION],
     run: async (session, given) => (await work()).setState(session, given, 'closed'),
   },
   {
     name: 'cells drain',
-    summary:
-      'Let no new tenants come into a cell, and print the commands that move the others away.',
+    summary: 'Close a cell to new tenants, and print the commands that move its tenants away.',
     args: [NAME],
     options: [
       {
@@ -155,8 +154,7 @@ export const CELL_COMMANDS: readonly Command[] = [
   },
   {
     name: 'cells remove',
-    summary:
-      'Take a cell that has neither tenants nor engines out of the directory; its schema stays.',
+    summary: 'Remove a cell without tenants and engines from the directory; its schema stays.',
     args: [NAME],
     options: [YES_OPTION, CLUSTER_OPTION],
     run: async (session, given) => (await work()).removeCell(session, given),

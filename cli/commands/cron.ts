@@ -32,12 +32,12 @@ const EXPRESSION: Argument = {
 
 const ZONE_OPTION: Option = {
   flags: '--timezone <name>',
-  about: 'As Europe/Berlin; what never had one is in UTC.',
+  about: 'Time zone, such as Europe/Berlin; UTC if none was set.',
 };
 
 const SETTINGS: readonly Option[] = [
   ZONE_OPTION,
-  { flags: '--data <json>', about: 'The data that its instances begin with: JSON, @file or -.' },
+  { flags: '--data <json>', about: 'Input data of its instances: JSON, @file or -.' },
   {
     flags: '--metadata <name=value>',
     about: 'Copied to its instances; may be repeated.',
@@ -45,7 +45,7 @@ const SETTINGS: readonly Option[] = [
   },
   {
     flags: '--overlap <word>',
-    about: 'What a fire does while an earlier run has not ended.',
+    about: 'What a fire does while an earlier run is unfinished.',
     choices: OVERLAPS,
   },
 ];
@@ -131,15 +131,15 @@ export const CRON_COMMANDS: readonly Command[] = [
   }),
   acting({
     name: 'cron update',
-    summary: 'Change a schedule; what is not given stays as it is.',
+    summary: 'Change a schedule; values not given stay.',
     args: [ID],
     options: [
       { flags: '--expression <text>', about: 'When it fires.' },
       {
         flags: '--if-unchanged-since <time>',
-        about: 'The updated_at that was read: refused when it was changed since.',
+        about: 'The updated_at that you read: refused if it changed since.',
       },
-      { flags: '--enable', about: 'It fires again.' },
+      { flags: '--enable', about: 'Enable it.' },
       { flags: '--disable', about: 'It does not fire until it is enabled.' },
       ...SETTINGS,
     ],
@@ -149,29 +149,27 @@ export const CRON_COMMANDS: readonly Command[] = [
   }),
   acting({
     name: 'cron delete',
-    summary: 'Delete a schedule; the instances that it created go on.',
+    summary: 'Delete a schedule; its instances continue.',
     args: [ID],
     ask: ({ client }, given) => client.cron.delete(given.arg()),
     said: (_, given) => `${memberText(given.arg())} is deleted.`,
   }),
   acting({
     name: 'cron run',
-    summary: 'Fire a schedule now; its next fire stays as it is.',
+    summary: 'Run a schedule now; its next fire does not change.',
     args: [ID],
-    options: [
-      { flags: '--key <text>', about: 'Idempotency key: repeated with it, it fires once.' },
-    ],
+    options: [{ flags: '--key <text>', about: 'Idempotency key: a repetition runs only once.' }],
     ask: ({ client }, given) =>
       client.cron.run(given.arg(), { idempotency_key: given.text('key') }),
     said: ({ instance_id }) => instance_id,
   }),
   showing({
     name: 'cron preview',
-    summary: 'List the next instants at which an expression fires, in its zone and in UTC.',
+    summary: 'List the next fires of an expression, in its zone and in UTC.',
     args: [EXPRESSION],
     options: [
       ZONE_OPTION,
-      { flags: '--count <n>', about: '5 unless given, at most 100.' },
+      { flags: '--count <n>', about: 'Default 5, at most 100.' },
       { flags: '--from <time>', about: 'Fires after it; after now unless given.' },
     ],
     ask: ({ client }, given) =>
@@ -185,9 +183,9 @@ export const CRON_COMMANDS: readonly Command[] = [
   }),
   showing({
     name: 'cron next',
-    summary: 'List the next instants at which a schedule fires.',
+    summary: 'List the next fires of a schedule.',
     args: [ID],
-    options: [{ flags: '--count <n>', about: '5 unless given, at most 50.' }],
+    options: [{ flags: '--count <n>', about: 'Default 5, at most 50.' }],
     ask: ({ client }, given) => client.cron.nextFires(given.arg(), { n: given.count('count') }),
     lines: (_, { fires }) => fires,
   }),

@@ -9,11 +9,11 @@ import { NAMESPACE_OPTION, SELECTION_OPTIONS, selectionOf, timeOf } from './sele
 export const DEAD_LETTER_COMMANDS: readonly Command[] = [
   listing<FailureGroup>({
     name: 'failures list',
-    summary: 'List why instances fail now, the most frequent first.',
+    summary: 'List current reasons of failures, the most frequent first.',
     options: [
-      { flags: '--sequence <name>', about: 'Of every version of the sequences with this name.' },
+      { flags: '--sequence <name>', about: 'Of any version of this sequence.' },
       NAMESPACE_OPTION,
-      { flags: '--failed-after <time>', about: 'RFC 3339, or how long ago, as 2h or 7d.' },
+      { flags: '--failed-after <time>', about: 'RFC 3339, or an age such as 2h or 7d.' },
       { flags: '--failed-before <time>', about: 'The same.' },
     ],
     columns: [
@@ -47,7 +47,7 @@ export const DEAD_LETTER_COMMANDS: readonly Command[] = [
   changing({ name: 'dlq retry', ...RETRYING }),
   changing({
     name: 'dlq drain',
-    summary: 'Give failed instances up: they are cancelled and leave the queue.',
+    summary: 'Discard failed instances: they are cancelled and leave the queue.',
     action: 'cancel',
     done: 'cancelled',
     states: ['failed'],

@@ -73,29 +73,32 @@ export const withNames = async (
 const START_OPTIONS: readonly Option[] = [
   {
     flags: '--data <json>',
-    about: 'The data that it begins with: JSON, @file or - for the standard input.',
+    about: 'Its input data: JSON, @file or - for standard input.',
   },
-  { flags: '--config <json>', about: 'The config that it begins with, in the same forms.' },
+  { flags: '--config <json>', about: 'Its config, in the same forms.' },
   NAMESPACE_OPTION,
   {
     flags: '--sequence-version <n>',
-    about: 'This version; without it the newest that is in force.',
+    about: 'This version; default: the newest active one.',
   },
   {
     flags: '--key <text>',
-    about: 'Idempotency key: an instance that has it already is not made again.',
+    about: 'Idempotency key: an existing instance with it is returned instead.',
   },
   { flags: '--metadata <name=value>', about: 'May be repeated.', isMany: true },
   {
     flags: '--priority <word>',
-    about: 'Normal unless given.',
+    about: 'Default normal.',
     choices: ['low', 'normal', 'high', 'critical'],
   },
-  { flags: '--at <time>', about: 'Start then: RFC 3339, or in how long, as 2h.' },
-  { flags: '--concurrency-key <text>', about: 'Shares its slots with others of this key.' },
-  { flags: '--max-concurrency <n>', about: 'How many of them run at once.' },
-  { flags: '--dry-run', about: 'Nothing outside is touched: steps say what they would do.' },
-  { flags: '--wait', about: 'Follow it to its end; 1 unless it completes.' },
+  { flags: '--at <time>', about: 'Start time: RFC 3339, or a delay such as 2h.' },
+  {
+    flags: '--concurrency-key <text>',
+    about: 'Concurrency key: instances with the same key share its slots.',
+  },
+  { flags: '--max-concurrency <n>', about: 'How many instances of the key run at once.' },
+  { flags: '--dry-run', about: 'No outside effects: steps report what they would do.' },
+  { flags: '--wait', about: 'Wait for the end; exits with 1 unless it completes.' },
 ];
 
 async function start(session: Session, given: Given): Promise<ExitCode | undefined> {
@@ -170,7 +173,7 @@ function lengthOf(from: string, to: string): string {
 
 const explain = showing({
   name: 'instances explain',
-  summary: 'Say what an instance is doing, what it waits for, and what can be done.',
+  summary: 'Explain what an instance does or waits for, and suggest actions.',
   args: [ID],
   ask: ({ client }, given) => client.instances.explain(given.arg()),
   lines: ({ out }, told) => [
@@ -308,12 +311,12 @@ export async function giveUpOne(session: Session, id: string): Promise<unknown> 
 
 const signal = changing({
   name: 'instances signal',
-  summary: 'Send a signal: pause, resume, cancel, update_context, or a name of your own.',
+  summary: 'Send a signal: pause, resume, cancel, update_context, or a custom name.',
   args: [{ name: 'signal', about: 'One of those words, or the name of a custom signal.' }],
   options: [
     {
       flags: '--payload <json>',
-      about: 'What the signal carries: JSON, @file or - for the standard input.',
+      about: 'The payload of the signal: JSON, @file or - for standard input.',
     },
   ],
   action: 'signal',
@@ -354,13 +357,13 @@ function payloadOf(given: Given): { payload?: unknown } {
 
 const migrate: Command = {
   name: 'instances migrate',
-  summary: 'Have instances go over to another version of their sequence, where that is safe.',
+  summary: 'Migrate instances to another version of their sequence, where that is safe.',
   args: [{ name: 'ids', about: 'Of instances.', isMany: true }],
   options: [
-    { flags: '--to <id>', about: 'The id of the version to go over to.' },
-    { flags: '--to-version <n>', about: 'The number of that version, in place of its id.' },
+    { flags: '--to <id>', about: 'The id of the target version.' },
+    { flags: '--to-version <n>', about: 'The number of the target version, instead of its id.' },
     APPROVED_OPTION,
-    { flags: '--dry-run', about: 'Say what would become of them only.' },
+    { flags: '--dry-run', about: 'Only report what would happen.' },
   ],
   run: async (session, given) => {
     const { out, client } = session;
@@ -394,7 +397,7 @@ const WITH_ORPHANS = {
   options: [
     {
       flags: '--orphans',
-      about: 'Of those that options select, also children whose parents have gone on without them.',
+      about: 'Include children whose parents continued without them, when options select.',
     },
   ],
   many: (given: Given) => ({ orphans: given.flag('orphans') }),
@@ -402,7 +405,7 @@ const WITH_ORPHANS = {
 
 /** What `instances retry` and `dlq retry` do. */
 export const RETRYING = {
-  summary: 'Run failed instances again from where they failed.',
+  summary: 'Retry failed instances from where they failed.',
   action: 'retry',
   done: 'retried',
   states: ['failed'],
@@ -415,7 +418,7 @@ export const RETRYING = {
 export const INSTANCE_COMMANDS: readonly Command[] = [
   {
     name: 'instances start',
-    summary: 'Start an instance of a sequence by its name; prints its id.',
+    summary: 'Start an instance of a sequence by name; prints its id.',
     args: [{ name: 'sequence', about: 'The name of a sequence.' }],
     options: START_OPTIONS,
     run: start,
@@ -444,7 +447,8 @@ export const INSTANCE_COMMANDS: readonly Command[] = [
   }),
   {
     name: 'instances watch',
-    summary: 'Follow the states and outputs of an instance until it ends; 1 unless it completes.',
+    summary:
+      'Follow the states and outputs of an instance until it ends; exits with 1 unless it completes.',
     args: [ID],
     run: (session, given) => followInstance(session, given.arg()),
   },
@@ -452,7 +456,7 @@ export const INSTANCE_COMMANDS: readonly Command[] = [
   signal,
   changing({
     name: 'instances pause',
-    summary: 'Let nothing new start.',
+    summary: 'Pause instances: nothing new starts.',
     action: 'pause',
     states: ['scheduled', 'running', 'waiting'],
     done: 'paused',
@@ -460,7 +464,7 @@ export const INSTANCE_COMMANDS: readonly Command[] = [
   }),
   changing({
     name: 'instances resume',
-    summary: 'Let paused instances go on.',
+    summary: 'Resume paused instances.',
     action: 'resume',
     states: ['paused'],
     done: 'resumed',
@@ -469,7 +473,7 @@ export const INSTANCE_COMMANDS: readonly Command[] = [
   }),
   changing({
     name: 'instances cancel',
-    summary: 'End instances, with what their definitions do at the end.',
+    summary: 'Cancel instances; their finally lists and hooks run.',
     action: 'cancel',
     states: ['scheduled', 'running', 'waiting', 'paused'],
     done: 'cancelled',

@@ -13,7 +13,7 @@ const said = ({ id, state, applied, matched }: BulkJob) =>
 export const JOB_COMMANDS: readonly Command[] = [
   listing<BulkJob>({
     name: 'jobs list',
-    summary: 'List the changes of many instances that went on as jobs, newest first.',
+    summary: 'List bulk changes that became jobs, newest first.',
     columns: [
       { head: 'ID', text: ({ id }) => id, isWhole: true },
       { head: 'STATE', text: ({ state }) => state, tone: ({ state }) => toneOf(state) },
@@ -26,13 +26,13 @@ export const JOB_COMMANDS: readonly Command[] = [
   }),
   showing({
     name: 'jobs get',
-    summary: 'Show how far a change of many instances is.',
+    summary: 'Show the progress of a bulk change.',
     args: [ID],
     ask: ({ client }, given) => client.bulkJobs.get(given.arg()),
   }),
   acting({
     name: 'jobs cancel',
-    summary: 'End a change of many instances; what is changed stays changed.',
+    summary: 'Stop a bulk change; what is changed stays changed.',
     args: [ID],
     ask: ({ client }, given) => client.bulkJobs.cancel(given.arg()),
     said,

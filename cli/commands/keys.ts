@@ -23,16 +23,16 @@ export const KEY_COMMANDS: readonly Command[] = [
   {
     name: 'keys create',
     summary:
-      'Make a key for the tenant. Its secret is printed this once, alone on standard output.',
-    args: [{ name: 'name', about: 'Whose key it is, for people.' }],
+      'Create a key of the tenant. Its secret is printed only now, alone on standard output.',
+    args: [{ name: 'name', about: 'A name for people.' }],
     options: [
       {
         flags: '--can <capabilities>',
-        about: 'What it may do.',
+        about: 'Its capabilities.',
         choices: CAPABILITIES,
         isMany: true,
       },
-      { flags: '--expires-at <time>', about: 'RFC 3339; never unless given.' },
+      { flags: '--expires-at <time>', about: 'RFC 3339; default never.' },
     ],
     run: async (session, given) => {
       const { out, client, tenant } = session;
@@ -73,7 +73,7 @@ export const KEY_COMMANDS: readonly Command[] = [
   }),
   acting({
     name: 'keys revoke',
-    summary: 'Revoke a key, at once and for good.',
+    summary: 'Revoke a key, at once and permanently.',
     args: [{ name: 'id', about: 'Of a key: ak_…' }],
     ask: ({ client }, given) => client.apiKeys.revoke(given.arg()),
     said: (_, given) => `${memberText(given.arg())} is revoked.`,

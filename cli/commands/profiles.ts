@@ -47,7 +47,7 @@ export const PROFILE_COMMANDS: readonly Command[] = [
   {
     name: 'profiles add',
     summary:
-      'Keep --url, --tenant and a key under a name. The key is asked for, or read from --key-file.',
+      'Save --url, --tenant and a key under a name. The key is asked for, or read from --key-file.',
     args: [{ name: 'name', about: 'Letters, digits, dots, hyphens and underscores.' }],
     run: async (session, given) => {
       const { out, options, profilesFile } = session;
@@ -88,7 +88,7 @@ export const PROFILE_COMMANDS: readonly Command[] = [
   },
   {
     name: 'profiles use',
-    summary: 'Use a profile from now on where none is named.',
+    summary: 'Use a profile by default.',
     args: [NAME],
     run: async ({ out, profilesFile }, given) => {
       const all = readProfiles(profilesFile);
@@ -100,7 +100,7 @@ export const PROFILE_COMMANDS: readonly Command[] = [
   },
   {
     name: 'profiles remove',
-    summary: 'Forget a profile and its key.',
+    summary: 'Remove a profile and its key.',
     args: [NAME],
     run: async ({ out, profilesFile }, given) => {
       const { current, profiles } = readProfiles(profilesFile);

@@ -6,8 +6,7 @@ import type { Command } from '../command.js';
 export const PROXY_COMMANDS: readonly Command[] = [
   {
     name: 'cells proxy-config',
-    summary:
-      'Write what HAProxy needs to lead each tenant to its cell; docs/operate/routing.md says how it is used.',
+    summary: 'Write HAProxy files that route each tenant to its cell; see docs/operate/routing.md.',
     options: [
       { flags: '--for <proxy>', about: 'Who reads it.', choices: ['haproxy'] },
       { flags: '--out <folder>', about: 'For the files.', completes: 'folders' },
@@ -24,10 +23,10 @@ export const PROXY_COMMANDS: readonly Command[] = [
         about: 'The runtime socket of HAProxy: it opens it, and its maps are replaced there.',
         completes: 'files',
       },
-      { flags: '--watch', about: 'Go on, and follow the directory until Ctrl-C.' },
+      { flags: '--watch', about: 'Follow the directory until Ctrl-C.' },
       {
         flags: '--reload <command>',
-        about: 'Run by the shell when the proxy has to read its files anew.',
+        about: 'Shell command that reloads the proxy.',
       },
       CLUSTER_OPTION,
     ],

@@ -80,7 +80,7 @@ const rate = (value: number | undefined) => (value === undefined ? '?' : value.t
 export const RELEASE_COMMANDS: readonly Command[] = [
   acting({
     name: 'releases create',
-    summary: 'Draft a release that leads from one version of a sequence to another; prints its id.',
+    summary: 'Create a release from one version of a sequence to another; prints its id.',
     args: [
       {
         name: 'baseline',
@@ -90,8 +90,8 @@ export const RELEASE_COMMANDS: readonly Command[] = [
       { name: 'candidate', about: 'The version to come, in the same forms.', isOptional: true },
     ],
     options: [
-      { flags: '--baseline <version>', about: 'In place of the first argument.' },
-      { flags: '--candidate <version>', about: 'In place of the second one.' },
+      { flags: '--baseline <version>', about: 'Instead of the first argument.' },
+      { flags: '--candidate <version>', about: 'Instead of the second argument.' },
       NAMESPACE_OPTION,
       {
         flags: '--gate <text>',
@@ -147,7 +147,7 @@ export const RELEASE_COMMANDS: readonly Command[] = [
   }),
   showing({
     name: 'releases status',
-    summary: 'Show a release and the decisions about it, oldest first.',
+    summary: 'Show a release and its decisions, oldest first.',
     args: [ID],
     ask: status,
     lines: (_, release) => [
@@ -161,7 +161,7 @@ export const RELEASE_COMMANDS: readonly Command[] = [
   showing({
     name: 'releases validate',
     summary:
-      'Replay ended runs of the baseline through the candidate, without any side effect; 1 when runs go another way.',
+      'Replay ended runs of the baseline with the candidate, without side effects; exits with 1 if runs diverge.',
     args: [ID],
     options: [
       { flags: '--sample <n>', about: 'How many of the newest ended runs.' },
@@ -186,7 +186,7 @@ export const RELEASE_COMMANDS: readonly Command[] = [
   showing({
     name: 'releases evaluate',
     summary:
-      'Judge the gates by the instances that have ended; a failing one rolls a canary back, and is 1.',
+      'Evaluate the gates by the ended instances; a failing one rolls the canary back and exits with 1.',
     args: [ID],
     ask: ({ client }, given) => client.releases.evaluate(given.arg()),
     lines: evaluationLines,
@@ -195,12 +195,12 @@ export const RELEASE_COMMANDS: readonly Command[] = [
   }),
   acting({
     name: 'releases promote',
-    summary: 'Route all new instances of the baseline to the candidate, for good.',
+    summary: 'Route all new instances of the baseline to the candidate, permanently.',
     args: [ID],
     options: [
       {
         flags: '--force',
-        about: 'Noted in the decision; evidence that does not pass is refused all the same.',
+        about: 'Recorded in the decision; failing gates still refuse the promotion.',
       },
     ],
     ask: ({ client }, given) =>
@@ -209,14 +209,14 @@ export const RELEASE_COMMANDS: readonly Command[] = [
   }),
   acting({
     name: 'releases pause',
-    summary: 'Route new instances to the baseline again, for the time being.',
+    summary: 'Route new instances to the baseline again, until the canary resumes.',
     args: [ID],
     ask: ({ client }, given) => client.releases.pause(given.arg()),
     said,
   }),
   acting({
     name: 'releases rollback',
-    summary: 'Route new instances to the baseline again, for good.',
+    summary: 'Route new instances to the baseline again, permanently.',
     args: [ID],
     ask: ({ client }, given) => client.releases.rollback(given.arg()),
     said,

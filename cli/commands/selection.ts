@@ -18,7 +18,7 @@ export const STATE_OPTION: Option = {
 
 export const NAMESPACE_OPTION: Option = {
   flags: '--namespace <name>',
-  about: 'Of this namespace.',
+  about: 'In this namespace.',
 };
 
 /** Of changes of many. */
@@ -30,22 +30,22 @@ export const AGREED_OPTIONS: readonly Option[] = [
 /** Of migrations. */
 export const APPROVED_OPTION: Option = {
   flags: '--approved',
-  about: 'Also where the verdict asks for an approval.',
+  about: 'Also migrate those whose verdict requires approval.',
 };
 
 /** Within one sequence. */
 export const NARROWING_OPTIONS: readonly Option[] = [
   { flags: '--metadata <name=value>', about: 'With this metadata; may be repeated.', isMany: true },
   { flags: '--failure <text>', about: 'With this in the message or code of its failure.' },
-  { flags: '--created-after <time>', about: 'RFC 3339, or how long ago, as 2h or 7d.' },
+  { flags: '--created-after <time>', about: 'RFC 3339, or an age such as 2h or 7d.' },
   { flags: '--created-before <time>', about: 'The same.' },
   { flags: '--updated-after <time>', about: 'The same.' },
   { flags: '--updated-before <time>', about: 'The same.' },
 ];
 
 export const SELECTION_OPTIONS: readonly Option[] = [
-  { flags: '--sequence <name>', about: 'Of every version of the sequences with this name.' },
-  { flags: '--sequence-id <id>', about: 'Of this version of a sequence.' },
+  { flags: '--sequence <name>', about: 'Of any version of this sequence.' },
+  { flags: '--sequence-id <id>', about: 'Of this version, by its id.' },
   NAMESPACE_OPTION,
   ...NARROWING_OPTIONS,
 ];

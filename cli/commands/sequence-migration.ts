@@ -60,13 +60,13 @@ const STAYING: readonly (readonly [count: (typeof COUNTS)[number], words: string
 export const migrateMany: Command = {
   name: 'sequences migrate',
   summary:
-    'Have the open instances of a version go over to another one, each where that is safe; counts them and asks first.',
+    'Migrate the open instances of a version to another one, where that is safe; counts them and asks first.',
   args: [{ name: 'sequence', about: 'The name of a sequence.' }],
   options: [
-    { flags: '--from <n>', about: 'The version that they have.' },
+    { flags: '--from <n>', about: 'Their present version.' },
     {
       flags: '--to <n>',
-      about: 'The version that they go over to; without it the newest that is in force.',
+      about: 'The target version; default: the newest active one.',
     },
     NAMESPACE_OPTION,
     STATE_OPTION,

@@ -32,11 +32,11 @@ import { migrateMany, versionOf } from './sequence-migration.js';
 const FILES: Argument = {
   name: 'files',
   about:
-    'JSON or YAML, each with one definition or a list of them; folders with all below; - for the standard input.',
+    'JSON or YAML files with one or more definitions; folders, recursively; - for standard input.',
   isMany: true,
   completes: 'files',
 };
-const STRICT: Option = { flags: '--strict', about: 'Warnings refuse a definition too.' };
+const STRICT: Option = { flags: '--strict', about: 'Treat warnings as errors.' };
 
 /** Each definition by itself: what is wrong with one does not hide what is wrong with others. */
 async function eachDefinition<T>(
@@ -106,16 +106,15 @@ export function appliedLines({ name, version, change, hold, differences }: Appli
 const apply: Command = {
   name: 'sequences apply',
   summary:
-    'Store definitions: a changed one becomes the next version, one that is the same is left alone.',
+    'Store definitions: a changed one becomes the next version, an unchanged one is skipped.',
   args: [FILES],
   options: [
     STRICT,
     {
       flags: '--hold',
-      about:
-        'No name leads to what is stored, until sequences unhold or a release that promotes it.',
+      about: 'Store on hold: no name leads to the version until sequences unhold or a promotion.',
     },
-    { flags: '--dry-run', about: 'Say what would be stored only.' },
+    { flags: '--dry-run', about: 'Only report what would be stored.' },
   ],
   run: (session, given) =>
     eachDefinition(
@@ -136,7 +135,7 @@ const apply: Command = {
 
 const validate: Command = {
   name: 'sequences validate',
-  summary: 'Say whether definitions can be stored, with the place of every mistake; store nothing.',
+  summary: 'Check definitions without storing them; lists every error with its place.',
   args: [FILES],
   options: [STRICT],
   run: (session, given) =>
@@ -157,11 +156,11 @@ const validate: Command = {
 
 const diff: Command = {
   name: 'sequences diff',
-  summary: 'Tell what changes from one stored version to another; 1 when anything does.',
+  summary: 'Show the differences between two stored versions; exits with 1 if there are any.',
   args: [
     { name: 'sequence', about: 'The name of a sequence.' },
     { name: 'from', about: 'A version.' },
-    { name: 'to', about: 'Another one; without it the newest that is in force.', isOptional: true },
+    { name: 'to', about: 'Another version; default: the newest active one.', isOptional: true },
   ],
   options: [NAMESPACE_OPTION],
   run: async (session, given) => {
@@ -228,15 +227,14 @@ export const SEQUENCE_COMMANDS: readonly Command[] = [
   migrateMany,
   changing({
     name: 'sequences unhold',
-    summary: 'Lift the hold of a version: its name can lead to it from now on.',
+    summary: 'Lift the hold of a version, so that its name can lead to it.',
     change: ({ sequences }, id) => sequences.update(id, { hold: false }),
     said: ({ name, version }) =>
       `${name} v${version} is not on hold: it counts when a name is looked up.`,
   }),
   changing({
     name: 'sequences deprecate',
-    summary:
-      'Take a version out of what its name leads to, and out of the routes of releases, for good.',
+    summary: 'Deprecate a version permanently: neither its name nor a release leads to it.',
     change: ({ sequences }, id) => sequences.deprecate(id),
     said: ({ name, version }) =>
       `${name} v${version} is deprecated: new instances get it by its id or a pin only.`,
@@ -274,13 +272,13 @@ export const SEQUENCE_COMMANDS: readonly Command[] = [
   }),
   showing({
     name: 'sequences get',
-    summary: 'Show a definition by its name, or by its id.',
+    summary: 'Show a definition by name or id.',
     args: [{ name: 'sequence', about: 'A name or an id.' }],
     options: [
       NAMESPACE_OPTION,
       {
         flags: '--sequence-version <n>',
-        about: 'This version; without it the newest that is in force.',
+        about: 'This version; default: the newest active one.',
       },
     ],
     ask: (session, given) => {

@@ -16,7 +16,7 @@ const HOW: Readonly<Record<PlacementRow['placed_by'], string>> = {
 const WORDS = {
   name: 'tenants list',
   summary:
-    'List the tenants that have anything, by their names, which takes the root key; of a cluster those that are settled, with their cells.',
+    'List tenants with data by name (needs the root key); of a cluster, the assigned ones with their cells.',
   options: [CLUSTER_OPTION, { flags: '--cell <name>', about: 'Those of one cell of the cluster.' }],
 } as const;
 
@@ -48,7 +48,7 @@ export const TENANT_COMMANDS: readonly Command[] = [
   },
   {
     name: 'tenants place',
-    summary: 'Say in which cell a tenant lives that is settled nowhere yet.',
+    summary: 'Assign a new tenant to a cell.',
     args: [{ name: 'tenant', about: 'Its name.' }],
     options: [{ flags: '--cell <name>', about: 'Where it is to live.' }, CLUSTER_OPTION],
     run: async (session, given) => (await import('../cells.js')).placeTenant(session, given),
@@ -56,18 +56,18 @@ export const TENANT_COMMANDS: readonly Command[] = [
   {
     name: 'tenants move',
     summary:
-      'Move a tenant with all that waits to another cell of the cluster; again after it was cut off, it goes on.',
+      'Move a tenant to another cell of the cluster; repeated after an interruption, it continues.',
     args: [{ name: 'tenant', about: 'Its name.' }],
     options: [
       { flags: '--to <name>', about: 'The cell where it is to live.' },
-      { flags: '--give-up', about: 'Take the move back, as long as the tenant has not switched.' },
+      { flags: '--give-up', about: 'Undo the move, as long as the tenant has not switched.' },
       CLUSTER_OPTION,
     ],
     run: async (session, given) => (await import('../tenant-move.js')).moveTenant(session, given),
   },
   showing({
     name: 'whoami',
-    summary: 'Show what the key may do, and for which tenant.',
+    summary: 'Show the rights and the tenant of the key.',
     ask: ({ client }) => client.whoami(),
   }),
 ];

@@ -21,8 +21,8 @@ export const WORKER_COMMANDS: readonly Command[] = [
       { flags: '--handler <name>', about: 'Of this handler.' },
       { flags: '--queue <name>', about: 'Of this queue.' },
       { flags: '--worker <id>', about: 'Claimed by this worker.' },
-      { flags: '--sequence <name>', about: 'Of every version of the sequences with this name.' },
-      { flags: '--created-after <time>', about: 'RFC 3339, or how long ago, as 2h or 7d.' },
+      { flags: '--sequence <name>', about: 'Of any version of this sequence.' },
+      { flags: '--created-after <time>', about: 'RFC 3339, or an age such as 2h or 7d.' },
       { flags: '--created-before <time>', about: 'The same.' },
     ],
     columns: [
@@ -57,7 +57,7 @@ export const WORKER_COMMANDS: readonly Command[] = [
   }),
   listing<QueueInfo>({
     name: 'queues list',
-    summary: 'List what waits for workers by handler and queue, and who serves it.',
+    summary: 'List waiting tasks by handler and queue, with the workers that serve them.',
     columns: [
       { head: 'HANDLER', text: ({ handler }) => handler },
       { head: 'QUEUE', text: ({ queue }) => queue ?? '-' },
@@ -75,7 +75,7 @@ export const WORKER_COMMANDS: readonly Command[] = [
   }),
   listing<WorkerInfo>({
     name: 'workers list',
-    summary: 'List workers by when they were last seen, newest first.',
+    summary: 'List workers, the last seen first.',
     options: [{ flags: '--stale', about: 'Also those that were not seen for a minute.' }],
     columns: [
       { head: 'WORKER', text: ({ worker_id }) => worker_id },

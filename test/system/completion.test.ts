@@ -109,7 +109,7 @@ test('fish proposes commands with their meaning, words and files', (t) => {
   if (!hasProgram('fish')) return t.skip('no fish');
   const ask = (line: string) =>
     shell('fish', ['--no-config', '-c', `source '${script('fish')}'; complete -C '${line}'`]);
-  assert.match(ask(`${PROGRAM} instances ca`), /^cancel\tEnd instances/m);
+  assert.match(ask(`${PROGRAM} instances ca`), /^cancel\tCancel instances/m);
   assert.match(ask(`${PROGRAM} instances list --state comp`), /^completed/m);
   assert.match(ask(`${PROGRAM} profiles use pr`), /^production/m);
   assert.match(ask(`${PROGRAM} sequences apply ord`), /^order\.json/m);
