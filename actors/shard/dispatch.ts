@@ -4,6 +4,7 @@
  */
 
 import type { Logger } from '../../src/base/log.js';
+import { joined } from '../../src/base/rooms.js';
 import { INTERNAL } from '../runtime/commit.js';
 import type { PeerMessage } from '../runtime/protocol.js';
 import type { Effects, Messages, Room, Timers } from '../runtime/room.js';
@@ -55,14 +56,4 @@ function taken<Given extends { readonly kind: string }>(rows: object, given: Giv
   const take = (rows as Record<string, ((given: Given) => void) | undefined>)[given.kind];
   if (!take) throw new Error(`no room of this shard takes ${given.kind}`);
   take(given);
-}
-
-/** @throws Error when two rooms take the same */
-export function joined<Rows extends object>(parts: readonly (Rows | undefined)[]): Rows {
-  const rows: Record<string, unknown> = {};
-  for (const [kind, row] of parts.flatMap((part) => Object.entries(part ?? {}))) {
-    if (Object.hasOwn(rows, kind)) throw new Error(`two rooms take ${kind}`);
-    rows[kind] = row;
-  }
-  return rows as Rows;
 }

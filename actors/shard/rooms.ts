@@ -6,6 +6,7 @@
 
 import type { ShardRouteId } from '../../schema/routes.js';
 import { IN_PLACE } from '../../src/base/offload.js';
+import type { NoneIsMissing, RowsOf } from '../../src/base/rooms.js';
 import { openActivity } from '../activity/room.js';
 import { openBulkJobs } from '../bulk/room.js';
 import { type CatalogRoom, openCatalog } from '../catalog/room.js';
@@ -19,7 +20,6 @@ import { openLimits } from '../limits/room.js';
 import { openQueues } from '../queue/room.js';
 import { openReleases, type ReleaseRoom } from '../release/room.js';
 import type { PeerMessage } from '../runtime/protocol.js';
-import type { Room } from '../runtime/room.js';
 import type { Timer } from '../runtime/timer.js';
 import type { Effect } from '../runtime/turn.js';
 import { openSchedules } from '../schedule/room.js';
@@ -84,23 +84,10 @@ export function openRooms(kernel: ShardKernel, deps: ShardDeps, hooks: RoomHooks
   return { rooms, instances, pool };
 }
 
-/** The rooms and what they consist of, in their order. */
-export function withParts(rooms: readonly (Room | undefined)[]): Room[] {
-  return rooms.flatMap((room) => (room ? [...withParts(room.parts ?? []), room] : []));
-}
-
 type Opened = ReturnType<typeof openRooms>['rooms'][number];
-type Rows = 'operations' | 'messages' | 'effects' | 'timers';
 
-/** The kinds that a room and its parts take. */
-type KindsOf<Of extends Rows, Opened> =
-  | (Opened extends { readonly [Key in Of]?: infer Taken } ? keyof NonNullable<Taken> : never)
-  | (Opened extends { readonly parts: readonly (infer Part)[] } ? KindsOf<Of, Part> : never);
-
-/** Does not compile when a kind has no room. */
-type Taken<_Untaken extends never> = true;
 export type EveryKindIsTaken =
-  | Taken<Exclude<ShardRouteId, KindsOf<'operations', Opened>>>
-  | Taken<Exclude<PeerMessage['kind'], KindsOf<'messages', Opened>>>
-  | Taken<Exclude<Effect['kind'], KindsOf<'effects', Opened>>>
-  | Taken<Exclude<Timer['kind'], KindsOf<'timers', Opened>>>;
+  | NoneIsMissing<Exclude<ShardRouteId, RowsOf<'operations', Opened>>>
+  | NoneIsMissing<Exclude<PeerMessage['kind'], RowsOf<'messages', Opened>>>
+  | NoneIsMissing<Exclude<Effect['kind'], RowsOf<'effects', Opened>>>
+  | NoneIsMissing<Exclude<Timer['kind'], RowsOf<'timers', Opened>>>;

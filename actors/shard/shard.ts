@@ -11,6 +11,7 @@
 
 import { LIMITS } from '../../src/base/limits.js';
 import { IN_PLACE } from '../../src/base/offload.js';
+import { joined, withParts } from '../../src/base/rooms.js';
 import type { UnixMs } from '../../src/base/time.js';
 import type { Ack } from '../../src/db/units.js';
 import type { Instances } from '../instance/instances.js';
@@ -18,7 +19,7 @@ import { OVERDUE_ROWS_MAX } from '../runtime/load-sql.js';
 import type { PeerPost, Request, RequestPost } from '../runtime/protocol.js';
 import type { Room } from '../runtime/room.js';
 import type { DueTimer } from '../runtime/rows.js';
-import { Dispatch, joined } from './dispatch.js';
+import { Dispatch } from './dispatch.js';
 import { Fifo } from './fifo.js';
 import type { HandlerPool } from './handler-pool.js';
 import { Hearing } from './hearing.js';
@@ -26,7 +27,7 @@ import { FairInbox } from './inbox.js';
 import { openKernel, type ShardDeps, type ShardKernel, type TurnHooks } from './kernel.js';
 import { Outbox } from './outbox.js';
 import { Requests } from './requests.js';
-import { openRooms, type RoomHooks, withParts } from './rooms.js';
+import { openRooms, type RoomHooks } from './rooms.js';
 import { RunQueue } from './run-queue.js';
 import { TenantHolds } from './tenant-holds.js';
 
@@ -65,7 +66,7 @@ export class Shard {
     const kernel = openKernel(deps, hooks);
     this.#kernel = kernel;
     const { rooms, instances, pool } = openRooms(kernel, deps, hooks);
-    this.#rooms = withParts(rooms);
+    this.#rooms = withParts<Room>(rooms);
     this.#instances = instances;
     this.#pool = pool;
     const having = (member: keyof Room) => this.#rooms.filter((room) => room[member]);

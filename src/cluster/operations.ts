@@ -3,14 +3,15 @@
 import type { Cells, TenantMove } from '../../schema/cell.js';
 import { invalid } from '../base/errors.js';
 import { pageCursor, placeIn } from '../core/page-cursor.js';
-import { type FrontOperations, jsonReply, type Operation, pageReply } from '../http/operation.js';
+import type { FrontRoom } from '../http/front-room.js';
+import { jsonReply, type Operation, pageReply } from '../http/operation.js';
 import type { Membership } from './membership.js';
 import { cellsOf } from './overview.js';
 
 const ORDER = 'moves.id';
 
 /** @param membership undefined: there is no cluster, and so no cells to list */
-export function cellOperations(own: string, membership: Membership | undefined) {
+export function openCells(own: string, membership: Membership | undefined) {
   const list: Operation<'cells.list'> = async () => {
     const cells =
       membership === undefined ? [] : await membership.asked((directory) => cellsOf(directory));
@@ -37,5 +38,20 @@ export function cellOperations(own: string, membership: Membership | undefined) 
     };
     return pageReply(call, { limit, offset: 0 }, page);
   };
-  return { 'cells.list': list, 'cells.moves': moves } satisfies Partial<FrontOperations>;
+  return {
+    operations: { 'cells.list': list, 'cells.moves': moves },
+    gauges: gaugesOf(membership),
+  } satisfies FrontRoom;
+}
+
+function gaugesOf(membership: Membership | undefined) {
+  const residence = membership?.residence;
+  return {
+    engine_requests_misdirected_total: () => residence?.refused ?? 0,
+    engine_cluster_directory_up: () => (membership === undefined || membership.isUp ? 1 : 0),
+    engine_cluster_tenants: () => residence?.size ?? 0,
+    engine_cluster_held_tenants: () => residence?.heldCount ?? 0,
+    engine_cluster_held_seconds: () => (residence?.heldMs ?? 0) / 1_000,
+    engine_cluster_split_tenants: () => membership?.splitCount ?? 0,
+  };
 }

@@ -21,7 +21,7 @@ import {
   type WorkerTaskRecord,
   wireTask,
 } from '../../actors/instance/worker-task.js';
-import { workerOperations } from '../../actors/queue/front/workers.js';
+import { openQueueFront } from '../../actors/queue/front/workers.js';
 import type { RouteId } from '../../schema/routes.js';
 import { type InstanceState, isTerminal } from '../../schema/states.js';
 import { createValidators } from '../../schema/validators.js';
@@ -57,7 +57,7 @@ const operations = {
       return { applied: rowCount ?? 0, skipped: 0, failed: 0 };
     },
   }),
-  ...workerOperations,
+  ...openQueueFront().operations,
 };
 type OperationId = keyof typeof operations;
 

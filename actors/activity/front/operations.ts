@@ -13,13 +13,8 @@ import {
 import { isoTime } from '../../../src/base/time.js';
 import { ActivityLines } from '../../../src/core/activity.js';
 import { type OpenPolls, queuesOf, releasePoints } from '../../../src/core/statistics.js';
-import {
-  type FrontOperations,
-  jsonReply,
-  listQuery,
-  listTenant,
-  type Operation,
-} from '../../../src/http/operation.js';
+import type { FrontKernel, FrontRoom } from '../../../src/http/front-room.js';
+import { jsonReply, listQuery, listTenant, type Operation } from '../../../src/http/operation.js';
 import type { queueOperations } from '../../queue/operations.js';
 import { releaseNamed } from '../../release/front/operations.js';
 import type { Shards } from '../../runtime/shards.js';
@@ -42,10 +37,7 @@ const failures: Operation<'instances.failures'> = async (deps, call) => {
   return jsonReply(JSON.stringify(answer));
 };
 
-export interface StatisticDeps {
-  readonly client: Pick<Shards<typeof queueOperations>, 'ask'>;
-  readonly shards: number;
-}
+type Kernel = Pick<FrontKernel<Shards<typeof queueOperations>>, 'client' | 'settings'>;
 
 /** @param polls those that wait, of every shard (see `openPollsOf`) */
 function queueList(polls: (tenant: string) => Promise<OpenPolls[]>): Operation<'queues.list'> {
@@ -63,7 +55,7 @@ function queueList(polls: (tenant: string) => Promise<OpenPolls[]>): Operation<'
 }
 
 /** Only shards know them: they are asked when somebody looks, so that no poll tells of itself. */
-function openPollsOf({ client, shards }: StatisticDeps) {
+function openPollsOf({ client, settings: { shards } }: Kernel) {
   return async (tenant: string): Promise<OpenPolls[]> => {
     const asked = Array.from({ length: shards }, async (_, shard) => {
       const { body } = await client.ask(shard, 'queues.openPolls', tenant, '', undefined);
@@ -117,11 +109,13 @@ const series: Operation<'releases.series'> = async (deps, call) => {
   return jsonReply(JSON.stringify(answer));
 };
 
-export function statisticOperations(deps: StatisticDeps) {
+export function openActivityFront(kernel: Kernel) {
   return {
-    'instances.failures': failures,
-    'queues.list': queueList(openPollsOf(deps)),
-    'activity.get': activity,
-    'releases.series': series,
-  } satisfies Partial<FrontOperations>;
+    operations: {
+      'instances.failures': failures,
+      'queues.list': queueList(openPollsOf(kernel)),
+      'activity.get': activity,
+      'releases.series': series,
+    },
+  } satisfies FrontRoom;
 }

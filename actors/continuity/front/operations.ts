@@ -9,11 +9,11 @@ import type { JsonValue } from '../../../src/base/json.js';
 import type { Offload } from '../../../src/base/offload.js';
 import { redactedStateDiff } from '../../../src/core/continuity/redaction.js';
 import { rowOf } from '../../../src/db/reads/lookup.js';
+import type { FrontKernel, FrontRoom } from '../../../src/http/front-room.js';
 import {
   type AnyCall,
   type CallById,
   type FrontDeps,
-  type FrontOperations,
   jsonReply,
   listTenant,
   type Operation,
@@ -22,6 +22,7 @@ import { executionView } from '../core/execution-view.js';
 import { handoffView } from '../core/handoff-view.js';
 import { migrationView } from '../core/migration-record.js';
 import { VERIFY_PROVENANCE } from '../jobs.js';
+import { effectOperations } from './effects.js';
 import {
   boundaries,
   boundaryOfCheckpoint,
@@ -128,15 +129,19 @@ const migration: Operation<'migrations.get'> = async (deps, call) => {
 };
 
 /** Changes belong to the shard that the execution's id leads to. */
-export const continuityOperations = (offload: Offload) =>
-  ({
-    'continuity.get': get,
-    'continuity.locations': locations,
-    'continuity.checkpoints': checkpoints,
-    'continuity.checkpoint': checkpoint,
-    'continuity.provenance': provenance,
-    'continuity.verifyProvenance': verifyWith(offload),
-    'runtimes.list': runtimes,
-    'handoffs.get': handoff,
-    'migrations.get': migration,
-  }) satisfies Partial<FrontOperations>;
+export function openContinuityFront({ offload }: Pick<FrontKernel, 'offload'>) {
+  return {
+    operations: {
+      ...effectOperations,
+      'continuity.get': get,
+      'continuity.locations': locations,
+      'continuity.checkpoints': checkpoints,
+      'continuity.checkpoint': checkpoint,
+      'continuity.provenance': provenance,
+      'continuity.verifyProvenance': verifyWith(offload),
+      'runtimes.list': runtimes,
+      'handoffs.get': handoff,
+      'migrations.get': migration,
+    },
+  } satisfies FrontRoom;
+}

@@ -1,13 +1,8 @@
 /** Reads of credentials; their changes belong to their owner on the first shard. */
 
 import { invalid, notFound } from '../../../src/base/errors.js';
-import {
-  type FrontOperations,
-  jsonReply,
-  listQuery,
-  type Operation,
-  pageReply,
-} from '../../../src/http/operation.js';
+import type { FrontRoom } from '../../../src/http/front-room.js';
+import { jsonReply, listQuery, type Operation, pageReply } from '../../../src/http/operation.js';
 import { credentialById, credentialList } from './reads.js';
 
 const list: Operation<'credentials.list'> = async (deps, call) => {
@@ -22,7 +17,8 @@ const get: Operation<'credentials.get'> = async ({ reads }, { tenant, params: { 
   return jsonReply(JSON.stringify(row));
 };
 
-export const credentialOperations = {
-  'credentials.list': list,
-  'credentials.get': get,
-} satisfies Partial<FrontOperations>;
+export function openCredentialFront() {
+  return {
+    operations: { 'credentials.list': list, 'credentials.get': get },
+  } satisfies FrontRoom;
+}

@@ -4,15 +4,10 @@ import type { EventReceipt } from '../../../schema/event.js';
 import { eventKeyId } from '../../../src/base/ids.js';
 import { eventTenant } from '../../../src/base/tenancy.js';
 import { rowOf } from '../../../src/db/reads/lookup.js';
-import {
-  type FrontOperations,
-  jsonReply,
-  listQuery,
-  type Operation,
-  pageReply,
-} from '../../../src/http/operation.js';
+import type { FrontKernel, FrontRoom } from '../../../src/http/front-room.js';
+import { jsonReply, listQuery, type Operation, pageReply } from '../../../src/http/operation.js';
 import type { Shards } from '../../runtime/shards.js';
-import type { eventOperations as OwnerOperations } from '../operations.js';
+import type { eventOperations } from '../operations.js';
 import { eventById, eventList, eventText } from './reads.js';
 
 const list: Operation<'events.list'> = async (deps, call) => {
@@ -25,24 +20,35 @@ const get: Operation<'events.get'> = async (deps, { params, tenant }) => {
   return jsonReply(await eventText(deps.reads, row));
 };
 
-export const eventOperations = (client: Pick<Shards<typeof OwnerOperations>, 'ask' | 'shardOf'>) =>
-  ({
-    'events.list': list,
-    'events.get': get,
-    'events.sendBatch': async (_deps, { tenant, body: { events } }) => {
-      const owners = events.map((event, index) =>
-        eventTenant(tenant, event.tenant_id, `events[${index}].`),
-      );
-      // Those that were stored before one that fails are known by their ids when all are sent again.
-      const outcomes = await Promise.all(
-        events.map(async (event, index): Promise<EventReceipt> => {
-          const owner = owners[index] as string;
-          const { event_name: name, correlation_key: key } = event;
-          const shard = client.shardOf(eventKeyId(owner, name, key ?? undefined));
-          const { body } = await client.ask(shard, 'events.receive', owner, '', event);
-          return JSON.parse(body) as EventReceipt;
-        }),
-      );
-      return jsonReply(JSON.stringify({ outcomes }));
+const sendBatch =
+  (
+    client: Pick<Shards<typeof eventOperations>, 'ask' | 'shardOf'>,
+  ): Operation<'events.sendBatch'> =>
+  async (_deps, { tenant, body: { events } }) => {
+    const owners = events.map((event, index) =>
+      eventTenant(tenant, event.tenant_id, `events[${index}].`),
+    );
+    // Those that were stored before one that fails are known by their ids when all are sent again.
+    const outcomes = await Promise.all(
+      events.map(async (event, index): Promise<EventReceipt> => {
+        const owner = owners[index] as string;
+        const { event_name: name, correlation_key: key } = event;
+        const shard = client.shardOf(eventKeyId(owner, name, key ?? undefined));
+        const { body } = await client.ask(shard, 'events.receive', owner, '', event);
+        return JSON.parse(body) as EventReceipt;
+      }),
+    );
+    return jsonReply(JSON.stringify({ outcomes }));
+  };
+
+export function openEventFront({
+  client,
+}: Pick<FrontKernel<Shards<typeof eventOperations>>, 'client'>) {
+  return {
+    operations: {
+      'events.list': list,
+      'events.get': get,
+      'events.sendBatch': sendBatch(client),
     },
-  }) satisfies Partial<FrontOperations>;
+  } satisfies FrontRoom;
+}

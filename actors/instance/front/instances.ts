@@ -101,7 +101,7 @@ const latestCheckpoint: Operation<'instances.latestCheckpoint'> = async (deps, c
   return jsonReply(texts[0]);
 };
 
-/** The reads about instances; `bulk.ts` has the changes of many. */
+/** The reads about instances. */
 export const instanceOperations = {
   'instances.list': list,
   'instances.deadLetters': deadLetters,

@@ -1,8 +1,8 @@
 /** Reads about external work: tasks, attempts, workers and the names of handlers. */
 
 import { BUILTIN_NAMES } from '../../../src/core/builtin.js';
+import type { FrontRoom } from '../../../src/http/front-room.js';
 import {
-  type FrontOperations,
   jsonReply,
   listQuery,
   listTenant,
@@ -46,11 +46,15 @@ const handlers: Operation<'handlers'> = async (deps, call) => {
   return jsonReply(`{"builtin":${builtin},"external":${external.text}}`);
 };
 
-/** The reads of external work; claims and outcomes belong to the instances. */
-export const workerOperations = {
-  'workers.tasks': tasks,
-  'workers.stats': stats,
-  'workers.attempts': attempts,
-  'workers.list': list,
-  handlers,
-} satisfies Partial<FrontOperations>;
+/** Claims and outcomes belong to the instances. */
+export function openQueueFront() {
+  return {
+    operations: {
+      'workers.tasks': tasks,
+      'workers.stats': stats,
+      'workers.attempts': attempts,
+      'workers.list': list,
+      handlers,
+    },
+  } satisfies FrontRoom;
+}

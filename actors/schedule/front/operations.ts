@@ -12,10 +12,10 @@ import { isoTime } from '../../../src/base/time.js';
 import { nextFires } from '../../../src/core/cron.js';
 import { zonedTime, zoneOf } from '../../../src/core/wall-clock.js';
 import { rowOf } from '../../../src/db/reads/lookup.js';
+import type { FrontRoom } from '../../../src/http/front-room.js';
 import {
   type CallById,
   type FrontDeps,
-  type FrontOperations,
   jsonReply,
   listQuery,
   type Operation,
@@ -63,9 +63,13 @@ const preview: Operation<'cron.preview'> = async (deps, { body }) => {
 };
 
 /** The reads of schedules; their changes belong to the schedules. */
-export const cronOperations = {
-  'cron.list': list,
-  'cron.get': get,
-  'cron.nextFires': next,
-  'cron.preview': preview,
-} satisfies Partial<FrontOperations>;
+export function openScheduleFront() {
+  return {
+    operations: {
+      'cron.list': list,
+      'cron.get': get,
+      'cron.nextFires': next,
+      'cron.preview': preview,
+    },
+  } satisfies FrontRoom;
+}

@@ -2,10 +2,10 @@
 
 import { notFound } from '../../../src/base/errors.js';
 import { rowOf } from '../../../src/db/reads/lookup.js';
+import type { FrontKernel, FrontRoom } from '../../../src/http/front-room.js';
 import {
   type CallById,
   type FrontDeps,
-  type FrontOperations,
   jsonReply,
   listQuery,
   type Operation,
@@ -63,13 +63,16 @@ const previewOf =
     return jsonReply(previewText(row, isSigned));
   };
 
-export const webhookOperations = (isSigned: boolean) =>
-  ({
-    'webhooks.subscriptions': subscriptions,
-    'webhooks.subscription': subscription,
-    'webhooks.subscriptionDeliveries': ownDeliveries,
-    'webhooks.outbox': outbox,
-    'webhooks.redeliverPreview': previewOf(isSigned),
-    'webhooks.deliveries': deliveries,
-    'webhooks.delivery': delivery,
-  }) satisfies Partial<FrontOperations>;
+export function openWebhookFront({ settings }: Pick<FrontKernel, 'settings'>) {
+  return {
+    operations: {
+      'webhooks.subscriptions': subscriptions,
+      'webhooks.subscription': subscription,
+      'webhooks.subscriptionDeliveries': ownDeliveries,
+      'webhooks.outbox': outbox,
+      'webhooks.redeliverPreview': previewOf(settings.webhookSecret !== undefined),
+      'webhooks.deliveries': deliveries,
+      'webhooks.delivery': delivery,
+    },
+  } satisfies FrontRoom;
+}

@@ -1,0 +1,25 @@
+/** Sequences and keys of tenants on the front thread. All live keys are loaded before requests are served. */
+
+import { liveKeys } from '../../../src/db/reads/key-reads.js';
+import type { FrontKernel, FrontRoom } from '../../../src/http/front-room.js';
+import type { Shards } from '../../runtime/shards.js';
+import type { keyOperations, sequenceOperations as ownerOperations } from '../operations.js';
+import { KeyOperations } from './api-keys.js';
+import { sequenceDeletion, sequenceOperations } from './sequences.js';
+
+type Client = Shards<typeof keyOperations> & Shards<typeof ownerOperations>;
+
+/** @param sequenceDeleted called when instances of a deleted sequence may be there to be removed */
+export function openCatalogFront(kernel: FrontKernel<Client>, sequenceDeleted: () => void) {
+  const { client, reads, keys } = kernel;
+  const page = (after: string, limit: number) => liveKeys.rows(reads, after, limit);
+  return {
+    parts: [new KeyOperations({ ...kernel, registry: keys })],
+    operations: {
+      ...sequenceOperations,
+      'sequences.delete': sequenceDeletion(client, sequenceDeleted),
+    },
+    prepare: () => keys.load(page),
+    tenantComes: (tenant) => keys.reload(tenant, page),
+  } satisfies FrontRoom;
+}

@@ -1,0 +1,23 @@
+/** Rate limits and limits of tenants on the front thread. The latter are loaded before requests are served. */
+
+import { tenantLimitRow, tenantLimitRows } from '../../../src/db/reads/tenant-limit-reads.js';
+import type { FrontKernel, FrontRoom } from '../../../src/http/front-room.js';
+import { setLimitsOf } from '../../../src/http/tenant-limits.js';
+import type { tenantLimitOperations } from '../../catalog/operations.js';
+import type { Shards } from '../../runtime/shards.js';
+import { rateLimitOperations } from './rate-limits.js';
+import { TenantLimitOperations } from './tenant-limits.js';
+import { tenantOperations } from './tenants.js';
+
+export function openLimitsFront(kernel: FrontKernel<Shards<typeof tenantLimitOperations>>) {
+  const { reads, limits } = kernel;
+  return {
+    parts: [new TenantLimitOperations({ ...kernel, registry: limits })],
+    operations: { ...rateLimitOperations, ...tenantOperations },
+    prepare: () => limits.load((after, limit) => tenantLimitRows.rows(reads, after, limit)),
+    tenantComes: async (tenant) => {
+      const row = await tenantLimitRow.row(reads, tenant);
+      limits.set(tenant, row && setLimitsOf(row));
+    },
+  } satisfies FrontRoom;
+}

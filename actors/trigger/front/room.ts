@@ -1,0 +1,34 @@
+/** Triggers on the front thread: reads and fires by requests, and fires by events that are stored. */
+
+import type { FrontKernel, FrontRoom } from '../../../src/http/front-room.js';
+import { EventFiring } from '../../event/front/firing.js';
+import { firingEvents } from '../../event/front/reads.js';
+import type { eventOperations } from '../../event/operations.js';
+import type { Shards } from '../../runtime/shards.js';
+import { fireByEvent, triggerOperations } from './operations.js';
+
+type Kernel = FrontKernel<Shards<typeof eventOperations>>;
+
+export function openTriggerFront(kernel: Kernel) {
+  const { client, bodies, admission } = kernel;
+  const firing = firingOf(kernel);
+  return {
+    parts: [firing],
+    operations: triggerOperations(client, bodies, admission),
+    // What the last engine left is fired at once.
+    start: () => firing.wake(),
+    eventsFired: () => firing.wake(),
+    drain: () => firing.stop(),
+  } satisfies FrontRoom;
+}
+
+function firingOf({ client, reads, clock, log }: Kernel): EventFiring {
+  return new EventFiring({
+    clock,
+    log,
+    page: (at, id, rows) => firingEvents.rows(reads, at, id, rows),
+    fire: (slug, event) => fireByEvent(client, reads, slug, event),
+    fired: ({ id, key_id }, fires) =>
+      client.ask(client.shardOf(key_id), 'events.fired', '', '', { id, fires }),
+  });
+}

@@ -1,0 +1,134 @@
+/**
+ * The steps of a start that concern the database: where it is, the first connection, ownership, and the pool that
+ * the front reads by.
+ */
+
+import type pg from 'pg';
+import { writerName } from '../../actors/shard/supervisor.js';
+import { BATCH_LANES, LANES_MAX } from '../../actors/writer/lane-count.js';
+import { troubleOf } from '../base/errors.js';
+import { realClock } from '../base/real-clock.js';
+import { inSchema } from '../db/database-url.js';
+import { firstContact } from '../db/first-contact.js';
+import { acquireLease, type Lease } from '../db/lease.js';
+import { createPool } from '../db/pool.js';
+import { READ_POOL_OPTIONS, type Reads } from '../db/reads.js';
+import { prepareRowSecurity } from '../db/row-security.js';
+import { startEmbedded } from './embedded.js';
+import type { RoleUrls } from './embedded-roles.js';
+import type { Startup } from './startup.js';
+
+export interface FoundDatabase {
+  /** Of the cell's schema. */
+  readonly urls: RoleUrls;
+  /** The folder of the embedded one; undefined when another one is named. */
+  readonly folder: string | undefined;
+}
+
+/** The embedded database, which is started, unless another one is named. */
+export async function findDatabase(startup: Startup): Promise<FoundDatabase> {
+  const { config, cell } = startup;
+  const { databaseUrl, migrationUrl } = config;
+  const { roles, folder } =
+    databaseUrl === undefined
+      ? await runEmbedded(startup)
+      : {
+          roles: { engine: databaseUrl, owner: migrationUrl ?? databaseUrl },
+          folder: undefined,
+        };
+  const urls = { engine: inSchema(roles.engine, cell), owner: inSchema(roles.owner, cell) };
+  return { urls, folder };
+}
+
+async function runEmbedded({ config, cell: schema, log, signal, parts }: Startup) {
+  const { dataDir, unsafeDatabase } = config;
+  // Not raced: it ends by itself, and only once nothing of it is left.
+  const isDurable = !unsafeDatabase;
+  const embedded = await startEmbedded({ dataDir, schema, log, isDurable, signal });
+  parts.push({ name: 'embedded database', stop: () => embedded.stop() });
+  signal.throwIfAborted();
+  const { location, port, roles } = embedded;
+  log.info({ location, port }, 'embedded database runs');
+  return { roles, folder: location };
+}
+
+export function openReadPool({ owner, log, parts }: Startup, { engine }: RoleUrls): pg.Pool {
+  const pool = createPool({
+    connectionString: engine,
+    applicationName: `${owner} reads`,
+    ...READ_POOL_OPTIONS,
+    onError: (error) => log.debug({ err: error }, 'idle connection lost'),
+  });
+  parts.push({ name: 'reads', stop: () => pool.end() });
+  return pool;
+}
+
+export async function firstContactOf(startup: Startup, { engine, owner }: RoleUrls): Promise<void> {
+  const { config, cell, gate, log, signal } = startup;
+  const contact = firstContact({
+    connectionString: engine,
+    ownerUrl: owner,
+    cell: { name: cell, isChosen: config.dbSchema !== undefined, mayCreate: config.runMigrations },
+    signal,
+    isUnsafeAccepted: config.unsafeDatabase,
+    synchronous: config.dbSynchronous,
+    log,
+    onAway: (error, attempts) => {
+      const isFirst = attempts === 1;
+      if (isFirst) log.warn({ err: error }, 'the database cannot be reached; trying again');
+      gate.set('database-away', troubleOf(error));
+    },
+  });
+  await startup.unlessStopped(contact);
+  gate.set('starting');
+}
+
+/**
+ * Waits until no other engine owns the database.
+ *
+ * @param onLost called when this engine owns it no longer
+ */
+export async function own(
+  { config, owner, gate, log, signal, parts }: Startup,
+  { engine }: RoleUrls,
+  onLost: (reason: string) => void,
+): Promise<Lease> {
+  let isStandby = false;
+  const lease = await acquireLease({
+    connectionString: engine,
+    owner,
+    applicationName: writerName(owner),
+    laneCount: Math.max(config.writerLanes, LANES_MAX) + BATCH_LANES,
+    clock: realClock,
+    log,
+    onStandby: ({ owner, epoch }) => {
+      isStandby = true;
+      gate.set('standby');
+      log.info({ owner, epoch }, 'another engine owns the database: standing by');
+    },
+    signal,
+  });
+  if (isStandby) log.info({ epoch: lease.epoch }, 'took the database over');
+  lease.onLost(onLost);
+  parts.push({ name: 'lease', stop: () => lease.release() });
+  signal.throwIfAborted();
+  gate.times = lease;
+  gate.set('starting');
+  return lease;
+}
+
+/** Has the database keep tenants apart in what is read for them, where it can. */
+export async function wallTenants(
+  { config, log }: Startup,
+  { engine, owner }: RoleUrls,
+  reads: Reads,
+): Promise<void> {
+  const { rowSecurity: mode, runMigrations } = config;
+  const without = await prepareRowSecurity({
+    mode,
+    connectionString: engine,
+    ownerUrl: runMigrations ? owner : undefined,
+  });
+  if (without === undefined) reads.wallTenants();
+  else log.info({ without }, 'row level security of reads is off');
+}

@@ -1,0 +1,59 @@
+/**
+ * The rooms of the front thread: the one list of what it has for each feature. What a room needs of others is in its
+ * line. Everything else goes through the list: routes, gauges, start and stop.
+ */
+
+import { openActivityFront } from '../../actors/activity/front/operations.js';
+import { openBulkFront } from '../../actors/bulk/front/room.js';
+import { openCatalogFront } from '../../actors/catalog/front/room.js';
+import { openContinuityFront } from '../../actors/continuity/front/operations.js';
+import { openCredentialFront } from '../../actors/credential/front/operations.js';
+import { openEventFront } from '../../actors/event/front/operations.js';
+import { openFeedFront } from '../../actors/feed/front/room.js';
+import { openInstanceFront } from '../../actors/instance/front/room.js';
+import { openLimitsFront } from '../../actors/limits/front/room.js';
+import { openQueueFront } from '../../actors/queue/front/workers.js';
+import { openReleaseFront } from '../../actors/release/front/room.js';
+import { openScheduleFront } from '../../actors/schedule/front/operations.js';
+import type { ShardClient } from '../../actors/shard/client.js';
+import { openTriggerFront } from '../../actors/trigger/front/room.js';
+import { openWebhookFront } from '../../actors/webhook/front/operations.js';
+import type { FrontRouteId } from '../../schema/routes.js';
+import type { NoneIsMissing, RowsOf } from '../base/rooms.js';
+import { openCells } from '../cluster/operations.js';
+import type { FrontKernel } from '../http/front-room.js';
+import type { FrontMetricName } from '../metrics/catalog.js';
+import type { FrontOptions } from './front.js';
+import { openMetrics } from './operations/metrics.js';
+import { openServer } from './operations/room.js';
+
+export function openFrontRooms(kernel: FrontKernel<ShardClient>, options: FrontOptions) {
+  const instance = openInstanceFront(kernel);
+  const feed = openFeedFront(kernel);
+  const measured = [
+    openCatalogFront(kernel, () => instance.removal.wake()),
+    openLimitsFront(kernel),
+    instance,
+    openBulkFront(kernel),
+    feed,
+    openCredentialFront(),
+    openEventFront(kernel),
+    openTriggerFront(kernel),
+    openWebhookFront(kernel),
+    openScheduleFront(),
+    openReleaseFront(kernel),
+    openContinuityFront(kernel),
+    openQueueFront(),
+    openActivityFront(kernel),
+    openCells(options.cell, options.membership),
+    openServer(options),
+  ];
+  const rooms = [...measured, openMetrics(options, measured)];
+  return { rooms, watermark: feed.watermark };
+}
+
+type Opened = ReturnType<typeof openFrontRooms>['rooms'][number];
+
+export type EveryRouteHasARoom =
+  | NoneIsMissing<Exclude<FrontRouteId, RowsOf<'operations', Opened>>>
+  | NoneIsMissing<Exclude<FrontMetricName, RowsOf<'gauges', Opened>>>;

@@ -1,0 +1,65 @@
+/** Where clients reach the engine: the HTTP server, and how many connections and requests it takes. */
+
+import type { ShardClient } from '../../actors/shard/client.js';
+import { PATH_RULES } from '../../schema/route-match.js';
+import { LIMITS } from '../base/limits.js';
+import { AddressRequests } from '../http/address-requests.js';
+import { Connections, connectionBounds, descriptorLimit } from '../http/connections.js';
+import { newRequestId } from '../http/request-id.js';
+import {
+  type HttpHandler,
+  type HttpServer,
+  type HttpServerOptions,
+  startHttpServer,
+} from '../http/server.js';
+import { TrustedProxies } from '../http/trusted-proxies.js';
+import type { Startup } from './startup.js';
+
+type Bounds = Required<Pick<HttpServerOptions, 'connections' | 'requests' | 'refuseBody'>>;
+
+export function boundsOf(startup: Startup, client: Pick<ShardClient, 'refusalOf'>): Bounds {
+  return {
+    connections: connectionsOf(startup),
+    requests: new AddressRequests(startup.config.maxRequestsPerAddress),
+    refuseBody: (bytes) => client.refusalOf(bytes),
+  };
+}
+
+function connectionsOf({ config, log }: Startup): Connections {
+  const { maxConnections: max, maxConnectionsPerAddress: perAddressMax } = config;
+  const descriptors = descriptorLimit();
+  const bounds = connectionBounds({ max, perAddressMax }, descriptors);
+  if (bounds.max < max) {
+    log.warn(
+      { max: bounds.max, wanted: max, descriptors },
+      'the limit of open files is low: fewer connections are taken than ENGINE_MAX_CONNECTIONS',
+    );
+  }
+  return new Connections(bounds, log);
+}
+
+export async function listen(
+  { config, log, parts, signal }: Startup,
+  bounds: Bounds,
+  handler: HttpHandler,
+): Promise<HttpServer> {
+  const { host, port, maxBodyBytes, corsOrigins } = config;
+  const options = {
+    host,
+    port,
+    maxBodyBytes,
+    ...PATH_RULES,
+    ...bounds,
+    maxHeaderBytes: LIMITS.headerBytesMax,
+    proxies: new TrustedProxies(config.trustedProxies),
+    corsOrigins,
+    newRequestId,
+    bodyIdleTimeoutMs: LIMITS.bodyIdleTimeoutMs,
+    log,
+  };
+  const server = await startHttpServer(config.httpBackend, options, handler);
+  parts.push({ name: 'HTTP', stop: () => server.close() });
+  signal.throwIfAborted();
+  log.info({ host, port: server.port }, 'listening');
+  return server;
+}

@@ -1,0 +1,57 @@
+/**
+ * What every step of a start shares: settings and log, the state of the engine, what was started so far, and the
+ * signal that gives up the rest.
+ */
+
+import { randomUUID } from 'node:crypto';
+import type { Logger } from '../base/log.js';
+import { realClock } from '../base/real-clock.js';
+import { DEFAULT_SCHEMA } from '../db/database-url.js';
+import { Gate } from '../http/gate.js';
+import type { Config } from './config.js';
+import type { Part } from './shutdown.js';
+
+export class Startup {
+  readonly config: Config;
+  readonly log: Logger;
+  readonly gate = new Gate(realClock);
+  /** Names this process in the lease and in its sessions, so that a take-over can end them. */
+  readonly owner = `engine-${randomUUID().slice(0, 13)}`;
+  /** The schema with all of its tables. */
+  readonly cell: string;
+  /** What was started, in order; stopped in the opposite one. */
+  readonly parts: Part[] = [];
+  readonly #stopping = new AbortController();
+
+  constructor({ config, log }: { readonly config: Config; readonly log: Logger }) {
+    this.config = config;
+    this.log = log;
+    this.cell = config.dbSchema ?? DEFAULT_SCHEMA;
+  }
+
+  /** Aborted when the engine is to stop: what is still under way of the start is given up. */
+  get signal(): AbortSignal {
+    return this.#stopping.signal;
+  }
+
+  giveUp(): void {
+    this.#stopping.abort();
+  }
+
+  /** The work, until the engine is to stop: then it is given up, and nobody waits for its end. */
+  async unlessStopped<T>(work: Promise<T>): Promise<T> {
+    const { signal } = this.#stopping;
+    let give: () => void = () => undefined;
+    const given = new Promise<never>((_, reject) => {
+      give = () => reject(signal.reason);
+    });
+    signal.addEventListener('abort', give, { once: true });
+    try {
+      signal.throwIfAborted();
+      return await Promise.race([work, given]);
+    } finally {
+      signal.removeEventListener('abort', give);
+      work.catch(() => undefined);
+    }
+  }
+}
