@@ -80,7 +80,7 @@ export const ROOMS: readonly Room[] = [
   room(
     'src/server',
     'configuration, the embedded database, start and stop',
-    `${FLOOR} src/handlers src/metrics src/cluster ${FEATURES} actors/shard`,
+    `${GROUND} src/db src/http src/handlers src/metrics src/cluster ${FEATURES} actors/shard`,
   ),
   room('src/main.ts', 'the first file', 'src/server'),
 ];

@@ -23,6 +23,7 @@ import {
   routeOf,
   shardOf,
 } from '../../src/base/ids.js';
+import { joined, withParts } from '../../src/base/rooms.js';
 import { residentBytesMax, threadHeapMib } from '../../src/base/thread-memory.js';
 import { isoTime } from '../../src/base/time.js';
 import { HandShard, rowsOf, TENANT } from '../helpers/hand-shard.js';
@@ -63,6 +64,23 @@ function serving(costOf: (tenant: string) => number) {
 }
 
 const upTo = (count: number, from = 1) => Array.from({ length: count }, (_, n) => from + n);
+
+test('parts come before their room, and a row that two rooms have is refused', () => {
+  interface Rows {
+    readonly a: number;
+    readonly b: number;
+  }
+  interface Opened {
+    readonly rows: Partial<Rows>;
+    readonly parts?: readonly (Opened | undefined)[];
+  }
+  const inner: Opened = { rows: { a: 1 } };
+  const outer: Opened = { parts: [inner, undefined], rows: { b: 2 } };
+  const rooms = withParts<Opened>([undefined, outer]);
+  assert.deepEqual(rooms, [inner, outer]);
+  assert.deepEqual(joined<Rows>(rooms.map(({ rows }) => rows)), { a: 1, b: 2 });
+  assert.throws(() => joined<Rows>([inner.rows, outer.rows, inner.rows]), /two rooms take a/);
+});
 
 test('requests of one tenant leave in order of arrival, and a flood of one does not delay the others', () => {
   const { push, idsOf } = serving(() => 1);
