@@ -26,7 +26,7 @@ export interface FrontRoom {
   prepare?(): Promise<void>;
   /** The engine is about to serve: work beside the requests begins. */
   start?(): void;
-  /** There may be rows that nobody reported: a tenant was moved to this cell. */
+  /** Rows may exist that were not reported: a tenant was moved to this cell. */
   wake?(): void;
   /** An event that fires triggers was stored. */
   eventsFired?(): void;
@@ -72,7 +72,7 @@ export interface FrontKernel<Client = unknown> {
   readonly admission: Admission;
   readonly keys: KeyRegistry;
   readonly limits: TenantLimitRegistry;
-  /** Whose requests are served in this cell; undefined: everybody's. */
+  /** Which tenants are served in this cell; undefined: all of them. */
   readonly residence: Residence | undefined;
   readonly settings: FrontSettings;
 }

@@ -1,6 +1,6 @@
 /**
- * The front thread put together: its rooms, and the router over what they answer. What happens to the engine is told
- * to each room in the order of the list.
+ * The front thread: its rooms, and the router over their routes. A start, a stop, or the arrival of a tenant reaches
+ * the rooms in the order of their list.
  */
 
 import { instanceTenant } from '../../actors/instance/front/instance-reads.js';

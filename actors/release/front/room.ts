@@ -14,7 +14,7 @@ export function openReleaseFront(kernel: FrontKernel<Shards<typeof ownerOperatio
   return {
     parts: [validations],
     operations: { ...releaseOperations, ...releaseDiffOperations(offload) },
-    // Shards are told that its releases are drafts again.
+    // While the shard still answers: releases that are being validated become drafts again.
     drain: () => validations.stop(),
   } satisfies FrontRoom;
 }
