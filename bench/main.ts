@@ -1,66 +1,58 @@
 /**
- * `npm run bench`: the micro benches, then the load runs against a real server and a real Postgres,
- * both its own. Prints tables and stores the results by machine and day.
+ * `npm run bench`: runs the named jobs one after the other on a Postgres of their own, prints a table of each and
+ * stores its numbers by machine and day.
  */
 
 import { fileURLToPath } from 'node:url';
-import { batchCases } from './batch.bench.js';
-import { entryCases } from './entry.bench.js';
-import { evaluatorCases } from './evaluator.bench.js';
-import { expressionCases } from './expression.bench.js';
-import { runLoad } from './load/run.js';
-import { describeCommit, describeMachine } from './machine.js';
-import { runMicro } from './micro.js';
-import { type BenchOptions, readOptions, USAGE, UsageError } from './options.js';
+import { describeCommit, describeMachine } from './base/checkout.js';
+import { type BenchPostgres, startPostgres } from './base/postgres.js';
+import { saveResults, tableOf } from './base/report.js';
+import { Generator } from './client/generator.js';
+import { type Bench, type JobResult, runJob } from './job.js';
+import { JOBS } from './jobs.js';
+import { type Options, readOptions, UsageError, usage } from './options.js';
 import { PeersMissingError } from './peers/packages.js';
-import { planCases } from './plan.bench.js';
-import { type PartResult, saveResults } from './report.js';
-import { rowCases } from './row.bench.js';
 
 const RESULTS = fileURLToPath(new URL('../../bench/results', import.meta.url));
-
-const MICRO_CASES = [
-  ...evaluatorCases,
-  ...planCases,
-  ...expressionCases,
-  ...entryCases,
-  ...batchCases,
-  ...rowCases,
-];
 
 const say = (text: string): void => void process.stdout.write(`${text}\n`);
 
 try {
-  if (process.argv.includes('--help')) say(USAGE);
-  else await run(readOptions(process.argv.slice(2), RESULTS));
+  if (process.argv.includes('--help')) say(usage(JOBS));
+  else await run(readOptions(process.argv.slice(2), JOBS, RESULTS));
 } catch (error) {
-  if (error instanceof UsageError) {
-    process.stderr.write(`${error.message}\n\n${USAGE}\n`);
-    process.exitCode = 2;
-  } else if (error instanceof PeersMissingError) {
-    process.stderr.write(`${error.message}\n`);
-    process.exitCode = 1;
-  } else {
-    throw error;
-  }
+  const isExpected = error instanceof UsageError || error instanceof PeersMissingError;
+  if (!isExpected) throw error;
+  process.stderr.write(`${error.message}\n`);
+  process.exitCode = error instanceof UsageError ? 2 : 1;
 }
 
-async function run(options: BenchOptions): Promise<void> {
+async function run(options: Options): Promise<void> {
   const machine = describeMachine();
   say(`${machine.processor}, ${machine.cores} cores, ${machine.memoryGb} GB, node ${machine.node}`);
-  const parts: Record<string, PartResult> = {};
-  if (options.micro) {
-    const { part, table } = await runMicro(MICRO_CASES, options.microMs);
-    parts.micro = part;
-    say(`\nmicro benches\n\n${table}`);
+  let starting: Promise<BenchPostgres> | undefined;
+  const postgres = () => (starting ??= startPostgres(options, say));
+  const bench: Bench = { options, generator: new Generator(), postgres, say };
+  const results: Record<string, JobResult> = {};
+  try {
+    for (const job of options.jobs) {
+      const name = job.part === job.name ? job.name : `${job.part} ${job.name}`;
+      say(`\n${name}: ${job.asks}`);
+      const result = await runJob(job, bench);
+      results[name] = result;
+      say(`\n${tableOf({ [name]: result })}`);
+      if (options.results === undefined) continue;
+      const settings = { ...settingsOf(options), postgres: (await starting)?.version };
+      const stored = { ...result, commit: describeCommit(), settings };
+      say(`stored in ${saveResults(options.results, machine, { [name]: stored })}`);
+    }
+  } finally {
+    await bench.generator.close();
+    await (await starting)?.stop();
   }
-  const { load, paths, checks, neighbours, cron, timers, release, events, worker, scale, peers } =
-    options;
-  const lists = [load, paths, checks, peers, options.attacks];
-  const isLoaded = lists.some((list) => list.length > 0);
-  if (isLoaded || neighbours || cron || timers || release || events || worker || scale) {
-    Object.assign(parts, await runLoad(options, say));
-  }
-  if (options.results === undefined || Object.keys(parts).length === 0) return;
-  say(`\nstored in ${saveResults(options.results, machine, describeCommit(), parts)}`);
+  if (options.jobs.length > 1) say(`\n\nall jobs\n\n${tableOf(results)}`);
+}
+
+function settingsOf({ against, shards, lanes, profile, backlog, instances, isDurable }: Options) {
+  return { against, shards, lanes, profile, backlog, instances, isDurable };
 }

@@ -1,11 +1,10 @@
 /**
- * What the largest instances cost the others: create to completed of one-step instances of another
- * tenant, one after the other, on an idle server and while giants run. Giants are started anew as long
- * as their neighbours are measured; idle and busy take turns, so that their ratio can be trusted.
+ * What the largest instances cost other tenants: create to completed of one-step instances, one after the other, on an
+ * idle server and while giants run, which are started again as long as their neighbours are measured.
  */
 
-import { readFileSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
+import type pg from 'pg';
 import { type Client, createClient, expectStatus } from '../../test/helpers/client.js';
 import { DEFAULT_API_KEY } from '../../test/helpers/engine.js';
 import {
@@ -17,12 +16,10 @@ import {
   longest,
   widest,
 } from '../../test/helpers/giants.js';
-import { EXTERNAL_HANDLER, NAMESPACE } from '../fixtures.js';
-import type { BenchOptions } from '../options.js';
-import { median, type PartResult, renderTable, round } from '../report.js';
-import type { LoadContext } from './run.js';
-import type { Latency } from './samples.js';
-import { type BenchServer, startServer } from './server.js';
+import { EXTERNAL_HANDLER, NAMESPACE, NOOP_SEQUENCE } from '../base/fixtures.js';
+import { readResidentMib } from '../base/process-cpu.js';
+import { BenchServer } from '../base/server.js';
+import type { Job } from '../job.js';
 
 const GIANTS: Readonly<Record<string, readonly Giant[]>> = {
   '64 levels of all kinds': [deepest(COMPOSITES)],
@@ -32,78 +29,62 @@ const GIANTS: Readonly<Record<string, readonly Giant[]>> = {
   'a loop of 100,000 iterations': [endless()],
   'a context of 256 KiB, a worker': [heaviest(EXTERNAL_HANDLER)],
 };
-
-const ALL_AT_ONCE = Object.values(GIANTS).flat();
+const CONTENDERS = { idle: [], ...GIANTS, 'all of them at once': Object.values(GIANTS).flat() };
 
 const TENANT = 'giants';
-const PER_SECOND = 50;
-/** How often it is asked whether a giant has ended, and how much memory the server has. */
+/** How often it is asked whether a giant has ended. */
 const LOOK_MS = 50;
 
-interface Turn {
-  readonly idle: Latency;
-  readonly busy: Latency;
-  readonly giants: number;
-  readonly residentMib: number;
-}
-
-export async function runNeighbours(
-  { postgres, generator }: LoadContext,
-  options: BenchOptions,
-): Promise<{ readonly part: PartResult; readonly table: string }> {
-  const count = Math.ceil(options.seconds * PER_SECOND);
-  const server = await startServer(postgres, 'neighbours', 'noop', options.shards ?? 1);
-  const url = `http://127.0.0.1:${server.port}`;
-  const client = createClient({ url, apiKey: DEFAULT_API_KEY, tenant: TENANT });
-  const job = { kind: 'complete', port: server.port, create: server.createRequest, count } as const;
-  const turns: Record<string, Turn[]> = {};
-  try {
-    await generator.run(job);
-    for (const [name, giants] of Object.entries({
-      ...GIANTS,
-      'all of them at once': ALL_AT_ONCE,
-    })) {
-      const taken: Turn[] = [];
-      turns[name] = taken;
-      for (let round = 0; round < options.rounds; round += 1) {
-        await postgres.checkpoint();
-        const idle = (await generator.run(job)).latency.total!;
-        const crowd = new Crowd(client, server, giants);
-        const busy = (await generator.run(job)).latency.total!;
-        taken.push({ idle, busy, ...(await crowd.stop()) });
-      }
-    }
-  } finally {
-    await client.close();
-    await server.stop();
-  }
-  return report(turns, count, options);
-}
+export const neighboursJob: Job = {
+  part: 'load',
+  name: 'neighbours',
+  asks: 'How long does a one-step instance take while the largest instances run?',
+  prepare: async (bench) => {
+    const server = await BenchServer.open(bench, 'neighbours');
+    const create = await server.createRequest(NOOP_SEQUENCE);
+    const { url, port } = server;
+    const client = createClient({ url, apiKey: DEFAULT_API_KEY, tenant: TENANT });
+    return {
+      contenders: Object.entries(CONTENDERS).map(([name, giants]) => ({
+        name,
+        turn: async (ms) => {
+          const crowd = new Crowd(client, server.db, giants);
+          const { latency } = await bench.generator.run({ kind: 'complete', port, create, ms });
+          const MiB = readResidentMib(server.pid);
+          await crowd.stop();
+          const { p50, p99, max } = latency.request!;
+          return { 'p50 ms': p50, 'p99 ms': p99, 'max ms': max, MiB };
+        },
+      })),
+      close: async () => {
+        await client.close();
+        await server.stop();
+      },
+    };
+  },
+};
 
 /** Keeps one of each giant running, and a worker for their tasks, until it is stopped. */
 class Crowd {
   readonly #client: Client;
-  readonly #server: BenchServer;
-  #isStopped = false;
-  #count = 0;
-  #peakMib = 0;
-  /** One connection, one query at a time. */
-  #asking: Promise<unknown> = Promise.resolve();
+  readonly #db: pg.Client;
   readonly #work: Promise<unknown>;
+  /** The connection takes one query at a time. */
+  #asking: Promise<unknown> = Promise.resolve();
+  #isStopped = false;
 
-  constructor(client: Client, server: BenchServer, giants: readonly Giant[]) {
+  constructor(client: Client, db: pg.Client, giants: readonly Giant[]) {
     this.#client = client;
-    this.#server = server;
+    this.#db = db;
     const work = giants.map((giant) => this.#keepRunning(giant));
     if (giants.some(({ handler }) => handler !== undefined)) work.push(this.#serve());
     this.#work = Promise.all(work);
   }
 
   /** Cancels what runs. */
-  async stop(): Promise<Pick<Turn, 'giants' | 'residentMib'>> {
+  async stop(): Promise<void> {
     this.#isStopped = true;
     await this.#work;
-    return { giants: this.#count, residentMib: this.#peakMib };
   }
 
   async #keepRunning({ blocks, data = {} }: Giant): Promise<void> {
@@ -113,33 +94,17 @@ class Crowd {
     const creation = { ...place, sequence_id: id, context: { data } };
     while (!this.#isStopped) {
       const { id: instance } = await this.#post<{ id: string }>('/instances', creation, 201);
-      this.#count += 1;
-      while (!(await this.#hasEnded(instance))) {
-        if (this.#isStopped) {
-          // It may have ended meanwhile, which is as good.
-          await this.#client.post(`/instances/${instance}/signals`, { signal_type: 'cancel' });
-          return;
-        }
-        await pause(LOOK_MS);
-      }
+      while (!this.#isStopped && !(await this.#hasEnded(instance))) await pause(LOOK_MS);
+      // It may have ended meanwhile, which is as good.
+      await this.#client.post(`/instances/${instance}/signals`, { signal_type: 'cancel' });
     }
   }
 
   #hasEnded(instance: string): Promise<boolean> {
-    const asked = this.#asking.then(() => this.#look(instance));
+    const text = `select from instances where id = $1 and state = 'completed'`;
+    const asked = this.#asking.then(() => this.#db.query(text, [instance]));
     this.#asking = asked;
-    return asked;
-  }
-
-  async #look(instance: string): Promise<boolean> {
-    const status = readFileSync(`/proc/${this.#server.pid}/status`, 'utf8');
-    const mib = Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1]) / 1024;
-    this.#peakMib = Math.max(this.#peakMib, mib);
-    const { rows } = await this.#server.db.query<{ state: string }>(
-      'select state from instances where id = $1',
-      [instance],
-    );
-    return rows[0]?.state === 'completed';
+    return asked.then(({ rowCount }) => rowCount === 1);
   }
 
   async #serve(): Promise<void> {
@@ -147,11 +112,9 @@ class Crowd {
     while (!this.#isStopped) {
       const tasks = await this.#post<{ id: string }[]>('/workers/tasks/poll', poll, 200);
       for (const { id } of tasks) {
-        // One that was cancelled meanwhile is not to be completed.
-        await this.#client.post(`/workers/tasks/${id}/complete`, {
-          worker_id: 'worker',
-          output: { n: this.#count },
-        });
+        // The task of an instance that was cancelled meanwhile is refused.
+        const body = { worker_id: 'worker', output: { n: 1 } };
+        await this.#client.post(`/workers/tasks/${id}/complete`, body);
       }
     }
   }
@@ -159,47 +122,4 @@ class Crowd {
   async #post<T>(path: string, body: object, status: number): Promise<T> {
     return expectStatus(await this.#client.post<T>(path, body), status);
   }
-}
-
-function report(
-  turns: Readonly<Record<string, readonly Turn[]>>,
-  count: number,
-  options: BenchOptions,
-) {
-  const rows = Object.entries(turns).map(([name, taken]) => {
-    const mid = (read: (turn: Turn) => number) => round(median(taken.map(read)));
-    return {
-      name,
-      idleP50Ms: mid(({ idle }) => idle.p50),
-      busyP50Ms: mid(({ busy }) => busy.p50),
-      ratioP50: mid(({ idle, busy }) => busy.p50 / idle.p50),
-      idleP99Ms: mid(({ idle }) => idle.p99),
-      busyP99Ms: mid(({ busy }) => busy.p99),
-      ratioP99: mid(({ idle, busy }) => busy.p99 / idle.p99),
-      busyMaxMs: mid(({ busy }) => busy.max),
-      residentMib: mid(({ residentMib }) => residentMib),
-    };
-  });
-  const part: PartResult = {
-    question: 'How long does a one-step instance take while the largest instances run?',
-    settings: { instances: count, rounds: options.rounds, shards: options.shards ?? 1 },
-    results: { rows, turns },
-    remarks: [],
-  };
-  const head = ['giant', 'idle p50', 'busy p50', 'ratio', 'idle p99', 'busy p99', 'ratio'];
-  const table = renderTable(
-    [...head, 'busy max ms', 'MiB'],
-    rows.map((row) => [
-      row.name,
-      row.idleP50Ms,
-      row.busyP50Ms,
-      row.ratioP50,
-      row.idleP99Ms,
-      row.busyP99Ms,
-      row.ratioP99,
-      row.busyMaxMs,
-      row.residentMib,
-    ]),
-  );
-  return { part, table };
 }

@@ -1,246 +1,112 @@
 /**
- * Part `timers`: how late instances go on that all fall due within one second, and what that costs another tenant
- * and the memory of the server. Once as many as the server still has in memory from their creation; and once, of two
- * sizes, behind a start, as those of long ago are: in the database only.
+ * How late instances that fall due within one second go on: those still in memory from their creation, and those in
+ * the database only, because the server was killed and started again since.
  */
 
 import { setTimeout as pause } from 'node:timers/promises';
-import { type Client, createClient, expectStatus } from '../../test/helpers/client.js';
-import { DEFAULT_API_KEY } from '../../test/helpers/engine.js';
-import { createBody, NOOP_SEQUENCE, TENANT } from '../fixtures.js';
-import type { BenchOptions } from '../options.js';
-import { median, type RowsResult, renderTable, round } from '../report.js';
-import { RestartedServer } from '../scale/restarted.js';
-import { type Reached, verdictsOf } from '../targets.js';
-import { type Herd, herdBatches, latenessOf, moveHerd } from './herd.js';
-import { HERD_NAMES, type HerdName } from './herd-names.js';
-import { readFamily, readResidentMib, readThreads } from './process-cpu.js';
-import type { LoadContext } from './run.js';
-import { type Latency, Samples } from './samples.js';
+import { createBody, NOOP_SEQUENCE } from '../base/fixtures.js';
+import { readFamily, readOwn, readResidentMib } from '../base/process-cpu.js';
+import { BenchServer } from '../base/server.js';
+import { once } from '../client/loads.js';
+import { batchRequests } from '../client/requests.js';
+import { Samples } from '../client/samples.js';
+import type { Bench, Job } from '../job.js';
 
-/** Targets are about these sizes: others say nothing of them. */
-const HERD = 10_000;
-const LARGE = 10;
+const INSTANCES = 10_000;
+const DUE_WITHIN_MS = 1_000;
+const PER_BATCH = 500;
 /** Of creation, at some 2,000 a second on two busy cores, and until all is calm again. */
 const LEAD_MS_EACH = 1;
 const LEAD_MS_MIN = 8_000;
-/** Of moving one in the database, and of reading it when the server starts. */
-const MOVE_MS_EACH = 0.12;
 const FAR_MS = 90 * 24 * 60 * 60 * 1_000;
-/** Before the first is due, nothing is counted. */
-const CALM_MS = 100;
-const NEIGHBOUR = 'bench-neighbour';
-/** Of the other tenant: how many create at once, and how long each pauses. */
-const LOOPS = 4;
-const PAUSE_MS = 10;
-const LOOK_MS = 20;
+const PATIENCE_MS = 60_000;
+const LOOK_MS = 100;
+const STORED = 'in the database only';
+const LATE = 'late p99 ms';
 
-/** Whether the instances were in memory from their creation, and how many there are beside `--herd`. */
-const HERDS: Readonly<Record<HerdName, { readonly inMemory: boolean; readonly times: number }>> = {
-  created: { inMemory: true, times: 1 },
-  restarted: { inMemory: false, times: 1 },
-  large: { inMemory: false, times: LARGE },
+export const timersJob: Job = {
+  part: 'load',
+  name: 'timers',
+  asks: 'How late do instances that are due within one second go on?',
+  isWarmedUp: false,
+  targets: [{ contender: STORED, column: LATE, atMost: 500 }],
+  prepare: async (bench) => {
+    let databases = 0;
+    const contender = (name: string) => ({
+      name,
+      turn: async () => {
+        databases += 1;
+        const server = await BenchServer.open(bench, `timers_${databases}`);
+        return dueTogether(bench, server, name === STORED).finally(() => server.stop());
+      },
+    });
+    return {
+      contenders: [contender('in memory'), contender(STORED)],
+      close: async () => undefined,
+    };
+  },
 };
 
-export interface TimersRow {
-  readonly name: HerdName;
-  readonly herd: number;
-  readonly lateness: Latency;
-  /** Creations of another tenant, without the herd and with it. */
-  readonly idle: Latency;
-  readonly meanwhile: Latency;
-  readonly idleMib: number;
-  readonly peakMib: number;
-  /** Processor time in microseconds for each instance, with those creations. */
-  readonly serverUs: number;
-  readonly postgresUs: number;
-}
-
-export interface StoredTimers {
-  readonly rows: readonly TimersRow[];
-  readonly reached: Reached;
-}
-
-export async function runTimers(
-  context: LoadContext,
-  options: BenchOptions,
-): Promise<{ readonly part: RowsResult; readonly table: string }> {
-  const { rounds, shards } = options;
-  const rows: Record<string, StoredTimers> = {};
-  const all: TimersRow[] = [];
-  for (const name of HERD_NAMES) {
-    const taken: TimersRow[] = [];
-    for (let turn = 1; turn <= rounds; turn += 1) {
-      const row = await measure(context, options, name, turn);
-      taken.push(row);
-      context.progress(`${name} ${row.herd}: p99 ${round(row.lateness.p99)} ms late`);
-    }
-    rows[name] = { rows: taken, reached: reachedBy(taken) };
-    all.push(...taken);
+async function dueTogether(bench: Bench, server: BenchServer, isStored: boolean) {
+  const size = bench.options.instances ?? INSTANCES;
+  const sequence = await server.store({ ...NOOP_SEQUENCE, name: 'due' });
+  const leadMs = LEAD_MS_MIN + size * LEAD_MS_EACH;
+  let dueAt = Date.now() + (isStored ? FAR_MS : leadMs);
+  const dueOf = (n: number) => dueAt + Math.floor((n * DUE_WITHIN_MS) / size);
+  const creation = (n: number) => ({
+    ...createBody(sequence),
+    metadata: { n },
+    next_fire_at: new Date(dueOf(n)).toISOString(),
+  });
+  await bench.generator.run(once(server.port, batchRequests(size, PER_BATCH, creation)));
+  if (isStored) {
+    const to = Date.now() + leadMs;
+    await restartDue(server, to - dueAt);
+    dueAt = to;
   }
-  const remarks = Object.values(rows).flatMap(({ reached }) => verdictsOf(reached));
-  const part: RowsResult = {
-    question: 'How late are instances that fall due within one second, and whom do they hold up?',
-    settings: { rounds, shards: shards ?? 'default' },
-    rows,
-    remarks,
-  };
-  return { part, table: [tableOf(all), remarks.join('\n')].join('\n\n') };
-}
-
-async function measure(
-  { postgres, generator }: LoadContext,
-  options: BenchOptions,
-  name: HerdName,
-  turn: number,
-): Promise<TimersRow> {
-  const { inMemory, times } = HERDS[name];
-  const size = times * options.herd;
-  const server = await RestartedServer.open(postgres, `timers_${name}_${turn}`, options.shards);
-  try {
-    const sequence = await store(server, TENANT);
-    const leadMs = LEAD_MS_MIN + size * LEAD_MS_EACH;
-    let herd = { sequence, size, dueAt: Date.now() + (inMemory ? leadMs : FAR_MS) };
-    const requests = herdBatches(herd);
-    const { port } = server;
-    const limit = { replies: requests.length };
-    await generator.run({ kind: 'loop', port, connections: 4, requests, status: 201, limit });
-    if (!inMemory) {
-      await server.kill();
-      herd = await moveHerd(server.db, herd, Date.now() + LEAD_MS_MIN + size * MOVE_MS_EACH);
-      await server.db.query('vacuum analyze');
-      await postgres.checkpoint();
-      await server.start();
-    }
-    const row = await watch(server, postgres.pid, herd);
-    return { name, herd: size, ...row };
-  } finally {
-    await server.stop();
-  }
-}
-
-async function watch(server: RestartedServer, postgresPid: number, herd: Herd) {
-  const { pid } = server;
-  const neighbour = await Neighbour.start(server);
-  try {
-    const idleMs = herd.dueAt - CALM_MS - Date.now();
-    if (idleMs < 0) throw new Error(`${herd.size} timers take too long to create`);
-    await pause(idleMs / 2);
-    neighbour.take();
-    await pause(idleMs / 2);
-    const idle = neighbour.take();
-    const idleMib = readResidentMib(pid);
-    let peakMib = idleMib;
-    const looking = setInterval(() => {
-      peakMib = Math.max(peakMib, readResidentMib(pid));
-    }, LOOK_MS);
-    const before = { server: cpuOf(pid), postgres: readFamily(postgresPid) };
-    try {
-      const lateness = await latenessOf(server.db, herd);
-      return {
-        lateness,
-        idle,
-        meanwhile: neighbour.take(),
-        idleMib,
-        peakMib,
-        serverUs: ((cpuOf(pid) - before.server) / herd.size) * 1_000,
-        postgresUs: ((readFamily(postgresPid) - before.postgres) / herd.size) * 1_000,
-      };
-    } finally {
-      clearInterval(looking);
-    }
-  } finally {
-    await neighbour.stop();
-  }
-}
-
-function cpuOf(pid: number): number {
-  return [...readThreads(pid).values()].reduce((sum, ms) => sum + ms, 0);
-}
-
-/** Another tenant, which creates instances with pauses, so that it is no load itself. */
-class Neighbour {
-  readonly #client: Client;
-  readonly #sequence: string;
-  #samples = new Samples();
-  #isOver = false;
-  #loops: readonly Promise<void>[] = [];
-
-  private constructor(client: Client, sequence: string) {
-    this.#client = client;
-    this.#sequence = sequence;
-  }
-
-  static async start(server: RestartedServer): Promise<Neighbour> {
-    const sequence = await store(server, NEIGHBOUR);
-    const url = `http://127.0.0.1:${server.port}`;
-    const options = { url, apiKey: DEFAULT_API_KEY, tenant: NEIGHBOUR, isChecked: false };
-    const self = new Neighbour(createClient({ ...options, connections: LOOPS }), sequence);
-    self.#loops = Array.from({ length: LOOPS }, () => self.#loop());
-    return self;
-  }
-
-  /** What was measured since it was asked for last. */
-  take(): Latency {
-    const samples = this.#samples;
-    this.#samples = new Samples();
-    return samples.summary();
-  }
-
-  async stop(): Promise<void> {
-    this.#isOver = true;
-    await Promise.all(this.#loops);
-    await this.#client.close();
-  }
-
-  async #loop(): Promise<void> {
-    const body = { ...createBody(this.#sequence), tenant_id: NEIGHBOUR };
-    while (!this.#isOver) {
-      const startedAt = performance.now();
-      expectStatus(await this.#client.post('/instances', body), 201);
-      this.#samples.add(performance.now() - startedAt);
-      await pause(PAUSE_MS);
-    }
-  }
-}
-
-async function store(server: RestartedServer, tenant: string): Promise<string> {
-  const body = { ...NOOP_SEQUENCE, tenant_id: tenant };
-  return (await server.ask<{ id: string }>(201, 'POST', '/sequences', body, tenant)).id;
-}
-
-function reachedBy(rows: readonly TimersRow[]): Reached {
-  const [{ name, herd }] = rows as readonly [TimersRow];
-  const of = (figure: (row: TimersRow) => number) => median(rows.map(figure));
-  if (name === 'created' || herd !== HERDS[name].times * HERD) return {};
-  if (name === 'restarted') return { 'timers lateness': of(({ lateness }) => lateness.p99) };
-  return {
-    'timers neighbour': of(({ meanwhile }) => meanwhile.p99),
-    'timers memory': Math.max(...rows.map(({ peakMib }) => peakMib)),
-  };
-}
-
-function tableOf(rows: readonly TimersRow[]): string {
-  return renderTable(
-    [
-      'instances',
-      'due',
-      'late p50 ms',
-      'p99 ms',
-      'max ms',
-      'others idle p99 ms',
-      'meanwhile',
-      'idle MiB',
-      'peak',
-      'server µs each',
-      'Postgres',
-    ],
-    rows.map((row) => [
-      row.name,
-      row.herd,
-      ...[row.lateness.p50, row.lateness.p99, row.lateness.max].map(round),
-      ...[row.idle.p99, row.meanwhile.p99, row.idleMib, row.peakMib].map(round),
-      ...[row.serverUs, row.postgresUs].map(round),
-    ]),
+  if (Date.now() > dueAt) throw new Error(`creating ${size} timers took over ${leadMs} ms`);
+  await pause(dueAt - Date.now());
+  const { pid: postgres } = await bench.postgres();
+  const cpu = () => ({ server: readOwn(server.pid), postgres: readFamily(postgres) });
+  const before = cpu();
+  const peakMib = await untilCompleted(server, size, dueAt + PATIENCE_MS);
+  const after = cpu();
+  const { rows } = await server.db.query<{ n: number; at: number }>(
+    `select (metadata->>'n')::int as n, (extract(epoch from updated_at) * 1000)::float8 as at
+     from instances`,
   );
+  const samples = new Samples();
+  for (const { n, at } of rows) samples.add(Math.max(0, at - dueOf(n)));
+  const { p50, p99, max } = samples.summary();
+  return {
+    instances: size,
+    'late p50 ms': p50,
+    [LATE]: p99,
+    'late max ms': max,
+    'MiB at most': peakMib,
+    'server µs each': ((after.server - before.server) / size) * 1_000,
+    'postgres µs each': ((after.postgres - before.postgres) / size) * 1_000,
+  };
+}
+
+/** Kills the server and moves all timers in the database, of which it then has none in memory. */
+async function restartDue(server: BenchServer, byMs: number): Promise<void> {
+  await server.kill();
+  const moved = `+ $1::float8 * interval '1 ms'`;
+  await server.db.query(`update instances set next_fire_at = next_fire_at ${moved}`, [byMs]);
+  await server.db.query(`update timers set fire_at = fire_at ${moved}`, [byMs]);
+  await server.db.query('vacuum analyze');
+  await server.start();
+}
+
+/** @returns the most that the server had of memory @throws Error when some have not ended by then */
+async function untilCompleted({ db, pid }: BenchServer, size: number, giveUpAt: number) {
+  for (let peakMib = 0; ; await pause(LOOK_MS)) {
+    peakMib = Math.max(peakMib, readResidentMib(pid));
+    const { rows } = await db.query<{ ended: number }>(
+      `select count(*) as ended from instances where state = 'completed'`,
+    );
+    if (rows[0]!.ended === size) return peakMib;
+    if (Date.now() > giveUpAt) throw new Error(`${rows[0]!.ended} of ${size} timers have fired`);
+  }
 }

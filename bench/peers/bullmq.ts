@@ -3,7 +3,7 @@
  * before. The queue's and the worker's connections are their own, as its manual asks for.
  */
 
-import { createBody, SEQUENCE_ID } from '../fixtures.js';
+import { createBody, SEQUENCE_ID } from '../base/fixtures.js';
 import { loadPeer } from './packages.js';
 import type { Peer, Where, Work } from './peer.js';
 

@@ -5,7 +5,7 @@
  */
 
 import { EventEmitter } from 'node:events';
-import { createBody, SEQUENCE_ID } from '../fixtures.js';
+import { createBody, SEQUENCE_ID } from '../base/fixtures.js';
 import { loadPeer } from './packages.js';
 import { BULK, type Peer, type Where, type Work } from './peer.js';
 

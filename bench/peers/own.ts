@@ -1,28 +1,15 @@
 /**
- * Our own server by HTTP. Jobs of `created`, `bulk` and `idle` are instances that complete in the commit
- * that creates them; those of `rounds` are for workers that poll one and complete it, those of
- * `batches` for workers that exchange results for tasks.
+ * This server by HTTP. Jobs of `created`, `bulk` and `idle` are instances that complete in the commit that creates
+ * them; those of `rounds` and `batches` are for workers, which complete them one by one or by the exchange.
  */
 
-import { EXTERNAL_HANDLER } from '../fixtures.js';
-import { HttpConnection } from '../load/http-connection.js';
-import { ask } from '../load/replies.js';
-import { getRequest, postRequest } from '../load/requests.js';
+import { EXTERNAL_HANDLER } from '../base/fixtures.js';
+import { HttpConnection } from '../client/http-connection.js';
+import { ask, batchRequests, getRequest, postRequest } from '../client/requests.js';
+import { completion, exchanged, pollRequest, type Task } from '../client/worker-loads.js';
 import { BATCH, type Peer, type Where, type Work } from './peer.js';
 
-export const EXCHANGE = '/workers/tasks/exchange';
 const WAIT_MS = 500;
-const OUTPUT = { parcel: 'P-4711', packed: true };
-
-interface Task {
-  readonly id: string;
-  readonly claim_epoch: number;
-}
-
-interface Exchanged {
-  readonly outcomes: readonly { readonly status: number }[];
-  readonly tasks: readonly Task[];
-}
 
 /** @param body of `POST /instances` */
 export async function openOwn(where: Where, work: Work, body: string): Promise<Peer> {
@@ -31,13 +18,12 @@ export async function openOwn(where: Where, work: Work, body: string): Promise<P
   let isClosed = false;
   const open = async () => {
     const connection = await HttpConnection.open(where.port, (error) => {
-      // Nobody is answered any more: the turn is over.
       throw error;
     });
     all.push(connection);
     return connection;
   };
-  /** With a connection that nobody uses meanwhile. */
+  /** On a connection that nothing else uses meanwhile. */
   const send = async <T>(request: string, status: number): Promise<T> => {
     const connection = idle.pop() ?? (await open());
     const answer = await ask<T>(connection, request, status);
@@ -45,19 +31,18 @@ export async function openOwn(where: Where, work: Work, body: string): Promise<P
     return answer;
   };
   const create = postRequest('/instances', body);
+  const instance = JSON.parse(body) as object;
   const batches = new Map<number, string>();
   const running: Promise<void>[] = [];
   let onCreated: (jobs: number) => void = () => undefined;
-  const isOver = () => isClosed;
   return {
     create: async () => {
       await send(create, 201);
       if (work.name === 'created') onCreated(1);
     },
     createMany: (count) => {
-      const known = batches.get(count);
-      const request = known ?? batchOf(body, count);
-      if (known === undefined) batches.set(count, request);
+      const request = batches.get(count) ?? batchRequests(count, count, () => instance)[0]!;
+      batches.set(count, request);
       return send(request, 201);
     },
     createAndWait: async () => {
@@ -72,7 +57,7 @@ export async function openOwn(where: Where, work: Work, body: string): Promise<P
       if (work.name === 'created' || work.name === 'idle') return;
       const take = work.name === 'batches' ? exchange : pollOne;
       for (let at = 0; at < work.at; at += 1) {
-        running.push(take(await open(), `worker-${at}`, onDone, isOver));
+        running.push(take(await open(), `worker-${at}`, onDone, () => isClosed));
       }
     },
     close: async () => {
@@ -83,10 +68,7 @@ export async function openOwn(where: Where, work: Work, body: string): Promise<P
   };
 }
 
-/**
- * A worker until the end, and until nothing is left, which the next turn would find: its connection, its
- * name, whom to tell of tasks that are done.
- */
+/** A worker until the end, and until nothing is left that the next turn would find. */
 type Take = (
   connection: HttpConnection,
   worker: string,
@@ -95,14 +77,12 @@ type Take = (
 ) => Promise<void>;
 
 const pollOne: Take = async (connection, worker, onDone, isOver) => {
-  const body = { handler_name: EXTERNAL_HANDLER, worker_id: worker, limit: 1, wait_ms: WAIT_MS };
-  const poll = postRequest('/workers/tasks/poll', JSON.stringify(body));
+  const poll = pollRequest(EXTERNAL_HANDLER, worker, 1, WAIT_MS);
   for (;;) {
     const tasks = await ask<readonly Task[]>(connection, poll, 200);
     if (tasks.length === 0 && isOver()) return;
-    for (const { id, claim_epoch } of tasks) {
-      const done = JSON.stringify({ worker_id: worker, claim_epoch, output: OUTPUT });
-      await ask(connection, postRequest(`/workers/tasks/${id}/complete`, done), 200);
+    for (const task of tasks) {
+      await ask(connection, completion(task, worker), 200);
       onDone(1);
     }
   }
@@ -110,25 +90,11 @@ const pollOne: Take = async (connection, worker, onDone, isOver) => {
 
 const exchange: Take = async (connection, worker, onDone, isOver) => {
   const poll = { handlers: [EXTERNAL_HANDLER], limit: BATCH, wait_ms: WAIT_MS };
-  let tasks: readonly Task[] = [];
+  let held: readonly Task[] = [];
   for (;;) {
-    const results = tasks.map(({ id, claim_epoch }) => ({
-      kind: 'complete',
-      task_id: id,
-      claim_epoch,
-      output: OUTPUT,
-    }));
-    const body = JSON.stringify({ worker_id: worker, results, poll });
-    const answer = await ask<Exchanged>(connection, postRequest(EXCHANGE, body), 200);
-    const refused = answer.outcomes.find(({ status }) => status !== 200);
-    if (refused !== undefined) throw new Error(`a result was refused: ${JSON.stringify(refused)}`);
-    if (tasks.length > 0) onDone(tasks.length);
-    tasks = answer.tasks;
-    if (tasks.length === 0 && isOver()) return;
+    const tasks = await exchanged(connection, worker, held, poll);
+    if (held.length > 0) onDone(held.length);
+    held = tasks;
+    if (held.length === 0 && isOver()) return;
   }
 };
-
-function batchOf(body: string, count: number): string {
-  const instances = Array.from({ length: count }, () => body).join(',');
-  return postRequest('/instances/batch', `{"instances":[${instances}]}`);
-}

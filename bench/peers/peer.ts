@@ -1,11 +1,10 @@
 /**
- * What is asked of every engine, in words that all of them know, and how it is measured: jobs are created
- * and completed for a while, and those that were completed meanwhile are counted. Whoever creates
- * waits when too many jobs are open, so that no engine is measured with a backlog of its own making.
+ * The same work for every engine: jobs are created and completed for a while, and those that were completed meanwhile
+ * are counted. Creating waits when too many jobs are open, so that no engine is measured with a backlog.
  */
 
 import { setTimeout as pause } from 'node:timers/promises';
-import { Samples } from '../load/samples.js';
+import { Samples } from '../client/samples.js';
 
 export type WorkName = 'created' | 'bulk' | 'rounds' | 'batches' | 'idle';
 
@@ -36,13 +35,9 @@ export interface Peer {
   close(): Promise<void>;
 }
 
-export interface Outcome {
-  readonly perSecond: number;
-  /** Of work `idle`, else 0. */
-  readonly p50Ms: number;
-}
+/** Figures by column: `jobs/s`, of work `idle` `p50 ms`. */
+export type Outcome = Readonly<Record<string, number>>;
 
-/** The body of a job for those who take any: as large as what our own server is given. */
 export const BULK = 500;
 export const BATCH = 50;
 const BULK_CONNECTIONS = 4;
@@ -94,7 +89,7 @@ async function flow(
     }
   };
   await Promise.all(Array.from({ length: creators }, run));
-  return { perSecond: clock.perSecond(), p50Ms: 0 };
+  return clock.outcome();
 }
 
 async function bulk(peer: Peer, { seconds }: Work): Promise<Outcome> {
@@ -106,7 +101,7 @@ async function bulk(peer: Peer, { seconds }: Work): Promise<Outcome> {
     }
   };
   await Promise.all(Array.from({ length: BULK_CONNECTIONS }, run));
-  return { perSecond: clock.perSecond(), p50Ms: 0 };
+  return clock.outcome();
 }
 
 async function idle(peer: Peer, { seconds }: Work): Promise<Outcome> {
@@ -117,11 +112,10 @@ async function idle(peer: Peer, { seconds }: Work): Promise<Outcome> {
     const startedAt = performance.now();
     await peer.createAndWait();
     if (clock.isCounting) samples.add(performance.now() - startedAt);
-    clock.count(1);
     // Idle is what comes between jobs, too.
     await pause(IDLE_PAUSE_MS);
   }
-  return { perSecond: clock.perSecond(), p50Ms: samples.summary().p50 };
+  return { 'p50 ms': samples.summary().p50 };
 }
 
 /** Counts what happens within the measured time, which begins behind the warm-up. */
@@ -148,7 +142,7 @@ class Window {
     if (this.isCounting) this.#count += jobs;
   }
 
-  perSecond(): number {
-    return (this.#count * 1_000) / (this.#to - this.#from);
+  outcome(): Outcome {
+    return { 'jobs/s': (this.#count * 1_000) / (this.#to - this.#from) };
   }
 }

@@ -5,7 +5,7 @@
  */
 
 import { setTimeout as pause } from 'node:timers/promises';
-import { createBody, SEQUENCE_ID } from '../fixtures.js';
+import { createBody, SEQUENCE_ID } from '../base/fixtures.js';
 import { loadPeer } from './packages.js';
 import { BATCH, BULK, type Peer, type Where, type Work } from './peer.js';
 

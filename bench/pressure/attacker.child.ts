@@ -6,12 +6,11 @@
 
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
-import type { AttackName } from './attack-names.js';
 import { ATTACKS, Attacker, type AttackPlace } from './attacks.js';
 import { setPriority } from './priority.js';
 
 export interface AttackOrder extends Omit<AttackPlace, 'slowUrl'> {
-  readonly name: AttackName;
+  readonly name: string;
   /** Of this process on the cores. */
   readonly priority: number;
 }
@@ -27,7 +26,7 @@ sink.listen(0, '127.0.0.1');
 await once(sink, 'listening');
 const { port } = sink.address() as AddressInfo;
 const attacker = new Attacker({ ...place, slowUrl: `http://127.0.0.1:${port}/` });
-await ATTACKS[name].begin(attacker);
+await ATTACKS[name]!.begin(attacker);
 process.send?.('begun');
 await once(process, 'message');
 process.send?.(await attacker.stop(), undefined, undefined, () => process.exit(0));

@@ -7,8 +7,7 @@
 import { setMaxListeners } from 'node:events';
 import { setTimeout as pause } from 'node:timers/promises';
 import { type Client, createClient, expectStatus } from '../../test/helpers/client.js';
-import { NAMESPACE } from '../fixtures.js';
-import type { AttackName } from './attack-names.js';
+import { NAMESPACE } from '../base/fixtures.js';
 import { CheapClient } from './cheap-client.js';
 
 export interface AttackPlace {
@@ -26,7 +25,7 @@ export interface AttackPlace {
 /** How often each status came; 0: no answer. */
 export type Statuses = Record<string, number>;
 
-interface Attack {
+export interface Attack {
   readonly what: string;
   /** All requests, those of the others too, go through the documented HAProxy where it is installed. */
   readonly isProxied?: true;
@@ -40,7 +39,7 @@ export const ATTACKER_ADDRESS = '127.0.0.2';
 const REFUSED_PAUSE_MS = 20;
 const WORKER_STEP = 'attacked';
 
-export const ATTACKS: Readonly<Record<AttackName, Attack>> = {
+export const ATTACKS: Readonly<Record<string, Attack>> = {
   http: {
     what: '`http_request` slots: 2,000 instances whose step calls a server that never answers',
     begin: async (a) => {

@@ -4,7 +4,7 @@
  */
 
 import { connect, type Socket } from 'node:net';
-import { HttpConnection } from '../load/http-connection.js';
+import { HttpConnection } from '../client/http-connection.js';
 
 const STATUS = /^HTTP\/1\.1 (\d{3})/;
 

@@ -1,6 +1,6 @@
 /**
- * What the tenants do that are not to be hurt, and how long it takes them: creations, polls that find a task, lists,
- * steps that call out, and streams, each in a loop of its own with a pause, so that they are no load themselves.
+ * The tenants that do not attack: they create, poll tasks, list, call out and read streams, each in a loop of its own
+ * with a pause, so that they are no load themselves.
  */
 
 import { once } from 'node:events';
@@ -9,18 +9,17 @@ import type { AddressInfo } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import { type Client, createClient, expectStatus } from '../../test/helpers/client.js';
 import { openEvents } from '../../test/helpers/event-stream.js';
-import { NAMESPACE } from '../fixtures.js';
-import { type Latency, Samples } from '../load/samples.js';
+import { NAMESPACE } from '../base/fixtures.js';
+import type { Figures } from '../base/report.js';
+import { Samples } from '../client/samples.js';
 import { ATTACKER_ADDRESS } from './attacks.js';
 
 export const OPERATIONS = ['create', 'poll', 'list', 'http', 'stream'] as const;
-export type OperationName = (typeof OPERATIONS)[number];
+type OperationName = (typeof OPERATIONS)[number];
 
-export interface Measured {
-  readonly latency: Readonly<Record<OperationName, Latency>>;
-  /** What went wrong, with how often; empty: nothing did. */
-  readonly errors: Readonly<Record<string, number>>;
-}
+/** The columns of what is measured. */
+export const p99Of = (name: OperationName): string => `${name} p99 ms`;
+export const ERRORS = 'errors';
 
 /** Between two operations of a loop. */
 const PAUSE_MS = 15;
@@ -64,39 +63,41 @@ export class Victims {
     return self;
   }
 
-  /** @param loops of each operation; each takes the next tenant in turn */
-  async measure(ms: number, loops: number): Promise<Measured> {
+  /**
+   * @param loops of each operation; each takes the next tenant in turn
+   * @param say is given each sort of error, with how often it came
+   */
+  async measure(ms: number, loops: number, say: (text: string) => void): Promise<Figures> {
     const until = performance.now() + ms;
     const samples = new Map(OPERATIONS.map((name) => [name, new Samples()]));
-    const errors: Record<string, number> = {};
+    const errors = new Map<string, number>();
+    const note = (what: string) => errors.set(what, (errors.get(what) ?? 0) + 1);
     let turn = 0;
     const loop = async (name: OperationName) => {
-      while (performance.now() < until) {
+      for (; performance.now() < until; await pause(PAUSE_MS)) {
         turn += 1;
         const victim = this.#victims[turn % this.#victims.length]!;
         try {
           samples.get(name)!.add(await this[name](victim));
         } catch (error) {
-          const what = `${name}: ${error instanceof Error ? error.message.slice(0, 160) : error}`;
-          errors[what] = (errors[what] ?? 0) + 1;
+          note(`${name}: ${error instanceof Error ? error.message.slice(0, 160) : error}`);
         }
-        await pause(PAUSE_MS);
       }
     };
     const watch = async () => {
       for (; performance.now() < until; await pause(HEALTH_PAUSE_MS)) {
         const what = await healthFault(this.#url);
-        if (what !== undefined) errors[what] = (errors[what] ?? 0) + 1;
+        if (what !== undefined) note(what);
       }
     };
-    await Promise.all([
-      watch(),
-      ...OPERATIONS.flatMap((name) => Array.from({ length: loops }, () => loop(name))),
-    ]);
-    const latency = Object.fromEntries(
-      OPERATIONS.map((name) => [name, samples.get(name)!.summary()]),
-    );
-    return { latency: latency as Record<OperationName, Latency>, errors };
+    const working = OPERATIONS.flatMap((name) => Array.from({ length: loops }, () => loop(name)));
+    await Promise.all([watch(), ...working]);
+    for (const [what, count] of errors) say(`  ${count}: ${what}`);
+    // Without one that came to an end there is no time, and all of them are among the errors.
+    const p99 = (one: Samples) => (one.summary().count === 0 ? Number.NaN : one.summary().p99);
+    const figures = [...samples].map(([name, one]) => [p99Of(name), p99(one)] as const);
+    const failed = [...errors.values()].reduce((sum, count) => sum + count, 0);
+    return { ...Object.fromEntries(figures), [ERRORS]: failed };
   }
 
   async stop(): Promise<void> {

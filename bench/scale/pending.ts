@@ -1,180 +1,119 @@
 /**
- * How long a poll of 50 takes when many tasks are pending, beside a server with 100 of them on the same
- * Postgres, in turns. What a poll claims is completed, and as many instances are created behind it, so
- * that the number of pending tasks stays as it is.
+ * How long a poll of 50 takes when very many tasks are pending, beside a server with 100 of them. Claimed tasks are
+ * completed and as many instances are created, so that the number of pending tasks stays the same.
  */
 
 import { setTimeout as pause } from 'node:timers/promises';
-import { createBody, EXTERNAL_HANDLER, EXTERNAL_SEQUENCE } from '../fixtures.js';
-import { HttpConnection } from '../load/http-connection.js';
-import { ask } from '../load/replies.js';
-import { postRequest } from '../load/requests.js';
-import type { LoadContext } from '../load/run.js';
-import { Samples } from '../load/samples.js';
-import type { BenchOptions } from '../options.js';
-import { median, round } from '../report.js';
-import { stepsTo } from './growth.js';
-import { RestartedServer } from './restarted.js';
-import { RowPattern } from './row-pattern.js';
+import { EXTERNAL_HANDLER, EXTERNAL_SEQUENCE } from '../base/fixtures.js';
+import { RowPattern } from '../base/row-pattern.js';
+import { BenchServer } from '../base/server.js';
+import { Clock } from '../client/clock.js';
+import { HttpConnection } from '../client/http-connection.js';
+import { ask } from '../client/requests.js';
+import { completion, pollRequest, type Task } from '../client/worker-loads.js';
+import type { Bench, Job } from '../job.js';
+import { batchesOf } from '../paths/path-table.js';
+import { restarted } from './restarted.js';
 
+const TASKS = 1_000_000;
 const FEW = 100;
 const POLL_LIMIT = 50;
-/** Polls in a turn for each second of `--seconds`. */
-const PER_SECOND = 8;
-const COMPLETING_CONNECTIONS = 8;
+const CONNECTIONS = 8;
 const WORKER = 'worker-0';
+const MANY = 'many that are pending';
+const POLL = 'poll of 50 p50 ms';
 
-/** Queues learn of new tasks by hints, which may still be under way when the creations are answered. */
+/** Hints about new tasks may still be under way when the creations are answered. */
 const SETTLE_MS = 200;
 
-export interface PendingRow {
+export const pendingJob: Job = {
+  part: 'scale',
+  name: 'pending',
+  asks: 'What do a million pending tasks cost a start, the memory and a poll?',
+  isWarmedUp: false,
+  targets: [{ contender: MANY, column: POLL, isRatio: true, atMost: 1.2 }],
+  prepare: async (bench) => {
+    const few = await pendingServer(bench, 'pending_few', FEW);
+    const many = await pendingServer(bench, 'pending_many', bench.options.instances ?? TASKS);
+    return {
+      contenders: [
+        { name: `${FEW} pending`, turn: (ms) => polls(few, ms) },
+        { name: MANY, turn: (ms) => polls(many, ms) },
+      ],
+      close: async () => {
+        await many.server.stop();
+        await few.server.stop();
+      },
+    };
+  },
+};
+
+interface PendingServer {
+  readonly server: BenchServer;
   readonly pending: number;
-  readonly readyMs: number;
-  readonly residentMib: number;
-  readonly pollP50Ms: number;
-  readonly pollP99Ms: number;
-  readonly fewP50Ms: number;
-  readonly fewP99Ms: number;
-  /** The median of those of the turns. */
-  readonly p50Ratio: number;
+  /** Creates as many instances as a poll claims. */
+  readonly refill: string;
 }
 
-export async function growPending(
-  { postgres }: LoadContext,
-  { scaleTo, seconds, rounds, shards }: BenchOptions,
-): Promise<readonly PendingRow[]> {
-  const polls = Math.ceil(seconds * PER_SECOND);
-  const few = await RestartedServer.open(postgres, 'scale_few', shards);
-  const many = await RestartedServer.open(postgres, 'scale_pending', shards);
-  try {
-    const batchOf = new Map<RestartedServer, (count: number) => string>();
-    for (const server of [few, many]) {
-      const stored = await server.ask<{ id: string }>(201, 'POST', '/sequences', EXTERNAL_SEQUENCE);
-      batchOf.set(server, (count) => {
-        const instances = Array.from({ length: count }, () => createBody(stored.id));
-        return postRequest('/instances/batch', JSON.stringify({ instances }));
-      });
-    }
-    const pattern = await pendingPattern(many, batchOf.get(many)!(1));
-    const first = await Worker.open(few, batchOf.get(few)!(POLL_LIMIT));
-    await first.send(batchOf.get(few)!(FEW), 201);
-    first.close();
-    const rows: PendingRow[] = [];
-    let made = 0;
-    for (const pending of stepsTo(scaleTo)) {
-      await many.kill();
-      await pattern.copy(many.db, made, pending - made);
-      made = pending;
-      await many.db.query('vacuum analyze');
-      await postgres.checkpoint();
-      const readyMs = await many.start();
-      const residentMib = (await many.residentBytes()) / 2 ** 20;
-      // A connection that is idle while rows are copied would be closed by the server.
-      const fewWorker = await Worker.open(few, batchOf.get(few)!(POLL_LIMIT));
-      const worker = await Worker.open(many, batchOf.get(many)!(POLL_LIMIT));
-      // Not counted: the window on the table is read, and grows to its size.
-      for (const one of [fewWorker, worker]) await one.poll(polls);
-      const turns: { few: Samples; many: Samples }[] = [];
-      for (let turn = 0; turn < rounds; turn += 1) {
-        turns.push({ few: await fewWorker.poll(polls), many: await worker.poll(polls) });
-      }
-      for (const one of [fewWorker, worker]) one.close();
-      const summaries = turns.map((turn) => ({
-        few: turn.few.summary(),
-        many: turn.many.summary(),
-      }));
-      rows.push({
-        pending,
-        readyMs: round(readyMs),
-        residentMib: round(residentMib),
-        pollP50Ms: round(median(summaries.map((turn) => turn.many.p50))),
-        pollP99Ms: round(median(summaries.map((turn) => turn.many.p99))),
-        fewP50Ms: round(median(summaries.map((turn) => turn.few.p50))),
-        fewP99Ms: round(median(summaries.map((turn) => turn.few.p99))),
-        p50Ratio: round(median(summaries.map((turn) => turn.many.p50 / turn.few.p50))),
-      });
-    }
-    return rows;
-  } finally {
-    await many.stop();
-    await few.stop();
-  }
-}
-
-/** One created through the server; it is the first task that will be claimed. */
-async function pendingPattern(server: RestartedServer, create: string): Promise<RowPattern> {
-  const connection = await HttpConnection.open(server.port, lost);
-  await ask(connection, create, 201);
-  connection.close();
-  await pause(SETTLE_MS);
+/** The first task is created through the server, and its rows are copied. */
+async function pendingServer(bench: Bench, name: string, pending: number): Promise<PendingServer> {
+  const server = await BenchServer.open(bench, name);
+  const sequence = await server.store(EXTERNAL_SEQUENCE);
+  await sent(server, batchesOf(sequence, 1)[0]!);
   const { rows } = await server.db.query<{ instance_id: string }>(
     'select instance_id from open_tasks',
   );
-  return RowPattern.of(server.db, rows[0]!.instance_id);
+  const pattern = await RowPattern.of(server.db, rows[0]!.instance_id);
+  await server.kill();
+  await pattern.copy(server.db, 0, pending - 1);
+  await server.db.query('vacuum analyze');
+  await server.start();
+  return { server, pending, refill: batchesOf(sequence, POLL_LIMIT, POLL_LIMIT)[0]! };
 }
 
-/** Nobody is answered any more: the bench is over. */
+async function sent({ port }: BenchServer, request: string): Promise<void> {
+  const connection = await HttpConnection.open(port, lost);
+  await ask(connection, request, 201);
+  connection.close();
+  await pause(SETTLE_MS);
+}
+
+/** A lost connection ends the bench. */
 function lost(error: Error): never {
   throw error;
 }
 
-interface Task {
-  readonly id: string;
-  readonly claim_epoch: number;
+async function polls({ server, pending, refill }: PendingServer, ms: number) {
+  const figures = await restarted(server);
+  const opening = Array.from({ length: CONNECTIONS }, () => HttpConnection.open(server.port, lost));
+  const connections = await Promise.all(opening);
+  // Not counted: the window on the table is read, and grows to its size.
+  await pollFor(connections, refill, ms / 2);
+  const { latency } = await pollFor(connections, refill, ms);
+  for (const connection of connections) connection.close();
+  const { p50, p99 } = latency.request!;
+  return { pending, ...figures, [POLL]: p50, 'poll of 50 p99 ms': p99 };
 }
 
-/** A worker that polls, completes what it got at once, and sees to it that as much is there again. */
-class Worker {
-  readonly #first: HttpConnection;
-  readonly #connections: readonly HttpConnection[];
-  readonly #refill: string;
-
-  private constructor(connections: readonly HttpConnection[], refill: string) {
-    this.#first = connections[0]!;
-    this.#connections = connections;
-    this.#refill = refill;
-  }
-
-  static async open({ port }: RestartedServer, refill: string): Promise<Worker> {
-    const opening = Array.from({ length: COMPLETING_CONNECTIONS }, () =>
-      HttpConnection.open(port, lost),
+/** @throws Error when a poll gets less than it asks for */
+async function pollFor(connections: readonly HttpConnection[], refill: string, ms: number) {
+  const clock = new Clock(ms);
+  const poll = pollRequest(EXTERNAL_HANDLER, WORKER, POLL_LIMIT, 0);
+  const [first] = connections;
+  while (!clock.isOver()) {
+    const polledAt = performance.now();
+    const tasks = await ask<readonly Task[]>(first!, poll, 200);
+    clock.add('request', polledAt);
+    if (tasks.length !== POLL_LIMIT) throw new Error(`a poll got ${tasks.length} tasks`);
+    const open = [...tasks];
+    await Promise.all(
+      connections.map(async (connection) => {
+        for (let task = open.pop(); task !== undefined; task = open.pop()) {
+          await ask(connection, completion(task, WORKER), 200);
+        }
+      }),
     );
-    return new Worker(await Promise.all(opening), refill);
+    await ask(first!, refill, 201);
   }
-
-  async send<T>(request: string, status: number): Promise<T> {
-    return ask<T>(this.#first, request, status);
-  }
-
-  /** @returns the times of that many polls, of which each got all that it asked for */
-  async poll(polls: number): Promise<Samples> {
-    const samples = new Samples();
-    const body = { handler_name: EXTERNAL_HANDLER, worker_id: WORKER, limit: POLL_LIMIT };
-    const request = postRequest('/workers/tasks/poll', JSON.stringify(body));
-    for (let at = 0; at < polls; at += 1) {
-      const sentAt = performance.now();
-      const tasks = await this.send<readonly Task[]>(request, 200);
-      samples.add(performance.now() - sentAt);
-      if (tasks.length !== POLL_LIMIT) throw new Error(`a poll got ${tasks.length} tasks`);
-      const left = [...tasks];
-      await Promise.all(
-        this.#connections.map(async (connection) => {
-          for (let task = left.pop(); task !== undefined; task = left.pop()) {
-            await ask(connection, completion(task), 200);
-          }
-        }),
-      );
-      await this.send(this.#refill, 201);
-    }
-    return samples;
-  }
-
-  close(): void {
-    for (const connection of this.#connections) connection.close();
-  }
-}
-
-function completion({ id, claim_epoch }: Task): string {
-  const body = { worker_id: WORKER, claim_epoch, output: { parcel: 'P-4711', packed: true } };
-  return postRequest(`/workers/tasks/${id}/complete`, JSON.stringify(body));
+  return clock.result();
 }

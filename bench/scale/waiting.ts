@@ -1,187 +1,99 @@
 /**
- * Instances that wait, half of them for an event and half for a time that lies months ahead, on one server,
- * beside an empty server on the same Postgres: memory, the start after a SIGKILL, how long a new instance
- * takes, and how late a herd of timers fires.
+ * Memory, the start after a SIGKILL and new instances of a server with very many that wait, half of them for an event
+ * and half for a time months ahead, beside an empty server on the same Postgres.
  */
 
 import { setTimeout as pause } from 'node:timers/promises';
 import { eventKeyId } from '../../src/base/ids.js';
-import { createBody, NAMESPACE, NOOP_SEQUENCE, ORDER, TENANT } from '../fixtures.js';
-import { herdBatches, latenessOf } from '../load/herd.js';
-import { postRequest } from '../load/requests.js';
-import type { LoadContext } from '../load/run.js';
-import type { Latency } from '../load/samples.js';
-import type { BenchOptions } from '../options.js';
-import { median, round } from '../report.js';
-import { stepsTo } from './growth.js';
-import { RestartedServer } from './restarted.js';
-import { RowPattern } from './row-pattern.js';
+import { createBody, NAMESPACE, NOOP_SEQUENCE, ORDER, TENANT } from '../base/fixtures.js';
+import { type Marks, RowPattern } from '../base/row-pattern.js';
+import { BenchServer } from '../base/server.js';
+import type { Bench, Job } from '../job.js';
+import { restarted } from './restarted.js';
 
+const INSTANCES = 1_000_000;
 const EVENT_NAME = 'payment.settled';
 /** The key in the pattern; copy `n` has its number in its place. */
 const PATTERN_KEY = 'order-of-the-pattern';
 const FAR_MS = 90 * 24 * 60 * 60 * 1_000;
+const PATIENCE_MS = 60_000;
+const LOOK_MS = 50;
+const FULL = 'many that wait';
 
-const WAITING: Readonly<Record<'event' | 'timer', object>> = {
-  event: {
-    handler: 'wait_for_event',
-    params: { name: EVENT_NAME, key: '{{ data.key }}' },
-  },
+const STEPS: Readonly<Record<string, object>> = {
+  event: { handler: 'wait_for_event', params: { name: EVENT_NAME, key: '{{ data.key }}' } },
   timer: { handler: 'sleep', params: { duration_ms: FAR_MS } },
 };
 
-/** Instances created and completed for each second of `--seconds`, per turn. */
-const PER_SECOND = 200;
-/** Creating those that fall due takes about this long each, on two busy cores. */
-const HERD_LEAD_MS_EACH = 1.2;
-const HERD_LEAD_MS_MIN = 2_000;
-const HERD_TRIES = 3;
-const BATCHES_AT_ONCE = 4;
-const PATIENCE_MS = 60_000;
+export const waitingJob: Job = {
+  part: 'scale',
+  name: 'waiting',
+  asks: 'What do a million waiting instances cost a start, the memory and new instances?',
+  isWarmedUp: false,
+  targets: [
+    { contender: FULL, column: 'ready ms', atMost: 10_000 },
+    { contender: FULL, column: 'resident MiB', isRatio: true, atMost: 1.5 },
+    { contender: FULL, column: 'new p99 ms', isRatio: true, atMost: 2 },
+  ],
+  prepare: async (bench) => {
+    const count = bench.options.instances ?? INSTANCES;
+    const empty = await BenchServer.open(bench, 'waiting_empty');
+    const full = await BenchServer.open(bench, 'waiting_full');
+    const patterns: RowPattern[] = [];
+    for (const [name, step] of Object.entries(STEPS))
+      patterns.push(await patternOf(full, name, step));
+    await full.kill();
+    for (const pattern of patterns) {
+      await pattern.copy(full.db, 0, Math.floor(count / patterns.length));
+    }
+    await full.db.query('vacuum analyze');
+    await full.start();
+    return {
+      contenders: [
+        { name: 'empty', turn: await newInstances(bench, empty, 0) },
+        { name: FULL, turn: await newInstances(bench, full, count) },
+      ],
+      check: () => expectLive(full),
+      close: async () => {
+        await full.stop();
+        await empty.stop();
+      },
+    };
+  },
+};
 
-export interface WaitingRow {
-  /** 0: the empty server. */
-  readonly waiting: number;
-  readonly readyMs: number;
-  readonly residentMib: number;
-  /** Beside the empty server. */
-  readonly bytesEach: number;
-  readonly p50Ms: number;
-  readonly p99Ms: number;
-  readonly emptyP50Ms: number;
-  readonly emptyP99Ms: number;
-  /** The median of those of the turns. */
-  readonly p99Ratio: number;
-  readonly herd: number;
-  readonly latenessP50Ms: number;
-  readonly latenessP99Ms: number;
-  readonly latenessMaxMs: number;
+async function newInstances({ generator }: Bench, server: BenchServer, waiting: number) {
+  const create = await server.createRequest(NOOP_SEQUENCE);
+  return async (ms: number) => {
+    const figures = await restarted(server);
+    const { port } = server;
+    await generator.run({ kind: 'complete', port, create, ms: ms / 2 });
+    const { latency } = await generator.run({ kind: 'complete', port, create, ms });
+    const { p50, p99 } = latency.request!;
+    return { waiting, ...figures, 'new p50 ms': p50, 'new p99 ms': p99 };
+  };
 }
 
-export async function growWaiting(
-  { postgres, generator }: LoadContext,
-  { scaleTo, herd, seconds, rounds, shards }: BenchOptions,
-): Promise<readonly WaitingRow[]> {
-  const empty = await RestartedServer.open(postgres, 'scale_empty', shards);
-  const full = await RestartedServer.open(postgres, 'scale_waiting', shards);
-  const count = Math.ceil(seconds * PER_SECOND);
-  const create = new Map<RestartedServer, string>();
-  const complete = (server: RestartedServer, instances: number) =>
-    generator.run({
-      kind: 'complete',
-      port: server.port,
-      create: create.get(server)!,
-      count: instances,
-    });
-  const inTurns = async () => {
-    for (const server of [empty, full]) await complete(server, Math.ceil(count / 2));
-    await postgres.checkpoint();
-    const turns: { p50: number; p99: number; emptyP50: number; emptyP99: number }[] = [];
-    for (let turn = 0; turn < rounds; turn += 1) {
-      const beside = (await complete(empty, count)).latency.total!;
-      const { p50, p99 } = (await complete(full, count)).latency.total!;
-      turns.push({ p50, p99, emptyP50: beside.p50, emptyP99: beside.p99 });
-    }
-    return {
-      p50Ms: median(turns.map(({ p50 }) => p50)),
-      p99Ms: median(turns.map(({ p99 }) => p99)),
-      emptyP50Ms: median(turns.map(({ emptyP50 }) => emptyP50)),
-      emptyP99Ms: median(turns.map(({ emptyP99 }) => emptyP99)),
-      p99Ratio: median(turns.map(({ p99, emptyP99 }) => p99 / emptyP99)),
-    };
+/** One instance that was created through the server, and waits. */
+async function patternOf(server: BenchServer, name: string, step: object): Promise<RowPattern> {
+  const blocks = [{ type: 'step', id: 'wait', ...step }];
+  const sequence = { namespace: NAMESPACE, name: `waiting-${name}`, version: 1, blocks };
+  const body = createBody(await server.store(sequence));
+  const context = { data: { ...ORDER, key: PATTERN_KEY } };
+  const { id } = await server.ask<{ id: string }>(201, 'POST', '/instances', { ...body, context });
+  await until(async () => {
+    const { rowCount } = await server.db.query(
+      `select from event_waits where instance_id = $1::uuid union all
+       select from timers where instance_id = $1::uuid and fire_at is not null`,
+      [id],
+    );
+    return rowCount !== 0;
+  });
+  const marks: Marks = {
+    [PATTERN_KEY]: `'order-' || n`,
+    [eventKeyId(TENANT, EVENT_NAME, PATTERN_KEY)]: KEY_OF_COPY,
   };
-  const runHerd = async (server: RestartedServer, version: number) => {
-    const run = (port: number, requests: readonly string[]) =>
-      generator.run({
-        kind: 'loop',
-        port,
-        connections: BATCHES_AT_ONCE,
-        requests,
-        status: 201,
-        limit: { replies: requests.length },
-      });
-    const lateness = await herdLateness(server, herd, version, run);
-    return {
-      herd,
-      latenessP50Ms: lateness.p50,
-      latenessP99Ms: lateness.p99,
-      latenessMaxMs: lateness.max,
-    };
-  };
-  try {
-    for (const server of [empty, full]) {
-      const { id } = await server.ask<{ id: string }>(201, 'POST', '/sequences', NOOP_SEQUENCE);
-      create.set(server, postRequest('/instances', JSON.stringify(createBody(id))));
-    }
-    const patterns = await waitingPatterns(full);
-    const start = async (server: RestartedServer) => {
-      await server.kill();
-      await postgres.checkpoint();
-      const readyMs = await server.start();
-      return { readyMs, resident: await server.residentBytes() };
-    };
-    const alone = await start(empty);
-    const rows: WaitingRow[] = [];
-    /** Of each pattern. */
-    let made = 0;
-    for (const [step, waiting] of stepsTo(scaleTo).entries()) {
-      for (const pattern of patterns) {
-        await pattern.copy(full.db, made, Math.floor(waiting / patterns.length) - made);
-      }
-      made = Math.floor(waiting / patterns.length);
-      await full.db.query('vacuum analyze');
-      const { readyMs, resident } = await start(full);
-      rows.push({
-        waiting,
-        readyMs,
-        residentMib: resident / 2 ** 20,
-        bytesEach: (resident - alone.resident) / waiting,
-        ...(await inTurns()),
-        ...(await runHerd(full, step + 1)),
-      });
-      await expectLive(full, step);
-    }
-    const [first] = rows;
-    const beside = {
-      waiting: 0,
-      readyMs: alone.readyMs,
-      residentMib: alone.resident / 2 ** 20,
-      bytesEach: 0,
-      p50Ms: first!.emptyP50Ms,
-      p99Ms: first!.emptyP99Ms,
-      emptyP50Ms: first!.emptyP50Ms,
-      emptyP99Ms: first!.emptyP99Ms,
-      p99Ratio: 1,
-      ...(await runHerd(empty, 1)),
-    };
-    return [beside, ...rows].map(rounded);
-  } finally {
-    await full.stop();
-    await empty.stop();
-  }
-}
-
-/** One instance of each kind, created through the server, and waiting. */
-async function waitingPatterns(server: RestartedServer): Promise<readonly RowPattern[]> {
-  const patterns: RowPattern[] = [];
-  for (const [kind, step] of Object.entries(WAITING)) {
-    const id = await storeSequence(server, `scale-${kind}`, 1, {
-      type: 'step',
-      id: 'wait',
-      ...step,
-    });
-    const instance = await server.ask<{ id: string }>(201, 'POST', '/instances', {
-      ...createBody(id),
-      context: { data: { ...ORDER, key: PATTERN_KEY } },
-    });
-    await untilRows(server, instance.id);
-    const marks = {
-      [PATTERN_KEY]: `'order-' || n`,
-      [eventKeyId(TENANT, EVENT_NAME, PATTERN_KEY)]: KEY_OF_COPY,
-    };
-    patterns.push(await RowPattern.of(server.db, instance.id, marks));
-  }
-  return patterns;
+  return RowPattern.of(server.db, id, marks);
 }
 
 /** What `eventKeyId` gives for the key of copy `n`, in SQL. */
@@ -196,84 +108,25 @@ const KEY_OF_COPY = (() => {
   );
 })();
 
-/** @throws Error when a copy is none: an event does not complete it */
-async function expectLive(server: RestartedServer, copy: number): Promise<void> {
-  const key = `order-${copy}`;
+/** An event completes a copy: the copies are real instances. */
+async function expectLive(server: BenchServer): Promise<void> {
+  const correlation_key = 'order-0';
   const { rows } = await server.db.query<{ instance_id: string }>(
     'select instance_id from event_waits where key_id = $1::uuid',
-    [eventKeyId(TENANT, EVENT_NAME, key)],
+    [eventKeyId(TENANT, EVENT_NAME, correlation_key)],
   );
-  const instance = rows[0]?.instance_id;
-  if (instance === undefined) throw new Error(`nobody waits for the event of ${key}`);
-  await server.ask(201, 'POST', '/events', {
-    tenant_id: TENANT,
-    event_name: EVENT_NAME,
-    producer_event_id: `settled-${key}`,
-    correlation_key: key,
-    payload: {},
+  const event = { tenant_id: TENANT, event_name: EVENT_NAME, correlation_key, payload: {} };
+  await server.ask(201, 'POST', '/events', { ...event, producer_event_id: 'settled' });
+  await until(async () => {
+    const path = `/instances/${rows[0]?.instance_id}`;
+    return (await server.ask<{ state: string }>(200, 'GET', path)).state === 'completed';
   });
-  await until(server, instance, 'completed');
 }
 
-type Send = (port: number, requests: readonly string[]) => Promise<unknown>;
-
-/** @throws Error when the herd could not be created before it was due */
-async function herdLateness(
-  server: RestartedServer,
-  size: number,
-  version: number,
-  send: Send,
-): Promise<Latency> {
-  const step = { type: 'step', id: 'only', handler: 'noop' };
-  for (let tried = 1; ; tried += 1) {
-    const name = `scale-herd-${tried}`;
-    const sequence = await storeSequence(server, name, version, step);
-    const leadMs = tried * (HERD_LEAD_MS_MIN + size * HERD_LEAD_MS_EACH);
-    const herd = { sequence, size, dueAt: Math.ceil(Date.now() + leadMs) };
-    await send(server.port, herdBatches(herd));
-    if (Date.now() < herd.dueAt) return await latenessOf(server.db, herd);
-    if (tried === HERD_TRIES) throw new Error(`${size} timers take over ${leadMs} ms to create`);
-  }
-}
-
-async function storeSequence(
-  server: RestartedServer,
-  name: string,
-  version: number,
-  block: object,
-): Promise<string> {
-  const body = { tenant_id: TENANT, namespace: NAMESPACE, name, version, blocks: [block] };
-  return (await server.ask<{ id: string }>(201, 'POST', '/sequences', body)).id;
-}
-
-/** What it waits for is in its tables. */
-async function untilRows({ db }: RestartedServer, instance: string): Promise<void> {
-  for (const giveUpAt = performance.now() + PATIENCE_MS; ; ) {
-    const { rowCount } = await db.query(
-      `select from event_waits where instance_id = $1::uuid union all
-       select from timers where instance_id = $1::uuid and fire_at is not null`,
-      [instance],
-    );
-    if (rowCount !== 0) return;
-    if (performance.now() > giveUpAt) throw new Error(`${instance} does not wait`);
-    await pause(50);
-  }
-}
-
-async function until(server: RestartedServer, instance: string, state: string): Promise<void> {
+async function until(isDone: () => Promise<boolean>): Promise<void> {
   const giveUpAt = performance.now() + PATIENCE_MS;
-  for (;;) {
-    const read = await server.ask<{ state: string }>(200, 'GET', `/instances/${instance}`);
-    if (read.state === state) return;
-    if (performance.now() > giveUpAt) throw new Error(`${instance} is ${read.state}, not ${state}`);
-    await pause(50);
+  while (!(await isDone())) {
+    if (performance.now() > giveUpAt) throw new Error('an instance did not become what it must be');
+    await pause(LOOK_MS);
   }
-}
-
-function rounded(row: WaitingRow): WaitingRow {
-  const entries = Object.entries(row).map(([name, value]) => [
-    name,
-    name === 'waiting' || name === 'herd' ? value : round(value as number),
-  ]);
-  return Object.fromEntries(entries) as WaitingRow;
 }
