@@ -8,7 +8,7 @@ import { type Figures, median, type Ratio, ratioOf, round } from './base/report.
 import type { Generator } from './client/generator.js';
 import type { Options } from './options.js';
 
-export const PARTS = ['micro', 'load', 'paths', 'peers', 'pressure', 'scale'] as const;
+export const PARTS = ['micro', 'load', 'paths', 'peers', 'pressure'] as const;
 export type Part = (typeof PARTS)[number];
 
 /** What jobs share. */

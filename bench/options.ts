@@ -15,11 +15,10 @@ export interface Options {
   readonly lanes: number | undefined;
   /** Where each thread of the servers of part paths writes a V8 CPU profile. */
   readonly profile: string | undefined;
-  /** Tasks that wait when workers begin. */
+  /** Instances that wait when workers begin. */
   readonly backlog: number;
   /** Instances of the jobs that fill a database; undefined: as many as each job is about. */
   readonly instances: number | undefined;
-  readonly rates: readonly number[];
   readonly heldSeconds: number;
   readonly fullSeconds: number;
   /** False: nothing is synced and everything is small, so that a run only shows that it works. */
@@ -52,9 +51,8 @@ ${lines.join('\n')}
   --shards N      ENGINE_SHARDS of the servers (cores less one)
   --lanes N       ENGINE_WRITER_LANES of the servers
   --profile D     folder for a V8 CPU profile of each thread of the servers (paths)
-  --backlog N     tasks that wait when workers begin (20000)
-  --instances N   instances of neighbours that wait, fall due, or are moved (as the job says)
-  --rate N,…      events per second in job events (100,500)
+  --backlog N     instances that wait when workers begin (20000)
+  --instances N   instances of jobs lateness (10000) and scale (1000000)
   --held N        seconds for which job snapshot holds one (600)
   --full N        seconds of job minute (60)
   --peers-dir D   folder in which part peers installs (among the temporary files)
@@ -74,7 +72,6 @@ export function readOptions(
   const isQuick = values.quick === true;
   const number = (flag: keyof typeof values, fallback: number, quick = fallback) =>
     numberOf(flag, values[flag] as string | undefined) ?? (isQuick ? quick : fallback);
-  const rates = (values.rate ?? '100,500').split(',').map((text) => numberOf('rate', text)!);
   return {
     jobs: chosen(positionals.length === 0 ? USUAL : positionals, jobs),
     seconds: number('seconds', 5, 0.3),
@@ -85,7 +82,6 @@ export function readOptions(
     profile: values.profile,
     backlog: number('backlog', 20_000, 200),
     instances: numberOf('instances', values.instances) ?? (isQuick ? 500 : undefined),
-    rates,
     heldSeconds: number('held', 600, 0.3),
     fullSeconds: number('full', 60, 0.3),
     isDurable: !isQuick,
@@ -104,7 +100,7 @@ function parse(args: readonly string[]) {
       allowPositionals: true,
       options: {
         ...{ seconds: text, rounds: text, against: text, shards: text, lanes: text },
-        ...{ profile: text, backlog: text, instances: text, rate: text, held: text, full: text },
+        ...{ profile: text, backlog: text, instances: text, held: text, full: text },
         ...{ 'peers-dir': text, 'data-dir': text, out: text, 'no-save': flag, quick: flag },
       },
     });

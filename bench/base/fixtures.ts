@@ -67,6 +67,19 @@ export const EXTERNAL_SEQUENCE = sequenceBody('bench-external', [
   },
 ]);
 
+export const EVENT_NAME = 'payment.settled';
+
+/** Waits for an event whose key is the number of the instance, then for a worker. */
+export const EVENT_SEQUENCE = sequenceBody('bench-event', [
+  {
+    type: 'step',
+    id: 'settled',
+    handler: 'wait_for_event',
+    params: { name: EVENT_NAME, key: '{{ data.n }}' },
+  },
+  { type: 'step', id: 'pack', handler: EXTERNAL_HANDLER },
+]);
+
 /** Every step of the sequence below has this handler. */
 export const STEPS_HANDLER = 'do_step';
 export const STEPS = 20;
@@ -81,60 +94,35 @@ export const STEPS_SEQUENCE = sequenceBody(
   })),
 );
 
-/** Blocks of a fulfilment, for the compiler of plans: all kinds, nested three deep. */
+const step = (id: string, handler: string): JsonObject => ({ type: 'step', id, handler });
+
+/** Blocks of a fulfilment, for the compiler of plans: composites of four kinds, nested three deep. */
 export const FULFILMENT_BLOCKS: readonly JsonObject[] = [
-  {
-    type: 'step',
-    id: 'reserve',
-    handler: 'reserve_stock',
-    params: { items: '{{ data.order.items }}' },
-    retry: { max_attempts: 3, initial_backoff: 200, max_backoff: 5_000 },
-    timeout: 30_000,
-  },
+  { ...step('reserve', 'reserve_stock'), params: { items: '{{ data.order.items }}' } },
   {
     type: 'router',
     id: 'route',
-    routes: [
-      {
-        condition: 'data.order.total > 100 && data.customer.tier == "gold"',
-        blocks: [{ type: 'step', id: 'gift', handler: 'add_gift', params: { kind: 'card' } }],
-      },
-    ],
-    default: [{ type: 'step', id: 'plain', handler: 'noop' }],
+    routes: [{ condition: 'data.order.total > 100', blocks: [step('gift', 'add_gift')] }],
+    default: [step('plain', 'noop')],
   },
   {
     type: 'parallel',
     id: 'prepare',
     branches: [
-      [{ type: 'step', id: 'invoice', handler: 'make_invoice', queue_name: 'billing' }],
-      [
-        {
-          type: 'for_each',
-          id: 'pick',
-          collection: 'order.items',
-          item_var: 'item',
-          body: [
-            {
-              type: 'step',
-              id: 'pick-one',
-              handler: 'pick_item',
-              params: { sku: '{{ data.item.sku }}' },
-            },
-          ],
-        },
-      ],
+      [step('invoice', 'make_invoice')],
+      [{ type: 'for_each', id: 'pick', collection: 'order.items', body: [step('item', 'pick')] }],
     ],
   },
   {
     type: 'try_catch',
     id: 'ship',
-    try_block: [{ type: 'step', id: 'label', handler: 'print_label', timeout: 10_000 }],
-    catch_block: [{ type: 'step', id: 'alert', handler: 'log', params: { message: 'no label' } }],
-    finally_block: [{ type: 'step', id: 'done', handler: 'noop' }],
+    try_block: [{ ...step('label', 'print_label'), timeout: 10_000 }],
+    catch_block: [step('alert', 'noop')],
+    finally_block: [step('done', 'noop')],
   },
 ];
 
-function sequenceBody(name: string, blocks: readonly JsonObject[]): JsonObject {
+export function sequenceBody(name: string, blocks: readonly JsonObject[]): JsonObject {
   return {
     tenant_id: TENANT,
     namespace: NAMESPACE,

@@ -1,13 +1,12 @@
 /**
- * Many instances of one kind in a minute: one is created through the server, and its rows are copied in
- * SQL. Every copy has ids as the server makes them (UUIDv7 in order, the routing bits of the instance in
- * all of them) and times of its own; all else is as the server wrote it, whatever that is.
+ * Copies of an instance in SQL, a million in a minute. Every copy has ids as the server makes them (UUIDv7 in order,
+ * the routing bits of the instance in all of them) and times of its own; all else is as the server wrote it.
  */
 
 import type pg from 'pg';
 import { TABLES, type Table } from '../../src/db/tables.js';
 
-/** A text of the pattern that every copy has another of: the SQL of that of copy `n`. */
+/** Texts that every copy has others of, and the SQL of those of copy `n`. */
 export type Marks = Readonly<Record<string, string>>;
 
 const COPIES_PER_STATEMENT = 20_000;
@@ -16,55 +15,45 @@ const COPIES_PER_MS = 50;
 
 const UUIDS = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g;
 
-type Row = Readonly<Record<string, unknown>>;
-
-/** What one table has of the pattern. */
+/** What one table has of the instance. */
 interface Found {
   readonly name: string;
   /** The column with the instance's id. */
   readonly key: string;
   readonly table: Table;
-  readonly rows: readonly Row[];
+  readonly rows: readonly Readonly<Record<string, unknown>>[];
 }
 
-export class RowPattern {
-  /** With copies number $1 to $2. */
-  readonly #statements: readonly string[];
-
-  private constructor(statements: readonly string[]) {
-    this.#statements = statements;
+/** @throws Error when the instance has no row */
+export async function copyInstance(
+  db: pg.Client,
+  instance: string,
+  marks: Marks,
+  count: number,
+): Promise<void> {
+  const found: Found[] = [];
+  for (const [name, table] of Object.entries<Table>(TABLES)) {
+    const { instance: key } = table;
+    if (key === undefined) continue;
+    const { rows } = await db.query<{ row: string }>(
+      `select row_to_json(t)::text as row from ${name} t where ${key} = $1::uuid`,
+      [instance],
+    );
+    if (rows.length > 0)
+      found.push({ name, key, table, rows: rows.map(({ row }) => JSON.parse(row)) });
   }
-
-  /** @throws Error when the instance has no row */
-  static async of(db: pg.Client, instance: string, marks: Marks = {}): Promise<RowPattern> {
-    const found: Found[] = [];
-    for (const [name, table] of Object.entries<Table>(TABLES)) {
-      const { instance: key } = table;
-      if (key === undefined) continue;
-      const { rows } = await db.query<{ row: string }>(
-        `select row_to_json(t)::text as row from ${name} t where ${key} = $1::uuid`,
-        [instance],
-      );
-      if (rows.length === 0) continue;
-      found.push({ name, key, table, rows: rows.map(({ row }) => JSON.parse(row) as Row) });
-    }
-    const own = found.find(({ name }) => name === 'instances')?.rows[0];
-    if (own === undefined) throw new Error(`instance ${instance} has no row`);
-    const ids = new Set(JSON.stringify(found.map(({ rows }) => rows)).match(UUIDS));
-    const fresh = [...ids].filter((id) => id !== own.sequence_id && marks[id] === undefined);
-    const changes = new Map(Object.entries(marks));
-    for (const [at, id] of fresh.entries()) changes.set(id, idOfCopy(id, at, fresh.length));
-    return new RowPattern(found.map((rows) => copyOf(rows, instance, changes)));
-  }
-
-  /** Makes the copies number `first` to `first + count - 1`; each number may be made once. */
-  async copy(db: pg.Client, first: number, count: number): Promise<void> {
-    for (let from = first; from < first + count; from += COPIES_PER_STATEMENT) {
-      const to = Math.min(from + COPIES_PER_STATEMENT, first + count) - 1;
-      await db.query('begin');
-      for (const statement of this.#statements) await db.query(statement, [from, to]);
-      await db.query('commit');
-    }
+  const own = found.find(({ name }) => name === 'instances')?.rows[0];
+  if (own === undefined) throw new Error(`instance ${instance} has no row`);
+  const ids = new Set(JSON.stringify(found.map(({ rows }) => rows)).match(UUIDS));
+  const fresh = [...ids].filter((id) => id !== own.sequence_id && marks[id] === undefined);
+  const changes = new Map(Object.entries(marks));
+  for (const [at, id] of fresh.entries()) changes.set(id, idOfCopy(id, at, fresh.length));
+  const statements = found.map((rows) => copyOf(rows, instance, changes));
+  for (let from = 0; from < count; from += COPIES_PER_STATEMENT) {
+    const to = Math.min(from + COPIES_PER_STATEMENT, count) - 1;
+    await db.query('begin');
+    for (const statement of statements) await db.query(statement, [from, to]);
+    await db.query('commit');
   }
 }
 
@@ -78,6 +67,7 @@ function idOfCopy(id: string, at: number, idsPerCopy: number): string {
   );
 }
 
+/** The statement that makes copies number $1 to $2 of the rows of one table. */
 function copyOf(
   { name, key, table, rows }: Found,
   instance: string,

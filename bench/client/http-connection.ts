@@ -1,7 +1,7 @@
 /**
- * A keep-alive HTTP/1.1 connection that costs next to nothing, because the load generator shares
- * its cores with the server: prepared request bytes, one read buffer per socket, and of a reply only
- * status and content-length are looked at. One request at a time.
+ * A keep-alive HTTP/1.1 connection that costs next to nothing, because the load generator shares its cores with the
+ * server: prepared request bytes, one read buffer, only status and content-length of a reply are parsed. One request at
+ * a time.
  */
 
 import { connect, type Socket } from 'node:net';
@@ -19,9 +19,8 @@ export class HttpConnection {
   readonly #socket: Socket;
   readonly #onLost: (error: Error) => void;
   #onReply: OnReply | undefined;
-  /** The first parts of a reply that is longer than a read. */
-  #parts: Buffer[] = [];
-  #partsBytes = 0;
+  /** The beginning of a reply that is longer than a read. */
+  #pending: Buffer | undefined;
   /** Bytes of the whole reply, once its head is there. */
   #replyBytes = 0;
   #headBytes = 0;
@@ -71,38 +70,17 @@ export class HttpConnection {
   }
 
   #take(chunk: Buffer): void {
-    let bytes = chunk;
-    if (this.#partsBytes > 0) {
-      if (this.#replyBytes > 0 && this.#partsBytes + chunk.length < this.#replyBytes) {
-        this.#keep(chunk);
-        return;
-      }
-      bytes = Buffer.concat([...this.#parts, chunk]);
-    }
-    if (this.#replyBytes === 0 && !this.#readHead(bytes)) return;
-    if (bytes.length < this.#replyBytes) {
-      this.#parts = [];
-      this.#partsBytes = 0;
-      this.#keep(bytes);
-      return;
-    }
-    this.#finish(bytes);
-  }
-
-  /** The read buffer is used again, so what has to wait is copied. */
-  #keep(chunk: Buffer): void {
-    this.#parts.push(Buffer.from(chunk));
-    this.#partsBytes += chunk.length;
+    const bytes = this.#pending === undefined ? chunk : Buffer.concat([this.#pending, chunk]);
+    const isWhole =
+      (this.#replyBytes > 0 || this.#readHead(bytes)) && bytes.length >= this.#replyBytes;
+    if (isWhole) this.#finish(bytes);
+    // The read buffer is used again, so what has to wait is copied.
+    else if (!this.#isClosed) this.#pending = bytes === chunk ? Buffer.from(chunk) : bytes;
   }
 
   #readHead(bytes: Buffer): boolean {
     const end = bytes.indexOf(HEAD_END);
-    if (end < 0) {
-      this.#parts = [];
-      this.#partsBytes = 0;
-      this.#keep(bytes);
-      return false;
-    }
+    if (end < 0) return false;
     const head = bytes.toString('latin1', 0, end);
     const length = /\r\ncontent-length: *(\d+)/i.exec(head);
     if (length === null && bytes.length > end + HEAD_END.length) {
@@ -127,8 +105,7 @@ export class HttpConnection {
       bytes[STATUS_AT + 2]! -
       48;
     this.#onReply = undefined;
-    this.#parts = [];
-    this.#partsBytes = 0;
+    this.#pending = undefined;
     this.#replyBytes = 0;
     onReply(status, body);
   }

@@ -8,16 +8,17 @@ import { Clock, deferred, type LoadResult } from './clock.js';
 import { HttpConnection } from './http-connection.js';
 import { ask, getRequest, unexpected } from './requests.js';
 import { Samples } from './samples.js';
-import { WAKE_CONNECTIONS, type WakeLoad, wake } from './wake-load.js';
 import {
   type DrainLoad,
   drain,
+  type EventLoad,
   type ExchangeLoad,
   exchange,
   type RoundLoad,
   round,
   STEP_CONNECTIONS,
   type StepLoad,
+  sendEvents,
   stepThrough,
 } from './worker-loads.js';
 
@@ -48,8 +49,8 @@ export type Load =
   | DrainLoad
   | RoundLoad
   | ExchangeLoad
-  | StepLoad
-  | WakeLoad;
+  | EventLoad
+  | StepLoad;
 
 /** Every request once, in any order. */
 export function once(port: number, requests: readonly string[], connections = 4): LoopLoad {
@@ -72,8 +73,8 @@ export function runLoad(load: Load): Promise<LoadResult> {
       return connected(load.port, load.workers, (all) => exchange(load, all));
     case 'step':
       return connected(load.port, STEP_CONNECTIONS, (all) => stepThrough(load, all));
-    case 'wake':
-      return connected(load.port, WAKE_CONNECTIONS, (all) => wake(load, all));
+    case 'event':
+      return connected(load.port, load.workers, (all) => sendEvents(load, all));
   }
 }
 

@@ -39,6 +39,15 @@ export interface ExchangeLoad extends WorkerLoad {
   readonly create: string;
 }
 
+/** Workers that each send the event of a waiting instance, poll a task and complete it. */
+export interface EventLoad extends WorkerLoad {
+  readonly kind: 'event';
+  readonly eventName: string;
+  /** The keys of the events are whole numbers, from this one on. */
+  readonly first: number;
+  readonly events: number;
+}
+
 /** One instance after the other whose steps are done by one worker, for which a poll waits already. */
 export interface StepLoad extends Omit<WorkerLoad, 'workers'> {
   readonly kind: 'step';
@@ -82,16 +91,38 @@ export async function drain(load: DrainLoad, connections: readonly HttpConnectio
   });
 }
 
-export async function round(load: RoundLoad, connections: readonly HttpConnection[]) {
+export function round(load: RoundLoad, connections: readonly HttpConnection[]) {
+  return oneByOne(load, connections, () => load.create);
+}
+
+export function sendEvents(load: EventLoad, connections: readonly HttpConnection[]) {
+  let sent = 0;
+  return oneByOne(load, connections, () => {
+    if (sent === load.events) return undefined;
+    const key = String(load.first + sent);
+    sent += 1;
+    const event = { event_name: load.eventName, correlation_key: key, producer_event_id: key };
+    return postRequest('/events', JSON.stringify({ ...event, payload: { amount: 129.85 } }));
+  });
+}
+
+/** @param begin the request that makes a task; undefined: there are no more */
+async function oneByOne(
+  load: WorkerLoad,
+  connections: readonly HttpConnection[],
+  begin: () => string | undefined,
+): Promise<LoadResult> {
   const clock = new Clock(load.ms);
   return clock.work(connections, async (connection, worker) => {
     const poll = pollRequest(load.handler, worker, 1, POLL_WAIT_MS);
     while (!clock.isOver()) {
-      const createdAt = performance.now();
-      await ask(connection, load.create, 201);
+      const beganAt = performance.now();
+      const request = begin();
+      if (request === undefined) return;
+      await ask(connection, request, 201);
       const task = only(await ask<readonly Task[]>(connection, poll, 200));
       await ask(connection, completion(task, worker), 200);
-      clock.add('request', createdAt);
+      clock.add('request', beganAt);
     }
   });
 }

@@ -2,9 +2,12 @@
 
 import {
   createBody,
+  EVENT_NAME,
+  EVENT_SEQUENCE,
   EXTERNAL_HANDLER,
   EXTERNAL_SEQUENCE,
   NOOP_SEQUENCE,
+  ORDER,
 } from '../base/fixtures.js';
 import type { Load } from '../client/loads.js';
 import { batchRequests } from '../client/requests.js';
@@ -16,8 +19,10 @@ export interface PathSetting {
   /** `POST /instances` of that sequence. */
   readonly create: string;
   readonly ms: number;
-  /** Tasks that wait when a path begins that needs some. */
+  /** Instances that wait when a path begins that needs some, */
   readonly backlog: number;
+  /** and the number of the first one. */
+  readonly first: number;
 }
 
 export interface Path {
@@ -27,6 +32,7 @@ export interface Path {
   readonly sequence: object;
   /** Whether an operation ends an instance. */
   readonly completes: boolean;
+  /** Operations take instances that wait already. */
   readonly needsBacklog?: boolean;
   readonly load: (setting: PathSetting) => Load;
   /** Default: every reply is one. */
@@ -52,6 +58,17 @@ export const PATHS: readonly Path[] = [
   exchanges('exchange16', 16),
   exchanges('exchange64', 64),
   {
+    ...WORKER,
+    name: 'event16',
+    operation: 'event that wakes an instance, whose task is claimed and completed, 16 workers',
+    sequence: EVENT_SEQUENCE,
+    needsBacklog: true,
+    load: ({ port, ms, backlog, first }) => {
+      const worker = { port, workers: 16, handler: EXTERNAL_HANDLER, ms };
+      return { kind: 'event', ...worker, eventName: EVENT_NAME, first, events: backlog };
+    },
+  },
+  {
     name: 'batch500',
     operation: `instance of a batch of ${BATCH_INSTANCES}, ${BATCH_CONNECTIONS} connections`,
     sequence: NOOP_SEQUENCE,
@@ -68,9 +85,13 @@ export const PATHS: readonly Path[] = [
   },
 ];
 
-/** As many batches as that many instances take. */
-export function batchesOf(sequenceId: string, count: number, each = BATCH_INSTANCES) {
-  return batchRequests(count, each, () => createBody(sequenceId));
+/** As many batches as that many instances take, each of which has its number in its context. */
+export function batchesOf(sequenceId: string, count: number, each = BATCH_INSTANCES, first = 0) {
+  const body = createBody(sequenceId);
+  return batchRequests(count, each, (n) => ({
+    ...body,
+    context: { data: { ...ORDER, n: first + n } },
+  }));
 }
 
 function creations(name: string, connections: number, completes: boolean): Path {

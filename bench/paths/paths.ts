@@ -6,7 +6,7 @@ import type { Figures } from '../base/report.js';
 import { perSecond } from '../client/clock.js';
 import { once } from '../client/loads.js';
 import type { Bench, Job } from '../job.js';
-import { batchesOf, PATHS, type Path } from './path-table.js';
+import { BATCH_INSTANCES, batchesOf, PATHS, type Path } from './path-table.js';
 import { openSides, type Side } from './sides.js';
 
 /** Hints about new tasks may still be under way when the creations are answered. */
@@ -40,8 +40,8 @@ class PathSide {
   readonly side: Side;
   readonly #bench: Bench;
   readonly #path: Path;
-  /** Tasks that have been created and are not completed. */
-  #pending = 0;
+  /** Instances of the backlog that have been created. */
+  #created = 0;
   /** Operations that were answered. */
   #done = 0;
 
@@ -58,11 +58,10 @@ class PathSide {
     if (needsBacklog) await this.#fill(backlog);
     await server.db.query('vacuum (analyze)');
     const stopMeter = await startMeter(await this.#bench.postgres(), server);
-    const setting = { port: server.port, sequenceId, create, ms, backlog };
+    const setting = { port: server.port, sequenceId, create, ms, backlog, first: this.#done };
     const result = await this.#bench.generator.run(load(setting));
     const operations = result.answered * each;
     const cost = await stopMeter(roles, operations);
-    if (needsBacklog) this.#pending -= operations;
     this.#done += operations;
     const { p50, p99 } = result.latency.request!;
     return { 'ops/s': perSecond(result) * each, 'p50 ms': p50, 'p99 ms': p99, ...cost };
@@ -80,11 +79,12 @@ class PathSide {
 
   /** Creates what is missing of the backlog. */
   async #fill(backlog: number): Promise<void> {
-    const missing = backlog - this.#pending;
+    const missing = backlog - (this.#created - this.#done);
     if (missing <= 0) return;
     const { server, sequenceId } = this.side;
-    await this.#bench.generator.run(once(server.port, batchesOf(sequenceId, missing)));
-    this.#pending = backlog;
+    const requests = batchesOf(sequenceId, missing, BATCH_INSTANCES, this.#created);
+    await this.#bench.generator.run(once(server.port, requests));
+    this.#created += missing;
     await wait(SETTLE_MS);
   }
 }

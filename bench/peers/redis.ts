@@ -1,6 +1,6 @@
 /** A Redis of a turn's own, if the system has one: every write is synced before it is answered. */
 
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, rmSync } from 'node:fs';
 import { connect } from 'node:net';
@@ -42,22 +42,12 @@ export async function startRedis(parent: string): Promise<Redis> {
     }
     rmSync(folder, { recursive: true, force: true });
   };
-  try {
-    await untilListening(child, port);
-  } catch (error) {
+  for (const giveUpAt = performance.now() + START_MS; !(await answers(port)); await pause(20)) {
+    if (child.exitCode === null && performance.now() < giveUpAt) continue;
     await stop();
-    throw error;
+    throw new Error('redis-server does not start');
   }
   return { port, stop };
-}
-
-async function untilListening(child: ChildProcess, port: number): Promise<void> {
-  for (const giveUpAt = performance.now() + START_MS; ; ) {
-    if (await answers(port)) return;
-    const isOver = child.exitCode !== null || performance.now() > giveUpAt;
-    if (isOver) throw new Error('redis-server does not start');
-    await pause(20);
-  }
 }
 
 function answers(port: number): Promise<boolean> {

@@ -1,12 +1,21 @@
 /**
- * What tenant A does to take what all share: each attack has its preparations, which are not measured, and a load
- * that goes on until it is stopped. Attackers take no hint: what is refused is asked again at once, but for a pause
- * that keeps the client's own work off the cores that the server needs. Their requests are prepared bytes.
+ * The attacks of one tenant on what all tenants share: each has preparations, which are not measured, and a load that
+ * goes on until it is stopped. What is refused is asked again after a pause, which keeps the attacker's own work off
+ * the cores that the server needs.
  */
 
 import { setMaxListeners } from 'node:events';
 import { setTimeout as pause } from 'node:timers/promises';
 import { type Client, createClient, expectStatus } from '../../test/helpers/client.js';
+import {
+  COMPOSITES,
+  deepest,
+  endless,
+  type Giant,
+  heaviest,
+  longest,
+  widest,
+} from '../../test/helpers/giants.js';
 import { NAMESPACE } from '../base/fixtures.js';
 import { CheapClient } from './cheap-client.js';
 
@@ -37,6 +46,8 @@ export interface Attack {
 export const ATTACKER_ADDRESS = '127.0.0.2';
 /** Of one connection whose request was refused. */
 const REFUSED_PAUSE_MS = 20;
+/** How often it is asked whether a giant has ended. */
+const LOOK_MS = 50;
 const WORKER_STEP = 'attacked';
 
 export const ATTACKS: Readonly<Record<string, Attack>> = {
@@ -167,7 +178,26 @@ export const ATTACKS: Readonly<Record<string, Attack>> = {
       a.repeat(a.size(60), () => a.stall('/instances', 1_000));
     },
   },
+  deep: giant('64 levels of all kinds', () => deepest(COMPOSITES)),
+  long: giant('5,000 blocks in a list', longest),
+  wide: giant('5,000 blocks in 256 branches', widest),
+  tasks: giant('5,000 tasks in 256 branches, a worker', () => widest(WORKER_STEP)),
+  endless: giant('a loop of 100,000 iterations', endless),
+  heavy: giant('a context of 256 KiB, a worker', () => heaviest(WORKER_STEP)),
 };
+
+/** One instance as large as the limits allow, started again whenever it has ended. */
+function giant(what: string, make: () => Giant): Attack {
+  return {
+    what: `a giant: ${what}`,
+    begin: async (a) => {
+      const { blocks, data = {}, handler } = make();
+      const id = await a.sequence(blocks);
+      a.repeat(1, () => a.complete(id, data));
+      if (handler !== undefined) a.repeat(1, () => a.workOn(handler));
+    },
+  };
+}
 
 /** How long measuring has gone on when the timers of the attack are due. */
 const DUE_AFTER_BEGIN_MS = 500;
@@ -213,6 +243,31 @@ export class Attacker {
   async instance(sequence: string): Promise<string> {
     const reply = await this.#client.post<{ id: string }>('/instances', this.creation(sequence));
     return expectStatus(reply, 201).id;
+  }
+
+  /** Creates an instance and reads it until it has ended. */
+  async complete(sequence: string, data: object): Promise<number> {
+    const { signal } = this.#stopped;
+    const body = { ...this.creation(sequence), context: { data } };
+    const created = await this.#client.post<{ id: string }>('/instances', body, signal);
+    for (let state = ''; created.status === 201 && state !== 'completed'; ) {
+      await pause(LOOK_MS);
+      if (signal.aborted) break;
+      const { id } = created.body;
+      ({ state } = (await this.#client.get<{ state: string }>(`/instances/${id}`)).body);
+    }
+    return created.status;
+  }
+
+  /** Polls tasks and completes them. */
+  async workOn(handler_name: string): Promise<number> {
+    const worker_id = 'w';
+    const poll = { handler_name, worker_id, limit: 20, wait_ms: 100 };
+    const { status, body } = await this.#client.post<{ id: string }[]>('/workers/tasks/poll', poll);
+    for (const { id } of status === 200 ? body : []) {
+      await this.#client.post(`/workers/tasks/${id}/complete`, { worker_id, output: { n: 1 } });
+    }
+    return status;
   }
 
   /** What is refused is a part of the result, and no error. */

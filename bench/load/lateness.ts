@@ -24,9 +24,9 @@ const LOOK_MS = 100;
 const STORED = 'in the database only';
 const LATE = 'late p99 ms';
 
-export const timersJob: Job = {
+export const latenessJob: Job = {
   part: 'load',
-  name: 'timers',
+  name: 'lateness',
   asks: 'How late do instances that are due within one second go on?',
   isWarmedUp: false,
   targets: [{ contender: STORED, column: LATE, atMost: 500 }],
@@ -36,7 +36,7 @@ export const timersJob: Job = {
       name,
       turn: async () => {
         databases += 1;
-        const server = await BenchServer.open(bench, `timers_${databases}`);
+        const server = await BenchServer.open(bench, `lateness_${databases}`);
         return dueTogether(bench, server, name === STORED).finally(() => server.stop());
       },
     });
