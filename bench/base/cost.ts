@@ -2,12 +2,9 @@
 
 import type { BenchPostgres } from './postgres.js';
 import { readFamily, readThreads, type ThreadTimes } from './process-cpu.js';
-import type { Figures } from './report.js';
+import { CPU, type Figures } from './report.js';
 import type { BenchServer } from './server.js';
 import { cpuByRole, type ThreadRoles } from './thread-roles.js';
-
-/** The column that is compared before all others. */
-export const CPU = 'CPU µs/op';
 
 interface Reading {
   readonly walBytes: number;

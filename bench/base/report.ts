@@ -5,6 +5,9 @@ import path from 'node:path';
 import type { JobResult } from '../job.js';
 import type { Machine } from './checkout.js';
 
+/** Of the whole machine, or as the name says before it. */
+export const CPU = 'CPU µs/op';
+
 /** By the names of the columns. */
 export type Figures = Readonly<Record<string, number>>;
 
@@ -49,7 +52,7 @@ function tableOfGroup(group: ReadonlyMap<string, JobResult>): string {
     }
     for (const { contender, ratios } of rows) {
       if (ratios === undefined) continue;
-      const texts = Object.values(ratios).map(ratioText);
+      const texts = Object.entries(ratios).map(ratioText);
       lines.push([name, `${contender} / ${rows[0]!.contender}`, ...texts]);
     }
   }
@@ -61,9 +64,10 @@ function tableOfGroup(group: ReadonlyMap<string, JobResult>): string {
 
 const textOf = (value: number): string => (Number.isFinite(value) ? `${round(value)}` : '–');
 
-function ratioText({ median: middle, low, high }: Ratio): string {
-  if (!Number.isFinite(middle)) return '–';
-  return low === high ? textOf(middle) : `${textOf(middle)} (${textOf(low)}–${textOf(high)})`;
+/** The interval is shown of what is compared before all else. */
+function ratioText([column, { median: middle, low, high }]: [string, Ratio]): string {
+  const hasInterval = column.endsWith(CPU) && low !== high;
+  return hasInterval ? `${textOf(middle)} (${textOf(low)}–${textOf(high)})` : textOf(middle);
 }
 
 /** All columns but the first two are numbers. */

@@ -3,9 +3,10 @@
  * done minute by minute, in turns with a server on another database of the same Postgres, where vacuum goes on.
  */
 
-import { CPU, startMeter } from '../base/cost.js';
+import { startMeter } from '../base/cost.js';
 import { EXTERNAL_HANDLER, EXTERNAL_SEQUENCE } from '../base/fixtures.js';
 import { connect } from '../base/postgres.js';
+import { CPU } from '../base/report.js';
 import { perSecond } from '../client/clock.js';
 import type { Bench, Job } from '../job.js';
 import { openSide, type Side } from '../paths/sides.js';
