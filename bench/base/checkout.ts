@@ -51,14 +51,17 @@ export function describeCommit(): string | null {
 /**
  * A built checkout: the folder itself if it is one, else the commit, exported and built once into a folder among the
  * temporary files that the next run uses again.
+ * @returns also how results name it
  * @throws Error when it is neither, or its build fails
  */
-export function builtCheckout(place: string, say: (text: string) => void): string {
-  if (existsSync(path.join(place, LOCK))) return build(path.resolve(place), say);
+export function builtCheckout(place: string) {
+  if (existsSync(path.join(place, LOCK)))
+    return { name: place, folder: build(path.resolve(place)) };
   const commit = git('rev-parse', '--verify', `${place}^{commit}`);
-  const folder = path.join(tmpdir(), `engine-bench-${commit.slice(0, 12)}`);
+  const name = commit.slice(0, 8);
+  const folder = path.join(tmpdir(), `engine-bench-${name}`);
   if (!existsSync(folder)) exportCommit(commit, folder);
-  return build(folder, say);
+  return { name, folder: build(folder) };
 }
 
 function exportCommit(commit: string, folder: string): void {
@@ -76,11 +79,11 @@ function exportCommit(commit: string, folder: string): void {
   renameSync(partial, folder);
 }
 
-function build(folder: string, say: (text: string) => void): string {
-  say(`building ${folder}`);
+/** Does nothing when the build is current. */
+function build(folder: string): string {
   execFileSync(process.execPath, ['scripts/build.mjs'], {
     cwd: folder,
-    stdio: ['ignore', 'ignore', 2],
+    stdio: ['ignore', 'ignore', 'inherit'],
   });
   return folder;
 }

@@ -22,7 +22,7 @@ export function readThreads(pid: number): ThreadTimes {
   return times;
 }
 
-/** Whether an idle thread runs an event loop. True where the kernel does not tell. */
+/** Whether an idle thread runs an event loop. True where the kernel does not report it. */
 export function waitsForEvents(pid: number, tid: number): boolean {
   try {
     const where = readFileSync(`/proc/${pid}/task/${tid}/wchan`, 'utf8');
@@ -32,7 +32,7 @@ export function waitsForEvents(pid: number, tid: number): boolean {
   }
 }
 
-/** What a process holds in memory; not a number where the system does not tell. */
+/** What a process holds in memory; not a number where the system does not report it. */
 export function readResidentMib(pid: number): number {
   const file = `/proc/${pid}/status`;
   if (!existsSync(file)) return Number.NaN;
@@ -59,7 +59,7 @@ export function readFamily(pid: number): number {
   return ms;
 }
 
-/** In nanoseconds where the kernel tells, else in ticks. */
+/** In nanoseconds where the kernel counts them, else in ticks. */
 function readRun(folder: string): number | undefined {
   try {
     return Number.parseInt(readFileSync(`${folder}/schedstat`, 'utf8'), 10) / 1e6;

@@ -64,7 +64,7 @@ function tableOfGroup(group: ReadonlyMap<string, JobResult>): string {
 
 const textOf = (value: number): string => (Number.isFinite(value) ? `${round(value)}` : '–');
 
-/** The interval is shown of what is compared before all else. */
+/** Only processor time has its interval in the table. */
 function ratioText([column, { median: middle, low, high }]: [string, Ratio]): string {
   const hasInterval = column.endsWith(CPU) && low !== high;
   return hasInterval ? `${textOf(middle)} (${textOf(low)}–${textOf(high)})` : textOf(middle);

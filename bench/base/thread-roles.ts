@@ -15,7 +15,7 @@ export interface ThreadRoles {
   readonly writer: number | undefined;
 }
 
-/** In milliseconds. Zero where the system does not tell. */
+/** In milliseconds. Zero where the system does not report it. */
 export interface RoleTimes {
   readonly front: number;
   readonly shards: number;

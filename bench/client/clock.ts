@@ -36,12 +36,12 @@ export class Clock {
     samples.add(performance.now() - beganAt);
   }
 
-  result(operation = 'request'): LoadResult {
+  result(): LoadResult {
     const ms = performance.now() - this.startedAt;
     const latency = Object.fromEntries(
       [...this.#samples].map(([kind, samples]) => [kind, samples.summary()]),
     );
-    const count = latency[operation]?.count ?? 0;
+    const count = latency.request?.count ?? 0;
     return { replies: count, answered: count, ms, latency, bodies: [] };
   }
 
@@ -53,15 +53,4 @@ export class Clock {
     await Promise.all(connections.map((connection, at) => work(connection, `worker-${at}`)));
     return this.result();
   }
-}
-
-/** A promise with its functions. */
-export function deferred<T>() {
-  let resolve!: (value: T) => void;
-  let reject!: (error: Error) => void;
-  const promise = new Promise<T>((resolved, rejected) => {
-    resolve = resolved;
-    reject = rejected;
-  });
-  return { promise, resolve, reject };
 }

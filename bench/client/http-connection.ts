@@ -45,8 +45,8 @@ export class HttpConnection {
   }
 
   /**
-   * @param onLost told once when the connection breaks later, or a reply cannot be read
-   * @throws Error when nobody answers on the port
+   * @param onLost is called once when the connection breaks later, or a reply cannot be read
+   * @throws Error when nothing listens on the port
    */
   static open(port: number, onLost: (error: Error) => void): Promise<HttpConnection> {
     return new Promise((resolve, reject) => {

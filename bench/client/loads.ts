@@ -4,7 +4,7 @@
  */
 
 import { performance } from 'node:perf_hooks';
-import { Clock, deferred, type LoadResult } from './clock.js';
+import { Clock, type LoadResult } from './clock.js';
 import { HttpConnection } from './http-connection.js';
 import { ask, getRequest, unexpected } from './requests.js';
 import { Samples } from './samples.js';
@@ -86,7 +86,10 @@ async function connected(
   count: number,
   use: (connections: readonly HttpConnection[], fail: Fail) => Promise<LoadResult>,
 ): Promise<LoadResult> {
-  const { promise: failed, reject: fail } = deferred<never>();
+  let fail!: Fail;
+  const failed = new Promise<never>((_, reject) => {
+    fail = reject;
+  });
   // A connection may also fail while the others are opened, when nothing awaits this promise yet.
   failed.catch(() => undefined);
   const opening = Array.from({ length: count }, () => HttpConnection.open(port, fail));

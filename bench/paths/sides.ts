@@ -28,8 +28,8 @@ export async function openSides(bench: Bench, database: string, sequence: object
   };
   try {
     if (against !== undefined) {
-      const checkout = builtCheckout(against, bench.say);
-      sides.push(await openSide(bench, `${database}_against`, sequence, against, checkout));
+      const { name, folder } = builtCheckout(against);
+      sides.push(await openSide(bench, `${database}_against`, sequence, name, folder));
     }
     sides.push(await openSide(bench, database, sequence, 'this'));
   } catch (error) {

@@ -1,6 +1,6 @@
 /**
- * BullMQ: one worker with so much concurrency, which takes the next job with the completion of the one
- * before. The queue's and the worker's connections are their own, as its manual asks for.
+ * BullMQ: one worker with much concurrency, which takes the next job with the completion of the one before. Queue
+ * and worker have connections of their own, as its manual asks for.
  */
 
 import { createBody, SEQUENCE_ID } from '../base/fixtures.js';

@@ -12,7 +12,7 @@ export interface Turn {
   readonly engine: Engine;
   readonly where: Where;
   readonly work: Work;
-  /** Of `POST /instances` of our own server; '' for the others. */
+  /** Of `POST /instances` of this server. */
   readonly body: string;
 }
 

@@ -1,7 +1,7 @@
 /**
  * graphile-worker as its page on performance has it: a local queue of jobs that are fetched together, and
- * completions that are sent together. Alone, both are off, and LISTEN/NOTIFY wakes the worker. It says
- * that a job succeeded a little before that is committed, and the job is counted then.
+ * completions that are sent together. In `idle` both are off, and LISTEN/NOTIFY wakes the worker. A
+ * job is counted when its event comes, a little before its completion is committed.
  */
 
 import { EventEmitter } from 'node:events';

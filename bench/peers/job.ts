@@ -15,7 +15,7 @@ import { installPeers, PEERS_FOLDER } from './packages.js';
 import type { Outcome, WorkName } from './peer.js';
 import { redisVersion, startRedis } from './redis.js';
 
-/** What is asked of every engine, with so many connections or workers. */
+/** The work of every engine, with so many connections or workers. */
 const WORKS: readonly (readonly [name: WorkName, at: number, asks: string])[] = [
   ['created', 64, 'created one by one and completed, 64 connections'],
   ['created', 256, 'created one by one and completed, 256 connections'],

@@ -54,7 +54,7 @@ export function missingIn(folder: string): readonly string[] {
   return names.map(([name, version]) => `${name}@${version}`);
 }
 
-/** What the package gives to those who require it. */
+/** The exports of the package. */
 export function loadPeer<T>(folder: string, name: string): T {
   return createRequire(path.join(folder, 'package.json'))(name) as T;
 }

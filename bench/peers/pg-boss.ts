@@ -1,7 +1,7 @@
 /**
- * pg-boss: batches are fetched and completed together where many jobs are allowed to be, and one by one in
- * rounds, always by `fetch` and `complete`, since a worker of `work` looks only every half second. Alone,
- * a worker is told of its job by `notifyWorker`, as its manual has it for low latency.
+ * pg-boss: jobs are fetched and completed in batches, and one by one in `rounds`, always by `fetch` and
+ * `complete`, since a worker of `work` polls only every half second. In `idle` a worker is woken by
+ * `notifyWorker`, as its manual has it for low latency.
  */
 
 import { setTimeout as pause } from 'node:timers/promises';

@@ -1,12 +1,12 @@
 /**
- * The attacker's process: one attack; the sink that never answers is here, too. It has the cores that nobody else
- * wants, as if it were a machine of its own: what is measured is what the server does to tenant B, and not what
- * the attacker's client takes from it.
+ * The process of one attack, with the sink that never answers. It has the lowest priority, so that the others are
+ * slowed down by the server's work and not by the attacker's client.
  */
 
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
-import { ATTACKS, Attacker, type AttackPlace } from './attacks.js';
+import { Attacker, type AttackPlace } from './attacker.js';
+import { ATTACKS } from './attacks.js';
 import { setPriority } from './priority.js';
 
 export interface AttackOrder extends Omit<AttackPlace, 'slowUrl'> {

@@ -4,9 +4,7 @@
  * the cores that the server needs.
  */
 
-import { setMaxListeners } from 'node:events';
 import { setTimeout as pause } from 'node:timers/promises';
-import { type Client, createClient, expectStatus } from '../../test/helpers/client.js';
 import {
   COMPOSITES,
   deepest,
@@ -17,22 +15,7 @@ import {
   widest,
 } from '../../test/helpers/giants.js';
 import { NAMESPACE } from '../base/fixtures.js';
-import { CheapClient } from './cheap-client.js';
-
-export interface AttackPlace {
-  readonly url: string;
-  readonly apiKey: string;
-  readonly tenant: string;
-  /** Takes every call and answers none of them. */
-  readonly slowUrl: string;
-  /** A share of the full size, for runs that only check whether everything works. */
-  readonly scale: number;
-  /** When the measured time begins and ends, from now: what is due at once is due in its middle. */
-  readonly leadMs: number;
-}
-
-/** How often each status came; 0: no answer. */
-export type Statuses = Record<string, number>;
+import type { Attacker } from './attacker.js';
 
 export interface Attack {
   readonly what: string;
@@ -42,12 +25,6 @@ export interface Attack {
   readonly begin: (attacker: Attacker) => Promise<void>;
 }
 
-/** Of stalled requests; who asks how the server is has it, too. */
-export const ATTACKER_ADDRESS = '127.0.0.2';
-/** Of one connection whose request was refused. */
-const REFUSED_PAUSE_MS = 20;
-/** How often it is asked whether a giant has ended. */
-const LOOK_MS = 50;
 const WORKER_STEP = 'attacked';
 
 export const ATTACKS: Readonly<Record<string, Attack>> = {
@@ -136,7 +113,7 @@ export const ATTACKS: Readonly<Record<string, Attack>> = {
     },
   },
   webhooks: {
-    what: 'webhooks: each of 4 batches of 500 ends is told to 5 subscribers that never answer',
+    what: 'webhooks: 4 batches of 500 ends, each sent to 5 subscribers that never answer',
     begin: async (a) => {
       for (let at = 0; at < 5; at += 1) {
         await a.post('/webhooks', { url: `${a.place.slowUrl}${at}` });
@@ -201,129 +178,6 @@ function giant(what: string, make: () => Giant): Attack {
 
 /** How long measuring has gone on when the timers of the attack are due. */
 const DUE_AFTER_BEGIN_MS = 500;
-
-/** One attack under way. */
-export class Attacker {
-  readonly place: AttackPlace;
-  readonly statuses: Statuses = {};
-  /** For preparations. */
-  readonly #client: Client;
-  readonly #cheap: CheapClient;
-  readonly #stopped = new AbortController();
-  readonly #work: Promise<void>[] = [];
-
-  constructor(place: AttackPlace) {
-    this.place = place;
-    // Each request under way listens.
-    setMaxListeners(0, this.#stopped.signal);
-    const { url, apiKey, tenant } = place;
-    this.#client = createClient({ url, apiKey, tenant, connections: 16, isChecked: false });
-    this.#cheap = new CheapClient(Number(new URL(url).port), apiKey, tenant);
-  }
-
-  /** @returns at least one */
-  size(full: number): number {
-    return Math.max(1, Math.round(full * this.place.scale));
-  }
-
-  creation(sequence_id: string) {
-    return { sequence_id, tenant_id: this.place.tenant, namespace: NAMESPACE };
-  }
-
-  async store(definition: object): Promise<string> {
-    return expectStatus(await this.#client.post<{ id: string }>('/sequences', definition), 201).id;
-  }
-
-  sequence(blocks: readonly object[]): Promise<string> {
-    const name = crypto.randomUUID();
-    const tenant_id = this.place.tenant;
-    return this.store({ tenant_id, namespace: NAMESPACE, name, version: 1, blocks });
-  }
-
-  async instance(sequence: string): Promise<string> {
-    const reply = await this.#client.post<{ id: string }>('/instances', this.creation(sequence));
-    return expectStatus(reply, 201).id;
-  }
-
-  /** Creates an instance and reads it until it has ended. */
-  async complete(sequence: string, data: object): Promise<number> {
-    const { signal } = this.#stopped;
-    const body = { ...this.creation(sequence), context: { data } };
-    const created = await this.#client.post<{ id: string }>('/instances', body, signal);
-    for (let state = ''; created.status === 201 && state !== 'completed'; ) {
-      await pause(LOOK_MS);
-      if (signal.aborted) break;
-      const { id } = created.body;
-      ({ state } = (await this.#client.get<{ state: string }>(`/instances/${id}`)).body);
-    }
-    return created.status;
-  }
-
-  /** Polls tasks and completes them. */
-  async workOn(handler_name: string): Promise<number> {
-    const worker_id = 'w';
-    const poll = { handler_name, worker_id, limit: 20, wait_ms: 100 };
-    const { status, body } = await this.#client.post<{ id: string }[]>('/workers/tasks/poll', poll);
-    for (const { id } of status === 200 ? body : []) {
-      await this.#client.post(`/workers/tasks/${id}/complete`, { worker_id, output: { n: 1 } });
-    }
-    return status;
-  }
-
-  /** What is refused is a part of the result, and no error. */
-  post(path: string, body: object): Promise<number> {
-    const reply = this.#client.post(path, body, this.#stopped.signal);
-    return this.#counted(reply.then(({ status }) => status));
-  }
-
-  get(path: string): Promise<number> {
-    return this.#counted(this.#cheap.ask('GET', path));
-  }
-
-  raw(path: string, raw: Buffer): Promise<number> {
-    return this.#counted(this.#cheap.ask('POST', path, raw));
-  }
-
-  /** On a connection of its own, which is held until the answer has ended. */
-  hold(method: string, path: string, body?: string): Promise<number> {
-    return this.#counted(this.#cheap.hold(method, path, body));
-  }
-
-  /** Of a body that never comes, or a byte at a time, by nobody, on a connection of its own. */
-  stall(path: string, paceMs?: number): Promise<number> {
-    return this.#counted(this.#cheap.stall(path, ATTACKER_ADDRESS, paceMs));
-  }
-
-  /** So many at once, each again and again until the attack is stopped. */
-  repeat(count: number, send: () => Promise<number>): void {
-    const { signal } = this.#stopped;
-    const loop = async () => {
-      while (!signal.aborted) {
-        const status = await send();
-        if (status >= 400 || status === 0) await pause(REFUSED_PAUSE_MS);
-      }
-    };
-    for (let at = 0; at < count; at += 1) this.#work.push(loop());
-  }
-
-  async stop(): Promise<Statuses> {
-    this.#stopped.abort();
-    this.#cheap.close();
-    await Promise.all(this.#work);
-    await this.#client.close();
-    return this.statuses;
-  }
-
-  /** @param reply rejects when there is none */
-  async #counted(reply: Promise<number>): Promise<number> {
-    const status = await reply.catch(() => 0);
-    // What the end of the attack cuts off was not answered by nobody.
-    if (!this.#stopped.signal.aborted) {
-      this.statuses[status] = (this.statuses[status] ?? 0) + 1;
-    }
-    return status;
-  }
-}
 
 function fill<T>(count: number, make: (at: number) => T): T[] {
   return Array.from({ length: count }, (_, at) => make(at));

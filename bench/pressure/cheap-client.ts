@@ -1,6 +1,6 @@
 /**
  * The attacker's requests, which cost its process next to nothing: prepared bytes on connections that are used again,
- * or on one that is held. Of an answer only the status is looked at.
+ * or on one that is held. Only the status of an answer is parsed.
  */
 
 import { connect, type Socket } from 'node:net';
@@ -76,7 +76,7 @@ export class CheapClient {
     });
   }
 
-  /** What is under way gets no answer. */
+  /** Requests under way get no answer. */
   close(): void {
     for (const connection of this.#open) this.#drop(connection);
     for (const socket of this.#held) socket.destroy();

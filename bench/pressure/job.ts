@@ -12,7 +12,8 @@ import type { Figures } from '../base/report.js';
 import { BenchServer } from '../base/server.js';
 import type { Bench, Job } from '../job.js';
 import type { AttackOrder } from './attacker.child.js';
-import { ATTACKS, type Attack, type Statuses } from './attacks.js';
+import type { Statuses } from './attacker.js';
+import { ATTACKS, type Attack } from './attacks.js';
 import { FIRST, LAST, setPriority, USUAL } from './priority.js';
 import { ERRORS, OPERATIONS, p99Of, Victims } from './victim.js';
 
@@ -51,7 +52,7 @@ function jobOf(attackName: string, attack: Attack, crowd: (typeof CROWDS)[number
     prepare: async (bench) => {
       const place = await openPlace(bench, name, attack);
       const tenants = Array.from({ length: crowd.others }, (_, at) => `other-${at}`);
-      // What is bounded for each tenant may not be bounded for the root key.
+      // Bounds of a tenant may not hold for the root key.
       const { attacker, ...keys } = await mintKeys(place.server, ['attacker', ...tenants]);
       const victims = await Victims.start(place.url, keys);
       const measure = (ms: number) =>

@@ -1,13 +1,13 @@
-/** Whose turn it is on the cores that clients and server share: beside the priority that the bench was given. */
+/** The priorities of clients and server on the cores that they share, beside that of the bench. */
 
 import { readdirSync } from 'node:fs';
 import { getPriority, setPriority as setThread } from 'node:os';
 
 /** As the bench itself, and the server that it starts. */
 export const USUAL = getPriority();
-/** Runs when none of the others wants to. */
+/** Runs when nothing else does. */
 export const LAST = Math.min(19, USUAL + 19);
-/** Runs when it wants to. Only the root user may. */
+/** Runs before the others. Only the root user may set it. */
 export const FIRST = Math.max(-20, USUAL - 10);
 
 /** Of all threads of this process, and of those that they start. */
@@ -15,7 +15,7 @@ export function setPriority(priority: number): void {
   try {
     for (const thread of threads()) setThread(thread, priority);
   } catch {
-    // Who may not is measured as it is.
+    // Without the right to do so, the priorities stay equal.
   }
 }
 

@@ -12,19 +12,19 @@ import { openEvents } from '../../test/helpers/event-stream.js';
 import { NAMESPACE } from '../base/fixtures.js';
 import type { Figures } from '../base/report.js';
 import { Samples } from '../client/samples.js';
-import { ATTACKER_ADDRESS } from './attacks.js';
+import { ATTACKER_ADDRESS } from './attacker.js';
 
 export const OPERATIONS = ['create', 'poll', 'list', 'http', 'stream'] as const;
 type OperationName = (typeof OPERATIONS)[number];
 
-/** The columns of what is measured. */
+/** The columns of the figures. */
 export const p99Of = (name: OperationName): string => `${name} p99 ms`;
 export const ERRORS = 'errors';
 
 /** Between two operations of a loop. */
 const PAUSE_MS = 15;
 const HEALTH_PAUSE_MS = 250;
-/** Who waits longer for an answer has got none. */
+/** An answer that takes longer counts as none. */
 const PATIENCE_MS = 20_000;
 const HANDLER = 'pressed';
 
@@ -186,7 +186,7 @@ export class Victims {
   }
 }
 
-/** As a proxy would ask that has the address of an attacker. Undefined: the server is ready. */
+/** Asks as a proxy with the address of an attacker would. @returns undefined when the server is ready */
 function healthFault(url: string): Promise<string | undefined> {
   const options = { localAddress: ATTACKER_ADDRESS, agent: false, timeout: PATIENCE_MS };
   return new Promise((resolve) => {
