@@ -5,6 +5,7 @@
 
 import { readdirSync, statSync } from 'node:fs';
 import path from 'node:path';
+import type { ReleaseSide } from '../actors/release/core/diff.js';
 import {
   apply,
   held,
@@ -19,7 +20,6 @@ import {
   type SequenceDefinition,
 } from '../client/src/index.js';
 import type { Finding } from '../schema/finding.js';
-import type { ReleaseSide } from '../src/core/releases/diff.js';
 import { CommandError, usageError } from './exit.js';
 import { parsed, textIn } from './json-input.js';
 
@@ -186,7 +186,7 @@ export async function validateDefinition(
 
 /** In words. */
 async function differencesOf(before: SequenceDefinition, after: Written): Promise<string[]> {
-  const { semanticDiff } = await import('../src/core/releases/diff.js');
+  const { semanticDiff } = await import('../actors/release/core/diff.js');
   const { entries } = semanticDiff(sideOf(before), sideOf(after));
   return entries.length === 0 ? [SAME_MEANING] : entries.map(({ summary }) => summary);
 }

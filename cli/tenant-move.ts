@@ -1,9 +1,11 @@
 /** Moves a tenant to another cell, or goes on with a move that was cut off (docs/operate/moving-tenants.md). */
 
+import { STORE } from '../actors/shard/store.js';
 import type { Directory, MoveRow } from '../src/cluster/directory.js';
 import { MoveError, type Step } from '../src/cluster/move-plan.js';
 import { TenantMover } from '../src/cluster/move-steps.js';
 import { Moves } from '../src/cluster/moves.js';
+import { tenantTables } from '../src/cluster/tenant-rows.js';
 import { withDirectory } from './cluster.js';
 import type { Given } from './command.js';
 import { CommandError, EXIT, type ExitCode, usageError } from './exit.js';
@@ -86,6 +88,7 @@ async function carriedOut(
     return cell.database_url;
   };
   const mover = new TenantMover(move, {
+    tables: tenantTables(STORE),
     moves,
     sourceUrl: await urlOf(move.from_cell),
     targetUrl: await urlOf(move.to_cell),

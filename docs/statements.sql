@@ -23,6 +23,17 @@ insert into sequences (id, tenant_id, namespace, name, version, deprecated, hold
 select r.id, r.tenant_id, r.namespace, r.name, r.version, coalesce(r.deprecated, false), coalesce(r.hold, false), coalesce(r.status, 'production'), r.definition, r.created_at
 from json_to_recordset($1::json) as r(id uuid, tenant_id text, namespace text, name text, version integer, deprecated boolean, hold boolean, status text, definition json, created_at timestamptz);
 
+-- writer_gated_sequence_insert
+with given as materialized (
+  select * from json_to_recordset($1::json) as r(id uuid, tenant_id text, namespace text, name text, version integer, deprecated boolean, hold boolean, status text, definition json, created_at timestamptz)
+)
+insert into sequences (id, tenant_id, namespace, name, version, deprecated, hold, status, definition, created_at)
+select r.id, r.tenant_id, r.namespace, r.name, r.version, coalesce(r.deprecated, false), coalesce(r.hold, false), coalesce(r.status, 'production'), r.definition, r.created_at
+from given r
+where not exists (select 1 from sequence_tombstones t where t.id = r.id)
+on conflict do nothing
+returning id;
+
 -- writer_sequence_update
 update sequences t set deprecated = r.deprecated
 from json_to_recordset($1::json) as r(id uuid, deprecated boolean)
@@ -34,8 +45,8 @@ from json_to_recordset($1::json) as r(id uuid, hold boolean)
 where t.id = any(array[r.id]);
 
 -- writer_sequence_delete
-with schedules_gone as (
-  delete from cron_schedules c using json_to_recordset($1::json) as r(id uuid) where c.sequence_id = r.id
+with cron_schedules_gone as (
+  delete from cron_schedules t using json_to_recordset($1::json) as r(id uuid) where t.sequence_id = r.id
 )
 delete from sequences s using json_to_recordset($1::json) as r(id uuid) where s.id = r.id;
 
@@ -50,10 +61,60 @@ select r.id, r.created_at
 from json_to_recordset($1::json) as r(id uuid, created_at timestamptz)
 on conflict (id) do update set created_at = excluded.created_at;
 
+-- writer_apikey_insert
+insert into api_keys (id, tenant_id, name, capabilities, secret_hash, created_at, last_used_at, expires_at, revoked)
+select r.id, r.tenant_id, r.name, r.capabilities, r.secret_hash, r.created_at, r.last_used_at, r.expires_at, r.revoked
+from json_to_recordset($1::json) as r(id text, tenant_id text, name text, capabilities json, secret_hash text, created_at timestamptz, last_used_at timestamptz, expires_at timestamptz, revoked boolean);
+
+-- writer_apikey_update
+update api_keys t set last_used_at = r.last_used_at, revoked = r.revoked
+from json_to_recordset($1::json) as r(id text, last_used_at timestamptz, revoked boolean)
+where t.id = any(array[r.id]);
+
+-- writer_tenantlimits_clear
+delete from tenant_limits t
+using json_to_recordset($1::json) as r(tenant_id text)
+where t.tenant_id = any(array[r.tenant_id]);
+
+-- writer_tenantlimits_set
+insert into tenant_limits (tenant_id, limits, set_at)
+select r.tenant_id, r.limits, r.set_at
+from json_to_recordset($1::json) as r(tenant_id text, limits json, set_at timestamptz)
+on conflict (tenant_id) do update set limits = excluded.limits, set_at = excluded.set_at;
+
 -- writer_instance_insert
 insert into instances (id, sequence_id, tenant_id, namespace, state, next_fire_at, priority, timezone, metadata, data, config, context_audit, runtime, execution, concurrency_key, max_concurrency, idempotency_key, parent_instance_id, creation_audit, signal_count, audit_count, created_at, updated_at, cron_schedule_id, traceparent, release_id, release_variant, failure, timeout)
 select r.id, r.sequence_id, r.tenant_id, r.namespace, r.state, r.next_fire_at, r.priority, r.timezone, r.metadata, r.data, r.config, r.context_audit, r.runtime, r.execution, r.concurrency_key, r.max_concurrency, r.idempotency_key, r.parent_instance_id, r.creation_audit, r.signal_count, r.audit_count, r.created_at, r.updated_at, r.cron_schedule_id, r.traceparent, r.release_id, r.release_variant, r.failure, r.timeout
 from json_to_recordset($1::json) as r(id uuid, sequence_id uuid, tenant_id text, namespace text, state text, next_fire_at timestamptz, priority smallint, timezone text, metadata json, data json, config json, context_audit json, runtime json, execution json, concurrency_key text, max_concurrency integer, idempotency_key text, parent_instance_id uuid, creation_audit json, signal_count integer, audit_count integer, created_at timestamptz, updated_at timestamptz, cron_schedule_id uuid, traceparent text, release_id uuid, release_variant text, failure json, timeout bigint);
+
+-- writer_instance_insert_lines
+copy instances (id, sequence_id, tenant_id, namespace, state, next_fire_at, priority, timezone, metadata, data, config, context_audit, runtime, execution, concurrency_key, max_concurrency, idempotency_key, parent_instance_id, creation_audit, signal_count, audit_count, created_at, updated_at, cron_schedule_id, traceparent, release_id, release_variant, failure, timeout) from stdin with (format csv, delimiter E'\x1f', null E'\x01', quote E'\x02');
+
+-- writer_instance_insert_cells
+insert into instances (id, sequence_id, tenant_id, namespace, state, next_fire_at, priority, timezone, metadata, data, config, context_audit, runtime, execution, concurrency_key, max_concurrency, idempotency_key, parent_instance_id, creation_audit, signal_count, audit_count, created_at, updated_at, cron_schedule_id, traceparent, release_id, release_variant, failure, timeout)
+values ($1::uuid, $2::uuid, $3::text, $4::text, $5::text, $6::timestamptz, $7::smallint, $8::text, $9::json, $10::json, $11::json, $12::json, $13::json, $14::json, $15::text, $16::integer, $17::text, $18::uuid, $19::json, $20::integer, $21::integer, $22::timestamptz, $23::timestamptz, $24::uuid, $25::text, $26::uuid, $27::text, $28::json, $29::bigint);
+
+-- writer_gated_instance_insert
+insert into instances (id, sequence_id, tenant_id, namespace, state, next_fire_at, priority, timezone, metadata, data, config, context_audit, runtime, execution, concurrency_key, max_concurrency, idempotency_key, parent_instance_id, creation_audit, signal_count, audit_count, created_at, updated_at, cron_schedule_id, traceparent, release_id, release_variant, failure, timeout)
+select r.id, r.sequence_id, r.tenant_id, r.namespace, r.state, r.next_fire_at, r.priority, r.timezone, r.metadata, r.data, r.config, r.context_audit, r.runtime, r.execution, r.concurrency_key, r.max_concurrency, r.idempotency_key, r.parent_instance_id, r.creation_audit, r.signal_count, r.audit_count, r.created_at, r.updated_at, r.cron_schedule_id, r.traceparent, r.release_id, r.release_variant, r.failure, r.timeout
+from json_to_recordset($1::json) as r(id uuid, sequence_id uuid, tenant_id text, namespace text, state text, next_fire_at timestamptz, priority smallint, timezone text, metadata json, data json, config json, context_audit json, runtime json, execution json, concurrency_key text, max_concurrency integer, idempotency_key text, parent_instance_id uuid, creation_audit json, signal_count integer, audit_count integer, created_at timestamptz, updated_at timestamptz, cron_schedule_id uuid, traceparent text, release_id uuid, release_variant text, failure json, timeout bigint)
+on conflict do nothing
+returning id;
+
+-- writer_gated_instance_insert_lines
+insert into instances (id, sequence_id, tenant_id, namespace, state, next_fire_at, priority, timezone, metadata, data, config, context_audit, runtime, execution, concurrency_key, max_concurrency, idempotency_key, parent_instance_id, creation_audit, signal_count, audit_count, created_at, updated_at, cron_schedule_id, traceparent, release_id, release_variant, failure, timeout)
+select l.cells[1]::uuid, l.cells[2]::uuid, l.cells[3]::text, l.cells[4]::text, l.cells[5]::text, l.cells[6]::timestamptz, l.cells[7]::smallint, l.cells[8]::text, l.cells[9]::json, l.cells[10]::json, l.cells[11]::json, l.cells[12]::json, l.cells[13]::json, l.cells[14]::json, l.cells[15]::text, l.cells[16]::integer, l.cells[17]::text, l.cells[18]::uuid, l.cells[19]::json, l.cells[20]::integer, l.cells[21]::integer, l.cells[22]::timestamptz, l.cells[23]::timestamptz, l.cells[24]::uuid, l.cells[25]::text, l.cells[26]::uuid, l.cells[27]::text, l.cells[28]::json, l.cells[29]::bigint
+from (
+  select string_to_array(line, E'\x1f', E'\x01') as cells
+  from string_to_table($1::text, E'\x0a') as line offset 0) as l
+on conflict do nothing
+returning id;
+
+-- writer_gated_instance_insert_cells
+insert into instances (id, sequence_id, tenant_id, namespace, state, next_fire_at, priority, timezone, metadata, data, config, context_audit, runtime, execution, concurrency_key, max_concurrency, idempotency_key, parent_instance_id, creation_audit, signal_count, audit_count, created_at, updated_at, cron_schedule_id, traceparent, release_id, release_variant, failure, timeout)
+values ($1::uuid, $2::uuid, $3::text, $4::text, $5::text, $6::timestamptz, $7::smallint, $8::text, $9::json, $10::json, $11::json, $12::json, $13::json, $14::json, $15::text, $16::integer, $17::text, $18::uuid, $19::json, $20::integer, $21::integer, $22::timestamptz, $23::timestamptz, $24::uuid, $25::text, $26::uuid, $27::text, $28::json, $29::bigint)
+on conflict do nothing
+returning id;
 
 -- writer_instance_insertchild
 insert into instances (id, sequence_id, tenant_id, namespace, state, next_fire_at, priority, timezone, metadata, data, config, context_audit, runtime, execution, concurrency_key, max_concurrency, idempotency_key, parent_instance_id, creation_audit, signal_count, audit_count, created_at, updated_at, cron_schedule_id, traceparent, release_id, release_variant, failure, timeout)
@@ -115,52 +176,177 @@ with doomed as (
   delete from timers t using doomed d where t.instance_id = any(array[d.id])
 ), dead_letters_gone as (
   delete from dead_letters t using doomed d where t.instance_id = any(array[d.id])
+), injected_blocks_gone as (
+  delete from injected_blocks t using doomed d where t.instance_id = any(array[d.id])
+), kin_notes_gone as (
+  delete from kin_notes t using doomed d where t.to_id = any(array[d.id])
+), permit_requests_gone as (
+  delete from permit_requests t using doomed d where t.instance_id = any(array[d.id])
+), bulk_changes_gone as (
+  delete from bulk_changes t using doomed d where t.instance_id = any(array[d.id])
+), worker_tasks_gone as (
+  delete from worker_tasks t using doomed d where t.instance_id = any(array[d.id])
+), effect_receipts_gone as (
+  delete from effect_receipts t using doomed d where t.instance_id = any(array[d.id])
 ), block_outputs_gone as (
   delete from block_outputs t using doomed d where t.instance_id = any(array[d.id])
 ), iteration_snapshots_gone as (
   delete from iteration_snapshots t using doomed d where t.instance_id = any(array[d.id])
 ), signals_gone as (
   delete from signals t using doomed d where t.instance_id = any(array[d.id])
-), audit_log_gone as (
-  delete from audit_log t using doomed d where t.instance_id = any(array[d.id])
 ), approvals_gone as (
   delete from approvals t using doomed d where t.instance_id = any(array[d.id])
-), worker_tasks_gone as (
-  delete from worker_tasks t using doomed d where t.instance_id = any(array[d.id])
-), kin_notes_gone as (
-  delete from kin_notes t using doomed d where t.to_id = any(array[d.id])
-), permit_requests_gone as (
-  delete from permit_requests t using doomed d where t.instance_id = any(array[d.id])
+), audit_log_gone as (
+  delete from audit_log t using doomed d where t.instance_id = any(array[d.id])
+), step_logs_gone as (
+  delete from step_logs t using doomed d where t.instance_id = any(array[d.id])
+), checkpoints_gone as (
+  delete from checkpoints t using doomed d where t.instance_id = any(array[d.id])
 ), event_waits_gone as (
   delete from event_waits t using doomed d where t.instance_id = any(array[d.id])
 ), event_takes_gone as (
   delete from event_takes t using doomed d where t.instance_id = any(array[d.id])
-), injected_blocks_gone as (
-  delete from injected_blocks t using doomed d where t.instance_id = any(array[d.id])
-), checkpoints_gone as (
-  delete from checkpoints t using doomed d where t.instance_id = any(array[d.id])
-), step_logs_gone as (
-  delete from step_logs t using doomed d where t.instance_id = any(array[d.id])
-), bulk_changes_gone as (
-  delete from bulk_changes t using doomed d where t.instance_id = any(array[d.id])
 ), release_outcomes_gone as (
   delete from release_outcomes t using doomed d where t.instance_id = any(array[d.id])
-), effect_receipts_gone as (
-  delete from effect_receipts t using doomed d where t.instance_id = any(array[d.id])
-), effect_resolutions_gone as (
-  delete from effect_resolutions t using doomed d where t.instance_id = any(array[d.id])
 ), artifacts_gone as (
   delete from artifacts t using doomed d where t.instance_id = any(array[d.id])
 ), migrations_gone as (
   delete from migrations t using doomed d where t.continuity_id = any(array[d.id])
+), effect_resolutions_gone as (
+  delete from effect_resolutions t using doomed d where t.instance_id = any(array[d.id])
 )
 select count(*) from doomed;
+
+-- writer_timer_clear
+delete from timers t
+using json_to_recordset($1::json) as r(instance_id uuid)
+where t.instance_id = any(array[r.instance_id]);
+
+-- writer_timer_set
+insert into timers (instance_id, fire_at, recover, rank)
+select r.instance_id, r.fire_at, r.recover, coalesce(r.rank, 2)
+from json_to_recordset($1::json) as r(instance_id uuid, fire_at timestamptz, recover boolean, rank smallint)
+on conflict (instance_id) do update set fire_at = excluded.fire_at, recover = excluded.recover, rank = excluded.rank;
+
+-- writer_deadletter_clear
+delete from dead_letters t
+using json_to_recordset($1::json) as r(instance_id uuid)
+where t.instance_id = any(array[r.instance_id]);
+
+-- writer_deadletter_set
+insert into dead_letters (instance_id, tenant_id, created_at, failed_at, reason, namespace, sequence_id, failure_code, block_id, handler, folded_reason)
+select r.instance_id, r.tenant_id, r.created_at, r.failed_at, r.reason, r.namespace, r.sequence_id, r.failure_code, r.block_id, r.handler, r.folded_reason
+from json_to_recordset($1::json) as r(instance_id uuid, tenant_id text, created_at timestamptz, failed_at timestamptz, reason text, namespace text, sequence_id uuid, failure_code text, block_id text, handler text, folded_reason text)
+on conflict (instance_id) do update set tenant_id = excluded.tenant_id, created_at = excluded.created_at, failed_at = excluded.failed_at, reason = excluded.reason, namespace = excluded.namespace, sequence_id = excluded.sequence_id, failure_code = excluded.failure_code, block_id = excluded.block_id, handler = excluded.handler, folded_reason = excluded.folded_reason;
+
+-- writer_deadletter_rebind
+update dead_letters t set sequence_id = r.sequence_id
+from json_to_recordset($1::json) as r(instance_id uuid, sequence_id uuid)
+where t.instance_id = any(array[r.instance_id]);
 
 -- writer_injection_set
 insert into injected_blocks (instance_id, blocks)
 select r.instance_id, r.blocks
 from json_to_recordset($1::json) as r(instance_id uuid, blocks json)
 on conflict (instance_id) do update set blocks = excluded.blocks;
+
+-- writer_kinnote_set
+insert into kin_notes (to_id, from_id, id, word)
+select r.to_id, r.from_id, r.id, r.word
+from json_to_recordset($1::json) as r(to_id uuid, from_id uuid, id uuid, word text)
+on conflict (to_id, from_id) do update set id = excluded.id, word = excluded.word;
+
+-- writer_kinnote_clear
+delete from kin_notes t
+using json_to_recordset($1::json) as r(to_id uuid, from_id uuid, id uuid)
+where t.to_id = any(array[r.to_id]) and t.from_id = r.from_id and t.id = r.id;
+
+-- writer_permitrequest_clear
+delete from permit_requests t
+using json_to_recordset($1::json) as r(instance_id uuid)
+where t.instance_id = any(array[r.instance_id]);
+
+-- writer_permitrequest_set
+insert into permit_requests (instance_id, key_id, max_concurrency, number, created_at)
+select r.instance_id, r.key_id, r.max_concurrency, r.number, r.created_at
+from json_to_recordset($1::json) as r(instance_id uuid, key_id uuid, max_concurrency integer, number integer, created_at timestamptz)
+on conflict (instance_id) do update set number = excluded.number;
+
+-- writer_bulkchange_insert
+insert into bulk_changes (job_id, instance_id)
+select r.job_id, r.instance_id
+from json_to_recordset($1::json) as r(job_id uuid, instance_id uuid);
+
+-- writer_bulkchange_clear
+delete from bulk_changes t
+using json_to_recordset($1::json) as r(job_id uuid, instance_id uuid)
+where t.job_id = any(array[r.job_id]) and t.instance_id = r.instance_id;
+
+-- writer_opentask_insert
+insert into open_tasks (task_id, instance_id, tenant_id, handler_name, queue_name, rank, created_at)
+select r.task_id, r.instance_id, r.tenant_id, r.handler_name, r.queue_name, r.rank, r.created_at
+from json_to_recordset($1::json) as r(task_id uuid, instance_id uuid, tenant_id text, handler_name text, queue_name text, rank smallint, created_at timestamptz);
+
+-- writer_opentask_insert_lines
+copy open_tasks (task_id, instance_id, tenant_id, handler_name, queue_name, rank, created_at) from stdin with (format csv, delimiter E'\x1f', null E'\x01', quote E'\x02');
+
+-- writer_opentask_insert_cells
+insert into open_tasks (task_id, instance_id, tenant_id, handler_name, queue_name, rank, created_at)
+values ($1::uuid, $2::uuid, $3::text, $4::text, $5::text, $6::smallint, $7::timestamptz);
+
+-- writer_opentask_claim
+update open_tasks t set worker_id = r.worker_id, claim_epoch = r.claim_epoch, lost_claims = r.lost_claims, claimed_at = r.claimed_at, heartbeat_at = r.heartbeat_at, checkpoint_seq = r.checkpoint_seq
+from json_to_recordset($1::json) as r(task_id uuid, worker_id text, claim_epoch integer, lost_claims integer, claimed_at timestamptz, heartbeat_at timestamptz, checkpoint_seq integer)
+where t.task_id = any(array[r.task_id]);
+
+-- writer_opentask_history
+update open_tasks t set history = r.history
+from json_to_recordset($1::json) as r(task_id uuid, history json)
+where t.task_id = any(array[r.task_id]);
+
+-- writer_opentask_rank
+update open_tasks t set rank = r.rank
+from json_to_recordset($1::json) as r(task_id uuid, rank smallint)
+where t.task_id = any(array[r.task_id]);
+
+-- writer_task_insert
+insert into worker_tasks (id, instance_id, tenant_id, block_id, node, iteration, handler_name, queue_name, params, overlay, secrets, attempt, idempotency_key, timeout_ms, priority, state, withdrawn, worker_id, claim_epoch, lost_claims, claimed_at, heartbeat_at, completed_at, output, error_message, error_retryable, checkpoint_seq, resume_checkpoint, history, created_at, ownership_epoch)
+select r.id, r.instance_id, r.tenant_id, r.block_id, r.node, r.iteration, r.handler_name, r.queue_name, r.params, r.overlay, r.secrets, r.attempt, r.idempotency_key, r.timeout_ms, r.priority, r.state, r.withdrawn, r.worker_id, r.claim_epoch, r.lost_claims, r.claimed_at, r.heartbeat_at, r.completed_at, r.output, r.error_message, r.error_retryable, r.checkpoint_seq, r.resume_checkpoint, r.history, r.created_at, r.ownership_epoch
+from json_to_recordset($1::json) as r(id uuid, instance_id uuid, tenant_id text, block_id text, node integer, iteration text, handler_name text, queue_name text, params json, overlay json, secrets json, attempt integer, idempotency_key uuid, timeout_ms bigint, priority smallint, state text, withdrawn boolean, worker_id text, claim_epoch integer, lost_claims integer, claimed_at timestamptz, heartbeat_at timestamptz, completed_at timestamptz, output json, error_message text, error_retryable boolean, checkpoint_seq integer, resume_checkpoint json, history json, created_at timestamptz, ownership_epoch bigint);
+
+-- writer_task_insert_lines
+copy worker_tasks (id, instance_id, tenant_id, block_id, node, iteration, handler_name, queue_name, params, overlay, secrets, attempt, idempotency_key, timeout_ms, priority, state, withdrawn, worker_id, claim_epoch, lost_claims, claimed_at, heartbeat_at, completed_at, output, error_message, error_retryable, checkpoint_seq, resume_checkpoint, history, created_at, ownership_epoch) from stdin with (format csv, delimiter E'\x1f', null E'\x01', quote E'\x02');
+
+-- writer_task_insert_cells
+insert into worker_tasks (id, instance_id, tenant_id, block_id, node, iteration, handler_name, queue_name, params, overlay, secrets, attempt, idempotency_key, timeout_ms, priority, state, withdrawn, worker_id, claim_epoch, lost_claims, claimed_at, heartbeat_at, completed_at, output, error_message, error_retryable, checkpoint_seq, resume_checkpoint, history, created_at, ownership_epoch)
+values ($1::uuid, $2::uuid, $3::text, $4::text, $5::integer, $6::text, $7::text, $8::text, $9::json, $10::json, $11::json, $12::integer, $13::uuid, $14::bigint, $15::smallint, $16::text, $17::boolean, $18::text, $19::integer, $20::integer, $21::timestamptz, $22::timestamptz, $23::timestamptz, $24::json, $25::text, $26::boolean, $27::integer, $28::json, $29::json, $30::timestamptz, $31::bigint);
+
+-- writer_task_checkpoint
+update worker_tasks t set resume_checkpoint = r.resume_checkpoint
+from json_to_recordset($1::json) as r(id uuid, resume_checkpoint json)
+where t.id = any(array[r.id]);
+
+-- writer_task_end
+with ended as (
+  select * from json_to_recordset($1::json) as r(id uuid, state text, withdrawn boolean, worker_id text, claim_epoch integer, lost_claims integer, claimed_at timestamptz, heartbeat_at timestamptz, completed_at timestamptz, output json, error_message text, error_retryable boolean, checkpoint_seq integer, history json)
+), closed as (
+  delete from open_tasks o using ended r where o.task_id = any(array[r.id])
+)
+update worker_tasks t set
+  state = r.state, withdrawn = r.withdrawn, worker_id = r.worker_id, claim_epoch = r.claim_epoch, lost_claims = r.lost_claims, claimed_at = r.claimed_at, heartbeat_at = r.heartbeat_at, completed_at = r.completed_at, output = r.output, error_message = r.error_message, error_retryable = r.error_retryable, checkpoint_seq = r.checkpoint_seq, history = r.history
+from ended r
+where t.id = any(array[r.id]);
+
+-- writer_task_note
+update worker_tasks t set checkpoint_seq = r.checkpoint_seq, history = r.history
+from json_to_recordset($1::json) as r(id uuid, checkpoint_seq integer, history json)
+where t.id = any(array[r.id]);
+
+-- writer_effect_insert
+insert into effect_receipts (id, instance_id, continuity_id, tenant_id, epoch, block_id, attempt, kind, state, destination_fingerprint, idempotency_key, request_sha256, provider_receipt_id, created_at, updated_at, iteration)
+select r.id, r.instance_id, r.continuity_id, r.tenant_id, r.epoch, r.block_id, r.attempt, r.kind, r.state, r.destination_fingerprint, r.idempotency_key, r.request_sha256, r.provider_receipt_id, r.created_at, r.updated_at, r.iteration
+from json_to_recordset($1::json) as r(id uuid, instance_id uuid, continuity_id uuid, tenant_id text, epoch bigint, block_id text, attempt integer, kind text, state text, destination_fingerprint text, idempotency_key text, request_sha256 text, provider_receipt_id text, created_at timestamptz, updated_at timestamptz, iteration text)
+on conflict (id) do nothing;
 
 -- writer_output_droperrors
 delete from block_outputs t
@@ -184,6 +370,13 @@ on conflict (id) do nothing;
 insert into block_outputs (id, instance_id, block_id, iteration, attempt, try, output, output_ref, output_size, created_at, effect)
 select r.id, r.instance_id, r.block_id, r.iteration, r.attempt, r.try, r.output, r.output_ref, r.output_size, r.created_at, r.effect
 from json_to_recordset($1::json) as r(id uuid, instance_id uuid, block_id text, iteration text, attempt integer, try integer, output json, output_ref text, output_size integer, created_at timestamptz, effect json);
+
+-- writer_output_insert_lines
+copy block_outputs (id, instance_id, block_id, iteration, attempt, try, output, output_ref, output_size, created_at, effect) from stdin with (format csv, delimiter E'\x1f', null E'\x01', quote E'\x02');
+
+-- writer_output_insert_cells
+insert into block_outputs (id, instance_id, block_id, iteration, attempt, try, output, output_ref, output_size, created_at, effect)
+values ($1::uuid, $2::uuid, $3::text, $4::text, $5::integer, $6::integer, $7::json, $8::text, $9::integer, $10::timestamptz, $11::json);
 
 -- writer_snapshot_clear
 delete from iteration_snapshots t
@@ -226,6 +419,13 @@ insert into audit_log (instance_id, seq, tenant_id, entries, created_at)
 select r.instance_id, r.seq, r.tenant_id, r.entries, r.created_at
 from json_to_recordset($1::json) as r(instance_id uuid, seq integer, tenant_id text, entries json, created_at timestamptz);
 
+-- writer_audit_insert_lines
+copy audit_log (instance_id, seq, tenant_id, entries, created_at) from stdin with (format csv, delimiter E'\x1f', null E'\x01', quote E'\x02');
+
+-- writer_audit_insert_cells
+insert into audit_log (instance_id, seq, tenant_id, entries, created_at)
+values ($1::uuid, $2::integer, $3::text, $4::json, $5::timestamptz);
+
 -- writer_steplog_insert
 insert into step_logs (id, instance_id, entries, created_at)
 select r.id, r.instance_id, r.entries, r.created_at
@@ -242,101 +442,6 @@ where c.instance_id = r.instance_id and c.id in (
   select o.id from checkpoints o where o.instance_id = r.instance_id
   order by o.id desc offset r.keep);
 
--- writer_task_insert
-insert into worker_tasks (id, instance_id, tenant_id, block_id, node, iteration, handler_name, queue_name, params, overlay, secrets, attempt, idempotency_key, timeout_ms, priority, state, withdrawn, worker_id, claim_epoch, lost_claims, claimed_at, heartbeat_at, completed_at, output, error_message, error_retryable, checkpoint_seq, resume_checkpoint, history, created_at, ownership_epoch)
-select r.id, r.instance_id, r.tenant_id, r.block_id, r.node, r.iteration, r.handler_name, r.queue_name, r.params, r.overlay, r.secrets, r.attempt, r.idempotency_key, r.timeout_ms, r.priority, r.state, r.withdrawn, r.worker_id, r.claim_epoch, r.lost_claims, r.claimed_at, r.heartbeat_at, r.completed_at, r.output, r.error_message, r.error_retryable, r.checkpoint_seq, r.resume_checkpoint, r.history, r.created_at, r.ownership_epoch
-from json_to_recordset($1::json) as r(id uuid, instance_id uuid, tenant_id text, block_id text, node integer, iteration text, handler_name text, queue_name text, params json, overlay json, secrets json, attempt integer, idempotency_key uuid, timeout_ms bigint, priority smallint, state text, withdrawn boolean, worker_id text, claim_epoch integer, lost_claims integer, claimed_at timestamptz, heartbeat_at timestamptz, completed_at timestamptz, output json, error_message text, error_retryable boolean, checkpoint_seq integer, resume_checkpoint json, history json, created_at timestamptz, ownership_epoch bigint);
-
--- writer_task_checkpoint
-update worker_tasks t set resume_checkpoint = r.resume_checkpoint
-from json_to_recordset($1::json) as r(id uuid, resume_checkpoint json)
-where t.id = any(array[r.id]);
-
--- writer_opentask_insert
-insert into open_tasks (task_id, instance_id, tenant_id, handler_name, queue_name, rank, created_at)
-select r.task_id, r.instance_id, r.tenant_id, r.handler_name, r.queue_name, r.rank, r.created_at
-from json_to_recordset($1::json) as r(task_id uuid, instance_id uuid, tenant_id text, handler_name text, queue_name text, rank smallint, created_at timestamptz);
-
--- writer_opentask_claim
-update open_tasks t set worker_id = r.worker_id, claim_epoch = r.claim_epoch, lost_claims = r.lost_claims, claimed_at = r.claimed_at, heartbeat_at = r.heartbeat_at, checkpoint_seq = r.checkpoint_seq
-from json_to_recordset($1::json) as r(task_id uuid, worker_id text, claim_epoch integer, lost_claims integer, claimed_at timestamptz, heartbeat_at timestamptz, checkpoint_seq integer)
-where t.task_id = any(array[r.task_id]);
-
--- writer_opentask_history
-update open_tasks t set history = r.history
-from json_to_recordset($1::json) as r(task_id uuid, history json)
-where t.task_id = any(array[r.task_id]);
-
--- writer_opentask_rank
-update open_tasks t set rank = r.rank
-from json_to_recordset($1::json) as r(task_id uuid, rank smallint)
-where t.task_id = any(array[r.task_id]);
-
--- writer_task_end
-with ended as (
-  select * from json_to_recordset($1::json) as r(id uuid, state text, withdrawn boolean, worker_id text, claim_epoch integer, lost_claims integer, claimed_at timestamptz, heartbeat_at timestamptz, completed_at timestamptz, output json, error_message text, error_retryable boolean, checkpoint_seq integer, history json)
-), closed as (
-  delete from open_tasks o using ended r where o.task_id = any(array[r.id])
-)
-update worker_tasks t set
-  state = r.state, withdrawn = r.withdrawn, worker_id = r.worker_id, claim_epoch = r.claim_epoch, lost_claims = r.lost_claims, claimed_at = r.claimed_at, heartbeat_at = r.heartbeat_at, completed_at = r.completed_at, output = r.output, error_message = r.error_message, error_retryable = r.error_retryable, checkpoint_seq = r.checkpoint_seq, history = r.history
-from ended r
-where t.id = any(array[r.id]);
-
--- writer_task_note
-update worker_tasks t set checkpoint_seq = r.checkpoint_seq, history = r.history
-from json_to_recordset($1::json) as r(id uuid, checkpoint_seq integer, history json)
-where t.id = any(array[r.id]);
-
--- writer_timer_clear
-delete from timers t
-using json_to_recordset($1::json) as r(instance_id uuid)
-where t.instance_id = any(array[r.instance_id]);
-
--- writer_timer_set
-insert into timers (instance_id, fire_at, recover, rank)
-select r.instance_id, r.fire_at, r.recover, coalesce(r.rank, 2)
-from json_to_recordset($1::json) as r(instance_id uuid, fire_at timestamptz, recover boolean, rank smallint)
-on conflict (instance_id) do update set fire_at = excluded.fire_at, recover = excluded.recover, rank = excluded.rank;
-
--- writer_deadletter_clear
-delete from dead_letters t
-using json_to_recordset($1::json) as r(instance_id uuid)
-where t.instance_id = any(array[r.instance_id]);
-
--- writer_deadletter_set
-insert into dead_letters (instance_id, tenant_id, created_at, failed_at, reason, namespace, sequence_id, failure_code, block_id, handler, folded_reason)
-select r.instance_id, r.tenant_id, r.created_at, r.failed_at, r.reason, r.namespace, r.sequence_id, r.failure_code, r.block_id, r.handler, r.folded_reason
-from json_to_recordset($1::json) as r(instance_id uuid, tenant_id text, created_at timestamptz, failed_at timestamptz, reason text, namespace text, sequence_id uuid, failure_code text, block_id text, handler text, folded_reason text)
-on conflict (instance_id) do update set tenant_id = excluded.tenant_id, created_at = excluded.created_at, failed_at = excluded.failed_at, reason = excluded.reason, namespace = excluded.namespace, sequence_id = excluded.sequence_id, failure_code = excluded.failure_code, block_id = excluded.block_id, handler = excluded.handler, folded_reason = excluded.folded_reason;
-
--- writer_deadletter_rebind
-update dead_letters t set sequence_id = r.sequence_id
-from json_to_recordset($1::json) as r(instance_id uuid, sequence_id uuid)
-where t.instance_id = any(array[r.instance_id]);
-
--- writer_kinnote_set
-insert into kin_notes (to_id, from_id, id, word)
-select r.to_id, r.from_id, r.id, r.word
-from json_to_recordset($1::json) as r(to_id uuid, from_id uuid, id uuid, word text)
-on conflict (to_id, from_id) do update set id = excluded.id, word = excluded.word;
-
--- writer_kinnote_clear
-delete from kin_notes t
-using json_to_recordset($1::json) as r(to_id uuid, from_id uuid, id uuid)
-where t.to_id = any(array[r.to_id]) and t.from_id = r.from_id and t.id = r.id;
-
--- writer_permitrequest_clear
-delete from permit_requests t
-using json_to_recordset($1::json) as r(instance_id uuid)
-where t.instance_id = any(array[r.instance_id]);
-
--- writer_permitrequest_set
-insert into permit_requests (instance_id, key_id, max_concurrency, number, created_at)
-select r.instance_id, r.key_id, r.max_concurrency, r.number, r.created_at
-from json_to_recordset($1::json) as r(instance_id uuid, key_id uuid, max_concurrency integer, number integer, created_at timestamptz)
-on conflict (instance_id) do update set number = excluded.number;
-
 -- writer_permit_clear
 delete from permits t
 using json_to_recordset($1::json) as r(instance_id uuid)
@@ -348,10 +453,37 @@ select r.instance_id, r.key_id, r.number
 from json_to_recordset($1::json) as r(instance_id uuid, key_id uuid, number integer)
 on conflict (instance_id) do update set number = excluded.number;
 
+-- writer_ratelimit_clear
+delete from rate_limits t
+using json_to_recordset($1::json) as r(id uuid)
+where t.id = any(array[r.id]);
+
+-- writer_ratelimit_set
+insert into rate_limits (id, tenant_id, limit_key, max_count, window_seconds, updated_at)
+select r.id, r.tenant_id, r.limit_key, r.max_count, r.window_seconds, r.updated_at
+from json_to_recordset($1::json) as r(id uuid, tenant_id text, limit_key text, max_count integer, window_seconds integer, updated_at timestamptz)
+on conflict (id) do update set max_count = excluded.max_count, window_seconds = excluded.window_seconds, updated_at = excluded.updated_at;
+
+-- writer_rategrant_prune
+delete from rate_grants g using json_to_recordset($1::json) as r(limit_id uuid, before timestamptz)
+where g.limit_id = r.limit_id and g.granted_at < r.before;
+
+-- writer_rategrant_insert
+insert into rate_grants (limit_id, granted_at, id, count)
+select r.limit_id, r.granted_at, r.id, r.count
+from json_to_recordset($1::json) as r(limit_id uuid, granted_at timestamptz, id uuid, count integer);
+
 -- writer_event_insert
 insert into events (id, key_id, seq, tenant_id, event_name, producer_event_id, correlation_key, payload, status, matched, targets, created_at, expires_at, ended_at, fires)
 select r.id, r.key_id, r.seq, r.tenant_id, r.event_name, r.producer_event_id, r.correlation_key, r.payload, r.status, r.matched, r.targets, r.created_at, r.expires_at, r.ended_at, r.fires
 from json_to_recordset($1::json) as r(id uuid, key_id uuid, seq bigint, tenant_id text, event_name text, producer_event_id text, correlation_key text, payload json, status text, matched integer, targets json, created_at timestamptz, expires_at timestamptz, ended_at timestamptz, fires json);
+
+-- writer_gated_event_insert
+insert into events (id, key_id, seq, tenant_id, event_name, producer_event_id, correlation_key, payload, status, matched, targets, created_at, expires_at, ended_at, fires)
+select r.id, r.key_id, r.seq, r.tenant_id, r.event_name, r.producer_event_id, r.correlation_key, r.payload, r.status, r.matched, r.targets, r.created_at, r.expires_at, r.ended_at, r.fires
+from json_to_recordset($1::json) as r(id uuid, key_id uuid, seq bigint, tenant_id text, event_name text, producer_event_id text, correlation_key text, payload json, status text, matched integer, targets json, created_at timestamptz, expires_at timestamptz, ended_at timestamptz, fires json)
+on conflict do nothing
+returning id;
 
 -- writer_event_update
 update events t set status = r.status, matched = r.matched, targets = r.targets, ended_at = r.ended_at
@@ -387,44 +519,6 @@ select r.instance_id, r.event_id, r.wait_id, r.block_id, r.outcome, r.taken_at
 from json_to_recordset($1::json) as r(instance_id uuid, event_id uuid, wait_id uuid, block_id text, outcome text, taken_at timestamptz)
 on conflict (instance_id, event_id, wait_id) do nothing;
 
--- writer_ratelimit_clear
-delete from rate_limits t
-using json_to_recordset($1::json) as r(id uuid)
-where t.id = any(array[r.id]);
-
--- writer_ratelimit_set
-insert into rate_limits (id, tenant_id, limit_key, max_count, window_seconds, updated_at)
-select r.id, r.tenant_id, r.limit_key, r.max_count, r.window_seconds, r.updated_at
-from json_to_recordset($1::json) as r(id uuid, tenant_id text, limit_key text, max_count integer, window_seconds integer, updated_at timestamptz)
-on conflict (id) do update set max_count = excluded.max_count, window_seconds = excluded.window_seconds, updated_at = excluded.updated_at;
-
--- writer_rategrant_prune
-delete from rate_grants g using json_to_recordset($1::json) as r(limit_id uuid, before timestamptz)
-where g.limit_id = r.limit_id and g.granted_at < r.before;
-
--- writer_rategrant_insert
-insert into rate_grants (limit_id, granted_at, id, count)
-select r.limit_id, r.granted_at, r.id, r.count
-from json_to_recordset($1::json) as r(limit_id uuid, granted_at timestamptz, id uuid, count integer);
-
--- writer_activity_prune
-delete from activity a using json_to_recordset($1::json) as r(before timestamptz) cross join lateral (
-  select tenant_id, at, shard from activity where at < r.before
-  order by at limit 1000 offset 0) as old
-where a.tenant_id = old.tenant_id and a.at = old.at and a.shard = old.shard;
-
--- writer_activity_set
-insert into activity (tenant_id, at, shard, created, completed, failed, cancelled, durations)
-select r.tenant_id, r.at, r.shard, r.created, r.completed, r.failed, r.cancelled, r.durations
-from json_to_recordset($1::json) as r(tenant_id text, at timestamptz, shard smallint, created integer, completed integer, failed integer, cancelled integer, durations json)
-on conflict (tenant_id, at, shard) do update set created = excluded.created, completed = excluded.completed, failed = excluded.failed, cancelled = excluded.cancelled, durations = excluded.durations;
-
--- writer_worker_seen
-insert into workers (tenant_id, worker_id, handler_name, queue_name, version, last_seen_at)
-select r.tenant_id, r.worker_id, r.handler_name, coalesce(r.queue_name, ''), r.version, r.last_seen_at
-from json_to_recordset($1::json) as r(tenant_id text, worker_id text, handler_name text, queue_name text, version text, last_seen_at timestamptz)
-on conflict (tenant_id, worker_id, handler_name, queue_name) do update set version = excluded.version, last_seen_at = excluded.last_seen_at;
-
 -- writer_cron_clear
 delete from cron_schedules t
 using json_to_recordset($1::json) as r(id uuid)
@@ -436,51 +530,16 @@ select r.id, r.tenant_id, r.namespace, r.sequence_id, r.sequence, r.version, r.c
 from json_to_recordset($1::json) as r(id uuid, tenant_id text, namespace text, sequence_id uuid, sequence text, version integer, cron_expr text, timezone text, enabled boolean, metadata json, context json, priority text, timeout bigint, overlap_policy text, skipped_fires integer, last_skipped_at timestamptz, last_triggered_at timestamptz, next_fire_at timestamptz, last_error text, created_at timestamptz, updated_at timestamptz)
 on conflict (id) do update set cron_expr = excluded.cron_expr, timezone = excluded.timezone, enabled = excluded.enabled, metadata = excluded.metadata, context = excluded.context, priority = excluded.priority, timeout = excluded.timeout, overlap_policy = excluded.overlap_policy, skipped_fires = excluded.skipped_fires, last_skipped_at = excluded.last_skipped_at, last_triggered_at = excluded.last_triggered_at, next_fire_at = excluded.next_fire_at, last_error = excluded.last_error, updated_at = excluded.updated_at;
 
--- writer_apikey_insert
-insert into api_keys (id, tenant_id, name, capabilities, secret_hash, created_at, last_used_at, expires_at, revoked)
-select r.id, r.tenant_id, r.name, r.capabilities, r.secret_hash, r.created_at, r.last_used_at, r.expires_at, r.revoked
-from json_to_recordset($1::json) as r(id text, tenant_id text, name text, capabilities json, secret_hash text, created_at timestamptz, last_used_at timestamptz, expires_at timestamptz, revoked boolean);
+-- writer_trigger_clear
+delete from triggers t
+using json_to_recordset($1::json) as r(slug text)
+where t.slug = any(array[r.slug]);
 
--- writer_apikey_update
-update api_keys t set last_used_at = r.last_used_at, revoked = r.revoked
-from json_to_recordset($1::json) as r(id text, last_used_at timestamptz, revoked boolean)
-where t.id = any(array[r.id]);
-
--- writer_tenantlimits_clear
-delete from tenant_limits t
-using json_to_recordset($1::json) as r(tenant_id text)
-where t.tenant_id = any(array[r.tenant_id]);
-
--- writer_tenantlimits_set
-insert into tenant_limits (tenant_id, limits, set_at)
-select r.tenant_id, r.limits, r.set_at
-from json_to_recordset($1::json) as r(tenant_id text, limits json, set_at timestamptz)
-on conflict (tenant_id) do update set limits = excluded.limits, set_at = excluded.set_at;
-
--- writer_bulkjob_insert
-insert into bulk_jobs (id, tenant_id, operation, request, state, matched, applied, skipped, failed, repeats_effects, error, place, traceparent, asked_by, created_at, updated_at, ended_at)
-select r.id, r.tenant_id, r.operation, r.request, r.state, r.matched, r.applied, r.skipped, r.failed, r.repeats_effects, r.error, r.place, r.traceparent, r.asked_by, r.created_at, r.updated_at, r.ended_at
-from json_to_recordset($1::json) as r(id uuid, tenant_id text, operation text, request json, state text, matched integer, applied integer, skipped integer, failed integer, repeats_effects integer, error text, place text, traceparent text, asked_by text, created_at timestamptz, updated_at timestamptz, ended_at timestamptz);
-
--- writer_bulkjob_update
-update bulk_jobs t set state = r.state, matched = r.matched, applied = r.applied, skipped = r.skipped, failed = r.failed, repeats_effects = r.repeats_effects, error = r.error, place = r.place, updated_at = r.updated_at, ended_at = r.ended_at
-from json_to_recordset($1::json) as r(id uuid, state text, matched integer, applied integer, skipped integer, failed integer, repeats_effects integer, error text, place text, updated_at timestamptz, ended_at timestamptz)
-where t.id = any(array[r.id]);
-
--- writer_bulkjob_clear
-delete from bulk_jobs t
-using json_to_recordset($1::json) as r(id uuid)
-where t.id = any(array[r.id]);
-
--- writer_bulkchange_insert
-insert into bulk_changes (job_id, instance_id)
-select r.job_id, r.instance_id
-from json_to_recordset($1::json) as r(job_id uuid, instance_id uuid);
-
--- writer_bulkchange_clear
-delete from bulk_changes t
-using json_to_recordset($1::json) as r(job_id uuid, instance_id uuid)
-where t.job_id = any(array[r.job_id]) and t.instance_id = r.instance_id;
+-- writer_trigger_set
+insert into triggers (slug, tenant_id, namespace, sequence_name, version, trigger_type, secret, config, event_name, enabled, created_at, updated_at)
+select r.slug, r.tenant_id, r.namespace, r.sequence_name, r.version, r.trigger_type, r.secret, r.config, r.event_name, r.enabled, r.created_at, r.updated_at
+from json_to_recordset($1::json) as r(slug text, tenant_id text, namespace text, sequence_name text, version integer, trigger_type text, secret json, config json, event_name text, enabled boolean, created_at timestamptz, updated_at timestamptz)
+on conflict (slug) do update set sequence_name = excluded.sequence_name, version = excluded.version, secret = excluded.secret, config = excluded.config, event_name = excluded.event_name, enabled = excluded.enabled, updated_at = excluded.updated_at;
 
 -- writer_credential_clear
 delete from credentials t
@@ -492,17 +551,6 @@ insert into credentials (tenant_id, id, name, kind, description, value, refresh_
 select r.tenant_id, r.id, r.name, r.kind, r.description, r.value, r.refresh_url, r.refresh_token, r.enabled, r.expires_at, r.created_at, r.updated_at
 from json_to_recordset($1::json) as r(tenant_id text, id text, name text, kind text, description text, value json, refresh_url text, refresh_token json, enabled boolean, expires_at timestamptz, created_at timestamptz, updated_at timestamptz)
 on conflict (tenant_id, id) do update set name = excluded.name, kind = excluded.kind, description = excluded.description, value = excluded.value, refresh_url = excluded.refresh_url, refresh_token = excluded.refresh_token, enabled = excluded.enabled, expires_at = excluded.expires_at, updated_at = excluded.updated_at;
-
--- writer_trigger_clear
-delete from triggers t
-using json_to_recordset($1::json) as r(slug text)
-where t.slug = any(array[r.slug]);
-
--- writer_trigger_set
-insert into triggers (slug, tenant_id, namespace, sequence_name, version, trigger_type, secret, config, event_name, enabled, created_at, updated_at)
-select r.slug, r.tenant_id, r.namespace, r.sequence_name, r.version, r.trigger_type, r.secret, r.config, r.event_name, r.enabled, r.created_at, r.updated_at
-from json_to_recordset($1::json) as r(slug text, tenant_id text, namespace text, sequence_name text, version integer, trigger_type text, secret json, config json, event_name text, enabled boolean, created_at timestamptz, updated_at timestamptz)
-on conflict (slug) do update set sequence_name = excluded.sequence_name, version = excluded.version, secret = excluded.secret, config = excluded.config, event_name = excluded.event_name, enabled = excluded.enabled, updated_at = excluded.updated_at;
 
 -- writer_webhook_clear
 delete from webhook_outbox t
@@ -542,12 +590,6 @@ delete from webhook_deliveries d using json_to_recordset($1::json) as r(before t
   order by attempted_at, id limit 1000 offset 0) as old
 where d.id = old.id;
 
--- writer_changemark_set
-insert into change_mark (id, stamps_from)
-select r.id, r.stamps_from
-from json_to_recordset($1::json) as r(id smallint, stamps_from timestamptz)
-on conflict (id) do update set stamps_from = excluded.stamps_from;
-
 -- writer_release_set
 insert into releases (id, tenant_id, namespace, sequence_name, baseline_sequence_id, baseline_version, candidate_sequence_id, candidate_version, state, canary_percent, gates, in_flight_policy, validation_summary, canary_started_at, created_at, updated_at)
 select r.id, r.tenant_id, r.namespace, r.sequence_name, r.baseline_sequence_id, r.baseline_version, r.candidate_sequence_id, r.candidate_version, r.state, r.canary_percent, r.gates, r.in_flight_policy, r.validation_summary, r.canary_started_at, r.created_at, r.updated_at
@@ -570,17 +612,44 @@ select r.instance_id, r.release_id, r.sequence_id, r.state, r.created_at
 from json_to_recordset($1::json) as r(instance_id uuid, release_id uuid, sequence_id uuid, state text, created_at timestamptz)
 on conflict (instance_id) do update set sequence_id = excluded.sequence_id, state = excluded.state;
 
--- writer_effect_insert
-insert into effect_receipts (id, instance_id, continuity_id, tenant_id, epoch, block_id, attempt, kind, state, destination_fingerprint, idempotency_key, request_sha256, provider_receipt_id, created_at, updated_at, iteration)
-select r.id, r.instance_id, r.continuity_id, r.tenant_id, r.epoch, r.block_id, r.attempt, r.kind, r.state, r.destination_fingerprint, r.idempotency_key, r.request_sha256, r.provider_receipt_id, r.created_at, r.updated_at, r.iteration
-from json_to_recordset($1::json) as r(id uuid, instance_id uuid, continuity_id uuid, tenant_id text, epoch bigint, block_id text, attempt integer, kind text, state text, destination_fingerprint text, idempotency_key text, request_sha256 text, provider_receipt_id text, created_at timestamptz, updated_at timestamptz, iteration text)
-on conflict (id) do nothing;
+-- writer_worker_seen
+insert into workers (tenant_id, worker_id, handler_name, queue_name, version, last_seen_at)
+select r.tenant_id, r.worker_id, r.handler_name, coalesce(r.queue_name, ''), r.version, r.last_seen_at
+from json_to_recordset($1::json) as r(tenant_id text, worker_id text, handler_name text, queue_name text, version text, last_seen_at timestamptz)
+on conflict (tenant_id, worker_id, handler_name, queue_name) do update set version = excluded.version, last_seen_at = excluded.last_seen_at;
 
--- writer_effectresolution_set
-insert into effect_resolutions (id, instance_id, state, provider_receipt_id, updated_at)
-select r.id, r.instance_id, r.state, r.provider_receipt_id, r.updated_at
-from json_to_recordset($1::json) as r(id uuid, instance_id uuid, state text, provider_receipt_id text, updated_at timestamptz)
-on conflict (id) do update set state = excluded.state, provider_receipt_id = excluded.provider_receipt_id, updated_at = excluded.updated_at;
+-- writer_bulkjob_insert
+insert into bulk_jobs (id, tenant_id, operation, request, state, matched, applied, skipped, failed, repeats_effects, error, place, traceparent, asked_by, created_at, updated_at, ended_at)
+select r.id, r.tenant_id, r.operation, r.request, r.state, r.matched, r.applied, r.skipped, r.failed, r.repeats_effects, r.error, r.place, r.traceparent, r.asked_by, r.created_at, r.updated_at, r.ended_at
+from json_to_recordset($1::json) as r(id uuid, tenant_id text, operation text, request json, state text, matched integer, applied integer, skipped integer, failed integer, repeats_effects integer, error text, place text, traceparent text, asked_by text, created_at timestamptz, updated_at timestamptz, ended_at timestamptz);
+
+-- writer_bulkjob_update
+update bulk_jobs t set state = r.state, matched = r.matched, applied = r.applied, skipped = r.skipped, failed = r.failed, repeats_effects = r.repeats_effects, error = r.error, place = r.place, updated_at = r.updated_at, ended_at = r.ended_at
+from json_to_recordset($1::json) as r(id uuid, state text, matched integer, applied integer, skipped integer, failed integer, repeats_effects integer, error text, place text, updated_at timestamptz, ended_at timestamptz)
+where t.id = any(array[r.id]);
+
+-- writer_bulkjob_clear
+delete from bulk_jobs t
+using json_to_recordset($1::json) as r(id uuid)
+where t.id = any(array[r.id]);
+
+-- writer_changemark_set
+insert into change_mark (id, stamps_from)
+select r.id, r.stamps_from
+from json_to_recordset($1::json) as r(id smallint, stamps_from timestamptz)
+on conflict (id) do update set stamps_from = excluded.stamps_from;
+
+-- writer_activity_prune
+delete from activity a using json_to_recordset($1::json) as r(before timestamptz) cross join lateral (
+  select tenant_id, at, shard from activity where at < r.before
+  order by at limit 1000 offset 0) as old
+where a.tenant_id = old.tenant_id and a.at = old.at and a.shard = old.shard;
+
+-- writer_activity_set
+insert into activity (tenant_id, at, shard, created, completed, failed, cancelled, durations)
+select r.tenant_id, r.at, r.shard, r.created, r.completed, r.failed, r.cancelled, r.durations
+from json_to_recordset($1::json) as r(tenant_id text, at timestamptz, shard smallint, created integer, completed integer, failed integer, cancelled integer, durations json)
+on conflict (tenant_id, at, shard) do update set created = excluded.created, completed = excluded.completed, failed = excluded.failed, cancelled = excluded.cancelled, durations = excluded.durations;
 
 -- writer_execution_insert
 insert into continuity_executions (continuity_id, tenant_id, current_instance_id, owner_runtime_id, epoch, state, version, updated_at)
@@ -647,77 +716,8 @@ select r.id, r.continuity_id, r.tenant_id, r.state, r.record, r.secrets, r.creat
 from json_to_recordset($1::json) as r(id uuid, continuity_id uuid, tenant_id text, state text, record json, secrets json, created_at timestamptz, updated_at timestamptz)
 on conflict (id) do update set state = excluded.state, record = excluded.record, updated_at = excluded.updated_at;
 
--- writer_instance_insert_lines
-copy instances (id, sequence_id, tenant_id, namespace, state, next_fire_at, priority, timezone, metadata, data, config, context_audit, runtime, execution, concurrency_key, max_concurrency, idempotency_key, parent_instance_id, creation_audit, signal_count, audit_count, created_at, updated_at, cron_schedule_id, traceparent, release_id, release_variant, failure, timeout) from stdin with (format csv, delimiter E'\x1f', null E'\x01', quote E'\x02');
-
--- writer_output_insert_lines
-copy block_outputs (id, instance_id, block_id, iteration, attempt, try, output, output_ref, output_size, created_at, effect) from stdin with (format csv, delimiter E'\x1f', null E'\x01', quote E'\x02');
-
--- writer_audit_insert_lines
-copy audit_log (instance_id, seq, tenant_id, entries, created_at) from stdin with (format csv, delimiter E'\x1f', null E'\x01', quote E'\x02');
-
--- writer_task_insert_lines
-copy worker_tasks (id, instance_id, tenant_id, block_id, node, iteration, handler_name, queue_name, params, overlay, secrets, attempt, idempotency_key, timeout_ms, priority, state, withdrawn, worker_id, claim_epoch, lost_claims, claimed_at, heartbeat_at, completed_at, output, error_message, error_retryable, checkpoint_seq, resume_checkpoint, history, created_at, ownership_epoch) from stdin with (format csv, delimiter E'\x1f', null E'\x01', quote E'\x02');
-
--- writer_opentask_insert_lines
-copy open_tasks (task_id, instance_id, tenant_id, handler_name, queue_name, rank, created_at) from stdin with (format csv, delimiter E'\x1f', null E'\x01', quote E'\x02');
-
--- writer_instance_insert_cells
-insert into instances (id, sequence_id, tenant_id, namespace, state, next_fire_at, priority, timezone, metadata, data, config, context_audit, runtime, execution, concurrency_key, max_concurrency, idempotency_key, parent_instance_id, creation_audit, signal_count, audit_count, created_at, updated_at, cron_schedule_id, traceparent, release_id, release_variant, failure, timeout)
-values ($1::uuid, $2::uuid, $3::text, $4::text, $5::text, $6::timestamptz, $7::smallint, $8::text, $9::json, $10::json, $11::json, $12::json, $13::json, $14::json, $15::text, $16::integer, $17::text, $18::uuid, $19::json, $20::integer, $21::integer, $22::timestamptz, $23::timestamptz, $24::uuid, $25::text, $26::uuid, $27::text, $28::json, $29::bigint);
-
--- writer_output_insert_cells
-insert into block_outputs (id, instance_id, block_id, iteration, attempt, try, output, output_ref, output_size, created_at, effect)
-values ($1::uuid, $2::uuid, $3::text, $4::text, $5::integer, $6::integer, $7::json, $8::text, $9::integer, $10::timestamptz, $11::json);
-
--- writer_audit_insert_cells
-insert into audit_log (instance_id, seq, tenant_id, entries, created_at)
-values ($1::uuid, $2::integer, $3::text, $4::json, $5::timestamptz);
-
--- writer_task_insert_cells
-insert into worker_tasks (id, instance_id, tenant_id, block_id, node, iteration, handler_name, queue_name, params, overlay, secrets, attempt, idempotency_key, timeout_ms, priority, state, withdrawn, worker_id, claim_epoch, lost_claims, claimed_at, heartbeat_at, completed_at, output, error_message, error_retryable, checkpoint_seq, resume_checkpoint, history, created_at, ownership_epoch)
-values ($1::uuid, $2::uuid, $3::text, $4::text, $5::integer, $6::text, $7::text, $8::text, $9::json, $10::json, $11::json, $12::integer, $13::uuid, $14::bigint, $15::smallint, $16::text, $17::boolean, $18::text, $19::integer, $20::integer, $21::timestamptz, $22::timestamptz, $23::timestamptz, $24::json, $25::text, $26::boolean, $27::integer, $28::json, $29::json, $30::timestamptz, $31::bigint);
-
--- writer_opentask_insert_cells
-insert into open_tasks (task_id, instance_id, tenant_id, handler_name, queue_name, rank, created_at)
-values ($1::uuid, $2::uuid, $3::text, $4::text, $5::text, $6::smallint, $7::timestamptz);
-
--- writer_gated_sequence_insert
-with given as materialized (
-  select * from json_to_recordset($1::json) as r(id uuid, tenant_id text, namespace text, name text, version integer, deprecated boolean, hold boolean, status text, definition json, created_at timestamptz)
-)
-insert into sequences (id, tenant_id, namespace, name, version, deprecated, hold, status, definition, created_at)
-select r.id, r.tenant_id, r.namespace, r.name, r.version, coalesce(r.deprecated, false), coalesce(r.hold, false), coalesce(r.status, 'production'), r.definition, r.created_at
-from given r
-where not exists (select 1 from sequence_tombstones t where t.id = r.id)
-on conflict do nothing
-returning id;
-
--- writer_gated_instance_insert
-insert into instances (id, sequence_id, tenant_id, namespace, state, next_fire_at, priority, timezone, metadata, data, config, context_audit, runtime, execution, concurrency_key, max_concurrency, idempotency_key, parent_instance_id, creation_audit, signal_count, audit_count, created_at, updated_at, cron_schedule_id, traceparent, release_id, release_variant, failure, timeout)
-select r.id, r.sequence_id, r.tenant_id, r.namespace, r.state, r.next_fire_at, r.priority, r.timezone, r.metadata, r.data, r.config, r.context_audit, r.runtime, r.execution, r.concurrency_key, r.max_concurrency, r.idempotency_key, r.parent_instance_id, r.creation_audit, r.signal_count, r.audit_count, r.created_at, r.updated_at, r.cron_schedule_id, r.traceparent, r.release_id, r.release_variant, r.failure, r.timeout
-from json_to_recordset($1::json) as r(id uuid, sequence_id uuid, tenant_id text, namespace text, state text, next_fire_at timestamptz, priority smallint, timezone text, metadata json, data json, config json, context_audit json, runtime json, execution json, concurrency_key text, max_concurrency integer, idempotency_key text, parent_instance_id uuid, creation_audit json, signal_count integer, audit_count integer, created_at timestamptz, updated_at timestamptz, cron_schedule_id uuid, traceparent text, release_id uuid, release_variant text, failure json, timeout bigint)
-on conflict do nothing
-returning id;
-
--- writer_gated_event_insert
-insert into events (id, key_id, seq, tenant_id, event_name, producer_event_id, correlation_key, payload, status, matched, targets, created_at, expires_at, ended_at, fires)
-select r.id, r.key_id, r.seq, r.tenant_id, r.event_name, r.producer_event_id, r.correlation_key, r.payload, r.status, r.matched, r.targets, r.created_at, r.expires_at, r.ended_at, r.fires
-from json_to_recordset($1::json) as r(id uuid, key_id uuid, seq bigint, tenant_id text, event_name text, producer_event_id text, correlation_key text, payload json, status text, matched integer, targets json, created_at timestamptz, expires_at timestamptz, ended_at timestamptz, fires json)
-on conflict do nothing
-returning id;
-
--- writer_gated_instance_insert_lines
-insert into instances (id, sequence_id, tenant_id, namespace, state, next_fire_at, priority, timezone, metadata, data, config, context_audit, runtime, execution, concurrency_key, max_concurrency, idempotency_key, parent_instance_id, creation_audit, signal_count, audit_count, created_at, updated_at, cron_schedule_id, traceparent, release_id, release_variant, failure, timeout)
-select l.cells[1]::uuid, l.cells[2]::uuid, l.cells[3]::text, l.cells[4]::text, l.cells[5]::text, l.cells[6]::timestamptz, l.cells[7]::smallint, l.cells[8]::text, l.cells[9]::json, l.cells[10]::json, l.cells[11]::json, l.cells[12]::json, l.cells[13]::json, l.cells[14]::json, l.cells[15]::text, l.cells[16]::integer, l.cells[17]::text, l.cells[18]::uuid, l.cells[19]::json, l.cells[20]::integer, l.cells[21]::integer, l.cells[22]::timestamptz, l.cells[23]::timestamptz, l.cells[24]::uuid, l.cells[25]::text, l.cells[26]::uuid, l.cells[27]::text, l.cells[28]::json, l.cells[29]::bigint
-from (
-  select string_to_array(line, E'\x1f', E'\x01') as cells
-  from string_to_table($1::text, E'\x0a') as line offset 0) as l
-on conflict do nothing
-returning id;
-
--- writer_gated_instance_insert_cells
-insert into instances (id, sequence_id, tenant_id, namespace, state, next_fire_at, priority, timezone, metadata, data, config, context_audit, runtime, execution, concurrency_key, max_concurrency, idempotency_key, parent_instance_id, creation_audit, signal_count, audit_count, created_at, updated_at, cron_schedule_id, traceparent, release_id, release_variant, failure, timeout)
-values ($1::uuid, $2::uuid, $3::text, $4::text, $5::text, $6::timestamptz, $7::smallint, $8::text, $9::json, $10::json, $11::json, $12::json, $13::json, $14::json, $15::text, $16::integer, $17::text, $18::uuid, $19::json, $20::integer, $21::integer, $22::timestamptz, $23::timestamptz, $24::uuid, $25::text, $26::uuid, $27::text, $28::json, $29::bigint)
-on conflict do nothing
-returning id;
+-- writer_effectresolution_set
+insert into effect_resolutions (id, instance_id, state, provider_receipt_id, updated_at)
+select r.id, r.instance_id, r.state, r.provider_receipt_id, r.updated_at
+from json_to_recordset($1::json) as r(id uuid, instance_id uuid, state text, provider_receipt_id text, updated_at timestamptz)
+on conflict (id) do update set state = excluded.state, provider_receipt_id = excluded.provider_receipt_id, updated_at = excluded.updated_at;

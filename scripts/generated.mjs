@@ -13,7 +13,8 @@ import { thirdPartyText } from './lib/licences.mjs';
 
 await bootstrap({ withUi: false });
 const { openApiDocument } = await import('../dist/schema/openapi.js');
-const { statementsText } = await import('../dist/src/db/statements.js');
+const { statementsText } = await import('../dist/src/db/store.js');
+const { STORE } = await import('../dist/actors/shard/store.js');
 const { referencePages } = await import('../dist/scripts/reference/pages.js');
 const { clientFiles } = await import('../dist/scripts/reference/client-operations.js');
 const { fillRegions } = await import('../dist/scripts/reference/regions.js');
@@ -21,7 +22,7 @@ const { pythonFiles } = await import('../dist/scripts/reference/python.js');
 const { version } = JSON.parse(readFileSync(path.join(root, 'package.json'), 'utf8'));
 const document = path.join(root, 'docs/openapi.json');
 writeFileSync(document, JSON.stringify(openApiDocument(version)));
-writeFileSync(path.join(root, 'docs/statements.sql'), statementsText());
+writeFileSync(path.join(root, 'docs/statements.sql'), statementsText(STORE));
 for (const [page, regions] of Object.entries(referencePages())) {
   const file = path.join(root, page);
   writeFileSync(file, fillRegions(readFileSync(file, 'utf8'), regions));

@@ -7,16 +7,18 @@
 import type { BackgroundJob } from '../../src/base/background-job.js';
 import type { TimerHandle } from '../../src/base/clock.js';
 import { isoTime, type UnixMs } from '../../src/base/time.js';
-import { addTo, type Buckets, bucketOf } from '../../src/core/durations.js';
 import type { Meter } from '../../src/metrics/meter.js';
 import type { Kernel } from '../runtime/kernel.js';
 import { type PruningDeps, pruning } from '../runtime/pruning.js';
 import type { Effects, Room } from '../runtime/room.js';
 import { Service, type ServiceDeps } from '../runtime/service.js';
 import { Turn } from '../runtime/turn.js';
+import { addTo, type Buckets, bucketOf } from './core/durations.js';
+import type { ActivityLoads } from './loads.js';
+import { ACTIVITY_LINE } from './tables.js';
 
 export interface ActivityDeps extends ServiceDeps, PruningDeps, Pick<Kernel, 'shard'> {
-  readonly loader: Pick<Kernel['loader'], 'oldestActivity'>;
+  readonly loader: ActivityLoads;
   readonly meter: Pick<Meter, 'count'>;
 }
 
@@ -58,7 +60,7 @@ export class Activity implements Room {
     const oldest = () => deps.loader.oldestActivity();
     this.#pruning =
       deps.shard === 0
-        ? pruning(deps, { name, by: 'activity.prune', keptMs: ACTIVITY_KEPT_MS, oldest })
+        ? pruning(deps, { name, by: ACTIVITY_LINE.prune, keptMs: ACTIVITY_KEPT_MS, oldest })
         : undefined;
   }
 
@@ -140,7 +142,7 @@ export class Activity implements Room {
       const { at, durations, isWritten: _, ...counts } = minute;
       const place = { tenant_id, at: isoTime(at), shard };
       const row = { ...place, ...counts, durations: [...durations] };
-      turn.put('activity.set', JSON.stringify([tenant_id, at]), row);
+      turn.put(ACTIVITY_LINE.set, JSON.stringify([tenant_id, at]), row);
       minute.isWritten = true;
       written.push(minute);
       if (written.length === ROWS_PER_UNIT) commit();

@@ -9,15 +9,19 @@ import { conflict, shareTaken } from '../../src/base/errors.js';
 import { LIMITS } from '../../src/base/limits.js';
 import { owned } from '../../src/base/tenancy.js';
 import { isoTime } from '../../src/base/time.js';
+import { BULK_CHANGE } from '../instance/tables.js';
 import type { HostDeps } from '../runtime/host.js';
 import type { Kernel } from '../runtime/kernel.js';
 import type { Call } from '../runtime/operation.js';
-import type { BulkJobRow } from '../runtime/rows.js';
 import { Service } from '../runtime/service.js';
 import { Turn } from '../runtime/turn.js';
 import type { BulkCounts } from './front/work.js';
+import type { BulkJobRow, BulkLoads } from './loads.js';
+import { BULK_JOB } from './tables.js';
 
-export interface BulkJobsDeps extends HostDeps, Pick<Kernel, 'loader' | 'now' | 'newId'> {}
+export interface BulkJobsDeps
+  extends HostDeps,
+    Pick<Kernel<BulkLoads>, 'loader' | 'now' | 'newId'> {}
 
 /** What the front thread has done of a change before it became a job. */
 export interface BeginBulkJob {
@@ -89,8 +93,8 @@ export class BulkJobs {
         ended_at: null,
       };
       const turn = new Turn(tenant_id);
-      turn.put('bulkJob.insert', row.id, { ...row, request: request as never });
-      for (const id of old) turn.put('bulkJob.clear', id, { id });
+      turn.put(BULK_JOB.insert, row.id, { ...row, request: request as never });
+      for (const id of old) turn.put(BULK_JOB.clear, id, { id });
       await this.#service.commit(turn, { key: `bulkJob:${row.id}` });
       return wireJob({ ...row, request: JSON.stringify(request) });
     });
@@ -103,7 +107,7 @@ export class BulkJobs {
       if (row.place !== from || row.ended_at !== null) throw conflict(`job ${id} stands elsewhere`);
       const turn = new Turn();
       for (const instance_id of settled) {
-        turn.put('bulkChange.clear', `${id}:${instance_id}`, { job_id: id, instance_id });
+        turn.put(BULK_CHANGE.clear, `${id}:${instance_id}`, { job_id: id, instance_id });
       }
       return this.#update(
         {
@@ -149,7 +153,7 @@ export class BulkJobs {
     turn.tenant = row.tenant_id;
     const { id, state, matched, applied, skipped, failed, repeats_effects, ...rest } = row;
     const { error, place, updated_at, ended_at } = rest;
-    turn.put('bulkJob.update', id, {
+    turn.put(BULK_JOB.update, id, {
       id,
       state,
       matched,

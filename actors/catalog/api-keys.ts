@@ -6,6 +6,7 @@
  */
 
 import { Service, type ServiceDeps } from '../runtime/service.js';
+import { API_KEY } from './tables.js';
 
 /** A row of `api_keys`. */
 export interface KeyRow {
@@ -37,7 +38,7 @@ export class ApiKeys {
   insert(request: number, row: KeyRow): void {
     this.#service.serve(request, (turn) => {
       turn.tenant = row.tenant_id;
-      turn.put('apiKey.insert', row.id, row);
+      turn.put(API_KEY.insert, row.id, row);
       turn.reply(request, 204, '');
     });
   }
@@ -46,7 +47,7 @@ export class ApiKeys {
   revoke(request: number, tenant: string, use: KeyUse): void {
     this.#service.serve(request, (turn) => {
       turn.tenant = tenant;
-      turn.put('apiKey.update', use.id, { ...use, revoked: true });
+      turn.put(API_KEY.update, use.id, { ...use, revoked: true });
       turn.reply(request, 204, '');
     });
   }
@@ -57,7 +58,7 @@ export class ApiKeys {
    */
   used(request: number, uses: readonly KeyUse[]): void {
     this.#service.serve(request, (turn) => {
-      for (const use of uses) turn.put('apiKey.update', use.id, { ...use, revoked: false });
+      for (const use of uses) turn.put(API_KEY.update, use.id, { ...use, revoked: false });
       turn.reply(request, 204, '');
     });
   }

@@ -33,14 +33,23 @@ import type { Kernel } from '../runtime/kernel.js';
 import type { Call } from '../runtime/operation.js';
 import { Publisher } from '../runtime/publisher.js';
 import type { Messages, Room } from '../runtime/room.js';
-import type { InstanceCounts, ReleaseStateRow, SequenceRow } from '../runtime/rows.js';
 import { Service } from '../runtime/service.js';
 import { Turn } from '../runtime/turn.js';
+import type { CatalogLoads, InstanceCounts, SequenceRow } from './loads.js';
 import { EVERY_NAME, wordOf } from './names.js';
+import { SEQUENCE, TOMBSTONE } from './tables.js';
+
+/** A release that needs a sequence. */
+type NeedingRelease = { readonly id: string; readonly state: string };
+
+/** Of the releases, what needs a sequence. */
+export type CatalogNeededLoads = CatalogLoads & {
+  readonly releaseNaming: (sequence: string) => Promise<NeedingRelease | undefined>;
+};
 
 export interface CatalogDeps
   extends HostDeps,
-    Pick<Kernel, 'loader' | 'clock' | 'now' | 'newId' | 'shards'> {
+    Pick<Kernel<CatalogNeededLoads>, 'loader' | 'clock' | 'now' | 'newId' | 'shards'> {
   /** Resolves when no release leads to the sequence any more, which is deprecated. */
   readonly deprecated: (sequence: string) => Promise<void>;
   /** Definitions that ask for more are warned of. */
@@ -57,7 +66,7 @@ const existsAlready = ({ id, namespace, name, version }: CreateSequence) =>
   'what is stored never changes: store another version';
 
 /** Its instances, and a release that needs it. */
-type UsesOfSequence = readonly [InstanceCounts, ReleaseStateRow | undefined];
+type UsesOfSequence = readonly [InstanceCounts, NeedingRelease | undefined];
 
 /** A deletion on its way. */
 interface Deletion {
@@ -142,7 +151,7 @@ export class Catalog implements Room {
       ...(body.on_cancel == null ? {} : { on_cancel: body.on_cancel }),
     };
     turn.gate = 'exists';
-    turn.put('sequence.insert', id, {
+    turn.put(SEQUENCE.insert, id, {
       id,
       tenant_id: tenant,
       namespace: body.namespace,
@@ -162,14 +171,14 @@ export class Catalog implements Room {
       request,
       tenant,
       id,
-      (turn) => turn.put('sequence.update', id, { id, deprecated: true }),
+      (turn) => turn.put(SEQUENCE.update, id, { id, deprecated: true }),
       () => this.#deps.deprecated(id),
     );
   }
 
   /** Names may lead to it from the answer on. */
   update({ request, tenant, target: id, body: { hold } }: Call<UpdateSequence>): void {
-    this.#change(request, tenant, id, (turn) => turn.put('sequence.hold', id, { id, hold }));
+    this.#change(request, tenant, id, (turn) => turn.put(SEQUENCE.hold, id, { id, hold }));
   }
 
   /** Of what names lead to. @param told does what is left before the answer */
@@ -295,8 +304,8 @@ export class Catalog implements Room {
       return;
     }
     const turn = new Turn(tenant);
-    turn.put('sequence.delete', id, { id });
-    if (found) turn.put('tombstone.set', id, { id, created_at: isoTime(this.#deps.now()) });
+    turn.put(SEQUENCE.delete, id, { id });
+    if (found) turn.put(TOMBSTONE.set, id, { id, created_at: isoTime(this.#deps.now()) });
     turn.reply(request, 204, '');
     for (let shard = 0; shard < this.#deps.shards; shard++) {
       turn.effects.push({ kind: 'peer', shard, message: { kind: 'sequence.evict', sequence: id } });
@@ -313,7 +322,7 @@ export class Catalog implements Room {
   /** The instances of a deleted sequence are removed. */
   forget(request: number, id: string): void {
     this.#service.serve(request, (turn) => {
-      turn.put('tombstone.clear', id, { id });
+      turn.put(TOMBSTONE.clear, id, { id });
       turn.reply(request, 204, '');
     });
   }
@@ -381,7 +390,7 @@ function needOf(
   id: string,
   isCascading: boolean,
   { live, failed }: InstanceCounts,
-  release: ReleaseStateRow | undefined,
+  release: NeedingRelease | undefined,
 ): EngineError | undefined {
   if (live > 0 || (failed > 0 && !isCascading)) {
     const way = live === 0 ? '; cascade=true takes the failed ones along' : '';

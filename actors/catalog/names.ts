@@ -6,12 +6,12 @@
  */
 
 import { lastUsed } from '../../src/base/last-used.js';
-import type { Rows } from '../runtime/loader.js';
 import type { Messages, Room } from '../runtime/room.js';
-import type { NamedId, SequenceName } from '../runtime/rows.js';
+import type { NamedId, SequenceName } from '../runtime/sequence-name.js';
+import type { CatalogLoads } from './loads.js';
 
 export interface NamesDeps {
-  readonly loader: Pick<Rows, 'namedSequence'>;
+  readonly loader: Pick<CatalogLoads, 'namedSequence'>;
   /** What is kept is old once this has changed. */
   readonly since: () => number;
   /** The names of that version were forgotten. */

@@ -10,10 +10,9 @@ import { unavailable } from '../../src/base/errors.js';
 import type { JsonObject, JsonValue } from '../../src/base/json.js';
 import { LIMITS } from '../../src/base/limits.js';
 import { type CompiledPlan, compilePlan, type Plan } from '../../src/core/plan.js';
-import type { Rows } from '../runtime/loader.js';
 import { Nobody } from '../runtime/nobody.js';
 import type { Room } from '../runtime/room.js';
-import type { SequenceRow } from '../runtime/rows.js';
+import type { CatalogLoads, SequenceRow } from './loads.js';
 
 export interface StoredSequence {
   readonly id: string;
@@ -29,7 +28,7 @@ export interface StoredSequence {
 const DELETED_IDS_MAX = 1_000;
 
 export class Plans implements Room {
-  readonly #loader: Rows;
+  readonly #loader: Pick<CatalogLoads, 'sequence'>;
   readonly #cache = new LRUCache<string, StoredSequence>({ maxSize: LIMITS.planCacheBytes });
   readonly #loading = new Map<string, Promise<StoredSequence | undefined>>();
   readonly #blocked = new Set<string>();
@@ -38,7 +37,7 @@ export class Plans implements Room {
   /** The ids of the latest, the newest last. */
   readonly #deleted: string[] = [];
 
-  constructor(loader: Rows) {
+  constructor(loader: Pick<CatalogLoads, 'sequence'>) {
     this.#loader = loader;
   }
 

@@ -2,6 +2,7 @@
 
 import { type Kernel, onFirstShard } from '../runtime/kernel.js';
 import { ApiKeys } from './api-keys.js';
+import type { CatalogNeededLoads } from './catalog.js';
 import { Catalog, type CatalogDeps } from './catalog.js';
 import { Names } from './names.js';
 import { keyOperations, sequenceOperations, tenantLimitOperations } from './operations.js';
@@ -16,7 +17,10 @@ export interface CatalogNeeds extends Pick<CatalogDeps, 'deprecated'> {
 
 export type CatalogRoom = ReturnType<typeof openCatalog>;
 
-export function openCatalog(kernel: Kernel, { routeTables, deprecated }: CatalogNeeds) {
+export function openCatalog(
+  kernel: Kernel<CatalogNeededLoads>,
+  { routeTables, deprecated }: CatalogNeeds,
+) {
   const { loader, shard, release, settings } = kernel;
   const plans = new Plans(loader);
   const names = new Names({

@@ -1,8 +1,9 @@
 /** Sequences as wire records, in JSON text: what is stored is spliced in as it is. Pure. */
 
-import type { StoredRow } from '../../src/db/tables.js';
+import type { StoredRow } from '../../src/db/table.js';
+import type { SEQUENCES } from './tables.js';
 
-export type SequenceWireRow = StoredRow<'sequences'>;
+export type SequenceWireRow = StoredRow<typeof SEQUENCES>;
 /** In a list: without its definition, or with how many versions its name has, if that was asked for. */
 export type SequenceListedRow = Omit<SequenceWireRow, 'definition'> &
   Partial<Pick<SequenceWireRow, 'definition'>> & { readonly versions?: number };

@@ -5,6 +5,7 @@
  */
 
 import { Service, type ServiceDeps } from '../runtime/service.js';
+import { TENANT_LIMIT } from './tables.js';
 
 /** A row of `tenant_limits`. */
 export interface TenantLimitsRow {
@@ -23,7 +24,7 @@ export class TenantLimitRows {
   put(request: number, row: TenantLimitsRow): void {
     this.#service.serve(request, (turn) => {
       turn.tenant = row.tenant_id;
-      turn.put('tenantLimits.set', row.tenant_id, row);
+      turn.put(TENANT_LIMIT.set, row.tenant_id, row);
       turn.reply(request, 204, '');
     });
   }
@@ -31,7 +32,7 @@ export class TenantLimitRows {
   delete(request: number, tenant: string): void {
     this.#service.serve(request, (turn) => {
       turn.tenant = tenant;
-      turn.put('tenantLimits.clear', tenant, { tenant_id: tenant });
+      turn.put(TENANT_LIMIT.clear, tenant, { tenant_id: tenant });
       turn.reply(request, 204, '');
     });
   }

@@ -11,14 +11,9 @@ import type {
   OwnershipGrant,
 } from '../../schema/handoff.js';
 import { conflict, EngineError, notFound } from '../../src/base/errors.js';
-import {
-  type GrantFacts,
-  openStatement,
-  signStatement,
-  states,
-} from '../../src/core/continuity/statements.js';
 import { Turn } from '../runtime/turn.js';
 import { handoffView } from './core/handoff-view.js';
+import { type GrantFacts, openStatement, signStatement, states } from './core/statements.js';
 import type { ExecutionService } from './execution-service.js';
 import {
   commitWith,

@@ -6,10 +6,10 @@
 
 import type { Capsule } from '../../schema/handoff.js';
 import { conflict } from '../../src/base/errors.js';
-import { canonicalSha256 } from '../../src/core/continuity/canonical-json.js';
-import { isLive } from '../../src/core/continuity/capabilities.js';
-import type { ImportExpectation } from '../../src/core/continuity/capsule-import.js';
+import { canonicalSha256 } from '../../src/core/sealing/canonical-json.js';
 import { Turn } from '../runtime/turn.js';
+import { isLive } from './core/capabilities.js';
+import type { ImportExpectation } from './core/capsule-import.js';
 import { handoffStateAt, handoffTerms, handoffView } from './core/handoff-view.js';
 import type { ExecutionService } from './execution-service.js';
 import { commitWith, putExecution } from './executions.js';

@@ -4,16 +4,17 @@ import { randomBytes } from 'node:crypto';
 import { conflict, invalid, tooLarge } from '../../src/base/errors.js';
 import { type Job, TooCostly } from '../../src/base/offload.js';
 import { isoTime } from '../../src/base/time.js';
-import { CAPSULE_CONTENT_TYPE, type CapsuleFacts } from '../../src/core/continuity/capsule.js';
-import { KEY_BYTES, type PayloadKey, parseTransferKey } from '../../src/core/continuity/keys.js';
-import { NONCE_BYTES } from '../../src/core/continuity/sealing.js';
+import { KEY_BYTES, type PayloadKey, parseTransferKey } from '../../src/core/sealing/keys.js';
+import { NONCE_BYTES } from '../../src/core/sealing/sealing.js';
 import type { Turn } from '../runtime/turn.js';
 import type { CapsuleContents } from './capsule-contents.js';
+import { CAPSULE_CONTENT_TYPE, type CapsuleFacts } from './core/capsule.js';
 import type { SealedCapsule } from './core/sealed-payload.js';
 import type { ExecutionService } from './execution-service.js';
 import { SEAL_CAPSULE } from './jobs.js';
 import { keysOf, taken } from './operation.js';
 import type { ExecutionRow } from './rows.js';
+import { ARTIFACT } from './tables.js';
 
 /** What the exporter decides about a capsule; the rest is what its execution and contents are. */
 type CapsuleTerms = Pick<
@@ -97,5 +98,5 @@ export function putArtifact(
   });
   // Nothing in base64 has to be escaped, and a large text takes its time.
   const row = `${columns.slice(0, -1)},"content":"${payload_base64}"}`;
-  turn.put('artifact.insert', key, row);
+  turn.put(ARTIFACT.insert, key, row);
 }

@@ -10,13 +10,14 @@ import { conflict, invalid } from '../../src/base/errors.js';
 import { isJsonObject, type JsonObject, ownValue } from '../../src/base/json.js';
 import { parseJson } from '../../src/base/json-guard.js';
 import { isoTime } from '../../src/base/time.js';
-import { openStatement, states } from '../../src/core/continuity/statements.js';
 import { Turn } from '../runtime/turn.js';
+import { openStatement, states } from './core/statements.js';
 import type { ExecutionService } from './execution-service.js';
 import { ownImported, putExecution, putLocation, shownExecution } from './executions.js';
 import { keysOf, type Serve } from './operation.js';
 import { putNextEntry } from './provenance.js';
 import type { ExecutionRow, ImportRow } from './rows.js';
+import { EXECUTION } from './tables.js';
 
 /** Whether the statement is to be believed is another question. @throws EngineError 400 */
 export function executionIn({ ownership_grant }: ClaimExecution): string {
@@ -96,7 +97,7 @@ async function takeOver(
   } as const;
   const first = { continuity_id, tenant_id, ...owned, updated_at: isoTime(service.now) };
   const execution = before === undefined ? first : putExecution(service, turn, before, owned);
-  if (before === undefined) turn.put('execution.insert', continuity_id, first);
+  if (before === undefined) turn.put(EXECUTION.insert, continuity_id, first);
   putLocation(turn, execution, grant.handoff_id as string);
   const entry = { kind: 'runtime_claimed', summary: 'runtime claimed' } as const;
   await putNextEntry(service, turn, execution, { ...entry, evidence: { grant, execution } });

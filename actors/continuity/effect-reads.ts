@@ -14,12 +14,12 @@ import {
   inProcessReceipt,
   type TaskFacts,
   taskReceipt,
-} from '../../src/core/continuity/effects.js';
+} from '../../src/core/effects.js';
 import { TRY_LATER } from '../../src/db/reads/lookup.js';
 import { orderOf } from '../../src/db/reads/order.js';
 import { Conditions, type PageBounds, type Query } from '../../src/db/reads/query.js';
 import type { PageRequest } from '../../src/db/reads/reader.js';
-import { IS_REPORTED, IS_TOUCHED, TASKS } from '../../src/db/tasks-as-they-stand.js';
+import { IS_REPORTED, IS_TOUCHED, TASKS } from '../instance/tasks-as-they-stand.js';
 
 /** A receipt's facts as they are selected: JSON as text, and null where a source has no such fact. */
 export interface EffectRow extends EffectPlace {

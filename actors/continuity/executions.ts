@@ -7,14 +7,16 @@ import type { CheckpointRecord, EffectReceipt, Execution } from '../../schema/co
 import { conflict } from '../../src/base/errors.js';
 import { owned, seenBy } from '../../src/base/tenancy.js';
 import { isoTime } from '../../src/base/time.js';
-import { resolveEffect } from '../../src/core/continuity/effects.js';
+import { resolveEffect } from '../../src/core/effects.js';
 import type { Order } from '../instance/orders.js';
+import { CHECKPOINT } from '../instance/output-tables.js';
 import { Turn } from '../runtime/turn.js';
 import { executionView } from './core/execution-view.js';
 import type { ExecutionService } from './execution-service.js';
 import { type Serve, taken } from './operation.js';
 import { type NewEntry, putEntry, putNextEntry } from './provenance.js';
 import type { ExecutionRow } from './rows.js';
+import { EFFECT_RESOLUTION, EXECUTION, LOCATION } from './tables.js';
 
 /** Adopts the scope that the instance has by itself: its id is that of the execution. */
 export const createExecution: Serve<'continuity.create'> = async (
@@ -74,7 +76,7 @@ export function putNewExecution(
   entry?: NewEntry,
 ): void {
   const after = { ...execution, ...changes };
-  turn.put('execution.insert', execution.continuity_id, after);
+  turn.put(EXECUTION.insert, execution.continuity_id, after);
   putLocation(turn, execution, null);
   const created = { kind: 'execution_created', summary: 'execution created' } as const;
   const evidence = { ...created, evidence: execution };
@@ -133,7 +135,7 @@ export const settleEffect: Serve<'continuity.resolveEffect'> = async (
   const resolved = resolveEffect(before, body.state, body.provider_receipt_id, service.now);
   const receipt = taken(resolved, conflict);
   const turn = new Turn();
-  turn.put('effectResolution.set', id, receipt);
+  turn.put(EFFECT_RESOLUTION.set, id, receipt);
   // A scope that nobody enrolled has no chain.
   const execution = await service.rows.one('execution', receipt.continuity_id);
   if (execution !== undefined) {
@@ -177,13 +179,13 @@ export function putExecution(
 
 /** For a unit that changes what hangs on the execution, and nothing of itself; guarded the same. */
 export function touchExecution(turn: Turn, execution: ExecutionRow): void {
-  turn.put('execution.update', execution.continuity_id, execution);
+  turn.put(EXECUTION.update, execution.continuity_id, execution);
 }
 
 /** Where the execution is at its epoch. */
 export function putLocation(turn: Turn, execution: Execution, handoff_id: string | null): void {
   const { continuity_id, tenant_id, epoch, owner_runtime_id, current_instance_id } = execution;
-  turn.put('location.insert', `${continuity_id}:${epoch}`, {
+  turn.put(LOCATION.insert, `${continuity_id}:${epoch}`, {
     continuity_id,
     tenant_id,
     epoch,
@@ -202,7 +204,7 @@ export function putCheckpoint(
   { checkpoint_data, created_at }: Pick<CheckpointRecord, 'checkpoint_data' | 'created_at'>,
 ): void {
   const id = service.newIdLike(instance_id);
-  turn.put('checkpoint.insert', id, { id, instance_id, checkpoint_data, created_at });
+  turn.put(CHECKPOINT.insert, id, { id, instance_id, checkpoint_data, created_at });
 }
 
 /** Commits the unit, with what its present instance is asked where that is in this database. */

@@ -7,7 +7,7 @@
 import type { ExportHandoff, HandoffExported } from '../../schema/handoff.js';
 import { conflict } from '../../src/base/errors.js';
 import { isoTime } from '../../src/base/time.js';
-import type { PayloadKey } from '../../src/core/continuity/keys.js';
+import type { PayloadKey } from '../../src/core/sealing/keys.js';
 import type { OrderedChange } from '../instance/orders.js';
 import { Turn } from '../runtime/turn.js';
 import { contentsOf } from './capsule-contents.js';

@@ -3,11 +3,12 @@
 import { type HandoffState, mayMoveHandoff } from '../../schema/continuity-words.js';
 import { conflict } from '../../src/base/errors.js';
 import { isoTime } from '../../src/base/time.js';
-import type { PlacementDecision } from '../../src/core/continuity/placement.js';
 import type { Turn } from '../runtime/turn.js';
 import { handoffStateAt, handoffTerms } from './core/handoff-view.js';
+import type { PlacementDecision } from './core/placement.js';
 import type { ExecutionService } from './execution-service.js';
 import type { ExecutionRow, HandoffRow } from './rows.js';
+import { HANDOFF } from './tables.js';
 
 /** A handoff and its execution, as they are in the rows. */
 export interface Passage {
@@ -48,7 +49,7 @@ export function requireExecution(
 
 /** A new one, as it is. */
 export function putHandoff(turn: Turn, row: HandoffRow): void {
-  turn.put('handoff.set', row.id, { ...row, terms: handoffTerms(row) });
+  turn.put(HANDOFF.set, row.id, { ...row, terms: handoffTerms(row) });
 }
 
 /** The unit has to change or touch the execution too: its version is what guards the move. */

@@ -11,21 +11,20 @@ import { conflict } from '../../src/base/errors.js';
 import { isJsonObject, type JsonObject, ownValue } from '../../src/base/json.js';
 import { LIMITS } from '../../src/base/limits.js';
 import { isoTime } from '../../src/base/time.js';
-import {
-  type ExecutionTree,
-  readOwnBlocks,
-  readTree,
-} from '../../src/core/continuity/execution-tree.js';
 import { checkSize } from '../instance/memory.js';
+import { OUTPUT, SIGNAL, SNAPSHOT } from '../instance/output-tables.js';
 import { type InstanceRecord, newRecord, wholeLine } from '../instance/record.js';
+import { INJECTION, INSTANCE } from '../instance/tables.js';
 import { putOwnership } from '../instance/version-switch.js';
 import { Turn } from '../runtime/turn.js';
+import { type ExecutionTree, readOwnBlocks, readTree } from './core/execution-tree.js';
 import type { OpenedCapsule, PayloadFrame } from './core/sealed-payload.js';
 import type { ExecutionService } from './execution-service.js';
 import { putCheckpoint } from './executions.js';
 import { taken } from './operation.js';
 import { planOf } from './places.js';
 import type { ImportRow } from './rows.js';
+import { CAPSULE_IMPORT } from './tables.js';
 
 /**
  * The unit that inserts it.
@@ -47,30 +46,30 @@ export async function importUnit(
   record.signal_count = signals.length;
   const turn = new Turn();
   turn.gate = 'exists';
-  turn.put('instance.insert', record.id, wholeLine(record));
+  turn.put(INSTANCE.insert, record.id, wholeLine(record));
   putOwnership(record, turn);
   if (tree.blocks.length > 0) {
-    turn.put('injection.set', record.id, { instance_id: record.id, blocks: tree.blocks });
+    turn.put(INJECTION.set, record.id, { instance_id: record.id, blocks: tree.blocks });
   }
   for (const [key, items] of tree.items) {
-    turn.put('snapshot.set', `${record.id}:${key}`, { instance_id: record.id, key, items });
+    turn.put(SNAPSHOT.set, `${record.id}:${key}`, { instance_id: record.id, key, items });
   }
   for (const columns of outputs) {
     const id = service.newIdLike(record.id);
     const ids = `{"id":"${id}","instance_id":"${record.id}",`;
-    turn.put('output.insert', id, ids + columns.slice(1));
+    turn.put(OUTPUT.insert, id, ids + columns.slice(1));
   }
   for (const [at, signal] of signals.entries()) {
     const id = service.newIdLike(record.id);
     const columns = { id, instance_id: record.id, seq: at + 1, ...signal, status: 'kept' };
-    turn.put('signal.insert', id, columns);
+    turn.put(SIGNAL.insert, id, columns);
   }
   // A copy of its own, so that the instance can be migrated or handed on.
   putCheckpoint(service, turn, record.id, checkpoint);
   const { capsule_id, destination_runtime_id } = imported;
   const created_at = isoTime(service.now);
   const row = { ...imported, created_at };
-  turn.put('capsuleImport.insert', `${capsule_id}:${destination_runtime_id}`, row);
+  turn.put(CAPSULE_IMPORT.insert, `${capsule_id}:${destination_runtime_id}`, row);
   return turn;
 }
 

@@ -6,20 +6,20 @@
 import type { Capsule, ImportCapsule } from '../../schema/handoff.js';
 import { conflict, invalid, tooLarge } from '../../src/base/errors.js';
 import { isoTime } from '../../src/base/time.js';
-import { base64Length, decodeBase64 } from '../../src/core/continuity/base64.js';
-import { canonicalSha256 } from '../../src/core/continuity/canonical-json.js';
+import { base64Length, decodeBase64 } from '../../src/core/sealing/base64.js';
+import { canonicalSha256 } from '../../src/core/sealing/canonical-json.js';
+import type { Keyring, PayloadKey } from '../../src/core/sealing/keys.js';
+import { transferKeyIn, workOn } from './capsule-sealing.js';
 import {
   type ImportExpectation,
   manifestFault,
   sequenceFault,
   trustOf,
-} from '../../src/core/continuity/capsule-import.js';
-import { PAYLOAD_BYTES_MAX } from '../../src/core/continuity/capsule-payload.js';
-import type { Keyring, PayloadKey } from '../../src/core/continuity/keys.js';
-import { type ImportFacts, signStatement } from '../../src/core/continuity/statements.js';
-import { transferKeyIn, workOn } from './capsule-sealing.js';
+} from './core/capsule-import.js';
+import { PAYLOAD_BYTES_MAX } from './core/capsule-payload.js';
 import { handoffStateAt, handoffTerms } from './core/handoff-view.js';
 import type { OpenedCapsule } from './core/sealed-payload.js';
+import { type ImportFacts, signStatement } from './core/statements.js';
 import type { ExecutionService } from './execution-service.js';
 import { importUnit } from './imported-instance.js';
 import { OPEN_CAPSULE } from './jobs.js';

@@ -1,11 +1,11 @@
 /** What is done with capsules, provenance and histories beside the threads that ask for it. */
 
 import { type Job, LARGE_JOB_MS } from '../../src/base/offload.js';
-import type { FrontierVerdict } from '../../src/core/continuity/frontier.js';
-import type { Parsed } from '../../src/core/continuity/parsed.js';
-import type { StoredChain } from '../../src/core/continuity/provenance.js';
+import type { Parsed } from '../../src/core/parsed.js';
+import type { FrontierVerdict } from '../release/core/frontier.js';
 import { REPLAY_JOB_MS } from '../release/jobs.js';
 import type { MigrationReplay } from '../release/stored-replays.js';
+import type { StoredChain } from './core/provenance.js';
 import type { OpenedCapsule, OpenTask, SealedCapsule, SealTask } from './core/sealed-payload.js';
 
 const SMALL_CAPSULE_BYTES = 256 * 1024;
@@ -27,7 +27,7 @@ export const OPEN_CAPSULE: Job<OpenTask, Parsed<OpenedCapsule>> = {
 
 export const VERIFY_PROVENANCE: Job<StoredChain, string> = {
   name: 'verifyProvenance',
-  load: async () => (await import('../../src/core/continuity/provenance.js')).verifyChain,
+  load: async () => (await import('./core/provenance.js')).verifyChain,
   // Some 70 entries; each signature takes a tenth of a millisecond.
   isSmall: ({ text }) => text.length <= 48 * 1024,
   ms: LARGE_JOB_MS,

@@ -8,16 +8,17 @@ import { forbidsRollback } from '../../schema/continuity-words.js';
 import { conflict } from '../../src/base/errors.js';
 import { isJsonObject, type JsonObject } from '../../src/base/json.js';
 import { isoTime } from '../../src/base/time.js';
-import { canonicalJson } from '../../src/core/continuity/canonical-json.js';
-import { rollbackCapsuleOf } from '../../src/core/continuity/capsule.js';
-import { manifestFault, trustOf } from '../../src/core/continuity/capsule-import.js';
-import { readTree } from '../../src/core/continuity/execution-tree.js';
 import { isProgressNote } from '../../src/core/item-outputs.js';
 import type { KeptOutput } from '../../src/core/progress.js';
+import { canonicalJson } from '../../src/core/sealing/canonical-json.js';
 import { itemOutputsOf, itemsAmong } from '../instance/kept-outputs.js';
 import type { OrderedRestore } from '../instance/orders.js';
+import { OUTPUT, SNAPSHOT } from '../instance/output-tables.js';
 import { Turn } from '../runtime/turn.js';
 import { workOn } from './capsule-sealing.js';
+import { rollbackCapsuleOf } from './core/capsule.js';
+import { manifestFault, trustOf } from './core/capsule-import.js';
+import { readTree } from './core/execution-tree.js';
 import type { OpenedCapsule } from './core/sealed-payload.js';
 import type { ExecutionService } from './execution-service.js';
 import { OPEN_CAPSULE } from './jobs.js';
@@ -156,10 +157,10 @@ async function putProgress(
   const items = [...tree.items];
   for (const { key } of presentItems) {
     if (tree.items.has(key)) continue;
-    turn.put('snapshot.clear', `${instance}:${key}`, { instance_id: instance, key });
+    turn.put(SNAPSHOT.clear, `${instance}:${key}`, { instance_id: instance, key });
   }
   for (const [key, list] of items) {
-    turn.put('snapshot.set', `${instance}:${key}`, { instance_id: instance, key, items: list });
+    turn.put(SNAPSHOT.set, `${instance}:${key}`, { instance_id: instance, key, items: list });
   }
   const { runtime } = opened.frame.instance.context;
   const itemOutputs = await itemOutputsOf(
@@ -193,12 +194,12 @@ function putOutputs(
   const blocks = new Set(changed.map(({ block_id }) => block_id));
   if (blocks.size === 0) return { dropped: [], outputs: [] };
   const dropped = [...blocks];
-  turn.put('output.dropBlocks', instance, { instance_id: instance, block_ids: dropped });
+  turn.put(OUTPUT.dropBlocks, instance, { instance_id: instance, block_ids: dropped });
   const outputs = new Map<string, KeptOutput>();
   for (const { text, row } of kept) {
     if (!blocks.has(row.block_id)) continue;
     const id = service.newIdLike(instance);
-    turn.put('output.insert', id, `{"id":"${id}","instance_id":"${instance}",${text.slice(1)}`);
+    turn.put(OUTPUT.insert, id, `{"id":"${id}","instance_id":"${instance}",${text.slice(1)}`);
     // Oldest first: the latest one stays.
     const { iteration, output = null, output_ref = null } = row;
     if (output_ref !== null && output_ref !== '__error__') continue;

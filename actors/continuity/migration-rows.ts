@@ -6,7 +6,7 @@ import { type MigrationState, mayMoveMigration } from '../../schema/continuity-w
 import { conflict, notFound, unavailable } from '../../src/base/errors.js';
 import type { JsonValue } from '../../src/base/json.js';
 import { isoTime } from '../../src/base/time.js';
-import { NONCE_BYTES } from '../../src/core/continuity/sealing.js';
+import { NONCE_BYTES } from '../../src/core/sealing/sealing.js';
 import type { Expectations, OrderedChange, OrderView } from '../instance/orders.js';
 import type { Turn } from '../runtime/turn.js';
 import {
@@ -30,6 +30,7 @@ import type { Asked } from './operation.js';
 import { type Place, placeOf } from './places.js';
 import { type NewEntry, putNextEntry } from './provenance.js';
 import type { ExecutionRow, MigrationRow, VersionRow } from './rows.js';
+import { MIGRATION } from './tables.js';
 
 /** A migration with what is sealed of it. */
 export interface OpenMigration {
@@ -62,7 +63,7 @@ export function insertMigration(
   state: Exclude<MigrationState, 'rolled_back'> = 'planned',
 ): void {
   const { id, tenant_id, continuity_id, created_at } = stored.plan;
-  turn.put('migration.set', id, {
+  turn.put(MIGRATION.set, id, {
     id,
     continuity_id,
     tenant_id,
@@ -89,7 +90,7 @@ export function moveMigration(
   // What is sealed stays in the row as it was written first.
   const sealed = JSON.parse(row.secrets) as StoredSecrets;
   const updated_at = isoTime(service.now);
-  turn.put('migration.set', row.id, { ...row, state, record, secrets: sealed, updated_at });
+  turn.put(MIGRATION.set, row.id, { ...row, state, record, secrets: sealed, updated_at });
   return recordOf(record, state, secrets);
 }
 

@@ -9,20 +9,17 @@ import { isTerminal } from '../../schema/states.js';
 import { conflict, invalid, notFound } from '../../src/base/errors.js';
 import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '../../src/base/json.js';
 import { isoTime } from '../../src/base/time.js';
-import { rollbackCapsuleOf } from '../../src/core/continuity/capsule.js';
-import { liveCheckpoint } from '../../src/core/continuity/live-place.js';
-import { conflictFor } from '../../src/core/continuity/migration-findings.js';
-import { mayApply, retentionSeconds } from '../../src/core/continuity/migration-plan.js';
-import {
-  applyTransforms,
-  type Transform,
-  transformsOf,
-} from '../../src/core/continuity/transforms.js';
+import { conflictFor } from '../../src/core/migration-findings.js';
+import { liveCheckpoint } from '../instance/core/live-place.js';
 import type { OrderedMigration } from '../instance/orders.js';
+import { CHECKPOINT } from '../instance/output-tables.js';
 import { Turn } from '../runtime/turn.js';
 import { contentsOf } from './capsule-contents.js';
 import { putArtifact, sealContents } from './capsule-sealing.js';
+import { rollbackCapsuleOf } from './core/capsule.js';
+import { mayApply, retentionSeconds } from './core/migration-plan.js';
 import type { StoredMigration } from './core/migration-record.js';
+import { applyTransforms, type Transform, transformsOf } from './core/transforms.js';
 import type { ExecutionService } from './execution-service.js';
 import { touchExecution } from './executions.js';
 import {
@@ -75,7 +72,7 @@ export const planMigration: Serve<'migrations.plan'> = async (service, { tenant,
   if (saved !== undefined) await service.commit(turn);
   else {
     // The checkpoint is of what was read: nothing may have happened to the instance since.
-    turn.put('checkpoint.insert', checkpoint.id, checkpoint);
+    turn.put(CHECKPOINT.insert, checkpoint.id, checkpoint);
     const { current_instance_id, tenant_id } = execution;
     const order = { expect: unchanged(execution, place), changes: [] };
     await service.order(current_instance_id, tenant_id, order, turn);

@@ -2,8 +2,8 @@
 
 import type { BodyOf, ReplyOf, RoutesOf, ShardRouteId } from '../../schema/routes.js';
 import { conflict, type EngineError, unavailable } from '../../src/base/errors.js';
-import type { Keyring } from '../../src/core/continuity/keys.js';
-import type { Parsed } from '../../src/core/continuity/parsed.js';
+import type { Parsed } from '../../src/core/parsed.js';
+import type { Keyring } from '../../src/core/sealing/keys.js';
 import type { ExecutionService } from './execution-service.js';
 
 export type ContinuityOperation = Extract<

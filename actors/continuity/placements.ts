@@ -7,24 +7,21 @@ import type { Execution } from '../../schema/execution.js';
 import type { RuntimeCapabilities } from '../../schema/handoff.js';
 import { invalid, notFound } from '../../src/base/errors.js';
 import { isoTime } from '../../src/base/time.js';
-import { capabilitiesOf } from '../../src/core/continuity/capabilities.js';
-import { kinFindings } from '../../src/core/continuity/kin.js';
+import { kinFindings } from '../instance/core/kin.js';
+import { Turn } from '../runtime/turn.js';
+import { capabilitiesOf } from './core/capabilities.js';
 import {
   liveCandidates,
   type PlacementDecision,
   placeExecution,
   placementDecision,
-} from '../../src/core/continuity/placement.js';
-import { type HandoffPreview, previewHandoff } from '../../src/core/continuity/preview.js';
-import {
-  type PlacementTerms,
-  placementTerms,
-  type SentTerms,
-} from '../../src/core/continuity/requirements.js';
-import { Turn } from '../runtime/turn.js';
+} from './core/placement.js';
+import { type HandoffPreview, previewHandoff } from './core/preview.js';
+import { type PlacementTerms, placementTerms, type SentTerms } from './core/requirements.js';
 import type { ExecutionService } from './execution-service.js';
 import { type Serve, taken } from './operation.js';
 import type { ExecutionRow } from './rows.js';
+import { PLACEMENT, RUNTIME } from './tables.js';
 
 export const registerRuntime: Serve<'runtimes.register'> = async (service, { tenant, body }) => {
   if (tenant === '') throw invalid('tenant_id is required');
@@ -32,7 +29,7 @@ export const registerRuntime: Serve<'runtimes.register'> = async (service, { ten
   const { runtime_id, observed_at, expires_at } = capabilities;
   const turn = new Turn();
   const row = { tenant_id: tenant, runtime_id, capabilities, observed_at, expires_at };
-  turn.put('runtime.set', `${tenant}:${runtime_id}`, row);
+  turn.put(RUNTIME.set, `${tenant}:${runtime_id}`, row);
   await service.commit(turn);
   return capabilities;
 };
@@ -114,6 +111,6 @@ function store(service: ExecutionService, decision: PlacementDecision): Promise<
   const { id, continuity_id, tenant_id, created_at } = decision;
   const turn = new Turn();
   const row = { id, continuity_id, tenant_id, record: decision, created_at };
-  turn.put('placement.insert', id, row);
+  turn.put(PLACEMENT.insert, id, row);
   return service.commit(turn);
 }

@@ -5,9 +5,9 @@ import type { CheckpointRecord } from '../../schema/continuity.js';
 import type { Execution } from '../../schema/execution.js';
 import { conflict } from '../../src/base/errors.js';
 import type { JsonObject, JsonValue } from '../../src/base/json.js';
-import { type LivePlace, placeSha256 } from '../../src/core/continuity/live-place.js';
 import type { Plan } from '../../src/core/plan.js';
 import type { Plans } from '../catalog/plans.js';
+import { type LivePlace, placeSha256 } from '../instance/core/live-place.js';
 import type { ContinuityRows, PlaceRow } from './rows.js';
 
 export interface Place extends LivePlace {

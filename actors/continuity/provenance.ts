@@ -3,11 +3,12 @@
 import type { ProvenanceEntry } from '../../schema/continuity.js';
 import type { ProvenanceKind } from '../../schema/continuity-words.js';
 import { isoTime } from '../../src/base/time.js';
-import { canonicalSha256 } from '../../src/core/continuity/canonical-json.js';
-import { nextProvenanceEntry } from '../../src/core/continuity/provenance.js';
+import { canonicalSha256 } from '../../src/core/sealing/canonical-json.js';
 import type { Turn } from '../runtime/turn.js';
+import { nextProvenanceEntry } from './core/provenance.js';
 import type { ExecutionService } from './execution-service.js';
 import type { ExecutionRow } from './rows.js';
+import { PROVENANCE } from './tables.js';
 
 export interface NewEntry {
   readonly kind: ProvenanceKind;
@@ -55,6 +56,6 @@ export function putEntry(
     service.keyring?.signing,
   );
   const seq = previous === null ? 0 : previous.seq + 1;
-  turn.put('provenance.insert', `${continuity_id}:${seq}`, { ...entry, seq });
+  turn.put(PROVENANCE.insert, `${continuity_id}:${seq}`, { ...entry, seq });
   return entry;
 }

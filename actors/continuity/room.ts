@@ -2,7 +2,7 @@
 
 import { routeOf } from '../../src/base/ids.js';
 import type { Offload } from '../../src/base/offload.js';
-import type { Keyring } from '../../src/core/continuity/keys.js';
+import type { Keyring } from '../../src/core/sealing/keys.js';
 import type { CatalogRoom } from '../catalog/room.js';
 import type { Kernel } from '../runtime/kernel.js';
 import { Continuity, continuityOperations } from './operations.js';

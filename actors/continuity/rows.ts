@@ -11,7 +11,6 @@ import type { RuntimeCapabilities } from '../../schema/handoff.js';
 import type { InstanceState } from '../../schema/states.js';
 import { owned } from '../../src/base/tenancy.js';
 import { isoTime, type UnixMs } from '../../src/base/time.js';
-import { CANDIDATES_MAX } from '../../src/core/continuity/placement.js';
 import type { Query } from '../../src/db/reads/query.js';
 import { Runner } from '../../src/db/runner.js';
 import {
@@ -20,11 +19,20 @@ import {
   columnType,
   type StoredRow,
   selected,
-  type TableName,
-} from '../../src/db/tables.js';
+  type Table,
+} from '../../src/db/table.js';
+import { SEQUENCES } from '../catalog/tables.js';
+import {
+  BLOCK_OUTPUTS,
+  CHECKPOINTS,
+  ITERATION_SNAPSHOTS,
+  SIGNALS,
+} from '../instance/output-tables.js';
+import { INSTANCES } from '../instance/tables.js';
 import { REPLAY_SQL, type StoredRun } from '../release/replay-reads.js';
 import type { ShownExecutionRow } from './core/execution-view.js';
 import type { HandoffFacts } from './core/handoff-view.js';
+import { CANDIDATES_MAX } from './core/placement.js';
 import {
   doubtfulEffects,
   type EffectRow,
@@ -32,6 +40,16 @@ import {
   effectOfRow,
   effectsOfExecution,
 } from './effect-reads.js';
+import {
+  type ARTIFACTS,
+  CAPSULE_IMPORTS,
+  CONTINUITY_EXECUTIONS,
+  HANDOFFS,
+  MIGRATIONS,
+  PLACEMENT_DECISIONS,
+  PROVENANCE_ENTRIES,
+  RUNTIMES,
+} from './tables.js';
 
 /** How long ago a live runtime was observed at most. */
 export const LIVE_MS = 5 * 60_000;
@@ -58,25 +76,26 @@ const PLACE = [
   'execution',
   'parent_instance_id',
 ] as const;
-export type PlaceRow = Selected<'instances', (typeof PLACE)[number]> &
-  StoredRow<'sequences', 'version' | 'definition'> & { readonly injected: string | null };
+export type PlaceRow = Selected<typeof INSTANCES, (typeof PLACE)[number]> &
+  StoredRow<typeof SEQUENCES, 'version' | 'definition'> & { readonly injected: string | null };
 
 /** The text of a statement that gives such rows. */
 type Sql<Row> = string & { readonly row?: Row };
 const sql = <Row>(text: string): Sql<Row> => text;
 
 /** Columns of words that are of a closed list. */
-interface Words {
-  readonly instances: { readonly state: InstanceState };
-  readonly handoffs: Pick<HandoffFacts, 'state'>;
-  readonly continuity_executions: Pick<Execution, 'state'>;
-}
-type Selected<T extends TableName, C extends ColumnOf<T>> = T extends keyof Words
-  ? StoredRow<T, Exclude<C, keyof Words[T]>> & Pick<Words[T], C & keyof Words[T]>
-  : StoredRow<T, C>;
+type Words<T extends Table> = T extends typeof INSTANCES
+  ? { readonly state: InstanceState }
+  : T extends typeof HANDOFFS
+    ? Pick<HandoffFacts, 'state'>
+    : T extends typeof CONTINUITY_EXECUTIONS
+      ? Pick<Execution, 'state'>
+      : unknown;
+type Selected<T extends Table, C extends ColumnOf<T>> = StoredRow<T, Exclude<C, keyof Words<T>>> &
+  Pick<Words<T>, C & keyof Words<T>>;
 
 /** Numbers of 64 bits as numbers: the driver gives texts. */
-function select<T extends TableName, const C extends ColumnOf<T> = ColumnOf<T>>(
+function select<T extends Table, const C extends ColumnOf<T> = ColumnOf<T>>(
   table: T,
   rest: string,
   columns: readonly C[] = columnsBut(table) as C[],
@@ -84,60 +103,60 @@ function select<T extends TableName, const C extends ColumnOf<T> = ColumnOf<T>>(
   const list = columns.map((column) =>
     columnType(table, column).base === 'bigint' ? `${column}::float8 as ${column}` : column,
   );
-  return `select ${list.join(', ')} from ${table} ${rest}`;
+  return `select ${list.join(', ')} from ${table.name} ${rest}`;
 }
 
 const VERSION = ['id', 'tenant_id', 'namespace', 'name', 'version', 'definition'] as const;
 const BY_ID = 'where id = $1::uuid';
 const OF_EXECUTION = 'where continuity_id = $1::uuid';
 const OF_INSTANCE = 'where instance_id = $1::uuid';
-const IMPORT = columnsBut('capsule_imports', 'created_at');
+const IMPORT = columnsBut(CAPSULE_IMPORTS, 'created_at');
 /** Without ids, and without the receipts of what was done here. */
-const OUTPUT = columnsBut('block_outputs', 'id', 'instance_id', 'effect');
+const OUTPUT = columnsBut(BLOCK_OUTPUTS, 'id', 'instance_id', 'effect');
 
 export const CONTINUITY_SQL = {
   execution: select(
-    'continuity_executions',
+    CONTINUITY_EXECUTIONS,
     OF_EXECUTION,
-    columnsBut('continuity_executions', 'ended'),
+    columnsBut(CONTINUITY_EXECUTIONS, 'ended'),
   ),
   shownExecution: sql<ShownExecutionRow>(
-    `select ${selected(columnsBut('continuity_executions', 'epoch', 'version'), 'e')}, ` +
+    `select ${selected(columnsBut(CONTINUITY_EXECUTIONS, 'epoch', 'version'), 'e')}, ` +
       'e.epoch::float8 as epoch, e.version::float8 as version, ' +
       'i.state as instance_state, i.updated_at as instance_updated_at ' +
       'from continuity_executions e left join lateral (select state, updated_at from instances ' +
       'where id = e.current_instance_id offset 0) i on true where e.continuity_id = $1::uuid',
   ),
-  instance: select('instances', BY_ID, ['tenant_id', 'state']),
+  instance: select(INSTANCES, BY_ID, ['tenant_id', 'state']),
   // What keeps an instance where it is.
-  kin: select('instances', BY_ID, ['parent_instance_id', 'execution']),
+  kin: select(INSTANCES, BY_ID, ['parent_instance_id', 'execution']),
   // Of the instance that an execution was at an epoch.
   stateAt: sql<{ readonly state: InstanceState }>(
     'select i.state from continuity_locations l join instances i on i.id = l.instance_id ' +
       'where l.continuity_id = $1::uuid and l.epoch = $2::bigint',
   ),
-  handoff: select('handoffs', BY_ID),
-  handoffs: select('handoffs', `${OF_EXECUTION} order by created_at, id`),
-  decision: select('placement_decisions', BY_ID),
+  handoff: select(HANDOFFS, BY_ID),
+  handoffs: select(HANDOFFS, `${OF_EXECUTION} order by created_at, id`),
+  decision: select(PLACEMENT_DECISIONS, BY_ID),
   // The live ones, those seen last first.
   runtimes: select(
-    'runtimes',
+    RUNTIMES,
     'where tenant_id = $1::text and observed_at > $2::timestamptz and expires_at > $3::timestamptz ' +
       `order by observed_at desc, runtime_id limit ${CANDIDATES_MAX}`,
     ['capabilities'],
   ),
-  runtime: select('runtimes', 'where tenant_id = $1::text and runtime_id = $2::uuid', [
+  runtime: select(RUNTIMES, 'where tenant_id = $1::text and runtime_id = $2::uuid', [
     'capabilities',
   ]),
-  provenanceHead: select('provenance_entries', `${OF_EXECUTION} order by seq desc limit 1`),
-  migration: select('migrations', BY_ID),
+  provenanceHead: select(PROVENANCE_ENTRIES, `${OF_EXECUTION} order by seq desc limit 1`),
+  migration: select(MIGRATIONS, BY_ID),
   capsuleImport: select(
-    'capsule_imports',
+    CAPSULE_IMPORTS,
     'where tenant_id = $1::text and capsule_id = $2::uuid and destination_runtime_id = $3::uuid',
     IMPORT,
   ),
-  importOf: select('capsule_imports', OF_INSTANCE, IMPORT),
-  artifact: sql<StoredRow<'artifacts', 'content'>>(
+  importOf: select(CAPSULE_IMPORTS, OF_INSTANCE, IMPORT),
+  artifact: sql<StoredRow<typeof ARTIFACTS, 'content'>>(
     "select encode(content, 'base64') as content from artifacts where key = $1::text",
   ),
   // With its own blocks and its version.
@@ -147,17 +166,17 @@ export const CONTINUITY_SQL = {
       'from sequences where id = i.sequence_id offset 0) s ' +
       'left join injected_blocks b on b.instance_id = i.id where i.id = $1::uuid',
   ),
-  lastCheckpoint: select('checkpoints', `${OF_INSTANCE} order by created_at desc, id desc limit 1`),
+  lastCheckpoint: select(CHECKPOINTS, `${OF_INSTANCE} order by created_at desc, id desc limit 1`),
   outputTotals: sql<{ readonly bytes: number }>(
     `select coalesce(sum(output_size), 0)::float8 as bytes from block_outputs ${OF_INSTANCE}`,
   ),
   outputs: select(
-    'block_outputs',
+    BLOCK_OUTPUTS,
     `${OF_INSTANCE} order by created_at, id limit ${CARRIED_MAX}`,
     OUTPUT,
   ),
-  items: select('iteration_snapshots', `${OF_INSTANCE} order by key`, ['key', 'items']),
-  signals: select('signals', `${OF_INSTANCE} and status = 'kept' order by seq`, [
+  items: select(ITERATION_SNAPSHOTS, `${OF_INSTANCE} order by key`, ['key', 'items']),
+  signals: select(SIGNALS, `${OF_INSTANCE} and status = 'kept' order by seq`, [
     'signal_type',
     'payload',
     'created_at',
@@ -169,20 +188,20 @@ export const CONTINUITY_SQL = {
       `union all select id from block_outputs ${OF_INSTANCE} and effect is not null ` +
       `union all select id from effect_receipts ${OF_INSTANCE} order by id limit ${CARRIED_MAX}`,
   ),
-  version: select('sequences', BY_ID, VERSION),
+  version: select(SEQUENCES, BY_ID, VERSION),
   versionNamed: select(
-    'sequences',
+    SEQUENCES,
     'where tenant_id = $1::text and namespace = $2::text and name = $3::text and version = $4::int',
     VERSION,
   ),
   life: sql<StoredRun>(REPLAY_SQL.run),
-  outputKeys: select('block_outputs', `${OF_INSTANCE} order by block_id, iteration, attempt`, [
+  outputKeys: select(BLOCK_OUTPUTS, `${OF_INSTANCE} order by block_id, iteration, attempt`, [
     'block_id',
     'iteration',
     'attempt',
   ]),
   // Of its outputs that are no notes on tries.
-  outputBlocks: sql<StoredRow<'block_outputs', 'block_id'>>(
+  outputBlocks: sql<StoredRow<typeof BLOCK_OUTPUTS, 'block_id'>>(
     `select distinct block_id from block_outputs ${OF_INSTANCE} ` +
       'and output_ref is null order by block_id',
   ),

@@ -8,8 +8,9 @@ import type { MigratedInstance, MigrateTo } from '../../schema/continuity.js';
 import { conflict, invalid, notFound } from '../../src/base/errors.js';
 import { owned } from '../../src/base/tenancy.js';
 import { isoTime } from '../../src/base/time.js';
-import { transformsOf } from '../../src/core/continuity/transforms.js';
+import { CHECKPOINT } from '../instance/output-tables.js';
 import { Turn } from '../runtime/turn.js';
+import { transformsOf } from './core/transforms.js';
 import type { ExecutionService } from './execution-service.js';
 import { implicitExecution } from './executions.js';
 import { changeVersion, insertMigration, presentPlace, versionOf } from './migration-rows.js';
@@ -118,7 +119,7 @@ async function moved(
   const { execution, place, checkpoint } = subject;
   const { stored, secrets } = storedPlan(service, subject, verdict, body);
   const turn = new Turn();
-  turn.put('checkpoint.insert', checkpoint.id, checkpoint);
+  turn.put(CHECKPOINT.insert, checkpoint.id, checkpoint);
   const hasKeys = service.keyring !== undefined;
   const { rollback_expires_at } = stored;
   const rollback = hasKeys

@@ -15,18 +15,21 @@ import {
 import { conflict, EngineError, invalid, notFound, tooLarge } from '../../src/base/errors.js';
 import { tenantOf } from '../../src/base/tenancy.js';
 import { isoTime } from '../../src/base/time.js';
-import type { Keyring } from '../../src/core/continuity/keys.js';
-import { NONCE_BYTES } from '../../src/core/continuity/sealing.js';
+import type { Keyring } from '../../src/core/sealing/keys.js';
+import { NONCE_BYTES } from '../../src/core/sealing/sealing.js';
 import { type StoredSecret, storeSecret } from '../../src/core/stored-secret.js';
 import type { WebhookSender } from '../../src/handlers/webhook-sender.js';
 import type { HostDeps } from '../runtime/host.js';
 import type { Kernel } from '../runtime/kernel.js';
 import type { Call } from '../runtime/operation.js';
-import type { CredentialRow } from '../runtime/rows.js';
 import { Service } from '../runtime/service.js';
 import { Turn } from '../runtime/turn.js';
+import type { CredentialLoads, CredentialRow } from './loads.js';
+import { CREDENTIAL } from './tables.js';
 
-export interface CredentialsDeps extends HostDeps, Pick<Kernel, 'loader' | 'now' | 'random'> {
+export interface CredentialsDeps
+  extends HostDeps,
+    Pick<Kernel<CredentialLoads>, 'loader' | 'now' | 'random'> {
   readonly sender: Pick<WebhookSender, 'problemOf'>;
   /** Undefined without an encryption key. */
   readonly keyring: Keyring | undefined;
@@ -109,7 +112,7 @@ export class Credentials {
   delete({ request, tenant, target: id }: Call): void {
     this.#withOwn(request, 204, tenant, id, async ({ tenant_id }) => {
       const turn = new Turn();
-      turn.put('credential.clear', keyOf({ tenant_id, id }), { tenant_id, id });
+      turn.put(CREDENTIAL.clear, keyOf({ tenant_id, id }), { tenant_id, id });
       await this.#service.commit(turn, { key: `credential:${keyOf({ tenant_id, id })}` });
       return undefined;
     });
@@ -179,7 +182,7 @@ export class Credentials {
   async #put(row: CredentialRow): Promise<Credential> {
     const { value, refresh_token, ...rest } = row;
     const turn = new Turn();
-    turn.put('credential.set', keyOf(row), {
+    turn.put(CREDENTIAL.set, keyOf(row), {
       ...rest,
       value: JSON.parse(value) as object,
       refresh_token: refresh_token === null ? null : (JSON.parse(refresh_token) as object),

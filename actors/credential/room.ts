@@ -1,9 +1,10 @@
 /** What steps authenticate with: read at the moment of each call, and on the first shard kept. */
 
-import type { Keyring } from '../../src/core/continuity/keys.js';
+import type { Keyring } from '../../src/core/sealing/keys.js';
 import type { WebhookSender } from '../../src/handlers/webhook-sender.js';
 import { type Kernel, onFirstShard } from '../runtime/kernel.js';
 import { Credentials } from './credentials.js';
+import type { CredentialLoads } from './loads.js';
 import { credentialOperations } from './operations.js';
 import { Secrets } from './secrets.js';
 
@@ -15,7 +16,7 @@ export interface CredentialNeeds {
 export type CredentialRoom = ReturnType<typeof openCredentials>;
 
 export function openCredentials(
-  kernel: Kernel,
+  kernel: Kernel<CredentialLoads>,
   { webhookSender: sender, keyring }: CredentialNeeds,
 ) {
   const operations = onFirstShard(kernel, () =>

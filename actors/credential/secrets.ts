@@ -6,17 +6,17 @@
 
 import type { JsonValue } from '../../src/base/json.js';
 import type { UnixMs } from '../../src/base/time.js';
-import type { Keyring } from '../../src/core/continuity/keys.js';
 import type { Parsed } from '../../src/core/expression/syntax.js';
+import type { Keyring } from '../../src/core/sealing/keys.js';
 import { type Filled, fillSecrets, secretIdsIn } from '../../src/core/secret-texts.js';
 import { openSecret, type StoredSecret } from '../../src/core/stored-secret.js';
 import { BatchedReads } from '../runtime/batched-reads.js';
 import type { Kernel } from '../runtime/kernel.js';
 import type { NamedSecrets } from '../runtime/protocol.js';
-import type { CredentialRow } from '../runtime/rows.js';
+import type { CredentialLoads, CredentialRow } from './loads.js';
 
 export interface SecretsDeps extends Pick<Kernel, 'now'> {
-  readonly loader: Pick<Kernel['loader'], 'credentials'>;
+  readonly loader: Pick<CredentialLoads, 'credentials'>;
   /** Undefined without an encryption key. */
   readonly keyring: Keyring | undefined;
 }

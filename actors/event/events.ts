@@ -16,13 +16,14 @@ import type { Kernel } from '../runtime/kernel.js';
 import { KeyActors, type KeyActorsDeps } from '../runtime/key-actors.js';
 import { pruning } from '../runtime/pruning.js';
 import type { Messages, Room } from '../runtime/room.js';
-import type { EventTriggerRow } from '../runtime/rows.js';
 import { type NowOptions, Service } from '../runtime/service.js';
 import { Turn } from '../runtime/turn.js';
 import { EventKey, type EventKeyRows, type OpenEvent, type Outcome } from './key.js';
+import type { EventLoads, EventTriggerRow } from './loads.js';
+import { EVENT } from './tables.js';
 
 export type EventsDeps = KeyActorsDeps &
-  Pick<Kernel, 'loader' | 'now' | 'shard' | 'shards'> & {
+  Pick<Kernel<EventLoads>, 'loader' | 'now' | 'shard' | 'shards'> & {
     readonly maxOutputBytes: number;
   };
 
@@ -90,7 +91,7 @@ export class Events implements Room {
     const oldest = () => loader.oldestEndedEvent();
     this.#pruning =
       deps.shard === 0
-        ? pruning(deps, { name, by: 'event.prune', keptMs: KEPT_MS, oldest })
+        ? pruning(deps, { name, by: EVENT.prune, keptMs: KEPT_MS, oldest })
         : undefined;
   }
 
@@ -150,7 +151,7 @@ export class Events implements Room {
   /** Any unit of the row may come between: it changes no other column. */
   fired(request: number, { id, fires }: FiredEvent): void {
     const turn = new Turn();
-    turn.put('event.fired', id, { id, fires: fires && [...fires] });
+    turn.put(EVENT.fired, id, { id, fires: fires && [...fires] });
     turn.reply(request, 200, '');
     this.#service.commitNow(turn, { key: `event:${id}` });
   }
@@ -204,7 +205,7 @@ export class Events implements Room {
     };
     const turn = new Turn(tenant);
     turn.gate = 'exists';
-    turn.put('event.insert', id, {
+    turn.put(EVENT.insert, id, {
       id,
       key_id: keyId,
       seq,

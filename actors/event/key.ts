@@ -7,9 +7,10 @@
 
 import { routeOf, shardOf } from '../../src/base/ids.js';
 import { isoTime, type UnixMs } from '../../src/base/time.js';
-import { EVENT_WAITS_MAX, OPEN_EVENTS_MAX } from '../runtime/load-sql.js';
-import type { EventRow, EventTakeRow, EventWaitRow } from '../runtime/rows.js';
 import type { Turn } from '../runtime/turn.js';
+import type { EventRow, EventTakeRow, EventWaitRow } from './loads.js';
+import { EVENT_WAITS_MAX, OPEN_EVENTS_MAX } from './loads.js';
+import { EVENT } from './tables.js';
 
 export interface EventKeyDeps {
   readonly now: () => UnixMs;
@@ -215,7 +216,7 @@ export class EventKey {
   /** Writes what has changed. */
   flush(turn: Turn): 'done' | 'reload' {
     for (const { id, status, matched, targets } of this.#changed) {
-      turn.put('event.update', id, {
+      turn.put(EVENT.update, id, {
         id,
         status,
         matched,

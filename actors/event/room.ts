@@ -2,9 +2,10 @@
 
 import type { Kernel } from '../runtime/kernel.js';
 import { Events } from './events.js';
+import type { EventLoads } from './loads.js';
 import { eventOperations } from './operations.js';
 
-export function openEvents(kernel: Kernel) {
+export function openEvents(kernel: Kernel<EventLoads>) {
   const events = new Events({ ...kernel, maxOutputBytes: kernel.settings.maxOutputBytes });
   return { parts: [events], operations: eventOperations(events) };
 }

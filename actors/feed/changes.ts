@@ -15,6 +15,7 @@ import type { Kernel } from '../runtime/kernel.js';
 import type { Effects, Room } from '../runtime/room.js';
 import { Service, type ServiceDeps } from '../runtime/service.js';
 import { Turn } from '../runtime/turn.js';
+import { MARK } from './tables.js';
 import { Watchers, type WatchersDeps } from './watchers.js';
 
 export interface ChangeFeedDeps
@@ -135,7 +136,7 @@ class ChangeMark {
     const mark = at + MARK_AHEAD_MS;
     this.#pending = mark;
     const turn = new Turn();
-    turn.put('changeMark.set', 'change-mark', { id: 1, stamps_from: isoTime(mark) });
+    turn.put(MARK.set, 'change-mark', { id: 1, stamps_from: isoTime(mark) });
     this.#service.commitNow(turn, {
       settled: (error) => {
         if (error === undefined) this.#durable = mark;

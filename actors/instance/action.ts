@@ -2,9 +2,9 @@
 
 import type { Progress } from '../../src/core/progress.js';
 import type { Plans } from '../catalog/plans.js';
-import type { Rows } from '../runtime/loader.js';
 import type { Turn } from '../runtime/turn.js';
 import type { LiveInstance } from './live-instance.js';
+import type { InstanceLoads } from './loads.js';
 
 /** What the evaluator did; `'touched'` when only the row changed, undefined for neither. */
 export type Came = Progress | 'touched' | undefined;
@@ -17,7 +17,7 @@ export type Came = Progress | 'touched' | undefined;
 export type Action = (turn: Turn, before?: Came) => Came;
 
 export interface Sources {
-  readonly rows: Rows;
+  readonly rows: InstanceLoads;
   readonly plans: Plans;
   /** Brings a new instance to life beside the one that is asked; `begin` fills its first unit. */
   readonly createBeside: (child: LiveInstance, begin: (turn: Turn) => void) => void;

@@ -32,6 +32,7 @@ import { putAudit, putTransition } from './progress.js';
 import { contextOf, failureOf, isKeyed, permitStatus, wireInstance } from './record.js';
 import { settleNew, stateBefore, touch, write } from './settling.js';
 import * as signals from './signals.js';
+import { BULK_CHANGE } from './tables.js';
 import * as tasks from './tasks.js';
 import { standingOf } from './waits.js';
 
@@ -187,7 +188,7 @@ function change(
   turn.effects.push({ kind: 'changed', group, instance: instance_id, result, error });
   if (result !== 'applied') return undefined;
   if (job !== undefined) {
-    turn.put('bulkChange.insert', `${job}:${instance_id}`, { job_id: job, instance_id });
+    turn.put(BULK_CHANGE.insert, `${job}:${instance_id}`, { job_id: job, instance_id });
   }
   switch (change.kind) {
     case 'state':

@@ -8,6 +8,7 @@ import type { JsonValue } from '../../src/base/json.js';
 import { isoTime } from '../../src/base/time.js';
 import { iterationOf } from '../../src/core/paths.js';
 import type { Progress, StepTry } from '../../src/core/progress.js';
+import { EVENT_TAKE, EVENT_WAIT } from '../event/tables.js';
 import type { Turn } from '../runtime/turn.js';
 import { advance } from './advance.js';
 import type { LiveInstance } from './live-instance.js';
@@ -23,7 +24,7 @@ export function eventArrived(
   const step = waitOf(actor, ({ v }) => v?.i === wait);
   if (step === undefined) {
     // Whatever brought it here, it shall not bring another one.
-    turn.put('eventWait.clear', wait, { instance_id: actor.record.id, id: wait });
+    turn.put(EVENT_WAIT.clear, wait, { instance_id: actor.record.id, id: wait });
     tellPeer(actor, turn, key, { kind: 'event.taken', key, event, wait, outcome: 'gone' });
     return undefined;
   }
@@ -34,7 +35,7 @@ export function eventArrived(
     event: { id: event, payload: JSON.parse(payload) as JsonValue },
   });
   const outcome = actor.eventWaits.has(wait) ? 'refused' : 'taken';
-  turn.put('eventTake.insert', `${event}:${wait}`, {
+  turn.put(EVENT_TAKE.insert, `${event}:${wait}`, {
     instance_id: actor.record.id,
     event_id: event,
     wait_id: wait,

@@ -19,17 +19,18 @@ import { BATCH_ACTOR } from '../../src/db/units.js';
 import type { StoredSequence } from '../catalog/plans.js';
 import { type CommitDeps, INTERNAL } from '../runtime/commit.js';
 import type { Settlement, UnitOwner } from '../runtime/commit-log.js';
-import type { Rows } from '../runtime/loader.js';
 import { ownerOf } from '../runtime/service.js';
 import { type Effect, Turn } from '../runtime/turn.js';
 import { start } from './actor.js';
 import { beingRemoved } from './creation.js';
 import type { Instances } from './instances.js';
 import { type InstanceEnv, type LiveInstance, liveInstance } from './live-instance.js';
+import type { InstanceLoads } from './loads.js';
 import { type NewInstance, newRecord, wholeLine } from './record.js';
+import { INSTANCE, TIMER } from './tables.js';
 
 export interface BatchDeps extends CommitDeps {
-  readonly loader: Pick<Rows, 'orphanedInstances'>;
+  readonly loader: Pick<InstanceLoads, 'orphanedInstances'>;
   readonly env: InstanceEnv;
   readonly shards: number;
   readonly clock: Pick<Clock, 'monotonic' | 'setTimeout'>;
@@ -203,9 +204,9 @@ class BatchUnit {
     const { id, priority, created_at, snapshot } = record;
     const rank = rankOf(priority);
     const at = snapshot.nextFireAt ?? Date.parse(created_at);
-    this.#turn.put('instance.insert', id, wholeLine(record));
+    this.#turn.put(INSTANCE.insert, id, wholeLine(record));
     this.#turn.put(
-      'timer.set',
+      TIMER.set,
       id,
       `{"instance_id":"${id}","fire_at":"${isoTime(at)}","recover":false,"rank":${rank}}`,
     );

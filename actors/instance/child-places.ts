@@ -7,7 +7,7 @@ import type { Names } from '../catalog/names.js';
 import type { Plans, StoredSequence } from '../catalog/plans.js';
 import { targetOf } from '../release/attribution.js';
 import type { Routing } from '../release/routing.js';
-import type { NamedId, SequenceName } from '../runtime/rows.js';
+import type { NamedId, SequenceName } from '../runtime/sequence-name.js';
 import { type CreationDeps, checkCreation } from './creation.js';
 import { type NewInstance, nameIn } from './record.js';
 

@@ -17,6 +17,7 @@ import type { Found } from './child-places.js';
 import { type LiveInstance, nextId, stepKey } from './live-instance.js';
 import { tellPeer } from './progress.js';
 import { type InstanceRecord, type NewInstance, nameIn, newRecord, wholeRow } from './record.js';
+import { INSTANCE, KIN_NOTE, TIMER } from './tables.js';
 
 /** Takes in an event beside those of the message. */
 type GoOn = (event: EngineEvent) => Progress;
@@ -153,8 +154,8 @@ function putChild(actor: LiveInstance, turn: Turn, child: NewInstance): void {
   const record = newRecord(child, actor.env.now());
   const at = Date.parse(record.created_at);
   const rank = rankOf(record.priority);
-  turn.put('instance.insertChild', id, wholeRow(record));
-  turn.put('timer.set', id, { instance_id: id, fire_at: isoTime(at), recover: false, rank });
+  turn.put(INSTANCE.insertChild, id, wholeRow(record));
+  turn.put(TIMER.set, id, { instance_id: id, fire_at: isoTime(at), recover: false, rank });
   tellPeer(actor, turn, id, { kind: 'wake', instance: id, at, rank, tenant: record.tenant_id });
   turn.count('engine_child_instances_total');
   if (snapshot.state === 'paused') putNote(actor, turn, id, 'pause');
@@ -164,6 +165,6 @@ function putChild(actor: LiveInstance, turn: Turn, child: NewInstance): void {
 export function putNote(actor: LiveInstance, turn: Turn, to: string, word: KinNote['word']): void {
   const id = nextId(actor);
   const from = actor.record.id;
-  turn.put('kinNote.set', `${to}:${from}`, { to_id: to, from_id: from, id, word });
+  turn.put(KIN_NOTE.set, `${to}:${from}`, { to_id: to, from_id: from, id, word });
   tellPeer(actor, turn, to, { kind: 'kin.note', to, from, id, word });
 }

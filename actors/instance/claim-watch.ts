@@ -6,10 +6,11 @@
 import type { Kernel } from '../runtime/kernel.js';
 import type { Effects, Room, Timers } from '../runtime/room.js';
 import type { Instances } from './instances.js';
+import type { TimerLoads } from './timer-loads.js';
 
 export interface ClaimWatchDeps
   extends Pick<
-    Kernel,
+    Kernel<TimerLoads>,
     'settings' | 'loader' | 'hearing' | 'timers' | 'schedule' | 'clock' | 'log'
   > {
   readonly instances: Pick<Instances, 'tell'>;

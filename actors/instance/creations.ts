@@ -13,18 +13,18 @@ import type { Names } from '../catalog/names.js';
 import type { Plans, StoredSequence } from '../catalog/plans.js';
 import { targetOf } from '../release/attribution.js';
 import type { Routing } from '../release/routing.js';
-import type { Rows } from '../runtime/loader.js';
 import type { Call } from '../runtime/operation.js';
 import type { Messages, Room } from '../runtime/room.js';
-import type { NamedId } from '../runtime/rows.js';
+import type { NamedId } from '../runtime/sequence-name.js';
 import { type BatchDeps, createBatch } from './batch-creation.js';
 import { type CreationDeps, checkCreation, mayBeRepeat, newInstance } from './creation.js';
 import { givenTexts, givenTextsOfItems } from './given-texts.js';
 import type { Instances } from './instances.js';
+import type { InstanceLoads } from './loads.js';
 import { type NewInstance, nameIn } from './record.js';
 
 export interface CreationsDeps extends BatchDeps, CreationDeps {
-  readonly loader: Pick<Rows, 'instances' | 'orphanedInstances'>;
+  readonly loader: Pick<InstanceLoads, 'instances' | 'orphanedInstances'>;
   readonly plans: Pick<Plans, 'deletions' | 'get' | 'isBlocked' | 'seek'>;
   readonly names: Pick<Names, 'get' | 'load'>;
   readonly routing: Pick<Routing, 'routed'>;

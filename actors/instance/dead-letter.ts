@@ -3,15 +3,16 @@
  * (docs/decisions/0016-lists.md).
  */
 
-import { foldReason } from '../../src/core/failure-reason.js';
 import type { Turn } from '../runtime/turn.js';
+import { foldReason } from './core/failure-reason.js';
 import { failureOf, type InstanceRecord } from './record.js';
+import { DEAD_LETTER } from './tables.js';
 
 /** @param failedAt when it failed */
 export function putDeadLetter(record: InstanceRecord, turn: Turn, failedAt: string): void {
   const { id, tenant_id, created_at, namespace, sequence_id } = record;
   const failure = failureOf(record);
-  turn.put('deadLetter.set', id, {
+  turn.put(DEAD_LETTER.set, id, {
     instance_id: id,
     tenant_id,
     created_at,

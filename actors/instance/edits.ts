@@ -14,9 +14,8 @@ import { isEnded } from '../../schema/states.js';
 import { conflict, EngineError, invalid, notFound } from '../../src/base/errors.js';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../src/base/json.js';
 import { LIMITS } from '../../src/base/limits.js';
-import { lostCleanUps } from '../../src/core/continuity/lost-clean-ups.js';
-import { conflictFor } from '../../src/core/continuity/migration-findings.js';
 import { putData } from '../../src/core/lanes.js';
+import { conflictFor } from '../../src/core/migration-findings.js';
 import { nodeAt } from '../../src/core/paths.js';
 import type { Plan, PlanNode } from '../../src/core/plan.js';
 import type { Progress } from '../../src/core/progress.js';
@@ -28,12 +27,16 @@ import type { Turn } from '../runtime/turn.js';
 import type { Action, Sources } from './action.js';
 import { advance, checkContextSize } from './advance.js';
 import type { Signal } from './change-many.js';
+import { lostCleanUps } from './core/lost-clean-ups.js';
 import { type KeptOutputs, keptOutputs, type Place } from './kept-outputs.js';
 import type { LiveInstance } from './live-instance.js';
 import { checkBytes } from './memory.js';
 import type { MessageOf } from './messages.js';
+import { OUTPUT } from './output-tables.js';
 import { putAudit, putHistory } from './progress.js';
 import { checkRoom, deliverSignal, followTrace, storeSignal } from './signals.js';
+import { DEAD_LETTER, INJECTION, INSTANCE } from './tables.js';
+import { OPEN_TASK, TASK } from './task-tables.js';
 import { claimRow, isOpen, type WorkerTaskRecord } from './worker-task.js';
 
 type Inject = MessageOf<'injectBlocks'>;
@@ -73,7 +76,7 @@ export async function injectBlocks(
   return (turn) => {
     goOver(actor, compiled.plan, place.execution, kept);
     record.injected = all;
-    turn.put('injection.set', record.id, { instance_id: record.id, blocks: all });
+    turn.put(INJECTION.set, record.id, { instance_id: record.id, blocks: all });
     const ids = blocks.map((block) => block.id);
     putAudit(actor, turn, [
       { eventType: 'blocks_injected', details: { block_ids: ids, position: at } },
@@ -125,12 +128,12 @@ export function rebind(actor: LiveInstance, turn: Turn, sequenceId: string) {
   const { record } = actor;
   const change = { from_sequence_id: record.sequence_id, to_sequence_id: sequenceId };
   record.sequence_id = sequenceId;
-  turn.put('instance.rebind', record.id, { id: record.id, sequence_id: sequenceId });
+  turn.put(INSTANCE.rebind, record.id, { id: record.id, sequence_id: sequenceId });
   putAudit(actor, turn, [{ eventType: 'migrated', details: change }]);
   // Its failure is one of the other version from now on, and as old as it was.
   if (record.snapshot.state === 'failed') {
     const row = { instance_id: record.id, sequence_id: sequenceId };
-    turn.put('deadLetter.rebind', record.id, row);
+    turn.put(DEAD_LETTER.rebind, record.id, row);
   }
   return change;
 }
@@ -175,7 +178,7 @@ export async function resumeFrom(
     plans.checkUsable(record.sequence_id);
     followTrace(actor, turn, message.traceparent);
     if (count > 0) {
-      turn.put('output.dropBlocks', record.id, { instance_id: record.id, block_ids: blocks });
+      turn.put(OUTPUT.dropBlocks, record.id, { instance_id: record.id, block_ids: blocks });
     }
     putData(plan, snapshot, data);
     const rewound = advance(actor, turn, { kind: 'rewind', node: root.index });
@@ -259,9 +262,9 @@ function forgetCheckpoints(actor: LiveInstance, turn: Turn, blocks: ReadonlySet<
     if (task.checkpoint_seq === 0 || !blocks.has(task.block_id)) continue;
     task.checkpoint_seq = 0;
     task.resume_checkpoint = null;
-    if (isOpen(task)) turn.put('openTask.claim', task.id, claimRow(task));
+    if (isOpen(task)) turn.put(OPEN_TASK.claim, task.id, claimRow(task));
     else putHistory(turn, task);
-    turn.put('task.checkpoint', task.id, { id: task.id, resume_checkpoint: null });
+    turn.put(TASK.checkpoint, task.id, { id: task.id, resume_checkpoint: null });
   }
 }
 

@@ -7,12 +7,13 @@
 
 import type { StepRecord } from '../../schema/execution.js';
 import { isoTime } from '../../src/base/time.js';
-import { effectRequest, inProcessReceipt } from '../../src/core/continuity/effects.js';
 import { deadlineHandlerOf } from '../../src/core/deadline-handlers.js';
+import { effectRequest, inProcessReceipt } from '../../src/core/effects.js';
 import { openRecord } from '../../src/core/hooks.js';
 import type { Dispatch, EndedEffect, OutputRow } from '../../src/core/progress.js';
 import type { Turn } from '../runtime/turn.js';
 import { type LiveInstance, nextId } from './live-instance.js';
+import { EFFECT } from './output-tables.js';
 import type { InstanceRecord } from './record.js';
 
 /** The receipt of an output, as it is stored in its row; `id` is that of the row. */
@@ -58,7 +59,7 @@ export function settleEffects(
     const isDone = ended.outcome === 'success';
     const output = isDone ? outputs.find((row) => isOutputOf(row, ended)) : undefined;
     const receipt = receiptOf(actor, ended, output);
-    if (output === undefined) turn.put('effect.insert', receipt.id, receipt);
+    if (output === undefined) turn.put(EFFECT.insert, receipt.id, receipt);
     else stored.set(output, { id: receipt.id, text: JSON.stringify(receipt) });
   }
   return stored;

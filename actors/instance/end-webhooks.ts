@@ -6,9 +6,9 @@
 import type { WebhookBody } from '../../schema/webhook.js';
 import type { JsonObject } from '../../src/base/json.js';
 import { isoTime } from '../../src/base/time.js';
-import type { WebhookEvent } from '../../src/core/webhook.js';
-import type { WebhookRow } from '../runtime/rows.js';
+import type { WebhookEvent, WebhookRow } from '../../src/core/webhook.js';
 import type { Turn } from '../runtime/turn.js';
+import { WEBHOOK } from '../webhook/tables.js';
 import { type LiveInstance, nextId } from './live-instance.js';
 import { failureOf } from './record.js';
 
@@ -54,7 +54,7 @@ export function noteEnd(actor: LiveInstance, turn: Turn): void {
       created_at: isoTime(now),
       subscription_id: subscription,
     };
-    turn.put('webhook.set', row.id, row);
+    turn.put(WEBHOOK.set, row.id, row);
     turn.effects.push({ kind: 'webhook', row });
   }
 }

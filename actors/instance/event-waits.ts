@@ -5,6 +5,7 @@
 
 import type { StepRecord } from '../../schema/execution.js';
 import { eventKeyId } from '../../src/base/ids.js';
+import { EVENT_WAIT } from '../event/tables.js';
 import type { Turn } from '../runtime/turn.js';
 import { type LiveInstance, nextId } from './live-instance.js';
 import { tellPeer } from './progress.js';
@@ -31,7 +32,7 @@ export function recordEventWaits(actor: LiveInstance, turn: Turn): void {
     if (eventWaits.has(wait)) continue;
     const key = eventKeyId(record.tenant_id, step.v.n, step.v.k);
     eventWaits.set(wait, key);
-    turn.put('eventWait.set', wait, { instance_id: instance, id: wait, key_id: key });
+    turn.put(EVENT_WAIT.set, wait, { instance_id: instance, id: wait, key_id: key });
     tellPeer(actor, turn, key, { kind: 'event.wanted', key, wait, instance });
   }
   for (const [wait, key] of eventWaits) {
@@ -56,7 +57,7 @@ export function dropEventWaits(actor: LiveInstance, turn: Turn): void {
 
 function leave(actor: LiveInstance, turn: Turn, wait: string, key: string): void {
   actor.eventWaits.delete(wait);
-  turn.put('eventWait.clear', wait, { instance_id: actor.record.id, id: wait });
+  turn.put(EVENT_WAIT.clear, wait, { instance_id: actor.record.id, id: wait });
   tellPeer(actor, turn, key, { kind: 'event.unwanted', key, wait });
 }
 

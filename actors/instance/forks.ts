@@ -11,7 +11,6 @@ import { LIMITS } from '../../src/base/limits.js';
 import { isoTime } from '../../src/base/time.js';
 import { blocksBetween } from '../../src/core/paths.js';
 import type { Plan, PlanNode } from '../../src/core/plan.js';
-import type { StoredOutput } from '../runtime/rows.js';
 import type { Turn } from '../runtime/turn.js';
 import type { Action, Sources } from './action.js';
 import { advance, checkContextSize } from './advance.js';
@@ -19,10 +18,13 @@ import { amendedData, signalsOf, takeSignals, topLevelBlock } from './edits.js';
 import { type LiveInstance, liveInstance, nextId } from './live-instance.js';
 import { checkBytes } from './memory.js';
 import type { MessageOf } from './messages.js';
+import type { StoredOutput } from './output-loads.js';
+import { OUTPUT } from './output-tables.js';
 import { putAudit } from './progress.js';
 import { newRecord } from './record.js';
 import { settleNew } from './settling.js';
 import { checkRoom } from './signals.js';
+import { INJECTION } from './tables.js';
 
 type Fork = MessageOf<'fork'>;
 
@@ -136,7 +138,7 @@ function begin(
       { eventType: 'forked', blockId, details: { forked_from: source.record.id } },
     ]);
     if (record.injected.length > 0) {
-      turn.put('injection.set', record.id, { instance_id: record.id, blocks: record.injected });
+      turn.put(INJECTION.set, record.id, { instance_id: record.id, blocks: record.injected });
     }
     for (const output of outputs) copyOutput(child, turn, output);
     const scheduled = advance(child, turn, { kind: 'reschedule', at: null });
@@ -164,5 +166,5 @@ function copyOutput(child: LiveInstance, turn: Turn, row: StoredOutput): void {
     ...rest,
     created_at: isoTime(child.env.now()),
   });
-  turn.put('output.insert', id, `${columns.slice(0, -1)},"output":${output ?? 'null'}}`);
+  turn.put(OUTPUT.insert, id, `${columns.slice(0, -1)},"output":${output ?? 'null'}}`);
 }

@@ -13,6 +13,7 @@ import type { Plan, StepNode } from '../../src/core/plan-nodes.js';
 import type { EndedGate } from '../../src/core/progress.js';
 import type { Turn } from '../runtime/turn.js';
 import { type KnownGate, type LiveInstance, nextId } from './live-instance.js';
+import { APPROVAL } from './output-tables.js';
 
 export interface OpenGate {
   readonly node: StepNode;
@@ -61,12 +62,12 @@ export function writeGates(actor: LiveInstance, turn: Turn): void {
     if (known?.gate === gate && known.deadline === record.d) continue;
     gates.set(id, { gate, deadline: record.d });
     const row = rowOf(actor, open);
-    if (known === undefined) turn.put('approval.insert', id, row);
-    else turn.put('approval.update', id, row);
+    if (known === undefined) turn.put(APPROVAL.insert, id, row);
+    else turn.put(APPROVAL.update, id, row);
   }
   for (const id of left) {
     gates.delete(id);
-    turn.put('approval.close', id, {
+    turn.put(APPROVAL.close, id, {
       id,
       outcome: 'withdrawn',
       closed_at: isoTime(actor.env.now()),
@@ -116,6 +117,6 @@ export function endGates(actor: LiveInstance, turn: Turn, ended: readonly EndedG
         ? { value: gate.value, comment: gate.comment, by: gate.by, answer_id: gate.answerId }
         : null;
     const row = { id: gate.id, outcome: gate.end, closed_at: isoTime(gate.at), answer };
-    turn.put('approval.close', gate.id, row);
+    turn.put(APPROVAL.close, gate.id, row);
   }
 }

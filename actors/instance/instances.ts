@@ -23,17 +23,16 @@ import type { PendingUnit } from '../runtime/commit-log.js';
 import { TENANT_HELD } from '../runtime/held-tenants.js';
 import { ActorHost, type HostDeps } from '../runtime/host.js';
 import type { Ready } from '../runtime/kind.js';
-import type { Rows } from '../runtime/loader.js';
 import { Nobody } from '../runtime/nobody.js';
 import type { ReadyHint } from '../runtime/protocol.js';
 import type { Outlook } from '../runtime/residence.js';
 import type { Room } from '../runtime/room.js';
-import type { LoadedInstance } from '../runtime/rows.js';
 import type { ChangeResult, Effect, Turn } from '../runtime/turn.js';
 import type { Prepare } from './action.js';
 import { create, handle, knownRecord } from './actor.js';
 import { beingRemoved } from './creation.js';
 import { type InstanceEnv, isSeenBy, type LiveInstance, liveInstance } from './live-instance.js';
+import type { InstanceLoads, LoadedInstance } from './loads.js';
 import type { Creation, InstanceMessage, InstanceRequest, Message, Repeat } from './messages.js';
 import { fenced } from './ownership.js';
 import { preparationOf } from './preparation.js';
@@ -44,7 +43,7 @@ import { claimAnswer, taskHints } from './tasks.js';
 export interface InstancesDeps extends HostDeps {
   readonly shard: number;
   readonly env: InstanceEnv;
-  readonly loader: Rows;
+  readonly loader: InstanceLoads;
   readonly plans: Plans;
   readonly log: Logger;
   /** A unit of the instance was committed, or its actor was lost with units under way. */

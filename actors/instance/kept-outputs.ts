@@ -16,8 +16,8 @@ import {
 import { nodeAt, recordOf } from '../../src/core/paths.js';
 import type { Plan, PlanNode } from '../../src/core/plan.js';
 import type { KeptOutput, Snapshot } from '../../src/core/progress.js';
-import type { Rows } from '../runtime/loader.js';
-import type { ItemOutputRow, ItemsAsk } from '../runtime/rows.js';
+import type { InstanceLoads } from './loads.js';
+import type { ItemOutputRow, ItemsAsk } from './output-loads.js';
 
 export interface KeptOutputs {
   readonly outputs: Map<string, KeptOutput>;
@@ -30,7 +30,11 @@ export type Place = Pick<Snapshot, 'id' | 'runtime' | 'execution'> & {
   readonly snapshots: readonly string[];
 };
 
-export async function keptOutputs(rows: Rows, plan: Plan, place: Place): Promise<KeptOutputs> {
+export async function keptOutputs(
+  rows: InstanceLoads,
+  plan: Plan,
+  place: Place,
+): Promise<KeptOutputs> {
   const [outputs, items] = await Promise.all([
     rows.outputs(place.id, plan.outputRefs),
     place.snapshots.length === 0

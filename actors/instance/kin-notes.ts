@@ -12,16 +12,18 @@ import type { ChildEnd, StepTry } from '../../src/core/progress.js';
 import type { Kernel } from '../runtime/kernel.js';
 import type { KinNote } from '../runtime/protocol.js';
 import type { Effects, Messages, Room } from '../runtime/room.js';
-import type { ChildEndRow, SequenceName } from '../runtime/rows.js';
+import type { SequenceName } from '../runtime/sequence-name.js';
 import { Service } from '../runtime/service.js';
 import { type Effect, Turn } from '../runtime/turn.js';
 import type { Found } from './child-places.js';
+import type { ChildEndRow, InstanceLoads } from './loads.js';
 import type { InstanceMessage } from './messages.js';
+import { KIN_NOTE } from './tables.js';
 import { outputText } from './wire-texts.js';
 
 export interface KinNotesDeps
   extends Pick<
-    Kernel,
+    Kernel<InstanceLoads>,
     'clock' | 'commits' | 'loader' | 'log' | 'now' | 'release' | 'schedule' | 'whenWriterKnown'
   > {
   /** A larger result of a child is told by its size alone. */
@@ -123,9 +125,9 @@ export class KinNotes implements Room {
     const turn = new Turn();
     // A parent that waits for a child which is gone hears of it on its own shard.
     if (word === 'retry' || word === 'clean_up') {
-      turn.put('kinNote.set', `${from}:${to}`, { to_id: from, from_id: to, id, word: GONE[word] });
+      turn.put(KIN_NOTE.set, `${from}:${to}`, { to_id: from, from_id: to, id, word: GONE[word] });
     }
-    turn.put('kinNote.clear', id, { to_id: to, from_id: from, id });
+    turn.put(KIN_NOTE.clear, id, { to_id: to, from_id: from, id });
     this.#service.commitNow(turn, { key: `kin:${to}` });
   }
 

@@ -3,7 +3,6 @@
 import type { StepRecord } from '../../schema/execution.js';
 import { type InstanceState, isEnded, isTerminal } from '../../schema/states.js';
 import { retryOf } from '../../src/core/blocks/sub-sequence.js';
-import { openChildren } from '../../src/core/continuity/kin.js';
 import { iterationOf } from '../../src/core/paths.js';
 import type { Progress } from '../../src/core/progress.js';
 import type { KinNote } from '../runtime/protocol.js';
@@ -11,8 +10,10 @@ import type { Turn } from '../runtime/turn.js';
 import type { Came } from './action.js';
 import { advance, advanceTry, continueAfter } from './advance.js';
 import { awaits, putNote, startChild } from './children.js';
+import { openChildren } from './core/kin.js';
 import { type LiveInstance, stepKey } from './live-instance.js';
 import type { MessageOf } from './messages.js';
+import { KIN_NOTE } from './tables.js';
 
 /**
  * The parent hears of the end, children of a pause and of its end. What else a block has to tell its child it
@@ -113,5 +114,5 @@ function retried(actor: LiveInstance, turn: Turn): Progress {
 }
 
 function dropNote(turn: Turn, { to, from, id }: KinNote): void {
-  turn.put('kinNote.clear', id, { to_id: to, from_id: from, id });
+  turn.put(KIN_NOTE.clear, id, { to_id: to, from_id: from, id });
 }

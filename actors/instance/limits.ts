@@ -13,6 +13,7 @@ import type { LiveInstance } from './live-instance.js';
 import type { MessageOf } from './messages.js';
 import { tellPeer } from './progress.js';
 import { type InstanceRecord, isKeyed, type PermitStatus, permitStatus } from './record.js';
+import { PERMIT_REQUEST } from './tables.js';
 
 /** Writes down what changed, and tells the key's actor; called before the instance's own row is put. */
 export function recordPermit(actor: LiveInstance, turn: Turn, before: PermitStatus): void {
@@ -21,7 +22,7 @@ export function recordPermit(actor: LiveInstance, turn: Turn, before: PermitStat
   if (before === after || (before === 'wanted' && after === 'held')) return;
   if (before !== 'none') leave(actor, turn, actor.record.snapshot.execution.n ?? 0);
   if (after === 'none') {
-    turn.put('permitRequest.clear', actor.record.id, { instance_id: actor.record.id });
+    turn.put(PERMIT_REQUEST.clear, actor.record.id, { instance_id: actor.record.id });
     return;
   }
   if (after === 'held') throw new Error(`instance ${actor.record.id} took a slot unasked`);
@@ -51,7 +52,7 @@ function want(actor: LiveInstance, turn: Turn): void {
   const number = (execution.n ?? 0) + 1;
   const max = record.max_concurrency ?? 0;
   execution.n = number;
-  turn.put('permitRequest.set', record.id, {
+  turn.put(PERMIT_REQUEST.set, record.id, {
     instance_id: record.id,
     key_id: key,
     max_concurrency: max,

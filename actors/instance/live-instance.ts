@@ -12,9 +12,10 @@ import type { Plan } from '../../src/core/plan.js';
 import type { StepTry } from '../../src/core/progress.js';
 import type { WebhookEvent } from '../../src/core/webhook.js';
 import type { Measures } from '../runtime/measures.js';
-import type { StoredTimer, WebhookTarget } from '../runtime/rows.js';
 import type { Versions } from '../runtime/versions.js';
+import type { WebhookTarget } from '../webhook/loads.js';
 import type { Found } from './child-places.js';
+import type { StoredTimer } from './loads.js';
 import { KeptValues, TaskCache } from './memory.js';
 import type { InstanceRecord, NewInstance } from './record.js';
 

@@ -13,6 +13,7 @@ import type { Action, Sources } from './action.js';
 import { type LiveInstance, nextId } from './live-instance.js';
 import { checkBytes } from './memory.js';
 import type { MessageOf } from './messages.js';
+import { CHECKPOINT, STEP_LOG } from './output-tables.js';
 
 type Save = MessageOf<'saveCheckpoint'>;
 type Prune = MessageOf<'pruneCheckpoints'>;
@@ -30,7 +31,7 @@ export function saveCheckpoint(actor: LiveInstance, turn: Turn, message: Save): 
 export function putCheckpoint(actor: LiveInstance, turn: Turn, id: string, data: string): void {
   const { record, env } = actor;
   const pairs = `"id":"${id}","instance_id":"${record.id}","checkpoint_data":${data}`;
-  turn.put('checkpoint.insert', id, `{${pairs},"created_at":"${isoTime(env.now())}"}`);
+  turn.put(CHECKPOINT.insert, id, `{${pairs},"created_at":"${isoTime(env.now())}"}`);
 }
 
 /** Answers with how many were deleted: they are counted when all that were saved are rows. */
@@ -42,7 +43,7 @@ export async function pruneCheckpoints(
   const { id } = actor.record;
   const count = Math.max(0, (await rows.checkpoints(id)) - keep);
   return (turn) => {
-    if (count > 0 && !dry_run) turn.put('checkpoint.prune', id, { instance_id: id, keep });
+    if (count > 0 && !dry_run) turn.put(CHECKPOINT.prune, id, { instance_id: id, keep });
     turn.reply(request, 200, `{"count":${count}${dry_run ? ',"dry_run":true' : ''}}`);
     return undefined;
   };
@@ -72,7 +73,7 @@ export function noteWorkerLines(
 export function putLines(actor: LiveInstance, turn: Turn): void {
   if (turn.lines === undefined) return;
   const id = nextId(actor);
-  turn.put('stepLog.insert', id, {
+  turn.put(STEP_LOG.insert, id, {
     id,
     instance_id: actor.record.id,
     entries: turn.lines,

@@ -6,13 +6,13 @@
 
 import { conflict, type EngineError } from '../../src/base/errors.js';
 import { isoTimeOrNull } from '../../src/base/time.js';
-import { kinFindings } from '../../src/core/continuity/kin.js';
-import { liveCheckpoint, placeSha256 } from '../../src/core/continuity/live-place.js';
-import { conflictFor, migrationFinding } from '../../src/core/continuity/migration-findings.js';
+import { conflictFor, migrationFinding } from '../../src/core/migration-findings.js';
 import type { Progress } from '../../src/core/progress.js';
 import type { Turn } from '../runtime/turn.js';
 import type { Action, Came, Sources } from './action.js';
 import { advance } from './advance.js';
+import { kinFindings } from './core/kin.js';
+import { liveCheckpoint, placeSha256 } from './core/live-place.js';
 import { continuityIdOf } from './effects.js';
 import { dropEventWaits, renewEventWaits } from './event-waits.js';
 import { isSeenBy, type LiveInstance } from './live-instance.js';

@@ -35,7 +35,9 @@ import { endGates } from './gate-rows.js';
 import { type LiveInstance, nextId, stepKey } from './live-instance.js';
 import { charactersOf } from './memory.js';
 import { noteLine } from './notes.js';
+import { AUDIT, OUTPUT, SIGNAL, SNAPSHOT } from './output-tables.js';
 import { offersTasks } from './record.js';
+import { OPEN_TASK, TASK } from './task-tables.js';
 import {
   type AttemptEvent,
   endRow,
@@ -51,11 +53,11 @@ import {
 
 export function recordProgress(actor: LiveInstance, turn: Turn, progress: Progress): void {
   if (progress.dropErrorRows) {
-    turn.put('output.dropErrors', actor.record.id, { instance_id: actor.record.id });
+    turn.put(OUTPUT.dropErrors, actor.record.id, { instance_id: actor.record.id });
   }
   if (progress.droppedOutputs.length > 0) {
     const { id } = actor.record;
-    turn.put('output.dropBlocks', id, { instance_id: id, block_ids: progress.droppedOutputs });
+    turn.put(OUTPUT.dropBlocks, id, { instance_id: id, block_ids: progress.droppedOutputs });
   }
   const effects =
     progress.effects && settleEffects(actor, turn, progress.effects, progress.outputs);
@@ -95,9 +97,9 @@ function putOutput(
     actor.kept.output(output.blockId, text.length);
   }
   turn.put(
-    'output.insert',
+    OUTPUT.insert,
     id,
-    rowOf('output.insert', {
+    rowOf(OUTPUT.insert, {
       id,
       instance_id: actor.record.id,
       block_id: output.blockId,
@@ -120,8 +122,8 @@ function openTask(actor: LiveInstance, turn: Turn, dispatch: Dispatch): void {
   actor.tasks.set(task.id, task);
   const ownership_epoch = actor.record.ownership_epoch || null;
   // The row is the receipt of what the worker does, too.
-  turn.put('task.insert', task.id, taskRow(task, ownership_epoch));
-  turn.put('openTask.insert', task.id, openTaskColumns(task));
+  turn.put(TASK.insert, task.id, taskRow(task, ownership_epoch));
+  turn.put(OPEN_TASK.insert, task.id, openTaskColumns(task));
   turn.effects.push({ kind: 'task.opened', instance: actor.record.id, task: task.id });
   turn.effects.push(queueHint(actor, task));
 }
@@ -170,7 +172,7 @@ export function putTaken(actor: LiveInstance, turn: Turn, taken: readonly TakenS
   const taken_at = isoTime(actor.env.now());
   for (const { seq, status, blockId } of taken) {
     const changes = { instance_id: id, seq, status, taken_at, taken_by: blockId };
-    turn.put('signal.update', `${id}:${seq}`, changes);
+    turn.put(SIGNAL.update, `${id}:${seq}`, changes);
   }
 }
 
@@ -255,7 +257,7 @@ export function isRetried(progress: Progress, block: string): boolean {
 
 /** Writes a task that ended, and takes it out of the open ones. */
 export function closeTask(actor: LiveInstance, turn: Turn, task: WorkerTaskRecord): void {
-  turn.put('task.end', task.id, endRow(task));
+  turn.put(TASK.end, task.id, endRow(task));
   turn.effects.push(queueHint(actor, task));
   actor.tasks.ended(task.id);
 }
@@ -263,18 +265,18 @@ export function closeTask(actor: LiveInstance, turn: Turn, task: WorkerTaskRecor
 /** Behind a note on a task whose claim stays as it is. */
 export function putHistory(turn: Turn, task: WorkerTaskRecord): void {
   const { id, history, checkpoint_seq } = task;
-  if (isOpen(task)) turn.put('openTask.history', id, { task_id: id, history });
-  else turn.put('task.note', id, { id, checkpoint_seq, history });
+  if (isOpen(task)) turn.put(OPEN_TASK.history, id, { task_id: id, history });
+  else turn.put(TASK.note, id, { id, checkpoint_seq, history });
 }
 
 function putSnapshots(actor: LiveInstance, turn: Turn, progress: Progress): void {
   const { id } = actor.record;
   for (const key of progress.droppedSnapshots) {
-    turn.put('snapshot.clear', `${id}:${key}`, { instance_id: id, key });
+    turn.put(SNAPSHOT.clear, `${id}:${key}`, { instance_id: id, key });
   }
   for (const { key, items } of progress.snapshots) {
     actor.kept.items(key, charactersOf(items));
-    turn.put('snapshot.set', `${id}:${key}`, { instance_id: id, key, items });
+    turn.put(SNAPSHOT.set, `${id}:${key}`, { instance_id: id, key, items });
   }
 }
 
@@ -302,9 +304,9 @@ export function putAudit(actor: LiveInstance, turn: Turn, events: readonly Audit
   }
   record.audit_count += 1;
   turn.put(
-    'audit.insert',
+    AUDIT.insert,
     `${record.id}:${record.audit_count}`,
-    rowOf('audit.insert', {
+    rowOf(AUDIT.insert, {
       instance_id: record.id,
       seq: record.audit_count,
       tenant_id: record.tenant_id,

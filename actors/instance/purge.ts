@@ -7,9 +7,10 @@
 import { DATABASE_AWAY } from '../../src/base/errors.js';
 import type { Logger } from '../../src/base/log.js';
 import type { UnixMs } from '../../src/base/time.js';
-import type { Rows } from '../runtime/loader.js';
 import type { Service } from '../runtime/service.js';
 import { type Effect, Turn } from '../runtime/turn.js';
+import type { InstanceLoads } from './loads.js';
+import { INSTANCE } from './tables.js';
 
 /** The body of `instances.purge`, which only the front thread's jobs send. */
 export interface PurgeRequest {
@@ -26,7 +27,7 @@ export interface PurgeReply {
 export interface PurgeDeps {
   readonly service: Service;
   readonly release: (effects: readonly Effect[]) => void;
-  readonly loader: Rows;
+  readonly loader: InstanceLoads;
   readonly log: Logger;
   readonly schedule: (work: () => void) => void;
   /** Lets nothing happen to the instance; false when something is about to. */
@@ -68,7 +69,7 @@ function remove(
     deps.release(turn.effects);
     return;
   }
-  for (const id of doomed) turn.put('instance.delete', id, { id });
+  for (const id of doomed) turn.put(INSTANCE.delete, id, { id });
   if (isRetention) turn.count('engine_retention_removed_total', doomed.length);
   // The effects leave first: whoever is let go may ask for rows that are gone.
   deps.service.commitNow(turn, {

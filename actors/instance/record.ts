@@ -12,12 +12,14 @@ import { isoTime, isoTimeOrNull, type UnixMs } from '../../src/base/time.js';
 import { cancellingIn, shownRuntime } from '../../src/core/cancelling.js';
 import { type CreationBody, idempotencyKeyOf } from '../../src/core/creation-key.js';
 import type { Snapshot } from '../../src/core/progress.js';
-import type { Route } from '../../src/core/releases/routes.js';
 import { objectOf, rowOf } from '../../src/db/lines.js';
 import { stamped, targetOf } from '../release/attribution.js';
-import type { InstanceRow, NamedId, SequenceName } from '../runtime/rows.js';
+import type { Route } from '../release/core/routes.js';
+import type { NamedId, SequenceName } from '../runtime/sequence-name.js';
 import type { GivenTexts } from './given-texts.js';
+import type { InstanceRow } from './loads.js';
 import type { Fence } from './orders.js';
+import { INSTANCE } from './tables.js';
 
 /** Columns that the evaluator sees and changes, in its form. */
 type Evaluated = keyof Pick<
@@ -198,12 +200,12 @@ export function wholeLine(
   creationAudit = '',
   schedule: string | null = null,
 ): string {
-  return rowOf('instance.insert', wholeCells(record, creationAudit, schedule));
+  return rowOf(INSTANCE.insert, wholeCells(record, creationAudit, schedule));
 }
 
 /** The same as an object of JSON: for the kinds whose rows are never lines. */
 export function wholeRow(record: InstanceRecord): string {
-  return objectOf('instance.insert', wholeCells(record, '', null));
+  return objectOf(INSTANCE.insert, wholeCells(record, '', null));
 }
 
 function wholeCells(record: InstanceRecord, creationAudit: string, schedule: string | null) {

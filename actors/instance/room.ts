@@ -12,6 +12,7 @@ import { Creations } from './creations.js';
 import { Instances, type InstancesDeps } from './instances.js';
 import { KinNotes } from './kin-notes.js';
 import type { InstanceEnv } from './live-instance.js';
+import type { InstanceLoads } from './loads.js';
 import { instanceOperations } from './operations.js';
 import { peerMessages } from './peer-messages.js';
 import { type PurgeRequest, purge } from './purge.js';
@@ -23,7 +24,7 @@ export interface InstanceNeeds
     Pick<CatalogRoom, 'plans' | 'names'>,
     Pick<ReleaseRoom, 'routing'> {}
 
-export function openInstances(kernel: Kernel, needs: InstanceNeeds) {
+export function openInstances(kernel: Kernel<InstanceLoads>, needs: InstanceNeeds) {
   const { loader, schedule, release, ownRequests, settings, hearing, clock } = kernel;
   const { plans, names, routing, stamp, webhookTargets, versions, changed, taskDecided } = needs;
   const { maxContextBytes, maxOutputBytes } = settings;

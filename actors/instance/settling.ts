@@ -30,6 +30,7 @@ import {
   sectionsOf,
   wholeLine,
 } from './record.js';
+import { DEAD_LETTER, INSTANCE, TIMER } from './tables.js';
 import { offerTasks } from './tasks.js';
 
 /** What a message may change about an instance that has rows elsewhere, or is not always written. */
@@ -60,7 +61,7 @@ export function settleNew(actor: LiveInstance, turn: Turn, begin: () => Progress
   settle(actor, turn, progress, before);
   notes.putLines(actor, turn);
   writeGates(actor, turn);
-  turn.put('instance.insert', actor.record.id, wholeLine(actor.record, actor.creationAudit));
+  turn.put(INSTANCE.insert, actor.record.id, wholeLine(actor.record, actor.creationAudit));
   turn.effects.push({ kind: 'counted', tenant: record.tenant_id, change: 'created' });
   actor.creationAudit = undefined;
   record.given = undefined;
@@ -113,10 +114,10 @@ function isOther(before: Sections, after: Sections): boolean {
 function writeInstance({ record }: LiveInstance, turn: Turn, before: Sections): void {
   const { id } = record;
   const { data, config, audit } = sectionsOf(record);
-  if (data === before.data) turn.put('instance.update', id, changingRow(record));
-  else turn.put('instance.change', id, changedRow(record));
+  if (data === before.data) turn.put(INSTANCE.update, id, changingRow(record));
+  else turn.put(INSTANCE.change, id, changedRow(record));
   if (config !== before.config || audit !== before.audit) {
-    turn.put('instance.config', id, { id, config, context_audit: audit });
+    turn.put(INSTANCE.config, id, { id, config, context_audit: audit });
   }
 }
 
@@ -152,13 +153,13 @@ export function setTimer(
   if (fireAt === null && !recover) {
     if (actor.timer === undefined) return;
     actor.timer = undefined;
-    turn.put('timer.clear', id, { instance_id: id });
+    turn.put(TIMER.clear, id, { instance_id: id });
     return;
   }
   if (fireAt !== null) turn.effects.push({ kind: 'timer', instance: id, at: fireAt, rank });
   if (actor.timer?.fireAt === fireAt && actor.timer.recover === recover) return;
   actor.timer = { fireAt, recover };
-  turn.put('timer.set', id, {
+  turn.put(TIMER.set, id, {
     instance_id: id,
     fire_at: isoTimeOrNull(fireAt),
     recover,
@@ -171,7 +172,7 @@ function writeFailure(actor: LiveInstance, turn: Turn, before: Failure | null): 
   const { record, creationAudit } = actor;
   const failure = failureOf(record);
   if (failure === before || creationAudit !== undefined) return;
-  turn.put('instance.failure', record.id, { id: record.id, failure });
+  turn.put(INSTANCE.failure, record.id, { id: record.id, failure });
 }
 
 function writeDeadLetter(
@@ -199,7 +200,7 @@ function writeDeadLetter(
     turn.effects.push(failedEffect(actor.record, progress.audit));
     putDeadLetter(actor.record, turn, isoTime(actor.env.now()));
   } else if (before === 'failed') {
-    turn.put('deadLetter.clear', id, { instance_id: id });
+    turn.put(DEAD_LETTER.clear, id, { instance_id: id });
   }
 }
 

@@ -10,15 +10,17 @@ import { LIMITS } from '../../src/base/limits.js';
 import { isoTime } from '../../src/base/time.js';
 import { putData } from '../../src/core/lanes.js';
 import type { KeptSignal, Progress } from '../../src/core/progress.js';
-import type { KeptSignalRow } from '../runtime/rows.js';
 import type { Turn } from '../runtime/turn.js';
 import { advance, checkContextSize, continueAfter } from './advance.js';
 import { answerBySignal } from './answers.js';
 import { offerSignal } from './arrivals.js';
 import type { Signal } from './change-many.js';
 import { type LiveInstance, nextId } from './live-instance.js';
+import type { KeptSignalRow } from './loads.js';
 import { charactersOf, checkSize } from './memory.js';
 import type { MessageOf } from './messages.js';
+import { SIGNAL } from './output-tables.js';
+import { INSTANCE } from './tables.js';
 
 /** @throws EngineError 400 when the instance has ended, 413 when its context would be too large */
 export function signal(
@@ -119,7 +121,7 @@ export function storeSignal(actor: LiveInstance, turn: Turn, given: Signal): str
     };
     record.snapshot.signals = [...(record.snapshot.signals ?? []), kept];
   }
-  turn.put('signal.insert', id, {
+  turn.put(SIGNAL.insert, id, {
     id,
     instance_id: record.id,
     seq: record.signal_count,
@@ -181,7 +183,7 @@ export function followTrace(
 ): void {
   if (traceparent === undefined || traceparent === record.traceparent) return;
   record.traceparent = traceparent;
-  turn.put('instance.trace', record.id, { id: record.id, traceparent });
+  turn.put(INSTANCE.trace, record.id, { id: record.id, traceparent });
 }
 
 function mergedData(actor: LiveInstance, payload: JsonValue): JsonObject | undefined {

@@ -6,9 +6,9 @@
 import { DATABASE_AWAY, type EngineError, notFound } from '../../src/base/errors.js';
 import { lastUsed } from '../../src/base/last-used.js';
 import { BatchedReads } from '../runtime/batched-reads.js';
-import type { Rows } from '../runtime/loader.js';
 import { Nobody } from '../runtime/nobody.js';
 import type { Effects, Room } from '../runtime/room.js';
+import type { InstanceLoads } from './loads.js';
 
 /** About 20 MB; a miss costs a share of a query. */
 const TASKS_REMEMBERED = 100_000;
@@ -25,7 +25,7 @@ export class TaskIndex implements Room {
   readonly #nobody = new Nobody();
 
   /** @param turnedAway told when whoever asks for a task is told that it cannot be read */
-  constructor(loader: Rows, schedule: (work: () => void) => void, turnedAway: () => void) {
+  constructor(loader: InstanceLoads, schedule: (work: () => void) => void, turnedAway: () => void) {
     this.#schedule = schedule;
     this.#turnedAway = turnedAway;
     this.#reads = new BatchedReads(async (tasks) => {

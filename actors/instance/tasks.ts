@@ -9,18 +9,19 @@ import { LIMITS } from '../../src/base/limits.js';
 import { isoTime, msOfTime } from '../../src/base/time.js';
 import type { StepOutcome } from '../../src/core/builtin.js';
 import { caughtBy } from '../../src/core/caught.js';
-import { SILENCE_REASON } from '../../src/core/continuity/effects.js';
+import { SILENCE_REASON } from '../../src/core/effects.js';
 import { isOfHooks } from '../../src/core/hooks.js';
-import { overlayAt } from '../../src/core/overlay.js';
 import type { Progress } from '../../src/core/progress.js';
 import type { NamedSecrets } from '../runtime/protocol.js';
 import type { Effect, Turn } from '../runtime/turn.js';
 import { advance, advanceTry } from './advance.js';
+import { overlayAt } from './core/overlay.js';
 import type { LiveInstance } from './live-instance.js';
 import { checkBytes, checkSize } from './memory.js';
 import type { MessageOf, WorkerRequest } from './messages.js';
 import { noteWorkerLines } from './notes.js';
 import { closeTask, isOffered, isRetried, note, putHistory, queueHint } from './progress.js';
+import { OPEN_TASK, TASK } from './task-tables.js';
 import {
   type Attempt,
   claimRow,
@@ -80,12 +81,12 @@ export function offerTasks(actor: LiveInstance, turn: Turn): void {
 /** Its place in the queues, which it loses while it is not offered. */
 function placeTask(actor: LiveInstance, turn: Turn, task: WorkerTaskRecord): void {
   const rank = openTaskRank(task, isOffered(actor, task));
-  turn.put('openTask.rank', task.id, { task_id: task.id, rank });
+  turn.put(OPEN_TASK.rank, task.id, { task_id: task.id, rank });
 }
 
 /** The claim, or that there is none any more. */
 function putClaim(turn: Turn, task: WorkerTaskRecord): void {
-  turn.put('openTask.claim', task.id, claimRow(task));
+  turn.put(OPEN_TASK.claim, task.id, claimRow(task));
   if (task.history.length > 0) putHistory(turn, task);
 }
 
@@ -306,12 +307,12 @@ export function heartbeat(
     const isChanged = JSON.stringify(task.resume_checkpoint) !== text;
     task.resume_checkpoint = checkpoint;
     if (isChanged)
-      turn.put('task.checkpoint', task.id, { id: task.id, resume_checkpoint: checkpoint });
+      turn.put(TASK.checkpoint, task.id, { id: task.id, resume_checkpoint: checkpoint });
   }
   turn.reply(message.request, 200, `{"checkpoint_seq":${task.checkpoint_seq}}`);
   if (message.body.release === true) return giveBack(actor, turn, task, 'the worker gave it back');
   task.heartbeat_at = isoTime(actor.env.now());
-  turn.put('openTask.claim', task.id, claimRow(task));
+  turn.put(OPEN_TASK.claim, task.id, claimRow(task));
   return undefined;
 }
 

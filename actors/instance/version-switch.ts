@@ -8,15 +8,8 @@ import type { MigrationFinding } from '../../schema/continuity.js';
 import type { Execution, StepRecord } from '../../schema/execution.js';
 import { conflict, notFound } from '../../src/base/errors.js';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../src/base/json.js';
-import {
-  type CarriedOver,
-  type CarriedTask,
-  carryOver,
-  isCarried,
-} from '../../src/core/carry-over.js';
-import { lostCleanUps } from '../../src/core/continuity/lost-clean-ups.js';
-import { conflictFor, migrationFinding } from '../../src/core/continuity/migration-findings.js';
 import { putData } from '../../src/core/lanes.js';
+import { conflictFor, migrationFinding } from '../../src/core/migration-findings.js';
 import { iterationOf } from '../../src/core/paths.js';
 import type { Plan } from '../../src/core/plan.js';
 import type { KeptOutput, Progress, StepTry } from '../../src/core/progress.js';
@@ -24,6 +17,8 @@ import { shiftLimits } from '../../src/core/time-limits.js';
 import type { Turn } from '../runtime/turn.js';
 import type { Action, Sources } from './action.js';
 import { advance, checkContextSize } from './advance.js';
+import { type CarriedOver, type CarriedTask, carryOver, isCarried } from './core/carry-over.js';
+import { lostCleanUps } from './core/lost-clean-ups.js';
 import { goOver, nodeOf, rebind } from './edits.js';
 import { renewEventWaits } from './event-waits.js';
 import { keptOutputs } from './kept-outputs.js';
@@ -31,6 +26,7 @@ import type { LiveInstance } from './live-instance.js';
 import type { OrderedMigration, OrderedRestore, ToVersion } from './orders.js';
 import { putTransition, withdrawTask } from './progress.js';
 import { type InstanceRecord, isKeyed } from './record.js';
+import { INSTANCE } from './tables.js';
 import { isOpen, type WorkerTaskRecord } from './worker-task.js';
 
 /** Rejects with 404 or 409 when the instance cannot go over to that version. */
@@ -270,5 +266,5 @@ export function checkAtRest({ record, running, plan }: LiveInstance): void {
 
 export function putOwnership(record: InstanceRecord, turn: Turn): void {
   const { id, continuity_id, ownership_epoch, fence } = record;
-  turn.put('instance.ownership', id, { id, continuity_id, ownership_epoch, fence });
+  turn.put(INSTANCE.ownership, id, { id, continuity_id, ownership_epoch, fence });
 }

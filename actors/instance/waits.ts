@@ -3,11 +3,11 @@
 import type { Failure } from '../../schema/failure.js';
 import { isEnded } from '../../schema/states.js';
 import { cancellingIn } from '../../src/core/cancelling.js';
-import { cutOutputs } from '../../src/core/cut-outputs.js';
-import { owedPaths } from '../../src/core/owed-clean-ups.js';
 import type { StepNode } from '../../src/core/plan-nodes.js';
-import { isRetried, runsAgain, standsFor } from '../../src/core/retry-preview.js';
 import { type Standing, type WaitFacts, waitsOf, whole } from '../../src/core/waits.js';
+import { cutOutputs } from './core/cut-outputs.js';
+import { owedPaths } from './core/owed-clean-ups.js';
+import { isRetried, runsAgain, standsFor } from './core/retry-preview.js';
 import type { LiveInstance } from './live-instance.js';
 import { failureOf, type InstanceRecord } from './record.js';
 

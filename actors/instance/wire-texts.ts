@@ -8,14 +8,17 @@
 import type { JsonObject } from '../../src/base/json.js';
 import { shownRuntime } from '../../src/core/cancelling.js';
 import { NOTE_MARK } from '../../src/core/progress.js';
-import { columnsBut, columnsOf, type StoredRow } from '../../src/db/tables.js';
-import type { ListedOutput } from '../runtime/rows.js';
+import { columnsBut, columnsOf, type StoredRow } from '../../src/db/table.js';
+import type { ListedOutput } from './loads.js';
+import { CHECKPOINTS } from './output-tables.js';
 import { priorityLabel } from './record.js';
+import { INSTANCES } from './tables.js';
+import { WORKER_TASKS } from './task-tables.js';
 import { taskIdempotencyKey } from './worker-task.js';
 
 /** The evaluator's snapshot is the actor's alone. */
 export const INSTANCE_COLUMNS = columnsBut(
-  'instances',
+  INSTANCES,
   'execution',
   'creation_audit',
   'signal_count',
@@ -29,10 +32,10 @@ export const INSTANCE_COLUMNS = columnsBut(
   'ownership_epoch',
   'fence',
 );
-export type InstanceWireRow = StoredRow<'instances', (typeof INSTANCE_COLUMNS)[number]>;
+export type InstanceWireRow = StoredRow<typeof INSTANCES, (typeof INSTANCE_COLUMNS)[number]>;
 
 export const TASK_COLUMNS = columnsBut(
-  'worker_tasks',
+  WORKER_TASKS,
   'tenant_id',
   'node',
   'priority',
@@ -41,12 +44,12 @@ export const TASK_COLUMNS = columnsBut(
   'ownership_epoch',
 );
 /** What a task shows of its instance. */
-export const TASK_INSTANCE_COLUMNS = columnsOf('instances', 'data', 'config', 'traceparent');
-export type TaskWireRow = StoredRow<'worker_tasks', (typeof TASK_COLUMNS)[number]> &
-  StoredRow<'instances', (typeof TASK_INSTANCE_COLUMNS)[number]>;
+export const TASK_INSTANCE_COLUMNS = columnsOf(INSTANCES, 'data', 'config', 'traceparent');
+export type TaskWireRow = StoredRow<typeof WORKER_TASKS, (typeof TASK_COLUMNS)[number]> &
+  StoredRow<typeof INSTANCES, (typeof TASK_INSTANCE_COLUMNS)[number]>;
 
-export const CHECKPOINT_COLUMNS = columnsBut('checkpoints');
-export type CheckpointWireRow = StoredRow<'checkpoints'>;
+export const CHECKPOINT_COLUMNS = columnsBut(CHECKPOINTS);
+export type CheckpointWireRow = StoredRow<typeof CHECKPOINTS>;
 
 /** `TaskInstance`. */
 export function instanceText(row: InstanceWireRow): string {

@@ -7,9 +7,10 @@ import { isoTime, type UnixMs } from '../../src/base/time.js';
 import type { Dispatch } from '../../src/core/progress.js';
 import type { SecretText } from '../../src/core/secret-texts.js';
 import { rowOf } from '../../src/db/lines.js';
-import type { MutationRow } from '../../src/db/mutations.js';
-import type { WorkerTaskRow } from '../runtime/rows.js';
+import type { MutationRow } from '../../src/db/mutation.js';
+import type { WorkerTaskRow } from './loads.js';
 import type { InstanceRecord } from './record.js';
+import { type OPEN_TASK, TASK } from './task-tables.js';
 
 export type AttemptEvent =
   | 'claimed'
@@ -193,7 +194,7 @@ function timeOrNull(text: string | null): string {
 
 /** The row of `task.insert`. */
 export function taskRow(task: WorkerTaskRecord, ownership_epoch: number | null): string {
-  return rowOf('task.insert', {
+  return rowOf(TASK.insert, {
     id: task.id,
     instance_id: task.instance_id,
     tenant_id: task.tenant_id,
@@ -229,7 +230,7 @@ export function taskRow(task: WorkerTaskRecord, ownership_epoch: number | null):
 }
 
 /** The row of `openTask.insert`: what a queue needs to order and offer the task. */
-export function openTaskColumns(task: WorkerTaskRecord): MutationRow<'openTask.insert'> {
+export function openTaskColumns(task: WorkerTaskRecord): MutationRow<typeof OPEN_TASK.insert> {
   const { id, instance_id, tenant_id, handler_name, queue_name, created_at } = task;
   const rank = openTaskRank(task, true);
   return { task_id: id, instance_id, tenant_id, handler_name, queue_name, rank, created_at };

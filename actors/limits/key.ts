@@ -7,8 +7,9 @@
 
 import { routeOf, shardOf } from '../../src/base/ids.js';
 import type { UnixMs } from '../../src/base/time.js';
-import type { PermitHolderRow, PermitWaiterRow } from '../runtime/rows.js';
 import type { Turn } from '../runtime/turn.js';
+import type { PermitHolderRow, PermitWaiterRow } from './loads.js';
+import { PERMIT } from './tables.js';
 
 export interface Wish {
   readonly instance: string;
@@ -135,12 +136,12 @@ export class ConcurrencyKey {
 
   #free(turn: Turn, instance: string): void {
     this.#holders.delete(instance);
-    turn.put('permit.clear', instance, { instance_id: instance });
+    turn.put(PERMIT.clear, instance, { instance_id: instance });
   }
 
   #grant(turn: Turn, { instance, number }: Wish): void {
     this.#holders.set(instance, number);
-    turn.put('permit.set', instance, { instance_id: instance, key_id: this.#id, number });
+    turn.put(PERMIT.set, instance, { instance_id: instance, key_id: this.#id, number });
     this.#tellGranted(turn, instance, number);
   }
 

@@ -4,8 +4,9 @@ import type { Kernel } from '../runtime/kernel.js';
 import { KeyActors, type KeyActorsDeps } from '../runtime/key-actors.js';
 import type { Messages, Room } from '../runtime/room.js';
 import { ConcurrencyKey, type KeyRows, WAITERS_MAX, type Wish } from './key.js';
+import type { LimitLoads } from './loads.js';
 
-export type KeysDeps = KeyActorsDeps & Pick<Kernel, 'loader' | 'shards'>;
+export type KeysDeps = KeyActorsDeps & Pick<Kernel<LimitLoads>, 'loader' | 'shards'>;
 
 export class Keys implements Room {
   readonly #actors: KeyActors<ConcurrencyKey, KeyRows>;

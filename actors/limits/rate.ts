@@ -14,9 +14,10 @@ import { checkUnchanged, updatedAt } from '../../src/base/unchanged-since.js';
 import type { StepTry } from '../../src/core/progress.js';
 import type { Kernel } from '../runtime/kernel.js';
 import type { PeerMessage } from '../runtime/protocol.js';
-import type { RateGrantRow, RateLimitRow } from '../runtime/rows.js';
 import type { Turn } from '../runtime/turn.js';
 import { GrantWindow } from './grant-window.js';
+import type { RateGrantRow, RateLimitRow } from './loads.js';
+import { RATE_GRANT, RATE_LIMIT } from './tables.js';
 
 /** The try that asks. */
 export interface Asker extends StepTry {
@@ -88,7 +89,7 @@ export class RateLimiter {
   record(turn: Turn): void {
     if (this.#granted === 0) return;
     const id = this.#deps.newId();
-    turn.put('rateGrant.insert', id, {
+    turn.put(RATE_GRANT.insert, id, {
       limit_id: this.#id,
       granted_at: isoTime(this.#grantedUntil),
       id,
@@ -133,7 +134,7 @@ export class RateLimiter {
     this.#tenant ??= place.tenant_id;
     const updated_at = updatedAt(this.#deps.now(), this.#limit?.updated_at);
     const limit = { ...place, max_count, window_seconds, updated_at };
-    turn.put('rateLimit.set', this.#id, { id: this.#id, ...limit });
+    turn.put(RATE_LIMIT.set, this.#id, { id: this.#id, ...limit });
     const { limit_key: key, tenant_id, ...rest } = limit;
     const record: RateLimit = { tenant_id, key, ...rest };
     turn.reply(request, 200, JSON.stringify(record));
@@ -143,7 +144,7 @@ export class RateLimiter {
   /** @throws EngineError 404 */
   delete(turn: Turn, request: number): void {
     if (this.#limit === undefined) throw notFound('rate limit');
-    turn.put('rateLimit.clear', this.#id, { id: this.#id });
+    turn.put(RATE_LIMIT.clear, this.#id, { id: this.#id });
     turn.reply(request, 204, '');
     this.#change(turn, undefined);
   }
@@ -166,7 +167,7 @@ export class RateLimiter {
     if (now - this.#prunedAt < PRUNE_EVERY_MS) return;
     this.#prunedAt = now;
     const before = isoTime(now - windowMs(this.#limit));
-    turn.put('rateGrant.prune', this.#id, { limit_id: this.#id, before });
+    turn.put(RATE_GRANT.prune, this.#id, { limit_id: this.#id, before });
   }
 }
 

@@ -8,6 +8,7 @@ import type { Kernel } from '../runtime/kernel.js';
 import type { HostedMessage } from '../runtime/kind.js';
 import type { Messages, Room } from '../runtime/room.js';
 import type { Turn } from '../runtime/turn.js';
+import type { LimitLoads } from './loads.js';
 import {
   type Asker,
   type LimitPlace,
@@ -17,7 +18,7 @@ import {
   windowMs,
 } from './rate.js';
 
-export type RatesDeps = HostDeps & RateLimiterDeps & Pick<Kernel, 'loader'>;
+export type RatesDeps = HostDeps & RateLimiterDeps & Pick<Kernel<LimitLoads>, 'loader'>;
 
 interface RateMessage extends HostedMessage {
   readonly take: (rate: RateLimiter, turn: Turn) => void;

@@ -14,7 +14,7 @@
 import type { FairSlots } from '../../src/base/fair-slots.js';
 import { LIMITS } from '../../src/base/limits.js';
 import type { UnixMs } from '../../src/base/time.js';
-import type { TaskPlace } from '../runtime/rows.js';
+import type { TaskPlace } from './loads.js';
 import type { Claimed, Place, Poll } from './poll.js';
 import { compareTasks, LAST_PLACE, type ReadyTask, type TaskCount } from './ready-tasks.js';
 import {

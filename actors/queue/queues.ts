@@ -11,22 +11,23 @@ import type { JsonValue } from '../../src/base/json.js';
 import { lastUsed } from '../../src/base/last-used.js';
 import { LIMITS } from '../../src/base/limits.js';
 import { isoTime, type UnixMs } from '../../src/base/time.js';
-import type { OpenPolls } from '../../src/core/statistics.js';
 import type { Secrets } from '../credential/secrets.js';
 import type { Kernel } from '../runtime/kernel.js';
 import type { NamedSecrets, PeerMessage, ReadyHint } from '../runtime/protocol.js';
 import type { Messages, Room } from '../runtime/room.js';
-import type { OpenTaskRow, PollScope, TaskPlace } from '../runtime/rows.js';
 import { Service, type ServiceDeps } from '../runtime/service.js';
 import { Turn } from '../runtime/turn.js';
+import type { OpenPolls } from './core/statistics.js';
+import type { OpenTaskRow, PollScope, QueueLoads, TaskPlace } from './loads.js';
 import { newPoll, type Place, type Poll, type PollRequest } from './poll.js';
 import { QueueActor } from './queue.js';
 import type { ReadyTask, TaskCount } from './ready-tasks.js';
+import { WORKER } from './tables.js';
 import type { Read, Window } from './window.js';
 
 export interface QueuesDeps
   extends ServiceDeps,
-    Pick<Kernel, 'shard' | 'shards' | 'loader' | 'clock' | 'now' | 'schedule'> {
+    Pick<Kernel<QueueLoads>, 'shard' | 'shards' | 'loader' | 'clock' | 'now' | 'schedule'> {
   /** Runs `expire(request)` at that time. */
   readonly expireAt: (request: number, at: UnixMs) => void;
   readonly secrets: Pick<Secrets, 'fill'>;
@@ -250,7 +251,7 @@ export class Queues implements Room {
     if (now - (this.#seen.get(key) ?? 0) < LIMITS.workerSeenEveryMs) return;
     this.#seen.set(key, now);
     const turn = new Turn();
-    turn.put('worker.seen', key, {
+    turn.put(WORKER.seen, key, {
       tenant_id: worker.tenant,
       worker_id: worker.worker,
       handler_name: worker.handler,

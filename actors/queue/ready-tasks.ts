@@ -6,7 +6,7 @@
 
 import TinyQueue from 'tinyqueue';
 import type { UnixMs } from '../../src/base/time.js';
-import type { TaskPlace } from '../runtime/rows.js';
+import type { TaskPlace } from './loads.js';
 
 export interface ReadyTask {
   readonly id: string;

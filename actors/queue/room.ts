@@ -7,6 +7,7 @@ import type { Kernel } from '../runtime/kernel.js';
 import type { ReadyHint } from '../runtime/protocol.js';
 import type { Room } from '../runtime/room.js';
 import { Exchanges } from './exchanges.js';
+import type { QueueLoads } from './loads.js';
 import { queueOperations } from './operations.js';
 import { Queues } from './queues.js';
 
@@ -14,7 +15,7 @@ export interface QueueNeeds
   extends Pick<InstanceRoom, 'instances' | 'tasks'>,
     Pick<CredentialRoom, 'secrets'> {}
 
-export function openQueues(kernel: Kernel, { secrets, instances, tasks }: QueueNeeds) {
+export function openQueues(kernel: Kernel<QueueLoads>, { secrets, instances, tasks }: QueueNeeds) {
   const { release, settings, timers, now } = kernel;
   const queues: Queues = new Queues({
     ...kernel,

@@ -7,7 +7,7 @@
  */
 
 import { LIMITS } from '../../src/base/limits.js';
-import type { TaskPlace } from '../runtime/rows.js';
+import type { TaskPlace } from './loads.js';
 import type { Poll } from './poll.js';
 import {
   compareTasks,

@@ -6,9 +6,10 @@
 import type { BodyOf } from '../../schema/routes.js';
 import { type InstanceState, isEnded } from '../../schema/states.js';
 import type { JsonObject } from '../../src/base/json.js';
-import type { Route } from '../../src/core/releases/routes.js';
-import type { NamedId } from '../runtime/rows.js';
+import type { NamedId } from '../runtime/sequence-name.js';
 import type { Turn } from '../runtime/turn.js';
+import type { Route } from './core/routes.js';
+import { RELEASE_OUTCOME } from './tables.js';
 
 /** What releases look at of an instance that is to be created. */
 export interface Routable {
@@ -77,12 +78,12 @@ export function noteOutcome(record: Attributed, turn: Turn, before: InstanceStat
   const { id, release_id, sequence_id, created_at, snapshot } = record;
   if (release_id === null || snapshot.runtime.dry_run === true) return;
   if (!isEnded(snapshot.state)) {
-    if (isEnded(before)) turn.put('releaseOutcome.clear', id, { instance_id: id });
+    if (isEnded(before)) turn.put(RELEASE_OUTCOME.clear, id, { instance_id: id });
     return;
   }
   // As text: one of these per instance that ends.
   turn.put(
-    'releaseOutcome.set',
+    RELEASE_OUTCOME.set,
     id,
     `{"instance_id":"${id}","release_id":"${release_id}","sequence_id":"${sequence_id}",` +
       `"state":"${snapshot.state}","created_at":"${created_at}"}`,

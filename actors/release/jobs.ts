@@ -1,8 +1,8 @@
 /** What is done with definitions and histories beside the threads that ask for it. */
 
 import { type Job, LARGE_JOB_MS } from '../../src/base/offload.js';
-import type { DefinitionPair } from '../../src/core/releases/diff.js';
-import type { Verdict } from '../../src/core/releases/replay.js';
+import type { DefinitionPair } from './core/diff.js';
+import type { Verdict } from './core/replay.js';
 import type { RunReplay } from './stored-replays.js';
 
 /** Of one replay: a usual one takes milliseconds, and the longest within the ceiling of turns seconds. */
@@ -10,7 +10,7 @@ export const REPLAY_JOB_MS = 10_000;
 
 export const COMPARE_DEFINITIONS: Job<DefinitionPair, string> = {
   name: 'compareDefinitions',
-  load: async () => (await import('../../src/core/releases/diff.js')).compareDefinitions,
+  load: async () => (await import('./core/diff.js')).compareDefinitions,
   isSmall: ({ baseline, candidate }) => baseline.length + candidate.length <= 128 * 1024,
   ms: LARGE_JOB_MS,
 };

@@ -21,7 +21,14 @@ import { BackgroundJob } from '../../src/base/background-job.js';
 import { conflict, EngineError, invalid, notFound } from '../../src/base/errors.js';
 import { owned, tenantOf } from '../../src/base/tenancy.js';
 import { isoTime } from '../../src/base/time.js';
-import { type Evidence, findVerdict, judge, runsToJudge } from '../../src/core/releases/gates.js';
+import type { SequenceRow } from '../catalog/loads.js';
+import type { Plans } from '../catalog/plans.js';
+import type { Kernel } from '../runtime/kernel.js';
+import type { Call } from '../runtime/operation.js';
+import { Publisher } from '../runtime/publisher.js';
+import type { Messages, Room } from '../runtime/room.js';
+import { Service, type ServiceDeps } from '../runtime/service.js';
+import { type Evidence, findVerdict, judge, runsToJudge } from './core/gates.js';
 import {
   canaryReason,
   DEPRECATION,
@@ -32,15 +39,8 @@ import {
   REASONS,
   VALIDATION,
   validationReason,
-} from '../../src/core/releases/reasons.js';
-import { type ReleaseRow, releaseOf } from '../../src/core/releases/record.js';
-import type { Plans } from '../catalog/plans.js';
-import type { Kernel } from '../runtime/kernel.js';
-import type { Call } from '../runtime/operation.js';
-import { Publisher } from '../runtime/publisher.js';
-import type { Messages, Room } from '../runtime/room.js';
-import type { SequenceRow } from '../runtime/rows.js';
-import { Service, type ServiceDeps } from '../runtime/service.js';
+} from './core/reasons.js';
+import { type ReleaseRow, releaseOf } from './core/record.js';
 import { GateWatch } from './gate-watch.js';
 import { expectMove, type Move, ReleaseStore, type ReleaseStoreDeps } from './store.js';
 

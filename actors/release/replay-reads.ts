@@ -5,7 +5,6 @@
  */
 
 import { lookup } from '../../src/db/reads/lookup.js';
-import type { StoredRow } from '../../src/db/tables.js';
 
 /** A run by its id, and about how many bytes of JSON its replay would be given. */
 export interface SampledRun {
@@ -14,11 +13,15 @@ export interface SampledRun {
 }
 
 /** A run as it is stored: JSON as text. `RecordedRun` is the same, parsed. */
-export interface StoredRun
-  extends StoredRow<
-    'instances',
-    'id' | 'state' | 'timezone' | 'data' | 'config' | 'execution' | 'timeout' | 'created_at'
-  > {
+export interface StoredRun {
+  readonly id: string;
+  readonly state: string;
+  readonly timezone: string;
+  readonly data: string;
+  readonly config: string;
+  readonly execution: string;
+  readonly timeout: number | null;
+  readonly created_at: string;
   /** It ran blocks of its own, beside those of its sequence. */
   readonly has_injected: boolean;
   readonly outputs: string;

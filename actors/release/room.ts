@@ -5,10 +5,11 @@ import { type Kernel, onFirstShard } from '../runtime/kernel.js';
 import { releaseOperations } from './operations.js';
 import { Releases } from './releases.js';
 import { Routing } from './routing.js';
+import type { StoreLoads } from './store.js';
 
 export type ReleaseRoom = ReturnType<typeof openReleases>;
 
-export function openReleases(kernel: Kernel, { plans }: Pick<CatalogRoom, 'plans'>) {
+export function openReleases(kernel: Kernel<StoreLoads>, { plans }: Pick<CatalogRoom, 'plans'>) {
   const routing = new Routing(kernel);
   const releases = onFirstShard(kernel, () => new Releases({ ...kernel, plans }));
   const operations = releases && releaseOperations(releases);

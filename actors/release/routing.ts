@@ -9,16 +9,17 @@
 
 import type { TimerHandle } from '../../src/base/clock.js';
 import { unavailable } from '../../src/base/errors.js';
-import { type Route, RouteTable } from '../../src/core/releases/routes.js';
 import type { Kernel } from '../runtime/kernel.js';
 import { Replica } from '../runtime/replica.js';
 import type { Effects, Messages, Room } from '../runtime/room.js';
 import { askedOf, cohortKeyOf, isPinned, type Routable } from './attribution.js';
+import { type Route, RouteTable } from './core/routes.js';
+import type { ReleaseLoads } from './loads.js';
 
 export interface RoutingDeps
   extends Pick<Kernel, 'shard' | 'clock' | 'log' | 'release' | 'schedule'> {
   readonly commits: Pick<Kernel['commits'], 'whenSettled'>;
-  readonly loader: Pick<Kernel['loader'], 'routingReleases'>;
+  readonly loader: Pick<ReleaseLoads, 'routingReleases'>;
 }
 
 /** The owner looks at a release once a second at most: hints of many ends are one. */

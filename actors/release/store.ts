@@ -7,13 +7,20 @@
 import { mayMove, type ReleaseState } from '../../schema/release-states.js';
 import { conflict } from '../../src/base/errors.js';
 import { isoTime } from '../../src/base/time.js';
-import type { ReleaseRow } from '../../src/core/releases/record.js';
+import type { CatalogLoads } from '../catalog/loads.js';
+import { SEQUENCE } from '../catalog/tables.js';
 import type { Kernel } from '../runtime/kernel.js';
-import type { Rows } from '../runtime/loader.js';
 import type { Service } from '../runtime/service.js';
 import { Turn } from '../runtime/turn.js';
+import type { ReleaseRow } from './core/record.js';
+import type { ReleaseLoads } from './loads.js';
+import { RELEASE, RELEASE_DECISION } from './tables.js';
 
-export interface ReleaseStoreDeps extends Pick<Kernel, 'loader' | 'now' | 'newId' | 'log'> {
+/** Of the catalog, which sequences there are. */
+export type StoreLoads = ReleaseLoads & Pick<CatalogLoads, 'sequence'>;
+
+export interface ReleaseStoreDeps
+  extends Pick<Kernel<StoreLoads>, 'loader' | 'now' | 'newId' | 'log'> {
   readonly service: Service;
 }
 
@@ -42,7 +49,7 @@ export class ReleaseStore {
   }
 
   /** @throws EngineError 503 when the rows cannot be read */
-  read<T>(ask: (rows: Rows) => Promise<T>): Promise<T> {
+  read<T>(ask: (rows: StoreLoads) => Promise<T>): Promise<T> {
     const { service, loader } = this.#deps;
     return service.read(() => ask(loader));
   }
@@ -82,8 +89,8 @@ export class ReleaseStore {
     const id = newId();
     const { id: release_id, state: to_state, updated_at: decided_at } = row;
     const turn = new Turn(row.tenant_id);
-    turn.put('release.set', release_id, row);
-    turn.put('releaseDecision.insert', id, {
+    turn.put(RELEASE.set, release_id, row);
+    turn.put(RELEASE_DECISION.insert, id, {
       id,
       release_id,
       from_state: from,
@@ -96,7 +103,7 @@ export class ReleaseStore {
     // From here on names may lead to it.
     if (to_state === 'promoted') {
       const candidate = row.candidate_sequence_id;
-      turn.put('sequence.hold', candidate, { id: candidate, hold: false });
+      turn.put(SEQUENCE.hold, candidate, { id: candidate, hold: false });
     }
     if (to_state === 'rolled_back') turn.count('engine_release_rollbacks_total');
     await service.commit(turn, { key: `release:${release_id}`, check });

@@ -8,13 +8,9 @@ import type { EffectReceipt } from '../../schema/continuity.js';
 import type { Execution } from '../../schema/execution.js';
 import { compileUserSchema } from '../../schema/user-schema.js';
 import type { JsonObject, JsonValue } from '../../src/base/json.js';
-import {
-  type FrontierVerdict,
-  failure,
-  replayToFrontier,
-} from '../../src/core/continuity/frontier.js';
 import { type CompiledPlan, compilePlan } from '../../src/core/plan.js';
-import type { DefinitionPair } from '../../src/core/releases/diff.js';
+import type { DefinitionPair } from './core/diff.js';
+import { type FrontierVerdict, failure, replayToFrontier } from './core/frontier.js';
 import type {
   RecordedLife,
   RecordedOutput,
@@ -22,9 +18,9 @@ import type {
   RecordedRun,
   RecordedSignal,
   RecordedTask,
-} from '../../src/core/releases/recording.js';
-import { replay, type Verdict } from '../../src/core/releases/replay.js';
-import type { RerunOptions } from '../../src/core/releases/rerun.js';
+} from './core/recording.js';
+import { replay, type Verdict } from './core/replay.js';
+import type { RerunOptions } from './core/rerun.js';
 import type { StoredRun } from './replay-reads.js';
 
 // ---------------------------------------------------------------- ended runs, for a release

@@ -5,7 +5,6 @@ import type { IdGenerator } from '../../src/base/ids.js';
 import type { UnixMs } from '../../src/base/time.js';
 import type { Meter } from '../../src/metrics/meter.js';
 import type { HostDeps } from './host.js';
-import type { Rows } from './loader.js';
 import type { Measures } from './measures.js';
 import type { OwnRequests } from './own-requests.js';
 import type { TimerQueue } from './timer.js';
@@ -43,9 +42,10 @@ export interface Heard {
   turnedAway(): void;
 }
 
-export interface Kernel extends HostDeps {
+/** @template Loads what the room reads its rows by */
+export interface Kernel<Loads = unknown> extends HostDeps {
   readonly settings: ShardSettings;
-  readonly loader: Rows;
+  readonly loader: Loads;
   readonly clock: Clock;
   readonly now: () => UnixMs;
   /** Uniform in [0, 1). */

@@ -5,6 +5,7 @@
 
 import { BackgroundJob } from '../../src/base/background-job.js';
 import { isoTime, type UnixMs } from '../../src/base/time.js';
+import type { Mutation } from '../../src/db/mutation.js';
 import type { Kernel } from './kernel.js';
 import { Service, type ServiceDeps } from './service.js';
 import { Turn } from './turn.js';
@@ -15,7 +16,7 @@ interface Pruned {
   /** In the log; and no actor is called so. */
   readonly name: string;
   /** Its statement takes a thousand rows. */
-  readonly by: 'activity.prune' | 'delivery.prune' | 'event.prune';
+  readonly by: Mutation<{ readonly before: string }>;
   readonly keptMs: number;
   /** The time of the oldest row. */
   readonly oldest: () => Promise<UnixMs | undefined>;

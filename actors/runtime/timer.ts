@@ -1,7 +1,14 @@
 /** What a shard wakes up for, beside its instances: each kind has a room. */
 
 import type { UnixMs } from '../../src/base/time.js';
-import type { DueTimer } from './rows.js';
+
+/** An instance with something to do. */
+export interface DueTimer {
+  readonly instance: string;
+  readonly rank: number;
+  /** Whose it is; '': nobody says so. */
+  readonly tenant: string;
+}
 
 export interface WakeTimer extends DueTimer {
   readonly kind: 'wake';

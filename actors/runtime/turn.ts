@@ -8,12 +8,13 @@ import type { JsonValue } from '../../src/base/json.js';
 import type { UnixMs } from '../../src/base/time.js';
 import type { ChildStart, StepTry } from '../../src/core/progress.js';
 import type { UnitGate } from '../../src/core/unit.js';
+import type { WebhookRow } from '../../src/core/webhook.js';
 import { rowText } from '../../src/db/lines.js';
-import { MUTATION_KINDS, type MutationKind, type MutationRow } from '../../src/db/mutations.js';
+import type { Mutation } from '../../src/db/mutation.js';
 import { COUNTER_INDEX, COUNTER_NAMES, type CounterName } from '../../src/metrics/catalog.js';
 import type { UnitCounts } from '../../src/metrics/ledger.js';
 import type { KinNote, KnownRecord, NamedSecrets, PeerMessage, TaskClaim } from './protocol.js';
-import type { SequenceName, WebhookRow } from './rows.js';
+import type { SequenceName } from './sequence-name.js';
 
 /** A step inside the process whose outcome comes back as a message. */
 export interface InProcessStep {
@@ -134,16 +135,12 @@ export interface LoggedLine {
   readonly message: string;
 }
 
-const KIND_INDEX: Readonly<Record<MutationKind, number>> = Object.fromEntries(
-  MUTATION_KINDS.map((kind, index) => [kind, index]),
-) as Record<MutationKind, number>;
-
 const NO_COUNTS: UnitCounts = [];
 
 export class Turn {
   /** One entry for each counter, as `UnitCounts`. */
   #counts: number[] | undefined;
-  /** Flat, as the writer takes it: index of the kind, key, row, … */
+  /** Flat, as the writer takes it: place of the kind, key, row, … */
   readonly mutations: (string | number)[] = [];
   readonly effects: Effect[] = [];
   /** What steps logged, to be stored as one row; undefined: nothing. */
@@ -160,9 +157,9 @@ export class Turn {
   }
 
   /** @param row its columns, or their text (`db/lines.ts`) */
-  put<K extends MutationKind>(kind: K, key: string, row: MutationRow<K> | string): void {
-    const text = typeof row === 'string' ? row : rowText(kind, row);
-    this.mutations.push(KIND_INDEX[kind], key, text);
+  put<Row extends object>(mutation: Mutation<Row>, key: string, row: NoInfer<Row> | string): void {
+    const text = typeof row === 'string' ? row : rowText(mutation, row);
+    this.mutations.push(mutation.place, key, text);
   }
 
   /** What another turn of the same actor came to becomes part of the same unit. */

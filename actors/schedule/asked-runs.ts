@@ -10,11 +10,11 @@ import { owned } from '../../src/base/tenancy.js';
 import { unfoundSequence } from '../../src/core/unfound-sequence.js';
 import { nameIn } from '../instance/record.js';
 import type { Kernel } from '../runtime/kernel.js';
-import { scheduleOf } from '../runtime/rows.js';
 import type { Service } from '../runtime/service.js';
 import type { Turn } from '../runtime/turn.js';
 import type { AskedRun, Cron } from './cron.js';
 import { type FindRunDeps, findRun } from './find-run.js';
+import { scheduleOf } from './loads.js';
 
 export interface AskedRunsDeps extends FindRunDeps, Pick<Kernel, 'ids'> {
   readonly service: Service;

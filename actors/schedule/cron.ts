@@ -20,18 +20,21 @@ import { isForeign, owned } from '../../src/base/tenancy.js';
 import { isoTime, type UnixMs } from '../../src/base/time.js';
 import { checkUnchanged, updatedAt } from '../../src/base/unchanged-since.js';
 import type { Plan } from '../../src/core/plan.js';
-import type { Route } from '../../src/core/releases/routes.js';
 import { unfoundSequence } from '../../src/core/unfound-sequence.js';
 import type { Names } from '../catalog/names.js';
 import type { Plans, StoredSequence } from '../catalog/plans.js';
 import { type InstanceRecord, nameIn, newRecord, wholeLine } from '../instance/record.js';
+import { INSTANCE, TIMER } from '../instance/tables.js';
 import { cohortKeyIn, isPinned } from '../release/attribution.js';
+import type { Route } from '../release/core/routes.js';
 import type { Routing } from '../release/routing.js';
 import type { PendingUnit } from '../runtime/commit-log.js';
-import { type NamedId, type ScheduleRow, scheduleOf } from '../runtime/rows.js';
+import type { NamedId } from '../runtime/sequence-name.js';
 import type { Turn } from '../runtime/turn.js';
 import { fireTimeOf, nextAfterChange, nextFireOf } from './fire-times.js';
+import { type ScheduleRow, scheduleOf } from './loads.js';
 import { settingsOf } from './settings.js';
+import { CRON } from './tables.js';
 
 export interface CronDeps {
   readonly now: () => UnixMs;
@@ -228,7 +231,7 @@ export class Cron {
     this.#ownedBy(tenant);
     this.#row = undefined;
     this.#looking = undefined;
-    turn.put('cron.clear', this.#id, { id: this.#id });
+    turn.put(CRON.clear, this.#id, { id: this.#id });
     turn.reply(request, 204, '');
   }
 
@@ -270,7 +273,7 @@ export class Cron {
 
   #put(turn: Turn, row: CronSchedule): void {
     this.#row = row;
-    turn.put('cron.set', row.id, row);
+    turn.put(CRON.set, row.id, row);
   }
 
   /** @throws EngineError 404 */
@@ -394,9 +397,9 @@ export class Cron {
     const record = newRecord({ id, body, route }, now);
     const rank = rankOf(priorityRank(priority));
     const line = wholeLine(record, '', row.id);
-    turn.put('instance.insert', id, line);
+    turn.put(INSTANCE.insert, id, line);
     const timer = { instance_id: id, fire_at: isoTime(now), recover: false, rank };
-    turn.put('timer.set', id, timer);
+    turn.put(TIMER.set, id, timer);
     turn.count('engine_cron_triggered_total');
     turn.effects.push({ kind: 'counted', tenant: tenant_id, change: 'created' });
     turn.effects.push({ kind: 'continue', instance: id, rank });

@@ -6,6 +6,7 @@
 import type { CronSchedule } from '../../schema/cron.js';
 import type { Names } from '../catalog/names.js';
 import type { Plans } from '../catalog/plans.js';
+import type { InstanceLoads } from '../instance/loads.js';
 import type { InstanceMessage } from '../instance/messages.js';
 import { nameIn } from '../instance/record.js';
 import type { Routing } from '../release/routing.js';
@@ -13,8 +14,14 @@ import type { HostDeps } from '../runtime/host.js';
 import type { Kernel } from '../runtime/kernel.js';
 import type { OwnRequests } from '../runtime/own-requests.js';
 import { aimOf, type Found } from './cron.js';
+import type { ScheduleLoads } from './loads.js';
 
-export interface FindRunDeps extends Pick<HostDeps, 'schedule'>, Pick<Kernel, 'loader'> {
+/** Of instances, whether one is there already. */
+export type ScheduleNeededLoads = ScheduleLoads & Pick<InstanceLoads, 'instances'>;
+
+export interface FindRunDeps
+  extends Pick<HostDeps, 'schedule'>,
+    Pick<Kernel<ScheduleNeededLoads>, 'loader'> {
   readonly plans: Plans;
   readonly names: Names;
   readonly routing: Routing;

@@ -3,8 +3,8 @@
 import type { CronSchedule } from '../../schema/cron.js';
 import { invalid } from '../../src/base/errors.js';
 import { isoTimeOrNull, type UnixMs } from '../../src/base/time.js';
-import { nextFire } from '../../src/core/cron.js';
-import { type CronFields, parseCron } from '../../src/core/cron-fields.js';
+import { nextFire } from './core/cron.js';
+import { type CronFields, parseCron } from './core/cron-fields.js';
 
 /** The fire that is next or under way. */
 export function fireTimeOf({ next_fire_at }: CronSchedule): UnixMs {

@@ -5,6 +5,7 @@ import { firstActor } from '../instance/restore.js';
 import type { InstanceRoom } from '../instance/room.js';
 import type { ReleaseRoom } from '../release/room.js';
 import type { Kernel } from '../runtime/kernel.js';
+import type { ScheduleNeededLoads } from './find-run.js';
 import { scheduleOperations } from './operations.js';
 import { Schedules } from './schedules.js';
 
@@ -13,7 +14,7 @@ export interface ScheduleNeeds
     Pick<ReleaseRoom, 'routing'>,
     Pick<InstanceRoom, 'instances' | 'env'> {}
 
-export function openSchedules(kernel: Kernel, needs: ScheduleNeeds) {
+export function openSchedules(kernel: Kernel<ScheduleNeededLoads>, needs: ScheduleNeeds) {
   const { plans, names, routing, instances, env } = needs;
   const { maxContextBytes, cronTickMs } = kernel.settings;
   const schedules = new Schedules({

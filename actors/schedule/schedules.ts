@@ -25,7 +25,6 @@ import type { Kernel } from '../runtime/kernel.js';
 import type { HostedMessage, Ready } from '../runtime/kind.js';
 import { Nobody } from '../runtime/nobody.js';
 import type { Room } from '../runtime/room.js';
-import { type DueSchedule, scheduleOf } from '../runtime/rows.js';
 import { Service } from '../runtime/service.js';
 import { TimerHeap } from '../runtime/timer-heap.js';
 import type { Turn } from '../runtime/turn.js';
@@ -41,6 +40,7 @@ import {
 } from './cron.js';
 import { findRun } from './find-run.js';
 import { firstFireOf, readExpression } from './fire-times.js';
+import { type DueSchedule, scheduleOf } from './loads.js';
 import { settingsOf } from './settings.js';
 
 export interface SchedulesDeps

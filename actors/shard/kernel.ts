@@ -4,7 +4,7 @@ import type { Clock } from '../../src/base/clock.js';
 import { createIdGenerator, routeForShard } from '../../src/base/ids.js';
 import type { Logger } from '../../src/base/log.js';
 import type { Offload } from '../../src/base/offload.js';
-import type { Keyring } from '../../src/core/continuity/keys.js';
+import type { Keyring } from '../../src/core/sealing/keys.js';
 import type { EffectHandler } from '../../src/handlers/registry.js';
 import type { WebhookSender } from '../../src/handlers/webhook-sender.js';
 import { Meter } from '../../src/metrics/meter.js';
@@ -12,12 +12,12 @@ import type { Tracer } from '../../src/metrics/tracing.js';
 import type { ContinuityRows } from '../continuity/rows.js';
 import { CommitLog } from '../runtime/commit-log.js';
 import type { Kernel, ShardSettings } from '../runtime/kernel.js';
-import type { Rows } from '../runtime/loader.js';
 import { Measures } from '../runtime/measures.js';
 import { OwnRequests } from '../runtime/own-requests.js';
-import type { DueTimer } from '../runtime/rows.js';
+import type { DueTimer } from '../runtime/timer.js';
 import type { Versions } from '../runtime/versions.js';
 import type { Hearing } from './hearing.js';
+import type { Loads } from './loads.js';
 import type { ShardPorts } from './outbox.js';
 import { ShardTimers } from './timers.js';
 
@@ -26,7 +26,7 @@ export interface ShardDeps {
   readonly clock: Clock;
   readonly random: () => number;
   readonly log: Logger;
-  readonly loader: Rows;
+  readonly loader: Loads;
   readonly continuityRows: ContinuityRows;
   /** Undefined without an encryption key. */
   readonly keyring?: Keyring | undefined;
@@ -57,7 +57,7 @@ export interface TurnHooks
 }
 
 /** A kernel whose timers are those of the shard. */
-export interface ShardKernel extends Kernel {
+export interface ShardKernel extends Kernel<Loads> {
   readonly timers: ShardTimers;
 }
 

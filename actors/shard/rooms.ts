@@ -27,6 +27,8 @@ import { openTriggers } from '../trigger/room.js';
 import { openWebhooks } from '../webhook/room.js';
 import { openHandlerPool } from './handler-pool.js';
 import type { ShardDeps, ShardKernel } from './kernel.js';
+// Gives the mutations of the rooms their places, without which no turn can name them.
+import './store.js';
 import { openTurnRoom, type TurnRoomHooks } from './turn-room.js';
 
 export type RoomHooks = TurnRoomHooks & Pick<InstancesDeps, 'changed' | 'taskDecided'>;

@@ -6,7 +6,7 @@
 
 import { PRIORITIES } from '../../schema/states.js';
 import { LIMITS } from '../../src/base/limits.js';
-import type { DueTimer } from '../runtime/rows.js';
+import type { DueTimer } from '../runtime/timer.js';
 import { Fifo } from './fifo.js';
 
 interface Rank {

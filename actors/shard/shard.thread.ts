@@ -9,7 +9,7 @@ import { createLogger } from '../../src/base/log.js';
 import { type LogFormat, logOutput } from '../../src/base/log-output.js';
 import { type OffloadControl, offloadThrough } from '../../src/base/offload-pool.js';
 import { EngineClock, realClock } from '../../src/base/real-clock.js';
-import { type ContinuityKeys, keyringOf } from '../../src/core/continuity/keys.js';
+import { type ContinuityKeys, keyringOf } from '../../src/core/sealing/keys.js';
 import { createPool } from '../../src/db/pool.js';
 import { CallRate } from '../../src/handlers/call-rate.js';
 import type { EgressProxy } from '../../src/handlers/http-agent.js';
@@ -22,11 +22,11 @@ import { findTracer } from '../../src/metrics/tracing.js';
 import { ContinuityRows } from '../continuity/rows.js';
 import { linkControl, serveControl } from '../runtime/control.js';
 import type { ShardSettings } from '../runtime/kernel.js';
-import { Loader } from '../runtime/loader.js';
 import { type PackedAck, packedUnit, unpackedAck } from '../runtime/packing.js';
 import type { PeerPost, RequestPost } from '../runtime/protocol.js';
 import { Versions } from '../runtime/versions.js';
 import type { ShardDeps } from './kernel.js';
+import { openLoads } from './loads.js';
 import { Shard } from './shard.js';
 
 export interface ShardTask {
@@ -111,7 +111,7 @@ export default async function runShard(task: ShardTask): Promise<void> {
     clock,
     random: randomFraction,
     log,
-    loader: new Loader(pool, settings),
+    loader: openLoads(pool, settings),
     continuityRows: new ContinuityRows(pool),
     keyring: keyringOf(task.continuityKeys),
     offload: offloadThrough(offload.remote),

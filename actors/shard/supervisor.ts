@@ -18,7 +18,7 @@ import { OffloadPool } from '../../src/base/offload-pool.js';
 import { threadEntry } from '../../src/base/package-files.js';
 import { memoryMib, residentBytesMax, threadHeapMib } from '../../src/base/thread-memory.js';
 import type { UnixMs } from '../../src/base/time.js';
-import type { ContinuityKeys } from '../../src/core/continuity/keys.js';
+import type { ContinuityKeys } from '../../src/core/sealing/keys.js';
 import { callRateMemory } from '../../src/handlers/call-rate.js';
 import type { EgressProxy } from '../../src/handlers/http-agent.js';
 import type { OutboundSettings } from '../../src/handlers/outbound-rules.js';
@@ -27,9 +27,9 @@ import type { Meter } from '../../src/metrics/meter.js';
 import { type ControlLink, linkControl, type Remote, serveControl } from '../runtime/control.js';
 import type { ShardSettings } from '../runtime/kernel.js';
 import { BATCH_LANES, LANES_MAX } from '../writer/lane-count.js';
-import type { WriterControl, WriterEvent, WriterTask } from '../writer/writer.thread.js';
 import type { ShardClient } from './client.js';
 import type { ShardControl, ShardTask } from './shard.thread.js';
+import type { WriterControl, WriterEvent, WriterTask } from './writer.thread.js';
 
 /** What the threads take of the configuration, by the names that it has there. */
 export interface ThreadSettings
@@ -95,7 +95,7 @@ const WAIT_FOR_DATABASE = ['start', 'discard'] as const;
 const DEATHS_WITHIN_MS = 60_000;
 const DEATHS_MAX = 10;
 
-const WRITER_THREAD = threadEntry('actors/writer/writer.thread.js');
+const WRITER_THREAD = threadEntry('actors/shard/writer.thread.js');
 const SHARD_THREAD = threadEntry('actors/shard/shard.thread.js');
 
 export class Supervisor {

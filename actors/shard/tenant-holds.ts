@@ -7,7 +7,7 @@
 
 import type { UnixMs } from '../../src/base/time.js';
 import type { Room } from '../runtime/room.js';
-import type { DueTimer } from '../runtime/rows.js';
+import type { DueTimer } from '../runtime/timer.js';
 import type { ShardKernel } from './kernel.js';
 
 export interface TenantHoldHooks {

@@ -8,16 +8,15 @@ import type { Clock, TimerHandle } from '../../src/base/clock.js';
 import { LIMITS } from '../../src/base/limits.js';
 import type { Logger } from '../../src/base/log.js';
 import type { UnixMs } from '../../src/base/time.js';
-import { OVERDUE_ROWS_MAX } from '../runtime/load-sql.js';
-import type { Rows } from '../runtime/loader.js';
+import type { TimerLoads } from '../instance/timer-loads.js';
+import { OVERDUE_ROWS_MAX } from '../instance/timer-loads.js';
 import type { Room } from '../runtime/room.js';
-import type { DueTimer } from '../runtime/rows.js';
-import type { Timer, TimerQueue } from '../runtime/timer.js';
+import type { DueTimer, Timer, TimerQueue } from '../runtime/timer.js';
 import { DueTimers } from './due-timers.js';
 
 export interface ShardTimersDeps {
   readonly clock: Clock;
-  readonly loader: Rows;
+  readonly loader: TimerLoads;
   readonly log: Logger;
   /** Upper bound between two scans for overdue timers. */
   readonly tickIntervalMs: number;

@@ -4,7 +4,7 @@ import type { UnixMs } from '../../src/base/time.js';
 import type { InstanceRoom } from '../instance/room.js';
 import type { PeerMessage, Reply, Request } from '../runtime/protocol.js';
 import type { Effects, Messages, Room, Timers } from '../runtime/room.js';
-import type { DueTimer } from '../runtime/rows.js';
+import type { DueTimer } from '../runtime/timer.js';
 import type { Effect } from '../runtime/turn.js';
 import type { ShardKernel } from './kernel.js';
 

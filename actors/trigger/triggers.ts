@@ -18,19 +18,28 @@ import type { JsonObject } from '../../src/base/json.js';
 import { checkTenant, owned } from '../../src/base/tenancy.js';
 import { isoTime } from '../../src/base/time.js';
 import { checkUnchanged, updatedAt } from '../../src/base/unchanged-since.js';
-import type { Keyring } from '../../src/core/continuity/keys.js';
-import { NONCE_BYTES } from '../../src/core/continuity/sealing.js';
+import type { Keyring } from '../../src/core/sealing/keys.js';
+import { NONCE_BYTES } from '../../src/core/sealing/sealing.js';
 import { storeSecret } from '../../src/core/stored-secret.js';
 import { unfoundSequence } from '../../src/core/unfound-sequence.js';
 import { weaknessOf } from '../../src/core/weak-secret.js';
 import type { HostDeps } from '../runtime/host.js';
 import type { Kernel } from '../runtime/kernel.js';
 import type { Call } from '../runtime/operation.js';
-import type { TriggerRow } from '../runtime/rows.js';
+import type { NamedId, SequenceName } from '../runtime/sequence-name.js';
 import { Service } from '../runtime/service.js';
 import { Turn } from '../runtime/turn.js';
+import type { TriggerLoads, TriggerRow } from './loads.js';
+import { TRIGGER } from './tables.js';
 
-export interface TriggersDeps extends HostDeps, Pick<Kernel, 'loader' | 'now' | 'random'> {
+/** Of the catalog, where names lead. */
+export type TriggerNeededLoads = TriggerLoads & {
+  readonly namedSequence: (name: SequenceName) => Promise<NamedId>;
+};
+
+export interface TriggersDeps
+  extends HostDeps,
+    Pick<Kernel<TriggerNeededLoads>, 'loader' | 'now' | 'random'> {
   /** Undefined without an encryption key. */
   readonly keyring: Keyring | undefined;
 }
@@ -102,7 +111,7 @@ export class Triggers {
     this.#service.answer(request, 204, slug, async () => {
       const row = owned(await this.#read(slug), tenant, `trigger ${slug}`);
       const turn = new Turn(row.tenant_id);
-      turn.put('trigger.clear', slug, { slug });
+      turn.put(TRIGGER.clear, slug, { slug });
       await this.#service.commit(turn, { key: `trigger:${slug}` });
       return undefined;
     });
@@ -128,7 +137,7 @@ export class Triggers {
     const shown = { ...rest, config: JSON.parse(config) as JsonObject };
     const turn = new Turn();
     const stored = secret === null ? null : (JSON.parse(secret) as object);
-    turn.put('trigger.set', row.slug, { ...shown, event_name, secret: stored });
+    turn.put(TRIGGER.set, row.slug, { ...shown, event_name, secret: stored });
     await this.#service.commit(turn, { key: `trigger:${row.slug}` });
     const trigger_type = rest.trigger_type as Trigger['trigger_type'];
     return { ...shown, trigger_type, secret: secret === null ? null : REDACTED };

@@ -4,8 +4,8 @@
  * not answer holds up its own webhooks only.
  */
 
+import type { WebhookRow } from '../../src/core/webhook.js';
 import type { CommitLog } from '../runtime/commit-log.js';
-import type { WebhookRow } from '../runtime/rows.js';
 import type { Attempt } from './record.js';
 
 /** Before every row: Postgres reads it as a time. */

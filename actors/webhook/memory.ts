@@ -6,13 +6,14 @@
 import type { TimerHandle } from '../../src/base/clock.js';
 import { lastUsed } from '../../src/base/last-used.js';
 import type { UnixMs } from '../../src/base/time.js';
+import type { WebhookRow } from '../../src/core/webhook.js';
 import type { Kernel } from '../runtime/kernel.js';
-import type { WebhookRow } from '../runtime/rows.js';
 import { TimerHeap } from '../runtime/timer-heap.js';
 import { Entry, Lane, Turns } from './lane.js';
+import type { WebhookLoads } from './loads.js';
 
 export interface WebhookMemoryDeps
-  extends Pick<Kernel, 'commits' | 'loader' | 'clock' | 'now' | 'schedule'> {
+  extends Pick<Kernel<WebhookLoads>, 'commits' | 'loader' | 'clock' | 'now' | 'schedule'> {
   /** The addresses are those that are configured; rows of others are delivered too. */
   readonly settings: {
     readonly shard: number;

@@ -1,9 +1,10 @@
 /** What an attempt leaves in the database: a line in the delivery log, and the webhook's next state. Pure. */
 
 import { isoTime, type UnixMs } from '../../src/base/time.js';
+import type { WebhookRow } from '../../src/core/webhook.js';
 import { type AttemptOutcome, nextWaitMs } from '../../src/core/webhook.js';
-import type { WebhookRow } from '../runtime/rows.js';
 import type { Turn } from '../runtime/turn.js';
+import { DELIVERY, WEBHOOK } from './tables.js';
 
 /** One attempt, from its beginning on. */
 export interface Attempt {
@@ -55,7 +56,7 @@ export function recordAttempt(
   { id, tookMs, now }: { readonly id: string; readonly tookMs: number; readonly now: UnixMs },
 ): WebhookRow | undefined {
   const { url, event_type, instance_id, subscription_id } = row;
-  turn.put('delivery.insert', id, {
+  turn.put(DELIVERY.insert, id, {
     id,
     delivery_id: attempt.delivery,
     url,
@@ -72,7 +73,7 @@ export function recordAttempt(
     subscription_id,
   });
   if (outcome.delivered) {
-    turn.put('webhook.clear', row.id, { id: row.id });
+    turn.put(WEBHOOK.clear, row.id, { id: row.id });
     turn.count('engine_webhooks_sent_total');
     return undefined;
   }
@@ -88,6 +89,6 @@ export function recordAttempt(
     next_attempt_at: waitMs === null ? null : isoTime(now + waitMs),
     claimed_at: null,
   };
-  turn.put('webhook.set', row.id, next);
+  turn.put(WEBHOOK.set, row.id, next);
   return next;
 }

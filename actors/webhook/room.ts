@@ -1,8 +1,9 @@
 /** Webhooks that are to be delivered, whom tenants want to be told, and on the first shard what they ask for. */
 
-import type { Keyring } from '../../src/core/continuity/keys.js';
+import type { Keyring } from '../../src/core/sealing/keys.js';
 import type { WebhookSender } from '../../src/handlers/webhook-sender.js';
 import { type Kernel, onFirstShard } from '../runtime/kernel.js';
+import type { WebhookLoads } from './loads.js';
 import { subscriptionOperations, webhookOperations } from './operations.js';
 import { Subscribers } from './subscribers.js';
 import { Subscriptions } from './subscriptions.js';
@@ -13,7 +14,10 @@ export interface WebhookNeeds {
   readonly keyring?: Keyring | undefined;
 }
 
-export function openWebhooks(kernel: Kernel, { webhookSender: sender, keyring }: WebhookNeeds) {
+export function openWebhooks(
+  kernel: Kernel<WebhookLoads>,
+  { webhookSender: sender, keyring }: WebhookNeeds,
+) {
   const subscribers: Subscribers = new Subscribers({
     ...kernel,
     urls: kernel.settings.webhookUrls,

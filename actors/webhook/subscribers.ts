@@ -9,16 +9,17 @@ import type { WebhookEvent } from '../../src/core/webhook.js';
 import type { Kernel } from '../runtime/kernel.js';
 import { Replica } from '../runtime/replica.js';
 import type { Messages, Room } from '../runtime/room.js';
+import type { WebhookLoads } from './loads.js';
 import {
   type Subscription,
   type SubscriptionRow,
   subscriptionOf,
   type WebhookTarget,
-} from '../runtime/rows.js';
+} from './loads.js';
 
 export interface SubscribersDeps
   extends Pick<Kernel, 'shard' | 'clock' | 'log' | 'release' | 'schedule'> {
-  readonly loader: Pick<Kernel['loader'], 'subscriptions' | 'allSubscriptions'>;
+  readonly loader: Pick<WebhookLoads, 'subscriptions' | 'allSubscriptions'>;
   /** Of the deployment. */
   readonly urls: readonly string[];
   /** These were deleted: what waits to be delivered to them never will be. */

@@ -18,8 +18,8 @@ import { conflict, invalid } from '../../src/base/errors.js';
 import { owned, tenantOf } from '../../src/base/tenancy.js';
 import { isoTime } from '../../src/base/time.js';
 import { checkUnchanged, updatedAt } from '../../src/base/unchanged-since.js';
-import type { Keyring } from '../../src/core/continuity/keys.js';
-import { NONCE_BYTES } from '../../src/core/continuity/sealing.js';
+import type { Keyring } from '../../src/core/sealing/keys.js';
+import { NONCE_BYTES } from '../../src/core/sealing/sealing.js';
 import { type StoredSecret, storeSecret } from '../../src/core/stored-secret.js';
 import { weaknessOf } from '../../src/core/weak-secret.js';
 import type { WebhookSender } from '../../src/handlers/webhook-sender.js';
@@ -28,14 +28,16 @@ import type { Kernel } from '../runtime/kernel.js';
 import type { Call } from '../runtime/operation.js';
 import { Publisher } from '../runtime/publisher.js';
 import type { Messages, Room } from '../runtime/room.js';
-import { type Subscription, subscriptionOf } from '../runtime/rows.js';
 import { Service } from '../runtime/service.js';
 import { Turn } from '../runtime/turn.js';
+import type { WebhookLoads } from './loads.js';
+import { type Subscription, subscriptionOf } from './loads.js';
 import { EVERY_TENANT, type Subscribers } from './subscribers.js';
+import { SUBSCRIPTION, WEBHOOK } from './tables.js';
 
 export interface SubscriptionsDeps
   extends HostDeps,
-    Pick<Kernel, 'loader' | 'clock' | 'now' | 'newId' | 'random' | 'shards'> {
+    Pick<Kernel<WebhookLoads>, 'loader' | 'clock' | 'now' | 'newId' | 'random' | 'shards'> {
   readonly subscribers: Pick<Subscribers, 'size'>;
   readonly sender: Pick<WebhookSender, 'problemOf'>;
   /** Undefined without an encryption key. */
@@ -141,8 +143,8 @@ export class Subscriptions implements Room {
   delete({ request, tenant, target: id }: Call): void {
     this.#withOwn(request, 204, tenant, id, async (row) => {
       const turn = new Turn(row.tenant_id);
-      turn.put('subscription.clear', id, { id });
-      turn.put('webhook.dropParked', id, { subscription_id: id });
+      turn.put(SUBSCRIPTION.clear, id, { id });
+      turn.put(WEBHOOK.dropParked, id, { subscription_id: id });
       await this.#commit(turn, row);
       return undefined;
     });
@@ -165,7 +167,7 @@ export class Subscriptions implements Room {
 
   #put(row: Subscription): Promise<void> {
     const turn = new Turn();
-    turn.put('subscription.set', row.id, row);
+    turn.put(SUBSCRIPTION.set, row.id, row);
     return this.#commit(turn, row);
   }
 

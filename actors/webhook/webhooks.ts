@@ -21,9 +21,9 @@ import {
 } from '../../src/base/errors.js';
 import { FairSlots } from '../../src/base/fair-slots.js';
 import { routeOf } from '../../src/base/ids.js';
-import type { Keyring } from '../../src/core/continuity/keys.js';
+import type { Keyring } from '../../src/core/sealing/keys.js';
 import { openSecret } from '../../src/core/stored-secret.js';
-import type { AttemptOutcome } from '../../src/core/webhook.js';
+import type { AttemptOutcome, WebhookRow } from '../../src/core/webhook.js';
 import type { WebhookSender } from '../../src/handlers/webhook-sender.js';
 import type { Settlement } from '../runtime/commit-log.js';
 import { TENANT_HELD } from '../runtime/held-tenants.js';
@@ -31,13 +31,13 @@ import type { HostDeps } from '../runtime/host.js';
 import type { Kernel } from '../runtime/kernel.js';
 import { pruning } from '../runtime/pruning.js';
 import type { Effects, Room } from '../runtime/room.js';
-import type { WebhookRow } from '../runtime/rows.js';
 import { Service } from '../runtime/service.js';
 import { Turn } from '../runtime/turn.js';
 import type { Entry } from './lane.js';
 import { RELOAD_MS, WebhookMemory, type WebhookMemoryDeps } from './memory.js';
 import { type Attempt, beginAttempt, claimed, recordAttempt, unclaimed } from './record.js';
 import type { Subscribers } from './subscribers.js';
+import { DELIVERY, WEBHOOK } from './tables.js';
 
 export interface WebhooksDeps extends WebhookMemoryDeps, HostDeps, Pick<Kernel, 'ids'> {
   readonly sender: Pick<WebhookSender, 'isSigned' | 'turn' | 'send'>;
@@ -79,7 +79,7 @@ export class Webhooks implements Room {
     const oldest = () => deps.loader.oldestDelivery();
     this.#pruning =
       deps.settings.shard === 0
-        ? pruning(deps, { name, by: 'delivery.prune', keptMs: LOG_KEPT_MS, oldest })
+        ? pruning(deps, { name, by: DELIVERY.prune, keptMs: LOG_KEPT_MS, oldest })
         : undefined;
   }
 
@@ -213,7 +213,7 @@ export class Webhooks implements Room {
 
   #clear(entry: Entry, tell?: (turn: Turn) => void): void {
     entry.row = undefined;
-    this.#record(entry, (turn) => turn.put('webhook.clear', entry.id, { id: entry.id }), tell);
+    this.#record(entry, (turn) => turn.put(WEBHOOK.clear, entry.id, { id: entry.id }), tell);
   }
 
   #withdraw(entry: Entry): void {
@@ -227,7 +227,7 @@ export class Webhooks implements Room {
     }
     const next = unclaimed(row);
     entry.row = next;
-    this.#record(entry, (turn) => turn.put('webhook.set', entry.id, next));
+    this.#record(entry, (turn) => turn.put(WEBHOOK.set, entry.id, next));
   }
 
   /** Nothing comes of its attempt any more, nor of the redelivery that was asked for. */
@@ -274,7 +274,7 @@ export class Webhooks implements Room {
     if (row.status !== 'parked') {
       entry.row = claimed(row, attempt);
       const turn = new Turn();
-      turn.put('webhook.set', entry.id, entry.row);
+      turn.put(WEBHOOK.set, entry.id, entry.row);
       this.#commit(entry, turn);
     }
     let began = clock.monotonic();

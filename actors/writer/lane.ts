@@ -227,11 +227,11 @@ export class Lane<Unit extends LaneUnit> {
     units: readonly Unit[],
     keepInserted: (ids: InsertedIds) => void,
   ): Promise<FlushResult> {
-    const gates = gateCommands(units);
+    const gates = gateCommands(this.#host.store.kinds, units);
     this.#link.sent = number;
     if (gates.length > 0) return this.#attemptGated(session, number, units, gates, keepInserted);
     this.#stage(number, units, undefined);
-    const body = bodyCommands(units);
+    const body = bodyCommands(this.#host.store.kinds, units);
     // One exchange is one transaction: its Sync commits, and a failure undoes all of it.
     const answer = await this.#link.send(session, [
       this.#fence(number),
@@ -260,7 +260,7 @@ export class Lane<Unit extends LaneUnit> {
     const inserted = new Set(gated.rows.slice(1).map(([id]) => id!));
     keepInserted(inserted);
     this.#stage(number, units, inserted);
-    const body = bodyCommands(units, inserted);
+    const body = bodyCommands(this.#host.store.kinds, units, inserted);
     const answer = await link.send(session, [...body, ...this.#forgetting(number), COMMIT_COMMAND]);
     if (answer.kind !== 'done') return leave(session, judge(answer, 0));
     if (answer.tag === 'COMMIT') return { kind: 'committed', inserted };

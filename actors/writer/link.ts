@@ -9,6 +9,7 @@ import type { Clock, TimerHandle } from '../../src/base/clock.js';
 import { type DatabaseTrouble, databaseTrouble, troubleOf } from '../../src/base/errors.js';
 import type { DbLog } from '../../src/db/pool.js';
 import { doubtPrimary } from '../../src/db/primary.js';
+import type { Store } from '../../src/db/store.js';
 import {
   type Answer,
   type BackendId,
@@ -22,6 +23,7 @@ import type { CommitLedger } from '../../src/metrics/ledger.js';
 
 /** What a link is given, and whom it tells. */
 export interface LinkHost {
+  readonly store: Store;
   /** An unconnected client; a new one for each call. */
   readonly connect: () => pg.Client;
   readonly epoch: number;
@@ -191,7 +193,8 @@ export class LaneLink {
     this.#client = client;
     let session: WriterSession | undefined;
     try {
-      const opening = WriterSession.open(client, (error) => this.#lost(session, error));
+      const { statements } = this.#host.store;
+      const opening = WriterSession.open(client, statements, (error) => this.#lost(session, error));
       session = await cutAfter(clock, STEP_MS_MAX, client, opening);
       const predecessor = this.#predecessor;
       if (predecessor !== undefined) {

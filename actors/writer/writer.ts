@@ -21,7 +21,8 @@ import { cutAfter, type LinkHost, STEP_MS_MAX } from './link.js';
 /** A batch of more than 1,000 rows is slower by the row; a larger text keeps the thread busy. */
 export const WRITER_LIMITS: BatchLimits = { rowsMax: 1_000, bytesMax: 4 * 1024 * 1024 };
 
-export interface WriterOptions extends Pick<LinkHost, 'connect' | 'epoch' | 'clock' | 'log'> {
+export interface WriterOptions
+  extends Pick<LinkHost, 'store' | 'connect' | 'epoch' | 'clock' | 'log'> {
   /** The `application_name` that the clients of `connect` have, and nobody else. */
   readonly applicationName: string;
   /** Connections, each with one transaction in flight; rows 0 … lanes - 1 of `lanes` are there. */
@@ -84,6 +85,7 @@ interface WriterUnit extends LaneUnit {
 
 /** Connects on `start`; timers and sockets are closed by `stop`. */
 export class Writer implements LaneHost<WriterUnit> {
+  readonly store;
   readonly connect;
   readonly epoch;
   readonly clock;
@@ -112,6 +114,7 @@ export class Writer implements LaneHost<WriterUnit> {
 
   constructor(options: WriterOptions) {
     this.#options = options;
+    this.store = options.store;
     this.connect = options.connect;
     this.epoch = options.epoch;
     this.clock = options.clock;
@@ -148,7 +151,10 @@ export class Writer implements LaneHost<WriterUnit> {
     for (const envelope of units) {
       const { actor, incarnation: actorIncarnation, counts = NO_COUNTS } = envelope;
       // A literal rather than a spread of `readUnit`: this runs for every unit.
-      const { seq, gate, mutations, rows, bytes, isBarrier, gateKeys } = readUnit(envelope);
+      const { seq, gate, mutations, rows, bytes, isBarrier, gateKeys } = readUnit(
+        this.store.kinds,
+        envelope,
+      );
       this.#backlogUnits += 1;
       this.#backlogBytes += bytes;
       this.#laneOf(actor).push({
@@ -288,7 +294,7 @@ export class Writer implements LaneHost<WriterUnit> {
     try {
       const session = await this.#within(
         client,
-        WriterSession.open(client, () => undefined),
+        WriterSession.open(client, this.store.statements, () => undefined),
       );
       try {
         // A fenced writer must not touch the connections of its successor.

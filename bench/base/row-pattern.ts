@@ -4,7 +4,8 @@
  */
 
 import type pg from 'pg';
-import { TABLES, type Table } from '../../src/db/tables.js';
+import type { Table } from '../../src/db/table.js';
+import { TABLES } from '../../test/helpers/store.js';
 
 /** Texts that every copy has others of, and the SQL of those of copy `n`. */
 export type Marks = Readonly<Record<string, string>>;

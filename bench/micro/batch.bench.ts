@@ -4,8 +4,8 @@ import { wholeLine } from '../../actors/instance/record.js';
 import { WRITER_LIMITS } from '../../actors/writer/writer.js';
 import type { UnitGate } from '../../src/core/unit.js';
 import { Batch, type BatchUnit, bodyCommands, gateCommands, readUnit } from '../../src/db/batch.js';
-import { MUTATION_KINDS } from '../../src/db/mutations.js';
 import type { UnitEnvelope } from '../../src/db/units.js';
+import { KINDS, MUTATION_KINDS } from '../../test/helpers/store.js';
 import { benchIds, orderRecord } from '../base/fixtures.js';
 import type { MicroCase } from './case.js';
 
@@ -29,7 +29,7 @@ function envelopes(gate: UnitGate): UnitEnvelope[] {
 
 function fill(units: readonly UnitEnvelope[]): readonly BatchUnit[] {
   const batch = new Batch(WRITER_LIMITS);
-  for (const unit of units) batch.tryAdd(readUnit(unit));
+  for (const unit of units) batch.tryAdd(readUnit(KINDS, unit));
   return batch.units;
 }
 
@@ -39,14 +39,14 @@ const GATED = envelopes('exists');
 export const batchCases: readonly MicroCase[] = [
   {
     name: `batch: ${UNITS} units, ${2 * UNITS} rows, to statements`,
-    run: () => bodyCommands(fill(PLAIN)),
+    run: () => bodyCommands(KINDS, fill(PLAIN)),
   },
   {
     name: `batch: ${UNITS} gated units to statements`,
     run: () => {
       const units = fill(GATED);
       const born = new Set(units.map(({ gateKeys }) => gateKeys[0]!));
-      return [gateCommands(units), bodyCommands(units, born)];
+      return [gateCommands(KINDS, units), bodyCommands(KINDS, units, born)];
     },
   },
 ];

@@ -10,7 +10,7 @@ const SERVER_ENTRIES = [
   'src/main.js',
   'src/server/program.js',
   'actors/shard/shard.thread.js',
-  'actors/writer/writer.thread.js',
+  'actors/shard/writer.thread.js',
   'src/server/offload.thread.js',
 ];
 

@@ -48,7 +48,7 @@ export const ROOMS: readonly Room[] = [
   room('actors/credential', 'what steps authenticate with', `${FLOOR} src/handlers`),
   room('actors/event', 'events, and waits for them', FLOOR),
   room('actors/webhook', 'the outbox, subscriptions, deliveries', `${FLOOR} src/handlers`),
-  room('actors/writer', 'the lanes', 'src/base src/metrics src/db actors/runtime'),
+  room('actors/writer', 'the lanes', 'src/base src/metrics src/db'),
   room('src/cluster', 'cells: who lives where', `${GROUND} src/db src/http`),
   room('actors/limits', 'concurrency keys and rate limits', `${FLOOR} actors/catalog`),
   room('actors/release', 'routing between versions, gates, replays', `${FLOOR} actors/catalog`),
@@ -56,7 +56,7 @@ export const ROOMS: readonly Room[] = [
   room(
     'actors/instance',
     'instances, their tasks, outputs and notes',
-    `${FLOOR} src/metrics actors/catalog actors/event actors/release`,
+    `${FLOOR} src/metrics actors/catalog actors/event actors/webhook actors/release`,
   ),
   room('actors/bulk', 'changes of many instances', `${FLOOR} actors/catalog actors/instance`),
   room(
@@ -64,14 +64,23 @@ export const ROOMS: readonly Room[] = [
     'executions, handoffs, migrations',
     `${FLOOR} actors/catalog actors/release actors/instance`,
   ),
-  room('actors/feed', 'the change feed, and streams', `${FLOOR} actors/instance`),
+  room(
+    'actors/feed',
+    'the change feed, and streams',
+    'src/base schema src/db src/http actors/runtime actors/instance',
+  ),
   room('actors/queue', 'tasks for workers', `${FLOOR} actors/credential actors/instance`),
   room(
     'actors/schedule',
     'what starts at times',
     `${FLOOR} actors/catalog actors/release actors/instance`,
   ),
-  room('actors/activity', 'statistics', `${FLOOR} src/metrics actors/release actors/queue`),
+  room(
+    'actors/activity',
+    'statistics',
+    'src/base schema src/db src/http actors/runtime src/metrics actors/catalog actors/release ' +
+      'actors/instance actors/queue',
+  ),
   room(
     'actors/shard',
     'a shard: all rooms of actors, and the threads',

@@ -10,7 +10,7 @@ import { ConfigError } from '../base/config-error.js';
 import { DIRECTORY_AWAY } from '../base/errors.js';
 import type { Logger } from '../base/log.js';
 import { within } from '../base/real-clock.js';
-import { type ContinuityKeys, keyringOf, openingIds } from '../core/continuity/keys.js';
+import { type ContinuityKeys, keyringOf, openingIds } from '../core/sealing/keys.js';
 import { isAway } from '../db/away.js';
 import { databaseRefusal } from '../db/database-refusal.js';
 import { newestMigration } from '../db/migrate.js';

@@ -7,7 +7,7 @@ import { pipeline } from 'node:stream/promises';
 import pg from 'pg';
 import { from as copyFrom, to as copyTo } from 'pg-copy-streams';
 import { MoveError } from './move-plan.js';
-import { rowsOf, TENANT_TABLES, type TenantTable } from './tenant-rows.js';
+import { rowsOf, type TenantTable } from './tenant-rows.js';
 
 /** Rows of one table, and the sum of their hashes, whatever their order. */
 export interface Tally {
@@ -31,17 +31,21 @@ export async function beginCopy(target: pg.Client): Promise<void> {
   await target.query(`begin; ${ALIKE}`);
 }
 
-/** Those of the tenant's tables that have any rows. */
-export async function tablesWithRows(client: pg.Client, tenant: string): Promise<TenantTable[]> {
+/** Those of the tables that have any rows of the tenant. */
+export async function tablesWithRows(
+  client: pg.Client,
+  tables: readonly TenantTable[],
+  tenant: string,
+): Promise<TenantTable[]> {
   const literal = pg.escapeLiteral(tenant);
-  const asked = TENANT_TABLES.map(
+  const asked = tables.map(
     (table) => `exists (select from ${table.name} where ${rowsOf(table, literal)})`,
   );
   const { rows } = await client.query<boolean[]>({
     text: `select ${asked.join(', ')}`,
     rowMode: 'array',
   });
-  return TENANT_TABLES.filter((_, at) => rows[0]?.[at] === true);
+  return tables.filter((_, at) => rows[0]?.[at] === true);
 }
 
 /** Copies the rows of one table. Rejects as either side does. */
@@ -105,10 +109,11 @@ export interface Deletion {
  */
 export async function deleteRows(
   client: pg.Client,
+  tables: readonly TenantTable[],
   deletion: Deletion,
   atOnce = DELETED_AT_ONCE,
 ): Promise<void> {
-  for (const table of TENANT_TABLES) {
+  for (const table of tables) {
     // What is found counts, not what is deleted: others delete, too, and may have been before this one.
     while ((await deleteSome(client, table, deletion, atOnce)) > 0);
   }

@@ -30,8 +30,11 @@ import {
   tallyOf,
 } from './move-rows.js';
 import type { Moves } from './moves.js';
+import type { TenantTable } from './tenant-rows.js';
 
 export interface MoverOptions {
+  /** Whose rows go with the tenant. */
+  readonly tables: readonly TenantTable[];
   readonly moves: Moves;
   /** Of the databases of the two cells, with what it takes to connect. */
   readonly sourceUrl: string;
@@ -164,7 +167,11 @@ export class TenantMover {
       case 'readmit-source':
         return become(await this.#client('source'), tenant, id, 'leaving', 'admitted');
       case 'clear-source':
-        await deleteRows(await this.#client('source'), { tenant, move: id, state: 'left' });
+        await deleteRows(await this.#client('source'), this.#options.tables, {
+          tenant,
+          move: id,
+          state: 'left',
+        });
         return moves.end(id);
       case 'clear-target':
         return this.#clearTarget();
@@ -236,14 +243,14 @@ export class TenantMover {
       await this.#expectHeld(source, 'leaving', '');
       // Nobody else copies meanwhile, nor clears what was.
       await this.#expectHeld(target, 'arriving', ' for update');
-      const before = await tablesWithRows(target, tenant);
+      const before = await tablesWithRows(target, this.#options.tables, tenant);
       if (before.length > 0) {
         throw new MoveError(
           `cell ${this.#move.to_cell} has rows of tenant ${tenant} that this move has not brought, in ` +
             `${before.map(({ name }) => name).join(', ')}: look whose they are, and remove them`,
         );
       }
-      const tables = await tablesWithRows(source, tenant);
+      const tables = await tablesWithRows(source, this.#options.tables, tenant);
       for (const table of tables) {
         await copyTable(source, target, table, tenant).catch((error: unknown) => {
           throw this.#told(error, table.name);
@@ -304,7 +311,7 @@ export class TenantMover {
         [tenant, id],
       );
       if (rowCount === 0) return;
-      await deleteRows(target, { tenant, move: id, state: 'arriving' });
+      await deleteRows(target, this.#options.tables, { tenant, move: id, state: 'arriving' });
       await become(target, tenant, id, 'arriving', 'left');
       await target.query('commit');
     } finally {

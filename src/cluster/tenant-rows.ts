@@ -3,17 +3,18 @@
  * why its rows stay. Pure; a test fails for a table that is in neither list.
  */
 
-import { TABLES, type Table, type TableName } from '../db/tables.js';
+import type { Store } from '../db/store.js';
+import type { Table } from '../db/table.js';
 
 /** Tables of the cell itself. */
-export const STAYING: Readonly<Partial<Record<TableName, string>>> = {
+export const STAYING: Readonly<Record<string, string>> = {
   lanes: 'the fence of this cell',
   lane_flushes: 'which flushes of this cell were committed',
   change_mark: 'the target raises its own to that of the source',
 };
 
 /** Where neither a column of the tenant nor one of an instance says whose a row is. */
-const ODD: Readonly<Partial<Record<TableName, string>>> = {
+const ODD: Readonly<Record<string, string>> = {
   permits: 'instance_id in (select id from instances where tenant_id = $T)',
   rate_grants: 'limit_id in (select id from rate_limits where tenant_id = $T)',
   release_decisions: 'release_id in (select id from releases where tenant_id = $T)',
@@ -27,7 +28,7 @@ const ODD: Readonly<Partial<Record<TableName, string>>> = {
 };
 
 /** Rows of other tables are found by theirs: they are the last to be deleted. */
-const NAMED: ReadonlySet<TableName> = new Set<TableName>([
+const NAMED: ReadonlySet<string> = new Set([
   'instances',
   'rate_limits',
   'releases',
@@ -36,7 +37,7 @@ const NAMED: ReadonlySet<TableName> = new Set<TableName>([
 ]);
 
 export interface TenantTable {
-  readonly name: TableName;
+  readonly name: string;
   /** In the order of their names, whichever they have in a database. */
   readonly columns: readonly string[];
   /** The condition on its rows; `$T` stands for the tenant. */
@@ -44,26 +45,27 @@ export interface TenantTable {
 }
 
 /** In the order in which rows can be deleted: those that others are found by come last. */
-export const TENANT_TABLES: readonly TenantTable[] = (Object.keys(TABLES) as TableName[])
-  .filter((name) => STAYING[name] === undefined)
-  .sort((a, b) => Number(NAMED.has(a)) - Number(NAMED.has(b)))
-  .map((name) => ({
-    name,
-    columns: Object.keys(TABLES[name].columns).sort(),
-    where: conditionOn(name),
-  }));
+export function tenantTables({ tables }: Store): readonly TenantTable[] {
+  return Object.values(tables)
+    .filter(({ name }) => STAYING[name] === undefined)
+    .sort((a, b) => Number(NAMED.has(a.name)) - Number(NAMED.has(b.name)))
+    .map((table) => ({
+      name: table.name,
+      columns: Object.keys(table.columns).sort(),
+      where: conditionOn(table),
+    }));
+}
 
-function conditionOn(name: TableName): string {
+function conditionOn({ name, columns, instance }: Table): string {
   const odd = ODD[name];
   if (odd !== undefined) return odd;
-  const { columns, instance }: Table = TABLES[name];
   if (columns.tenant_id !== undefined) return 'tenant_id = $T';
   if (instance === undefined) throw new Error(`whose the rows of ${name} are is not said`);
   return `${instance} in (select id from instances where tenant_id = $T)`;
 }
 
 /** Whose rows there are none of without others of the same tenant in the tables below. */
-export const FOLLOWING: Readonly<Partial<Record<TableName, string>>> = {
+export const FOLLOWING: Readonly<Record<string, string>> = {
   activity: 'what its instances did',
   approvals: 'asked by its instances',
   audit_log: 'of its instances',
@@ -81,9 +83,11 @@ export const FOLLOWING: Readonly<Partial<Record<TableName, string>>> = {
 };
 
 /** Whoever has anything at all has something in one of these; each has an index that begins with the tenant. */
-export const FINDING_TABLES: readonly TableName[] = TENANT_TABLES.filter(
-  ({ name, where }) => where === 'tenant_id = $T' && FOLLOWING[name] === undefined,
-).map(({ name }) => name);
+export function findingTables(store: Store): readonly string[] {
+  return tenantTables(store)
+    .filter(({ name, where }) => where === 'tenant_id = $T' && FOLLOWING[name] === undefined)
+    .map(({ name }) => name);
+}
 
 /** The condition for one tenant. @param literal the tenant as a literal of SQL */
 export function rowsOf({ where }: TenantTable, literal: string): string {

@@ -2,7 +2,9 @@
 
 import { lookup } from '../db/reads/lookup.js';
 import { type TenantRow, tenantsText } from '../db/reads/tenant-reads.js';
-import { FINDING_TABLES } from './tenant-rows.js';
+import type { Store } from '../db/store.js';
+import { findingTables } from './tenant-rows.js';
 
 /** As many as the second value, by their names, from the one after the first on. */
-export const tenantsAfter = lookup<TenantRow>('reads_tenants_there', tenantsText(FINDING_TABLES));
+export const tenantsAfter = (store: Store) =>
+  lookup<TenantRow>('reads_tenants_there', tenantsText(findingTables(store)));

@@ -9,7 +9,7 @@ import { FAILURE_MESSAGE_MAX } from '../../schema/failure.js';
 import { clip } from '../base/bounds.js';
 import type { JsonValue } from '../base/json.js';
 import type { StepOutcome } from './builtin.js';
-import type { EffectOutcome } from './continuity/effects.js';
+import type { EffectOutcome } from './effects.js';
 import type { Evaluation } from './evaluation.js';
 import type { NodePlace } from './plan-nodes.js';
 import type { StepTry, TryEvent } from './progress.js';

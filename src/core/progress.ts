@@ -10,7 +10,7 @@ import type { JsonObject, JsonValue } from '../base/json.js';
 import type { UnixMs } from '../base/time.js';
 import type { GateAnswer } from './blocks/gate.js';
 import type { LogLevel, StepOutcome } from './builtin.js';
-import type { EffectOutcome } from './continuity/effects.js';
+import type { EffectOutcome } from './effects.js';
 import type { ItemOutputs } from './item-outputs.js';
 import type { SecretText } from './secret-texts.js';
 

@@ -4,10 +4,9 @@
  * nothing to seal it with. Pure.
  */
 
-import { decodeBase64 } from './continuity/base64.js';
-import { openWith } from './continuity/capsule-import.js';
-import type { Keyring } from './continuity/keys.js';
-import { type SealContext, seal } from './continuity/sealing.js';
+import { decodeBase64 } from './sealing/base64.js';
+import type { Keyring } from './sealing/keys.js';
+import { openWith, type SealContext, seal } from './sealing/sealing.js';
 
 /** Whose secret it is. */
 export interface SecretPlace {

@@ -7,6 +7,24 @@ import { createHmac } from 'node:crypto';
 import type { DELIVERY_ERROR_CLASSES, WEBHOOK_EVENTS } from '../../schema/webhook.js';
 
 export type WebhookEvent = (typeof WEBHOOK_EVENTS)[number];
+/** A webhook that is not delivered, as it is stored. */
+export interface WebhookRow {
+  readonly id: string;
+  readonly url: string;
+  readonly event_type: WebhookEvent;
+  readonly instance_id: string;
+  readonly tenant_id: string;
+  readonly body: string;
+  readonly attempts: number;
+  readonly last_error: string | null;
+  readonly delivery_id: string | null;
+  readonly status: 'pending' | 'in_flight' | 'parked';
+  readonly next_attempt_at: string | null;
+  readonly claimed_at: string | null;
+  readonly created_at: string;
+  readonly subscription_id: string | null;
+}
+
 export type DeliveryErrorClass = (typeof DELIVERY_ERROR_CLASSES)[number];
 
 /** What one attempt came to. The excerpt is text that the database can store. */

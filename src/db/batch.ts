@@ -7,15 +7,8 @@
 
 import type { UnitGate } from '../core/unit.js';
 import { isLine } from './lines.js';
-import { MUTATION_KINDS, MUTATIONS, type Mutation, type MutationKind } from './mutations.js';
-import {
-  GATED_LINE_STATEMENTS,
-  GATED_STATEMENTS,
-  type GatedKind,
-  LINE_STATEMENTS,
-  STATEMENTS,
-  type Statement,
-} from './statements.js';
+import type { Forms, Statement } from './statements.js';
+import type { Kind, Kinds } from './store.js';
 import type { Ack, UnitEnvelope } from './units.js';
 
 /** A statement and the rows that it takes: as one array of JSON, or as lines. */
@@ -36,7 +29,7 @@ export interface BatchLimits {
 export interface BatchUnit {
   readonly seq: number;
   readonly gate: UnitGate;
-  /** Flat: index of the kind, key, row, … */
+  /** Flat: place of the kind, key, row, … */
   readonly mutations: readonly (string | number)[];
   readonly rows: number;
   readonly bytes: number;
@@ -54,41 +47,19 @@ const UUID_LENGTH = 36;
 const NOTHING_INSERTED: InsertedIds = new Set();
 const NO_KEYS: readonly string[] = [];
 
-interface KindInfo {
-  readonly kind: MutationKind;
-  readonly merge: 'insert' | 'latest' | 'barrier';
-  readonly group: string;
-  /** The index of the kind that it narrows. */
-  readonly narrows: number | undefined;
-  readonly gated: GatedKind | undefined;
-}
-
-const KINDS: readonly KindInfo[] = MUTATION_KINDS.map((kind) => ({
-  kind,
-  merge: MUTATIONS[kind].merge,
-  group: MUTATIONS[kind].group,
-  narrows: narrowedBy(kind),
-  gated: Object.hasOwn(GATED_STATEMENTS, kind) ? (kind as GatedKind) : undefined,
-}));
-
-function narrowedBy(kind: MutationKind): number | undefined {
-  const { narrows }: Mutation = MUTATIONS[kind];
-  return narrows === undefined ? undefined : MUTATION_KINDS.indexOf(narrows as MutationKind);
-}
-
 /**
  * The measures of one envelope.
  * @throws Error on an envelope that no actor may send: an unknown kind, or a gate without an insert.
  */
-export function readUnit(envelope: UnitEnvelope): BatchUnit {
+export function readUnit(kinds: Kinds, envelope: UnitEnvelope): BatchUnit {
   const { seq, gate, mutations } = envelope;
   let bytes = 0;
   let isBarrier = false;
   for (let i = 0; i < mutations.length; i += 3) {
-    isBarrier ||= kindAt(mutations, i).merge === 'barrier';
+    isBarrier ||= kindAt(kinds, mutations, i).merge === 'barrier';
     bytes += (mutations[i + 2] as string).length;
   }
-  const gateKeys = gate === 'none' ? NO_KEYS : gateKeysOf(gate, mutations);
+  const gateKeys = gate === 'none' ? NO_KEYS : gateKeysOf(kinds, gate, mutations);
   return { seq, gate, mutations, rows: mutations.length / 3, bytes, isBarrier, gateKeys };
 }
 
@@ -125,24 +96,24 @@ export class Batch<Unit extends BatchUnit> {
 }
 
 /** The gated inserts of a batch, which run first. Their answers are the argument of the next two. */
-export function gateCommands(units: readonly BatchUnit[]): RowsCommand[] {
+export function gateCommands(kinds: Kinds, units: readonly BatchUnit[]): RowsCommand[] {
   const rows: RowsOfKinds = { objects: [], lines: [] };
   for (const unit of units) {
     if (unit.gate === 'none') continue;
     for (let i = 0; i < unit.mutations.length; i += 3) {
-      const { gated } = kindAt(unit.mutations, i);
-      if (gated === undefined || !isGate(unit, i)) continue;
+      if (!isGate(kinds, unit, i)) continue;
       append(rows, unit.mutations[i] as number, unit.mutations[i + 2] as string);
     }
   }
-  return commandsOf(rows, GATED_STATEMENTS, GATED_LINE_STATEMENTS);
+  return commandsOf(rows, (kind) => kinds[kind]!.gate!);
 }
 
 /**
- * All other mutations, in the order of MUTATION_KINDS: of units whose gate found its row nothing,
+ * All other mutations, in the order of the kinds: of units whose gate found its row nothing,
  * of a batch creation only what belongs to the inserted.
  */
 export function bodyCommands(
+  kinds: Kinds,
   units: readonly BatchUnit[],
   inserted = NOTHING_INSERTED,
 ): RowsCommand[] {
@@ -154,10 +125,10 @@ export function bodyCommands(
     for (let i = 0; i < mutations.length; i += 3) {
       const row = mutations[i + 2] as string;
       if (unit.gate !== 'none') {
-        if (isGate(unit, i)) continue;
+        if (isGate(kinds, unit, i)) continue;
         if (unit.gate === 'batch' && !inserted.has(instanceOf(mutations, i))) continue;
       }
-      const { merge, group, narrows } = kindAt(mutations, i);
+      const { merge, group, narrows } = kindAt(kinds, mutations, i);
       if (merge === 'latest') {
         const rows = latest.get(group) ?? new Map<string, LatestRow>();
         if (rows.size === 0) latest.set(group, rows);
@@ -175,7 +146,7 @@ export function bodyCommands(
       append(all, kind, over === undefined ? row : laidOver(row, over));
     }
   }
-  return commandsOf(all, STATEMENTS, LINE_STATEMENTS);
+  return commandsOf(all, (kind) => kinds[kind]!.forms);
 }
 
 /** What became of a unit of a batch that was committed. */
@@ -213,41 +184,30 @@ function append({ objects, lines }: RowsOfKinds, kind: number, row: string): voi
   else sofar.push(row);
 }
 
-type StatementsOf = Readonly<Partial<Record<MutationKind, Statement>>>;
-
-/** In the order of MUTATION_KINDS. */
+/** In the order of the kinds. */
 function commandsOf(
   { objects, lines }: RowsOfKinds,
-  ofObjects: StatementsOf,
-  ofLines: StatementsOf,
+  formsOf: (kind: number) => Forms,
 ): RowsCommand[] {
   const commands: RowsCommand[] = [];
   const kinds = Math.max(objects.length, lines.length);
   for (let kind = 0; kind < kinds; kind++) {
-    add(commands, ofObjects, kind, objects[kind], false);
-    add(commands, ofLines, kind, lines[kind], true);
+    const [ofObjects, ofLines] = [objects[kind], lines[kind]];
+    if (ofObjects !== undefined) {
+      commands.push({ statement: formsOf(kind).objects, rows: ofObjects, areLines: false });
+    }
+    if (ofLines === undefined) continue;
+    const { lines: statement, objects: other } = formsOf(kind);
+    if (statement === undefined) throw new Error(`${other.name} has no form for lines`);
+    commands.push({ statement, rows: ofLines, areLines: true });
   }
   return commands;
 }
 
-function add(
-  commands: RowsCommand[],
-  statements: StatementsOf,
-  kind: number,
-  rows: readonly string[] | undefined,
-  areLines: boolean,
-): void {
-  if (rows === undefined) return;
-  const name = KINDS[kind]!.kind;
-  const statement = statements[name];
-  if (statement === undefined) throw new Error(`rows of ${name} in a form that it does not have`);
-  commands.push({ statement, rows, areLines });
-}
-
-function kindAt(mutations: readonly (string | number)[], i: number): KindInfo {
-  const info = KINDS[mutations[i] as number];
-  if (info === undefined) throw new Error(`mutation of unknown kind ${mutations[i]}`);
-  return info;
+function kindAt(kinds: Kinds, mutations: readonly (string | number)[], i: number): Kind {
+  const kind = kinds[mutations[i] as number];
+  if (kind === undefined) throw new Error(`mutation of unknown kind ${mutations[i]}`);
+  return kind;
 }
 
 function instanceOf(mutations: readonly (string | number)[], i: number): string {
@@ -255,14 +215,18 @@ function instanceOf(mutations: readonly (string | number)[], i: number): string 
 }
 
 /**
- * `exists`: the first insert of a sequence, an instance or an event, whose key is the id of its row.
+ * `exists`: the first insert that can be a gate, whose key is the id of its row.
  * `batch`: every insert of an instance.
  */
-function gateKeysOf(gate: UnitGate, mutations: readonly (string | number)[]): string[] {
+function gateKeysOf(
+  kinds: Kinds,
+  gate: UnitGate,
+  mutations: readonly (string | number)[],
+): string[] {
   const keys: string[] = [];
   for (let i = 0; i < mutations.length; i += 3) {
-    const { gated } = kindAt(mutations, i);
-    if (gated === undefined || (gate === 'batch' && gated !== 'instance.insert')) continue;
+    const found = kindAt(kinds, mutations, i).gate;
+    if (found === undefined || (gate === 'batch' && !found.isOfBatches)) continue;
     keys.push(mutations[i + 1] as string);
     if (gate === 'exists') return keys;
   }
@@ -271,8 +235,8 @@ function gateKeysOf(gate: UnitGate, mutations: readonly (string | number)[]): st
 }
 
 /** Whether the mutation at `i` of a gated unit is one of its gates. */
-function isGate(unit: BatchUnit, i: number): boolean {
-  const { gated } = kindAt(unit.mutations, i);
-  if (unit.gate === 'batch') return gated === 'instance.insert';
-  return gated !== undefined && unit.mutations[i + 1] === unit.gateKeys[0];
+function isGate(kinds: Kinds, unit: BatchUnit, i: number): boolean {
+  const { gate } = kindAt(kinds, unit.mutations, i);
+  if (unit.gate === 'batch') return gate?.isOfBatches === true;
+  return gate !== undefined && unit.mutations[i + 1] === unit.gateKeys[0];
 }

@@ -8,38 +8,17 @@
  * Pure.
  */
 
-import {
-  fieldsOf,
-  MUTATIONS,
-  type Mutation,
-  type MutationKind,
-  type MutationRow,
-} from './mutations.js';
-import type { BaseType } from './tables.js';
+import { fieldsOf, type Insert, type Mutation } from './mutation.js';
+import type { BaseType } from './table.js';
 
 /** Behind each cell but the last; behind each line but the last; and what stands for null. */
 export const CELL_END = '\u001f';
 export const LINE_END = '\n';
 export const NULL_CELL = '\u0001';
 
-export type LinedKind =
-  | 'instance.insert'
-  | 'output.insert'
-  | 'audit.insert'
-  | 'task.insert'
-  | 'openTask.insert';
-
-const LINED: readonly LinedKind[] = [
-  'instance.insert',
-  'output.insert',
-  'audit.insert',
-  'task.insert',
-  'openTask.insert',
-];
-
 /** As text of the column's type, JSON as its text. */
 export type Cell = string | number | boolean | null;
-type CellsOf<K extends LinedKind> = { readonly [C in keyof MutationRow<K>]: Cell | undefined };
+type CellsOf<Row> = { readonly [C in keyof Row]: Cell | undefined };
 type Cells = Readonly<Record<string, Cell | undefined>>;
 
 interface LinedColumn {
@@ -47,33 +26,46 @@ interface LinedColumn {
   readonly type: BaseType;
 }
 
-/** Kinds whose rows may be lines, with their columns. Only plain inserts: COPY knows no conflicts. */
-export const LINED_COLUMNS: ReadonlyMap<MutationKind, readonly LinedColumn[]> = new Map(
-  LINED.flatMap((kind) => {
-    const mutation: Mutation = MUTATIONS[kind];
-    if (mutation.does !== 'insert' || mutation.onConflict !== 'error') return [];
-    return [[kind, fieldsOf(mutation).map(([name, type]) => ({ name, type }))] as const];
-  }),
-);
+export interface RowWriters {
+  readonly columns: readonly LinedColumn[];
+  readonly ofCells: (cells: Cells) => string;
+  readonly ofValues: (values: Cells) => string;
+}
+
+export type Lined<Row extends object> = Insert<Row> & { readonly lines: RowWriters };
+
+/** The insert with rows that may be lines. Only plain ones: COPY knows no conflicts. */
+export function lined<Row extends object>(insert: Insert<Row>): Lined<Row> {
+  if (insert.onConflict !== 'error') throw new Error('lines have no conflicts');
+  const columns = fieldsOf(insert).map(([name, type]) => ({ name, type }));
+  const ofCells = writerOf(columns, cellOf);
+  return { ...insert, lines: { columns, ofCells, ofValues: writerOf(columns, cellOfValue) } };
+}
 
 /** In a text: what separates cells and lines, and halves of pairs, which UTF-8 does not have. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: those are what is looked for
 const UNFIT = /[\0-\u001f\ud800-\udfff]/;
 
 /** The text of one row, a line if it can be one. */
-export function rowOf<K extends LinedKind>(kind: K, cells: CellsOf<K>): string {
-  return LINED_KINDS.get(kind)!.ofCells(cells);
+export function rowOf<Row extends object>(
+  { lines }: Lined<Row>,
+  cells: CellsOf<NoInfer<Row>>,
+): string {
+  return lines.ofCells(cells as Cells);
 }
 
 /** The same as an object in any case. */
-export function objectOf<K extends LinedKind>(kind: K, cells: CellsOf<K>): string {
-  return jsonOf(LINED_COLUMNS.get(kind)!, cells, cellOf);
+export function objectOf<Row extends object>(
+  { lines }: Lined<Row>,
+  cells: CellsOf<NoInfer<Row>>,
+): string {
+  return jsonOf(lines.columns, cells as Cells, cellOf);
 }
 
 /** The same of a row as it is put, with values of JSON rather than their texts; for other kinds its JSON. */
-export function rowText(kind: MutationKind, row: object): string {
-  const lined = LINED_KINDS.get(kind);
-  return lined === undefined ? JSON.stringify(row) : lined.ofValues(row as Cells);
+export function rowText(mutation: Mutation, row: object): string {
+  const lines = mutation.does === 'insert' ? mutation.lines : undefined;
+  return lines === undefined ? JSON.stringify(row) : lines.ofValues(row as Cells);
 }
 
 /** The cells of a line as the parameters of a statement. */
@@ -90,18 +82,6 @@ type CellOf = (type: BaseType, value: Cell | undefined) => Cell | undefined;
 
 const cellOf: CellOf = (_type, cell) => cell;
 const cellOfValue: CellOf = (type, value) => (type === 'json' ? JSON.stringify(value) : value);
-
-interface RowWriters {
-  readonly ofCells: (cells: Cells) => string;
-  readonly ofValues: (values: Cells) => string;
-}
-
-const LINED_KINDS: ReadonlyMap<MutationKind, RowWriters> = new Map(
-  Array.from(LINED_COLUMNS, ([kind, columns]) => [
-    kind,
-    { ofCells: writerOf(columns, cellOf), ofValues: writerOf(columns, cellOfValue) },
-  ]),
-);
 
 /** What writes rows with these columns: code that names each of them, which a loop over them takes twice as long for. */
 function writerOf(columns: readonly LinedColumn[], read: CellOf): (cells: Cells) => string {

@@ -10,12 +10,13 @@ import { isDistributed } from './distributed.js';
 import { SchemaError } from './migrate.js';
 import { READER_ROLE, withClient } from './pool.js';
 import { inTransaction } from './sql-script.js';
-import { TABLES, type Table } from './tables.js';
+import type { Store } from './store.js';
 
 /** `required`: the engine does not start without it. */
 export type RowSecurityMode = 'auto' | 'required' | 'off';
 
 export interface RowSecurityOptions {
+  readonly store: Store;
   readonly mode: RowSecurityMode;
   readonly connectionString: string;
   /** The role that owns the tables; undefined when this start may not change them. */
@@ -47,8 +48,8 @@ const POLICY = 'own_rows';
 
 /** @throws SchemaError when the engine could not work as the database stands, or it is required */
 export async function prepareRowSecurity(options: RowSecurityOptions): Promise<WithoutRowSecurity> {
-  const { mode, connectionString, ownerUrl } = options;
-  const found = await withClient(session(connectionString), look);
+  const { store, mode, connectionString, ownerUrl } = options;
+  const found = await withClient(session(connectionString), (client) => look(client, store));
   const lacking = mode === 'off' ? 'ENGINE_ROW_SECURITY is off' : lackingIn(found);
   const isWanted = lacking === undefined;
   const isSo = isWanted
@@ -128,18 +129,19 @@ const LOOK = `
   group by r.oid`;
 
 /** Tables whose rows belong to a tenant. */
-const GUARDED = Object.entries<Table>(TABLES)
-  .filter(([, { columns }]) => 'tenant_id' in columns || 'instance_id' in columns)
-  .map(([name]) => name);
+const guarded = ({ tables }: Store) =>
+  Object.values(tables)
+    .filter(({ columns }) => 'tenant_id' in columns || 'instance_id' in columns)
+    .map(({ name }) => name);
 
 const UNGUARDED = `
   select count(*)::integer as unguarded from pg_class c
   where c.relname = any($1) and c.relkind = 'r' and pg_table_is_visible(c.oid)
     and not exists (select from pg_policy where polrelid = c.oid and polname = '${POLICY}')`;
 
-async function look(client: pg.Client): Promise<Standing> {
+async function look(client: pg.Client, store: Store): Promise<Standing> {
   const { rows } = await client.query<Standing>(LOOK);
-  const without = await client.query<Pick<Standing, 'unguarded'>>(UNGUARDED, [GUARDED]);
+  const without = await client.query<Pick<Standing, 'unguarded'>>(UNGUARDED, [guarded(store)]);
   const none = { hasReader: false, mayBeReader: false, isExempt: true, mayEnter: false };
   return {
     ...(rows[0] ?? { ...none, total: 0, enabled: 0, granted: 0 }),

@@ -2,23 +2,21 @@
  * The SQL of the writer: one statement per kind of mutation, each taking the JSON text of an array
  * of rows, and for some kinds another one that takes lines (`lines.ts`). They are prepared by name on
  * every connection of the writer. No statement reads a table in order to decide: what is written was
- * decided by the actor that owns the row. The regular ones are made from `mutations.ts`;
+ * decided by the actor that owns the row. They are made from the mutations of the rooms;
  * docs/statements.sql shows them all as they are sent.
  */
 
-import { CELL_END, LINE_END, LINED_COLUMNS, NULL_CELL } from './lines.js';
+import { CELL_END, LINE_END, NULL_CELL } from './lines.js';
 import {
   type Delete,
   fieldsOf,
+  foundBy,
+  type Gate,
   type Insert,
-  MUTATION_KINDS,
-  MUTATIONS,
   type Mutation,
-  type MutationKind,
   type Update,
-} from './mutations.js';
-import { foundBy, SPECIAL_TEXTS, type SpecialKind } from './special-statements.js';
-import { columnType, TABLES, type TableName } from './tables.js';
+} from './mutation.js';
+import { columnType, type Table, table } from './table.js';
 
 export interface Statement {
   /** The name under which it is prepared, at most 63 bytes. */
@@ -39,6 +37,12 @@ export interface Statement {
 export const WRITER_SETTINGS = `
 set enable_hashjoin = off; set enable_mergejoin = off; set enable_seqscan = off; set jit = off;
 set plan_cache_mode = force_generic_plan`;
+
+export const LANES = table('lanes', ['lane'], { lane: 'smallint', epoch: 'bigint' });
+export const LANE_FLUSHES = table('lane_flushes', ['lane', 'batch'], {
+  lane: 'smallint',
+  batch: 'bigint',
+});
 
 /** A flush whose gates are asked first spans two exchanges; every other one is a single exchange without these. */
 export const BEGIN: Statement = { name: 'writer_begin', text: 'begin' };
@@ -95,40 +99,33 @@ function insertText(mutation: Insert, rows = rowsOf(mutation)): string {
     return column in defaults ? `coalesce(r.${column}, ${defaults[column]})` : `r.${column}`;
   };
   const text =
-    `insert into ${table} (${columns.join(', ')})\n` +
+    `insert into ${table.name} (${columns.join(', ')})\n` +
     `select ${columns.map(value).join(', ')}\nfrom ${rows}`;
   if (onConflict === 'error') return text;
-  const conflict = `${text}\non conflict (${TABLES[table].key.join(', ')}) do`;
+  const conflict = `${text}\non conflict (${table.key.join(', ')}) do`;
   if (onConflict === 'nothing') return `${conflict} nothing`;
   return `${conflict} update set ${onConflict.map((column) => `${column} = excluded.${column}`).join(', ')}`;
 }
 
 function updateText(mutation: Update): string {
   const { table, columns, keeps } = mutation;
-  const { key }: { readonly key: readonly string[] } = TABLES[table];
+  const { key, name } = table;
   const sets = [
     ...Object.entries(keeps).map(([kept, of]) => `${kept} = coalesce(t.${kept}, t.${of})`),
     ...columns.filter((column) => !key.includes(column)).map((column) => `${column} = r.${column}`),
   ];
   return (
-    `update ${table} t set ${sets.join(', ')}\nfrom ${rowsOf(mutation)}\n` +
-    `where ${rowsWith(key)}`
+    `update ${name} t set ${sets.join(', ')}\nfrom ${rowsOf(mutation)}\n` + `where ${rowsWith(key)}`
   );
 }
 
 function deleteText(mutation: Delete): string {
   const { table, columns, where } = mutation;
-  return `delete from ${table} t\nusing ${rowsOf(mutation)}\nwhere ${rowsWith(columns, where)}`;
+  return `delete from ${table.name} t\nusing ${rowsOf(mutation)}\nwhere ${rowsWith(columns, where)}`;
 }
 
-/**
- * Rows that have the given values in these columns, and those values.
- *
- * The first is asked for as one of a list of its own. That is answered by an index and by nothing else. An equation
- * can also be had from a whole index, read in its order: the planner does so where it knows of few live rows,
- * however many dead ones lie between them while somebody holds an old snapshot.
- */
-function rowsWith(columns: readonly string[], values: Partial<Delete['where']> = {}): string {
+/** Rows that have the given values in these columns, and those values. */
+function rowsWith(columns: readonly string[], values: Delete['where'] = {}): string {
   return [
     ...columns.map((column, at) =>
       at === 0 ? foundBy(`t.${column}`, `r.${column}`) : `t.${column} = r.${column}`,
@@ -137,8 +134,7 @@ function rowsWith(columns: readonly string[], values: Partial<Delete['where']> =
   ].join(' and ');
 }
 
-function textOf(kind: MutationKind): string {
-  const mutation: Mutation = MUTATIONS[kind];
+function textOf(mutation: Mutation, tables: readonly Table[]): string {
   switch (mutation.does) {
     case 'insert':
       return insertText(mutation);
@@ -147,46 +143,47 @@ function textOf(kind: MutationKind): string {
     case 'delete':
       return deleteText(mutation);
     case 'special':
-      return SPECIAL_TEXTS[kind as SpecialKind](rowsOf(mutation));
+      return mutation.text(rowsOf(mutation), tables);
   }
 }
 
-/** $1 of each is the JSON text of an array of rows, whose fields are the columns named here. */
-export const STATEMENTS = Object.fromEntries(
-  MUTATION_KINDS.map((kind) => [
-    kind,
-    { name: `writer_${kind.replace('.', '_').toLowerCase()}`, text: textOf(kind) },
-  ]),
-) as Readonly<Record<MutationKind, Statement>>;
+/** How rows of one kind are sent: as one JSON text of an array of them, or as lines. */
+export interface Forms {
+  readonly objects: Statement;
+  readonly lines?: Statement | undefined;
+}
+
+const nameOf = (verb: string, { kind }: Mutation) =>
+  `writer_${verb}${kind.replace('.', '_').toLowerCase()}`;
+
+/** $1 is the JSON text of an array of rows, whose fields are the columns named here. */
+export function formsOf(mutation: Mutation, tables: readonly Table[]): Forms {
+  const name = nameOf('', mutation);
+  const lines = mutation.does === 'insert' && mutation.lines !== undefined;
+  return {
+    objects: { name, text: textOf(mutation, tables) },
+    lines: lines ? copied(mutation, name) : undefined,
+  };
+}
 
 /** The answer lacks a row that was there. */
 const GATE = 'on conflict do nothing\nreturning id';
 
-export type GatedKind = 'sequence.insert' | 'instance.insert' | 'event.insert';
-
-/** A row of this table with its id keeps one from being inserted, as one with its key does. */
-export const GATED_UNLESS: Readonly<Partial<Record<GatedKind, TableName>>> = {
-  'sequence.insert': 'sequence_tombstones',
-};
-
 /**
- * The inserts of gated units: a row that is there stays, and is missing from the answer. So is a
+ * The insert of gated units: a row that is there stays, and is missing from the answer. So is a
  * sequence whose id is that of a deleted one, while that one's instances are still there.
  */
-export const GATED_STATEMENTS: Readonly<Record<GatedKind, Statement>> = {
-  'sequence.insert': gated('sequence.insert', 'writer_gated_sequence_insert'),
-  'instance.insert': gated('instance.insert', 'writer_gated_instance_insert'),
-  'event.insert': gated('event.insert', 'writer_gated_event_insert'),
-};
-
-function gated(kind: GatedKind, name: string): Statement {
-  const barring = GATED_UNLESS[kind];
-  if (barring === undefined) return { name, text: `${textOf(kind)}\n${GATE}` };
+export function gateForms(mutation: Insert, { unless }: Gate): Forms {
+  const name = nameOf('gated_', mutation);
+  const lines = mutation.lines === undefined ? undefined : gatedLines(mutation, name);
+  if (unless === undefined) {
+    return { objects: { name, text: `${insertText(mutation)}\n${GATE}` }, lines };
+  }
   // Citus accepts the comparison with a table only when the source is a materialized CTE (docs/operate/citus.md).
-  const insert = MUTATIONS[kind] as Insert;
-  const given = `with given as materialized (\n  select * from ${rowsOf(insert)}\n)`;
-  const unless = `where not exists (select 1 from ${barring} t where t.id = r.id)`;
-  return { name, text: `${given}\n${insertText(insert, 'given r')}\n${unless}\n${GATE}` };
+  const given = `with given as materialized (\n  select * from ${rowsOf(mutation)}\n)`;
+  const barred = `where not exists (select 1 from ${unless.name} t where t.id = r.id)`;
+  const text = `${given}\n${insertText(mutation, 'given r')}\n${barred}\n${GATE}`;
+  return { objects: { name, text }, lines };
 }
 
 /** A character as a literal of SQL. */
@@ -198,69 +195,34 @@ function escaped(character: string): string {
 const CSV = `format csv, delimiter ${escaped(CELL_END)}, null ${escaped(NULL_CELL)}, quote E'\\x02'`;
 
 /** For rows that are lines. */
-export const LINE_STATEMENTS = Object.fromEntries(
-  [...LINED_COLUMNS].map(([kind, columns]) => {
-    const { table } = MUTATIONS[kind] as Insert;
-    const { name } = STATEMENTS[kind];
-    const names = columns.map((column) => column.name).join(', ');
-    const text = `copy ${table} (${names}) from stdin with (${CSV})`;
-    const ofCells = { name: `${name}_cells`, text: cellsText(kind) };
-    return [kind, { name: `${name}_lines`, text, isCopy: true, ofCells }];
-  }),
-) as Readonly<Partial<Record<MutationKind, Statement>>>;
+function copied(mutation: Insert, name: string): Statement {
+  const { table, columns } = mutation;
+  const text = `copy ${table.name} (${columns.join(', ')}) from stdin with (${CSV})`;
+  const ofCells = { name: `${name}_cells`, text: cellsText(mutation) };
+  return { name: `${name}_lines`, text, isCopy: true, ofCells };
+}
 
 /** $1, $2, … are the cells of a line. */
-function cellsText(kind: MutationKind): string {
-  const columns = LINED_COLUMNS.get(kind)!;
-  const names = columns.map(({ name }) => name).join(', ');
-  const cells = columns.map(({ type }, i) => `$${i + 1}::${type}`).join(', ');
-  const { table } = MUTATIONS[kind] as Insert;
-  return `insert into ${table} (${names})\nvalues (${cells})`;
+function cellsText(mutation: Insert): string {
+  const { table, columns } = mutation;
+  const cells = fieldsOf(mutation).map(([, type], i) => `$${i + 1}::${type}`);
+  return `insert into ${table.name} (${columns.join(', ')})\nvalues (${cells.join(', ')})`;
 }
 
 /**
  * The gated insert of rows that are lines, which COPY has no form for: $1 is their text. The offset
  * keeps each line from being split once per column.
  */
-export const GATED_LINE_STATEMENTS: Readonly<Partial<Record<GatedKind, Statement>>> = {
-  'instance.insert': gatedLines('instance.insert'),
-};
-
-function gatedLines(kind: GatedKind): Statement {
-  const columns = LINED_COLUMNS.get(kind)!;
-  const { table } = MUTATIONS[kind];
-  const cells = columns.map(({ type }, i) => `l.cells[${i + 1}]::${type}`).join(', ');
+function gatedLines(mutation: Insert, name: string): Statement {
+  const { table, columns } = mutation;
+  const cells = fieldsOf(mutation).map(([, type], i) => `l.cells[${i + 1}]::${type}`);
   const text = `
-insert into ${table} (${columns.map(({ name }) => name).join(', ')})
-select ${cells}
+insert into ${table.name} (${columns.join(', ')})
+select ${cells.join(', ')}
 from (
   select string_to_array(line, ${escaped(CELL_END)}, ${escaped(NULL_CELL)}) as cells
   from string_to_table($1::text, ${escaped(LINE_END)}) as line offset 0) as l
 ${GATE}`;
-  const { name } = GATED_STATEMENTS[kind];
-  const ofCells = { name: `${name}_cells`, text: `${cellsText(kind)}\n${GATE}` };
+  const ofCells = { name: `${name}_cells`, text: `${cellsText(mutation)}\n${GATE}` };
   return { name: `${name}_lines`, text, ofCells };
-}
-
-const celled = (statements: Readonly<Partial<Record<MutationKind, Statement>>>) =>
-  Object.values(statements).flatMap((statement) => statement.ofCells ?? []);
-
-/** Everything that a connection of the writer prepares. */
-export const ALL_STATEMENTS: readonly Statement[] = [
-  BEGIN,
-  COMMIT,
-  FENCE,
-  FORGET_FLUSHES,
-  ...Object.values(STATEMENTS),
-  ...Object.values(LINE_STATEMENTS),
-  ...celled(LINE_STATEMENTS),
-  ...Object.values(GATED_STATEMENTS),
-  ...Object.values(GATED_LINE_STATEMENTS),
-  ...celled(GATED_LINE_STATEMENTS),
-];
-
-/** All statements as one text, which is committed as docs/statements.sql to be read and compared. */
-export function statementsText(): string {
-  const parts = ALL_STATEMENTS.map(({ name, text }) => `-- ${name}\n${text.trim()};\n`);
-  return `-- What the writer sends; npm run generate writes this file.\n\n${parts.join('\n')}`;
 }

@@ -1,4 +1,7 @@
-/** What is said of a table of the engine (`tables.ts`). Pure. */
+/**
+ * What a room says of a table: every column is spelled there and in the migration that makes it, nowhere else.
+ * Statements, types of rows and the tables of the simulation follow from it; a test holds it against a database. Pure.
+ */
 
 export type BaseType =
   | 'uuid'
@@ -13,34 +16,104 @@ export type BaseType =
 /** A question mark: the column may be null. */
 export type ColumnType = BaseType | `${BaseType}?`;
 
-export interface Table {
-  /** The primary key, in its order. */
-  readonly key: readonly string[];
-  readonly columns: Readonly<Record<string, ColumnType>>;
+type Columns = Readonly<Record<string, ColumnType>>;
+
+interface Marks<Column extends string> {
   /** The column that names an instance with which the row is removed. */
-  readonly instance?: string;
+  readonly instance?: Column;
+  /** The column that names a sequence with which the row is removed. */
+  readonly sequence?: Column;
+  /**
+   * What its rows, which stay, keep of instances that are removed: one part of a WITH, as `name as (statement)`, in
+   * which `doomed` has the ids of the instances, whose rows are still there.
+   */
+  readonly keptOfInstances?: string;
   /** Unique indexes beside the key, by name. */
-  readonly unique?: Readonly<Record<string, readonly string[]>>;
+  readonly unique?: Readonly<Record<string, readonly Column[]>>;
 }
 
-export function table<
-  const Columns extends Record<string, ColumnType>,
-  const Key extends readonly (keyof Columns & string)[],
->(
-  key: Key,
-  columns: Columns,
-  also: {
-    readonly instance?: keyof Columns & string;
-    readonly unique?: Readonly<Record<string, readonly (keyof Columns & string)[]>>;
-  } = {},
-) {
-  return { key, columns, ...also };
+export interface Table<C extends Columns = Columns, Key extends string = string>
+  extends Marks<string> {
+  readonly name: string;
+  /** The primary key, in its order. */
+  readonly key: readonly Key[];
+  readonly columns: C;
+}
+
+export function table<const C extends Columns, const Key extends keyof C & string>(
+  name: string,
+  key: readonly Key[],
+  columns: C,
+  marks: Marks<keyof C & string> = {},
+): Table<C, Key> {
+  return { name, key, columns, ...marks };
 }
 
 /** A table whose rows go with the instance that each of them names. */
 export function belonging<
-  const Columns extends Record<string, ColumnType> & { readonly instance_id: 'uuid' },
-  const Key extends readonly (keyof Columns & string)[],
->(key: Key, columns: Columns) {
-  return table<Columns, Key>(key, columns, { instance: 'instance_id' });
+  const C extends Columns & { readonly instance_id: 'uuid' },
+  const Key extends keyof C & string,
+>(name: string, key: readonly Key[], columns: C): Table<C, Key> {
+  return table<C, Key>(name, key, columns, { instance: 'instance_id' });
+}
+
+export type ColumnOf<T extends Table> = keyof T['columns'] & string;
+export type KeyOf<T extends Table> = T['key'][number] & ColumnOf<T>;
+type TypeOf<T extends Table, C extends ColumnOf<T>> = T['columns'][C] & ColumnType;
+
+type Value<Type extends ColumnType, Json> = Type extends `${infer Base}?`
+  ? Value<Base & BaseType, Json> | null
+  : Type extends 'json'
+    ? Json
+    : Type extends 'boolean'
+      ? boolean
+      : Type extends 'smallint' | 'integer' | 'bigint'
+        ? number
+        : string;
+
+/** A row as it is read: JSON as its text, times as RFC 3339, bytes in base64. */
+export type StoredRow<T extends Table, C extends ColumnOf<T> = ColumnOf<T>> = {
+  readonly [K in C]: Value<TypeOf<T, K>, string>;
+};
+
+type Nullable<T extends Table, C extends ColumnOf<T>> = {
+  [K in C]: null extends Value<TypeOf<T, K>, string> ? K : never;
+}[C];
+
+/** A row as it is written: JSON as any value that has a text; a column that may be null may be left out. */
+export type WrittenRow<T extends Table, C extends ColumnOf<T> = ColumnOf<T>> = {
+  readonly [K in Exclude<C, Nullable<T, C>>]: Value<TypeOf<T, K>, unknown>;
+} & { readonly [K in Nullable<T, C>]?: Value<TypeOf<T, K>, unknown> | undefined };
+
+/** All columns of a table but these, in their order. */
+export function columnsBut<T extends Table, const B extends ColumnOf<T>>(
+  { columns }: T,
+  ...but: readonly B[]
+): Exclude<ColumnOf<T>, B>[] {
+  return (Object.keys(columns) as ColumnOf<T>[]).filter(
+    (column): column is Exclude<ColumnOf<T>, B> => !(but as readonly string[]).includes(column),
+  );
+}
+
+/** These columns of a table. */
+export function columnsOf<T extends Table, const C extends ColumnOf<T>>(
+  _table: T,
+  ...columns: readonly C[]
+): readonly C[] {
+  return columns;
+}
+
+/** Columns as a SELECT names them. */
+export function selected(columns: readonly string[], alias?: string): string {
+  return columns.map((column) => (alias === undefined ? column : `${alias}.${column}`)).join(', ');
+}
+
+/** The type of a column without its question mark, and whether it has one. */
+export function columnType(
+  { columns }: Table,
+  column: string,
+): { base: BaseType; isNullable: boolean } {
+  const type = columns[column]!;
+  const isNullable = type.endsWith('?');
+  return { base: (isNullable ? type.slice(0, -1) : type) as BaseType, isNullable };
 }

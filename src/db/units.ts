@@ -14,7 +14,7 @@ export interface UnitEnvelope {
   readonly actor: string;
   readonly incarnation: number;
   readonly gate: UnitGate;
-  /** Flat: index into MUTATION_KINDS, key, row, … */
+  /** Flat: place of the kind (`store.ts`), key, row, … */
   readonly mutations: readonly (string | number)[];
   /** What is counted if it is committed, unless its gate finds that nothing of it happens. */
   readonly counts?: UnitCounts | undefined;

@@ -14,7 +14,7 @@ import { allowCustomPlans } from './distributed.js';
 import { cellsOf } from './lines.js';
 import { doubtPrimary, provePrimary } from './primary.js';
 import { RowsBuffer } from './rows-buffer.js';
-import { ALL_STATEMENTS, type Statement, WRITER_SETTINGS } from './statements.js';
+import { type Statement, WRITER_SETTINGS } from './statements.js';
 
 /** A statement with its parameters, or with rows. */
 export type Command =
@@ -72,17 +72,22 @@ export class WriterSession {
 
   /**
    * Connects and prepares.
+   * @param statements what it prepares
    * @param onLost told when the connection breaks, also while nothing is asked
    * @throws Error when it fails; the client is closed then
    */
-  static async open(client: pg.Client, onLost: (error: Error) => void): Promise<WriterSession> {
+  static async open(
+    client: pg.Client,
+    statements: readonly Statement[],
+    onLost: (error: Error) => void,
+  ): Promise<WriterSession> {
     client.on('error', onLost);
     try {
       await client.connect();
       await client.query(WRITER_SETTINGS);
       await allowCustomPlans(client);
       const session = new WriterSession(client, await ownBackend(client));
-      const prepared = await session.#send(parseAll);
+      const prepared = await session.#send(parsing(statements));
       if (prepared.kind !== 'done') throw errorOf(prepared);
       return session;
     } catch (error) {
@@ -271,9 +276,11 @@ function sendValues(
 /** Puts messages on the wire, all of which one Sync ends. */
 type Messages = (connection: pg.Connection) => void;
 
-const parseAll: Messages = (connection) => {
-  for (const { name, text } of ALL_STATEMENTS) connection.parse({ name, text, types: [] }, true);
-};
+function parsing(statements: readonly Statement[]): Messages {
+  return (connection) => {
+    for (const { name, text } of statements) connection.parse({ name, text, types: [] }, true);
+  };
+}
 
 /** What `pg` calls on the query whose answer is arriving; see its Client. */
 class Exchange implements pg.Submittable {

@@ -10,7 +10,18 @@
 import { CAPABILITIES, type Capability } from '../../schema/route-row.js';
 import { conflict, type EngineError, unavailable } from '../base/errors.js';
 import type { UnixMs } from '../base/time.js';
-import type { LiveKeyRow } from '../db/reads/key-reads.js';
+
+/** What is stored of a key that was not revoked. */
+export interface LiveKeyRow {
+  readonly id: string;
+  readonly tenant_id: string;
+  readonly name: string;
+  /** JSON. */
+  readonly capabilities: string;
+  readonly secret_hash: string;
+  readonly last_used_at: string | null;
+  readonly expires_at: string | null;
+}
 
 export interface ResidentKey {
   readonly id: string;

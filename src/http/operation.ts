@@ -20,7 +20,7 @@ import { FairSlots } from '../base/fair-slots.js';
 import { LIMITS } from '../base/limits.js';
 import type { Offload } from '../base/offload.js';
 import type { UnixMs } from '../base/time.js';
-import type { Keyring } from '../core/continuity/keys.js';
+import type { Keyring } from '../core/sealing/keys.js';
 import type { PageBounds } from '../db/reads/query.js';
 import type { Page } from '../db/reads/reader.js';
 import type { Reads } from '../db/reads.js';

@@ -5,7 +5,13 @@
  */
 
 import type { TenantLimitName } from '../../schema/tenant-limits.js';
-import type { StoredLimitsRow } from '../db/reads/tenant-limit-reads.js';
+
+export interface StoredLimitsRow {
+  readonly tenant_id: string;
+  /** JSON. */
+  readonly limits: string;
+  readonly set_at: string;
+}
 
 export interface SetLimits {
   readonly limits: Readonly<Partial<Record<TenantLimitName, number | null>>>;

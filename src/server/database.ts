@@ -4,6 +4,7 @@
  */
 
 import type pg from 'pg';
+import { STORE } from '../../actors/shard/store.js';
 import { writerName } from '../../actors/shard/supervisor.js';
 import { BATCH_LANES, LANES_MAX } from '../../actors/writer/lane-count.js';
 import { troubleOf } from '../base/errors.js';
@@ -125,6 +126,7 @@ export async function wallTenants(
 ): Promise<void> {
   const { rowSecurity: mode, runMigrations } = config;
   const without = await prepareRowSecurity({
+    store: STORE,
     mode,
     connectionString: engine,
     ownerUrl: runMigrations ? owner : undefined,

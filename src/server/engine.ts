@@ -6,6 +6,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type pg from 'pg';
 import { ShardClient } from '../../actors/shard/client.js';
+import { STORE } from '../../actors/shard/store.js';
 import { Supervisor } from '../../actors/shard/supervisor.js';
 import { measuredLanes } from '../../actors/writer/lane-count.js';
 import { Crowd } from '../base/crowd.js';
@@ -16,7 +17,7 @@ import { EngineClock, realClock, within } from '../base/real-clock.js';
 import { type Membership, membershipOf } from '../cluster/membership.js';
 import { CellMoves } from '../cluster/moves-of-cell.js';
 import { tenantsAfter } from '../cluster/tenants-there.js';
-import { type ContinuityKeys, type Keyring, keyringOf } from '../core/continuity/keys.js';
+import { type ContinuityKeys, type Keyring, keyringOf } from '../core/sealing/keys.js';
 import { readChangeMark } from '../db/change-mark.js';
 import type { Lease } from '../db/lease.js';
 import { reportSealingKey } from '../db/lease-key.js';
@@ -251,7 +252,8 @@ class Engine {
     front.watermark.raise(await startup.unlessStopped(readChangeMark(urls.engine)));
     await startup.unlessStopped(supervisor.start({ epoch, lanes, clockOffsetMs }));
     await startup.unlessStopped(front.prepare());
-    const tenants = (after: string, limit: number) => tenantsAfter.rows(reads, after, limit);
+    const there = tenantsAfter(STORE);
+    const tenants = (after: string, limit: number) => there.rows(reads, after, limit);
     await startup.unlessStopped(this.#membership?.own(tenants) ?? Promise.resolve());
     front.start();
     moves.start();

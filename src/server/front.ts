@@ -17,7 +17,7 @@ import { realClock } from '../base/real-clock.js';
 import { joined, withParts } from '../base/rooms.js';
 import type { UnixMs } from '../base/time.js';
 import type { Membership } from '../cluster/membership.js';
-import type { Keyring } from '../core/continuity/keys.js';
+import type { Keyring } from '../core/sealing/keys.js';
 import { rowOf } from '../db/reads/lookup.js';
 import type { Reads } from '../db/reads.js';
 import type { AddressRequests } from '../http/address-requests.js';

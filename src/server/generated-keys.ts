@@ -7,7 +7,7 @@
 import { randomBytes } from 'node:crypto';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import type { ContinuityKeys } from '../core/continuity/keys.js';
+import type { ContinuityKeys } from '../core/sealing/keys.js';
 import type { Config } from './config.js';
 
 export interface GeneratedKey {

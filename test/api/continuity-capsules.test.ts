@@ -3,14 +3,14 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { describe } from 'node:test';
+import { type CapsuleFacts, signManifest } from '../../actors/continuity/core/capsule.js';
+import { decodePayload } from '../../actors/continuity/core/capsule-payload.js';
 import type { CapsulePayload } from '../../schema/capsule.js';
 import type { CapsuleAttached, Handoff } from '../../schema/handoff.js';
 import { createValidators } from '../../schema/validators.js';
-import { canonicalSha256, sha256Hex } from '../../src/core/continuity/canonical-json.js';
-import { type CapsuleFacts, signManifest } from '../../src/core/continuity/capsule.js';
-import { decodePayload } from '../../src/core/continuity/capsule-payload.js';
-import { createKeyring } from '../../src/core/continuity/keys.js';
-import { unseal } from '../../src/core/continuity/sealing.js';
+import { canonicalSha256, sha256Hex } from '../../src/core/sealing/canonical-json.js';
+import { createKeyring } from '../../src/core/sealing/keys.js';
+import { unseal } from '../../src/core/sealing/sealing.js';
 import {
   forEach,
   type Json,

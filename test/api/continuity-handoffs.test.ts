@@ -3,11 +3,11 @@
 import assert from 'node:assert/strict';
 import { randomBytes, randomUUID } from 'node:crypto';
 import { describe, test } from 'node:test';
+import type { ImportFacts } from '../../actors/continuity/core/statements.js';
+import { openStatement, signStatement } from '../../actors/continuity/core/statements.js';
 import type { EffectReceipt } from '../../schema/continuity.js';
 import type { Handoff, HandoffAccepted, RuntimeCapabilities } from '../../schema/handoff.js';
-import { createKeyring } from '../../src/core/continuity/keys.js';
-import type { ImportFacts } from '../../src/core/continuity/statements.js';
-import { openStatement, signStatement } from '../../src/core/continuity/statements.js';
+import { createKeyring } from '../../src/core/sealing/keys.js';
 import type { Json, Tenant } from '../helpers/api.js';
 import { eventually, newHandler, SHARED_MASTER_KEY, step, useSharedApi } from '../helpers/api.js';
 import { carried, exported, type Passage } from '../helpers/capsules.js';

@@ -9,7 +9,7 @@ import type {
   MigrationRecord,
   ProvenanceVerdict,
 } from '../../schema/continuity.js';
-import { canonicalSha256 } from '../../src/core/continuity/canonical-json.js';
+import { canonicalSha256 } from '../../src/core/sealing/canonical-json.js';
 import type { Json, Tenant } from '../helpers/api.js';
 import { newHandler, step, transform, useSharedApi } from '../helpers/api.js';
 import { expectStatus } from '../helpers/client.js';

@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { createHmac, randomUUID } from 'node:crypto';
 import { describe } from 'node:test';
+import { signatureOf } from '../../actors/trigger/core/trigger-signature.js';
 import type { EventReceipt, EventReceipts } from '../../schema/event.js';
 import type { TaskInstance } from '../../schema/instance.js';
 import type { Trigger, TriggerFired, WebhookTaken } from '../../schema/trigger.js';
@@ -11,7 +12,6 @@ import type {
   SubscriptionCreated,
   WebhookSubscription,
 } from '../../schema/webhook.js';
-import { signatureOf } from '../../src/core/trigger-signature.js';
 import { eventually, type Json, step, type Tenant, testsOf, useSharedApi } from '../helpers/api.js';
 import { expectStatus, type Reply } from '../helpers/client.js';
 import { column } from '../helpers/columns.js';

@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { describe, test } from 'node:test';
+import { signatureOf } from '../../actors/trigger/core/trigger-signature.js';
 import type { CronSchedule, ScheduleCreated, ScheduleRun } from '../../schema/cron.js';
 import type {
   AuditEntry,
@@ -13,7 +14,6 @@ import type {
 import type { Release, ReleaseDecision } from '../../schema/release.js';
 import type { SequenceDefinition, SequenceListed } from '../../schema/sequence.js';
 import type { TriggerFired, WebhookTaken } from '../../schema/trigger.js';
-import { signatureOf } from '../../src/core/trigger-signature.js';
 import {
   eventually,
   type Json,

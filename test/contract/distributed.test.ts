@@ -5,7 +5,8 @@
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { LOAD_SQL } from '../../actors/runtime/load-sql.js';
+import { LOAD_SQL } from '../../actors/shard/loads.js';
+import { STORE } from '../../actors/shard/store.js';
 import { refusalsOf } from '../../scripts/reference/distributed-rules.js';
 import { sourcesIn, textsOf } from '../../scripts/reference/sources.js';
 import { inSchema } from '../../src/db/database-url.js';
@@ -13,7 +14,6 @@ import { MIGRATIONS_DIR, migrate, readMigrations } from '../../src/db/migrate.js
 import { createClient, createPool } from '../../src/db/pool.js';
 import { prepareRowSecurity } from '../../src/db/row-security.js';
 import { statementsIn } from '../../src/db/sql-script.js';
-import { ALL_STATEMENTS } from '../../src/db/statements.js';
 import { WriterSession } from '../../src/db/writer-session.js';
 import { useSession } from '../helpers/database.js';
 import { tapStatements } from '../helpers/statements.js';
@@ -22,7 +22,7 @@ const MIGRATIONS = readMigrations(MIGRATIONS_DIR);
 /** Without those of the directory, which is never distributed. */
 const STATEMENTS = [
   ...['src', 'actors', 'cli'].flatMap(sourcesIn).flatMap(textsOf),
-  ...ALL_STATEMENTS.map(({ name, text }) => [name, text] as const),
+  ...STORE.statements.map(({ name, text }) => [name, text] as const),
   ...Object.entries(LOAD_SQL),
   ...MIGRATIONS.flatMap(({ name, sql }) => statementsIn(sql).map((text) => [name, text] as const)),
 ].filter(([, text]) => !text.includes('cluster.'));
@@ -88,7 +88,12 @@ describe('in a distributed schema', () => {
     const { rows: columns } = await client.query(COLUMNS, ['public']);
     assert.deepEqual((await client.query(COLUMNS, ['east'])).rows, columns);
     const prepared = (mode: 'auto' | 'required') =>
-      prepareRowSecurity({ mode, connectionString: url('east'), ownerUrl: url('east') });
+      prepareRowSecurity({
+        store: STORE,
+        mode,
+        connectionString: url('east'),
+        ownerUrl: url('east'),
+      });
     assert.match(String(await prepared('auto')), /^Citus distributes the schema/);
     await assert.rejects(prepared('required'), /cannot be had: Citus distributes the schema/);
     // A schema that is no longer distributed still lacks its policies.
@@ -107,7 +112,7 @@ describe('in a distributed schema', () => {
       const ofShard = { connectionsMax: 1, isPlannedOnce: true, onError: () => undefined };
       const pool = createPool({ ...options, ...ofShard });
       const writer = createClient(options);
-      const session = await WriterSession.open(writer, () => undefined);
+      const session = await WriterSession.open(writer, STORE.statements, () => undefined);
       for (const one of [pool, writer]) {
         const { rows } = await one.query('show plan_cache_mode');
         assert.deepEqual(rows, [{ plan_cache_mode: mode }], schema);

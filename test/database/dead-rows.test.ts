@@ -6,10 +6,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import pg from 'pg';
-import { LOAD_SQL } from '../../actors/runtime/load-sql.js';
+import { LOAD_SQL } from '../../actors/shard/loads.js';
 import { withClient } from '../../src/db/pool.js';
-import { STATEMENTS, WRITER_SETTINGS } from '../../src/db/statements.js';
+import { WRITER_SETTINGS } from '../../src/db/statements.js';
 import { useSession } from '../helpers/database.js';
+import { STATEMENTS } from '../helpers/store.js';
 
 const DEAD = 20_000;
 const LIVE = 10;
@@ -93,7 +94,7 @@ test('a row among dead ones is found by its key, also when the planner assumes o
     const found: [string, number][] = [];
     await client.query(WRITER_SETTINGS);
     for (const [kind, rows] of WRITTEN) {
-      found.push([kind, await blocksOf(client, 'json', STATEMENTS[kind].text, rows)]);
+      found.push([kind, await blocksOf(client, 'json', STATEMENTS[kind]!.text, rows)]);
     }
     const { connectionString } = database;
     await withClient({ connectionString, ...loading }, async (session) => {

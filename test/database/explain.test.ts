@@ -10,13 +10,15 @@ import { after, before, describe, test } from 'node:test';
 import pg from 'pg';
 import { failuresQuery, minutesQuery, outcomesQuery } from '../../actors/activity/front/reads.js';
 import { bulkJobList, bulkJobStanding, openBulkJobs } from '../../actors/bulk/front/reads.js';
+import { keyList, keyState, liveKeys } from '../../actors/catalog/front/key-reads.js';
 import {
   SEQUENCE_LOOKUPS,
   sequenceList,
   versionList,
 } from '../../actors/catalog/front/sequence-reads.js';
 import { effectList, effectsOfInstance } from '../../actors/continuity/effect-reads.js';
-import { eventList, firingEvents, signalList } from '../../actors/event/front/reads.js';
+import { eventList, firingEvents } from '../../actors/event/front/reads.js';
+import { FEED_START } from '../../actors/feed/core/change-cursor.js';
 import { changesQuery, windowQuery } from '../../actors/feed/front/change-reads.js';
 import {
   approvalById,
@@ -41,12 +43,14 @@ import {
 import { checkpointList, lineList } from '../../actors/instance/front/note-reads.js';
 import { entryList, outputList, outputsAfter } from '../../actors/instance/front/output-reads.js';
 import { orphans } from '../../actors/instance/front/retention-reads.js';
+import { signalList } from '../../actors/instance/front/signal-reads.js';
 import { rateLimitList } from '../../actors/limits/front/rate-limit-reads.js';
+import { tenantLimitRows } from '../../actors/limits/front/tenant-limit-reads.js';
 import { taskHistory, taskList } from '../../actors/queue/front/reads.js';
 import { decisionList, releaseById, releaseList } from '../../actors/release/front/reads.js';
 import { sampledRuns, storedRun } from '../../actors/release/replay-reads.js';
-import { LOAD_SQL } from '../../actors/runtime/load-sql.js';
 import { nextScheduleList, scheduleById, scheduleList } from '../../actors/schedule/front/reads.js';
+import { LOAD_SQL } from '../../actors/shard/loads.js';
 import {
   deliveryAttempts,
   deliveryList,
@@ -55,21 +59,19 @@ import {
   webhookTenant,
 } from '../../actors/webhook/front/reads.js';
 import { FAILURES_LOOKED_AT_MAX } from '../../schema/statistics.js';
-import { FEED_START } from '../../src/core/change-cursor.js';
-import { keyList, keyState, liveKeys } from '../../src/db/reads/key-reads.js';
 import type { Query } from '../../src/db/reads/query.js';
 import type { PageRequest } from '../../src/db/reads/reader.js';
 import {
   instancesThere,
   openTaskCount,
   scheduleCount,
-  tenantLimitRows,
 } from '../../src/db/reads/tenant-limit-reads.js';
 import { TENANTS_TEXT } from '../../src/db/reads/tenant-reads.js';
-import { GATED_STATEMENTS, STATEMENTS, WRITER_SETTINGS } from '../../src/db/statements.js';
+import { WRITER_SETTINGS } from '../../src/db/statements.js';
 import { metricSample } from '../../src/server/operations/metric-reads.js';
 import { continuityFill, continuityQueries } from '../helpers/continuity-rows.js';
 import { useSession } from '../helpers/database.js';
+import { GATED_STATEMENTS, STATEMENTS } from '../helpers/store.js';
 
 const ROWS = 20_000;
 /** Of the tables whose lists would be sorted if they were shorter. */
@@ -790,7 +792,7 @@ describe('updates stay heap-only', () => {
   const claim = { worker_id: 'worker-1', lost_claims: 0, ...times };
 
   test('of instances', () =>
-    assertHot('instances', 1, STATEMENTS['instance.update'].text, (number, form) => ({
+    assertHot('instances', 1, STATEMENTS['instance.update']!.text, (number, form) => ({
       ...instance(number),
       state: form % 2 === 0 ? 'running' : 'waiting',
       next_fire_at: form % 2 === 0 ? A_TIME : null,
@@ -800,13 +802,13 @@ describe('updates stay heap-only', () => {
     })));
 
   test('of contexts', () =>
-    assertHot('instances', 1 + APART / 2, STATEMENTS['instance.change'].text, (number, form) => ({
+    assertHot('instances', 1 + APART / 2, STATEMENTS['instance.change']!.text, (number, form) => ({
       ...instance(number),
       data: { order: { id: form, lines: [1, 2, 3] } },
     })));
 
   test('of worker tasks', () =>
-    assertHot('worker_tasks', 1, STATEMENTS['task.end'].text, (number, form) => ({
+    assertHot('worker_tasks', 1, STATEMENTS['task.end']!.text, (number, form) => ({
       ...claim,
       id: uuid(number),
       state: 'completed',
@@ -822,7 +824,7 @@ describe('updates stay heap-only', () => {
 
   test('of claims', () =>
     // Every third task is open.
-    assertHot('open_tasks', 4, STATEMENTS['openTask.claim'].text, (number, form) => ({
+    assertHot('open_tasks', 4, STATEMENTS['openTask.claim']!.text, (number, form) => ({
       ...claim,
       task_id: uuid(number - (number % 3)),
       claim_epoch: form,

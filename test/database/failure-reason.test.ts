@@ -7,7 +7,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { foldedSql, foldReason } from '../../src/core/failure-reason.js';
+import { foldedSql, foldReason } from '../../actors/instance/core/failure-reason.js';
 import { contains } from '../../src/db/reads/filters.js';
 import { column } from '../helpers/columns.js';
 import { useSession } from '../helpers/database.js';

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createKeyring, type Keyring } from '../../src/core/continuity/keys.js';
+import { createKeyring, type Keyring } from '../../src/core/sealing/keys.js';
 import { storeSecret } from '../../src/core/stored-secret.js';
 import { checkSealingKey } from '../../src/db/lease-key.js';
 import { withClient } from '../../src/db/pool.js';

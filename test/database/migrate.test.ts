@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, test } from 'node:test';
 import pg from 'pg';
+import { TASKS } from '../../actors/instance/tasks-as-they-stand.js';
 import {
   expectSchema,
   MIGRATIONS_DIR,
@@ -14,7 +15,6 @@ import {
   readMigrations,
   SchemaError,
 } from '../../src/db/migrate.js';
-import { TASKS } from '../../src/db/tasks-as-they-stand.js';
 import { createTestDatabase, startPostgres, type TestDatabase } from '../helpers/database.js';
 
 let database: TestDatabase;

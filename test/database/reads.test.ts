@@ -28,13 +28,12 @@ import { createValidators } from '../../schema/validators.js';
 import { EngineError } from '../../src/base/errors.js';
 import type { JsonObject } from '../../src/base/json.js';
 import { isoTime } from '../../src/base/time.js';
-import type { MutationKind } from '../../src/db/mutations.js';
 import { createPool, type PoolOptions } from '../../src/db/pool.js';
 import { createReads, READ_POOL_OPTIONS } from '../../src/db/reads.js';
-import { STATEMENTS } from '../../src/db/statements.js';
 import type { FrontDeps, UncheckedCall } from '../../src/http/operation.js';
 import { createTestDatabase, type TestDatabase } from '../helpers/database.js';
 import { frontCall } from '../helpers/front-call.js';
+import { STATEMENTS } from '../helpers/store.js';
 
 const operations = {
   ...instanceOperations,
@@ -164,9 +163,9 @@ async function assertRefused(answer: Promise<unknown>, code: EngineError['code']
 }
 
 /** Rows are objects, or the texts of objects as actors write them. */
-async function put(kind: MutationKind, ...rows: readonly (object | string)[]): Promise<void> {
+async function put(kind: string, ...rows: readonly (object | string)[]): Promise<void> {
   const texts = rows.map((row) => (typeof row === 'string' ? row : JSON.stringify(row)));
-  await writer.query(STATEMENTS[kind].text, [`[${texts.join(',')}]`]);
+  await writer.query(STATEMENTS[kind]!.text, [`[${texts.join(',')}]`]);
 }
 
 let counter = 0;

@@ -3,22 +3,22 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { describe, test } from 'node:test';
-import { Loader } from '../../actors/runtime/loader.js';
+import type { ReleaseRow } from '../../actors/release/core/record.js';
+import { openLoads } from '../../actors/shard/loads.js';
 import { RELEASE_STATES } from '../../schema/release-states.js';
-import type { ReleaseRow } from '../../src/core/releases/record.js';
-import { STATEMENTS } from '../../src/db/statements.js';
 import { usePool } from '../helpers/database.js';
 import { releaseRow } from '../helpers/releases.js';
+import { STATEMENTS } from '../helpers/store.js';
 
 const AT = '2026-03-01T12:00:00.000Z';
 const GATE = { metric: 'error_rate', max_regression: 0.1, min_sample: 1 } as const;
 
 const { pool } = usePool();
-const loader = new Loader(pool, { shard: 0, shards: 1 });
+const loader = openLoads(pool, { shard: 0, shards: 1 });
 
 async function put(changes: Partial<ReleaseRow> = {}): Promise<ReleaseRow> {
   const row = releaseRow(changes);
-  await pool.query(STATEMENTS['release.set'], [JSON.stringify([row])]);
+  await pool.query(STATEMENTS['release.set']!, [JSON.stringify([row])]);
   return row;
 }
 
@@ -102,7 +102,7 @@ test('outcomes are summed by version and state, from the given time on', async (
     outcome(candidate, 'failed', '2026-03-01T11:59:59.999Z'),
     outcome(candidate, 'failed', AT, randomUUID()),
   ];
-  await pool.query(STATEMENTS['releaseOutcome.set'], [JSON.stringify(rows)]);
+  await pool.query(STATEMENTS['releaseOutcome.set']!, [JSON.stringify(rows)]);
   const sums = await loader.releaseOutcomes(id, { since: AT, baseline, from: AT, sample: 3 });
   const texts = sums.map(({ sequence_id, state, instances }) => {
     return `${sequence_id === baseline ? 'baseline' : 'candidate'} ${state} ${instances}`;

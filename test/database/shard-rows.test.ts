@@ -2,8 +2,8 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { OVERDUE_ROWS_MAX } from '../../actors/runtime/load-sql.js';
-import { Loader } from '../../actors/runtime/loader.js';
+import { OVERDUE_ROWS_MAX } from '../../actors/instance/timer-loads.js';
+import { openLoads } from '../../actors/shard/loads.js';
 import { column } from '../helpers/columns.js';
 import { usePool } from '../helpers/database.js';
 
@@ -18,7 +18,7 @@ const uuid = (number: number) => `01950000-0000-7000-8000-${number.toString(16).
 const OWN = [3 * OTHERS + 1, 3 * OTHERS + 4, 3 * OTHERS + 0x3_0007].map(uuid);
 
 const { pool } = usePool(fill);
-const loader = new Loader(pool, { shard: 1, shards: SHARDS });
+const loader = openLoads(pool, { shard: 1, shards: SHARDS });
 
 async function fill(): Promise<void> {
   const others = Array.from({ length: OTHERS }, (_, n) => uuid(3 * n + (n % 2 === 0 ? 0 : 2)));

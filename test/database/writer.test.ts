@@ -4,20 +4,21 @@ import assert from 'node:assert/strict';
 import { afterEach, beforeEach, test } from 'node:test';
 import { MessageChannel } from 'node:worker_threads';
 import pg from 'pg';
+import { TASKS } from '../../actors/instance/tasks-as-they-stand.js';
 import { linkControl } from '../../actors/runtime/control.js';
 import { type PackedAck, packedUnit, unpackedAck } from '../../actors/runtime/packing.js';
-import { chooseLanes, LANES_MAX, measuredLanes } from '../../actors/writer/lane-count.js';
 import runWriter, {
   type WriterControl,
   type WriterEvent,
-} from '../../actors/writer/writer.thread.js';
-import { FLUSHES_KEPT, STATEMENTS, WRITER_SETTINGS } from '../../src/db/statements.js';
-import { TASKS } from '../../src/db/tasks-as-they-stand.js';
+} from '../../actors/shard/writer.thread.js';
+import { chooseLanes, LANES_MAX, measuredLanes } from '../../actors/writer/lane-count.js';
+import { FLUSHES_KEPT, WRITER_SETTINGS } from '../../src/db/statements.js';
 import { BATCH_ACTOR } from '../../src/db/units.js';
 import { CommitLedger } from '../../src/metrics/ledger.js';
 import { Meter } from '../../src/metrics/meter.js';
 import { column } from '../helpers/columns.js';
 import { useSession } from '../helpers/database.js';
+import { STATEMENTS } from '../helpers/store.js';
 import {
   auditPut,
   createHarness,
@@ -483,7 +484,7 @@ test('the plans of the statements do not read whole tables, however small these 
     'sequence.delete',
     'instance.delete',
   ] as const) {
-    await client.query(`prepare planned(json) as ${STATEMENTS[kind].text}`);
+    await client.query(`prepare planned(json) as ${STATEMENTS[kind]!.text}`);
     const { rows } = await client.query(`explain execute planned('[]')`);
     await client.query('deallocate planned');
     assert.doesNotMatch(rows.map((row) => row['QUERY PLAN']).join('\n'), /Seq Scan/, kind);

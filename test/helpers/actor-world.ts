@@ -7,8 +7,8 @@ import { setImmediate } from 'node:timers/promises';
 import { CommitLog } from '../../actors/runtime/commit-log.js';
 import type { Effect } from '../../actors/runtime/turn.js';
 import { createLogger } from '../../src/base/log.js';
-import { MUTATION_KINDS, type MutationKind } from '../../src/db/mutations.js';
 import type { Ack, UnitEnvelope } from '../../src/db/units.js';
+import { MUTATION_KINDS } from './store.js';
 
 export abstract class ActorWorld {
   protected commits = new CommitLog();
@@ -72,10 +72,10 @@ export abstract class ActorWorld {
 /** A unit is stored, and acknowledged. @param put stores one row; @returns the acknowledgement */
 export function committed(
   { seq, mutations }: UnitEnvelope,
-  put: (kind: MutationKind, row: never) => void,
+  put: (kind: string, row: never) => void,
 ): Ack {
   for (let i = 0; i < mutations.length; i += 3) {
-    const kind = MUTATION_KINDS[mutations[i] as number] as MutationKind;
+    const kind = MUTATION_KINDS[mutations[i] as number] as string;
     put(kind, JSON.parse(mutations[i + 2] as string) as never);
   }
   return { seq, outcome: 'committed' };

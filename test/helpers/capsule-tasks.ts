@@ -2,7 +2,7 @@
 
 import { randomBytes } from 'node:crypto';
 import type { OutputText, SealTask } from '../../actors/continuity/core/sealed-payload.js';
-import { createKeyring } from '../../src/core/continuity/keys.js';
+import { createKeyring } from '../../src/core/sealing/keys.js';
 
 export const KEYRING = createKeyring(Buffer.alloc(32, 7));
 

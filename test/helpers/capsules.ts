@@ -1,6 +1,7 @@
 /** Handoffs from their preview to their end, and capsules that a device seals by itself. */
 
 import { generateKeyPairSync, randomBytes, randomUUID } from 'node:crypto';
+import { type CapsuleFacts, createCapsule } from '../../actors/continuity/core/capsule.js';
 import type { CapsulePayload } from '../../schema/capsule.js';
 import type {
   Capsule,
@@ -9,8 +10,7 @@ import type {
   HandoffAccepted,
   HandoffExported,
 } from '../../schema/handoff.js';
-import { type CapsuleFacts, createCapsule } from '../../src/core/continuity/capsule.js';
-import { parseTransferKey, type SigningKey, signingKeyId } from '../../src/core/continuity/keys.js';
+import { parseTransferKey, type SigningKey, signingKeyId } from '../../src/core/sealing/keys.js';
 import type { Json, Tenant } from './api.js';
 import { expectStatus, type Reply } from './client.js';
 import { type Continuity, continuityOf } from './continuity.js';

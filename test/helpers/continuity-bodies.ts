@@ -1,11 +1,11 @@
 /** Bodies of continuity as the server takes them: by their schema, then by the rules between fields. */
 
 import assert from 'node:assert/strict';
+import { capabilitiesOf } from '../../actors/continuity/core/capabilities.js';
+import { type PlacementTerms, placementTerms } from '../../actors/continuity/core/requirements.js';
+import { transformsOf } from '../../actors/continuity/core/transforms.js';
 import { type Checked, createValidators } from '../../schema/validators.js';
 import type { JsonObject, JsonValue } from '../../src/base/json.js';
-import { capabilitiesOf } from '../../src/core/continuity/capabilities.js';
-import { type PlacementTerms, placementTerms } from '../../src/core/continuity/requirements.js';
-import { transformsOf } from '../../src/core/continuity/transforms.js';
 
 const ID = '0198c0de-0000-7000-8000-000000000000';
 const { validateBody } = createValidators();

@@ -24,6 +24,7 @@ import { after, before } from 'node:test';
 import { setTimeout as wait } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
+import { STORE } from '../../actors/shard/store.js';
 import { MIGRATIONS_DIR, migrate, readMigrations } from '../../src/db/migrate.js';
 import { createPool, type PoolOptions, READER_ROLE } from '../../src/db/pool.js';
 import { prepareRowSecurity } from '../../src/db/row-security.js';
@@ -348,7 +349,12 @@ async function ensureTemplate(adminUrl: string): Promise<string> {
       end $$`);
     const connectionString = urlOf(adminUrl, draft);
     // As at the start of an engine, which would take its time for each database.
-    await prepareRowSecurity({ mode: 'required', connectionString, ownerUrl: connectionString });
+    await prepareRowSecurity({
+      store: STORE,
+      mode: 'required',
+      connectionString,
+      ownerUrl: connectionString,
+    });
     await admin.query(`alter database ${draft} rename to ${name}`);
   });
   return name;

@@ -5,16 +5,16 @@
 
 import { setImmediate as nextTick } from 'node:timers/promises';
 import type { ContinuityRows } from '../../actors/continuity/rows.js';
-import type { Rows } from '../../actors/runtime/loader.js';
 import type { PeerMessage, Reply, ReplyPost } from '../../actors/runtime/protocol.js';
 import { Versions } from '../../actors/runtime/versions.js';
+import type { Loads } from '../../actors/shard/loads.js';
 import { Shard } from '../../actors/shard/shard.js';
 import { createLogger } from '../../src/base/log.js';
-import { MUTATION_KINDS, type MutationKind } from '../../src/db/mutations.js';
 import type { Ack, UnitEnvelope } from '../../src/db/units.js';
 import type { Json } from './api.js';
 import { HandClock } from './hand-clock.js';
 import { NO_WEBHOOKS, SHARD_SETTINGS } from './shard-settings.js';
+import { MUTATION_KINDS } from './store.js';
 import { words } from './table.js';
 import { readRow } from './unit-rows.js';
 
@@ -34,15 +34,15 @@ export class HandShard {
   #requests = 0;
 
   /** @param rows what is found; everything else is empty */
-  constructor(rows: Partial<Rows> = {}, toFront: (post: ReplyPost) => void = () => undefined) {
+  constructor(rows: Partial<Loads> = {}, toFront: (post: ReplyPost) => void = () => undefined) {
     this.shard = new Shard({
       settings: SHARD_SETTINGS,
       clock: this.clock,
       random: Math.random,
       log: createLogger('error', 'test', { write: (line) => this.errors.push(JSON.parse(line)) }),
       loader: new Proxy(rows, {
-        get: (own, name) => own[name as keyof Rows] ?? EMPTY(name),
-      }) as Rows,
+        get: (own, name) => own[name as keyof Loads] ?? EMPTY(name),
+      }) as Loads,
       continuityRows: {} as ContinuityRows,
       handlers: new Map(),
       webhookSender: { ...NO_WEBHOOKS, send: () => new Promise(() => undefined) },
@@ -123,7 +123,7 @@ export class HandShard {
 }
 
 /** What is found of sequences: the one that is asked for, with these blocks. */
-export function sequenceOf(blocks: readonly Json[]): Pick<Rows, 'sequence'> {
+export function sequenceOf(blocks: readonly Json[]): Pick<Loads, 'sequence'> {
   const definition = JSON.stringify({ blocks });
   const row = { tenant_id: TENANT, namespace: 'n', name: 's', version: 1, deprecated: false };
   return { sequence: async (id) => ({ id, ...row, definition }) };
@@ -148,7 +148,7 @@ export function rowsOf(units: readonly UnitEnvelope[], kind: string): Json[] {
   for (const { mutations } of units) {
     for (let i = 0; i < mutations.length; i += 3) {
       if (MUTATION_KINDS[mutations[i] as number] !== kind) continue;
-      rows.push(readRow(kind as MutationKind, mutations[i + 2] as string) as Json);
+      rows.push(readRow(kind as string, mutations[i + 2] as string) as Json);
     }
   }
   return rows;

@@ -5,9 +5,9 @@
 
 import assert from 'node:assert/strict';
 import { Keys } from '../../actors/limits/keys.js';
-import type { Rows } from '../../actors/runtime/loader.js';
-import type { PermitHolderRow, PermitWaiterRow } from '../../actors/runtime/rows.js';
+import type { PermitHolderRow, PermitWaiterRow } from '../../actors/limits/loads.js';
 import type { Effect } from '../../actors/runtime/turn.js';
+import type { Loads } from '../../actors/shard/loads.js';
 import { realClock } from '../../src/base/real-clock.js';
 import { isoTime } from '../../src/base/time.js';
 import type { UnitEnvelope } from '../../src/db/units.js';
@@ -82,7 +82,7 @@ export class KeyWorld extends ActorWorld {
   }
 
   #born(): Keys {
-    const rows: Pick<Rows, 'permitHolders' | 'permitKeys' | 'permitWaiters'> = {
+    const rows: Pick<Loads, 'permitHolders' | 'permitKeys' | 'permitWaiters'> = {
       permitKeys: async () => [KEY],
       permitHolders: async () => {
         this.reads += 1;
@@ -91,7 +91,7 @@ export class KeyWorld extends ActorWorld {
       permitWaiters: async (_key, limit) => this.#waiters().slice(0, limit),
     };
     const clock = { ...realClock, setTimeout: () => undefined };
-    return new Keys({ ...this.host(), loader: rows as Rows, clock, shards: 1 });
+    return new Keys({ ...this.host(), loader: rows as Loads, clock, shards: 1 });
   }
 
   protected override endTurn(): void {

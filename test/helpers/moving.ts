@@ -4,12 +4,14 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
+import { STORE } from '../../actors/shard/store.js';
 import { Directory, type MoveRow, makeDirectory } from '../../src/cluster/directory.js';
 import type { Step } from '../../src/cluster/move-plan.js';
 import type { Tallies, Tally } from '../../src/cluster/move-rows.js';
 import { beginSnapshot, tablesWithRows, tallyOf } from '../../src/cluster/move-rows.js';
 import { type MoverOptions, TenantMover } from '../../src/cluster/move-steps.js';
 import { Moves } from '../../src/cluster/moves.js';
+import { tenantTables } from '../../src/cluster/tenant-rows.js';
 import { inSchema } from '../../src/db/database-url.js';
 import { withClient } from '../../src/db/pool.js';
 import { type Api, startApi, type Tenant } from './api.js';
@@ -120,6 +122,7 @@ export class TwoCells {
       const move = (await moves.underWay(tenant)) ?? (await moves.begin(tenant, to));
       const steps: Step[] = [];
       const mover = new TenantMover(move, {
+        tables: tenantTables(STORE),
         moves,
         sourceUrl: this.api(move.from_cell as CellName).database.connectionString,
         targetUrl: this.api(move.to_cell as CellName).database.connectionString,
@@ -171,7 +174,7 @@ export class TwoCells {
     return withClient({ connectionString, applicationName: 'test' }, async (client) => {
       await beginSnapshot(client);
       const found: Record<string, Tally> = {};
-      for (const table of await tablesWithRows(client, tenant)) {
+      for (const table of await tablesWithRows(client, tenantTables(STORE), tenant)) {
         found[table.name] = await tallyOf(client, table, tenant);
       }
       return found;

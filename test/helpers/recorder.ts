@@ -4,6 +4,14 @@
  */
 
 import assert from 'node:assert/strict';
+import type {
+  RecordedLife,
+  RecordedOutput,
+  RecordedReceipt,
+  RecordedRun,
+  RecordedSignal,
+  RecordedTask,
+} from '../../actors/release/core/recording.js';
 import type { Block } from '../../schema/blocks.js';
 import type { StepRecord } from '../../schema/execution.js';
 import { isEnded } from '../../schema/states.js';
@@ -11,7 +19,7 @@ import type { JsonObject, JsonValue } from '../../src/base/json.js';
 import { isoTime } from '../../src/base/time.js';
 import { answerIn } from '../../src/core/blocks/gate.js';
 import type { StepOutcome } from '../../src/core/builtin.js';
-import { effectRequest } from '../../src/core/continuity/effects.js';
+import { effectRequest } from '../../src/core/effects.js';
 import {
   advance,
   type Dispatch,
@@ -23,14 +31,6 @@ import {
 import { iterationOf } from '../../src/core/paths.js';
 import type { Plan } from '../../src/core/plan.js';
 import type { ChildEnd, ChildStart } from '../../src/core/progress.js';
-import type {
-  RecordedLife,
-  RecordedOutput,
-  RecordedReceipt,
-  RecordedRun,
-  RecordedSignal,
-  RecordedTask,
-} from '../../src/core/releases/recording.js';
 import type { Answer } from './block-trees.js';
 import { freshSnapshot, planOf, START } from './player.js';
 

@@ -4,18 +4,18 @@
  */
 
 import assert from 'node:assert/strict';
+import type { SequenceRow } from '../../actors/catalog/loads.js';
 import { Plans } from '../../actors/catalog/plans.js';
+import type { Outcomes } from '../../actors/release/core/gates.js';
+import type { ReleaseRow } from '../../actors/release/core/record.js';
 import { releaseOperations } from '../../actors/release/operations.js';
 import { Releases } from '../../actors/release/releases.js';
-import type { Rows } from '../../actors/runtime/loader.js';
 import type { Operation } from '../../actors/runtime/operation.js';
-import type { SequenceRow } from '../../actors/runtime/rows.js';
 import type { Effect } from '../../actors/runtime/turn.js';
 import { parsersOf } from '../../actors/shard/bodies.js';
+import type { Loads } from '../../actors/shard/loads.js';
 import type { Release, ReleaseDecision } from '../../schema/release.js';
 import { EngineError } from '../../src/base/errors.js';
-import type { Outcomes } from '../../src/core/releases/gates.js';
-import type { ReleaseRow } from '../../src/core/releases/record.js';
 import type { Ack, UnitEnvelope } from '../../src/db/units.js';
 import { ActorWorld, committed, refused } from './actor-world.js';
 import type { Json } from './api.js';
@@ -241,13 +241,13 @@ export class ReleaseWorld extends ActorWorld {
     return this.sequences.get(candidate_sequence_id)?.deprecated === true;
   }
 
-  #rows(): Rows {
+  #rows(): Loads {
     const read = async <T>(give: () => T): Promise<T> => {
       if (this.isDatabaseAway) throw new Error('the database is away');
       return give();
     };
     const all = () => [...this.releases.values()];
-    const rows: Partial<Rows> = {
+    const rows: Partial<Loads> = {
       sequence: (id) =>
         read(() => {
           this.onSequenceRead();
@@ -286,7 +286,7 @@ export class ReleaseWorld extends ActorWorld {
           return (this.outcomes.get(id) ?? []).filter(({ at }) => at >= from);
         }),
     };
-    return rows as Rows;
+    return rows as Loads;
   }
 
   // ---------------------------------------------------------------- the writer

@@ -2,9 +2,9 @@
 
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
+import type { ReleaseRow } from '../../actors/release/core/record.js';
 import type { EvaluationReport, Release, ReleaseDecision } from '../../schema/release.js';
 import type { ReleaseState, Variant } from '../../schema/release-states.js';
-import type { ReleaseRow } from '../../src/core/releases/record.js';
 import { type Json, newHandler, router, step, type Tenant } from './api.js';
 import { type Client, expectStatus, type Reply } from './client.js';
 import { keyOn } from './routed.js';

@@ -1,10 +1,10 @@
 /** Releases as an operator leads them, and what they make of the creations of a tenant. */
 
 import { randomUUID } from 'node:crypto';
+import { bucketOf, cohortSeed } from '../../actors/release/core/cohort.js';
 import type { TaskInstance } from '../../schema/instance.js';
 import type { Release } from '../../schema/release.js';
 import type { Variant } from '../../schema/release-states.js';
-import { bucketOf, cohortSeed } from '../../src/core/releases/cohort.js';
 import { type Json, step, type Tenant } from './api.js';
 import { expectStatus } from './client.js';
 

@@ -9,9 +9,10 @@ import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { pino } from 'pino';
 import { ContinuityRows } from '../../actors/continuity/rows.js';
-import { Loader } from '../../actors/runtime/loader.js';
 import type { Reply } from '../../actors/runtime/protocol.js';
+import { openLoads } from '../../actors/shard/loads.js';
 import { Shard } from '../../actors/shard/shard.js';
+import { STORE } from '../../actors/shard/store.js';
 import { Writer, type WriterOptions } from '../../actors/writer/writer.js';
 import type { Clock } from '../../src/base/clock.js';
 import { realClock } from '../../src/base/real-clock.js';
@@ -69,7 +70,7 @@ export async function startShard(
     clock,
     random: Math.random,
     log,
-    loader: new Loader(pool, SHARD_SETTINGS),
+    loader: openLoads(pool, SHARD_SETTINGS),
     handlers,
     continuityRows: new ContinuityRows(pool),
     webhookSender: NO_WEBHOOKS,
@@ -141,6 +142,7 @@ export async function startStorage(applicationName: string) {
     pool,
     newWriter: (own: Pick<WriterOptions, 'lanes' | 'log' | 'onAcks'>) =>
       new Writer({
+        store: STORE,
         connect: () => createClient({ connectionString, applicationName, statementTimeoutMs: 0 }),
         applicationName,
         epoch: 1,

@@ -9,15 +9,15 @@ import { randomUUID } from 'node:crypto';
 import type pg from 'pg';
 import { pino } from 'pino';
 import { ContinuityRows } from '../../actors/continuity/rows.js';
-import { Loader } from '../../actors/runtime/loader.js';
 import type { PeerPost, Reply } from '../../actors/runtime/protocol.js';
+import { openLoads } from '../../actors/shard/loads.js';
 import { Shard } from '../../actors/shard/shard.js';
 import type { Writer } from '../../actors/writer/writer.js';
 import type { Clock } from '../../src/base/clock.js';
 import { ERROR_STATUS } from '../../src/base/errors.js';
 import { routeOf, shardOf } from '../../src/base/ids.js';
 import { realClock } from '../../src/base/real-clock.js';
-import { createKeyring } from '../../src/core/continuity/keys.js';
+import { createKeyring } from '../../src/core/sealing/keys.js';
 import type { UnitEnvelope } from '../../src/db/units.js';
 import type { Json } from './api.js';
 import { requestsOf, startStorage } from './shard.js';
@@ -99,7 +99,7 @@ export async function startShards(
         clock,
         random: Math.random,
         log,
-        loader: new Loader(pool, { shard, shards: SHARDS }),
+        loader: openLoads(pool, { shard, shards: SHARDS }),
         handlers: new Map(),
         continuityRows: rowsOf(pool),
         keyring,

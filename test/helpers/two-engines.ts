@@ -7,7 +7,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import type { Execution } from '../../schema/continuity.js';
 import type { Handoff, HandoffAccepted, OwnershipGrant } from '../../schema/handoff.js';
-import { createKeyring, type Keyring } from '../../src/core/continuity/keys.js';
+import { createKeyring, type Keyring } from '../../src/core/sealing/keys.js';
 import { type Api, type Json, newHandler, startApi, step, type Tenant } from './api.js';
 import { accepted, type Bundle, exported, imported } from './capsules.js';
 import { expectStatus, type Reply } from './client.js';

@@ -5,13 +5,13 @@
  */
 
 import assert from 'node:assert/strict';
-import type { Rows } from '../../actors/runtime/loader.js';
-import type { Subscription, WebhookRow } from '../../actors/runtime/rows.js';
 import type { Effect } from '../../actors/runtime/turn.js';
+import type { Loads } from '../../actors/shard/loads.js';
+import type { Subscription } from '../../actors/webhook/loads.js';
 import { Webhooks } from '../../actors/webhook/webhooks.js';
 import { createIdGenerator } from '../../src/base/ids.js';
 import { isoTime } from '../../src/base/time.js';
-import type { AttemptOutcome } from '../../src/core/webhook.js';
+import type { AttemptOutcome, WebhookRow } from '../../src/core/webhook.js';
 import type { Ack, UnitEnvelope } from '../../src/db/units.js';
 import { ActorWorld, committed, refused } from './actor-world.js';
 import { HandClock } from './hand-clock.js';
@@ -167,7 +167,7 @@ export class WebhookWorld extends ActorWorld {
   #born(): Webhooks {
     const { urls = [] } = this.#options;
     let random = 0;
-    const rows: Pick<Rows, 'webhook' | 'webhookUrls' | 'dueWebhooks' | 'oldestDelivery'> = {
+    const rows: Pick<Loads, 'webhook' | 'webhookUrls' | 'dueWebhooks' | 'oldestDelivery'> = {
       webhook: (id) => this.#read(this.outbox.get(id)),
       webhookUrls: async (after, limit) =>
         [...new Set(this.#open().map(({ url }) => url))]
@@ -202,7 +202,7 @@ export class WebhookWorld extends ActorWorld {
         () => random++,
       ),
       ...this.host(),
-      loader: rows as Rows,
+      loader: rows as Loads,
       clock: this.clock,
       now: this.clock.now,
     });

@@ -1,18 +1,19 @@
 /** A writer in this thread with what tests ask of it, and rows to write. */
 
 import type pg from 'pg';
+import { STORE } from '../../actors/shard/store.js';
 import { Writer, type WriterOptions } from '../../actors/writer/writer.js';
 import type { DatabaseTrouble } from '../../src/base/errors.js';
 import { realClock } from '../../src/base/real-clock.js';
 import type { UnitGate } from '../../src/core/unit.js';
 import type { LeaseOptions } from '../../src/db/lease.js';
 import { rowText } from '../../src/db/lines.js';
-import { MUTATION_KINDS, type MutationKind } from '../../src/db/mutations.js';
 import { createClient, type DbLog } from '../../src/db/pool.js';
 import type { Ack, UnitEnvelope } from '../../src/db/units.js';
+import { MUTATION_KINDS, MUTATIONS } from './store.js';
 
 /** One mutation of a test's unit. */
-export type Put = readonly [kind: MutationKind, key: string, row: object];
+export type Put = readonly [kind: string, key: string, row: object];
 
 export interface WriterHarness {
   readonly writer: Writer;
@@ -70,6 +71,7 @@ export function createHarness(options: HarnessOptions): WriterHarness {
     for (const waiter of eventWaiters) if (waiter.name === name) waiter.resolve();
   };
   const writer = new Writer({
+    store: STORE,
     connect: () =>
       createClient({
         connectionString: options.connectionString,
@@ -135,7 +137,7 @@ export function envelope(
   const mutations = puts.flatMap(([kind, key, row]) => [
     MUTATION_KINDS.indexOf(kind),
     key,
-    rowText(kind, row),
+    rowText(MUTATIONS[kind]!, row),
   ]);
   return { seq, actor, incarnation, gate, mutations };
 }

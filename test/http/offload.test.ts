@@ -7,6 +7,7 @@
 import assert from 'node:assert/strict';
 import { after, describe, test } from 'node:test';
 import { MessageChannel } from 'node:worker_threads';
+import { nextProvenanceEntry, type StoredChain } from '../../actors/continuity/core/provenance.js';
 import type { OutputText } from '../../actors/continuity/core/sealed-payload.js';
 import {
   OPEN_CAPSULE,
@@ -28,7 +29,6 @@ import {
   OffloadPool,
   offloadThrough,
 } from '../../src/base/offload-pool.js';
-import { nextProvenanceEntry, type StoredChain } from '../../src/core/continuity/provenance.js';
 import { KEYRING, sealTask } from '../helpers/capsule-tasks.js';
 import { noop, work } from '../helpers/player.js';
 import { record, recordLife } from '../helpers/recorder.js';

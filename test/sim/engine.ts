@@ -8,10 +8,11 @@ import type { MessagePort } from 'node:worker_threads';
 import { ContinuityRows } from '../../actors/continuity/rows.js';
 import { Watermark } from '../../actors/feed/front/change-readers.js';
 import type { ShardSettings } from '../../actors/runtime/kernel.js';
-import { Loader } from '../../actors/runtime/loader.js';
 import type { PeerPost, ReplyPost, RequestPost } from '../../actors/runtime/protocol.js';
 import { ShardClient } from '../../actors/shard/client.js';
+import { openLoads } from '../../actors/shard/loads.js';
 import { Shard } from '../../actors/shard/shard.js';
+import { STORE } from '../../actors/shard/store.js';
 import { Writer } from '../../actors/writer/writer.js';
 import type { Logger } from '../../src/base/log.js';
 import type { Ack, UnitPost } from '../../src/db/units.js';
@@ -224,7 +225,7 @@ export class SimEngine {
         clock: world.clockOf(thread),
         random: random.next,
         log: this.#logOf(thread),
-        loader: new Loader(memoryPool(server, thread), { ...settings, shard }),
+        loader: openLoads(memoryPool(server, thread), { ...settings, shard }),
         handlers: handlersOf(thread),
         meter: new Meter(METER_MEMORY),
         versions: this.client.versions,
@@ -270,6 +271,7 @@ export class SimEngine {
     const { world, server, lanes } = this.#deps;
     const { thread } = running;
     return new Writer({
+      store: STORE,
       connect: () => memoryClient(server, thread, this.writerName),
       applicationName: this.writerName,
       epoch: this.epoch,

@@ -7,8 +7,9 @@
 
 import { EventEmitter } from 'node:events';
 import pg from 'pg';
+import { STORE } from '../../actors/shard/store.js';
 import { KNOWS_SCHEMAS } from '../../src/db/distributed.js';
-import { ALL_STATEMENTS, WRITER_SETTINGS } from '../../src/db/statements.js';
+import { WRITER_SETTINGS } from '../../src/db/statements.js';
 import type { Backend, Bound } from './memory-backend.js';
 import type { MemoryServer } from './memory-server.js';
 import { SqlError } from './memory-tables.js';
@@ -25,7 +26,7 @@ interface Answer {
   readonly rows: readonly (readonly (string | null)[])[];
 }
 
-const NAMES: ReadonlySet<string> = new Set(ALL_STATEMENTS.map(({ name }) => name));
+const NAMES: ReadonlySet<string> = new Set(STORE.statements.map(({ name }) => name));
 
 const DONE: Answer = { columns: [], rows: [] };
 

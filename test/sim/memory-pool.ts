@@ -6,18 +6,14 @@
  */
 
 import type pg from 'pg';
-import {
-  LARGE_COLUMNS,
-  LOAD_SQL,
-  OPEN_EVENTS_MAX,
-  OVERDUE_ROWS_MAX,
-  TASK_ALIASES,
-} from '../../actors/runtime/load-sql.js';
-import { TASK_COLUMNS } from '../../actors/runtime/rows.js';
+import { OPEN_EVENTS_MAX } from '../../actors/event/loads.js';
+import { LARGE_COLUMNS, TASK_ALIASES, TASK_COLUMNS } from '../../actors/instance/loads.js';
+import { OVERDUE_ROWS_MAX } from '../../actors/instance/timer-loads.js';
+import { LOAD_SQL } from '../../actors/shard/loads.js';
 import type { Execution } from '../../schema/execution.js';
 import { routeOf, shardOf } from '../../src/base/ids.js';
 import type { JsonValue } from '../../src/base/json.js';
-import { SILENCE_REASON } from '../../src/core/continuity/effects.js';
+import { SILENCE_REASON } from '../../src/core/effects.js';
 import type { Faults } from './faults.js';
 import type { MemoryServer } from './memory-server.js';
 import { type MemoryTables, type Row, standing } from './memory-tables.js';

@@ -6,19 +6,18 @@
 import type { JsonObject, JsonValue } from '../../src/base/json.js';
 import { laterOf } from '../../src/base/time.js';
 import { CELL_END, LINE_END, NULL_CELL } from '../../src/db/lines.js';
-import type { Delete, Insert, Mutation, MutationKind, Update } from '../../src/db/mutations.js';
-import { fieldsOf, MUTATION_KINDS, MUTATIONS } from '../../src/db/mutations.js';
-import { BELONGINGS, type SpecialKind } from '../../src/db/special-statements.js';
+import { type Delete, fieldsOf, type Insert, type Update } from '../../src/db/mutation.js';
+import type { Statement } from '../../src/db/statements.js';
+import { columnType } from '../../src/db/table.js';
 import {
   GATED_LINE_STATEMENTS,
   GATED_STATEMENTS,
-  GATED_UNLESS,
-  type GatedKind,
   LINE_STATEMENTS,
+  MUTATION_KINDS,
+  MUTATIONS,
   STATEMENTS,
-  type Statement,
-} from '../../src/db/statements.js';
-import { columnType, TABLES, type TableName } from '../../src/db/tables.js';
+  TABLES,
+} from '../helpers/store.js';
 import { readRow } from '../helpers/unit-rows.js';
 import type { MemoryTables, Row, Transaction } from './memory-tables.js';
 import { SqlError, stored } from './memory-tables.js';
@@ -26,8 +25,8 @@ import { SqlError, stored } from './memory-tables.js';
 /** Carries the statement out for the given rows; returns what its `returning` lists. */
 export type Run = (db: MemoryTables, tx: Transaction, rows: readonly JsonObject[]) => string[];
 
-function runOf(kind: MutationKind): Run {
-  const mutation: Mutation = MUTATIONS[kind];
+function runOf(kind: string): Run {
+  const mutation = MUTATIONS[kind]!;
   switch (mutation.does) {
     case 'insert':
       return insertRun(mutation);
@@ -37,7 +36,8 @@ function runOf(kind: MutationKind): Run {
       return deleteRun(mutation);
     case 'special': {
       const types = fieldsOf(mutation);
-      const run = SPECIAL[kind as SpecialKind];
+      const run = SPECIAL[kind];
+      if (run === undefined) throw new Error(`${kind} is special, and not known here`);
       return (db, tx, rows) => {
         run(db, tx, typed(types, rows));
         return [];
@@ -62,11 +62,14 @@ function literal(text: number | string): JsonValue {
 }
 
 /** @param barring a row of this table with its id keeps one from being inserted */
-function insertRun(mutation: Insert, barring?: TableName): Run {
-  const { table, defaults, onConflict } = mutation;
+function insertRun(mutation: Insert, barring?: string): Run {
+  const { defaults, onConflict } = mutation;
+  const { name: table, columns } = mutation.table;
   const types = fieldsOf(mutation);
-  const filled = Object.entries(defaults).map(([column, text]) => [column, literal(text)] as const);
-  const empty = Object.fromEntries(Object.keys(TABLES[table].columns).map((name) => [name, null]));
+  const filled = Object.entries(defaults).map(
+    ([column, text]) => [column, literal(text!)] as const,
+  );
+  const empty = Object.fromEntries(Object.keys(columns).map((name) => [name, null]));
   return (db, tx, rows) => {
     const inserted: string[] = [];
     const seen = new Set<string>();
@@ -100,13 +103,14 @@ function copyRun(mutation: Insert): Run {
   const types = fieldsOf(mutation);
   const insert = insertRun(mutation);
   return (db, tx, rows) => {
-    for (const row of typed(types, rows)) expectWhole(mutation.table, row);
+    for (const row of typed(types, rows)) expectWhole(mutation.table.name, row);
     return insert(db, tx, rows);
   };
 }
 
 function updateRun(mutation: Update): Run {
-  const { table, keeps } = mutation;
+  const { keeps } = mutation;
+  const { name: table } = mutation.table;
   const types = fieldsOf(mutation);
   return (db, tx, rows) => {
     for (const given of typed(types, rows)) {
@@ -123,10 +127,10 @@ function updateRun(mutation: Update): Run {
 }
 
 function deleteRun(mutation: Delete): Run {
-  const { table, columns, where } = mutation;
+  const { columns, where } = mutation;
+  const { name: table, key } = mutation.table;
   const types = fieldsOf(mutation);
-  const wanted = Object.entries(where).map(([column, text]) => [column, literal(text)] as const);
-  const { key } = TABLES[table];
+  const wanted = Object.entries(where).map(([column, text]) => [column, literal(text!)] as const);
   const isWhole = key.length === columns.length && key.every((column) => columns.includes(column));
   const isByKey = wanted.length === 0 && isWhole;
   return (db, tx, rows) => {
@@ -144,9 +148,10 @@ function deleteRun(mutation: Delete): Run {
   };
 }
 
-function expectWhole(table: TableName, row: Row): void {
-  for (const column of Object.keys(TABLES[table].columns)) {
-    if (!columnType(table, column).isNullable && (row[column] ?? null) === null) {
+function expectWhole(table: string, row: Row): void {
+  const known = TABLES[table]!;
+  for (const column of Object.keys(known.columns)) {
+    if (!columnType(known, column).isNullable && (row[column] ?? null) === null) {
       throw new SqlError('23502', `null value in column "${column}" of "${table}"`);
     }
   }
@@ -156,10 +161,12 @@ function expectWhole(table: TableName, row: Row): void {
 
 type SpecialRun = (db: MemoryTables, tx: Transaction, rows: readonly JsonObject[]) => void;
 
-const SPECIAL: Readonly<Record<SpecialKind, SpecialRun>> = {
+const SPECIAL: Readonly<Record<string, SpecialRun>> = {
   'sequence.delete': (db, tx, rows) => {
     const sequences = new Set(rows.map(({ id }) => id));
-    remove(db, tx, 'cron_schedules', (row) => sequences.has(row.sequence_id!));
+    for (const { name, sequence } of Object.values(TABLES)) {
+      if (sequence !== undefined) remove(db, tx, name, (row) => sequences.has(row[sequence]!));
+    }
     remove(db, tx, 'sequences', (row) => sequences.has(row.id!));
   },
 
@@ -277,21 +284,22 @@ function noteEndOfExecution(db: MemoryTables, tx: Transaction, id: JsonValue): v
 function deleteInstances(db: MemoryTables, tx: Transaction, doomed: ReadonlySet<JsonValue>): void {
   const tasks = keysOf(db, tx, 'worker_tasks', (row) => doomed.has(row.instance_id!));
   remove(db, tx, 'open_tasks', (row) => tasks.has(row.task_id!));
-  for (const [table, instance] of BELONGINGS) {
-    remove(db, tx, table, (row) => doomed.has(row[instance]!));
+  for (const { name, instance } of Object.values(TABLES)) {
+    if (instance === undefined || name === 'open_tasks') continue;
+    remove(db, tx, name, (row) => doomed.has(row[instance]!));
   }
 }
 
 function keysOf(
   db: MemoryTables,
   tx: Transaction,
-  table: TableName,
+  table: string,
   isWanted: (row: Row) => boolean,
 ): ReadonlySet<JsonValue> {
   return new Set(db.matching(tx, table, isWanted).map(([key]) => key));
 }
 
-function insertOnce(db: MemoryTables, tx: Transaction, table: TableName, row: Row): void {
+function insertOnce(db: MemoryTables, tx: Transaction, table: string, row: Row): void {
   if (db.violated(tx, table, row) === undefined) db.put(tx, table, db.keyOf(table, row), row);
 }
 
@@ -306,7 +314,7 @@ function isTwin(a: Row, b: Row): boolean {
 function remove(
   db: MemoryTables,
   tx: Transaction,
-  table: TableName,
+  table: string,
   isGone: (row: Row) => boolean,
 ): void {
   for (const [key] of db.matching(tx, table, isGone)) db.put(tx, table, key, undefined);
@@ -314,25 +322,25 @@ function remove(
 
 /** Name of the prepared statement → what it does. */
 export const RUNS: ReadonlyMap<string, Run> = new Map([
-  ...MUTATION_KINDS.map((kind) => [STATEMENTS[kind].name, runOf(kind)] as const),
+  ...MUTATION_KINDS.map((kind) => [STATEMENTS[kind]!.name, runOf(kind)] as const),
   ...Object.entries(LINE_STATEMENTS).flatMap(([kind, { name, ofCells }]) => {
-    const insert = MUTATIONS[kind as MutationKind] as Insert;
+    const insert = MUTATIONS[kind] as Insert;
     return [[name, copyRun(insert)] as const, [ofCells!.name, insertRun(insert)] as const];
   }),
   ...[GATED_STATEMENTS, GATED_LINE_STATEMENTS].flatMap((statements) =>
-    (Object.entries(statements) as [GatedKind, Statement][]).flatMap(([kind, statement]) => {
-      const insert: Insert = { ...MUTATIONS[kind], onConflict: 'nothing' };
-      const run = insertRun(insert, GATED_UNLESS[kind]);
+    Object.entries(statements).flatMap(([kind, statement]) => {
+      const insert = MUTATIONS[kind] as Insert;
+      const run = insertRun({ ...insert, onConflict: 'nothing' }, insert.gate?.unless?.name);
       return namesOf(statement).map((name) => [name, run] as const);
     }),
   ),
 ]);
 
 /** Name of a statement whose rows are lines → their kind. */
-const LINED = new Map<string, MutationKind>(
+const LINED = new Map<string, string>(
   [LINE_STATEMENTS, GATED_LINE_STATEMENTS].flatMap((statements) =>
     Object.entries(statements).flatMap(([kind, statement]) =>
-      namesOf(statement).map((name) => [name, kind as MutationKind] as const),
+      namesOf(statement).map((name) => [name, kind] as const),
     ),
   ),
 );

@@ -5,8 +5,9 @@
  */
 
 import type { JsonValue } from '../../src/base/json.js';
-import { type BaseType, TABLES, type Table } from '../../src/db/tables.js';
+import type { BaseType, Table } from '../../src/db/table.js';
 import { entryOf } from '../helpers/entry.js';
+import { TABLES } from '../helpers/store.js';
 
 /** JSON columns hold the parsed value, times are RFC 3339 with milliseconds. Never changed inside. */
 export type Row = Readonly<Record<string, JsonValue>>;

@@ -3,20 +3,21 @@
  * is updated, deleted and inserted again, and some of it no database can store.
  */
 
-import type { LOAD_SQL } from '../../actors/runtime/load-sql.js';
+import type { LOAD_SQL } from '../../actors/shard/loads.js';
 import type { JsonValue } from '../../src/base/json.js';
 import type { UnitGate } from '../../src/core/unit.js';
 import { rowText } from '../../src/db/lines.js';
-import { fieldsOf, MUTATION_KINDS, MUTATIONS, type MutationKind } from '../../src/db/mutations.js';
-import { type BaseType, TABLES } from '../../src/db/tables.js';
+import { fieldsOf } from '../../src/db/mutation.js';
+import type { BaseType } from '../../src/db/table.js';
 import type { UnitEnvelope } from '../../src/db/units.js';
 import type { Random } from '../chaos/random.js';
+import { MUTATION_KINDS, MUTATIONS, TABLES } from '../helpers/store.js';
 import { words } from '../helpers/table.js';
 
 const IDS = 5;
 const START_MS = Date.parse('2031-01-01T00:00:00.000Z');
 
-const FIELDS = new Map(MUTATION_KINDS.map((kind) => [kind, fieldsOf(MUTATIONS[kind])]));
+const FIELDS = new Map(MUTATION_KINDS.map((kind) => [kind, fieldsOf(MUTATIONS[kind]!)]));
 
 /** Names of columns that some table does not let be null. */
 const REQUIRED: ReadonlySet<string> = new Set(
@@ -56,14 +57,14 @@ const OFTEN_NULL: ReadonlySet<string> = new Set(['targets', 'fires']);
 /** Columns of small numbers, for which a large one would only be refused. */
 const INTEGER_MAX = 3;
 
-const OFTEN_JOINED = /^(task|permitRequest|tombstone|sequence|release)/;
+const OFTEN_JOINED = /^(task|permitRequest|tombstone|sequence|release|trigger)/;
 
 /** What takes rows away comes less often, all rows of an instance least, so that some are left. */
-const OFTEN = MUTATION_KINDS.flatMap((kind) => {
+const OFTEN = MUTATION_KINDS.toSorted().flatMap((kind) => {
   if (kind === 'instance.delete' || kind === 'sequence.delete') return [kind];
-  if (/delete|clear|drop|prune/.test(kind)) return new Array<MutationKind>(3).fill(kind);
+  if (/delete|clear|drop|prune/.test(kind)) return new Array<string>(3).fill(kind);
   // Statements ask for several of these rows at once, or for one without another.
-  return new Array<MutationKind>(
+  return new Array<string>(
     /^(task|openTask)\.insert$/.test(kind) ? 24 : OFTEN_JOINED.test(kind) ? 20 : 9,
   ).fill(kind);
 });
@@ -86,13 +87,13 @@ export class RandomUnits {
     const kinds = this.#kinds(gate);
     const mutations = kinds.flatMap((kind) => {
       const row = this.#row(kind);
-      return [MUTATION_KINDS.indexOf(kind), this.#key(kind, row), rowText(kind, row)];
+      return [MUTATION_KINDS.indexOf(kind), this.#key(kind, row), rowText(MUTATIONS[kind]!, row)];
     });
     // One incarnation for each, so that a refusal does not concern the next one.
     return { seq: this.#seq, actor: 'actor', incarnation: this.#seq, gate, mutations };
   }
 
-  #kinds(gate: UnitGate): MutationKind[] {
+  #kinds(gate: UnitGate): string[] {
     const random = this.#random;
     if (gate === 'batch') return ['instance.insert', 'timer.set', 'instance.insert'];
     // A barrier stands alone in its batch, and may stand alone in its unit.
@@ -102,7 +103,7 @@ export class RandomUnits {
   }
 
   /** Of one group and key only the last row of a batch is written: the key is that of the row. */
-  #key(kind: MutationKind, row: Readonly<Record<string, JsonValue>>): string {
+  #key(kind: string, row: Readonly<Record<string, JsonValue>>): string {
     const { id, instance_id, task_id, key } = row;
     if (kind === 'worker.seen') return JSON.stringify([row.tenant_id, row.worker_id]);
     if (kind === 'activity.set') return JSON.stringify([row.tenant_id, row.at, row.shard]);
@@ -115,11 +116,11 @@ export class RandomUnits {
     return String(id ?? task_id ?? instance_id);
   }
 
-  #row(kind: MutationKind): Record<string, JsonValue> {
+  #row(kind: string): Record<string, JsonValue> {
     const row: Record<string, JsonValue> = {};
     const wasSpoilt = this.#isSpoilt;
     // Where no row is in such a state Postgres does not look at the values.
-    const { where = {} } = MUTATIONS[kind] as { readonly where?: object };
+    const { where = {} } = MUTATIONS[kind]! as { readonly where?: object };
     const isConditional = Object.keys(where).length > 0;
     if (isConditional) this.#isSpoilt = true;
     for (const [name, type] of FIELDS.get(kind)!) {
@@ -213,7 +214,7 @@ export class RandomUnits {
 }
 
 /** Among which words the rows of the mutation have their states. */
-function stateOf(kind: MutationKind): string {
+function stateOf(kind: string): string {
   if (kind.startsWith('task')) return 'task_state';
   if (kind.startsWith('effect')) return 'effect_state';
   return kind === 'release.set' ? 'release_state' : 'state';
@@ -296,7 +297,7 @@ const STATEMENTS: Partial<Record<keyof typeof LOAD_SQL, readonly unknown[]>> = {
 export function randomValues(random: Random, name: keyof typeof LOAD_SQL): readonly unknown[] {
   if (name === 'outputs' || name === 'outputTotals') return askedBlocks(random);
   if (name === 'itemOutputs') return askedItems(random);
-  const parameters = STATEMENTS[name] ?? [OF_IDS.has(name) ? 'ids' : 'id'];
+  const parameters = STATEMENTS[name]! ?? [OF_IDS.has(name) ? 'ids' : 'id'];
   return parameters.map((one) => {
     const draw = PARAMETERS[String(one)];
     return draw === undefined ? one : draw(random);

@@ -8,15 +8,16 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import pg from 'pg';
-import { LOAD_SQL } from '../../actors/runtime/load-sql.js';
+import { LOAD_SQL } from '../../actors/shard/loads.js';
+import { STORE } from '../../actors/shard/store.js';
 import { Writer, type WriterOptions } from '../../actors/writer/writer.js';
 import { realClock } from '../../src/base/real-clock.js';
-import { MUTATION_KINDS } from '../../src/db/mutations.js';
 import { createClient, createPool } from '../../src/db/pool.js';
-import { columnType, TABLES, type TableName } from '../../src/db/tables.js';
+import { columnType } from '../../src/db/table.js';
 import type { Ack, UnitEnvelope } from '../../src/db/units.js';
 import { createRandom } from '../chaos/random.js';
 import { createTestDatabase, type TestDatabase } from '../helpers/database.js';
+import { MUTATION_KINDS, TABLES } from '../helpers/store.js';
 import { prepareLanes } from '../helpers/writer.js';
 import { Counts, Faults } from './faults.js';
 import { memoryClient } from './memory-connection.js';
@@ -83,8 +84,8 @@ for (const seed of SEEDS) {
 }
 
 /** The tables that the writer writes. */
-function names(): TableName[] {
-  return (Object.keys(TABLES) as TableName[]).filter((name) => !name.startsWith('lane'));
+function names(): string[] {
+  return (Object.keys(TABLES) as string[]).filter((name) => !name.startsWith('lane'));
 }
 
 /** Without texts, whose wording is Postgres's own. */
@@ -96,8 +97,8 @@ function shown(ack: Ack): readonly unknown[] {
       : [ack.outcome];
 }
 
-async function realRows(name: TableName): Promise<object[]> {
-  const { key } = TABLES[name];
+async function realRows(name: string): Promise<object[]> {
+  const { key } = TABLES[name]!;
   const { rows } = await pool.query(`select * from ${name}`);
   return inOrder((rows as Record<string, unknown>[]).map(encoded), key);
 }
@@ -156,6 +157,7 @@ class RealStore {
   constructor(connectionString: string) {
     const applicationName = 'store test';
     this.#writer = new Writer({
+      store: STORE,
       ...commonOptions(this.#waiting),
       connect: () => createClient({ connectionString, applicationName, statementTimeoutMs: 0 }),
       applicationName,
@@ -201,6 +203,7 @@ class MemoryStore {
     this.#world = world;
     this.#pool = memoryPool(server, thread);
     this.#writer = new Writer({
+      store: STORE,
       ...commonOptions(this.#waiting),
       connect: () => memoryClient(server, thread, 'store test'),
       applicationName: 'store test',
@@ -223,15 +226,15 @@ class MemoryStore {
     return (await this.#until(this.#pool.query(question))).rows;
   }
 
-  rows(name: TableName): object[] {
-    const { key, columns } = TABLES[name];
+  rows(name: string): object[] {
+    const { key, columns } = TABLES[name]!;
     const rows = this.#tables
       .matching(new Transaction(), name, () => true)
       .map(([, row]) =>
         Object.fromEntries(
           Object.keys(columns).map((column) => {
             const value = row[column] ?? null;
-            const isJson = columnType(name, column).base === 'json' && value !== null;
+            const isJson = columnType(TABLES[name]!, column).base === 'json' && value !== null;
             return [column, isJson ? JSON.stringify(value) : value];
           }),
         ),

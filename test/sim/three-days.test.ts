@@ -6,9 +6,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ContinuityRows } from '../../actors/continuity/rows.js';
-import { Loader } from '../../actors/runtime/loader.js';
 import type { Reply } from '../../actors/runtime/protocol.js';
+import { openLoads } from '../../actors/shard/loads.js';
 import { Shard } from '../../actors/shard/shard.js';
+import { STORE } from '../../actors/shard/store.js';
 import { Writer } from '../../actors/writer/writer.js';
 import type { Clock } from '../../src/base/clock.js';
 import type { Logger } from '../../src/base/log.js';
@@ -118,6 +119,7 @@ class Days {
     });
     this.#server.tryRaiseEpoch(1);
     this.#writer = new Writer({
+      store: STORE,
       connect: () => memoryClient(this.#server, this.#thread, 'writer'),
       applicationName: 'writer',
       epoch: 1,
@@ -177,7 +179,7 @@ class Days {
       clock: this.#clock(),
       random: random.next,
       log: SILENT as unknown as Logger,
-      loader: new Loader(memoryPool(this.#server, this.#thread), { shard: 0, shards: 1 }),
+      loader: openLoads(memoryPool(this.#server, this.#thread), { shard: 0, shards: 1 }),
       handlers: new Map([['http_request', this.#call]]),
       continuityRows: new ContinuityRows(memoryPool(this.#server, this.#thread)),
       webhookSender: NO_WEBHOOKS,

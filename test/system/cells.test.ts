@@ -10,7 +10,8 @@ import { rmSync } from 'node:fs';
 import { after, before, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import pg from 'pg';
-import { LOAD_SQL } from '../../actors/runtime/load-sql.js';
+import { LOAD_SQL } from '../../actors/shard/loads.js';
+import { STORE } from '../../actors/shard/store.js';
 import type { Info } from '../../schema/system.js';
 import { parseExposition } from '../../scripts/reference/exposition.js';
 import { ensureSchema } from '../../src/db/cell-schema.js';
@@ -235,7 +236,7 @@ test('each statement of the writer and of the actors is understood with rights i
   const connectionString = inSchema(urlAs('west'), 'west');
   const client = createClient({ connectionString, applicationName: 'cells test' });
   // It has all that docs/statements.sql shows parsed, by which names are looked up.
-  const session = await WriterSession.open(client, () => undefined);
+  const session = await WriterSession.open(client, STORE.statements, () => undefined);
   session.destroy();
   await withAdmin(connectionString, async (reader) => {
     for (const [name, text] of Object.entries(LOAD_SQL)) {

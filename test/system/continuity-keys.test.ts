@@ -7,7 +7,7 @@
 import assert from 'node:assert/strict';
 import { before, describe, test } from 'node:test';
 import type { MigrationRecord, ProvenanceVerdict } from '../../schema/continuity.js';
-import { createKeyring } from '../../src/core/continuity/keys.js';
+import { createKeyring } from '../../src/core/sealing/keys.js';
 import { beforeWith, type Json, useApi } from '../helpers/api.js';
 import type { Bundle, Passage } from '../helpers/capsules.js';
 import { accepted, exported, imported, importing, passageOf } from '../helpers/capsules.js';

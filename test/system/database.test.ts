@@ -11,17 +11,19 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, before, describe, test } from 'node:test';
 import type pg from 'pg';
+import { STORE } from '../../actors/shard/store.js';
 import { LIMITS } from '../../src/base/limits.js';
 import { createPool, withClient } from '../../src/db/pool.js';
 import { list } from '../../src/db/reads/list.js';
 import { createReads, READ_POOL_OPTIONS, type Reads } from '../../src/db/reads.js';
 import { prepareRowSecurity, type RowSecurityMode } from '../../src/db/row-security.js';
-import { TABLES, type Table } from '../../src/db/tables.js';
+import type { Table } from '../../src/db/table.js';
 import { eventually, newHandler, step, type Tenant, WORKER } from '../helpers/api.js';
 import { type Client, createClient, expectStatus } from '../helpers/client.js';
 import { column } from '../helpers/columns.js';
 import type { Engine } from '../helpers/engine.js';
 import { signalTree } from '../helpers/process-tree.js';
+import { TABLES } from '../helpers/store.js';
 import { describeClock } from './database/clock.js';
 import { describeStandbys } from './database/standby.js';
 import { cannotChangeTables, DatabaseWorld, told } from './database/world.js';
@@ -166,6 +168,7 @@ test('it is switched off on request, and on again', async () => {
   const { connectionString, drop } = await world.given.postgres.createDatabase();
   const prepare = (mode: RowSecurityMode, mayChange = true) =>
     prepareRowSecurity({
+      store: STORE,
       mode,
       connectionString,
       ownerUrl: mayChange ? connectionString : undefined,
@@ -210,7 +213,7 @@ test('without what it takes the wall comes down, since the engine could not copy
   assert.deepEqual(await states(), [true]);
   t.after(() => admin.query('alter role engine bypassrls'));
   await admin.query('alter role engine nobypassrls');
-  const options = { mode: 'auto', connectionString } as const;
+  const options = { store: STORE, mode: 'auto', connectionString } as const;
   await assert.rejects(prepareRowSecurity({ ...options, ownerUrl: undefined }), /BYPASSRLS/);
   assert.match(String(await prepareRowSecurity({ ...options, ownerUrl })), /BYPASSRLS/);
   assert.deepEqual(await states(), [false]);

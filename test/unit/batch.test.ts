@@ -5,29 +5,32 @@ import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import { STORE } from '../../actors/shard/store.js';
 import {
-  FINDING_TABLES,
   FOLLOWING,
+  findingTables,
   rowsOf,
   STAYING,
-  TENANT_TABLES,
+  tenantTables,
 } from '../../src/cluster/tenant-rows.js';
 import { WriterLag } from '../../src/cluster/writer-lag.js';
 import type { UnitGate } from '../../src/core/unit.js';
 import type { BatchUnit, RowsCommand } from '../../src/db/batch.js';
 import { Batch, bodyCommands, committedAck, gateCommands, readUnit } from '../../src/db/batch.js';
-import type { Mutation, MutationKind } from '../../src/db/mutations.js';
-import { MUTATION_KINDS, MUTATIONS } from '../../src/db/mutations.js';
+import type { Mutation } from '../../src/db/mutation.js';
 import { RowsBuffer } from '../../src/db/rows-buffer.js';
+import type { Ack, UnitEnvelope } from '../../src/db/units.js';
+import { check, isWholeRun } from '../helpers/properties.js';
 import {
   GATED_LINE_STATEMENTS,
   GATED_STATEMENTS,
+  KINDS,
   LINE_STATEMENTS,
+  MUTATION_KINDS,
+  MUTATIONS,
   STATEMENTS,
-} from '../../src/db/statements.js';
-import { TABLES, type TableName } from '../../src/db/tables.js';
-import type { Ack, UnitEnvelope } from '../../src/db/units.js';
-import { check, isWholeRun } from '../helpers/properties.js';
+  TABLES,
+} from '../helpers/store.js';
 
 const A = '01950000-0000-7000-8000-00000000000a';
 const B = '01950000-0000-7000-8000-00000000000b';
@@ -39,10 +42,10 @@ let seq = 0;
 function unit(puts: readonly string[], gate: UnitGate = 'none'): BatchUnit {
   const mutations = puts.flatMap((put) => {
     const [kind, key = '', ...row] = put.split(' ');
-    return [MUTATION_KINDS.indexOf(kind as MutationKind), key, row.join(' ')];
+    return [MUTATION_KINDS.indexOf(kind as string), key, row.join(' ')];
   });
   seq += 1;
-  return readUnit({ ...FROM, seq, gate, mutations });
+  return readUnit(KINDS, { ...FROM, seq, gate, mutations });
 }
 
 function batchOf(units: readonly BatchUnit[], limits = { rowsMax: 10, bytesMax: 100 }) {
@@ -51,7 +54,7 @@ function batchOf(units: readonly BatchUnit[], limits = { rowsMax: 10, bytesMax: 
 }
 
 /** The kinds of mutations by the names of their statements. */
-const KINDS = new Map(
+const SENT = new Map(
   Object.entries({
     '': STATEMENTS,
     'lines of ': LINE_STATEMENTS,
@@ -66,11 +69,11 @@ const BUFFER = new RowsBuffer();
 
 /** Each statement as a kind and its rows, as they are sent. */
 const named = (commands: readonly RowsCommand[]) =>
-  commands.map((command) => `${KINDS.get(command.statement.name)} ${BUFFER.bytesOf(command)}`);
+  commands.map((command) => `${SENT.get(command.statement.name)} ${BUFFER.bytesOf(command)}`);
 
 test('a note is deleted behind those that come in its place, by its own id', () => {
   const units = [unit([`kinNote.clear n1 {"id":1}`]), unit([`kinNote.set ${A}:${B} {"id":2}`])];
-  const sent = named(bodyCommands(units));
+  const sent = named(bodyCommands(KINDS, units));
   assert.deepEqual(sent, ['kinNote.set [{"id":2}]', 'kinNote.clear [{"id":1}]']);
 });
 
@@ -79,8 +82,8 @@ test('statements run in the order of the kinds, whatever the order in the units'
     unit(MUTATION_KINDS.toReversed().map((kind) => `${kind} ${kind} {"k":"${kind}"}`)),
   ];
   // The two kinds of a group replace each other, so one of each group is left, the last one put.
-  const names = bodyCommands(units).map(({ statement }) => statement.name);
-  const order = MUTATION_KINDS.map((kind) => STATEMENTS[kind].name);
+  const names = bodyCommands(KINDS, units).map(({ statement }) => statement.name);
+  const order = MUTATION_KINDS.map((kind) => STATEMENTS[kind]!.name);
   const expected = order.filter((name) => names.includes(name));
   assert.deepEqual(names, expected);
   assert.equal(names.length, MUTATION_KINDS.length);
@@ -121,13 +124,13 @@ test('rows that are lines and rows that are objects are two statements of their 
     unit([`audit.insert ${A} {"id":2}`, `instance.insert ${B} i2`]),
     unit([`audit.insert ${A} a3`]),
   ];
-  assert.deepEqual(named(bodyCommands(units)), [
+  assert.deepEqual(named(bodyCommands(KINDS, units)), [
     'lines of instance.insert i1\ni2',
     'audit.insert [{"id":2}]',
     'lines of audit.insert a1\na3',
   ]);
   const gated = [`${A} a`, `${B} {}`].map((row) => unit([`instance.insert ${row}`], 'exists'));
-  assert.deepEqual(named(gateCommands(gated)), [
+  assert.deepEqual(named(gateCommands(KINDS, gated)), [
     'gate of instance.insert [{}]',
     'lines of the gate of instance.insert a',
   ]);
@@ -139,13 +142,13 @@ test('an envelope that no actor may send is a defect', () => {
     { ...FROM, seq: 1, gate: 'none', mutations: [MUTATION_KINDS.length, A, '{}'] },
     { ...FROM, seq: 1, gate: 'exists', mutations: [audit, A, '{}'] },
   ];
-  for (const envelope of bad) assert.throws(() => readUnit(envelope));
+  for (const envelope of bad) assert.throws(() => readUnit(KINDS, envelope));
 });
 
 /** A value for each column, which are named after the kinds that write them. */
 interface Row {
   readonly key: string;
-  readonly columns: Readonly<Partial<Record<MutationKind, number>>>;
+  readonly columns: Readonly<Partial<Record<string, number>>>;
 }
 
 function rowOf(text: string): Row {
@@ -154,8 +157,10 @@ function rowOf(text: string): Row {
 }
 
 /** A kind writes the columns of those that narrow it, too. */
-function textOf(kind: MutationKind, key: string, value: number): string {
-  const narrower = MUTATION_KINDS.filter((it) => (MUTATIONS[it] as Mutation).narrows === kind);
+function textOf(kind: string, key: string, value: number): string {
+  const narrower = MUTATION_KINDS.filter(
+    (it) => (MUTATIONS[it]! as Mutation).narrows?.kind === kind,
+  );
   const columns = [kind, ...narrower].map((column) => [column, value]);
   return JSON.stringify({ key, ...Object.fromEntries(columns) });
 }
@@ -166,23 +171,23 @@ type Tables = Map<string, string>;
 class Conflict extends Error {}
 
 /** The group of a special mutation stands for its table: what it prunes nobody else writes. */
-function tableOf(kind: MutationKind): string {
-  const mutation: Mutation = MUTATIONS[kind];
-  return mutation.does === 'special' ? mutation.group : mutation.table;
+function tableOf(kind: string): string {
+  const mutation: Mutation = MUTATIONS[kind]!;
+  return mutation.does === 'special' ? mutation.group : mutation.table.name;
 }
 
-function isInsert(kind: MutationKind): boolean {
-  const mutation: Mutation = MUTATIONS[kind];
+function isInsert(kind: string): boolean {
+  const mutation: Mutation = MUTATIONS[kind]!;
   return mutation.does === 'insert' && mutation.onConflict === 'error';
 }
 
-const isUpdate = (kind: MutationKind): boolean =>
-  MUTATIONS[kind].does === 'update' || kind === 'execution.update';
+const isUpdate = (kind: string): boolean =>
+  MUTATIONS[kind]!.does === 'update' || kind === 'execution.update';
 
 /** One statement of the kind over the rows. @throws Conflict as a unique index would */
-function run(tables: Tables, kind: MutationKind, rows: readonly Row[]): void {
+function run(tables: Tables, kind: string, rows: readonly Row[]): void {
   const touched = new Set<string>();
-  const mutation: Mutation = MUTATIONS[kind];
+  const mutation: Mutation = MUTATIONS[kind]!;
   for (const { key, columns } of rows) {
     const value = columns[kind];
     const at = `${tableOf(kind)}/${key}`;
@@ -212,7 +217,7 @@ function run(tables: Tables, kind: MutationKind, rows: readonly Row[]): void {
 }
 
 /** The gated insert: returns the keys that were new. */
-function runGated(tables: Tables, kind: MutationKind, rows: readonly Row[]): string[] {
+function runGated(tables: Tables, kind: string, rows: readonly Row[]): string[] {
   return rows.flatMap((row) => {
     if (tables.has(`${tableOf(kind)}/${row.key}`)) return [];
     run(tables, kind, [row]);
@@ -220,12 +225,12 @@ function runGated(tables: Tables, kind: MutationKind, rows: readonly Row[]): str
   });
 }
 
-const KIND_OF = new Map<string, MutationKind>(
-  MUTATION_KINDS.map((kind) => [STATEMENTS[kind].name, kind]),
+const KIND_OF = new Map<string, string>(
+  MUTATION_KINDS.map((kind) => [STATEMENTS[kind]!.name, kind]),
 );
-const GATED_KIND_OF = new Map<string, MutationKind>([
-  [GATED_STATEMENTS['sequence.insert'].name, 'sequence.insert'],
-  [GATED_STATEMENTS['instance.insert'].name, 'instance.insert'],
+const GATED_KIND_OF = new Map<string, string>([
+  [GATED_STATEMENTS['sequence.insert']!.name, 'sequence.insert'],
+  [GATED_STATEMENTS['instance.insert']!.name, 'instance.insert'],
 ]);
 
 const rowsIn = (texts: readonly string[]) => texts.map(rowOf);
@@ -233,11 +238,11 @@ const rowsIn = (texts: readonly string[]) => texts.map(rowOf);
 /** As the writer applies a batch. */
 function flush(tables: Tables, units: readonly BatchUnit[]): Ack[] {
   const inserted = new Set<string>();
-  for (const { statement, rows } of gateCommands(units)) {
+  for (const { statement, rows } of gateCommands(KINDS, units)) {
     const kind = GATED_KIND_OF.get(statement.name)!;
     for (const key of runGated(tables, kind, rowsIn(rows))) inserted.add(key);
   }
-  for (const { statement, rows } of bodyCommands(units, inserted)) {
+  for (const { statement, rows } of bodyCommands(KINDS, units, inserted)) {
     run(tables, KIND_OF.get(statement.name)!, rowsIn(rows));
   }
   return units.map((unit) => committedAck(unit, inserted));
@@ -274,17 +279,17 @@ const KEYS = ['a', 'b', 'c', 'd'].map((letter) => letter.repeat(36));
  * One names a row by more than its key; ids of children are never those of other instances; and a job, or
  * what it notes of an instance, is never there again once it is gone.
  */
-const APART: ReadonlySet<MutationKind> = new Set([
+const APART: ReadonlySet<string> = new Set([
   ...(['kinNote.clear', 'instance.insertChild', 'bulkJob.clear', 'bulkChange.clear'] as const),
 ]);
 /** Kinds that a unit may have beside its gate. Deletions are barriers and tested by example. */
-const PLAIN = MUTATION_KINDS.filter((it) => MUTATIONS[it].merge !== 'barrier' && !APART.has(it));
+const PLAIN = MUTATION_KINDS.filter((it) => MUTATIONS[it]!.merge !== 'barrier' && !APART.has(it));
 const FREE = PLAIN.filter((kind) => !isInsert(kind) && !isUpdate(kind));
 
-const put = (kinds: readonly MutationKind[], keys: readonly string[] = KEYS) =>
+const put = (kinds: readonly string[], keys: readonly string[] = KEYS) =>
   fc.tuple(fc.constantFrom(...kinds), fc.constantFrom(...keys), fc.nat(9));
 
-type Puts = readonly (readonly [MutationKind, string, number])[];
+type Puts = readonly (readonly [string, string, number])[];
 
 const ungated = fc.record({
   gate: fc.constant<UnitGate>('none'),
@@ -303,7 +308,7 @@ const births = fc.uniqueArray(fc.constantFrom(...KEYS), { minLength: 1 }).chain(
 
 function toUnits(made: readonly { gate: UnitGate; puts: Puts }[]): BatchUnit[] {
   return made.map(({ gate, puts }, seq) =>
-    readUnit({
+    readUnit(KINDS, {
       seq,
       actor: 'actor',
       incarnation: 0,
@@ -424,6 +429,7 @@ test('lag is what waits at the rate of late, and the time without a commit while
   assert.deepEqual(seen, [0, 200, 1_000, 2_000, 0]);
 });
 
+const TENANT_TABLES = tenantTables(STORE);
 const names = TENANT_TABLES.map(({ name }) => name);
 
 test('every table goes with a tenant, or has a reason to stay', () => {
@@ -433,7 +439,7 @@ test('every table goes with a tenant, or has a reason to stay', () => {
 test('rows by which those of other tables are found are deleted after these', () => {
   for (const [at, { where }] of TENANT_TABLES.entries()) {
     for (const [, other] of where.matchAll(/from (\w+)/g)) {
-      assert.ok(names.indexOf(other as TableName) > at, `${names[at]} before ${other}`);
+      assert.ok(names.indexOf(other as string) > at, `${names[at]} before ${other}`);
     }
   }
 });
@@ -445,7 +451,7 @@ test('a tenant is named as it is, whatever its name has in it', () => {
 
 test('whose rows are found by the tenant finds it, or follows what does', () => {
   const named = TENANT_TABLES.filter(({ where }) => where === 'tenant_id = $T');
-  const said = [...FINDING_TABLES, ...Object.keys(FOLLOWING)].sort();
+  const said = [...findingTables(STORE), ...Object.keys(FOLLOWING)].sort();
   assert.deepEqual(said, named.map(({ name }) => name).sort());
 });
 

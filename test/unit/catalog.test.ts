@@ -3,14 +3,15 @@
 import assert from 'node:assert/strict';
 import { beforeEach, test } from 'node:test';
 import { Catalog } from '../../actors/catalog/catalog.js';
+import type { InstanceCounts, SequenceRow } from '../../actors/catalog/loads.js';
+import type { ReleaseStateRow } from '../../actors/release/loads.js';
 import { CommitLog } from '../../actors/runtime/commit-log.js';
-import type { Rows } from '../../actors/runtime/loader.js';
-import type { InstanceCounts, ReleaseStateRow, SequenceRow } from '../../actors/runtime/rows.js';
 import type { Effect } from '../../actors/runtime/turn.js';
+import type { Loads } from '../../actors/shard/loads.js';
 import { EngineError } from '../../src/base/errors.js';
 import { createLogger } from '../../src/base/log.js';
 import { realClock } from '../../src/base/real-clock.js';
-import { MUTATION_KINDS } from '../../src/db/mutations.js';
+import { MUTATION_KINDS } from '../helpers/store.js';
 
 const ID = '01950000-0000-7000-8000-000000000001';
 const REQUEST = 7;
@@ -36,7 +37,7 @@ beforeEach(async () => {
   errors = [];
   counts = [];
   naming = undefined;
-  const rows: Pick<Rows, 'sequence' | 'instanceCounts' | 'releaseNaming'> = {
+  const rows: Pick<Loads, 'sequence' | 'instanceCounts' | 'releaseNaming'> = {
     sequence: async () => ROW,
     releaseNaming: async () => naming,
     instanceCounts: () =>
@@ -47,7 +48,7 @@ beforeEach(async () => {
   catalog = new Catalog({
     commits,
     log: createLogger('silent', 'test'),
-    loader: rows as Rows,
+    loader: rows as Loads,
     now: () => 0,
     clock: realClock,
     stepTimeoutMaxMs: 300_000,

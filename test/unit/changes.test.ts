@@ -3,13 +3,19 @@
 import assert from 'node:assert/strict';
 import { beforeEach, describe, test } from 'node:test';
 import { ChangeFeed } from '../../actors/feed/changes.js';
+import {
+  cursorOf,
+  FEED_START,
+  placeBefore,
+  placeOf,
+} from '../../actors/feed/core/change-cursor.js';
 import { type StreamPlace, StreamPlaces } from '../../actors/feed/front/stream-places.js';
 import { Watchers } from '../../actors/feed/watchers.js';
+import { AUDIT } from '../../actors/instance/output-tables.js';
 import { CommitLog, type PendingUnit, type Settlement } from '../../actors/runtime/commit-log.js';
 import { type Effect, Turn } from '../../actors/runtime/turn.js';
 import type { Clock } from '../../src/base/clock.js';
 import { createLogger } from '../../src/base/log.js';
-import { cursorOf, FEED_START, placeBefore, placeOf } from '../../src/core/change-cursor.js';
 import { HandClock } from '../helpers/hand-clock.js';
 
 const T0 = Date.parse('2026-03-01T12:00:00Z');
@@ -56,7 +62,7 @@ class World {
   entry(settled?: (ack: Settlement) => void): { readonly seq: number; readonly at: number } {
     const at = this.feed.stamp();
     const turn = new Turn();
-    turn.put('audit.insert', 'key', {});
+    turn.put(AUDIT.insert, 'key', '{}');
     const owner = {
       key: 'a',
       incarnation: 1,

@@ -8,7 +8,24 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import {
+  type CapsuleFacts,
+  createCapsule,
+  isManifestSigned,
+  rollbackCapsuleOf,
+  signManifest,
+} from '../../actors/continuity/core/capsule.js';
+import {
+  type ImportExpectation,
+  manifestFault,
+  openCapsule,
+  sequenceFault,
+  trustOf,
+} from '../../actors/continuity/core/capsule-import.js';
+import { decodePayload, encodePayload } from '../../actors/continuity/core/capsule-payload.js';
 import { type OutputText, sealCapsule } from '../../actors/continuity/core/sealed-payload.js';
+import type { Transform } from '../../actors/continuity/core/transforms.js';
+import { applyTransforms, PATH_BYTES_MAX } from '../../actors/continuity/core/transforms.js';
 import { admitted, SEALED_BYTES_MAX } from '../../actors/continuity/imports.js';
 import { refuseFor, taken } from '../../actors/continuity/operation.js';
 import { openCapsule as openSealed } from '../../actors/continuity/sealed-capsules.js';
@@ -19,31 +36,14 @@ import { createValidators } from '../../schema/validators.js';
 import { conflict, EngineError } from '../../src/base/errors.js';
 import type { JsonObject, JsonValue } from '../../src/base/json.js';
 import { parseJson } from '../../src/base/json-guard.js';
+import { redacted, redactedStateDiff } from '../../src/core/redaction.js';
 import {
   canonicalJson,
   canonicalSha256,
   sha256Hex,
-} from '../../src/core/continuity/canonical-json.js';
-import {
-  type CapsuleFacts,
-  createCapsule,
-  isManifestSigned,
-  rollbackCapsuleOf,
-  signManifest,
-} from '../../src/core/continuity/capsule.js';
-import {
-  type ImportExpectation,
-  manifestFault,
-  openCapsule,
-  sequenceFault,
-  trustOf,
-} from '../../src/core/continuity/capsule-import.js';
-import { decodePayload, encodePayload } from '../../src/core/continuity/capsule-payload.js';
-import { createKeyring, parseTransferKey } from '../../src/core/continuity/keys.js';
-import { redacted, redactedStateDiff } from '../../src/core/continuity/redaction.js';
-import { type SealContext, seal, unseal } from '../../src/core/continuity/sealing.js';
-import type { Transform } from '../../src/core/continuity/transforms.js';
-import { applyTransforms, PATH_BYTES_MAX } from '../../src/core/continuity/transforms.js';
+} from '../../src/core/sealing/canonical-json.js';
+import { createKeyring, parseTransferKey } from '../../src/core/sealing/keys.js';
+import { type SealContext, seal, unseal } from '../../src/core/sealing/sealing.js';
 import { sealTask, KEYRING as TASK_KEYS } from '../helpers/capsule-tasks.js';
 import { takenCapsule, takenTransforms } from '../helpers/continuity-bodies.js';
 import { id, NOW } from '../helpers/continuity-facts.js';

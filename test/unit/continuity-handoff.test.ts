@@ -2,6 +2,8 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { compatibilityFindings } from '../../actors/continuity/core/compatibility.js';
+import { outcomeOf } from '../../actors/continuity/core/findings.js';
 import {
   creationConflict,
   type ExportFacts,
@@ -9,23 +11,21 @@ import {
   type HandoffRequest,
   requestedHandoff,
 } from '../../actors/continuity/core/handoff.js';
-import type { Classification } from '../../schema/continuity-words.js';
-import type { RuntimeCapabilities } from '../../schema/handoff.js';
-import type { JsonObject, JsonValue } from '../../src/base/json.js';
-import { compatibilityFindings } from '../../src/core/continuity/compatibility.js';
-import { type TaskFacts, taskReceipt } from '../../src/core/continuity/effects.js';
-import { outcomeOf } from '../../src/core/continuity/findings.js';
-import { kinFindings } from '../../src/core/continuity/kin.js';
-import { localityFindings } from '../../src/core/continuity/locality.js';
+import { localityFindings } from '../../actors/continuity/core/locality.js';
 import {
   CANDIDATES_MAX,
   liveCandidates,
   placeExecution,
   placementDecision,
   termsOf,
-} from '../../src/core/continuity/placement.js';
-import { type PreviewFacts, previewHandoff } from '../../src/core/continuity/preview.js';
-import { areSameTerms } from '../../src/core/continuity/requirements.js';
+} from '../../actors/continuity/core/placement.js';
+import { type PreviewFacts, previewHandoff } from '../../actors/continuity/core/preview.js';
+import { areSameTerms } from '../../actors/continuity/core/requirements.js';
+import { kinFindings } from '../../actors/instance/core/kin.js';
+import type { Classification } from '../../schema/continuity-words.js';
+import type { RuntimeCapabilities } from '../../schema/handoff.js';
+import type { JsonObject, JsonValue } from '../../src/base/json.js';
+import { type TaskFacts, taskReceipt } from '../../src/core/effects.js';
 import { column, lines } from '../helpers/columns.js';
 import { acceptedTerms, takenCapabilities, takenTerms } from '../helpers/continuity-bodies.js';
 import { runtime as anyRuntime, at, id, NOW } from '../helpers/continuity-facts.js';

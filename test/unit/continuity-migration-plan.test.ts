@@ -3,32 +3,32 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import {
+  findingCodes,
+  mayApply,
+  REPLAY_FAIL,
+  REPLAY_PASS,
+  verdictOn,
+} from '../../actors/continuity/core/migration-plan.js';
+import {
   migrationView,
   openSecrets,
   sealSecrets,
 } from '../../actors/continuity/core/migration-record.js';
+import { carryOver, isCarried } from '../../actors/instance/core/carry-over.js';
+import { lostCleanUps } from '../../actors/instance/core/lost-clean-ups.js';
+import type { FrontierCase, FrontierVerdict } from '../../actors/release/core/frontier.js';
+import { replayToFrontier } from '../../actors/release/core/frontier.js';
+import { brokenRule, type JudgedReceipt } from '../../actors/release/core/invariants.js';
+import type { RerunOptions } from '../../actors/release/core/rerun.js';
 import type { Block, Hooks } from '../../schema/blocks.js';
 import type { EffectReceipt } from '../../schema/continuity.js';
 import type { EffectState } from '../../schema/continuity-words.js';
 import type { Entry } from '../../schema/diff-entry.js';
 import { emptyExecution } from '../../schema/execution.js';
 import type { JsonObject } from '../../src/base/json.js';
-import { carryOver, isCarried } from '../../src/core/carry-over.js';
-import type { FrontierCase, FrontierVerdict } from '../../src/core/continuity/frontier.js';
-import { replayToFrontier } from '../../src/core/continuity/frontier.js';
-import { brokenRule, type JudgedReceipt } from '../../src/core/continuity/invariants.js';
-import { createKeyring } from '../../src/core/continuity/keys.js';
-import { lostCleanUps } from '../../src/core/continuity/lost-clean-ups.js';
-import {
-  findingCodes,
-  mayApply,
-  REPLAY_FAIL,
-  REPLAY_PASS,
-  verdictOn,
-} from '../../src/core/continuity/migration-plan.js';
 import { advance } from '../../src/core/evaluator.js';
-import type { RerunOptions } from '../../src/core/releases/rerun.js';
 import { remapExecution } from '../../src/core/remap.js';
+import { createKeyring } from '../../src/core/sealing/keys.js';
 import { column } from '../helpers/columns.js';
 import { loop, noop, parallel, planOf, play, START, tryCatch, work } from '../helpers/player.js';
 import { record, recordLife } from '../helpers/recorder.js';

@@ -7,11 +7,28 @@ import fc from 'fast-check';
 import { pino } from 'pino';
 import { Plans } from '../../actors/catalog/plans.js';
 import {
+  boundaryBlock,
+  checkpointBoundary,
+} from '../../actors/continuity/core/checkpoint-boundary.js';
+import {
   executionView,
   type ShownExecutionRow,
 } from '../../actors/continuity/core/execution-view.js';
+import {
+  nextProvenanceEntry,
+  type ProvenanceFacts,
+  verifyProvenance,
+} from '../../actors/continuity/core/provenance.js';
+import type { GrantFacts } from '../../actors/continuity/core/statements.js';
+import { openStatement, signStatement } from '../../actors/continuity/core/statements.js';
 import { ExecutionService } from '../../actors/continuity/execution-service.js';
 import { ContinuityRows } from '../../actors/continuity/rows.js';
+import { EXECUTION as EXECUTION_ROW } from '../../actors/continuity/tables.js';
+import {
+  type ApprovalGrant,
+  approvalToken,
+  grantIn,
+} from '../../actors/instance/core/approval-link.js';
 import type { Order } from '../../actors/instance/orders.js';
 import { CommitLog } from '../../actors/runtime/commit-log.js';
 import type { PeerMessage } from '../../actors/runtime/protocol.js';
@@ -33,20 +50,6 @@ import type { ImportReceipt } from '../../schema/handoff.js';
 import { ConfigError } from '../../src/base/config-error.js';
 import { conflict, type EngineError } from '../../src/base/errors.js';
 import { IN_PLACE } from '../../src/base/offload.js';
-import { type ApprovalGrant, approvalToken, grantIn } from '../../src/core/approval-link.js';
-import { base64Length, decodeBase64 } from '../../src/core/continuity/base64.js';
-import { canonicalSha256 } from '../../src/core/continuity/canonical-json.js';
-import {
-  boundaryBlock,
-  checkpointBoundary,
-} from '../../src/core/continuity/checkpoint-boundary.js';
-import {
-  isSignedBy,
-  parsePublicKey,
-  privateKeyOf,
-  publicKeyOf,
-  signText,
-} from '../../src/core/continuity/ed25519.js';
 import {
   type EffectResolution,
   effectRequest,
@@ -55,15 +58,17 @@ import {
   resolveEffect,
   type TaskFacts,
   taskReceipt,
-} from '../../src/core/continuity/effects.js';
-import { createKeyring, keyringOf, parseTransferKey } from '../../src/core/continuity/keys.js';
+} from '../../src/core/effects.js';
+import { base64Length, decodeBase64 } from '../../src/core/sealing/base64.js';
+import { canonicalSha256 } from '../../src/core/sealing/canonical-json.js';
 import {
-  nextProvenanceEntry,
-  type ProvenanceFacts,
-  verifyProvenance,
-} from '../../src/core/continuity/provenance.js';
-import type { GrantFacts } from '../../src/core/continuity/statements.js';
-import { openStatement, signStatement } from '../../src/core/continuity/statements.js';
+  isSignedBy,
+  parsePublicKey,
+  privateKeyOf,
+  publicKeyOf,
+  signText,
+} from '../../src/core/sealing/ed25519.js';
+import { createKeyring, keyringOf, parseTransferKey } from '../../src/core/sealing/keys.js';
 import type { UnitEnvelope } from '../../src/db/units.js';
 import { readConfig } from '../../src/server/config.js';
 import { column } from '../helpers/columns.js';
@@ -504,7 +509,7 @@ const lineOf = (id: string) => () => Promise.resolve(id);
 /** A unit that says which it is. */
 function unit(name: string): Turn {
   const turn = new Turn();
-  turn.put('execution.update', EXECUTION, JSON.stringify({ name }));
+  turn.put(EXECUTION_ROW.update, EXECUTION, JSON.stringify({ name }));
   return turn;
 }
 

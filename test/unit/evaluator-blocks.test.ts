@@ -3,12 +3,12 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
+import { readTree, writeTree } from '../../actors/continuity/core/execution-tree.js';
 import type { AbSplitBlock, Block } from '../../schema/blocks.js';
 import type { ForEachRecord, StepRecord } from '../../schema/execution.js';
 import { childInstanceId, routeOf } from '../../src/base/ids.js';
 import type { JsonObject, JsonValue } from '../../src/base/json.js';
 import { variantOf } from '../../src/core/blocks/ab-split.js';
-import { readTree, writeTree } from '../../src/core/continuity/execution-tree.js';
 import { type EngineEvent, treeOf } from '../../src/core/evaluator.js';
 import { nodeAt } from '../../src/core/paths.js';
 import { compilePlan } from '../../src/core/plan.js';

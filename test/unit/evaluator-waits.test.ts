@@ -2,13 +2,13 @@
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { readTree, writeTree } from '../../actors/continuity/core/execution-tree.js';
 import type { Block, Hooks } from '../../schema/blocks.js';
 import type { StepRecord } from '../../schema/execution.js';
 import { createValidators } from '../../schema/validators.js';
 import type { JsonObject, JsonValue } from '../../src/base/json.js';
 import { answerIn } from '../../src/core/blocks/gate.js';
 import { cancellingIn } from '../../src/core/cancelling.js';
-import { readTree, writeTree } from '../../src/core/continuity/execution-tree.js';
 import { iterationOf } from '../../src/core/paths.js';
 import { compilePlan } from '../../src/core/plan.js';
 import type { KeptSignal } from '../../src/core/progress.js';

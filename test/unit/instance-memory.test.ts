@@ -13,15 +13,15 @@ import { Instances } from '../../actors/instance/instances.js';
 import { type LiveInstance, liveInstance } from '../../actors/instance/live-instance.js';
 import { failureOf, newRecord } from '../../actors/instance/record.js';
 import { CommitLog } from '../../actors/runtime/commit-log.js';
-import type { Rows } from '../../actors/runtime/loader.js';
 import type { Turn } from '../../actors/runtime/turn.js';
+import type { Loads } from '../../actors/shard/loads.js';
 import type { Block } from '../../schema/blocks.js';
 import type { JsonObject } from '../../src/base/json.js';
 import { LIMITS } from '../../src/base/limits.js';
-import { MUTATION_KINDS } from '../../src/db/mutations.js';
 import { instancesDeps } from '../helpers/host-deps.js';
 import { idsOf, instanceEnv, newInstance } from '../helpers/instances.js';
 import { loop, planOf, transform, work } from '../helpers/player.js';
+import { MUTATION_KINDS } from '../helpers/store.js';
 import { created, told } from '../helpers/turns.js';
 
 const MIB = 1024 * 1024;
@@ -113,7 +113,7 @@ class Resident {
         this.loaded += ids.length;
         return new Map();
       },
-    } as unknown as Rows,
+    } as unknown as Loads,
     plans: {} as Plans,
     release: (effects) => {
       for (const effect of effects) {

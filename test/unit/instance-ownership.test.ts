@@ -12,9 +12,9 @@ import type { InstanceMessage } from '../../actors/instance/messages.js';
 import type { Expectations, Order, OrderedChange } from '../../actors/instance/orders.js';
 import { carryOut, fenced } from '../../actors/instance/ownership.js';
 import { newRecord } from '../../actors/instance/record.js';
-import type { Rows } from '../../actors/runtime/loader.js';
 import type { PeerMessage } from '../../actors/runtime/protocol.js';
 import type { Turn } from '../../actors/runtime/turn.js';
+import type { Loads } from '../../actors/shard/loads.js';
 import type { Block } from '../../schema/blocks.js';
 import type { StepRecord } from '../../schema/execution.js';
 import { routeOf } from '../../src/base/ids.js';
@@ -23,10 +23,10 @@ import { isoTime } from '../../src/base/time.js';
 import { updatedAt } from '../../src/base/unchanged-since.js';
 import type { CreationBody } from '../../src/core/creation-key.js';
 import type { Plan } from '../../src/core/plan.js';
-import { MUTATION_KINDS, type MutationKind } from '../../src/db/mutations.js';
 import { column } from '../helpers/columns.js';
 import { idsOf, instanceEnv, newInstance } from '../helpers/instances.js';
 import { http, noop, planOf, work } from '../helpers/player.js';
+import { MUTATION_KINDS } from '../helpers/store.js';
 import { created, told } from '../helpers/turns.js';
 import { readRow } from '../helpers/unit-rows.js';
 
@@ -66,7 +66,7 @@ function sourcesOf({ plans, ended = [], checkpoint }: World): Sources {
       newestCheckpoint: async () => checkpoint,
       outputs: async () => new Map(),
       endedBlocks: async () => new Set(ended),
-    } as unknown as Rows,
+    } as unknown as Loads,
     plans: {
       deletions: 0,
       seek: async (id: string) => plans[id] && { id, tenantId: TENANT, plan: plans[id] },
@@ -92,14 +92,14 @@ async function command(
   return told(actor, message, await carryOut(actor, sourcesOf(world), message));
 }
 
-function kindsOf(turn: Turn): MutationKind[] {
+function kindsOf(turn: Turn): string[] {
   return turn.mutations.flatMap((at) =>
-    typeof at === 'number' ? [MUTATION_KINDS[at] as MutationKind] : [],
+    typeof at === 'number' ? [MUTATION_KINDS[at] as string] : [],
   );
 }
 
 /** The row of that kind which the turn writes last. */
-function rowOf(turn: Turn, kind: MutationKind): JsonObject {
+function rowOf(turn: Turn, kind: string): JsonObject {
   const at = turn.mutations.lastIndexOf(MUTATION_KINDS.indexOf(kind));
   assert.ok(at >= 0, `no ${kind} in ${kindsOf(turn).join(', ')}`);
   return readRow(kind, String(turn.mutations[at + 2]));

@@ -2,8 +2,10 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { AUDIT, OUTPUT } from '../../actors/instance/output-tables.js';
 import { newRecord, wholeLine, wholeRow } from '../../actors/instance/record.js';
-import { isLine, LINED_COLUMNS, rowOf, rowText } from '../../src/db/lines.js';
+import { INSTANCE, TIMER } from '../../actors/instance/tables.js';
+import { isLine, rowOf, rowText } from '../../src/db/lines.js';
 import { RowsBuffer } from '../../src/db/rows-buffer.js';
 import { readRow } from '../helpers/unit-rows.js';
 
@@ -16,14 +18,14 @@ const audit = (tenant: string, entries: unknown = []) => ({
 
 test('a row with a text that would be taken apart, or an escape that may stand for none, is an object', () => {
   for (const tenant of ['a\u001fb', 'a\nb', '\u0001', '\u0002', '\0', 'smile 😀', '\ud800']) {
-    const row = rowText('audit.insert', audit(tenant));
+    const row = rowText(AUDIT.insert, audit(tenant));
     assert.equal(isLine(row), false, JSON.stringify(tenant));
     assert.deepEqual(readRow('audit.insert', row), audit(tenant));
   }
   // Within JSON all of them are escaped, or harmless.
-  assert.equal(isLine(rowText('audit.insert', audit('Zoë', ['a\nb', 'smile 😀', '\u2028']))), true);
+  assert.equal(isLine(rowText(AUDIT.insert, audit('Zoë', ['a\nb', 'smile 😀', '\u2028']))), true);
   for (const text of ['\0', '\ud800', '\u001f']) {
-    assert.equal(isLine(rowText('audit.insert', audit('t', [text]))), false);
+    assert.equal(isLine(rowText(AUDIT.insert, audit('t', [text]))), false);
   }
 });
 
@@ -33,12 +35,12 @@ test('a row of another kind, or with JSON that has line breaks between its token
     ...{ output_ref: null, output_size: 2, created_at: AT, effect: null },
   };
   for (const output of ['{\n}', '{\r"a":1}']) {
-    const row = rowOf('output.insert', { ...cells, output });
+    const row = rowOf(OUTPUT.insert, { ...cells, output });
     assert.equal(isLine(row), false);
     assert.deepEqual(readRow('output.insert', row).output, JSON.parse(output));
   }
-  assert.equal(isLine(rowOf('output.insert', { ...cells, output: '{\t}' })), true);
-  assert.equal(rowText('timer.clear', { instance_id: ID }), `{"instance_id":"${ID}"}`);
+  assert.equal(isLine(rowOf(OUTPUT.insert, { ...cells, output: '{\t}' })), true);
+  assert.equal(rowText(TIMER.clear, { instance_id: ID }), `{"instance_id":"${ID}"}`);
 });
 
 test('rows become bytes as they are, however large they are', () => {
@@ -73,6 +75,6 @@ test('the line of an instance has what its object has', () => {
   const object = JSON.parse(wholeRow(record));
   const line = wholeLine(record);
   assert.equal(isLine(line), true);
-  const nulls = LINED_COLUMNS.get('instance.insert')!.map(({ name }) => [name, null]);
+  const nulls = INSTANCE.insert.lines.columns.map(({ name }) => [name, null]);
   assert.deepEqual(readRow('instance.insert', line), { ...Object.fromEntries(nulls), ...object });
 });

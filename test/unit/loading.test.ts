@@ -6,17 +6,18 @@ import { Names, wordOf } from '../../actors/catalog/names.js';
 import type { Plans } from '../../actors/catalog/plans.js';
 import { Instances } from '../../actors/instance/instances.js';
 import { type InstanceEnv, liveInstance } from '../../actors/instance/live-instance.js';
+import type { LoadedInstance } from '../../actors/instance/loads.js';
 import type { Creation } from '../../actors/instance/messages.js';
 import { newRecord } from '../../actors/instance/record.js';
 import { ActorHost } from '../../actors/runtime/host.js';
-import type { Rows } from '../../actors/runtime/loader.js';
-import type { LoadedInstance, NamedId, SequenceName } from '../../actors/runtime/rows.js';
+import type { NamedId, SequenceName } from '../../actors/runtime/sequence-name.js';
+import type { Loads } from '../../actors/shard/loads.js';
 import { conflict } from '../../src/base/errors.js';
 import { isoTime } from '../../src/base/time.js';
-import { MUTATION_KINDS } from '../../src/db/mutations.js';
 import { hostDeps, instancesDeps } from '../helpers/host-deps.js';
 import { instanceEnv, newInstance } from '../helpers/instances.js';
 import { planOf, work } from '../helpers/player.js';
+import { MUTATION_KINDS } from '../helpers/store.js';
 import { created, told } from '../helpers/turns.js';
 import { readRow } from '../helpers/unit-rows.js';
 
@@ -153,7 +154,7 @@ describe('keyed creations', () => {
           new Promise((resolve) => {
             answer = resolve;
           }),
-      } as unknown as Rows,
+      } as unknown as Loads,
       plans: {
         get deletions() {
           return deletions;

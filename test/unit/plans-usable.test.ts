@@ -3,9 +3,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Plans } from '../../actors/catalog/plans.js';
-import type { Rows } from '../../actors/runtime/loader.js';
+import type { Loads } from '../../actors/shard/loads.js';
 
-const newPlans = () => new Plans({} as Rows);
+const newPlans = () => new Plans({} as Loads);
 
 test('a sequence that was deleted after it was looked up is not used, others are', () => {
   const plans = newPlans();

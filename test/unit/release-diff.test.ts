@@ -3,11 +3,11 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
+import { type ReleaseSide, semanticDiff } from '../../actors/release/core/diff.js';
 import { BLOCKS_MAX, type Block } from '../../schema/blocks.js';
 import { DIFF_ENTRIES_MAX, SEVERITIES } from '../../schema/diff-entry.js';
 import type { SemanticDiff } from '../../schema/release.js';
 import type { JsonObject, JsonValue } from '../../src/base/json.js';
-import { type ReleaseSide, semanticDiff } from '../../src/core/releases/diff.js';
 import { trees } from '../helpers/block-trees.js';
 import { byDepth } from '../helpers/depth.js';
 import * as player from '../helpers/player.js';

@@ -7,20 +7,20 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
-import type { Gate } from '../../schema/release.js';
-import type { GateMetric, GateVerdict, ReleaseState } from '../../schema/release-states.js';
-import { mayMove, RELEASE_STATES } from '../../schema/release-states.js';
-import { bucketOf, cohortSeed } from '../../src/core/releases/cohort.js';
-import type { EndedCounts } from '../../src/core/releases/gates.js';
-import { findVerdict, judge, largestSample, verdictOf } from '../../src/core/releases/gates.js';
+import { bucketOf, cohortSeed } from '../../actors/release/core/cohort.js';
+import type { EndedCounts } from '../../actors/release/core/gates.js';
+import { findVerdict, judge, largestSample, verdictOf } from '../../actors/release/core/gates.js';
 import {
   canaryReason,
   gateActor,
   gateReason,
   promotionReason,
   validationReason,
-} from '../../src/core/releases/reasons.js';
-import { RouteTable, type RoutingRow } from '../../src/core/releases/routes.js';
+} from '../../actors/release/core/reasons.js';
+import { RouteTable, type RoutingRow } from '../../actors/release/core/routes.js';
+import type { Gate } from '../../schema/release.js';
+import type { GateMetric, GateVerdict, ReleaseState } from '../../schema/release-states.js';
+import { mayMove, RELEASE_STATES } from '../../schema/release-states.js';
 import { check } from '../helpers/properties.js';
 import { casesIn } from '../helpers/table.js';
 

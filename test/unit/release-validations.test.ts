@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { beforeEach, test } from 'node:test';
+import type { Verdict } from '../../actors/release/core/replay.js';
 import {
   REPLAYS_MS,
   RUN_BYTES_MAX,
@@ -17,7 +18,6 @@ import type { Clock } from '../../src/base/clock.js';
 import { conflict, type EngineError, unavailable } from '../../src/base/errors.js';
 import { createLogger } from '../../src/base/log.js';
 import { TooCostly } from '../../src/base/offload.js';
-import type { Verdict } from '../../src/core/releases/replay.js';
 import type { FrontDeps } from '../../src/http/operation.js';
 import type { HttpReply } from '../../src/http/server.js';
 import { column } from '../helpers/columns.js';

@@ -2,10 +2,10 @@
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { type CarriedTask, carryOver, isCarried } from '../../actors/instance/core/carry-over.js';
 import type { Block } from '../../schema/blocks.js';
 import { COMPLETED, type Execution, SKIPPED, type StepRecord } from '../../schema/execution.js';
 import type { JsonObject } from '../../src/base/json.js';
-import { type CarriedTask, carryOver, isCarried } from '../../src/core/carry-over.js';
 import { advance, type Progress } from '../../src/core/evaluator.js';
 import { clashOf, goOnBehindEnd, passedRoots, remapExecution } from '../../src/core/remap.js';
 import { blocksFrom } from '../../src/core/rewind.js';

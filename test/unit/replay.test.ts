@@ -6,11 +6,11 @@
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import type { RecordedRun } from '../../actors/release/core/recording.js';
+import { replay, type Verdict } from '../../actors/release/core/replay.js';
+import type { RerunOptions } from '../../actors/release/core/rerun.js';
 import type { Block } from '../../schema/blocks.js';
 import type { ChildEnd } from '../../src/core/progress.js';
-import type { RecordedRun } from '../../src/core/releases/recording.js';
-import { replay, type Verdict } from '../../src/core/releases/replay.js';
-import type { RerunOptions } from '../../src/core/releases/rerun.js';
 import { column } from '../helpers/columns.js';
 import {
   failing,

@@ -3,12 +3,12 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
+import { runsAgain, standsFor } from '../../actors/instance/core/retry-preview.js';
+import { retryText } from '../../actors/instance/core/retry-words.js';
 import type { Block, Hooks, SagaBlock } from '../../schema/blocks.js';
 import { isEnded } from '../../schema/states.js';
 import type { Dispatch } from '../../src/core/evaluator.js';
 import { recordOf } from '../../src/core/paths.js';
-import { runsAgain, standsFor } from '../../src/core/retry-preview.js';
-import { retryText } from '../../src/core/retry-words.js';
 import { contexts, trees } from '../helpers/block-trees.js';
 import { byDepth } from '../helpers/depth.js';
 import { failing, forEach, loop, type Player, play, tryCatch, work } from '../helpers/player.js';

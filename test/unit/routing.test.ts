@@ -3,11 +3,11 @@
 import assert from 'node:assert/strict';
 import { beforeEach, test } from 'node:test';
 import type { Routable } from '../../actors/release/attribution.js';
+import type { RoutingRow } from '../../actors/release/core/routes.js';
 import { Routing } from '../../actors/release/routing.js';
-import type { SubscriptionRow } from '../../actors/runtime/rows.js';
+import type { SubscriptionRow } from '../../actors/webhook/loads.js';
 import { EVERY_TENANT, Subscribers } from '../../actors/webhook/subscribers.js';
 import { createLogger } from '../../src/base/log.js';
-import type { RoutingRow } from '../../src/core/releases/routes.js';
 import { HandClock } from '../helpers/hand-clock.js';
 import { type PromiseWithResolvers, withResolvers } from '../helpers/resolvers.js';
 

@@ -4,16 +4,19 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { MessageChannel } from 'node:worker_threads';
 import fc from 'fast-check';
+import type { SequenceRow } from '../../actors/catalog/loads.js';
 import type { NewInstance } from '../../actors/instance/record.js';
+import type { RateLimitRow } from '../../actors/limits/loads.js';
+import { RATE_LIMIT } from '../../actors/limits/tables.js';
 import type { ReadyTask } from '../../actors/queue/ready-tasks.js';
 import { compareTasks, LAST_PLACE, ReadyTasks } from '../../actors/queue/ready-tasks.js';
 import { CommitLog, type Settlement } from '../../actors/runtime/commit-log.js';
 import { linkControl, serveControl } from '../../actors/runtime/control.js';
 import { ActorHost } from '../../actors/runtime/host.js';
 import type { PeerMessage, Request } from '../../actors/runtime/protocol.js';
-import type { RateLimitRow, ScheduleRow, SequenceRow } from '../../actors/runtime/rows.js';
 import { TimerHeap } from '../../actors/runtime/timer-heap.js';
 import { Turn } from '../../actors/runtime/turn.js';
+import type { ScheduleRow } from '../../actors/schedule/loads.js';
 import { FairInbox } from '../../actors/shard/inbox.js';
 import {
   createIdGenerator,
@@ -480,7 +483,7 @@ test('when one of a batch throws, the others are decided anew and committed toge
       handle: (cell, message) =>
         host.run(cell, message, (turn) => {
           cell.state.sum += message.by;
-          turn.put('rateLimit.set', 'sum', cell.state);
+          turn.put(RATE_LIMIT.set, 'sum', JSON.stringify(cell.state));
           turn.reply(message.request, 200, '');
           if (Number.isNaN(cell.state.sum)) throw new Error('not a number');
         }),

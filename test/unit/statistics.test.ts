@@ -3,13 +3,13 @@
 import assert from 'node:assert/strict';
 import { beforeEach, test } from 'node:test';
 import { ACTIVITY_KEPT_MS, Activity } from '../../actors/activity/activity.js';
+import { ActivityLines } from '../../actors/activity/core/activity.js';
+import { addTo, type Buckets, bucketOf, quantile } from '../../actors/activity/core/durations.js';
+import { foldReason } from '../../actors/instance/core/failure-reason.js';
+import { queuesOf, releasePoints } from '../../actors/queue/core/statistics.js';
 import { CommitLog } from '../../actors/runtime/commit-log.js';
 import { createLogger } from '../../src/base/log.js';
 import { isoTime } from '../../src/base/time.js';
-import { ActivityLines } from '../../src/core/activity.js';
-import { addTo, type Buckets, bucketOf, quantile } from '../../src/core/durations.js';
-import { foldReason } from '../../src/core/failure-reason.js';
-import { queuesOf, releasePoints } from '../../src/core/statistics.js';
 import type { UnitEnvelope } from '../../src/db/units.js';
 import { Meter } from '../../src/metrics/meter.js';
 import { lines } from '../helpers/columns.js';

@@ -2,11 +2,13 @@
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { explain, type Surroundings } from '../../actors/instance/core/explanation.js';
 import type { InstanceEnv, LiveInstance } from '../../actors/instance/live-instance.js';
 import { liveInstance } from '../../actors/instance/live-instance.js';
 import { TaskCache } from '../../actors/instance/memory.js';
 import type { InstanceMessage } from '../../actors/instance/messages.js';
 import { failureOf, newRecord, permitStatus } from '../../actors/instance/record.js';
+import { TASK } from '../../actors/instance/task-tables.js';
 import {
   type Attempt,
   endRow,
@@ -23,10 +25,9 @@ import type { Block } from '../../schema/blocks.js';
 import { WorkerTask } from '../../schema/worker.js';
 import { stepIdempotencyKey } from '../../src/base/ids.js';
 import { LIMITS } from '../../src/base/limits.js';
-import { explain, type Surroundings } from '../../src/core/explanation.js';
 import type { Dispatch } from '../../src/core/progress.js';
 import { type Standing, type WaitFacts, whole } from '../../src/core/waits.js';
-import { MUTATION_KINDS, MUTATIONS } from '../../src/db/mutations.js';
+import { fieldsOf } from '../../src/db/mutation.js';
 import { column } from '../helpers/columns.js';
 import { instanceEnv, newInstance } from '../helpers/instances.js';
 import {
@@ -41,6 +42,7 @@ import {
   tryCatch,
   work,
 } from '../helpers/player.js';
+import { MUTATION_KINDS } from '../helpers/store.js';
 import { created, told } from '../helpers/turns.js';
 import { readRow } from '../helpers/unit-rows.js';
 
@@ -229,7 +231,10 @@ test('what a task does not have is left out of its record, or null', () => {
 
 test('the row of its end has the columns that its end changes', () => {
   const row = JSON.parse(endRow(FULL));
-  assert.deepEqual(Object.keys(row), Object.keys(MUTATIONS['task.end'].fields));
+  assert.deepEqual(
+    Object.keys(row),
+    fieldsOf(TASK.end).map(([name]) => name),
+  );
   const { id, state, worker_id, claim_epoch, error_message, history } = FULL;
   const expected = { id, state, worker_id, claim_epoch, error_message, history };
   assert.deepEqual(row, { ...row, ...expected, output: { paid: true } });

@@ -6,8 +6,8 @@ import { ChangeGroups } from '../../actors/instance/change-many.js';
 import { TenantLimitOperations } from '../../actors/limits/front/tenant-limits.js';
 import { failed } from '../../actors/runtime/commit.js';
 import { TENANT_HELD } from '../../actors/runtime/held-tenants.js';
-import type { Rows } from '../../actors/runtime/loader.js';
 import type { Effect } from '../../actors/runtime/turn.js';
+import type { Loads } from '../../actors/shard/loads.js';
 import { unavailable } from '../../src/base/errors.js';
 import { realClock } from '../../src/base/real-clock.js';
 import type { Call, FrontDeps } from '../../src/http/operation.js';
@@ -139,7 +139,7 @@ beforeEach(async () => {
       return result;
     };
   };
-  const rows: Partial<Rows> = {
+  const rows: Partial<Loads> = {
     ...sequenceOf([{ type: 'step', id: 'a', handler: 'ship' }]),
     instances: noted('instances', new Map()),
     taskOwners: noted('taskOwners', new Map()),

@@ -9,13 +9,13 @@
 import assert from 'node:assert/strict';
 import path from 'node:path';
 import { test } from 'node:test';
+import { STORE } from '../../actors/shard/store.js';
 import { ROOMS, roomOf } from '../../scripts/reference/rooms.js';
 import { filesIn, read, type Source, scan, sourcesIn } from '../../scripts/reference/sources.js';
 import { ERROR_STATUS } from '../../src/base/errors.js';
 import { LIMITS } from '../../src/base/limits.js';
-import { MUTATION_KINDS } from '../../src/db/mutations.js';
-import { ALL_STATEMENTS, STATEMENTS } from '../../src/db/statements.js';
 import { lines } from '../helpers/columns.js';
+import { MUTATION_KINDS, STATEMENTS } from '../helpers/store.js';
 
 // ---------------------------------------------------------------- the files
 
@@ -47,9 +47,8 @@ const isPure = ({ name }: Source) =>
   name.startsWith('src/core/') ||
   /^actors\/\w+\/core\//.test(name) ||
   (name.startsWith('src/base/') && !IMPURE_GROUND.test(name)) ||
-  /^src\/db\/(?:batch|lines|mutations|units|(?:special-)?statements|(?:(?:bulk|limit|seen)-)?tables?)\.ts$/.test(
-    name,
-  ) ||
+  /^src\/db\/(?:batch|lines|mutation|statements|store|table|units)\.ts$/.test(name) ||
+  /^actors\/\w+\/(?:\w+-)?tables\.ts$/.test(name) ||
   name === 'actors/runtime/protocol.ts' ||
   (name.startsWith('schema/') && !COMPILES_SCHEMAS.has(name));
 
@@ -312,7 +311,7 @@ test('no test runs alone, and none is left out but where it cannot run', () => {
 
 /** The writer, the statements it runs, ownership and migrations; and what changes the directory of a cluster. */
 const WRITES_ROWS =
-  /^(?:actors\/writer\/[\w.-]+|src\/db\/(?:(?:special-)?statements|writer-session|migrate|lease(?:-\w+)?)|src\/cluster\/(?:directory|move)[\w-]*)\.ts$/;
+  /^(?:actors\/(?:writer\/[\w.-]+|\w+\/(?:\w+-)?tables)|src\/db\/(?:statements|writer-session|migrate|lease(?:-\w+)?)|src\/cluster\/(?:directory|move)[\w-]*)\.ts$/;
 
 test('only the writer, ownership, the migrations and the directory change rows', () => {
   const change =
@@ -326,7 +325,7 @@ test('only the writer, ownership, the migrations and the directory change rows',
 
 test('every kind of mutation has a statement, under a name of its own that Postgres keeps whole', () => {
   nothing(MUTATION_KINDS.filter((kind) => (STATEMENTS[kind]?.text ?? '').trim() === ''));
-  const names = ALL_STATEMENTS.map(({ name }) => name);
+  const names = STORE.statements.map(({ name }) => name);
   assert.equal(new Set(names).size, names.length);
   nothing(names.filter((name) => Buffer.byteLength(name) > 63));
 });

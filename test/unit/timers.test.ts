@@ -5,16 +5,17 @@ import { afterEach, beforeEach, describe, test } from 'node:test';
 import { Cron } from 'croner';
 import fc from 'fast-check';
 import { IANAZone } from 'luxon';
-import type { Rows } from '../../actors/runtime/loader.js';
-import type { LoadedInstance, ScheduleRow } from '../../actors/runtime/rows.js';
+import type { LoadedInstance } from '../../actors/instance/loads.js';
+import { nextFire, nextFires } from '../../actors/schedule/core/cron.js';
+import { type CronFields, parseCron } from '../../actors/schedule/core/cron-fields.js';
+import type { ScheduleRow } from '../../actors/schedule/loads.js';
 import { DueTimers } from '../../actors/shard/due-timers.js';
 import { Hearing } from '../../actors/shard/hearing.js';
+import type { Loads } from '../../actors/shard/loads.js';
 import { ShardTimers } from '../../actors/shard/timers.js';
 import type { Clock } from '../../src/base/clock.js';
 import { LIMITS } from '../../src/base/limits.js';
 import type { Logger } from '../../src/base/log.js';
-import { nextFire, nextFires } from '../../src/core/cron.js';
-import { type CronFields, parseCron } from '../../src/core/cron-fields.js';
 import type { UnitEnvelope } from '../../src/db/units.js';
 import type { Json } from '../helpers/api.js';
 import { column } from '../helpers/columns.js';
@@ -100,7 +101,7 @@ class SlowRows {
   readonly asked: string[] = [];
   #waiting: (() => void)[] = [];
 
-  readonly instances: Rows['instances'] = (ids) => {
+  readonly instances: Loads['instances'] = (ids) => {
     this.asked.push(...ids);
     return new Promise((resolve) => {
       this.#waiting.push(() => resolve(new Map<string, LoadedInstance>()));
@@ -166,7 +167,7 @@ test('instances that are due wait for the commits of those before them, and requ
 test('instances are read shortly before they are due, a few at a time, and once', async () => {
   const rows = new SlowRows();
   const ids = idsOf('a', LIMITS.aheadLoadsMax + 10);
-  const dueTimers: Rows['dueTimers'] = async (from, to, each) => {
+  const dueTimers: Loads['dueTimers'] = async (from, to, each) => {
     const dueAt = START + LIMITS.timerLeadMs + 5_000;
     if (from >= dueAt || to < dueAt) return;
     for (const instance of ids) each(dueAt, { instance, rank: NORMAL, tenant: 'a' });
@@ -219,7 +220,7 @@ async function setUp() {
     },
     clearTimeout: () => undefined,
   };
-  const rows: Pick<Rows, 'dueTimers' | 'overdueTimers'> = {
+  const rows: Pick<Loads, 'dueTimers' | 'overdueTimers'> = {
     dueTimers: async () => undefined,
     async overdueTimers(from, to) {
       looks.push(to - from);
@@ -229,7 +230,7 @@ async function setUp() {
   };
   const timers = new ShardTimers({
     clock,
-    loader: rows as Rows,
+    loader: rows as Loads,
     log: {} as Logger,
     tickIntervalMs: SECOND,
     wakeShard: () => undefined,
@@ -325,7 +326,7 @@ test('a shard sleeps until its first timer, whatever comes before it and however
         if (handle !== undefined) cleared += 1;
       },
     },
-    loader: {} as Rows,
+    loader: {} as Loads,
     log: {} as Logger,
     tickIntervalMs: SECOND,
     isBehind: () => false,
@@ -375,7 +376,7 @@ const asked: string[] = [];
 let scheduleId = '';
 
 /** A schedule of every second that is committed. */
-async function scheduled(rows: Partial<Rows> = {}, more: Json = {}): Promise<void> {
+async function scheduled(rows: Partial<Loads> = {}, more: Json = {}): Promise<void> {
   asked.length = 0;
   shard = new HandShard({
     ...sequenceOf([{ type: 'step', id: 'a', handler: 'noop' }]),

@@ -11,14 +11,14 @@ import {
   type ReleaseSeries,
 } from '../../../schema/statistics.js';
 import { isoTime } from '../../../src/base/time.js';
-import { ActivityLines } from '../../../src/core/activity.js';
-import { type OpenPolls, queuesOf, releasePoints } from '../../../src/core/statistics.js';
 import type { FrontKernel, FrontRoom } from '../../../src/http/front-room.js';
 import { jsonReply, listQuery, listTenant, type Operation } from '../../../src/http/operation.js';
+import { type OpenPolls, queuesOf, releasePoints } from '../../queue/core/statistics.js';
 import type { queueOperations } from '../../queue/operations.js';
 import { releaseNamed } from '../../release/front/operations.js';
 import type { Shards } from '../../runtime/shards.js';
 import { ACTIVITY_KEPT_MS } from '../activity.js';
+import { ActivityLines } from '../core/activity.js';
 import {
   failuresByReason,
   openTasksByQueue,

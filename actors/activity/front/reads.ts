@@ -13,7 +13,6 @@ import {
   QUEUED_TASKS_LOOKED_AT_MAX,
 } from '../../../schema/statistics.js';
 import { isoTime, type UnixMs } from '../../../src/base/time.js';
-import type { StoredMinute } from '../../../src/core/activity.js';
 import {
   type Filter,
   filtersOf,
@@ -24,6 +23,11 @@ import {
 } from '../../../src/db/reads/filters.js';
 import { Conditions, isPresent, type Query } from '../../../src/db/reads/query.js';
 import type { Reader } from '../../../src/db/reads/reader.js';
+import { SEQUENCES } from '../../catalog/tables.js';
+import { DEAD_LETTERS } from '../../instance/tables.js';
+import { OPEN_TASKS } from '../../instance/task-tables.js';
+import type { StoredMinute } from '../core/activity.js';
+import { ACTIVITY } from '../tables.js';
 
 export interface Extent {
   readonly lookedAt: number;
@@ -48,14 +52,14 @@ async function upTo<Row>(
 
 // ---------------------------------------------------------------- failures
 
-const FAILED = timeFilters('dead_letters', 'failed_at', 'd');
+const FAILED = timeFilters(DEAD_LETTERS, 'failed_at', 'd');
 const FAILURE_FILTERS = {
-  ...filtersOf('dead_letters', ['namespace'], 'd'),
+  ...filtersOf(DEAD_LETTERS, ['namespace'], 'd'),
   failed_after: FAILED.after,
   failed_before: FAILED.before,
 };
 const NAME_FILTERS = {
-  ...filtersOf('sequences', ['tenant_id', 'namespace']),
+  ...filtersOf(SEQUENCES, ['tenant_id', 'namespace']),
   sequence_name: { column: 'sequences.name', type: 'text' } satisfies Filter,
 };
 export type FailuresAsked = Narrowing<keyof typeof FAILURE_FILTERS | keyof typeof NAME_FILTERS>;
@@ -91,7 +95,7 @@ const GROUPED_BY = 'namespace, sequence_id, failure_code, block_id, handler, fol
  */
 export function failuresQuery(asked: FailuresAsked): Query {
   const walked = new Conditions();
-  narrow(walked, filtersOf('dead_letters', ['tenant_id']), asked);
+  narrow(walked, filtersOf(DEAD_LETTERS, ['tenant_id']), asked);
   const conditions = new Conditions(walked.values);
   narrow(conditions, FAILURE_FILTERS, asked);
   conditions.add(`d.failure_code is not null and ${isPresent('d')}`);
@@ -140,7 +144,7 @@ export function openTasksByQueue(reads: Reader, tenant: string | undefined): Pro
 /** The oldest first, so that the age of what waits longest is right however many there are. */
 export function openTasksQuery(tenant: string | undefined): Query {
   const conditions = new Conditions();
-  narrow(conditions, filtersOf('open_tasks', ['tenant_id']), { tenant_id: tenant });
+  narrow(conditions, filtersOf(OPEN_TASKS, ['tenant_id']), { tenant_id: tenant });
   return conditions.query(
     'select handler_name as handler, queue_name as queue, ' +
       'count(*) filter (where claimed_at is null) as waiting, ' +
@@ -192,7 +196,7 @@ export function storedMinutes(
 
 export function minutesQuery(tenant: string | undefined, since: UnixMs): Query {
   const conditions = new Conditions();
-  narrow(conditions, filtersOf('activity', ['tenant_id']), { tenant_id: tenant });
+  narrow(conditions, filtersOf(ACTIVITY, ['tenant_id']), { tenant_id: tenant });
   conditions.add(`at >= ${conditions.param(isoTime(since))}::timestamptz`);
   return conditions.query(
     'select at, created, completed, failed, cancelled, durations ' +

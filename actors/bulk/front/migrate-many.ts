@@ -15,7 +15,7 @@ import {
 import type { Clock } from '../../../src/base/clock.js';
 import { EngineError, invalid, notFound } from '../../../src/base/errors.js';
 import { checkTenant } from '../../../src/base/tenancy.js';
-import type { MigrationRefusal } from '../../../src/core/continuity/migration-findings.js';
+import type { MigrationRefusal } from '../../../src/core/migration-findings.js';
 import { rowOf } from '../../../src/db/reads/lookup.js';
 import { type FrontDeps, jsonReply, type Operation } from '../../../src/http/operation.js';
 import { SEQUENCE_LOOKUPS } from '../../catalog/front/sequence-reads.js';

@@ -4,18 +4,19 @@ import { filtersOf } from '../../../src/db/reads/filters.js';
 import { list } from '../../../src/db/reads/list.js';
 import { lookup } from '../../../src/db/reads/lookup.js';
 import { orderBy } from '../../../src/db/reads/order.js';
-import { columnsBut, type StoredRow, selected } from '../../../src/db/tables.js';
+import { columnsBut, type StoredRow, selected } from '../../../src/db/table.js';
+import { BULK_JOBS } from '../tables.js';
 
-const COLUMNS = columnsBut('bulk_jobs');
+const COLUMNS = columnsBut(BULK_JOBS);
 
-export type BulkJobRow = StoredRow<'bulk_jobs'>;
+export type BulkJobRow = StoredRow<typeof BULK_JOBS>;
 
 /** `BulkJob` records, newest first. */
 export const bulkJobList = list({
   columns: selected(COLUMNS),
   from: 'bulk_jobs',
-  by: filtersOf('bulk_jobs', ['tenant_id', 'state']),
-  order: orderBy('bulk_jobs', ['created_at', 'id'], 'descending'),
+  by: filtersOf(BULK_JOBS, ['tenant_id', 'state']),
+  order: orderBy(BULK_JOBS, ['created_at', 'id'], 'descending'),
   toText: bulkJobText,
   cheaper: 'name the tenant, or ask for a smaller offset and limit',
 });

@@ -13,7 +13,6 @@ import type { Clock, TimerHandle } from '../../../src/base/clock.js';
 import { EngineError, notFound } from '../../../src/base/errors.js';
 import type { Logger } from '../../../src/base/log.js';
 import { isoTime, type UnixMs } from '../../../src/base/time.js';
-import { keyList, keyState } from '../../../src/db/reads/key-reads.js';
 import type { KeyRegistry, ResidentKey } from '../../../src/http/key-registry.js';
 import {
   type FrontDeps,
@@ -25,6 +24,7 @@ import type { HttpReply } from '../../../src/http/server.js';
 import type { Shards } from '../../runtime/shards.js';
 import type { KeyRow, KeyUse } from '../api-keys.js';
 import type { keyOperations } from '../operations.js';
+import { keyList, keyState } from './key-reads.js';
 
 export interface KeyOperationsDeps {
   readonly registry: KeyRegistry;

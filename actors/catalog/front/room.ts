@@ -1,10 +1,10 @@
 /** Sequences and keys of tenants on the front thread. All live keys are loaded before requests are served. */
 
-import { liveKeys } from '../../../src/db/reads/key-reads.js';
 import type { FrontKernel, FrontRoom } from '../../../src/http/front-room.js';
 import type { Shards } from '../../runtime/shards.js';
 import type { keyOperations, sequenceOperations as ownerOperations } from '../operations.js';
 import { KeyOperations } from './api-keys.js';
+import { liveKeys } from './key-reads.js';
 import { sequenceDeletion, sequenceOperations } from './sequences.js';
 
 type Client = Shards<typeof keyOperations> & Shards<typeof ownerOperations>;

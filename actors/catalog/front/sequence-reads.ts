@@ -9,13 +9,14 @@ import { list } from '../../../src/db/reads/list.js';
 import { lookup, rowOf } from '../../../src/db/reads/lookup.js';
 import { orderBy } from '../../../src/db/reads/order.js';
 import type { PageRequest, Reader } from '../../../src/db/reads/reader.js';
-import { columnsBut, selected } from '../../../src/db/tables.js';
+import { columnsBut, selected } from '../../../src/db/table.js';
 import { type SequenceListedRow, type SequenceWireRow, sequenceText } from '../sequence-text.js';
+import { SEQUENCES } from '../tables.js';
 
-const SEQUENCES = {
-  columns: selected(columnsBut('sequences')),
+const SHOWN = {
+  columns: selected(columnsBut(SEQUENCES)),
   from: 'sequences',
-  order: orderBy('sequences', ['tenant_id', 'namespace', 'name', '-version']),
+  order: orderBy(SEQUENCES, ['tenant_id', 'namespace', 'name', '-version']),
   toText: sequenceText,
   cheaper: 'name the tenant and the namespace, or ask for a smaller offset and limit',
 };
@@ -25,13 +26,13 @@ const OTHERS =
   'and o.namespace = sequences.namespace and o.name = sequences.name';
 
 const LISTED = {
-  ...SEQUENCES,
+  ...SHOWN,
   by: {
-    ...filtersOf('sequences', ['tenant_id', 'namespace', 'name']),
+    ...filtersOf(SEQUENCES, ['tenant_id', 'namespace', 'name']),
     name_contains: contains('sequences.name'),
   },
 };
-const KNOWN_BY = selected(columnsBut('sequences', 'definition'));
+const KNOWN_BY = selected(columnsBut(SEQUENCES, 'definition'));
 
 /** Every version, whole or without what makes its answer large. */
 const EVERY_VERSION = {
@@ -41,7 +42,7 @@ const EVERY_VERSION = {
 
 /** The newest version of each name. */
 const NEWEST_VERSION = {
-  whole: newestList(SEQUENCES.columns),
+  whole: newestList(SHOWN.columns),
   brief: newestList(KNOWN_BY),
 };
 
@@ -64,20 +65,20 @@ export function sequenceList(
 
 /** The versions of a name that are not deprecated, newest first, of all tenants without one. */
 export const versionList = list({
-  ...SEQUENCES,
-  of: filtersOf('sequences', ['namespace', 'name']),
-  by: filtersOf('sequences', ['tenant_id']),
+  ...SHOWN,
+  of: filtersOf(SEQUENCES, ['namespace', 'name']),
+  by: filtersOf(SEQUENCES, ['tenant_id']),
   always: 'not deprecated',
 });
 
 /** Those of them that the name can lead to. */
 const CHOSEN = list({
-  ...SEQUENCES,
-  of: filtersOf('sequences', ['tenant_id', 'namespace', 'name']),
+  ...SHOWN,
+  of: filtersOf(SEQUENCES, ['tenant_id', 'namespace', 'name']),
   always: 'not deprecated and not hold',
 });
 
-const FOUND = `select ${SEQUENCES.columns} from sequences`;
+const FOUND = `select ${SHOWN.columns} from sequences`;
 
 export const SEQUENCE_LOOKUPS = {
   byId: lookup<SequenceWireRow>('reads_sequence_get', `${FOUND} where id = $1::uuid`),

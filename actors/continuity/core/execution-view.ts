@@ -6,11 +6,12 @@
 import type { Execution } from '../../../schema/continuity.js';
 import { type InstanceState, isEnded } from '../../../schema/states.js';
 import { laterOf } from '../../../src/base/time.js';
-import type { StoredRow } from '../../../src/db/tables.js';
+import type { StoredRow } from '../../../src/db/table.js';
+import type { CONTINUITY_EXECUTIONS } from '../tables.js';
 
 /** Its row; the instance's columns are null where the instance is not here. */
 export interface ShownExecutionRow
-  extends Omit<StoredRow<'continuity_executions'>, 'state' | 'ended'> {
+  extends Omit<StoredRow<typeof CONTINUITY_EXECUTIONS>, 'state' | 'ended'> {
   readonly state: Execution['state'];
   readonly ended: Execution['state'] | null;
   readonly instance_state: InstanceState | null;

@@ -8,11 +8,12 @@ import type { HandoffState } from '../../../schema/continuity-words.js';
 import type { Handoff } from '../../../schema/handoff.js';
 import { type InstanceState, isTerminal } from '../../../schema/states.js';
 import type { UnixMs } from '../../../src/base/time.js';
-import type { PlacementTerms } from '../../../src/core/continuity/requirements.js';
-import type { StoredRow } from '../../../src/db/tables.js';
+import type { StoredRow } from '../../../src/db/table.js';
+import type { HANDOFFS } from '../tables.js';
+import type { PlacementTerms } from './requirements.js';
 
 /** Its row; the terms are the JSON text of its PlacementTerms. */
-export interface HandoffFacts extends Omit<StoredRow<'handoffs'>, 'state'> {
+export interface HandoffFacts extends Omit<StoredRow<typeof HANDOFFS>, 'state'> {
   readonly state: HandoffState;
 }
 

@@ -6,16 +6,12 @@
 import type { RuntimeCapabilities } from '../../../schema/handoff.js';
 import { type InstanceState, isTerminal } from '../../../schema/states.js';
 import { isoTime, type UnixMs } from '../../../src/base/time.js';
-import { canonicalJson } from '../../../src/core/continuity/canonical-json.js';
-import { isLive } from '../../../src/core/continuity/capabilities.js';
-import { judge, type PlacementDecision, termsOf } from '../../../src/core/continuity/placement.js';
-import type { HandoffPreview } from '../../../src/core/continuity/preview.js';
-import {
-  areSameTerms,
-  type PlacementTerms,
-  type Requirements,
-} from '../../../src/core/continuity/requirements.js';
+import { canonicalJson } from '../../../src/core/sealing/canonical-json.js';
+import { isLive } from './capabilities.js';
 import type { HandoffFacts } from './handoff-view.js';
+import { judge, type PlacementDecision, termsOf } from './placement.js';
+import type { HandoffPreview } from './preview.js';
+import { areSameTerms, type PlacementTerms, type Requirements } from './requirements.js';
 
 export const EXPORT_FAILED = 'CAPSULE_EXPORT_FAILED';
 

@@ -8,12 +8,12 @@ import type { MigrationState } from '../../../schema/continuity-words.js';
 import type { Execution } from '../../../schema/execution.js';
 import type { CapsuleManifest } from '../../../schema/handoff.js';
 import type { JsonObject, JsonValue } from '../../../src/base/json.js';
-import { decodeBase64 } from '../../../src/core/continuity/base64.js';
-import { canonicalJson } from '../../../src/core/continuity/canonical-json.js';
-import { openWith } from '../../../src/core/continuity/capsule-import.js';
-import type { PayloadKey } from '../../../src/core/continuity/keys.js';
-import { type SealContext, seal } from '../../../src/core/continuity/sealing.js';
-import type { StoredRow } from '../../../src/db/tables.js';
+import { decodeBase64 } from '../../../src/core/sealing/base64.js';
+import { canonicalJson } from '../../../src/core/sealing/canonical-json.js';
+import type { PayloadKey } from '../../../src/core/sealing/keys.js';
+import { openWith, type SealContext, seal } from '../../../src/core/sealing/sealing.js';
+import type { StoredRow } from '../../../src/db/table.js';
+import type { MIGRATIONS } from '../tables.js';
 
 /** What is stored in the clear. */
 export interface StoredMigration
@@ -38,7 +38,7 @@ export interface MigrationSecrets {
 
 /** A row of `migrations`: JSON as text. */
 type MigrationFacts = Pick<
-  StoredRow<'migrations'>,
+  StoredRow<typeof MIGRATIONS>,
   'id' | 'tenant_id' | 'state' | 'record' | 'secrets'
 >;
 

@@ -7,21 +7,18 @@
 import type { CapsulePayload, CarriedOutput } from '../../../schema/capsule.js';
 import type { Capsule, HandoffExported } from '../../../schema/handoff.js';
 import type { JsonValue } from '../../../src/base/json.js';
-import {
-  type CapsuleFacts,
-  type CapsuleKeys,
-  createCapsule,
-} from '../../../src/core/continuity/capsule.js';
-import { openCapsule } from '../../../src/core/continuity/capsule-import.js';
-import type { CheckPayload } from '../../../src/core/continuity/capsule-payload.js';
-import type { PayloadKey } from '../../../src/core/continuity/keys.js';
-import type { Parsed } from '../../../src/core/continuity/parsed.js';
-import type { ColumnOf, StoredRow } from '../../../src/db/tables.js';
+import type { Parsed } from '../../../src/core/parsed.js';
+import type { PayloadKey } from '../../../src/core/sealing/keys.js';
+import type { ColumnOf, StoredRow } from '../../../src/db/table.js';
+import type { BLOCK_OUTPUTS } from '../../instance/output-tables.js';
+import { type CapsuleFacts, type CapsuleKeys, createCapsule } from './capsule.js';
+import { openCapsule } from './capsule-import.js';
+import type { CheckPayload } from './capsule-payload.js';
 
 /** A row of outputs; the output is JSON text. */
 export type OutputText = StoredRow<
-  'block_outputs',
-  Exclude<ColumnOf<'block_outputs'>, 'id' | 'instance_id' | 'effect'>
+  typeof BLOCK_OUTPUTS,
+  Exclude<ColumnOf<typeof BLOCK_OUTPUTS>, 'id' | 'instance_id' | 'effect'>
 >;
 
 export type PayloadFrame = Omit<CapsulePayload, 'outputs'>;

@@ -7,7 +7,7 @@ import type { Execution } from '../../../schema/continuity.js';
 import { invalid, notFound, unavailable } from '../../../src/base/errors.js';
 import type { JsonValue } from '../../../src/base/json.js';
 import type { Offload } from '../../../src/base/offload.js';
-import { redactedStateDiff } from '../../../src/core/continuity/redaction.js';
+import { redactedStateDiff } from '../../../src/core/redaction.js';
 import { rowOf } from '../../../src/db/reads/lookup.js';
 import type { FrontKernel, FrontRoom } from '../../../src/http/front-room.js';
 import {

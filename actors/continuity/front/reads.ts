@@ -9,13 +9,15 @@ import { unavailable } from '../../../src/base/errors.js';
 import type { JsonValue } from '../../../src/base/json.js';
 import { LIMITS } from '../../../src/base/limits.js';
 import { isoTime, type UnixMs } from '../../../src/base/time.js';
-import { checkpointBoundary } from '../../../src/core/continuity/checkpoint-boundary.js';
 import { filtersOf } from '../../../src/db/reads/filters.js';
 import { list } from '../../../src/db/reads/list.js';
 import { lookup, TRY_LATER } from '../../../src/db/reads/lookup.js';
 import type { PageRequest, Reader } from '../../../src/db/reads/reader.js';
-import { columnsBut, type StoredRow, selected } from '../../../src/db/tables.js';
+import { columnsBut, type StoredRow, selected } from '../../../src/db/table.js';
+import type { CHECKPOINTS } from '../../instance/output-tables.js';
+import type { INSTANCES } from '../../instance/tables.js';
 import { CHECKPOINT_COLUMNS, type CheckpointWireRow } from '../../instance/wire-texts.js';
+import { checkpointBoundary } from '../core/checkpoint-boundary.js';
 import type { ShownExecutionRow } from '../core/execution-view.js';
 import {
   CONTINUITY_SQL,
@@ -24,12 +26,13 @@ import {
   type MigrationRow,
   type ProvenanceRow,
 } from '../rows.js';
+import { CONTINUITY_LOCATIONS, PROVENANCE_ENTRIES, type RUNTIMES } from '../tables.js';
 
 /** A checkpoint, by its id, at one of the places where the execution has been. */
 interface BoundaryKey
-  extends StoredRow<'continuity_locations'>,
-    StoredRow<'checkpoints', 'id'>,
-    StoredRow<'instances', 'sequence_id'> {
+  extends StoredRow<typeof CONTINUITY_LOCATIONS>,
+    StoredRow<typeof CHECKPOINTS, 'id'>,
+    StoredRow<typeof INSTANCES, 'sequence_id'> {
   readonly sequence_version: number;
 }
 
@@ -53,7 +56,7 @@ const CHEAPER = 'ask for a smaller limit';
 /** Checkpoints that are hashed in one piece, of 256 KiB each at most: some 40 ms at worst. */
 const HASHED_AT_ONCE = 8;
 
-const LOCATION_COLUMNS = columnsBut('continuity_locations');
+const LOCATION_COLUMNS = columnsBut(CONTINUITY_LOCATIONS);
 
 /** The version is 0 of a sequence that was deleted after all its instances had ended. */
 const BOUNDARY_KEY =
@@ -103,7 +106,7 @@ export const stateAt = shared<{ readonly state: InstanceState }>('stateAt');
 export const locationList = list({
   columns: selected(LOCATION_COLUMNS),
   from: 'continuity_locations',
-  of: filtersOf('continuity_locations', ['continuity_id']),
+  of: filtersOf(CONTINUITY_LOCATIONS, ['continuity_id']),
   order: 'epoch',
   toText: (row) => JSON.stringify(row),
   cheaper: TRY_LATER,
@@ -111,10 +114,10 @@ export const locationList = list({
 
 /** `ProvenanceEntry` records in the order of the chain; none of a foreign or unknown execution. */
 export const provenanceList = list({
-  columns: selected(columnsBut('provenance_entries')),
+  columns: selected(columnsBut(PROVENANCE_ENTRIES)),
   from: 'provenance_entries',
-  of: filtersOf('provenance_entries', ['continuity_id']),
-  by: filtersOf('provenance_entries', ['tenant_id']),
+  of: filtersOf(PROVENANCE_ENTRIES, ['continuity_id']),
+  by: filtersOf(PROVENANCE_ENTRIES, ['tenant_id']),
   order: 'seq',
   toText: (row: ProvenanceRow) => JSON.stringify(entryOf(row)),
   cheaper: TRY_LATER,
@@ -124,7 +127,7 @@ export const provenanceList = list({
 export function runtimeList(
   tenant: string,
   now: UnixMs,
-): PageRequest<StoredRow<'runtimes', 'capabilities'>> {
+): PageRequest<StoredRow<typeof RUNTIMES, 'capabilities'>> {
   const values = [tenant, isoTime(now - LIVE_MS), isoTime(now)];
   return {
     query: { text: CONTINUITY_SQL.runtimes, values },

@@ -4,12 +4,13 @@ import { filtersOf } from '../../../src/db/reads/filters.js';
 import { list } from '../../../src/db/reads/list.js';
 import { lookup } from '../../../src/db/reads/lookup.js';
 import { orderBy } from '../../../src/db/reads/order.js';
-import { columnsBut, type StoredRow, selected } from '../../../src/db/tables.js';
+import { columnsBut, type StoredRow, selected } from '../../../src/db/table.js';
+import { CREDENTIALS } from '../tables.js';
 
-const SHOWN = columnsBut('credentials', 'value', 'refresh_token');
+const SHOWN = columnsBut(CREDENTIALS, 'value', 'refresh_token');
 const COLUMNS = `${selected(SHOWN)}, refresh_token is not null as has_refresh_token`;
 
-export interface ShownCredential extends StoredRow<'credentials', (typeof SHOWN)[number]> {
+export interface ShownCredential extends StoredRow<typeof CREDENTIALS, (typeof SHOWN)[number]> {
   readonly has_refresh_token: boolean;
 }
 
@@ -17,8 +18,8 @@ export interface ShownCredential extends StoredRow<'credentials', (typeof SHOWN)
 export const credentialList = list({
   columns: COLUMNS,
   from: 'credentials',
-  by: filtersOf('credentials', ['tenant_id', 'kind']),
-  order: orderBy('credentials', ['created_at', 'id']),
+  by: filtersOf(CREDENTIALS, ['tenant_id', 'kind']),
+  order: orderBy(CREDENTIALS, ['created_at', 'id']),
   toText: (row) => JSON.stringify(row),
   cheaper: 'name the tenant, or ask for a smaller offset and limit',
 });

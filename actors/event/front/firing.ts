@@ -8,11 +8,12 @@ import { BackgroundJob } from '../../../src/base/background-job.js';
 import type { Clock } from '../../../src/base/clock.js';
 import { EngineError } from '../../../src/base/errors.js';
 import type { Logger } from '../../../src/base/log.js';
-import type { StoredRow } from '../../../src/db/tables.js';
+import type { StoredRow } from '../../../src/db/table.js';
+import type { EVENTS } from '../tables.js';
 
 /** An event that has yet to fire triggers. */
 export type FiringEvent = StoredRow<
-  'events',
+  typeof EVENTS,
   | 'id'
   | 'key_id'
   | 'tenant_id'

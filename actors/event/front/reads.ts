@@ -1,20 +1,23 @@
 /**
- * Events and the signals of an instance, as JSON text. Reads only. An event expires by its time: that its
+ * Events, as JSON text. Reads only. An event expires by its time: that its
  * row says so comes later. Payloads are redacted.
  */
 
 import { EVENT_TAKERS_SHOWN_MAX } from '../../../schema/event.js';
 import type { JsonValue } from '../../../src/base/json.js';
-import { redacted } from '../../../src/core/continuity/redaction.js';
+import { redacted } from '../../../src/core/redaction.js';
 import { type Filter, filtersOf, timeFilters } from '../../../src/db/reads/filters.js';
 import { list } from '../../../src/db/reads/list.js';
 import { lookup } from '../../../src/db/reads/lookup.js';
 import { orderBy } from '../../../src/db/reads/order.js';
-import { columnsBut, type StoredRow, selected } from '../../../src/db/tables.js';
+import { columnsBut, type StoredRow, selected } from '../../../src/db/table.js';
+import { type EVENT_TAKES, EVENTS } from '../tables.js';
 import type { FiringEvent } from './firing.js';
 
-const EVENT_COLUMNS = columnsBut('events', 'key_id', 'seq', 'status', 'targets', 'fires');
-type EventRow = StoredRow<'events', (typeof EVENT_COLUMNS)[number]> & { readonly status: string };
+const EVENT_COLUMNS = columnsBut(EVENTS, 'key_id', 'seq', 'status', 'targets', 'fires');
+type EventRow = StoredRow<typeof EVENTS, (typeof EVENT_COLUMNS)[number]> & {
+  readonly status: string;
+};
 
 const STATUS =
   "case when status = 'pending' and expires_at <= now() then 'expired' else status end";
@@ -26,14 +29,14 @@ const BY_STATUS: Filter = {
   // Of a comparison the planner thinks that hardly any row passes, and would sort.
   holds: (status, wanted) => `coalesce(${status} = ${wanted}, false)`,
 };
-const CREATED = timeFilters('events', 'created_at');
+const CREATED = timeFilters(EVENTS, 'created_at');
 
 /** `StoredEvent` records, newest first. */
 export const eventList = list({
   columns: COLUMNS,
   from: 'events',
   by: {
-    ...filtersOf('events', ['tenant_id', 'event_name', 'correlation_key', 'producer_event_id']),
+    ...filtersOf(EVENTS, ['tenant_id', 'event_name', 'correlation_key', 'producer_event_id']),
     status: BY_STATUS,
     created_after: CREATED.after,
     created_before: CREATED.before,
@@ -44,7 +47,7 @@ export const eventList = list({
     along: ['tenant_id'],
     within: ['created_after', 'created_before'],
   },
-  order: orderBy('events', ['created_at', 'id'], 'descending'),
+  order: orderBy(EVENTS, ['created_at', 'id'], 'descending'),
   toText: (row: EventRow) => JSON.stringify(shownEvent(row)),
   cheaper: 'name the tenant, or ask for a smaller offset and limit',
 });
@@ -63,7 +66,7 @@ export const firingEvents = lookup<FiringEvent>(
 );
 
 /** `EventTaker` records, oldest first. */
-const takersOf = lookup<StoredRow<'event_takes'>>(
+const takersOf = lookup<StoredRow<typeof EVENT_TAKES>>(
   'read_event_takers',
   'select instance_id, block_id, outcome, taken_at from event_takes where event_id = $1::uuid ' +
     `order by taken_at, instance_id limit ${EVENT_TAKERS_SHOWN_MAX}`,
@@ -85,29 +88,3 @@ function shownEvent({ payload, ended_at, ...row }: EventRow): object {
     consumed_at: row.status === 'consumed' ? ended_at : null,
   };
 }
-
-const SIGNAL_COLUMNS = columnsBut('signals', 'traceparent');
-type SignalRow = StoredRow<'signals', (typeof SIGNAL_COLUMNS)[number]>;
-
-/** `StoredSignal` records, oldest first. */
-export const signalList = list({
-  columns: selected(SIGNAL_COLUMNS),
-  from: 'signals',
-  of: filtersOf('signals', ['instance_id']),
-  by: {
-    ...filtersOf('signals', ['signal_type']),
-    status: {
-      column: 'signals.status',
-      type: 'text',
-      holds: (status, wanted) => `coalesce(${status}, 'applied') = ${wanted}`,
-    },
-  },
-  order: orderBy('signals', ['seq']),
-  toText: ({ seq: _, payload, status, ...row }: SignalRow) =>
-    JSON.stringify({
-      ...row,
-      payload: JSON.parse(payload ?? 'null') as JsonValue,
-      status: status ?? 'applied',
-    }),
-  cheaper: 'ask for a smaller offset and limit',
-});

@@ -10,10 +10,10 @@
 
 import { LIMITS } from '../../../src/base/limits.js';
 import { isoTime, type UnixMs } from '../../../src/base/time.js';
-import { type ChangePlace, placeBefore } from '../../../src/core/change-cursor.js';
 import type { Query } from '../../../src/db/reads/query.js';
 import type { Reader } from '../../../src/db/reads/reader.js';
 import { type AuditRow, auditText } from '../../instance/front/audit-reads.js';
+import { type ChangePlace, placeBefore } from '../core/change-cursor.js';
 
 interface ChangeRow extends AuditRow {
   readonly id: string;

@@ -10,13 +10,6 @@ import type { Clock } from '../../../src/base/clock.js';
 import { EngineError, invalid } from '../../../src/base/errors.js';
 import type { Logger } from '../../../src/base/log.js';
 import type { UnixMs } from '../../../src/base/time.js';
-import {
-  type ChangePlace,
-  cursorOf,
-  FEED_START,
-  placeBefore,
-  placeOf,
-} from '../../../src/core/change-cursor.js';
 import type { Reads } from '../../../src/db/reads.js';
 import {
   type AnyCall,
@@ -27,6 +20,13 @@ import {
   type StreamOperation,
 } from '../../../src/http/operation.js';
 import type { Shards } from '../../runtime/shards.js';
+import {
+  type ChangePlace,
+  cursorOf,
+  FEED_START,
+  placeBefore,
+  placeOf,
+} from '../core/change-cursor.js';
 import type { feedOperations } from '../operations.js';
 import { FollowedTenant, Watermark } from './change-readers.js';
 import { type ChangeEntry, type ChangesPage, changesPage } from './change-reads.js';

@@ -20,7 +20,7 @@ import type {
   StreamOperation,
 } from '../../../src/http/operation.js';
 import { outputsAfter } from '../../instance/front/output-reads.js';
-import type { ListedOutput } from '../../runtime/rows.js';
+import type { ListedOutput } from '../../instance/loads.js';
 import type { Shards } from '../../runtime/shards.js';
 import type { feedOperations } from '../operations.js';
 import { type EventStream, OpenStreams } from './event-stream.js';

@@ -11,17 +11,18 @@ import { lookup } from '../../../src/db/reads/lookup.js';
 import { orderBy } from '../../../src/db/reads/order.js';
 import { Conditions, IS_PRESENT, type Query } from '../../../src/db/reads/query.js';
 import type { Reader } from '../../../src/db/reads/reader.js';
-import { columnsBut, type StoredRow, selected } from '../../../src/db/tables.js';
+import { columnsBut, type StoredRow, selected } from '../../../src/db/table.js';
+import { APPROVALS } from '../output-tables.js';
 import { SEQUENCE_NAME } from './instance-reads.js';
 
-const COLUMNS = columnsBut('approvals', 'iteration', 'outcome', 'closed_at', 'answer');
-type OpenRow = StoredRow<'approvals', (typeof COLUMNS)[number]> & {
+const COLUMNS = columnsBut(APPROVALS, 'iteration', 'outcome', 'closed_at', 'answer');
+type OpenRow = StoredRow<typeof APPROVALS, (typeof COLUMNS)[number]> & {
   readonly sequence_name: string | null;
   readonly metadata: string;
 };
 
 const FILTERS = {
-  ...filtersOf('approvals', ['tenant_id', 'namespace', 'sequence_id'], 'a'),
+  ...filtersOf(APPROVALS, ['tenant_id', 'namespace', 'sequence_id'], 'a'),
   sequence_name: SEQUENCE_NAME,
   sequence: SEQUENCE_NAME,
 };
@@ -34,7 +35,7 @@ const INSTANCE =
 const IN_INDEX = 'a.outcome is null';
 /** An instance that is elsewhere, or on its way, is not answered here. */
 const IS_OPEN = `${IN_INDEX} and i.fence is null and ${IS_PRESENT}`;
-const ORDER = orderBy('approvals', ['waiting_since', 'id'], 'ascending', 'a');
+const ORDER = orderBy(APPROVALS, ['waiting_since', 'id'], 'ascending', 'a');
 const CHEAPER = 'name the tenant, or use a smaller offset';
 
 /** `Approval` records, oldest first. */
@@ -83,8 +84,8 @@ export function approvalCountQuery(asked: Narrowing<keyof typeof FILTERS>): Quer
   );
 }
 
-const KNOWN = columnsBut('approvals', 'iteration', 'sequence_id', 'waiting_since', 'path');
-export type KnownApproval = StoredRow<'approvals', (typeof KNOWN)[number]>;
+const KNOWN = columnsBut(APPROVALS, 'iteration', 'sequence_id', 'waiting_since', 'path');
+export type KnownApproval = StoredRow<typeof APPROVALS, (typeof KNOWN)[number]>;
 
 /** Open or closed. */
 export const approvalById = lookup<KnownApproval>(
@@ -94,7 +95,7 @@ export const approvalById = lookup<KnownApproval>(
 );
 
 /** What an instance asks, as it is put. */
-export const promptsOf = lookup<StoredRow<'approvals', 'id' | 'prompt'>>(
+export const promptsOf = lookup<StoredRow<typeof APPROVALS, 'id' | 'prompt'>>(
   'reads_approval_prompts',
   'select id, prompt from approvals where instance_id = $1::uuid and outcome is null ' +
     'order by waiting_since, id limit $2::bigint',

@@ -8,8 +8,7 @@ import { LINK_SECONDS_DEFAULT } from '../../../schema/approval.js';
 import type { GateChoice } from '../../../schema/step-options.js';
 import { conflict, EngineError, invalid, notFound, unavailable } from '../../../src/base/errors.js';
 import { isoTime } from '../../../src/base/time.js';
-import { type ApprovalGrant, approvalToken, grantIn } from '../../../src/core/approval-link.js';
-import type { Keyring } from '../../../src/core/continuity/keys.js';
+import type { Keyring } from '../../../src/core/sealing/keys.js';
 import { rowOf } from '../../../src/db/reads/lookup.js';
 import {
   type AnyCall,
@@ -23,6 +22,7 @@ import {
 import type { HttpReply } from '../../../src/http/server.js';
 import { refusalReply } from '../../../src/http/transport.js';
 import type { Shards } from '../../runtime/shards.js';
+import { type ApprovalGrant, approvalToken, grantIn } from '../core/approval-link.js';
 import type { instanceOperations } from '../operations.js';
 import { formPage, notePage } from './approval-page.js';
 import { approvalById, approvalCount, approvalList, type KnownApproval } from './approval-reads.js';

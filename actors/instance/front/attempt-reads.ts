@@ -11,7 +11,8 @@ import { lookup } from '../../../src/db/reads/lookup.js';
 import { orderBy } from '../../../src/db/reads/order.js';
 import { Conditions, IS_PRESENT } from '../../../src/db/reads/query.js';
 import type { PageRequest } from '../../../src/db/reads/reader.js';
-import { standing } from '../../../src/db/tasks-as-they-stand.js';
+import { BLOCK_OUTPUTS } from '../output-tables.js';
+import { standing } from '../tasks-as-they-stand.js';
 import type { AttemptEvent } from '../worker-task.js';
 import { OUTER_PASS, passesOf } from './pass-filters.js';
 
@@ -63,8 +64,8 @@ export const instanceBlocks = lookup<{
 );
 
 const ORDERS = {
-  oldest: orderBy('block_outputs', ['created_at', 'id'], 'ascending', 'a'),
-  newest: orderBy('block_outputs', ['created_at', 'id'], 'descending', 'a'),
+  oldest: orderBy(BLOCK_OUTPUTS, ['created_at', 'id'], 'ascending', 'a'),
+  newest: orderBy(BLOCK_OUTPUTS, ['created_at', 'id'], 'descending', 'a'),
 } as const;
 
 const FILTERS = {

@@ -3,9 +3,9 @@
 import type { Block } from '../../../schema/blocks.js';
 import { type BuiltinName, isBuiltin } from '../../../schema/handlers.js';
 import { kindOf } from '../../../src/core/blocks/kinds.js';
-import { treeOf } from '../../../src/core/releases/block-tree.js';
 import { rowOf } from '../../../src/db/reads/lookup.js';
 import { type Operation, pageReply } from '../../../src/http/operation.js';
+import { treeOf } from '../../release/core/block-tree.js';
 import { attemptList, instanceBlocks, type KnownSteps } from './attempt-reads.js';
 
 export const instanceAttempts: Operation<'instances.attempts'> = async (deps, call) => {

@@ -8,9 +8,10 @@ import { lookup, TRY_LATER } from '../../../src/db/reads/lookup.js';
 import { orderOf } from '../../../src/db/reads/order.js';
 import { Conditions, type PageBounds } from '../../../src/db/reads/query.js';
 import type { PageRequest } from '../../../src/db/reads/reader.js';
-import type { StoredRow } from '../../../src/db/tables.js';
+import type { StoredRow } from '../../../src/db/table.js';
+import type { AUDIT_LOG } from '../output-tables.js';
 
-export interface AuditRow extends StoredRow<'audit_log', 'tenant_id' | 'created_at'> {
+export interface AuditRow extends StoredRow<typeof AUDIT_LOG, 'tenant_id' | 'created_at'> {
   /** The text of a `StoredAuditEntry`. */
   readonly entry: string;
 }

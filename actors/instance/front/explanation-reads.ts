@@ -5,12 +5,14 @@
 
 import type { InstanceState } from '../../../schema/states.js';
 import { lookup } from '../../../src/db/reads/lookup.js';
-import type { StoredRow } from '../../../src/db/tables.js';
 
 /** Of each of the handlers; a worker that polls without a tenant may take tasks of every tenant. */
-export const pollersOf = lookup<
-  StoredRow<'workers', 'handler_name' | 'queue_name' | 'worker_id' | 'last_seen_at'>
->(
+export const pollersOf = lookup<{
+  readonly handler_name: string;
+  readonly queue_name: string;
+  readonly worker_id: string;
+  readonly last_seen_at: string;
+}>(
   'reads_pollers',
   'select w.handler_name, w.queue_name, w.worker_id, w.last_seen_at from workers w ' +
     "where w.tenant_id in ($1::text, '') and w.handler_name = any($2::text[]) " +
@@ -38,9 +40,11 @@ export const waitersAhead = lookup<{ readonly ahead: number }>(
     'limit $3::bigint) r',
 );
 
-export const limitsOf = lookup<
-  StoredRow<'rate_limits', 'limit_key' | 'max_count' | 'window_seconds'>
->(
+export const limitsOf = lookup<{
+  readonly limit_key: string;
+  readonly max_count: number;
+  readonly window_seconds: number;
+}>(
   'reads_limits_of_keys',
   'select limit_key, max_count, window_seconds from rate_limits where id = any($1::uuid[])',
 );

@@ -6,10 +6,10 @@
 import { AHEAD_MAX, HOLDERS_MAX, WAITS_MAX } from '../../../schema/explanation.js';
 import { concurrencyKeyId, rateLimitId } from '../../../src/base/ids.js';
 import type { JsonObject } from '../../../src/base/json.js';
-import { explain, type Surroundings } from '../../../src/core/explanation.js';
 import type { Standing, WaitFacts } from '../../../src/core/waits.js';
 import type { Reads } from '../../../src/db/reads.js';
 import { type FrontDeps, jsonReply, type Operation } from '../../../src/http/operation.js';
+import { explain, type Surroundings } from '../core/explanation.js';
 import { promptsOf } from './approval-reads.js';
 import { entryOf, recentMoves } from './audit-reads.js';
 import { limitsOf, pollersOf, slotHolders, statesOf, waitersAhead } from './explanation-reads.js';

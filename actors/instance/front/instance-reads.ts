@@ -12,7 +12,6 @@
 import type { StepPhase } from '../../../schema/execution.js';
 import type { OpenWait } from '../../../schema/instance-filter.js';
 import type { InstanceState } from '../../../schema/states.js';
-import { foldedSql } from '../../../src/core/failure-reason.js';
 import {
   contains,
   type Filter,
@@ -28,7 +27,10 @@ import { lookup, TRY_LATER } from '../../../src/db/reads/lookup.js';
 import { orderBy } from '../../../src/db/reads/order.js';
 import { Conditions, IS_PRESENT } from '../../../src/db/reads/query.js';
 import type { Reader } from '../../../src/db/reads/reader.js';
-import { selected } from '../../../src/db/tables.js';
+import { selected } from '../../../src/db/table.js';
+import { SEQUENCES } from '../../catalog/tables.js';
+import { foldedSql } from '../core/failure-reason.js';
+import { DEAD_LETTERS, INSTANCES } from '../tables.js';
 import { INSTANCE_COLUMNS, type InstanceWireRow, instanceText } from '../wire-texts.js';
 
 /** An instance that a change of many may concern. */
@@ -107,13 +109,13 @@ const FAILURE_REASON: Filter = {
   holds: (failure, reason) => `${foldedSql(`${failure} ->> 'message'`)} = ${reason}`,
 };
 
-const CREATED = timeFilters('instances', 'created_at', 'i');
-const UPDATED = timeFilters('instances', 'updated_at', 'i');
+const CREATED = timeFilters(INSTANCES, 'created_at', 'i');
+const UPDATED = timeFilters(INSTANCES, 'updated_at', 'i');
 
 /** By what lists of instances, and changes of many, can be narrowed. */
 export const FILTERS = {
   ...filtersOf(
-    'instances',
+    INSTANCES,
     ['tenant_id', 'namespace', 'sequence_id', 'parent_instance_id', 'state', 'metadata'],
     'i',
   ),
@@ -138,7 +140,7 @@ export type InstanceFilter = Narrowing<keyof typeof FILTERS>;
 /** Of changes of many, which may leave out what has ended for good. */
 export type CandidateFilter = InstanceFilter & { readonly is_open?: true | undefined };
 
-const INSTANCES = {
+const SHOWN = {
   columns: selected(INSTANCE_COLUMNS, 'i'),
   always: IS_PRESENT,
   toText: instanceText,
@@ -161,7 +163,7 @@ const VERSIONS_MERGED_MAX = 50;
 const NO_SEQUENCE = '00000000-0000-0000-0000-000000000000';
 
 const OF_NAME = {
-  ...filtersOf('sequences', ['tenant_id'], 's'),
+  ...filtersOf(SEQUENCES, ['tenant_id'], 's'),
   sequence_name: { column: 's.name', type: 'text' },
   sequence: { column: 's.name', type: 'text' },
   sequence_version: { column: 's.version', type: 'integer' },
@@ -194,24 +196,24 @@ export async function withVersions<F extends InstanceFilter>(
 
 /** `TaskInstance` records, newest first. */
 export const instanceList = list({
-  ...INSTANCES,
+  ...SHOWN,
   from: 'instances i',
   by: FILTERS,
   walk: INSTANCE_WALK,
-  order: orderBy('instances', ['created_at', 'id'], 'descending', 'i'),
+  order: orderBy(INSTANCES, ['created_at', 'id'], 'descending', 'i'),
 });
 
 const { state: _, ...FILTERS_OF_FAILED } = FILTERS;
-const FAILED_CREATED = timeFilters('dead_letters', 'created_at', 'd');
+const FAILED_CREATED = timeFilters(DEAD_LETTERS, 'created_at', 'd');
 
 /** The failed ones among them, for which rows of `dead_letters` stand. */
 export const deadLetterList = list({
-  ...INSTANCES,
-  columns: `${INSTANCES.columns}, d.instance_id`,
+  ...SHOWN,
+  columns: `${SHOWN.columns}, d.instance_id`,
   from: 'dead_letters d join instances i on i.id = d.instance_id',
   by: {
     ...FILTERS_OF_FAILED,
-    ...filtersOf('dead_letters', ['tenant_id'], 'd'),
+    ...filtersOf(DEAD_LETTERS, ['tenant_id'], 'd'),
     created_after: FAILED_CREATED.after,
     created_before: FAILED_CREATED.before,
   },
@@ -226,7 +228,7 @@ export const deadLetterList = list({
       join: (only) =>
         `left join lateral (select * from instances where id = d.instance_id and ${only} offset 0) i on true`,
       by: {
-        ...filtersOf('dead_letters', ['sequence_id', 'failure_code'], 'd'),
+        ...filtersOf(DEAD_LETTERS, ['sequence_id', 'failure_code'], 'd'),
         sequence_ids: { column: 'd.sequence_id', type: 'uuid' },
         failure_block: { column: 'd.block_id', type: 'text' },
         failure_handler: { column: 'd.handler', type: 'text' },
@@ -235,16 +237,16 @@ export const deadLetterList = list({
       isTold: '(d.sequence_id is not null)',
     },
   },
-  order: orderBy('dead_letters', ['created_at', 'instance_id'], 'descending', 'd'),
+  order: orderBy(DEAD_LETTERS, ['created_at', 'instance_id'], 'descending', 'd'),
 });
 
 /** The instances that one started, oldest first. */
 export const childList = list({
-  ...INSTANCES,
+  ...SHOWN,
   from: 'instances i',
-  of: filtersOf('instances', ['parent_instance_id'], 'i'),
-  by: filtersOf('instances', ['state'], 'i'),
-  order: orderBy('instances', ['created_at', 'id'], 'ascending', 'i'),
+  of: filtersOf(INSTANCES, ['parent_instance_id'], 'i'),
+  by: filtersOf(INSTANCES, ['state'], 'i'),
+  order: orderBy(INSTANCES, ['created_at', 'id'], 'ascending', 'i'),
   cheaper: 'ask for a smaller offset and limit',
 });
 
@@ -256,7 +258,7 @@ export const instanceTenant = lookup<{ readonly tenant_id: string }>(
 
 export const instanceById = lookup<InstanceWireRow>(
   'reads_instance',
-  `select ${INSTANCES.columns} from instances i where i.id = $1::uuid and ${IS_PRESENT}`,
+  `select ${SHOWN.columns} from instances i where i.id = $1::uuid and ${IS_PRESENT}`,
 );
 
 /** Those that have not ended for good. */
@@ -266,7 +268,7 @@ const OPEN: Filter = {
   holds: (state, isOpen) => `(${state} not in ('completed', 'cancelled')) = ${isOpen}`,
 };
 
-const CANDIDATES_ORDER = orderBy('instances', ['created_at', 'id'], 'descending', 'i');
+const CANDIDATES_ORDER = orderBy(INSTANCES, ['created_at', 'id'], 'descending', 'i');
 
 /** What a change of many may concern, newest first, so that instances created meanwhile are not chased. */
 export const candidateList = list({

@@ -14,7 +14,6 @@ import {
   pageReply,
 } from '../../../src/http/operation.js';
 import type { HttpReply } from '../../../src/http/server.js';
-import { signalList } from '../../event/front/reads.js';
 import { instanceText } from '../wire-texts.js';
 import { instanceAttempts } from './attempts.js';
 import { auditList } from './audit-reads.js';
@@ -28,6 +27,7 @@ import {
 } from './instance-reads.js';
 import { checkpointList, lineList } from './note-reads.js';
 import { outputList, timelineText } from './output-reads.js';
+import { signalList } from './signal-reads.js';
 
 /** Failed ones are found by the rows that stand for them, however many others are newer. */
 const list: Operation<'instances.list'> = async (deps, call) => {

@@ -11,14 +11,15 @@ import { filtersOf } from '../../../src/db/reads/filters.js';
 import { list } from '../../../src/db/reads/list.js';
 import { TRY_LATER } from '../../../src/db/reads/lookup.js';
 import { orderOf } from '../../../src/db/reads/order.js';
-import { selected } from '../../../src/db/tables.js';
+import { selected } from '../../../src/db/table.js';
+import { CHECKPOINTS, STEP_LOGS } from '../output-tables.js';
 import { CHECKPOINT_COLUMNS, checkpointText } from '../wire-texts.js';
 
 /** `Checkpoint` records, newest first. */
 export const checkpointList = list({
   columns: selected(CHECKPOINT_COLUMNS),
   from: 'checkpoints',
-  of: filtersOf('checkpoints', ['instance_id']),
+  of: filtersOf(CHECKPOINTS, ['instance_id']),
   order: 'id desc',
   toText: checkpointText,
   cheaper: TRY_LATER,
@@ -30,7 +31,7 @@ export const lineList = list({
   from:
     "(select instance_id, id, line, line ->> 'ts' as ts, place::integer as place from step_logs " +
     'cross join lateral json_array_elements(entries) with ordinality as e(line, place)) l',
-  of: filtersOf('step_logs', ['instance_id'], 'l'),
+  of: filtersOf(STEP_LOGS, ['instance_id'], 'l'),
   by: { block_id: { column: "l.line ->> 'block_id'", type: 'text' } },
   order: orderOf([
     { name: 'ts', type: 'text', column: 'l.ts collate "C"' },

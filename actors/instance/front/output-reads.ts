@@ -9,8 +9,9 @@ import { rowOf, TRY_LATER } from '../../../src/db/reads/lookup.js';
 import { orderBy } from '../../../src/db/reads/order.js';
 import { Conditions, type PageBounds, type Place } from '../../../src/db/reads/query.js';
 import type { PageRequest, Reader } from '../../../src/db/reads/reader.js';
-import { selected } from '../../../src/db/tables.js';
-import { type ListedOutput, OUTPUT_COLUMNS } from '../../runtime/rows.js';
+import { selected } from '../../../src/db/table.js';
+import { type ListedOutput, OUTPUT_COLUMNS } from '../loads.js';
+import { BLOCK_OUTPUTS } from '../output-tables.js';
 import { contextText, type InstanceWireRow, iterationText, outputText } from '../wire-texts.js';
 import { transitionList } from './audit-reads.js';
 import { instanceById } from './instance-reads.js';
@@ -36,9 +37,9 @@ const STREAM_BATCH_BYTES = 1024 * 1024;
 const EVERYTHING = {
   columns: selected(OUTPUT_COLUMNS),
   from: 'block_outputs',
-  of: filtersOf('block_outputs', ['instance_id']),
-  by: filtersOf('block_outputs', ['block_id', 'iteration']),
-  order: orderBy('block_outputs', ['created_at', 'id']),
+  of: filtersOf(BLOCK_OUTPUTS, ['instance_id']),
+  by: filtersOf(BLOCK_OUTPUTS, ['block_id', 'iteration']),
+  order: orderBy(BLOCK_OUTPUTS, ['created_at', 'id']),
   cheaper: 'go on by the cursor of a page, or ask for one block',
 };
 

@@ -8,15 +8,15 @@ import { REPEATS_MAX } from '../../../schema/explanation.js';
 import type { InstanceState } from '../../../schema/states.js';
 import { EngineError } from '../../../src/base/errors.js';
 import { LIMITS } from '../../../src/base/limits.js';
+import type { Standing } from '../../../src/core/waits.js';
+import type { Shards } from '../../runtime/shards.js';
 import {
   isOrphan,
   type ParentFacts,
   parentText,
   type RunsAgainFacts,
   summaryOf,
-} from '../../../src/core/retry-words.js';
-import type { Standing } from '../../../src/core/waits.js';
-import type { Shards } from '../../runtime/shards.js';
+} from '../core/retry-words.js';
 import type { instanceOperations } from '../operations.js';
 
 /** Children of one instance, and theirs, that are asked; of more it is taken that they repeat something. */

@@ -1,11 +1,11 @@
 /** Rate limits and limits of tenants on the front thread. The latter are loaded before requests are served. */
 
-import { tenantLimitRow, tenantLimitRows } from '../../../src/db/reads/tenant-limit-reads.js';
 import type { FrontKernel, FrontRoom } from '../../../src/http/front-room.js';
 import { setLimitsOf } from '../../../src/http/tenant-limits.js';
 import type { tenantLimitOperations } from '../../catalog/operations.js';
 import type { Shards } from '../../runtime/shards.js';
 import { rateLimitOperations } from './rate-limits.js';
+import { tenantLimitRow, tenantLimitRows } from './tenant-limit-reads.js';
 import { TenantLimitOperations } from './tenant-limits.js';
 import { tenantOperations } from './tenants.js';
 

@@ -9,7 +9,6 @@ import { notFound, unavailable } from '../../../src/base/errors.js';
 import { Serial } from '../../../src/base/serial.js';
 import { checkUnchanged, updatedAt } from '../../../src/base/unchanged-since.js';
 import type { Reader } from '../../../src/db/reads/reader.js';
-import { tenantLimitRow } from '../../../src/db/reads/tenant-limit-reads.js';
 import { type FrontOperations, jsonReply, type Operation } from '../../../src/http/operation.js';
 import {
   type SetLimits,
@@ -18,6 +17,7 @@ import {
 } from '../../../src/http/tenant-limits.js';
 import type { tenantLimitOperations } from '../../catalog/operations.js';
 import type { Shards } from '../../runtime/shards.js';
+import { tenantLimitRow } from './tenant-limit-reads.js';
 
 /** The shard whose actor commits the changes. */
 const SHARD = 0;

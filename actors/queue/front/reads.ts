@@ -24,15 +24,16 @@ import {
   type Query,
 } from '../../../src/db/reads/query.js';
 import type { Page, PageRequest, Reader } from '../../../src/db/reads/reader.js';
-import { columnsOf, type StoredRow, selected } from '../../../src/db/tables.js';
+import { columnsOf, type StoredRow, selected } from '../../../src/db/table.js';
+import { SEQUENCE_NAME } from '../../instance/front/instance-reads.js';
+import { OPEN_TASKS, WORKER_TASKS } from '../../instance/task-tables.js';
 import {
   OF_OPEN_ROWS,
   selectedStanding,
   standing,
   TASKS as TASKS_AS_THEY_STAND,
   WITH_OPEN_ROWS,
-} from '../../../src/db/tasks-as-they-stand.js';
-import { SEQUENCE_NAME } from '../../instance/front/instance-reads.js';
+} from '../../instance/tasks-as-they-stand.js';
 import {
   TASK_COLUMNS,
   TASK_INSTANCE_COLUMNS,
@@ -40,15 +41,16 @@ import {
   taskText,
 } from '../../instance/wire-texts.js';
 import { type Attempt, historyOf } from '../../instance/worker-task.js';
+import { WORKERS } from '../tables.js';
 
 /** Of a worker; whether it is alive is for the caller to say. */
 export type WorkerRow = Omit<WorkerInfo, 'alive'>;
 
-const CREATED = timeFilters('worker_tasks', 'created_at', 't');
+const CREATED = timeFilters(WORKER_TASKS, 'created_at', 't');
 
 /** By what the list of tasks can be narrowed beside the state; by stored columns, whose values are known. */
 const FILTERS = {
-  ...filtersOf('worker_tasks', ['tenant_id', 'handler_name', 'queue_name'], 't'),
+  ...filtersOf(WORKER_TASKS, ['tenant_id', 'handler_name', 'queue_name'], 't'),
   worker_id: {
     column: 't.worker_id',
     type: 'text',
@@ -65,7 +67,7 @@ function tasksFrom(from: string, condition = 'true') {
     from: `${from} join instances i on i.id = t.instance_id`,
     by: FILTERS,
     always: `not t.withdrawn and ${IS_PRESENT} and ${condition}`,
-    order: orderBy('worker_tasks', ['created_at', 'id'], 'descending', 't'),
+    order: orderBy(WORKER_TASKS, ['created_at', 'id'], 'descending', 't'),
     toText: taskText,
     cheaper: 'name the tenant, ask for pending or claimed tasks only, or use a smaller offset',
   };
@@ -91,7 +93,7 @@ function tasksByState(column: string) {
 const storedTaskList = tasksByState('t.state');
 const anyTaskList = tasksByState(standing('state'));
 
-const OPENED = timeFilters('open_tasks', 'created_at', 'o');
+const OPENED = timeFilters(OPEN_TASKS, 'created_at', 'o');
 
 /**
  * Tasks that are still open have a table of their own, in which a few of them are found at once
@@ -104,7 +106,7 @@ function openTasks(condition?: string) {
     columns: `${tasks.columns}, o.created_at, o.task_id`,
     by: {
       ...FILTERS,
-      ...filtersOf('open_tasks', ['tenant_id'], 'o'),
+      ...filtersOf(OPEN_TASKS, ['tenant_id'], 'o'),
       created_after: OPENED.after,
       created_before: OPENED.before,
     },
@@ -116,7 +118,7 @@ function openTasks(condition?: string) {
         'left join lateral (select * from worker_tasks where id = o.task_id offset 0) t on true ' +
         'left join lateral (select * from instances where id = o.instance_id offset 0) i on true',
     },
-    order: orderBy('open_tasks', ['created_at', 'task_id'], 'descending', 'o'),
+    order: orderBy(OPEN_TASKS, ['created_at', 'task_id'], 'descending', 'o'),
     toText: ({ task_id: _, ...row }: TaskWireRow & { readonly task_id?: string }) => taskText(row),
   });
 }
@@ -141,7 +143,7 @@ export function taskList(asked: TasksAsked): PageRequest<TaskWireRow> {
 
 /** What the history of a task follows from. */
 const HISTORY_COLUMNS = columnsOf(
-  'worker_tasks',
+  WORKER_TASKS,
   'id',
   'tenant_id',
   'state',
@@ -152,7 +154,7 @@ const HISTORY_COLUMNS = columnsOf(
   'history',
 );
 
-type HistoryRow = StoredRow<'worker_tasks', (typeof HISTORY_COLUMNS)[number]> & {
+type HistoryRow = StoredRow<typeof WORKER_TASKS, (typeof HISTORY_COLUMNS)[number]> & {
   readonly state: TaskState;
 };
 
@@ -207,7 +209,7 @@ function noTasks(): Record<TaskState, number> {
 function taskCountsQuery(tenant: string | undefined): Query {
   const conditions = new Conditions();
   conditions.add('not withdrawn');
-  narrow(conditions, filtersOf('worker_tasks', ['tenant_id'], 't'), { tenant_id: tenant });
+  narrow(conditions, filtersOf(WORKER_TASKS, ['tenant_id'], 't'), { tenant_id: tenant });
   return conditions.query(
     'select state, handler_name, count(*) as tasks ' +
       `from ${TASKS_AS_THEY_STAND} t ` +
@@ -218,7 +220,7 @@ function taskCountsQuery(tenant: string | undefined): Query {
 /** The claimed tasks are among the open ones, which are few beside all tasks that ever were. */
 function claimed(conditions: Conditions, tenant: string | undefined): string {
   conditions.add('o.claimed_at is not null');
-  narrow(conditions, filtersOf('open_tasks', ['tenant_id'], 'o'), { tenant_id: tenant });
+  narrow(conditions, filtersOf(OPEN_TASKS, ['tenant_id'], 'o'), { tenant_id: tenant });
   return `from open_tasks o ${conditions.where}`;
 }
 
@@ -267,8 +269,8 @@ function workersQuery(tenant: string | undefined, seenSince: UnixMs | null): Que
 export const handlerNameList = list({
   columns: 'distinct handler_name',
   from: 'workers',
-  by: filtersOf('workers', ['tenant_id']),
+  by: filtersOf(WORKERS, ['tenant_id']),
   order: 'handler_name',
-  toText: (row: StoredRow<'workers', 'handler_name'>) => JSON.stringify(row.handler_name),
+  toText: (row: StoredRow<typeof WORKERS, 'handler_name'>) => JSON.stringify(row.handler_name),
   cheaper: TRY_LATER,
 });

@@ -1,8 +1,6 @@
 /** Reads of releases. One of another tenant is not found. */
 
 import { type GateReport, RELEASE_LIST_MAX, type Release } from '../../../schema/release.js';
-import { judge, runsToJudge } from '../../../src/core/releases/gates.js';
-import { type ReleaseRow, releaseOf, releaseRowOf } from '../../../src/core/releases/record.js';
 import { rowOf } from '../../../src/db/reads/lookup.js';
 import {
   type CallById,
@@ -13,6 +11,8 @@ import {
   type Operation,
   pageReply,
 } from '../../../src/http/operation.js';
+import { judge, runsToJudge } from '../core/gates.js';
+import { type ReleaseRow, releaseOf, releaseRowOf } from '../core/record.js';
 import { decisionList, releaseById, releaseList, releaseOutcomes } from './reads.js';
 
 /** @throws EngineError 404 */

@@ -19,9 +19,6 @@ import { FairSlots } from '../../../src/base/fair-slots.js';
 import type { Logger } from '../../../src/base/log.js';
 import { type Offload, TooCostly } from '../../../src/base/offload.js';
 import type { OffloadPool } from '../../../src/base/offload-pool.js';
-import type { DefinitionPair } from '../../../src/core/releases/diff.js';
-import type { Verdict } from '../../../src/core/releases/replay.js';
-import type { RerunOptions } from '../../../src/core/releases/rerun.js';
 import {
   type FrontDeps,
   type FrontOperations,
@@ -30,6 +27,9 @@ import {
 } from '../../../src/http/operation.js';
 import { sequenceById } from '../../catalog/front/sequence-reads.js';
 import type { Shards } from '../../runtime/shards.js';
+import type { DefinitionPair } from '../core/diff.js';
+import type { Verdict } from '../core/replay.js';
+import type { RerunOptions } from '../core/rerun.js';
 import { COMPILE_CANDIDATE, REPLAY_RUN } from '../jobs.js';
 import type { releaseOperations } from '../operations.js';
 import type { ValidationEnd } from '../releases.js';

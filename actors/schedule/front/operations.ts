@@ -9,7 +9,6 @@ import {
 } from '../../../schema/cron.js';
 import { invalid } from '../../../src/base/errors.js';
 import { isoTime } from '../../../src/base/time.js';
-import { nextFires } from '../../../src/core/cron.js';
 import { zonedTime, zoneOf } from '../../../src/core/wall-clock.js';
 import { rowOf } from '../../../src/db/reads/lookup.js';
 import type { FrontRoom } from '../../../src/http/front-room.js';
@@ -21,8 +20,9 @@ import {
   type Operation,
   pageReply,
 } from '../../../src/http/operation.js';
-import { scheduleOf } from '../../runtime/rows.js';
+import { nextFires } from '../core/cron.js';
 import { readExpression } from '../fire-times.js';
+import { scheduleOf } from '../loads.js';
 import { nextScheduleList, scheduleById, scheduleList } from './reads.js';
 
 async function scheduleNamed(deps: FrontDeps, call: CallById): Promise<CronSchedule> {

@@ -4,10 +4,11 @@ import { filtersOf } from '../../../src/db/reads/filters.js';
 import { list } from '../../../src/db/reads/list.js';
 import { lookup } from '../../../src/db/reads/lookup.js';
 import { orderBy } from '../../../src/db/reads/order.js';
-import { columnsBut, selected } from '../../../src/db/tables.js';
-import { type ScheduleRow, scheduleOf } from '../../runtime/rows.js';
+import { columnsBut, selected } from '../../../src/db/table.js';
+import { type ScheduleRow, scheduleOf } from '../loads.js';
+import { CRON_SCHEDULES } from '../tables.js';
 
-const COLUMNS = selected(columnsBut('cron_schedules'));
+const COLUMNS = selected(columnsBut(CRON_SCHEDULES));
 
 export const scheduleById = lookup<ScheduleRow>(
   'reads_cron_get',
@@ -17,7 +18,7 @@ export const scheduleById = lookup<ScheduleRow>(
 const SCHEDULES = {
   columns: COLUMNS,
   from: 'cron_schedules',
-  by: filtersOf('cron_schedules', ['tenant_id']),
+  by: filtersOf(CRON_SCHEDULES, ['tenant_id']),
   toText: (row: ScheduleRow) => JSON.stringify(scheduleOf(row)),
   cheaper: 'name the tenant, or ask for a smaller offset and limit',
 };
@@ -25,12 +26,12 @@ const SCHEDULES = {
 /** `CronSchedule` records, oldest first, of all tenants without one (docs/cron.md). */
 export const scheduleList = list({
   ...SCHEDULES,
-  order: orderBy('cron_schedules', ['created_at', 'id']),
+  order: orderBy(CRON_SCHEDULES, ['created_at', 'id']),
 });
 
 /** Those that are enabled, by when they fire next. */
 export const nextScheduleList = list({
   ...SCHEDULES,
   always: 'enabled and next_fire_at is not null',
-  order: orderBy('cron_schedules', ['next_fire_at', 'id']),
+  order: orderBy(CRON_SCHEDULES, ['next_fire_at', 'id']),
 });

@@ -11,7 +11,6 @@ import { isJsonObject, type JsonObject, type JsonValue } from '../../../src/base
 import { decodeUtf8 } from '../../../src/base/json-guard.js';
 import { owned } from '../../../src/base/tenancy.js';
 import { openSecret, type StoredSecret } from '../../../src/core/stored-secret.js';
-import { isSameText, signatureProblem } from '../../../src/core/trigger-signature.js';
 import type { Admission } from '../../../src/http/admission.js';
 import {
   bodyIn,
@@ -26,6 +25,7 @@ import {
 import { SenderLimit } from '../../../src/http/sender-limit.js';
 import type { FiringEvent } from '../../event/front/firing.js';
 import type { Shards } from '../../runtime/shards.js';
+import { isSameText, signatureProblem } from '../core/trigger-signature.js';
 import { type TriggerRow, triggerBySlug, triggerList, triggerText } from './reads.js';
 
 const list: Operation<'triggers.list'> = async (deps, call) => {

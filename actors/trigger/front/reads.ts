@@ -5,18 +5,19 @@ import { filtersOf } from '../../../src/db/reads/filters.js';
 import { list } from '../../../src/db/reads/list.js';
 import { lookup } from '../../../src/db/reads/lookup.js';
 import { orderBy } from '../../../src/db/reads/order.js';
-import { columnsBut, type StoredRow, selected } from '../../../src/db/tables.js';
+import { columnsBut, type StoredRow, selected } from '../../../src/db/table.js';
+import { TRIGGERS } from '../tables.js';
 
-const COLUMNS = columnsBut('triggers', 'event_name');
+const COLUMNS = columnsBut(TRIGGERS, 'event_name');
 
-export type TriggerRow = StoredRow<'triggers', (typeof COLUMNS)[number]>;
+export type TriggerRow = StoredRow<typeof TRIGGERS, (typeof COLUMNS)[number]>;
 
 /** `Trigger` records, oldest first. */
 export const triggerList = list({
   columns: selected(COLUMNS),
   from: 'triggers',
-  by: filtersOf('triggers', ['tenant_id', 'namespace', 'sequence_name', 'trigger_type']),
-  order: orderBy('triggers', ['created_at', 'slug']),
+  by: filtersOf(TRIGGERS, ['tenant_id', 'namespace', 'sequence_name', 'trigger_type']),
+  order: orderBy(TRIGGERS, ['created_at', 'slug']),
   toText: triggerText,
   cheaper: 'name the tenant, or ask for a smaller offset and limit',
 });

@@ -9,10 +9,11 @@ import { filtersOf } from '../../../src/db/reads/filters.js';
 import { list } from '../../../src/db/reads/list.js';
 import { lookup } from '../../../src/db/reads/lookup.js';
 import { orderBy } from '../../../src/db/reads/order.js';
-import { columnsBut, type StoredRow, selected } from '../../../src/db/tables.js';
+import { columnsBut, type StoredRow, selected } from '../../../src/db/table.js';
+import { WEBHOOK_DELIVERIES, WEBHOOK_OUTBOX, WEBHOOK_SUBSCRIPTIONS } from '../tables.js';
 
-const OUTBOX_COLUMNS = columnsBut('webhook_outbox', 'tenant_id');
-type OutboxRow = StoredRow<'webhook_outbox', (typeof OUTBOX_COLUMNS)[number]>;
+const OUTBOX_COLUMNS = columnsBut(WEBHOOK_OUTBOX, 'tenant_id');
+type OutboxRow = StoredRow<typeof WEBHOOK_OUTBOX, (typeof OUTBOX_COLUMNS)[number]>;
 
 const CHEAPER = 'ask for a smaller limit, or for fewer conditions';
 
@@ -37,7 +38,7 @@ export const webhookById = lookup<OutboxRow>(
 );
 
 /** Beside the record its place in the order. */
-type LastAttempt = object & StoredRow<'webhook_deliveries', 'attempted_at' | 'id'>;
+type LastAttempt = object & StoredRow<typeof WEBHOOK_DELIVERIES, 'attempted_at' | 'id'>;
 
 /**
  * `DeliverySummary` records, newest first. `offset 0` keeps the look-ups of the other attempts from
@@ -52,12 +53,8 @@ export const deliveryList = list({
     'd.subscription_id, d.attempted_at, d.id',
   from: 'webhook_deliveries d',
   by: {
-    ...filtersOf(
-      'webhook_deliveries',
-      ['url', 'event_type', 'error_class', 'subscription_id'],
-      'd',
-    ),
-    delivered: filtersOf('webhook_deliveries', ['success'], 'd').success,
+    ...filtersOf(WEBHOOK_DELIVERIES, ['url', 'event_type', 'error_class', 'subscription_id'], 'd'),
+    delivered: filtersOf(WEBHOOK_DELIVERIES, ['success'], 'd').success,
   },
   always:
     'not exists (select 1 from webhook_deliveries l where l.delivery_id = d.delivery_id ' +
@@ -69,7 +66,7 @@ export const deliveryList = list({
     isOfAll: true,
     within: [],
   },
-  order: orderBy('webhook_deliveries', ['attempted_at', 'id'], 'descending', 'd'),
+  order: orderBy(WEBHOOK_DELIVERIES, ['attempted_at', 'id'], 'descending', 'd'),
   toText: ({ attempted_at: _, id: __, ...row }: LastAttempt) => JSON.stringify(row),
   cheaper: CHEAPER,
 });
@@ -77,18 +74,21 @@ export const deliveryList = list({
 /** The attempts of one delivery, oldest first. */
 export const deliveryAttempts = lookup<object>(
   'read_webhook_attempts',
-  `select ${selected(columnsBut('webhook_deliveries'))} from webhook_deliveries ` +
+  `select ${selected(columnsBut(WEBHOOK_DELIVERIES))} from webhook_deliveries ` +
     'where delivery_id = $1::uuid order by attempt_number',
 );
 
-const SUBSCRIPTION_COLUMNS = columnsBut('webhook_subscriptions', 'secret');
-type SubscriptionRow = StoredRow<'webhook_subscriptions', (typeof SUBSCRIPTION_COLUMNS)[number]>;
+const SUBSCRIPTION_COLUMNS = columnsBut(WEBHOOK_SUBSCRIPTIONS, 'secret');
+type SubscriptionRow = StoredRow<
+  typeof WEBHOOK_SUBSCRIPTIONS,
+  (typeof SUBSCRIPTION_COLUMNS)[number]
+>;
 
 /** `WebhookSubscription` records, oldest first, of all tenants without one. */
 export const subscriptionList = list({
   columns: selected(SUBSCRIPTION_COLUMNS),
   from: 'webhook_subscriptions',
-  by: filtersOf('webhook_subscriptions', ['tenant_id']),
+  by: filtersOf(WEBHOOK_SUBSCRIPTIONS, ['tenant_id']),
   order: 'created_at, id',
   toText: subscriptionText,
   cheaper: 'name the tenant, or ask for a smaller offset and limit',

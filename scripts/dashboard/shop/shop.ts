@@ -8,8 +8,8 @@
  */
 
 import { setTimeout as pause } from 'node:timers/promises';
+import { bucketOf, cohortSeed } from '../../../actors/release/core/cohort.js';
 import { Client, type CreateInstance, type Release } from '../../../client/src/index.js';
-import { bucketOf, cohortSeed } from '../../../src/core/releases/cohort.js';
 import { type Receiver, startReceiver, statusOf } from '../../../test/helpers/receiver.js';
 import { BILLING, ORDER, SEQUENCES, SHOP } from './sequences.js';
 import { CARDS, startWorkers } from './workers.js';

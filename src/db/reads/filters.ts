@@ -4,7 +4,7 @@
  */
 
 import { soughtInAnyCase } from '../../base/any-case.js';
-import { type BaseType, type ColumnOf, columnType, type TableName } from '../tables.js';
+import { type BaseType, type ColumnOf, columnType, type Table } from '../table.js';
 import type { Conditions } from './query.js';
 
 /** Rows whose column has the value, or one of several; of a JSON column its top-level keys. */
@@ -33,10 +33,10 @@ type Wanted =
 export type Narrowing<Member extends string> = { readonly [M in Member]?: Wanted };
 
 /** A filter for each of the columns, under its name. */
-export function filtersOf<T extends TableName, const C extends ColumnOf<T>>(
+export function filtersOf<T extends Table, const C extends ColumnOf<T>>(
   table: T,
   columns: readonly C[],
-  alias: string = table,
+  alias: string = table.name,
 ): Filters<C> {
   const rows = columns.map((column) => {
     const filter = { column: `${alias}.${column}`, type: columnType(table, column).base };
@@ -46,10 +46,10 @@ export function filtersOf<T extends TableName, const C extends ColumnOf<T>>(
 }
 
 /** The rows that lie before a time, and those that lie after it. */
-export function timeFilters<T extends TableName>(
+export function timeFilters<T extends Table>(
   table: T,
   column: ColumnOf<T>,
-  alias: string = table,
+  alias: string = table.name,
 ): { readonly before: Filter; readonly after: Filter } {
   const at = { column: `${alias}.${column}`, type: 'timestamptz' } as const;
   return {

@@ -5,7 +5,7 @@
 
 import { invalid } from '../../base/errors.js';
 import { type PlaceKeyType, pageCursor, placeIn } from '../../core/page-cursor.js';
-import { type ColumnOf, columnType, type TableName } from '../tables.js';
+import { type ColumnOf, columnType, type Table } from '../table.js';
 import type { Conditions } from './query.js';
 
 export interface Order {
@@ -31,13 +31,13 @@ interface OrderKey {
 type Direction = 'ascending' | 'descending';
 
 /** A column; a number with a minus is sorted the other way. */
-type SortKey<T extends TableName> = ColumnOf<T> | `-${ColumnOf<T>}`;
+type SortKey<T extends Table> = ColumnOf<T> | `-${ColumnOf<T>}`;
 
-export function orderBy<T extends TableName>(
+export function orderBy<T extends Table>(
   table: T,
   keys: readonly SortKey<T>[],
   direction: Direction = 'ascending',
-  alias: string = table,
+  alias: string = table.name,
 ): Order {
   const parts = keys.map((key) => {
     const [minus, name] = key.startsWith('-') ? ['-', key.slice(1)] : ['', key];

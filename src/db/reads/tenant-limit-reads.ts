@@ -1,22 +1,6 @@
-/** Limits of tenants, and what of theirs is counted against them. Reads only. */
+/** What of tenants is counted against their limits. Reads only. */
 
-import { columnsOf, type StoredRow, selected } from '../tables.js';
 import { lookup } from './lookup.js';
-
-const COLUMNS = columnsOf('tenant_limits', 'tenant_id', 'limits', 'set_at');
-export type StoredLimitsRow = StoredRow<'tenant_limits', (typeof COLUMNS)[number]>;
-
-/** In the order of the tenants, from the one after `$1` on. */
-export const tenantLimitRows = lookup<StoredLimitsRow>(
-  'reads_tenant_limits_after',
-  `select ${selected(COLUMNS)} from tenant_limits where tenant_id > $1::text ` +
-    'order by tenant_id limit $2::bigint',
-);
-
-export const tenantLimitRow = lookup<StoredLimitsRow>(
-  'reads_tenant_limits_get',
-  `select ${selected(COLUMNS)} from tenant_limits where tenant_id = $1::text`,
-);
 
 interface Counted {
   readonly count: number;

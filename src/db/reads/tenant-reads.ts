@@ -6,24 +6,18 @@
 
 import { invalid } from '../../base/errors.js';
 import { pageCursor, placeIn } from '../../core/page-cursor.js';
-import type { TableName } from '../tables.js';
 import type { PageRequest } from './reader.js';
 
 /** Who has anything to speak of has something in one of these. */
-const LISTED = [
-  'sequences',
-  'instances',
-  'api_keys',
-  'tenant_limits',
-] as const satisfies readonly TableName[];
+const LISTED = ['sequences', 'instances', 'api_keys', 'tenant_limits'];
 
 /**
  * As many as `$2`, in the order of their names, from the one after `$1` on.
  *
  * @param tables each has an index that begins with the tenant
  */
-export function tenantsText(tables: readonly TableName[]): string {
-  const step = (place: string) => (table: TableName) =>
+export function tenantsText(tables: readonly string[]): string {
+  const step = (place: string) => (table: string) =>
     `(select tenant_id from ${table} where tenant_id > ${place} order by tenant_id limit 1)`;
   /** `least` passes over the tables that have no further one. */
   const after = (place: string) => `least(${tables.map(step(place)).join(', ')})`;

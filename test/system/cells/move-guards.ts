@@ -3,13 +3,17 @@
 import assert from 'node:assert/strict';
 import { before, test } from 'node:test';
 import type pg from 'pg';
+import { STORE } from '../../../actors/shard/store.js';
 import { connectCommand } from '../../../src/cluster/command-sessions.js';
 import { MoveError } from '../../../src/cluster/move-plan.js';
 import { deleteRows } from '../../../src/cluster/move-rows.js';
+import { tenantTables } from '../../../src/cluster/tenant-rows.js';
 import { inSchema } from '../../../src/db/database-url.js';
 import { eventually, step, type Tenant } from '../../helpers/api.js';
 import { expectStatus } from '../../helpers/client.js';
 import type { CellName, TwoCells } from '../../helpers/moving.js';
+
+const TABLES = tenantTables(STORE);
 
 let cells: TwoCells;
 
@@ -51,7 +55,7 @@ export function describeGuards(cellsOf: () => TwoCells): void {
     for (const state of ['left', 'arriving'] as const) {
       const deletion = { tenant: name, move: move.id, state };
       await withSession('east', (client) =>
-        assert.rejects(deleteRows(client, deletion), MoveError),
+        assert.rejects(deleteRows(client, TABLES, deletion), MoveError),
       );
     }
     assert.deepEqual(await cells.rows('east', name), rows);
@@ -72,7 +76,7 @@ export function describeGuards(cellsOf: () => TwoCells): void {
         [name],
       );
       await withSession('east', async (client) => {
-        const deleted = deleteRows(client, deletion, 2);
+        const deleted = deleteRows(client, TABLES, deletion, 2);
         await eventually(async () => {
           // Within a transaction it would show the same activity each time.
           await other.query('select pg_stat_clear_snapshot()');

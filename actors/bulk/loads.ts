@@ -1,0 +1,38 @@
+/** What changes of many instances are read by. */
+
+import { columnsBut, type StoredRow, selected } from '../../src/db/table.js';
+import type { Queries } from '../runtime/queries.js';
+import { BULK_JOBS } from './tables.js';
+
+export type BulkJobRow = StoredRow<typeof BULK_JOBS>;
+
+export const BULK_SQL = {
+  bulkJob: `select ${selected(columnsBut(BULK_JOBS))} from bulk_jobs where id = $1::uuid`,
+  openBulkJobs:
+    'select count(*)::int as count from bulk_jobs where tenant_id = $1 and ended_at is null',
+  oldBulkJobs:
+    'select id from bulk_jobs where tenant_id = $1 and created_at < $2::timestamptz ' +
+    'and ended_at < $2::timestamptz order by created_at, id limit $3::bigint',
+} as const;
+
+export function bulkLoads(queries: Queries) {
+  const sql = queries.of(BULK_SQL);
+
+  return {
+    bulkJob(id: string): Promise<BulkJobRow | undefined> {
+      return sql.one('bulkJob', [id]);
+    },
+
+    async openBulkJobs(tenant: string): Promise<number> {
+      return (await sql.one<{ count: number }>('openBulkJobs', [tenant]))?.count ?? 0;
+    },
+
+    /** Those that ended before, oldest first. */
+    async oldBulkJobs(tenant: string, before: string, limit: number): Promise<string[]> {
+      const rows = await sql.all<{ id: string }>('oldBulkJobs', [tenant, before, limit]);
+      return rows.map(({ id }) => id);
+    },
+  };
+}
+
+export type BulkLoads = ReturnType<typeof bulkLoads>;

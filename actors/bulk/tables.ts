@@ -1,0 +1,47 @@
+/** Changes of many instances that go on behind their answer, as they are stored. Pure. */
+
+import { clear, insert, mutations, update } from '../../src/db/mutation.js';
+import type { RoomStore } from '../../src/db/store.js';
+import { table } from '../../src/db/table.js';
+
+export const BULK_JOBS = table('bulk_jobs', ['id'], {
+  id: 'uuid',
+  tenant_id: 'text',
+  operation: 'text',
+  request: 'json',
+  state: 'text',
+  matched: 'integer',
+  applied: 'integer',
+  skipped: 'integer',
+  failed: 'integer',
+  repeats_effects: 'integer',
+  error: 'text?',
+  place: 'text?',
+  traceparent: 'text?',
+  asked_by: 'text?',
+  created_at: 'timestamptz',
+  updated_at: 'timestamptz',
+  ended_at: 'timestamptz?',
+});
+
+export const BULK_JOB = mutations('bulkJob', {
+  insert: insert(BULK_JOBS),
+  update: update(BULK_JOBS, [
+    'state',
+    'matched',
+    'applied',
+    'skipped',
+    'failed',
+    'repeats_effects',
+    'error',
+    'place',
+    'updated_at',
+    'ended_at',
+  ]),
+  clear: clear(BULK_JOBS),
+});
+
+export const BULK_STORE: RoomStore = {
+  tables: [BULK_JOBS],
+  mutations: [BULK_JOB],
+};

@@ -1,0 +1,34 @@
+/** What credentials are read by. */
+
+import { columnsBut, type StoredRow, selected } from '../../src/db/table.js';
+import type { Queries } from '../runtime/queries.js';
+import { CREDENTIALS } from './tables.js';
+
+export type CredentialRow = StoredRow<typeof CREDENTIALS>;
+
+export const CREDENTIAL_SQL = {
+  credentials:
+    `select ${selected(columnsBut(CREDENTIALS))} from credentials ` +
+    'join unnest($1::text[], $2::text[]) as asked(tenant_id, id) using (tenant_id, id)',
+  credentialCount: 'select count(*)::int as count from credentials where tenant_id = $1',
+} as const;
+
+export function credentialLoads(queries: Queries) {
+  const sql = queries.of(CREDENTIAL_SQL);
+
+  return {
+    /** Those of these that are there. */
+    credentials(
+      places: readonly Pick<CredentialRow, 'tenant_id' | 'id'>[],
+    ): Promise<CredentialRow[]> {
+      const tenants = places.map(({ tenant_id }) => tenant_id);
+      return sql.all('credentials', [tenants, places.map(({ id }) => id)]);
+    },
+
+    async credentialCount(tenant: string): Promise<number> {
+      return (await sql.one<{ count: number }>('credentialCount', [tenant]))?.count ?? 0;
+    },
+  };
+}
+
+export type CredentialLoads = ReturnType<typeof credentialLoads>;

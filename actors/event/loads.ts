@@ -1,0 +1,118 @@
+/** What the actors of event keys are loaded by. */
+
+import { isoTime, type UnixMs } from '../../src/base/time.js';
+import type { StoredRow } from '../../src/db/table.js';
+import { columnOf, isOwn, ofIds, type Queries } from '../runtime/queries.js';
+import type { EVENT_TAKES, EVENT_WAITS, EVENTS } from './tables.js';
+
+/** Events of one key that its actor has in mind; the rest is read when these are gone. */
+export const OPEN_EVENTS_MAX = 50;
+/** Waits that one event is told to at once; more instances that wait for the same wait for the next. */
+export const EVENT_WAITS_MAX = 100_000;
+
+/** An event that waits for a wait, or has been told to some that have not answered. */
+export type EventRow = StoredRow<
+  typeof EVENTS,
+  'id' | 'tenant_id' | 'seq' | 'payload' | 'status' | 'matched' | 'targets' | 'expires_at'
+>;
+
+export type EventWaitRow = StoredRow<typeof EVENT_WAITS, 'id' | 'instance_id'>;
+
+export type EventTakeRow = StoredRow<typeof EVENT_TAKES, 'event_id' | 'wait_id'> & {
+  readonly outcome: 'taken' | 'refused';
+};
+
+/** A trigger that is fired by events with some name. */
+export interface EventTriggerRow {
+  readonly slug: string;
+  readonly config: string;
+}
+
+/** Events with one name. */
+export interface EventName {
+  readonly tenant: string;
+  readonly name: string;
+}
+
+function eventNamesOf(names: readonly EventName[]): readonly unknown[] {
+  return [names.map(({ tenant }) => tenant), names.map(({ name }) => name)];
+}
+
+export const EVENT_SQL = {
+  // One event more than are kept shows that there are more.
+  openEvents: ofIds(
+    'o.id, o.tenant_id, o.seq, o.payload, o.status, o.matched, o.targets, o.expires_at',
+    'select id, tenant_id, seq, payload, status, matched, targets, expires_at from events ' +
+      "where key_id = w.id and (status = 'pending' or targets is not null) " +
+      `order by seq, id limit ${OPEN_EVENTS_MAX + 1}`,
+  ),
+  eventWaits: ofIds(
+    'o.id, o.instance_id',
+    'select id, instance_id from event_waits where key_id = w.id ' +
+      `order by id, instance_id limit ${EVENT_WAITS_MAX}`,
+  ),
+  eventTakes: 'select event_id, wait_id, outcome from event_takes where event_id = any($1::uuid[])',
+  storedEvent: 'select status, matched from events where id = $1::uuid',
+  // Only triggers of events have the name of one.
+  eventTriggers:
+    'select w.n, o.slug, o.config from unnest($1::text[], $2::text[]) with ordinality ' +
+    'as w(tenant_id, event_name, n) cross join lateral (' +
+    'select slug, config from triggers t where t.tenant_id = w.tenant_id ' +
+    'and t.event_name = w.event_name and t.enabled order by slug) o',
+  // Events that somebody has yet to answer, those that somebody waits for, and those that expired.
+  dueEventKeys:
+    "select distinct e.key_id from events e where (e.status = 'pending' or e.targets is not null) " +
+    'and e.key_id > $1::uuid and (e.targets is not null or e.expires_at <= $2::timestamptz ' +
+    'or exists (select 1 from event_waits w where w.key_id = e.key_id offset 0)) ' +
+    `and ${isOwn('e.key_id', '$4', '$5')} order by e.key_id limit $3`,
+  oldestEndedEvent:
+    "select ended_at from events where status <> 'pending' and targets is null and fires is null " +
+    'and ended_at is not null order by ended_at, id limit 1',
+} as const;
+
+export function eventLoads(queries: Queries) {
+  const sql = queries.of(EVENT_SQL);
+  const eventTriggers = sql.batch<EventName, EventTriggerRow>('eventTriggers', eventNamesOf);
+  const eventWaits = sql.batch<string, EventWaitRow>('eventWaits', columnOf);
+  const openEvents = sql.batch<string, EventRow>('openEvents', columnOf);
+  return {
+    /** The first events of the key that are pending, or that somebody has yet to answer. */
+    openEvents(key: string): Promise<EventRow[]> {
+      return openEvents.read(key);
+    },
+
+    /** The open waits for events of the key, in their order. */
+    eventWaits(key: string): Promise<EventWaitRow[]> {
+      return eventWaits.read(key);
+    },
+
+    /** What became of these events so far. */
+    async eventTakes(events: readonly string[]): Promise<EventTakeRow[]> {
+      return events.length === 0 ? [] : sql.all('eventTakes', [events]);
+    },
+
+    /** What the answer about an event says that is there already. */
+    storedEvent(id: string): Promise<StoredRow<typeof EVENTS, 'status' | 'matched'> | undefined> {
+      return sql.one('storedEvent', [id]);
+    },
+
+    /** The triggers that are switched on and fired by events with the name. */
+    eventTriggers(name: EventName): Promise<EventTriggerRow[]> {
+      return eventTriggers.read(name);
+    },
+
+    /** The shard's keys, in order, after the one given, whose actor has something to do at that time. */
+    async dueEventKeys(after: string, now: UnixMs, limit: number): Promise<string[]> {
+      const rows = await sql.own<{ key_id: string }>('dueEventKeys', [after, isoTime(now), limit]);
+      return rows.map((row) => row.key_id);
+    },
+
+    /** When the first of those ended that are still there. */
+    async oldestEndedEvent(): Promise<UnixMs | undefined> {
+      const oldest = await sql.one<{ ended_at: string }>('oldestEndedEvent', []);
+      return oldest && Date.parse(oldest.ended_at);
+    },
+  };
+}
+
+export type EventLoads = ReturnType<typeof eventLoads>;

@@ -1,0 +1,70 @@
+/** Events, the waits for them, and which wait took which event, as they are stored. Pure. */
+
+import { clear, insert, mutations, set, special, update } from '../../src/db/mutation.js';
+import type { RoomStore } from '../../src/db/store.js';
+import { belonging, table } from '../../src/db/table.js';
+
+export const EVENTS = table('events', ['id'], {
+  id: 'uuid',
+  key_id: 'uuid',
+  seq: 'bigint',
+  tenant_id: 'text',
+  event_name: 'text',
+  producer_event_id: 'text',
+  correlation_key: 'text?',
+  payload: 'json?',
+  status: 'text',
+  matched: 'integer',
+  targets: 'json?',
+  created_at: 'timestamptz',
+  expires_at: 'timestamptz',
+  ended_at: 'timestamptz?',
+  fires: 'json?',
+});
+
+export const EVENT = mutations('event', {
+  insert: { ...insert(EVENTS), gate: {} },
+  update: update(EVENTS, ['status', 'matched', 'targets', 'ended_at']),
+  fired: update(EVENTS, ['fires']),
+  prune: special(
+    'latest',
+    'events.prune',
+    { before: 'timestamptz' },
+    (rows) => `
+delete from events e using ${rows} cross join lateral (
+  select id from events where status <> 'pending' and targets is null and fires is null
+    and ended_at < r.before
+  order by ended_at, id limit 1000 offset 0) as old
+where e.id = old.id`,
+  ),
+});
+
+export const EVENT_WAITS = belonging('event_waits', ['instance_id', 'id'], {
+  instance_id: 'uuid',
+  id: 'uuid',
+  key_id: 'uuid',
+});
+
+export const EVENT_WAIT = mutations('eventWait', {
+  clear: clear(EVENT_WAITS),
+  set: set(EVENT_WAITS, ['key_id']),
+});
+
+export const EVENT_TAKES = belonging('event_takes', ['instance_id', 'event_id', 'wait_id'], {
+  instance_id: 'uuid',
+  event_id: 'uuid',
+  wait_id: 'uuid',
+  block_id: 'text',
+  outcome: 'text',
+  taken_at: 'timestamptz',
+});
+
+export const EVENT_TAKE = mutations('eventTake', {
+  // It may be told twice that the wait has no use for the event.
+  insert: insert(EVENT_TAKES, {}, 'nothing'),
+});
+
+export const EVENT_STORE: RoomStore = {
+  tables: [EVENTS, EVENT_WAITS, EVENT_TAKES],
+  mutations: [EVENT, EVENT_WAIT, EVENT_TAKE],
+};

@@ -1,0 +1,407 @@
+/**
+ * What becomes of everything that an instance waits for when it goes over to another version of its
+ * sequence. Waiting work is carried over, not redone: a time keeps its deadline unless the target's
+ * step says otherwise, and then counts from when the wait began; a task that nobody has claimed is
+ * withdrawn and offered again; one that a worker has goes on if it is the same call in the target.
+ *
+ * A further thing to wait for is a row in `WAITS`. Pure: nothing is changed, and what is to become of
+ * the instance is returned.
+ */
+
+import type { MigrationFinding } from '../../../schema/continuity.js';
+import {
+  COMPLETED,
+  type Execution,
+  type StepPhase,
+  type StepRecord,
+} from '../../../schema/execution.js';
+import { isEnded } from '../../../schema/states.js';
+import type { JsonValue } from '../../../src/base/json.js';
+import { configHolidays } from '../../../src/core/blocks/step.js';
+import { type SleepDuration, sleepDuration, wantedEvent } from '../../../src/core/builtin.js';
+import { Evaluation, type TurnEnv } from '../../../src/core/evaluation.js';
+import { nullInKey } from '../../../src/core/key-params.js';
+import { type FindingCode, migrationFinding } from '../../../src/core/migration-findings.js';
+import type { Plan, PlanNode, StepNode, SubSequenceNode } from '../../../src/core/plan-nodes.js';
+import type { Snapshot, StepTry } from '../../../src/core/progress.js';
+import { clashOf, goOnBehindEnd, indexesIn, remapExecution } from '../../../src/core/remap.js';
+import { canonicalJson } from '../../../src/core/sealing/canonical-json.js';
+import { renderTemplate } from '../../../src/core/template.js';
+import { backoffMs, delayTarget, redispatchMs } from '../../../src/core/timing.js';
+
+/** The task of a try, as far as it matters here. */
+export interface CarriedTask {
+  readonly id: string;
+  /** As they were dispatched. */
+  readonly params: JsonValue;
+  /** A worker has it, or had it and has not said what it did. */
+  readonly isHeld: boolean;
+}
+
+export interface CarryOverCase {
+  readonly source: Plan;
+  readonly target: Plan;
+  readonly snapshot: Snapshot;
+  /** What the target sees: context.data, and the outputs that its expressions read. */
+  readonly data: Snapshot['data'];
+  readonly outputs: Snapshot['outputs'];
+  /** Blocks that have an output. */
+  readonly ended: ReadonlySet<string>;
+  readonly env: TurnEnv;
+  /** The open task of a try; undefined: there is none. */
+  readonly taskOf: (step: StepTry) => CarriedTask | undefined;
+}
+
+export interface CarriedOver {
+  /** Under the indexes of the target. */
+  readonly execution: Execution;
+  /** Tasks that are taken back: their steps are dispatched again. */
+  readonly withdrawn: readonly string[];
+}
+
+/** One wait, in both versions. */
+interface Wait<N extends Leaf = StepNode> {
+  readonly record: StepRecord;
+  readonly source: Side<N>;
+  readonly target: Side<N>;
+  readonly task: CarriedTask | undefined;
+}
+
+/** A leaf in one of the versions, with what its expressions see there. */
+interface Side<N extends Leaf = StepNode> {
+  readonly run: Evaluation;
+  readonly node: N;
+}
+
+type Leaf = StepNode | SubSequenceNode;
+
+type Outcome =
+  /** It goes on waiting, by this record. */
+  | { readonly kind: 'on'; readonly record: StepRecord }
+  /** The same try is begun again. */
+  | { readonly kind: 'again' }
+  | { readonly kind: 'stuck'; readonly code: FindingCode; readonly summary: string };
+
+interface WaitRow {
+  /** Nothing is lost when the step is begun anew at another place of the target. */
+  readonly mayMove: (wait: Pick<Wait, 'task'>) => boolean;
+  /** A method, since the phase says which leaf it is. */
+  carry(wait: Wait<Leaf>): Outcome;
+}
+
+const AGAIN: Outcome = { kind: 'again' };
+const on = (record: StepRecord): Outcome => ({ kind: 'on', record });
+const stuck = (code: FindingCode, summary: string): Outcome => ({ kind: 'stuck', code, summary });
+const always = () => true;
+const never = () => false;
+
+/** What an open leaf waits for, and what becomes of that. */
+const WAITS: Readonly<Record<StepPhase, WaitRow>> = {
+  ready: { mayMove: always, carry: ({ record }) => on(record) },
+  delay: { mayMove: never, carry: carryDelay },
+  limited: { mayMove: always, carry: carryLimited },
+  backoff: { mayMove: never, carry: carryBackoff },
+  // What is answered later names the step by an index of the source.
+  asking: { mayMove: always, carry: () => AGAIN },
+  sleep: { mayMove: never, carry: carrySleep },
+  // The instance is at rest: the process that was at it is gone.
+  run: { mayMove: always, carry: () => AGAIN },
+  task: { mayMove: ({ task }) => task?.isHeld !== true, carry: carryTask },
+  event: { mayMove: never, carry: carryEvent },
+  // Carried with the place of the step (`remap.ts`), by everything that changes the blocks of an instance.
+  gate: {
+    mayMove: never,
+    carry: ({ target: { run, node } }) => on(run.execution.o[node.index] as StepRecord),
+  },
+  child: { mayMove: never, carry: carryChild },
+};
+
+/**
+ * @returns the instance in the target, or why it cannot go over; then it is to stay as it is
+ */
+export function carryOver(asked: CarryOverCase): CarriedOver | readonly MigrationFinding[] {
+  const { source, target, snapshot } = asked;
+  const clash = clashOf(snapshot.execution, source, target);
+  const moved = movedCleanUps(asked, clash);
+  if (moved.length > 0) return moved;
+  return clash === undefined ? goOnThere(asked) : beginAnew(asked, clash);
+}
+
+export function isCarried(
+  carried: CarriedOver | readonly MigrationFinding[],
+): carried is CarriedOver {
+  return 'execution' in carried;
+}
+
+/** What goes on by itself behind the end of an instance, or by a retry alone, cannot begin anew. */
+function movedCleanUps(asked: CarryOverCase, clash: string | undefined): MigrationFinding[] {
+  const { source, target, snapshot, env } = asked;
+  const { o, a, j } = snapshot.execution;
+  const findings: MigrationFinding[] = [];
+  if (clash !== undefined && a !== undefined) {
+    const [index = '-1'] = Object.entries(o).find(([, { z }]) => z === 1) ?? [];
+    const node = source.nodes[Number(index)];
+    const summary = `something is still to be cleaned up, and ${clash}`;
+    findings.push(
+      node === undefined
+        ? migrationFinding('CLEANUP_MOVED', summary)
+        : findingAt(new Evaluation(source, snapshot, env), node, 'CLEANUP_MOVED', summary),
+    );
+  }
+  for (const { l, e } of j?.r ?? []) {
+    const [before, after] = [source.hooks?.[l], target.hooks?.[l]];
+    if (before === undefined) continue;
+    const gone = Object.keys(e.o).length > 0 ? 'they are at work and not in the target' : undefined;
+    const why = after === undefined ? gone : clashOf(e, before, after);
+    if (why !== undefined) findings.push(migrationFinding('WAIT_MOVED', `hooks ${l}: ${why}`));
+  }
+  return findings;
+}
+
+// ---------------------------------------------------------------- at the same place
+
+function goOnThere(asked: CarryOverCase): CarriedOver | readonly MigrationFinding[] {
+  const { source, target, snapshot, env, data, outputs } = asked;
+  const execution = remapExecution(snapshot.execution, source, target);
+  const indexOf = indexesIn(snapshot.execution, source, target);
+  const before = new Evaluation(source, snapshot, env);
+  const after = new Evaluation(target, { ...snapshot, execution, data, outputs }, env);
+  const again: number[] = [];
+  const withdrawn: string[] = [];
+  const findings: MigrationFinding[] = [];
+  for (const [node, record] of openLeaves(source, snapshot.execution)) {
+    const there = target.nodes[indexOf(node.index)!] as Leaf;
+    const task = taskOf(asked, before, node, record);
+    const sides = { source: { run: before, node }, target: { run: after, node: there } };
+    const outcome = WAITS[record.p].carry({ record, task, ...sides });
+    if (outcome.kind === 'on') execution.o[there.index] = { ...outcome.record };
+    else if (outcome.kind === 'again') {
+      execution.o[there.index] = begunAgain(record, sides);
+      again.push(there.index);
+      if (task !== undefined) withdrawn.push(task.id);
+    } else findings.push(findingAt(before, node, outcome.code, outcome.summary));
+  }
+  if (findings.length > 0) return findings;
+  if (again.length > 0) {
+    execution.q = [...(execution.q ?? []), ...again];
+    // A parked instance is woken by what it waits for, which it would never dispatch again.
+    if (execution.p !== undefined) delete execution.p;
+  }
+  const isOpen = !isEnded(snapshot.state);
+  return { execution: isOpen ? goOnBehindEnd(execution, target) : execution, withdrawn };
+}
+
+/** The same try; the rate limit has let it pass if it was dispatched. */
+function begunAgain(record: StepRecord, { source, target }: Pick<Wait<Leaf>, 'source' | 'target'>) {
+  const { b, a, x, u } = record;
+  const isPast = record.p === 'run' || record.p === 'task';
+  const isGranted = isPast && rateLimitOf(source.node) === rateLimitOf(target.node);
+  const ready: StepRecord = { b, p: 'ready', a };
+  if (x !== undefined) ready.x = x;
+  if (u !== undefined) ready.u = u;
+  if (isGranted) ready.g = 1;
+  return ready;
+}
+
+function rateLimitOf(node: Leaf): string | null {
+  return node.type === 'step' ? node.rateLimitKey : null;
+}
+
+// ---------------------------------------------------------------- at another place
+
+/**
+ * The tree begins anew, stepping over what is done and what has an output. That is refused where work
+ * would be lost: within a loop the passes could not be told apart, a worker's task would come back to
+ * nothing, and a time would be waited for once more.
+ */
+function beginAnew(asked: CarryOverCase, clash: string): CarriedOver | readonly MigrationFinding[] {
+  const { source, target, snapshot, env, ended } = asked;
+  const before = new Evaluation(source, snapshot, env);
+  const findings: MigrationFinding[] = [];
+  const withdrawn: string[] = [];
+  for (const index of Object.keys(snapshot.execution.o).map(Number)) {
+    const node = source.nodes[index]!;
+    if (!node.kind.isLeaf) {
+      if (node.kind.repeats !== 'never')
+        findings.push(findingAt(before, node, 'WAIT_MOVED', clash));
+      continue;
+    }
+    const record = snapshot.execution.o[index] as StepRecord;
+    const task = taskOf(asked, before, node as Leaf, record);
+    if (!WAITS[record.p].mayMove({ task })) {
+      findings.push(findingAt(before, node, 'WAIT_MOVED', clash));
+    } else if (task !== undefined) withdrawn.push(task.id);
+  }
+  if (findings.length > 0) return findings;
+  const { o: _open, q: _queue, k: _kept, p: _parked, ...rest } = snapshot.execution;
+  const execution = remapExecution({ ...rest, t: null, o: {} }, source, target);
+  for (const node of target.nodes) {
+    const isDone = node.kind.isLeaf && node.loops.length === 0 && ended.has(node.id);
+    if (isDone) execution.d[node.index] ??= [COMPLETED, 0, 0];
+  }
+  return { execution, withdrawn };
+}
+
+function openLeaves(plan: Plan, { o }: Execution): [Leaf, StepRecord][] {
+  return Object.entries(o).flatMap(([index, record]): [Leaf, StepRecord][] => {
+    const node = plan.nodes[Number(index)];
+    return node?.kind.isLeaf === true ? [[node as Leaf, record as StepRecord]] : [];
+  });
+}
+
+function taskOf(
+  { taskOf: find }: CarryOverCase,
+  run: Evaluation,
+  node: Leaf,
+  record: StepRecord,
+): CarriedTask | undefined {
+  return record.p === 'task' ? find(run.tryOf(node, record.a)) : undefined;
+}
+
+function findingAt(run: Evaluation, node: PlanNode, code: FindingCode, summary: string) {
+  return migrationFinding(code, summary, { block_id: node.id, path: run.pathOf(node) });
+}
+
+// ---------------------------------------------------------------- times
+
+/** When the step was reached, in Unix ms. */
+function begunAt({ record, source }: Wait): number {
+  return (source.run.execution.t ?? source.run.env.now) + record.b;
+}
+
+/** A delay, or a window that is shut. */
+function carryDelay(wait: Wait): Outcome {
+  const { record, source, target } = wait;
+  const { delay, window } = target.node;
+  const isSame = areSame(source.node.delay, delay) && areSame(source.node.window, window);
+  if (isSame) return on(record);
+  // The window is looked at when the delay is over, and before every further try.
+  if (delay === undefined || record.a > 0) return AGAIN;
+  const { env, snapshot } = target.run;
+  const { timezone, config } = snapshot;
+  const now = begunAt(wait);
+  const world = { now, timezone, random: env.random, configHolidays: configHolidays(config) };
+  return on({ ...record, w: delayTarget(delay, world) });
+}
+
+function carryLimited({ record, source, target }: Wait): Outcome {
+  return source.node.rateLimitKey === target.node.rateLimitKey ? on(record) : AGAIN;
+}
+
+/** What the failed try before it was to be followed by, counted from its failure. */
+function carryBackoff({ record, source, target }: Wait): Outcome {
+  const [old, next] = [source, target].map(({ node: { retry } }) =>
+    retry === undefined ? redispatchMs(record.a - 1) : backoffMs(retry, record.a - 1),
+  ) as [number, number];
+  return on(old === next ? record : { ...record, w: record.w! - old + next });
+}
+
+function carrySleep(wait: Wait): Outcome {
+  const { record, source, target } = wait;
+  const next = durationOf(target);
+  if (!next.ok) return stuck('PARAMS_UNRENDERABLE', next.message);
+  const began = record.w! - record.m!;
+  const old = durationOf(source);
+  const isSame = old.ok && old.ms === next.ms;
+  const sleeping = isSame ? record : { ...record, w: began + next.ms, m: next.ms };
+  return on(withTimeLimit(sleeping, source.node, target.node, began));
+}
+
+function durationOf(side: Side): SleepDuration {
+  const params = paramsOf(side);
+  return params.ok ? sleepDuration(params.value) : params;
+}
+
+/** The time limit of the target, counted from the same moment. */
+function withTimeLimit(
+  record: StepRecord,
+  { timeoutMs: old }: StepNode,
+  { timeoutMs: next }: StepNode,
+  began: number,
+): StepRecord {
+  if (old === next) return record;
+  const { d, ...rest } = record;
+  if (next === null) return rest;
+  const since = d !== undefined && old !== null ? d - old : began;
+  return { ...rest, d: since + next };
+}
+
+// ---------------------------------------------------------------- events
+
+/** Whoever waits for something else begins anew, and takes what is kept for that. */
+function carryEvent(wait: Wait): Outcome {
+  const { record, target } = wait;
+  const params = paramsOf(target);
+  const next = params.ok ? wantedEvent(params.value) : params;
+  if (!next.ok) return stuck('PARAMS_UNRENDERABLE', next.message);
+  const { v, m, d, ...rest } = record;
+  if (next.wait.n !== v!.n || next.wait.k !== v!.k) return AGAIN;
+  const limit = Math.min(next.timeoutMs ?? Infinity, target.node.timeoutMs ?? Infinity);
+  if (limit === (m ?? Infinity)) return on(record);
+  const waiting: StepRecord = { ...rest, v: v! };
+  if (limit === Infinity) return on(waiting);
+  const began = d === undefined ? begunAt(wait) : d - m!;
+  return on({ ...waiting, m: limit, d: began + limit });
+}
+
+// ---------------------------------------------------------------- tasks
+
+function carryTask(wait: Wait): Outcome {
+  const { record, source, target, task } = wait;
+  const params = paramsOf(target);
+  if (!params.ok) return stuck('PARAMS_UNRENDERABLE', params.message);
+  if (task?.isHeld !== true) return AGAIN;
+  if (canonicalJson(params.value) !== canonicalJson(task.params)) {
+    return stuck(
+      'CLAIMED_CALL_CHANGED',
+      `a worker has a task of step ${source.node.id}, whose params are others in the target`,
+    );
+  }
+  return on(withTimeLimit(record, source.node, target.node, begunAt(wait)));
+}
+
+// ---------------------------------------------------------------- children
+
+/** One that is not made yet is made as the target says. */
+function carryChild({ record, source, target }: Wait<SubSequenceNode>): Outcome {
+  if (record.c === undefined) return on(record);
+  const [old, next] = [inputOf(source), inputOf(target)];
+  if (!next.ok) return stuck('PARAMS_UNRENDERABLE', next.message);
+  const isSame =
+    source.node.sequenceName === target.node.sequenceName &&
+    source.node.version === target.node.version &&
+    old.ok &&
+    canonicalJson(old.value) === canonicalJson(next.value);
+  if (isSame) return on(record);
+  return stuck(
+    'CHILD_CALL_CHANGED',
+    `block ${source.node.id} waits for its child ${record.c}, which the target starts with another ` +
+      'sequence, version or input',
+  );
+}
+
+function inputOf({ run, node }: Side<SubSequenceNode>) {
+  const input = renderTemplate(node.input, run.scopeOf(node));
+  if (input.ok) return input;
+  return {
+    ok: false,
+    message: `the input of block ${node.id} does not render: ${input.message}`,
+  } as const;
+}
+
+// ---------------------------------------------------------------- what a call is made with
+
+function paramsOf({ run, node }: Side) {
+  if (node.params === undefined) return { ok: true, value: {} } as const;
+  const scope = run.scopeOf(node);
+  const params = renderTemplate(node.params, scope);
+  const wrong = params.ok ? nullInKey(node.handler, node.keys, () => scope) : params.message;
+  if (params.ok && wrong === undefined) return params;
+  const message = `the params of step ${node.id} do not render: ${wrong}`;
+  return { ok: false, message } as const;
+}
+
+/** What a definition says of times is plain data, compiled in one order of members. */
+function areSame(a: object | undefined, b: object | undefined): boolean {
+  return JSON.stringify(a) === JSON.stringify(b);
+}

@@ -1,0 +1,256 @@
+/**
+ * The explanation of an instance in words (docs/reference/explain.md): from what it says of itself and
+ * what was read about those it depends on.
+ */
+
+import {
+  type ExplanationWarning,
+  type InstanceExplanation,
+  POLLED_LATELY_SECS,
+  WARNINGS_MAX,
+  type Wait,
+} from '../../../schema/explanation.js';
+import type { Failure } from '../../../schema/failure.js';
+import type { InstanceState } from '../../../schema/states.js';
+import type { JsonObject } from '../../../src/base/json.js';
+import type { UnixMs } from '../../../src/base/time.js';
+import type { Standing, WaitFacts } from '../../../src/core/waits.js';
+import { nextActions } from './next-actions.js';
+
+/** What was read about it and about others. */
+export interface Surroundings {
+  readonly now: UnixMs;
+  /** Newest first: moves between states, and tries that another one followed. */
+  readonly moves: readonly Move[];
+  readonly pollers: readonly Poller[];
+  readonly holders: NonNullable<Wait['holders']>;
+  readonly ahead: number;
+  readonly limits: readonly RateLimitFacts[];
+  /** The states of its children, by their ids. */
+  readonly children: ReadonlyMap<string, InstanceState>;
+  /** Open gates of the instance. */
+  readonly approvals: readonly { readonly id: string; readonly prompt: string }[];
+}
+
+export interface Move {
+  readonly to_state?: InstanceState | null | undefined;
+  readonly block_id?: string | null | undefined;
+  readonly details: JsonObject;
+  readonly at: string;
+}
+
+export interface Poller {
+  readonly handler_name: string;
+  /** '' of one that takes tasks of any queue. */
+  readonly queue_name: string;
+  readonly worker_id: string;
+  readonly last_seen_at: string;
+}
+
+interface RateLimitFacts {
+  readonly limit_key: string;
+  readonly set: NonNullable<Wait['limit']>;
+}
+
+export function explain(standing: Standing, around: Surroundings): InstanceExplanation {
+  const { id, sequence_id, state, failure, count } = standing;
+  const waits = standing.waits.map((facts) => {
+    const known = { ...facts, ...found(facts, around) };
+    return { ...known, summary: WORDS[facts.kind](known) };
+  });
+  const move = around.moves.find(({ to_state }) => to_state === state);
+  const since = failure?.at ?? move?.at ?? standing.created_at;
+  // What holds back the whole does so for as long as it has its state.
+  for (const wait of waits) if (wait.block_id === null) wait.since ??= since;
+  return {
+    id,
+    sequence_id,
+    state,
+    since,
+    summary: summaryOf(standing, waits, since),
+    waiting_for: waits,
+    waiting_count: count,
+    failure,
+    ...(standing.cancelling && { cancelling: standing.cancelling }),
+    ...(standing.parent === null ? {} : { parent_instance_id: standing.parent }),
+    next: nextActions(standing, waits),
+    ...(standing.cut.length === 0
+      ? {}
+      : { warnings: standing.cut.slice(0, WARNINGS_MAX).map(warningOf) }),
+  };
+}
+
+function warningOf(block_id: string): ExplanationWarning {
+  const summary = `The output of block ${block_id} was too large to be kept whole: expressions that read it see a note in its place.`;
+  return { kind: 'output_truncated', block_id, summary };
+}
+
+// ---------------------------------------------------------------- what others have to do with it
+
+function found(facts: WaitFacts, around: Surroundings): Partial<WaitFacts> {
+  const { kind, attempt = 0 } = facts;
+  const more: Partial<WaitFacts> = {};
+  if (attempt > 0) Object.assign(more, lastTry(facts, around.moves));
+  if (kind === 'task') more.workers = workersFor(facts, around);
+  if (kind === 'slot') {
+    more.holders = [...around.holders];
+    more.ahead = around.ahead;
+  }
+  if (kind === 'child') {
+    const state = around.children.get(facts.child_id ?? '');
+    if (state !== undefined) more.child_state = state;
+  }
+  if (kind === 'rate_limit') {
+    more.limit = around.limits.find(({ limit_key }) => limit_key === facts.key)?.set ?? null;
+  }
+  if (kind === 'approval') {
+    const asked = around.approvals.find(({ id }) => id === facts.approval_id);
+    if (asked !== undefined) more.prompt = asked.prompt;
+  }
+  return more;
+}
+
+/** Why the try before this one failed, and when. */
+function lastTry({ kind, block_id, attempt = 0 }: WaitFacts, moves: readonly Move[]) {
+  const last = moves.find(
+    (move) => move.block_id === block_id && move.details.attempt === attempt - 1,
+  );
+  if (last === undefined) return {};
+  const last_error = String(last.details.message);
+  return kind === 'retry' ? { last_error, since: last.at } : { last_error };
+}
+
+function workersFor(
+  { handler, queue }: WaitFacts,
+  { pollers, now }: Surroundings,
+): NonNullable<Wait['workers']> {
+  const able = pollers.filter(
+    ({ handler_name, queue_name }) =>
+      handler_name === handler && (queue_name === '' || queue_name === queue),
+  );
+  const since = now - POLLED_LATELY_SECS * 1_000;
+  const lately = able.filter(({ last_seen_at }) => Date.parse(last_seen_at) >= since);
+  const seen = able.map(({ last_seen_at }) => last_seen_at).sort();
+  return {
+    polled_lately: new Set(lately.map(({ worker_id }) => worker_id)).size,
+    last_polled_at: seen.at(-1) ?? null,
+  };
+}
+
+// ---------------------------------------------------------------- sentences
+
+const WORDS: Readonly<Record<Wait['kind'], (wait: WaitFacts) => string>> = {
+  pause: () => 'It is paused: nothing new starts until it is resumed.',
+  start: ({ until }) => `It is scheduled to go on at ${until}.`,
+  handoff: ({ reason, until }) =>
+    reason === 'transferring'
+      ? `It is being handed over to another runtime${until === null ? '' : `, which has to take it by ${until}`}.`
+      : reason === 'moved'
+        ? 'It was handed over to another runtime and goes on there.'
+        : 'It was imported, and this runtime does not own it yet.',
+  slot: ({ key, max_concurrency, holders = [], ahead = 0 }) =>
+    `It waits for a slot of the concurrency key ${key}, of which there are ${max_concurrency}: ` +
+    `${held(holders)}, and ${counted(ahead, 'instance waits', 'instances wait')} before it.`,
+  signal: () => 'It was set to waiting by request, and goes on with the next signal.',
+  task: (wait) => `${step(wait)} waits for a worker: ${polled(wait)}.${lost(wait)}`,
+  worker: ({ worker_id, since, heartbeat_at, ...wait }) =>
+    `The worker ${worker_id} has been at ${step(wait, 'step')} since ${since}; its last sign of life came at ` +
+    `${heartbeat_at}.${lost(wait)}`,
+  handler: (wait) => `${step(wait)} is at work in the built-in handler ${wait.handler}.`,
+  approval: ({ prompt = '', choices = [], since, until, ...wait }) =>
+    `${step(wait)} has waited for the answer of a person since ${since}` +
+    `${prompt === '' ? '' : ` (${prompt})`}: ${choices.join(', ')}` +
+    `${until === null ? '' : `; until ${until}`}.`,
+  sleep: (wait) => `${step(wait)} sleeps until ${wait.until}.`,
+  delay: (wait) => `${step(wait)} is put off until ${wait.until} by its delay or send_window.`,
+  retry: (wait) =>
+    `${step(wait)} failed${wait.last_error === undefined ? '' : ` (${wait.last_error})`} and is tried ` +
+    `again at ${wait.until}: that is try ${tryOf(wait)}.`,
+  child: (wait) =>
+    wait.child_id === undefined
+      ? `The child of ${step(wait, 'block')} is about to be started.`
+      : `${step(wait, 'Block')} waits for its child ${wait.child_id}` +
+        (wait.child_state === undefined ? '.' : `, which is ${wait.child_state}.`),
+  rate_limit: (wait) =>
+    `${step(wait)} waits for a permit of the rate limit ${wait.key}${limited(wait.limit)}` +
+    (wait.until === null ? '.' : `, and asks again at ${wait.until}.`),
+  event: (wait) =>
+    `${step(wait)} waits for the event ${wait.name}` +
+    (wait.key === undefined ? '' : ` with the correlation key ${wait.key}`) +
+    (wait.until === null ? '.' : `, until ${wait.until}.`),
+  engine: (wait) =>
+    wait.block_id === null
+      ? 'The engine goes on with it by itself.'
+      : `The engine is about to begin ${step(wait, 'step')}.`,
+};
+
+function step({ path }: Pick<WaitFacts, 'path'>, word = 'Step'): string {
+  return `${word} ${path}`;
+}
+
+function tryOf({ attempt = 0, max_attempts }: WaitFacts): string {
+  return max_attempts == null ? `${attempt + 1}` : `${attempt + 1} of ${max_attempts}`;
+}
+
+function polled({ handler, queue, workers }: WaitFacts): string {
+  const { polled_lately: lately = 0, last_polled_at: last = null } = workers ?? {};
+  const what = `the handler ${handler}${queue == null ? '' : ` and the queue ${queue}`}`;
+  if (lately > 0) {
+    const polls = counted(lately, 'worker has', 'workers have');
+    return `${polls} polled for ${what} within the last ${POLLED_LATELY_SECS} s`;
+  }
+  const ever = last === null ? 'none ever did' : `the last time was ${last}`;
+  return `no worker polls for ${what}; ${ever}`;
+}
+
+/** How many workers had it before, and were not heard of again. */
+function lost({ lost_claims: claims = 0 }: Pick<WaitFacts, 'lost_claims'>): string {
+  if (claims === 0) return '';
+  return ` ${counted(claims, 'worker has', 'workers have')} fallen silent over this try before.`;
+}
+
+function held(holders: NonNullable<Wait['holders']>): string {
+  if (holders.length === 0) return 'none is held';
+  const [first, ...rest] = holders;
+  const others = rest.length === 0 ? '' : ` and ${counted(rest.length, 'other', 'others')}`;
+  return `instance ${first!.instance_id}${others} ${rest.length === 0 ? 'holds one' : 'hold them'}`;
+}
+
+function limited(limit: Wait['limit']): string {
+  return limit == null ? '' : ` (${limit.max_count} in ${limit.window_seconds} s)`;
+}
+
+function counted(count: number, one: string, many: string): string {
+  return `${count === 0 ? 'no' : count} ${count === 1 ? one : many}`;
+}
+
+function summaryOf(
+  { state, failure, count, cancelling }: Standing,
+  waits: readonly Wait[],
+  since: string,
+) {
+  if (state === 'completed') return `It completed at ${since}.`;
+  if (state === 'cancelled') return `It was cancelled at ${since}.`;
+  if (state === 'failed') return failedText(failure, since);
+  const text = waitingText(waits, count);
+  if (cancelling === undefined) return text;
+  const why = cancelling.reason === 'cancel' ? 'was cancelled' : 'timed out';
+  return `It ${why} at ${cancelling.since}, and ends once its protected work is done. ${text}`;
+}
+
+function waitingText(waits: readonly Wait[], count: number): string {
+  // Behind a hold the other waits matter later.
+  const [first, second] = waits;
+  if (first === undefined) return 'The engine goes on with it by itself.';
+  if (second === undefined || first.block_id === null) return first.summary;
+  return `It waits for ${count} things at once. The first: ${first.summary}`;
+}
+
+function failedText(failure: Failure | null, since: string): string {
+  if (failure === null) return `It failed at ${since}; its audit tells more.`;
+  const { path, attempt, code, message } = failure;
+  const where = path === null ? 'It' : `It failed at ${since} because block ${path}`;
+  const which = attempt === null || attempt === 0 ? '' : ` at try ${attempt + 1}`;
+  const what = path === null ? `failed at ${since}` : `failed${which}`;
+  return `${where} ${what}: ${message} (${code}).`;
+}

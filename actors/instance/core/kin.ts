@@ -1,0 +1,41 @@
+/**
+ * Parents and children that wait for each other: neither is handed over while the other stays. A preview
+ * says so of what is stored, an export of the instance itself.
+ */
+
+import type { MigrationFinding } from '../../../schema/continuity.js';
+import type { Execution, StepRecord } from '../../../schema/execution.js';
+import { migrationFinding } from '../../../src/core/migration-findings.js';
+
+export interface Kin {
+  readonly instance: string;
+  readonly parent: string | null;
+  readonly execution: Pick<Execution, 'o'>;
+}
+
+/** Children that open blocks wait for, each with the index of its block. */
+export function openChildren({ o }: Pick<Execution, 'o'>): { node: number; child: string }[] {
+  return Object.entries(o).flatMap(([node, record]) => {
+    const { p, c } = record as Partial<StepRecord>;
+    return p === 'child' && c !== undefined ? [{ node: Number(node), child: c }] : [];
+  });
+}
+
+/** @param blockOf the id of the block at an index, where it is known */
+export function kinFindings(
+  { instance, parent, execution }: Kin,
+  blockOf: (node: number) => string | null = () => null,
+): MigrationFinding[] {
+  const findings = openChildren(execution).map(({ node, child }) =>
+    migrationFinding(
+      'KIN_STAYS',
+      `instance ${instance} waits for its child ${child}, which would stay behind`,
+      { block_id: blockOf(node) },
+    ),
+  );
+  if (parent !== null) {
+    const summary = `instance ${instance} is the child of ${parent}, which stays here`;
+    findings.push(migrationFinding('KIN_STAYS', summary));
+  }
+  return findings;
+}

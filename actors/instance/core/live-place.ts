@@ -1,0 +1,33 @@
+/** What an instance has come to, as migrations and capsules look at it. */
+
+import { COMPLETED, type Execution } from '../../../schema/execution.js';
+import type { JsonObject, JsonValue } from '../../../src/base/json.js';
+import type { Plan } from '../../../src/core/plan-nodes.js';
+import { canonicalSha256 } from '../../../src/core/sealing/canonical-json.js';
+
+/** Everything of an instance that callers and its own steps change. */
+export interface LivePlace {
+  readonly data: JsonObject;
+  readonly config: JsonObject;
+  readonly audit: readonly JsonValue[];
+  readonly execution: Execution;
+}
+
+/** Two places with the same hash are the same: nothing has happened in between. */
+export function placeSha256({ data, config, audit, execution }: LivePlace): string {
+  return canonicalSha256({ data, config, audit, execution });
+}
+
+/** The data of a checkpoint of the live state, by the conventional keys. */
+export function liveCheckpoint(
+  plan: Plan,
+  { data, execution }: Pick<LivePlace, 'data' | 'execution'>,
+  runtime: JsonObject,
+): JsonObject {
+  const done = plan.nodes.filter(({ index }) => execution.d[index]?.[0] === COMPLETED);
+  return {
+    safe_boundary: runtime.current_step ?? null,
+    context_snapshot: data,
+    completed_blocks: [...new Set(done.map(({ id }) => id))],
+  };
+}

@@ -1,0 +1,267 @@
+/** What instances are loaded by: each with all that its actor has beside its row, and what their parents read of them. */
+
+import type { Variant } from '../../schema/release-states.js';
+import type { InstanceState, TaskState } from '../../schema/states.js';
+import type { JsonValue } from '../../src/base/json.js';
+import { isoTime, type UnixMs } from '../../src/base/time.js';
+import { foundBy } from '../../src/db/mutation.js';
+import { columnsBut, type StoredRow, selected } from '../../src/db/table.js';
+import { columnOf, idsOf, isOwn, ofIds, type Queries } from '../runtime/queries.js';
+import { outputLoads } from './output-loads.js';
+import { BLOCK_OUTPUTS, type SIGNALS } from './output-tables.js';
+import { INSTANCES, type KIN_NOTES } from './tables.js';
+import { WORKER_TASKS } from './task-tables.js';
+import { TASKS } from './tasks-as-they-stand.js';
+import { timerLoads } from './timer-loads.js';
+
+/** What is read of an instance that comes to life. */
+export const INSTANCE_COLUMNS = columnsBut(
+  INSTANCES,
+  'creation_audit',
+  'creation_data',
+  'cron_schedule_id',
+  'failure',
+);
+export const TASK_COLUMNS = columnsBut(WORKER_TASKS, 'ownership_epoch');
+/** Of an output as it is shown. */
+export const OUTPUT_COLUMNS = columnsBut(BLOCK_OUTPUTS, 'try', 'effect');
+
+export interface InstanceRow
+  extends Omit<
+    StoredRow<typeof INSTANCES, (typeof INSTANCE_COLUMNS)[number]>,
+    'state' | 'release_variant'
+  > {
+  readonly state: InstanceState;
+  readonly release_variant: Variant | null;
+  readonly injected: string | null;
+}
+
+export interface WorkerTaskRow
+  extends Omit<StoredRow<typeof WORKER_TASKS, (typeof TASK_COLUMNS)[number]>, 'state'> {
+  readonly state: TaskState;
+}
+
+/** The row of the instance in `timers`, as last written; undefined when there is none. */
+export interface StoredTimer {
+  readonly fireAt: UnixMs | null;
+  readonly recover: boolean;
+}
+
+export interface LoadedInstance {
+  readonly row: InstanceRow;
+  readonly timer: StoredTimer | undefined;
+  readonly tasks: readonly WorkerTaskRow[];
+  readonly snapshots: ReadonlyMap<string, JsonValue[]>;
+  /** Those that are kept for a wait, oldest first. */
+  readonly signals: readonly KeptSignalRow[];
+}
+
+export type KeptSignalRow = StoredRow<
+  typeof SIGNALS,
+  'seq' | 'id' | 'signal_type' | 'payload' | 'sent_by'
+>;
+
+export type ListedOutput = StoredRow<typeof BLOCK_OUTPUTS, (typeof OUTPUT_COLUMNS)[number]>;
+
+export type KinNoteRow = StoredRow<typeof KIN_NOTES>;
+
+/** What an instance came to, and how many outputs it has. */
+export interface ChildEndRow {
+  readonly state: InstanceState;
+  /** JSON text. */
+  readonly failure: string | null;
+  /** Each time that it fails has its own. */
+  readonly failed_at: string | null;
+  /** Failed, and a retry has something to clean up. */
+  readonly owes: boolean;
+  readonly rows: number;
+  readonly bytes: number;
+}
+
+/** What hangs on an instance; snapshots and signals are rows as JSON, null when there are none. */
+interface Beside {
+  readonly has_timer: boolean;
+  readonly fire_at: string | null;
+  readonly recover: boolean;
+  readonly snapshots: string | null;
+  readonly signals: string | null;
+  /** Of the task in this row, from 1; null: it has none that is open. */
+  readonly place: number | null;
+}
+
+/** Names of the columns of a task in the row of its instance. */
+export const TASK_ALIASES: readonly (readonly [column: keyof WorkerTaskRow, alias: string])[] =
+  TASK_COLUMNS.map((column) => [column, `task_${column}`]);
+
+/** Columns that may be large: of an instance with many tasks only the first row has them. */
+export const LARGE_COLUMNS: ReadonlySet<string> = new Set([
+  'metadata',
+  'data',
+  'config',
+  'runtime',
+  'execution',
+  'context_audit',
+]);
+
+function ofFirstRow(expression: string, column: string): string {
+  return `case when coalesce(k.place, 1) = 1 then ${expression} end as ${column}`;
+}
+
+const OF_INSTANCE = INSTANCE_COLUMNS.map((column) =>
+  LARGE_COLUMNS.has(column) ? ofFirstRow(`i.${column}`, column) : `i.${column}`,
+);
+
+const IS_LIVE = "i.state not in ('completed', 'cancelled')";
+
+// A failed try that was given back keeps its checkpoint for the next one.
+const IS_OPEN_TASK =
+  "(state in ('pending', 'claimed') or (withdrawn and state = 'failed' and checkpoint_seq > 0))";
+
+const SNAPSHOTS =
+  `case when ${IS_LIVE} then (select json_agg(json_build_object('key', key, 'items', items) order by key) ` +
+  'from iteration_snapshots where instance_id = i.id) end';
+
+// Of ended ones, too: they may be resumed from a block that waits.
+const KEPT_SIGNALS =
+  'case when i.signal_count > 0 then (select json_agg(json_build_object(' +
+  "'seq', seq, 'id', id, 'signal_type', signal_type, 'payload', payload::text, 'sent_by', sent_by" +
+  ") order by seq) from signals where instance_id = i.id and status = 'kept') end";
+
+export const INSTANCE_SQL = {
+  // With all that an actor has beside its row: a statement more would cost a fifth of a millisecond, and
+  // most instances have one task or none. One with several has a row for each of them.
+  instances:
+    `select ${OF_INSTANCE.join(', ')}, ` +
+    't.instance_id is not null as has_timer, t.fire_at, t.recover, ' +
+    `${ofFirstRow('b.blocks', 'injected')}, ${ofFirstRow(SNAPSHOTS, 'snapshots')}, ` +
+    `${ofFirstRow(KEPT_SIGNALS, 'signals')}, k.place, ` +
+    `${TASK_ALIASES.map(([column, alias]) => `k.${column} as ${alias}`).join(', ')} ` +
+    `from instances i left join timers t on ${foundBy('t.instance_id', 'i.id')} ` +
+    `left join injected_blocks b on ${foundBy('b.instance_id', 'i.id')} left join lateral (` +
+    `select ${selected(TASK_COLUMNS)}, row_number() over (order by id) as place from ${TASKS} t ` +
+    `where instance_id = i.id and ${IS_LIVE} and ${IS_OPEN_TASK}) k on true ` +
+    'where i.id = any($1::uuid[])',
+  endedInstances:
+    "select id from instances where id = any($1::uuid[]) and state in ('completed', 'cancelled') " +
+    'and updated_at < $2::timestamptz',
+  // Their sequence was deleted, and they are still to be removed.
+  orphanedInstances:
+    'select i.id from instances i where i.id = any($1::uuid[]) ' +
+    'and exists (select 1 from sequence_tombstones t where t.id = i.sequence_id)',
+  task: `select ${selected(TASK_COLUMNS)} from ${TASKS} t where id = $1::uuid`,
+  taskOwners: 'select id, instance_id from worker_tasks where id = any($1::uuid[])',
+  kinNotes:
+    'select to_id, from_id, id, word from kin_notes where (to_id, from_id) > ($1::uuid, $2::uuid) ' +
+    `and id < $3::uuid and ${isOwn('to_id', '$5', '$6')} order by to_id, from_id limit $4`,
+  // What an instance came to that another one waits for, without its outputs.
+  childEnds: ofIds(
+    'o.state, o.failure, o.failed_at, o.owes, o.rows, o.bytes',
+    'select i.state, i.failure, t.rows, t.bytes, ' +
+      // What is large in it has no part in other ends.
+      "case when i.state = 'failed' then i.execution->'m' is not null else false end as owes, " +
+      '(select d.failed_at from dead_letters d where d.instance_id = i.id) ' +
+      'from instances i cross join lateral (' +
+      'select count(*) as rows, coalesce(sum(b.output_size), 0) as bytes from block_outputs b ' +
+      'where b.instance_id = i.id offset 0) t where i.id = w.id',
+  ),
+  childOutputs: ofIds(
+    selected(OUTPUT_COLUMNS, 'o'),
+    `select ${selected(OUTPUT_COLUMNS)} from block_outputs where instance_id = w.id ` +
+      'order by created_at, id',
+  ),
+} as const;
+
+export function ownLoads(queries: Queries) {
+  const sql = queries.of(INSTANCE_SQL);
+  const childEnds = sql.batch<string, ChildEndRow>('childEnds', columnOf);
+  const childOutputs = sql.batch<string, ListedOutput>('childOutputs', columnOf);
+  return {
+    /** Rows with everything an actor needs but outputs, which depend on its plan. */
+    async instances(ids: readonly string[]): Promise<Map<string, LoadedInstance>> {
+      const found = new Map<string, LoadedInstance & { readonly tasks: WorkerTaskRow[] }>();
+      for (const columns of await sql.all<InstanceRow & Beside>('instances', [ids])) {
+        let loaded = found.get(columns.id);
+        if (loaded === undefined) {
+          loaded = loadedOf(columns);
+          found.set(columns.id, loaded);
+        }
+        if (columns.place !== null) loaded.tasks[columns.place - 1] = picked(columns, TASK_ALIASES);
+      }
+      return found;
+    },
+
+    /** Those of the instances that ended, and were not changed since that time. */
+    async endedInstances(ids: readonly string[], before: UnixMs): Promise<string[]> {
+      return idsOf(await sql.all('endedInstances', [ids, isoTime(before)]));
+    },
+
+    /** Those of the instances whose sequence was deleted. */
+    async orphanedInstances(ids: readonly string[]): Promise<string[]> {
+      return idsOf(await sql.all('orphanedInstances', [ids]));
+    },
+
+    task(id: string): Promise<WorkerTaskRow | undefined> {
+      return sql.one('task', [id]);
+    },
+
+    async taskOwners(tasks: readonly string[]): Promise<Map<string, string>> {
+      const rows = await sql.all<{ id: string; instance_id: string }>('taskOwners', [tasks]);
+      return new Map(rows.map((row) => [row.id, row.instance_id]));
+    },
+
+    /** The next notes to instances of the shard that are older than the id, behind the place. */
+    kinNotes(
+      after: { readonly to: string; readonly from: string },
+      before: string,
+      limit: number,
+    ): Promise<KinNoteRow[]> {
+      return sql.own('kinNotes', [after.to, after.from, before, limit]);
+    },
+
+    /** What became of an instance; undefined: it is not there. */
+    async childEnd(id: string): Promise<ChildEndRow | undefined> {
+      return (await childEnds.read(id))[0];
+    },
+
+    /** All its outputs, oldest first. */
+    childOutputs(id: string): Promise<ListedOutput[]> {
+      return childOutputs.read(id);
+    },
+  };
+}
+
+export function instanceLoads(queries: Queries) {
+  return { ...ownLoads(queries), ...outputLoads(queries), ...timerLoads(queries) };
+}
+
+export type InstanceLoads = ReturnType<typeof instanceLoads>;
+
+function loadedOf(columns: InstanceRow & Beside): LoadedInstance & { tasks: WorkerTaskRow[] } {
+  const { has_timer, fire_at, recover, snapshots, signals } = columns;
+  const fireAt = fire_at === null ? null : Date.parse(fire_at);
+  const items = parsedRows<{ key: string; items: JsonValue[] }>(snapshots);
+  return {
+    row: picked<InstanceRow>(columns, ROW_COLUMNS),
+    timer: has_timer ? { fireAt, recover } : undefined,
+    tasks: [],
+    signals: parsedRows<KeptSignalRow>(signals),
+    snapshots: new Map(items.map((snapshot) => [snapshot.key, snapshot.items])),
+  };
+}
+
+const ROW_COLUMNS = [...INSTANCE_COLUMNS, 'injected'].map((column) => [column, column] as const);
+
+/** @param columns with the names that they have in the row */
+function picked<Row extends object>(
+  row: object,
+  columns: readonly (readonly [column: string, name: string])[],
+): Row {
+  const from = row as Readonly<Record<string, unknown>>;
+  const to: Record<string, unknown> = {};
+  for (const [column, name] of columns) to[column] = from[name];
+  return to as Row;
+}
+
+function parsedRows<Row>(text: string | null): Row[] {
+  return text === null ? [] : (JSON.parse(text) as Row[]);
+}

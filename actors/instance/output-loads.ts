@@ -1,0 +1,222 @@
+/** What steps and callers have left with an instance is read by. */
+
+import { COLLECTED_BYTES_MAX } from '../../schema/blocks.js';
+import type { JsonValue } from '../../src/base/json.js';
+import { isProgressNote } from '../../src/core/item-outputs.js';
+import type { Plan } from '../../src/core/plan.js';
+import type { KeptOutput } from '../../src/core/progress.js';
+import type { StoredRow } from '../../src/db/table.js';
+import { columnOf, ofIds, type Queries } from '../runtime/queries.js';
+import type { BLOCK_OUTPUTS } from './output-tables.js';
+import { IS_REPORTED, IS_TOUCHED } from './tasks-as-they-stand.js';
+
+/** Which outputs of a run of a for_each are asked for. */
+export interface ItemsAsk {
+  readonly instance: string;
+  /** How the iterations of its items begin, and at which place these count the items, from 1. */
+  readonly prefix: string;
+  readonly depth: number;
+  readonly blocks: readonly string[];
+  /** Null: the last output of each item, by whichever of the blocks; else the last of each of them. */
+  readonly items: readonly number[] | null;
+}
+
+export interface ItemOutputRow
+  extends StoredRow<typeof BLOCK_OUTPUTS, 'block_id' | 'iteration' | 'output' | 'output_ref'> {
+  readonly item: number;
+  /** False: there is more than is collected, and no other row. */
+  readonly fits: boolean;
+}
+
+/** A row of `block_outputs` as it can be copied. */
+export type StoredOutput = StoredRow<
+  typeof BLOCK_OUTPUTS,
+  'block_id' | 'iteration' | 'attempt' | 'try' | 'output' | 'output_ref' | 'output_size'
+>;
+
+interface OutputRow {
+  readonly block_id: string;
+  readonly iteration: string;
+  readonly output: string | null;
+}
+
+interface OutputTotals {
+  readonly rows: number;
+  readonly bytes: number;
+}
+
+/** Blocks of one instance. */
+interface BlocksAsk {
+  readonly instance: string;
+  readonly blocks: Iterable<string>;
+}
+
+/** A row for each block that is asked for, as three columns. */
+function pairsOf(asks: readonly BlocksAsk[]): [number[], string[], string[]] {
+  const pairs = asks.flatMap(({ instance, blocks }, at) =>
+    [...blocks].map((block) => [at + 1, instance, block] as const),
+  );
+  return [pairs.map(([n]) => n), pairs.map(([, id]) => id), pairs.map(([, , block]) => block)];
+}
+
+/** A row for each run of a for_each that is asked for. */
+function itemsOf(asks: readonly ItemsAsk[]): readonly unknown[] {
+  return [
+    asks.map((_, at) => at + 1),
+    asks.map(({ instance }) => instance),
+    asks.map(({ prefix }) => prefix),
+    asks.map(({ depth }) => depth),
+    asks.map(({ blocks }) => JSON.stringify(blocks)),
+    asks.map(({ items }) => items && JSON.stringify(items)),
+  ];
+}
+
+/**
+ * Of the outputs of one block of one instance, for each pair that is asked for; `n` says by whom.
+ * `lateral` keeps every pair a look-up by key, however many there are.
+ */
+function ofPairs(columns: string, rows: string): string {
+  return (
+    `select w.n, ${columns} from unnest($1::int[], $2::uuid[], $3::text[]) ` +
+    `as w(n, instance_id, block_id) cross join lateral (${rows}) o`
+  );
+}
+
+/** Bytes of what may have as many characters as are collected. */
+const COLLECTED_TEXT_MAX = 6 * COLLECTED_BYTES_MAX;
+
+/** Which item the row is of; null where it is of none, such as what a person has said. */
+const ITEM_OF_ITERATION = "substring(split_part(b.iteration, '.', w.depth) from '^[0-9]+$')::int";
+
+/** What a for_each notes of its progress is smaller, and no output. */
+const NOTE_BYTES_MAX = 4_096;
+
+export const OUTPUT_SQL = {
+  outputs: ofPairs(
+    'w.block_id, o.iteration, o.output',
+    'select iteration, output from block_outputs ' +
+      'where instance_id = w.instance_id and block_id = w.block_id ' +
+      "and (output_ref is null or output_ref = '__error__') order by created_at desc, id desc limit 1",
+  ),
+  allOutputs: ofIds(
+    'o.block_id, o.iteration, o.output',
+    'select distinct on (block_id) block_id, iteration, output from block_outputs ' +
+      "where instance_id = w.id and (output_ref is null or output_ref = '__error__') " +
+      'order by block_id, created_at desc, id desc',
+  ),
+  // Of each item of a for_each: the last output of all these blocks, or where items are named, of each of
+  // them. What is too large together to be collected is told by one row.
+  itemOutputs:
+    'select w.n, o.item, o.block_id, o.iteration, o.output, o.output_ref, o.fits ' +
+    'from unnest($1::int[], $2::uuid[], $3::text[], $4::int[], $5::jsonb[], $6::jsonb[]) ' +
+    'as w(n, instance_id, prefix, depth, blocks, items) cross join lateral (' +
+    'select l.*, row_number() over () as place, ' +
+    `w.items is not null or sum(l.output_size) over () <= ${COLLECTED_TEXT_MAX} as fits from (` +
+    'select distinct on (item, part) ' +
+    `${ITEM_OF_ITERATION} as item, ` +
+    'case when w.items is not null then b.block_id end as part, ' +
+    'b.block_id, b.iteration, b.output, b.output_ref, b.output_size, b.created_at, b.id ' +
+    'from block_outputs b where b.instance_id = w.instance_id ' +
+    'and b.block_id = any(array(select jsonb_array_elements_text(w.blocks))) ' +
+    'and starts_with(b.iteration, w.prefix) and (w.items is null or w.items @> to_jsonb(' +
+    `${ITEM_OF_ITERATION})) ` +
+    "and (b.output_ref is null or w.items is not null and b.output_ref = '__error__') " +
+    `and (w.items is not null or b.output is null or b.output_size > ${NOTE_BYTES_MAX} or ` +
+    `b.output::text not like '{"_index":%,"_snapshot_ref":%') ` +
+    'order by item, part, b.created_at desc, b.id desc) l where l.item is not null) o ' +
+    'where o.fits or o.place = 1 order by w.n, o.created_at, o.id',
+  outputTotals: ofPairs(
+    'o.rows, o.bytes',
+    'select count(*) as rows, coalesce(sum(output_size), 0) as bytes from block_outputs ' +
+      'where instance_id = w.instance_id and block_id = w.block_id',
+  ),
+  outputRows:
+    'select block_id, iteration, attempt, try, output, output_ref, output_size ' +
+    'from block_outputs where instance_id = $1::uuid and block_id = any($2::text[]) ' +
+    'order by created_at, id',
+  endedBlocks: ofIds(
+    'o.block_id',
+    'select distinct block_id from block_outputs where instance_id = w.id ' +
+      "and (output_ref is null or output_ref not in ('__error__', 'human_input'))",
+  ),
+  newestCheckpoint:
+    'select id from checkpoints where instance_id = $1::uuid order by id desc limit 1',
+  checkpoints: ofIds(
+    'o.stored',
+    'select count(*) as stored from checkpoints where instance_id = w.id',
+  ),
+  // What a worker that said nothing did with a task, or an answer that did not arrive, nobody knows.
+  doubtfulEffect:
+    "select t.id from worker_tasks t where t.instance_id = $1::uuid and t.state = 'failed' " +
+    `and ${IS_TOUCHED} and not ${IS_REPORTED} and ` +
+    'coalesce((select r.state from effect_resolutions r ' +
+    "where r.id = t.id), 'unknown') = 'unknown' " +
+    'union all select e.id from effect_receipts e where e.instance_id = $1::uuid ' +
+    "and e.state = 'unknown' and coalesce((select r.state from effect_resolutions r " +
+    "where r.id = e.id), 'unknown') = 'unknown' limit 1",
+} as const;
+
+export function outputLoads(queries: Queries) {
+  const sql = queries.of(OUTPUT_SQL);
+  const allOutputs = sql.batch<string, OutputRow>('allOutputs', columnOf);
+  const checkpoints = sql.batch<string, { stored: number }>('checkpoints', columnOf);
+  const endedBlocks = sql.batch<string, { block_id: string }>('endedBlocks', columnOf);
+  const itemOutputs = sql.batch<ItemsAsk, ItemOutputRow>('itemOutputs', itemsOf);
+  const outputTotals = sql.batch<BlocksAsk, OutputTotals>('outputTotals', pairsOf);
+  const outputs = sql.batch<BlocksAsk, OutputRow>('outputs', pairsOf);
+  return {
+    /** The latest outputs that the plan's expressions can read. */
+    async outputs(instance: string, refs: Plan['outputRefs']): Promise<Map<string, KeptOutput>> {
+      if (refs !== 'all' && refs.size === 0) return new Map();
+      const rows = await (refs === 'all'
+        ? allOutputs.read(instance)
+        : outputs.read({ instance, blocks: refs }));
+      const kept = rows.map(({ block_id, iteration, output: text }) => {
+        const output = text === null ? null : (JSON.parse(text) as JsonValue);
+        return [block_id, { iteration, output }] as const;
+      });
+      return new Map(kept.filter(([, { output }]) => !isProgressNote(output)));
+    },
+
+    /** What items of for_each blocks have given, in the order in which it came. */
+    itemOutputs(ask: ItemsAsk): Promise<ItemOutputRow[]> {
+      return itemOutputs.read(ask);
+    },
+
+    /** How many rows of these blocks there are, and the bytes of their outputs. */
+    async outputTotals(instance: string, blocks: readonly string[]): Promise<OutputTotals> {
+      const totals = await outputTotals.read({ instance, blocks });
+      return {
+        rows: totals.reduce((sum, { rows }) => sum + rows, 0),
+        bytes: totals.reduce((sum, { bytes }) => sum + bytes, 0),
+      };
+    },
+
+    /** The rows of these blocks, oldest first: of one instance, since they may be many and large. */
+    outputRows(instance: string, blocks: readonly string[]): Promise<StoredOutput[]> {
+      return sql.all('outputRows', [instance, blocks]);
+    },
+
+    /** The blocks of an instance that have an output. */
+    async endedBlocks(instance: string): Promise<Set<string>> {
+      return new Set((await endedBlocks.read(instance)).map((row) => row.block_id));
+    },
+
+    /** How many checkpoints an instance has. */
+    async checkpoints(instance: string): Promise<number> {
+      return (await checkpoints.read(instance))[0]?.stored ?? 0;
+    },
+
+    /** The id of the checkpoint that an instance saved last. */
+    async newestCheckpoint(instance: string): Promise<string | undefined> {
+      return (await sql.one<{ id: string }>('newestCheckpoint', [instance]))?.id;
+    },
+
+    /** Whether it is unknown, and nobody has found out, what became of something it did outside. */
+    async hasDoubtfulEffect(instance: string): Promise<boolean> {
+      return (await sql.one('doubtfulEffect', [instance])) !== undefined;
+    },
+  };
+}
+
+export type OutputLoads = ReturnType<typeof outputLoads>;

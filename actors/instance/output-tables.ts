@@ -1,0 +1,175 @@
+/** What steps and callers leave with an instance. Pure. */
+
+import { lined } from '../../src/db/lines.js';
+import { clear, drop, insert, mutations, set, special, update } from '../../src/db/mutation.js';
+import { belonging, columnType } from '../../src/db/table.js';
+
+export const EFFECT_RECEIPTS = belonging('effect_receipts', ['id'], {
+  id: 'uuid',
+  instance_id: 'uuid',
+  continuity_id: 'uuid',
+  tenant_id: 'text',
+  epoch: 'bigint',
+  block_id: 'text',
+  attempt: 'integer',
+  kind: 'text',
+  state: 'text',
+  destination_fingerprint: 'text',
+  idempotency_key: 'text?',
+  request_sha256: 'text',
+  provider_receipt_id: 'text?',
+  created_at: 'timestamptz',
+  updated_at: 'timestamptz',
+  iteration: 'text?',
+});
+
+export const EFFECT = mutations('effect', {
+  insert: insert(EFFECT_RECEIPTS, {}, 'nothing'),
+});
+
+export const BLOCK_OUTPUTS = belonging(
+  'block_outputs',
+  ['instance_id', 'block_id', 'iteration', 'attempt'],
+  {
+    id: 'uuid',
+    instance_id: 'uuid',
+    block_id: 'text',
+    iteration: 'text',
+    attempt: 'integer',
+    try: 'integer',
+    output: 'json?',
+    output_ref: 'text?',
+    output_size: 'integer',
+    created_at: 'timestamptz',
+    effect: 'json?',
+  },
+);
+
+/** The names and types of all columns, as a list of columns of a record. */
+const RECEIPT = Object.keys(EFFECT_RECEIPTS.columns).map(
+  (column) => `${column} ${columnType(EFFECT_RECEIPTS, column).base}`,
+);
+
+export const OUTPUT = mutations('output', {
+  dropErrors: drop(BLOCK_OUTPUTS, 'instance_id', { output_ref: "'__error__'" }),
+  // A receipt outlives the output that it was stored with.
+  dropBlocks: special(
+    'barrier',
+    'block_outputs',
+    { instance_id: 'uuid', block_ids: 'json' },
+    (rows) => `
+with dropped as (
+  delete from block_outputs o using ${rows}
+  where o.instance_id = r.instance_id
+    and o.block_id in (select json_array_elements_text(r.block_ids))
+  returning o.effect
+)
+insert into effect_receipts (${Object.keys(EFFECT_RECEIPTS.columns).join(', ')})
+select r.*
+from dropped d cross join lateral json_to_record(d.effect) as r(${RECEIPT.join(', ')})
+where d.effect is not null
+on conflict (id) do nothing`,
+  ),
+  insert: lined(insert(BLOCK_OUTPUTS)),
+});
+
+export const ITERATION_SNAPSHOTS = belonging('iteration_snapshots', ['instance_id', 'key'], {
+  instance_id: 'uuid',
+  key: 'text',
+  items: 'json',
+});
+
+export const SNAPSHOT = mutations('snapshot', {
+  clear: clear(ITERATION_SNAPSHOTS),
+  set: set(ITERATION_SNAPSHOTS, ['items']),
+});
+
+export const SIGNALS = belonging('signals', ['instance_id', 'seq'], {
+  id: 'uuid',
+  instance_id: 'uuid',
+  seq: 'integer',
+  signal_type: 'text',
+  payload: 'json?',
+  created_at: 'timestamptz',
+  traceparent: 'text?',
+  status: 'text?',
+  taken_at: 'timestamptz?',
+  taken_by: 'text?',
+  sent_by: 'text?',
+});
+
+export const SIGNAL = mutations('signal', {
+  insert: insert(SIGNALS),
+  // A kept one is taken.
+  update: update(SIGNALS, ['status', 'taken_at', 'taken_by']),
+});
+
+export const APPROVALS = belonging('approvals', ['id'], {
+  id: 'uuid',
+  instance_id: 'uuid',
+  tenant_id: 'text',
+  namespace: 'text',
+  sequence_id: 'uuid',
+  block_id: 'text',
+  path: 'text',
+  iteration: 'text',
+  prompt: 'text',
+  gate: 'json',
+  waiting_since: 'timestamptz',
+  deadline: 'timestamptz?',
+  outcome: 'text?',
+  closed_at: 'timestamptz?',
+  answer: 'json?',
+});
+
+export const APPROVAL = mutations('approval', {
+  insert: insert(APPROVALS),
+  // When its time is moved, or the instance goes over to another version.
+  update: update(APPROVALS, ['sequence_id', 'path', 'prompt', 'gate', 'deadline']),
+  close: update(APPROVALS, ['outcome', 'closed_at', 'answer']),
+});
+
+export const AUDIT_LOG = belonging('audit_log', ['instance_id', 'seq'], {
+  instance_id: 'uuid',
+  seq: 'integer',
+  tenant_id: 'text',
+  entries: 'json',
+  created_at: 'timestamptz',
+});
+
+export const AUDIT = mutations('audit', {
+  insert: lined(insert(AUDIT_LOG)),
+});
+
+export const STEP_LOGS = belonging('step_logs', ['instance_id', 'id'], {
+  id: 'uuid',
+  instance_id: 'uuid',
+  entries: 'json',
+  created_at: 'timestamptz',
+});
+
+export const STEP_LOG = mutations('stepLog', {
+  insert: insert(STEP_LOGS),
+});
+
+export const CHECKPOINTS = belonging('checkpoints', ['instance_id', 'id'], {
+  id: 'uuid',
+  instance_id: 'uuid',
+  checkpoint_data: 'json?',
+  created_at: 'timestamptz',
+});
+
+export const CHECKPOINT = mutations('checkpoint', {
+  insert: insert(CHECKPOINTS),
+  // All but the newest ones; `keep` is how many stay.
+  prune: special(
+    'barrier',
+    'checkpoints',
+    { instance_id: 'uuid', keep: 'integer' },
+    (rows) => `
+delete from checkpoints c using ${rows}
+where c.instance_id = r.instance_id and c.id in (
+  select o.id from checkpoints o where o.instance_id = r.instance_id
+  order by o.id desc offset r.keep)`,
+  ),
+});

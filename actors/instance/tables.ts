@@ -1,0 +1,247 @@
+/** Instances, as they are stored, with what they have at most one row of. Pure. */
+
+import { lined } from '../../src/db/lines.js';
+import { clear, foundBy, insert, mutations, set, special, update } from '../../src/db/mutation.js';
+import type { RoomStore } from '../../src/db/store.js';
+import { belonging, columnsBut, columnsOf, type Table, table } from '../../src/db/table.js';
+import {
+  APPROVAL,
+  APPROVALS,
+  AUDIT,
+  AUDIT_LOG,
+  BLOCK_OUTPUTS,
+  CHECKPOINT,
+  CHECKPOINTS,
+  EFFECT,
+  EFFECT_RECEIPTS,
+  ITERATION_SNAPSHOTS,
+  OUTPUT,
+  SIGNAL,
+  SIGNALS,
+  SNAPSHOT,
+  STEP_LOG,
+  STEP_LOGS,
+} from './output-tables.js';
+import { OPEN_TASK, OPEN_TASKS, TASK, WORKER_TASKS } from './task-tables.js';
+
+export const INSTANCES = table(
+  'instances',
+  ['id'],
+  {
+    id: 'uuid',
+    sequence_id: 'uuid',
+    tenant_id: 'text',
+    namespace: 'text',
+    state: 'text',
+    next_fire_at: 'timestamptz?',
+    priority: 'smallint',
+    timezone: 'text',
+    metadata: 'json',
+    data: 'json',
+    config: 'json',
+    context_audit: 'json',
+    runtime: 'json',
+    execution: 'json',
+    concurrency_key: 'text?',
+    max_concurrency: 'integer?',
+    idempotency_key: 'text?',
+    parent_instance_id: 'uuid?',
+    creation_audit: 'json?',
+    signal_count: 'integer',
+    audit_count: 'integer',
+    created_at: 'timestamptz',
+    updated_at: 'timestamptz',
+    cron_schedule_id: 'uuid?',
+    traceparent: 'text?',
+    release_id: 'uuid?',
+    release_variant: 'text?',
+    creation_data: 'json?',
+    continuity_id: 'uuid?',
+    ownership_epoch: 'bigint?',
+    fence: 'json?',
+    failure: 'json?',
+    timeout: 'bigint?',
+  },
+  { instance: 'id' },
+);
+
+/** What almost every unit of an instance changes. */
+const PROGRESS = columnsOf(
+  INSTANCES,
+  'state',
+  'next_fire_at',
+  'runtime',
+  'execution',
+  'signal_count',
+  'audit_count',
+  'updated_at',
+);
+
+/** What an instance has at its creation in no case. */
+const LATER = columnsOf(INSTANCES, 'creation_data', 'continuity_id', 'ownership_epoch', 'fence');
+
+/** Contexts are large: they are written when they change. What was there at creation is kept for replays. */
+const CHANGE = update(INSTANCES, [...PROGRESS, 'data'], { keeps: { creation_data: 'data' } });
+
+/** Deletes the instances whose ids are in `doomed`, with all that belongs to them. */
+function instancesGone(tables: readonly Table[]): string[] {
+  return [
+    ...tables.flatMap(({ keptOfInstances: kept }) => (kept === undefined ? [] : [kept])),
+    // They have no index on the instance, and are found by their tasks.
+    `open_tasks_gone as (
+  delete from open_tasks o using worker_tasks t, doomed d
+  where ${foundBy('t.instance_id', 'd.id')} and ${foundBy('o.task_id', 't.id')}
+)`,
+    ...tables.flatMap((table) => {
+      const { name, instance } = table;
+      if (instance === undefined || table === OPEN_TASKS) return [];
+      return [
+        `${name}_gone as (
+  delete from ${name} t using doomed d where ${foundBy(`t.${instance}`, 'd.id')}
+)`,
+      ];
+    }),
+  ];
+}
+
+export const INSTANCE = mutations('instance', {
+  insert: { ...lined(insert(INSTANCES, { without: LATER })), gate: { isOfBatches: true } },
+  // Made by its parent, whose unit may have a gate of its own.
+  insertChild: insert(INSTANCES, { without: LATER }, 'nothing'),
+  update: { ...update(INSTANCES, PROGRESS), narrows: CHANGE },
+  change: CHANGE,
+  config: update(INSTANCES, ['config', 'context_audit']),
+  rebind: update(INSTANCES, ['sequence_id']),
+  trace: update(INSTANCES, ['traceparent']),
+  ownership: update(INSTANCES, ['continuity_id', 'ownership_epoch', 'fence']),
+  // When it fails, and when a retry takes that back.
+  failure: update(INSTANCES, ['failure']),
+  delete: special(
+    'barrier',
+    'instances',
+    { id: 'uuid' },
+    (rows, tables) => `
+with doomed as (
+  select id from ${rows}
+), ${instancesGone(tables).join(', ')}
+select count(*) from doomed`,
+  ),
+});
+
+export const TIMERS = belonging('timers', ['instance_id'], {
+  instance_id: 'uuid',
+  fire_at: 'timestamptz?',
+  recover: 'boolean',
+  rank: 'smallint',
+});
+
+export const TIMER = mutations('timer', {
+  clear: clear(TIMERS),
+  set: set(TIMERS, ['fire_at', 'recover', 'rank'], { defaults: { rank: 2 } }),
+});
+
+export const DEAD_LETTERS = belonging('dead_letters', ['instance_id'], {
+  instance_id: 'uuid',
+  tenant_id: 'text',
+  created_at: 'timestamptz',
+  failed_at: 'timestamptz',
+  reason: 'text',
+  namespace: 'text?',
+  sequence_id: 'uuid?',
+  failure_code: 'text?',
+  block_id: 'text?',
+  handler: 'text?',
+  folded_reason: 'text?',
+});
+
+export const DEAD_LETTER = mutations('deadLetter', {
+  clear: clear(DEAD_LETTERS),
+  set: set(DEAD_LETTERS, columnsBut(DEAD_LETTERS, 'instance_id')),
+  rebind: update(DEAD_LETTERS, ['sequence_id']),
+});
+
+export const INJECTED_BLOCKS = belonging('injected_blocks', ['instance_id'], {
+  instance_id: 'uuid',
+  blocks: 'json',
+});
+
+export const INJECTION = mutations('injection', {
+  set: set(INJECTED_BLOCKS, ['blocks']),
+});
+
+export const KIN_NOTES = table(
+  'kin_notes',
+  ['to_id', 'from_id'],
+  { to_id: 'uuid', from_id: 'uuid', id: 'uuid', word: 'text' },
+  { instance: 'to_id' },
+);
+
+export const KIN_NOTE = mutations('kinNote', {
+  set: set(KIN_NOTES, ['id', 'word']),
+  // The one that was read, by an id that no other ever has: one that has come in its place stays.
+  clear: clear(KIN_NOTES, 'id'),
+});
+
+export const PERMIT_REQUESTS = belonging('permit_requests', ['instance_id'], {
+  instance_id: 'uuid',
+  key_id: 'uuid',
+  max_concurrency: 'integer',
+  number: 'integer',
+  created_at: 'timestamptz',
+});
+
+export const PERMIT_REQUEST = mutations('permitRequest', {
+  clear: clear(PERMIT_REQUESTS),
+  set: set(PERMIT_REQUESTS, ['number']),
+});
+
+export const BULK_CHANGES = belonging('bulk_changes', ['job_id', 'instance_id'], {
+  job_id: 'uuid',
+  instance_id: 'uuid',
+});
+
+export const BULK_CHANGE = mutations('bulkChange', {
+  insert: insert(BULK_CHANGES),
+  clear: clear(BULK_CHANGES),
+});
+
+export const INSTANCE_STORE: RoomStore = {
+  tables: [
+    INSTANCES,
+    TIMERS,
+    DEAD_LETTERS,
+    INJECTED_BLOCKS,
+    KIN_NOTES,
+    PERMIT_REQUESTS,
+    BULK_CHANGES,
+    WORKER_TASKS,
+    OPEN_TASKS,
+    EFFECT_RECEIPTS,
+    BLOCK_OUTPUTS,
+    ITERATION_SNAPSHOTS,
+    SIGNALS,
+    APPROVALS,
+    AUDIT_LOG,
+    STEP_LOGS,
+    CHECKPOINTS,
+  ],
+  mutations: [
+    INSTANCE,
+    TIMER,
+    DEAD_LETTER,
+    INJECTION,
+    KIN_NOTE,
+    PERMIT_REQUEST,
+    BULK_CHANGE,
+    OPEN_TASK,
+    TASK,
+    EFFECT,
+    OUTPUT,
+    SNAPSHOT,
+    SIGNAL,
+    APPROVAL,
+    AUDIT,
+    STEP_LOG,
+    CHECKPOINT,
+  ],
+};

@@ -1,0 +1,100 @@
+/** What concurrency keys and rate limits are loaded by. */
+
+import { isoTime, type UnixMs } from '../../src/base/time.js';
+import type { StoredRow } from '../../src/db/table.js';
+import { isOwn, type Queries } from '../runtime/queries.js';
+import type { PERMITS, RATE_GRANTS, RATE_LIMITS } from './tables.js';
+
+/** Who holds a slot of a concurrency key, by the table of slots. */
+export interface PermitHolderRow extends StoredRow<typeof PERMITS, 'instance_id' | 'number'> {
+  /** The number of the instance's present wish; null when it has none any more. */
+  readonly wanted: number | null;
+  /** The instance waits for it: it may not have heard that it has it. */
+  readonly is_awaited: boolean;
+  /** Of the instance; null when its row is gone. */
+  readonly tenant_id: string | null;
+}
+
+/** The wish of an instance for a slot of a concurrency key. */
+export interface PermitWaiterRow {
+  readonly instance_id: string;
+  readonly number: number;
+  readonly max_concurrency: number;
+  readonly created_at: string;
+  /** Of the instance; null when its row is gone. */
+  readonly tenant_id: string | null;
+}
+
+export type RateLimitRow = StoredRow<
+  typeof RATE_LIMITS,
+  'tenant_id' | 'limit_key' | 'max_count' | 'window_seconds' | 'updated_at'
+>;
+
+export type RateGrantRow = StoredRow<typeof RATE_GRANTS, 'granted_at' | 'count'>;
+
+/** The least key after the one given; null when there is none. */
+function nextPermitKey(after: string): string {
+  const of = (table: string) =>
+    `(select n.key_id from ${table} n where n.key_id > ${after} order by n.key_id limit 1)`;
+  return `least(${of('permit_requests')}, ${of('permits')})`;
+}
+
+export const LIMIT_SQL = {
+  // Those that somebody waits for or holds a slot of: one after the other by the indexes, however many
+  // instances each has.
+  permitKeys:
+    'with recursive keys(key_id) as (' +
+    `select ${nextPermitKey('$1::uuid')} ` +
+    `union all select ${nextPermitKey('k.key_id')} from keys k where k.key_id is not null) ` +
+    `select key_id from keys where key_id is not null and ${isOwn('key_id', '$3', '$4')} limit $2`,
+  permitHolders:
+    'select p.instance_id, p.number, ' +
+    '(select r.number from permit_requests r where r.instance_id = p.instance_id) as wanted, ' +
+    "(select i.state = 'scheduled' and coalesce(i.execution ->> 'w' = '1', false) " +
+    'from instances i where i.id = p.instance_id) is true as is_awaited, ' +
+    '(select i.tenant_id from instances i where i.id = p.instance_id) as tenant_id ' +
+    'from permits p where p.key_id = $1::uuid order by p.instance_id',
+  permitWaiters:
+    'select r.instance_id, r.number, r.max_concurrency, r.created_at, ' +
+    '(select i.tenant_id from instances i where i.id = r.instance_id) as tenant_id ' +
+    'from permit_requests r ' +
+    'where r.key_id = $1::uuid ' +
+    'and not exists (select 1 from permits p where p.instance_id = r.instance_id offset 0) ' +
+    'order by r.created_at, r.instance_id limit $2',
+  rateLimit:
+    'select tenant_id, limit_key, max_count, window_seconds, updated_at from rate_limits where id = $1::uuid',
+  rateGrants:
+    'select granted_at, count from rate_grants where limit_id = $1::uuid ' +
+    'and granted_at >= $2::timestamptz order by granted_at, id',
+} as const;
+
+export function limitLoads(queries: Queries) {
+  const sql = queries.of(LIMIT_SQL);
+
+  return {
+    /** The shard's concurrency keys with an instance that waits or runs, in order, after the one given. */
+    async permitKeys(after: string, limit: number): Promise<string[]> {
+      const rows = await sql.own<{ key_id: string }>('permitKeys', [after, limit]);
+      return rows.map((row) => row.key_id);
+    },
+
+    permitHolders(key: string): Promise<PermitHolderRow[]> {
+      return sql.all('permitHolders', [key]);
+    },
+
+    /** The first instances that wait for a slot, oldest first. */
+    permitWaiters(key: string, limit: number): Promise<PermitWaiterRow[]> {
+      return sql.all('permitWaiters', [key, limit]);
+    },
+
+    rateLimit(id: string): Promise<RateLimitRow | undefined> {
+      return sql.one('rateLimit', [id]);
+    },
+
+    rateGrants(limit: string, since: UnixMs): Promise<RateGrantRow[]> {
+      return sql.all('rateGrants', [limit, isoTime(since)]);
+    },
+  };
+}
+
+export type LimitLoads = ReturnType<typeof limitLoads>;

@@ -1,0 +1,54 @@
+/** Taken slots of concurrency keys, rate limits and their grants, as they are stored. Pure. */
+
+import { clear, insert, mutations, set, special } from '../../src/db/mutation.js';
+import type { RoomStore } from '../../src/db/store.js';
+import { table } from '../../src/db/table.js';
+
+export const PERMITS = table('permits', ['instance_id'], {
+  instance_id: 'uuid',
+  key_id: 'uuid',
+  number: 'integer',
+});
+
+export const PERMIT = mutations('permit', {
+  clear: clear(PERMITS),
+  set: set(PERMITS, ['number']),
+});
+
+export const RATE_LIMITS = table('rate_limits', ['id'], {
+  id: 'uuid',
+  tenant_id: 'text',
+  limit_key: 'text',
+  max_count: 'integer',
+  window_seconds: 'integer',
+  updated_at: 'timestamptz',
+});
+
+export const RATE_LIMIT = mutations('rateLimit', {
+  clear: clear(RATE_LIMITS),
+  set: set(RATE_LIMITS, ['max_count', 'window_seconds', 'updated_at']),
+});
+
+export const RATE_GRANTS = table('rate_grants', ['limit_id', 'granted_at', 'id'], {
+  limit_id: 'uuid',
+  granted_at: 'timestamptz',
+  id: 'uuid',
+  count: 'integer',
+});
+
+export const RATE_GRANT = mutations('rateGrant', {
+  prune: special(
+    'latest',
+    'rate_grants.prune',
+    { limit_id: 'uuid', before: 'timestamptz' },
+    (rows) => `
+delete from rate_grants g using ${rows}
+where g.limit_id = r.limit_id and g.granted_at < r.before`,
+  ),
+  insert: insert(RATE_GRANTS),
+});
+
+export const LIMIT_STORE: RoomStore = {
+  tables: [PERMITS, RATE_LIMITS, RATE_GRANTS],
+  mutations: [PERMIT, RATE_LIMIT, RATE_GRANT],
+};

@@ -1,0 +1,63 @@
+/** What queues read waiting tasks by. */
+
+import { isoTime, type UnixMs } from '../../src/base/time.js';
+import type { StoredRow } from '../../src/db/table.js';
+import type { OPEN_TASKS } from '../instance/task-tables.js';
+import type { Queries } from '../runtime/queries.js';
+
+export type OpenTaskRow = StoredRow<
+  typeof OPEN_TASKS,
+  'task_id' | 'instance_id' | 'tenant_id' | 'queue_name' | 'rank' | 'created_at'
+>;
+
+/** Which waiting tasks a poll may get. */
+export interface PollScope {
+  readonly handler: string;
+  /** '' for all. */
+  readonly tenant: string;
+  /** '' for any, and for tasks that name none. */
+  readonly queue: string;
+}
+
+/** A place in the order in which tasks are offered: by priority, then by age. */
+export interface TaskPlace {
+  readonly rank: number;
+  readonly createdAt: UnixMs;
+  readonly id: string;
+}
+
+/** @param condition of the kind of poll; `$2 … $4` is the place of the last task that was read */
+function readyTasks(condition: string): string {
+  return (
+    'select o.task_id, o.instance_id, o.tenant_id, o.queue_name, o.rank, o.created_at ' +
+    `from open_tasks o where o.handler_name = $1 ${condition}and o.claimed_at is null and ` +
+    '(o.rank, o.created_at, o.task_id) > ($2::smallint, $3::timestamptz, $4::uuid) ' +
+    'order by o.rank, o.created_at, o.task_id limit $5'
+  );
+}
+
+export const QUEUE_SQL = {
+  // One statement for each kind of poll: each has an index with exactly its conditions and order.
+  readyTasks: readyTasks(''),
+  readyTasksOfTenant: readyTasks('and o.tenant_id = $6 '),
+  readyTasksOfQueue: readyTasks('and o.queue_name = $6 '),
+  readyTasksOfTenantQueue: readyTasks('and o.tenant_id = $6 and o.queue_name = $7 '),
+} as const;
+
+export function queueLoads(queries: Queries) {
+  const sql = queries.of(QUEUE_SQL);
+
+  return {
+    /** The next waiting tasks in the order in which they are offered, after the place. */
+    readyTasks(scope: PollScope, after: TaskPlace, limit: number): Promise<OpenTaskRow[]> {
+      const { handler, tenant, queue } = scope;
+      const ofAll = queue === '' ? 'readyTasks' : 'readyTasksOfQueue';
+      const ofTenant = queue === '' ? 'readyTasksOfTenant' : 'readyTasksOfTenantQueue';
+      const place = [after.rank, isoTime(after.createdAt), after.id];
+      const names = [tenant, queue].filter((text) => text !== '');
+      return sql.all(tenant === '' ? ofAll : ofTenant, [handler, ...place, limit, ...names]);
+    },
+  };
+}
+
+export type QueueLoads = ReturnType<typeof queueLoads>;

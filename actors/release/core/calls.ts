@@ -1,0 +1,83 @@
+/**
+ * What a step asks of whom: the call of a try that is no evaluation in place. What was recorded of a try
+ * is evidence of the same call only, so calls are compared, and where they differ the members are
+ * named. Pure.
+ */
+
+import { isJsonObject, type JsonValue, ownValue } from '../../../src/base/json.js';
+import { sleepDuration } from '../../../src/core/builtin.js';
+import type { StepNode } from '../../../src/core/plan-nodes.js';
+import { canonicalJson, canonicalSha256 } from '../../../src/core/sealing/canonical-json.js';
+
+export interface Call {
+  readonly handler: string;
+  /** Rendered. */
+  readonly params: JsonValue;
+}
+
+/** Of a call from within the process nothing is kept but its hash. */
+export type RecordedCall = Call | { readonly sha256: string };
+
+/** Names of one call; the first ones tell. */
+const MEMBERS_MAX = 20;
+
+/** A place in a run: one try of a step in one pass of the loops around it. */
+export function placeOf(block: string, iteration: string, attempt: number): string {
+  return `${block}/${iteration}/${attempt}`;
+}
+
+/** A sleep asks for nothing but its duration, however that is written. */
+export function callOf({ handler }: Pick<StepNode, 'handler'>, params: JsonValue): Call {
+  const duration = handler === 'sleep' ? sleepDuration(params) : undefined;
+  return { handler, params: duration?.ok === true ? sleepOf(duration.ms) : params };
+}
+
+/** The parameters of a sleep, as its output tells them. */
+export function sleepOf(ms: JsonValue): JsonValue {
+  return { duration_ms: ms };
+}
+
+export function isSameCall(recorded: RecordedCall, { handler, params }: Call): boolean {
+  if ('sha256' in recorded) return recorded.sha256 === canonicalSha256({ handler, params });
+  return recorded.handler === handler && canonicalJson(recorded.params) === canonicalJson(params);
+}
+
+/** Whether two steps say the same of their calls, before anything is filled in. */
+export function isSameRequest(a: StepNode, b: StepNode): boolean {
+  return a.handler === b.handler && JSON.stringify(a.params) === JSON.stringify(b.params);
+}
+
+/** Paths such as `params.body.amount`; `handler` where that differs, `params` where no more is known. */
+export function differingMembers(recorded: RecordedCall, made: Call): string[] {
+  if ('sha256' in recorded) return ['params'];
+  if (recorded.handler !== made.handler) return ['handler'];
+  const paths: string[] = [];
+  collect('params', recorded.params, made.params, paths);
+  return paths.slice(0, MEMBERS_MAX);
+}
+
+function collect(
+  path: string,
+  before: JsonValue | undefined,
+  after: JsonValue | undefined,
+  paths: string[],
+): void {
+  if (paths.length >= MEMBERS_MAX) return;
+  if (before === undefined || after === undefined) {
+    paths.push(path);
+    return;
+  }
+  if (canonicalJson(before) === canonicalJson(after)) return;
+  if (isJsonObject(before) && isJsonObject(after)) {
+    const names = new Set([...Object.keys(before), ...Object.keys(after)]);
+    for (const name of [...names].sort()) {
+      collect(`${path}.${name}`, ownValue(before, name), ownValue(after, name), paths);
+    }
+    return;
+  }
+  if (Array.isArray(before) && Array.isArray(after) && before.length === after.length) {
+    for (const [i, item] of before.entries()) collect(`${path}.${i}`, item, after[i], paths);
+    return;
+  }
+  paths.push(path);
+}

@@ -1,0 +1,242 @@
+/**
+ * The semantic diff of two definitions (docs/releases.md): what changes for a new instance that
+ * runs the candidate instead of the baseline, and how grave that is. Blocks are compared by their
+ * ids on the typed tree, so that nothing inside parameters is taken for a step. Pure, and linear in
+ * the size of the definitions but for the sorting.
+ */
+
+import { Type } from '@sinclair/typebox';
+import {
+  type Block,
+  HOOK_LISTS,
+  type HookList,
+  type HookStep,
+  type Hooks,
+  kindName,
+  RootBlocks,
+} from '../../../schema/blocks.js';
+import { DIFF_ENTRIES_MAX, type Entry, entryOf, SEVERITIES } from '../../../schema/diff-entry.js';
+import { findingText } from '../../../schema/finding.js';
+import type { SemanticDiff } from '../../../schema/release.js';
+import { compareText, isDeepEqual } from '../../../src/base/bounds.js';
+import type { JsonObject, JsonValue } from '../../../src/base/json.js';
+import { lintDefinition } from '../../../src/core/lint/definition.js';
+import {
+  type BlockTree,
+  continuedLists,
+  nameOf,
+  type PlacedBlock,
+  placeName,
+  treeOf,
+} from './block-tree.js';
+import { blockChanges, effectSeverity, listed } from './diff-blocks.js';
+import { credentialsIn, missingOutputs } from './diff-references.js';
+
+/** The part of a stored sequence that decides what its instances do. */
+export interface ReleaseSide extends Hooks {
+  readonly blocks: readonly Block[];
+  readonly input_schema?: JsonObject | null;
+}
+
+/** Definitions that mean the same, such as with null instead of an absent field, have no entries. */
+export function semanticDiff(baseline: ReleaseSide, candidate: ReleaseSide): SemanticDiff {
+  const entries = entriesOf(baseline, candidate).sort(inOrder);
+  const kept = entries.slice(0, DIFF_ENTRIES_MAX);
+  const lint = lintOf(candidate);
+  const [gravest] = kept;
+  return {
+    entries: kept,
+    ...(gravest === undefined ? {} : { max_severity: gravest.severity }),
+    ...(kept.length === entries.length ? {} : { entries_omitted: entries.length - kept.length }),
+    ...(lint.length === 0 ? {} : { candidate_lint: [...lint] }),
+  };
+}
+
+/** Two stored `SequenceDefinition`s as JSON. */
+export interface DefinitionPair {
+  readonly baseline: string;
+  readonly candidate: string;
+}
+
+/** The same of stored definitions, giving JSON. */
+export function compareDefinitions({ baseline, candidate }: DefinitionPair): string {
+  const before = JSON.parse(baseline) as ReleaseSide;
+  const after = JSON.parse(candidate) as ReleaseSide;
+  return JSON.stringify(semanticDiff(before, after));
+}
+
+function entriesOf(baseline: ReleaseSide, candidate: ReleaseSide): Entry[] {
+  const before = treeOf(baseline.blocks);
+  const after = treeOf(candidate.blocks);
+  const changes = [
+    ...removedBlocks(before, after),
+    ...keptAndAddedBlocks(before, after),
+    ...reordering(before, after),
+    ...newCredentials(baseline, candidate),
+    ...schemaChange(baseline.input_schema ?? null, candidate.input_schema ?? null),
+    ...HOOK_LISTS.flatMap((list) => hookChange(list, baseline[list] ?? [], candidate[list] ?? [])),
+  ];
+  // Between versions that mean the same nothing can have got lost.
+  return changes.length === 0 ? [] : [...changes, ...missingReferences(after)];
+}
+
+/** Severity descending, then category and block ascending, whole sequences first. */
+function inOrder(a: Entry, b: Entry): number {
+  return (
+    SEVERITIES.indexOf(b.severity) - SEVERITIES.indexOf(a.severity) ||
+    inTextOrder(a.category, b.category) ||
+    // No block has an empty id.
+    inTextOrder(a.block_id ?? '', b.block_id ?? '') ||
+    inTextOrder(a.summary, b.summary)
+  );
+}
+
+/** Of many entries most have the same category, which need not be read to its end. */
+function inTextOrder(a: string, b: string): number {
+  return a === b ? 0 : compareText(a, b);
+}
+
+// ---------------------------------------------------------------- blocks
+
+function removedBlocks(before: BlockTree, after: BlockTree): Entry[] {
+  const removed = [...before].filter(([id]) => !after.has(id));
+  return removed.map(([block_id, placed]) => {
+    const summary = `${nameOf(placed.block)} is removed from ${placeName(placed)}`;
+    return entryOf('block_removed', summary, { block_id });
+  });
+}
+
+function keptAndAddedBlocks(before: BlockTree, after: BlockTree): Entry[] {
+  const moves = new Moves(before);
+  const entries: Entry[] = [];
+  for (const [id, placed] of after) {
+    const { block } = placed;
+    const old = before.get(id);
+    if (old !== undefined) {
+      for (const entry of blockChanges(old, placed)) entries.push(entry);
+      if (moves.hasMoved(old, placed)) entries.push(moveOf(old, placed));
+      continue;
+    }
+    const handler = block.type === 'step' ? ` with the handler ${listed([block.handler])}` : '';
+    const summary = `${nameOf(block)}${handler} is added to ${placeName(placed)}`;
+    const severity = effectSeverity(block);
+    entries.push(entryOf('block_added', summary, { severity, block_id: id }));
+  }
+  return entries;
+}
+
+function moveOf(from: PlacedBlock, to: PlacedBlock): Entry {
+  const summary = `${nameOf(to.block)} moves from ${placeName(from)} to ${placeName(to)}`;
+  return entryOf('structure_changed', summary, { block_id: to.block.id });
+}
+
+/** Which blocks stand in another list than before. */
+class Moves {
+  readonly #before: BlockTree;
+  /** By the block whose lists they are. */
+  readonly #continued = new Map<string, readonly number[] | undefined>();
+
+  constructor(before: BlockTree) {
+    this.#before = before;
+  }
+
+  /** @param from and `to`: the places of one block */
+  hasMoved(from: PlacedBlock, to: PlacedBlock): boolean {
+    if (from.parent?.id !== to.parent?.id) return true;
+    if (to.parent === undefined) return false;
+    const continued = this.#listsOf(to.parent);
+    return continued !== undefined && continued[to.list] !== from.list;
+  }
+
+  /** Undefined when the type has changed, which is said already. */
+  #listsOf(parent: Block): readonly number[] | undefined {
+    if (this.#continued.has(parent.id)) return this.#continued.get(parent.id);
+    const before = this.#before.get(parent.id)?.block;
+    const continued =
+      before !== undefined && kindName(before) === kindName(parent)
+        ? continuedLists(before, parent, this.#before)
+        : undefined;
+    this.#continued.set(parent.id, continued);
+    return continued;
+  }
+}
+
+function reordering(before: BlockTree, after: BlockTree): Entry[] {
+  const order = [...before.keys()].filter((id) => after.has(id));
+  const next = [...after.keys()].filter((id) => before.has(id));
+  const at = next.findIndex((id, i) => id !== order[i]);
+  const [now, was] = [next[at], order[at]];
+  if (now === undefined || was === undefined) return [];
+  const summary = `blocks change their order: ${listed([now])} stands where ${listed([was])} stood`;
+  return [entryOf('blocks_reordered', summary)];
+}
+
+function missingReferences(candidate: BlockTree): Entry[] {
+  const entries: Entry[] = [];
+  for (const [id, { block }] of candidate) {
+    if (block.type !== 'step' || block.params == null) continue;
+    const missing = missingOutputs(block.params, (other) => candidate.has(other));
+    if (missing.size === 0) continue;
+    const summary = `${nameOf(block)}: params name outputs of blocks that do not exist: ${listed([...missing])}`;
+    const about = { severity: 'incompatible', block_id: id } as const;
+    entries.push(entryOf('missing_output_reference', summary, about));
+  }
+  return entries;
+}
+
+// ---------------------------------------------------------------- the sequence as a whole
+
+function newCredentials(baseline: ReleaseSide, candidate: ReleaseSide): Entry[] {
+  const known = credentialsIn(asJson(baseline.blocks));
+  const added = [...credentialsIn(asJson(candidate.blocks))].filter((id) => !known.has(id));
+  if (added.length === 0) return [];
+  const summary = `credentials are needed that were not before: ${listed(added)}`;
+  return [entryOf('credential_requirement_added', summary)];
+}
+
+/** Blocks are parsed JSON. */
+function asJson(blocks: readonly object[]): JsonValue {
+  return blocks as unknown as JsonValue;
+}
+
+/** Hooks are compared as a whole: they decide nothing of what an instance comes to. */
+function hookChange(
+  list: HookList,
+  before: readonly HookStep[],
+  after: readonly HookStep[],
+): Entry[] {
+  if (isDeepEqual(asJson(before.map(said)), asJson(after.map(said)))) return [];
+  const reaches = [...before, ...after].some(({ handler }) => handler === 'http_request');
+  const severity = reaches ? 'side_effect_risk' : 'behavioral';
+  return [entryOf('hooks_changed', `${list} changes`, { severity })];
+}
+
+/** Null is absent, and so is the order of keys. */
+function said(hook: HookStep): HookStep {
+  const members = Object.entries(hook).filter(([, value]) => value !== null && value !== false);
+  return Object.fromEntries(members) as unknown as HookStep;
+}
+
+function schemaChange(before: JsonObject | null, after: JsonObject | null): Entry[] {
+  const known = new Set(requiredOf(before));
+  const demanded = requiredOf(after).filter((name) => !known.has(name));
+  if (demanded.length > 0) {
+    const summary = `input_schema requires what it did not before: ${listed(demanded)}`;
+    return [entryOf('input_schema_narrowed', summary, { severity: 'incompatible' })];
+  }
+  if (isDeepEqual(before, after)) return [];
+  return [entryOf('input_schema_changed', 'input_schema changes')];
+}
+
+function requiredOf(schema: JsonObject | null): string[] {
+  const required = schema?.required;
+  return Array.isArray(required) ? required.filter((name) => typeof name === 'string') : [];
+}
+
+const LINTED = Type.Object({ blocks: RootBlocks });
+
+/** What its author was warned of; what has been stored by other rules may have mistakes. */
+function lintOf({ blocks }: ReleaseSide): readonly string[] {
+  const { errors, warnings } = lintDefinition(LINTED, { blocks }, { name: 'a sequence' });
+  return [...errors, ...warnings].map(findingText);
+}

@@ -1,0 +1,385 @@
+/**
+ * What an ended run left behind, as the script of its replay: for each step, visit by visit,
+ * what its tries asked for, what they came to, and when. A visit is one passing of the evaluator through
+ * a step: one, unless the step is inside a loop.
+ *
+ * Only the last life of a run counts: a failure that a retry of the instance has made good is no
+ * longer part of the record, as its row is no longer part of the outputs. Pure.
+ */
+
+import { CANCELLED, type DoneCode, type Execution, FAILED } from '../../../schema/execution.js';
+import { isFailureCode } from '../../../schema/failure.js';
+import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '../../../src/base/json.js';
+import type { UnixMs } from '../../../src/base/time.js';
+import type { StepOutcome } from '../../../src/core/builtin.js';
+import { isOfHooks } from '../../../src/core/hooks.js';
+import type { Plan } from '../../../src/core/plan.js';
+import { GATE_REF, NOTE_MARK } from '../../../src/core/progress.js';
+import { placeOf, type RecordedCall, sleepOf } from './calls.js';
+
+/** Rows of `block_outputs` that are no notes on tries, those of answers among them; in the order in which they came about. */
+export interface RecordedOutput {
+  readonly id: string;
+  readonly block_id: string;
+  readonly iteration: string;
+  readonly try: number;
+  readonly output: JsonValue;
+  readonly output_ref: '__error__' | typeof GATE_REF | null;
+  /** The hash of the call from within the process that gave it; null: it was none, or is not known. */
+  readonly call: string | null;
+  readonly created_at: string;
+}
+
+/** Calls from within the process whose tries left no output, in the order of their dispatch. */
+export interface RecordedReceipt {
+  readonly block_id: string;
+  /** Null: not known. */
+  readonly iteration: string | null;
+  readonly attempt: number;
+  readonly request_sha256: string;
+}
+
+/** Rows of `worker_tasks` that ended, in the order of their dispatch. */
+export interface RecordedTask {
+  readonly id: string;
+  readonly block_id: string;
+  readonly iteration: string;
+  readonly attempt: number;
+  readonly handler: string;
+  readonly params: JsonValue;
+  readonly state: 'completed' | 'failed';
+  readonly withdrawn: boolean;
+  /** Null where a row of `block_outputs` has it. */
+  readonly output: JsonValue;
+  readonly error_message: string | null;
+  readonly error_retryable: boolean | null;
+  readonly timed_out: boolean;
+  readonly created_at: string;
+  readonly completed_at: string | null;
+}
+
+export interface RecordedSignal {
+  readonly signal_type: string;
+  readonly payload: JsonValue;
+  readonly created_at: string;
+}
+
+export interface RecordedRun {
+  readonly id: string;
+  readonly state: 'completed' | 'failed';
+  readonly timezone: string;
+  /** As they were at creation. */
+  readonly data: JsonObject;
+  readonly config: JsonObject;
+  readonly execution: Execution;
+  /** How long it might take; absent or null: for ever. */
+  readonly timeout?: number | null;
+  readonly created_at: string;
+  readonly outputs: readonly RecordedOutput[];
+  readonly tasks: readonly RecordedTask[];
+  readonly receipts: readonly RecordedReceipt[];
+  readonly signals: readonly RecordedSignal[];
+}
+
+/** The same of an instance that has not ended: what it has come to so far. */
+export type RecordedLife = Omit<RecordedRun, 'state'>;
+
+export interface RecordedTry {
+  readonly outcome: StepOutcome;
+  /** When it ended; `id` orders those of one moment. */
+  readonly at: UnixMs;
+  readonly id: string;
+  /** Without a policy nobody tries again after that. */
+  readonly timedOut?: boolean;
+  /** False: that it failed is known from the number of the next try, and nothing more. */
+  readonly isKnown: boolean;
+}
+
+export interface Visit {
+  readonly tries: readonly RecordedTry[];
+  /** False: it was cut off, such as by a race that another branch won, and the tries are all there was. */
+  readonly isEnded: boolean;
+}
+
+/** What a person said at the gate of a step. */
+export interface RecordedAnswer {
+  readonly at: UnixMs;
+  readonly id: string;
+  readonly value: string;
+}
+
+export interface Recording {
+  /** By step and by iteration. */
+  readonly answers: ReadonlyMap<string, ReadonlyMap<string, RecordedAnswer>>;
+  /** The visits of steps that came no further than their gate, where nobody answered in time. */
+  readonly expired: ReadonlyMap<string, ReadonlySet<string>>;
+  /** By block and by iteration, in the order of the passes. */
+  readonly visits: ReadonlyMap<string, ReadonlyMap<string, Visit>>;
+  /** By place, see `placeOf`: what its tries asked for, whatever they came to. */
+  readonly calls: ReadonlyMap<string, RecordedCall>;
+  /** The steps that gave an output. */
+  readonly succeeded: ReadonlySet<string>;
+  /** Those that came to nothing but a failure. */
+  readonly failed: ReadonlySet<string>;
+  /** Those that were cut off in the last pass of what is around them. */
+  readonly cutOff: ReadonlySet<string>;
+  /** The blocks of any kind that had failed by the end. */
+  readonly failedBlocks: ReadonlySet<string>;
+}
+
+/** Leaves the evaluation of a run that cannot be replayed; caught where the replay began. */
+export class NotReplayable extends Error {}
+
+/** Tries of one visit; more could not be replayed within the ceiling of turns. */
+const TRIES_MAX = 5_000;
+
+/** @throws NotReplayable */
+export function recordingOf(run: RecordedLife, baseline: Plan): Recording {
+  const answers = answersIn(run);
+  const visits = new Map<string, Map<string, Visit>>();
+  for (const [block, rows] of rowsByStep(run, baseline)) {
+    const ordered = [...rows].sort(([a], [b]) => comparePaths(a, b));
+    visits.set(block, new Map(ordered.map(([path, own]) => [path, triesOf(own)])));
+  }
+  // Some failures stand in the execution alone, such as that of parameters that do not render.
+  for (const block of stepsAtEnd(run, baseline, FAILED)) endInFailure(visits, block, run);
+  const succeeded = new Set<string>();
+  const failed = new Set<string>();
+  for (const [block, own] of visits) {
+    const ended = [...own.values()].filter(({ isEnded }) => isEnded);
+    if (ended.some(({ tries }) => tries.at(-1)?.outcome.kind === 'success')) succeeded.add(block);
+    else if (ended.length > 0) failed.add(block);
+  }
+  return {
+    answers,
+    expired: expiredIn(visits, answers, baseline),
+    visits,
+    calls: callsOf(run, baseline),
+    succeeded,
+    failed,
+    cutOff: stepsAtEnd(run, baseline, CANCELLED),
+    failedBlocks: blocksAtEnd(run, baseline, FAILED),
+  };
+}
+
+/** A try that was made again has its latest call: what came of it then is what is left. */
+function callsOf(
+  { receipts, outputs, tasks }: RecordedLife,
+  baseline: Plan,
+): Map<string, RecordedCall> {
+  const calls = new Map<string, RecordedCall>();
+  const nodeOf = (block: string) => baseline.nodes[baseline.indexOf.get(block) ?? -1];
+  for (const { block_id, iteration, attempt, request_sha256: sha256 } of receipts) {
+    const path = iteration ?? (nodeOf(block_id)?.loops.length === 0 ? '' : undefined);
+    if (path !== undefined) calls.set(placeOf(block_id, path, attempt), { sha256 });
+  }
+  for (const { block_id, iteration, try: attempt, output, output_ref, call } of outputs) {
+    if (output_ref === GATE_REF) continue;
+    const place = placeOf(block_id, iteration, attempt);
+    const node = nodeOf(block_id);
+    if (call !== null) calls.set(place, { sha256: call });
+    else if (node?.type === 'step' && node.mode === 'sleep' && output_ref === null) {
+      const ms = isJsonObject(output) ? ownValue(output, 'slept_ms') : undefined;
+      if (ms !== undefined) calls.set(place, { handler: node.handler, params: sleepOf(ms) });
+    }
+  }
+  for (const { block_id, iteration, attempt, handler, params } of tasks) {
+    calls.set(placeOf(block_id, iteration, attempt), { handler, params });
+  }
+  return calls;
+}
+
+function answersIn({ outputs }: RecordedLife): Map<string, Map<string, RecordedAnswer>> {
+  const answers = new Map<string, Map<string, RecordedAnswer>>();
+  for (const { block_id, iteration, output, output_ref, created_at, id } of outputs) {
+    if (output_ref !== GATE_REF) continue;
+    const { value } = output as JsonObject;
+    const own = answers.get(block_id) ?? new Map<string, RecordedAnswer>();
+    const [place = ''] = iteration.split(NOTE_MARK);
+    answers.set(block_id, own.set(place, { at: Date.parse(created_at), id, value: String(value) }));
+  }
+  return answers;
+}
+
+function expiredIn(
+  visits: ReadonlyMap<string, ReadonlyMap<string, Visit>>,
+  answers: Recording['answers'],
+  baseline: Plan,
+): Map<string, Set<string>> {
+  const expired = new Map<string, Set<string>>();
+  for (const [block, own] of visits) {
+    const node = baseline.nodes[baseline.indexOf.get(block) ?? -1];
+    if (node?.type !== 'step' || node.gate === undefined) continue;
+    const unanswered = [...own].filter(
+      ([iteration, { isEnded }]) => isEnded && answers.get(block)?.has(iteration) !== true,
+    );
+    if (unanswered.length > 0) expired.set(block, new Set(unanswered.map(([place]) => place)));
+  }
+  return expired;
+}
+
+/** What the rows of one visit are. */
+interface VisitRows {
+  end: RecordedOutput | undefined;
+  /** The latest of each try. */
+  readonly tasks: Map<number, RecordedTask>;
+  lastTask: RecordedTask | undefined;
+}
+
+/** By leaf and iteration. Rows of other blocks are what loops note of themselves. */
+function rowsByStep(run: RecordedLife, baseline: Plan): Map<string, Map<string, VisitRows>> {
+  const byStep = new Map<string, Map<string, VisitRows>>();
+  const runs = new SagaRuns(run, baseline);
+  const rowsOf = ({ block_id }: Row, iteration: string): VisitRows => {
+    const visits = byStep.get(block_id) ?? new Map<string, VisitRows>();
+    const rows = visits.get(iteration) ?? { end: undefined, tasks: new Map(), lastTask: undefined };
+    byStep.set(block_id, visits.set(iteration, rows));
+    return rows;
+  };
+  for (const output of run.outputs) {
+    if (output.output_ref === GATE_REF) continue;
+    // Those of hooks are of another life.
+    if (isOfHooks(output.iteration) || isComposite(baseline, output.block_id)) continue;
+    const iteration = runs.inLast(output);
+    if (iteration !== undefined) rowsOf(output, iteration).end = output;
+  }
+  for (const task of run.tasks) {
+    const iteration = runs.inLast(task);
+    if (iteration === undefined) continue;
+    const rows = rowsOf(task, iteration);
+    rows.tasks.set(task.attempt, task);
+    rows.lastTask = task;
+  }
+  return byStep;
+}
+
+type Row = Pick<RecordedOutput | RecordedTask, 'block_id' | 'iteration'>;
+
+/**
+ * The runs of sagas. A retry of the instance runs a saga that failed again, and only the last run of it is part of
+ * the record; in the replay that is the first one.
+ */
+class SagaRuns {
+  readonly #plan: Plan;
+  /** The number of the last one, by the saga and the pass of the loops around it. */
+  readonly #last = new Map<string, number>();
+
+  constructor({ outputs, tasks }: RecordedLife, plan: Plan) {
+    this.#plan = plan;
+    for (const row of [...outputs, ...tasks]) {
+      for (const { key, number } of this.#runsOf(row)) {
+        this.#last.set(key, Math.max(number, this.#last.get(key) ?? 0));
+      }
+    }
+  }
+
+  /** The iteration of the row in the replay; undefined for what was run again. */
+  inLast(row: Row): string | undefined {
+    const runs = this.#runsOf(row);
+    if (runs.length === 0) return row.iteration;
+    if (runs.some(({ key, number }) => number !== this.#last.get(key))) return undefined;
+    const path = row.iteration.split('.');
+    for (const { place } of runs) path[place] = '0';
+    return path.join('.');
+  }
+
+  /** Of the sagas around the block, outermost first. */
+  #runsOf({ block_id, iteration }: Row) {
+    const { nodes, indexOf } = this.#plan;
+    const loops = nodes[indexOf.get(block_id) ?? -1]?.loops ?? [];
+    return loops.flatMap((index, place) => {
+      if (nodes[index]?.type !== 'saga') return [];
+      const path = iteration.split('.');
+      const key = `${index}/${path.slice(0, place).join('.')}`;
+      return [{ key, place, number: Number(path[place]) }];
+    });
+  }
+}
+
+function isComposite(plan: Plan, block: string): boolean {
+  const index = plan.indexOf.get(block);
+  return index !== undefined && plan.nodes[index]?.kind.isLeaf !== true;
+}
+
+function triesOf({ end, tasks, lastTask }: VisitRows): Visit {
+  const failures = (count: number): RecordedTry[] => {
+    if (count > TRIES_MAX) throw new NotReplayable(`a step was tried ${count} times`);
+    return Array.from({ length: count }, (_, number) => failureOf(tasks.get(number)));
+  };
+  if (end !== undefined) return { tries: [...failures(end.try), tryOfOutput(end)], isEnded: true };
+  const before = failures(lastTask?.attempt ?? 0);
+  if (lastTask === undefined || wasCutOff(lastTask)) return { tries: before, isEnded: false };
+  // One that is withdrawn was to be followed by another try, and was cut off before.
+  return { tries: [...before, tryOfTask(lastTask)], isEnded: !lastTask.withdrawn };
+}
+
+/** A try that another one followed, which only a retryable failure leads to. */
+function failureOf(task: RecordedTask | undefined): RecordedTry {
+  if (task?.state === 'failed' && !wasCutOff(task)) return tryOfTask(task);
+  const outcome = { kind: 'failure', retryable: true, message: 'the try failed' } as const;
+  return { outcome, at: 0, id: '', isKnown: false };
+}
+
+function tryOfOutput(row: RecordedOutput): RecordedTry {
+  const base = { at: Date.parse(row.created_at), id: row.id, isKnown: true };
+  if (row.output_ref === null) return { ...base, outcome: { kind: 'success', output: row.output } };
+  const { retryable, message, details, code } = row.output as JsonObject;
+  const failure = {
+    kind: 'failure',
+    retryable: retryable === true,
+    message: String(message),
+    ...(isFailureCode(code) ? { code } : {}),
+  } as const;
+  const outcome = details === undefined ? failure : { ...failure, details: details as JsonObject };
+  return { ...base, outcome };
+}
+
+function tryOfTask(task: RecordedTask): RecordedTry {
+  const at = Date.parse(task.completed_at ?? task.created_at);
+  const outcome: StepOutcome =
+    task.state === 'completed'
+      ? { kind: 'success', output: task.output }
+      : {
+          kind: 'failure',
+          retryable: task.error_retryable === true,
+          message: task.error_message ?? '',
+          ...(task.timed_out ? { code: 'timeout' } : {}),
+        };
+  return { outcome, at, id: task.id, isKnown: true, timedOut: task.timed_out };
+}
+
+/** Its worker has not said anything: a race was lost, or the instance was stopped. */
+function wasCutOff(task: RecordedTask): boolean {
+  return task.withdrawn && task.error_retryable !== true;
+}
+
+/** The steps that ended so, as the execution has them. */
+function stepsAtEnd(run: RecordedLife, baseline: Plan, code: DoneCode): Set<string> {
+  const ended = blocksAtEnd(run, baseline, code);
+  return new Set([...ended].filter((id) => !isComposite(baseline, id)));
+}
+
+function blocksAtEnd({ execution }: RecordedLife, baseline: Plan, code: DoneCode): Set<string> {
+  const nodes = baseline.nodes.filter(({ index }) => execution.d[index]?.[0] === code);
+  return new Set(nodes.map(({ id }) => id));
+}
+
+function endInFailure(visits: Map<string, Map<string, Visit>>, block: string, run: RecordedLife) {
+  const own = visits.get(block) ?? new Map<string, Visit>();
+  const [path, last] = [...own].at(-1) ?? ['', { tries: [], isEnded: false }];
+  if (last.isEnded) return;
+  const message = run.execution.y?.message ?? 'the step failed';
+  const outcome = { kind: 'failure', retryable: false, message } as const;
+  const end: RecordedTry = { outcome, at: 0, id: '', isKnown: true };
+  visits.set(block, own.set(path, { tries: [...last.tries, end], isEnded: true }));
+}
+
+/** Paths of loop counters, such as '2.0', in the order of the passes. */
+function comparePaths(a: string, b: string): number {
+  const [left, right] = [a.split('.'), b.split('.')];
+  for (let i = 0; i < Math.min(left.length, right.length); i += 1) {
+    const difference = Number(left[i]) - Number(right[i]);
+    if (difference !== 0) return difference;
+  }
+  return left.length - right.length;
+}

@@ -1,0 +1,199 @@
+/**
+ * Whether an ended run of one version of a sequence comes to the same with another version: it is run
+ * again with what was recorded of it, and compared by its end, by the steps on the way, and by what
+ * they asked for. Pure.
+ */
+
+import type { ChangedCall, Divergence } from '../../../schema/release.js';
+import type { Plan } from '../../../src/core/plan.js';
+import {
+  type Call,
+  differingMembers,
+  isSameCall,
+  isSameRequest,
+  type RecordedCall,
+} from './calls.js';
+import { NotReplayable, type RecordedRun, type Recording, recordingOf } from './recording.js';
+import { Rerun, type RerunOptions } from './rerun.js';
+import { Script } from './stand-ins.js';
+
+export type Verdict =
+  | { readonly kind: 'match' }
+  | { readonly kind: 'divergence'; readonly divergence: Divergence }
+  /** The replay could not be carried out, or shows nothing. */
+  | { readonly kind: 'inconclusive'; readonly reason: string };
+
+/** Ids of one divergence in each of its lists: summaries are stored and listed. */
+const IDS_MAX = 200;
+
+/**
+ * @param candidate the plan that the run is replayed with
+ * @param baseline the plan that the run had
+ */
+export function replay(
+  candidate: Plan,
+  baseline: Plan,
+  run: RecordedRun,
+  options: RerunOptions,
+): Verdict {
+  try {
+    const recording = recordingOf(run, baseline);
+    const inputs = inputsOf(candidate, baseline, run, recording, options);
+    const rerunOf = (plan: Plan, known?: typeof inputs) => {
+      const rerun = new Rerun('end', plan, new Script(recording, baseline, known), run, options);
+      rerun.run();
+      return rerun;
+    };
+    const rerun = rerunOf(candidate, inputs);
+    let control: Rerun | null | undefined;
+    const controlOf = () => {
+      if (control === undefined) control = carriedOut(() => rerunOf(baseline)) ?? null;
+      return control ?? undefined;
+    };
+    return verdictOn(run, recording, rerun, callsOf(rerun, controlOf), controlOf);
+  } catch (error) {
+    if (error instanceof NotReplayable) return { kind: 'inconclusive', reason: error.message };
+    throw error;
+  }
+}
+
+interface JudgedCalls {
+  readonly changed: readonly ChangedCall[];
+  /** Why some other call proves nothing; undefined: none does. */
+  readonly doubt: string | undefined;
+}
+
+/**
+ * Which calls are others than were recorded because the candidate makes them. As a control the baseline
+ * is run again, too: where even that does not repeat its own call, the call follows from time or
+ * from what nobody recorded, and says nothing about the candidate.
+ */
+function callsOf(
+  { plan, script, executed }: Rerun,
+  controlOf: () => Rerun | undefined,
+): JudgedCalls {
+  const changed: ChangedCall[] = [];
+  let doubt: string | undefined;
+  // Those that need none any more: they are evaluated in place.
+  for (const block of new Set(executed.map((step) => step.block))) {
+    const [before, after] = [script.stepOf(block), plan.nodes[plan.indexOf.get(block) ?? -1]];
+    const isCall = before !== undefined && before.mode !== 'pure' && before.mode !== 'sleep';
+    if (isCall && after?.type === 'step' && after.mode === 'pure') {
+      changed.push({ block_id: block, member: 'handler' });
+    }
+  }
+  if (script.otherCalls.length === 0) return { changed, doubt };
+  const isSaid = (block: string) => {
+    const [before, after] = [script.stepOf(block), plan.nodes[plan.indexOf.get(block) ?? -1]];
+    return before !== undefined && after?.type === 'step' && isSameRequest(before, after);
+  };
+  const control = controlOf()?.calls;
+  for (const { block, place, recorded, made, isDoubtful } of script.otherCalls) {
+    const repeated = control?.get(place);
+    if (script.stepOf(block)?.handler !== made.handler) {
+      changed.push({ block_id: block, member: 'handler' });
+    } else if (repeated === undefined || !isRepeated(recorded, repeated) || isDoubtful) {
+      doubt ??= doubtAt(block);
+    } else {
+      const members = differingMembers(repeated, made);
+      // By what is recorded they are the same, which proves nothing where they are written otherwise.
+      if (members.length === 0 && !isSaid(block)) doubt ??= doubtAt(block);
+      changed.push(...members.map((member) => ({ block_id: block, member })));
+    }
+  }
+  return { changed: distinct(changed), doubt };
+}
+
+function doubtAt(block: string): string {
+  return `the call of step ${block} depends on time or on what nobody recorded`;
+}
+
+/** What nobody recorded is what the baseline asks for. */
+function isRepeated(recorded: RecordedCall | undefined, repeated: Call): boolean {
+  return recorded === undefined || isSameCall(recorded, repeated);
+}
+
+/** Undefined when it cannot be. */
+function carriedOut(run: () => Rerun): Rerun | undefined {
+  try {
+    return run();
+  } catch (error) {
+    if (error instanceof NotReplayable) return undefined;
+    throw error;
+  }
+}
+
+/** A step in a loop may make the same difference in every pass. */
+function distinct(changed: readonly ChangedCall[]): ChangedCall[] {
+  const byName = new Map(changed.map((one) => [JSON.stringify(one), one]));
+  return [...byName.values()];
+}
+
+/**
+ * What the run started its children with, which nothing but its own plan says: that is replayed first where
+ * it matters.
+ */
+function inputsOf(
+  candidate: Plan,
+  baseline: Plan,
+  run: RecordedRun,
+  recording: Recording,
+  options: RerunOptions,
+): ReadonlyMap<string, string> | undefined {
+  if (!candidate.nodes.some(({ type }) => type === 'sub_sequence')) return undefined;
+  const rerun = new Rerun('end', baseline, new Script(recording, baseline), run, options);
+  rerun.run();
+  return rerun.childInputs;
+}
+
+function verdictOn(
+  run: RecordedRun,
+  { succeeded, failed }: Recording,
+  rerun: Rerun,
+  { changed, doubt }: JudgedCalls,
+  controlOf: () => Rerun | undefined,
+): Verdict {
+  const { snapshot, script } = rerun;
+  const executed = new Set(rerun.executed.map(({ block }) => block));
+  const isSameEnd = snapshot.state === run.state;
+  const isRecorded = (id: string) => succeeded.has(id) || failed.has(id);
+  const added = idsOf(
+    executed,
+    (id) => !isRecorded(id) && !(hasOnlyFailed(rerun, id) && hasOnlyFailed(controlOf(), id)),
+  );
+  // A step that only failed is missed where the ends agree; where they do not, that says it.
+  const recorded = isSameEnd ? [...succeeded, ...failed] : succeeded;
+  const removed = idsOf(recorded, (id) => !executed.has(id));
+  const calls = changed.filter(({ block_id }) => isCompared(block_id));
+  if (!isSameEnd || added.length > 0 || removed.length > 0 || calls.length > 0) {
+    const divergence: Divergence = {
+      instance_id: run.id,
+      recorded_state: run.state,
+      replayed_state: snapshot.state,
+      blocks_added: added.slice(0, IDS_MAX),
+      blocks_removed: removed.slice(0, IDS_MAX),
+      ...(calls.length === 0 ? {} : { calls_changed: calls.slice(0, IDS_MAX) }),
+    };
+    return { kind: 'divergence', divergence };
+  }
+  const reason = doubt ?? script.gap;
+  return reason === undefined ? { kind: 'match' } : { kind: 'inconclusive', reason };
+}
+
+/**
+ * A worker's step that fails before it has a task, because a text of it makes no sense, leaves nothing in a loop
+ * that goes on: a baseline that comes to the same shows that the candidate has not added it.
+ */
+function hasOnlyFailed(rerun: Rerun | undefined, id: string): boolean {
+  const own = rerun?.executed.filter(({ block }) => block === id) ?? [];
+  return own.length > 0 && own.every(({ hasFailed }) => hasFailed);
+}
+
+function idsOf(ids: Iterable<string>, counts: (id: string) => boolean): string[] {
+  return [...ids].filter((id) => isCompared(id) && counts(id)).sort();
+}
+
+/** Names that begin with `_` are ours. */
+function isCompared(block: string): boolean {
+  return !block.startsWith('_');
+}

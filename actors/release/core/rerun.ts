@@ -1,0 +1,342 @@
+/**
+ * Runs a recorded life again: the real evaluator in virtual time, from the first moment, with every
+ * handler that waits or acts outside replaced by what was recorded. What was recorded comes at the moment
+ * at which it came, or as soon as it is asked for; delays and back-offs are jumped over. Pure.
+ *
+ * The validation of a release runs to the end, and calls that nobody has recorded are answered last, with an
+ * empty output. The plan of a migration runs to its frontier: such steps are never answered, and a
+ * step in place is run only where it was run before.
+ */
+
+import { emptyExecution, type StepRecord } from '../../../schema/execution.js';
+import { isEnded } from '../../../schema/states.js';
+import { canonicalText } from '../../../src/base/bounds.js';
+import { isJsonObject, type JsonObject } from '../../../src/base/json.js';
+import type { UnixMs } from '../../../src/base/time.js';
+import { answerIn } from '../../../src/core/blocks/gate.js';
+import type { PureContext, StepOutcome } from '../../../src/core/builtin.js';
+import { isDeadlineHandler } from '../../../src/core/deadline-handlers.js';
+import {
+  advance,
+  type EngineEvent,
+  type Env,
+  type Progress,
+  type Snapshot,
+} from '../../../src/core/evaluator.js';
+import { putData } from '../../../src/core/lanes.js';
+import { iterationOf } from '../../../src/core/paths.js';
+import type { Plan, PlanNode, StepNode } from '../../../src/core/plan-nodes.js';
+import {
+  type ChildEnd,
+  type ChildStart,
+  type Dispatch,
+  GATE_REF,
+  type StepTry,
+} from '../../../src/core/progress.js';
+import { scopeIn } from '../../../src/core/scopes.js';
+import { type Call, callOf, placeOf } from './calls.js';
+import {
+  NotReplayable,
+  type RecordedLife,
+  type RecordedSignal,
+  type RecordedTry,
+} from './recording.js';
+import { type Script, withoutHandlers, withStandIns } from './stand-ins.js';
+
+export interface RerunOptions {
+  readonly unpoliciedRetry: Env['unpoliciedRetry'];
+  /** Turns of the evaluator after which a replay is given up. */
+  readonly ticksMax?: number;
+}
+
+/** A step that came to an end; the same one in another pass of a loop has another mark. */
+export interface ExecutedStep {
+  readonly block: string;
+  readonly mark: string;
+  readonly hasFailed: boolean;
+}
+
+/** A step that is open, in the pass of the loops around it. */
+export interface OpenStep {
+  readonly id: string;
+  readonly iteration: string;
+  readonly handler: string;
+}
+
+const TICKS_MAX = 5_000;
+/** Of one turn, as shards have it: so a replay looks at no more than a million blocks. */
+const TURN = { stepBudget: 250, outputBytesBudget: 1024 * 1024 } as const;
+/** How far time goes on behind the last recorded moment before a frontier. */
+const BEYOND_RECORD_MS = 24 * 60 * 60_000;
+
+/** A try that somebody would be at. */
+interface OpenTry extends StepTry {
+  /** Whose outcome it is. */
+  readonly of: 'handler' | 'worker' | 'child';
+  readonly taken: RecordedTry | undefined;
+  readonly dueAt: UnixMs;
+}
+
+/** What a person said, as it comes. */
+interface ComingAnswer {
+  readonly at: UnixMs;
+  readonly event: EngineEvent;
+}
+
+export class Rerun {
+  readonly snapshot: Snapshot;
+  readonly script: Script;
+  /** In order; well or not. */
+  readonly executed: ExecutedStep[] = [];
+  /** What children were started with, as text, by `block/iteration`: the latest. */
+  readonly childInputs = new Map<string, string>();
+  /** The places of the tries whose outcomes were used. */
+  readonly taken = new Set<string>();
+  /** By place: what was asked for by steps that are not run in place. */
+  readonly calls = new Map<string, Call>();
+  readonly #target: 'end' | 'frontier';
+  /** As it is, and as it is run. */
+  readonly plan: Plan;
+  readonly #plan: Plan;
+  readonly #signals: RecordedSignal[];
+  readonly #open = new Map<string, OpenTry>();
+  readonly #env: Omit<Env, 'now'>;
+  readonly #ticksMax: number;
+  readonly #until: UnixMs;
+  #now: UnixMs;
+  #last: Progress | undefined;
+
+  constructor(
+    target: 'end' | 'frontier',
+    plan: Plan,
+    script: Script,
+    life: RecordedLife,
+    { unpoliciedRetry, ticksMax = TICKS_MAX }: RerunOptions,
+  ) {
+    this.#target = target;
+    this.script = script;
+    this.plan = plan;
+    this.#plan = target === 'end' ? withStandIns(plan, script) : withoutHandlers(plan, script);
+    this.#env = { ...TURN, unpoliciedRetry, random: () => 0.5 };
+    this.#ticksMax = ticksMax;
+    this.#now = life.execution.t ?? Date.parse(life.created_at);
+    this.#until =
+      target === 'end' ? Number.MAX_VALUE : lastMoment(life, this.#now) + BEYOND_RECORD_MS;
+    // What else a caller may have said has changed when the run went on, and not how.
+    this.#signals = life.signals.filter(({ signal_type: type }) => type === 'update_context');
+    this.snapshot = {
+      id: life.id,
+      timezone: life.timezone,
+      state: 'scheduled',
+      nextFireAt: this.#now,
+      timeoutMs: life.timeout ?? null,
+      data: life.data,
+      config: life.config,
+      runtime: {},
+      execution: emptyExecution(),
+      outputs: new Map(),
+      snapshots: new Map(),
+    };
+  }
+
+  /** @throws NotReplayable */
+  run(): void {
+    for (let ticks = 0; !isEnded(this.snapshot.state); ticks += 1) {
+      if (ticks >= this.#ticksMax) throw new NotReplayable(`it takes more than ${ticks} turns`);
+      if (this.#tick()) continue;
+      if (this.#target === 'frontier') return;
+      throw new NotReplayable('it waits for what is not recorded');
+    }
+  }
+
+  /** What it waits for; nothing once it has ended. */
+  openSteps(): OpenStep[] {
+    const { execution, state } = this.snapshot;
+    if (isEnded(state)) return [];
+    return Object.keys(execution.o).flatMap((index) => {
+      const node = this.#plan.nodes[Number(index)];
+      if (node?.kind.isLeaf !== true) return [];
+      const iteration = iterationOf(execution, node);
+      const handler = node.type === 'step' ? node.handler : node.type;
+      return [{ id: node.id, iteration, handler }];
+    });
+  }
+
+  /** The next thing to happen; false when nothing does without what is not recorded. */
+  #tick(): boolean {
+    if (this.#last === undefined || this.#last.more) {
+      this.#advance(this.#now, { kind: 'wake' });
+      return true;
+    }
+    const wakeAt = this.#last.wakeAt ?? Number.POSITIVE_INFINITY;
+    const first = this.#firstOpen();
+    const gate = this.#firstAnswer();
+    if (gate !== undefined && gate.at <= Math.min(wakeAt, first?.dueAt ?? wakeAt)) {
+      this.#advance(gate.at, gate.event);
+    } else if (first !== undefined && first.dueAt <= wakeAt) this.#answer(first);
+    else if (wakeAt <= this.#until) this.#advance(wakeAt, { kind: 'wake' });
+    else return false;
+    return true;
+  }
+
+  #firstOpen(): OpenTry | undefined {
+    let first: OpenTry | undefined;
+    for (const open of this.#open.values()) {
+      if (first === undefined || comesBefore(open, first)) first = open;
+    }
+    return first;
+  }
+
+  /** The first of what people said at gates that are open now. */
+  #firstAnswer(): ComingAnswer | undefined {
+    if (!this.#plan.hasGates) return undefined;
+    const { execution } = this.snapshot;
+    let first: ComingAnswer | undefined;
+    for (const key of Object.keys(execution.o)) {
+      const node = this.#plan.nodes[Number(key)];
+      const { p, a: attempt } = execution.o[Number(key)] as StepRecord;
+      if (node?.type !== 'step' || node.gate === undefined || p !== 'gate') continue;
+      const iteration = iterationOf(execution, node);
+      const said = this.script.answerAt(node.id, iteration);
+      if (said === undefined) continue;
+      const answer = answerIn(node.gate, { value: said.value }, null);
+      if (answer === undefined) {
+        throw new NotReplayable(`step ${node.id} does not offer the answer ${said.value}`);
+      }
+      const at = Math.max(this.#now, said.at);
+      const step = { node: node.index, iteration, attempt };
+      if (first === undefined || at < first.at) {
+        first = { at, event: { kind: 'gate.answered', ...step, answer } };
+      }
+    }
+    return first;
+  }
+
+  #answer(open: OpenTry): void {
+    this.#open.delete(keyOf(open));
+    const { node, iteration, attempt, taken } = open;
+    const step = { node, iteration, attempt };
+    const outcome = this.script.outcomeOf(this.#plan.nodes[node]!.id, taken);
+    const at = Number.isFinite(open.dueAt) ? open.dueAt : this.#now;
+    if (open.of === 'child') {
+      this.#advance(at, { kind: 'child.ended', ...step, end: endOf(outcome) });
+      return;
+    }
+    const external = open.of === 'worker';
+    this.#advance(at, { kind: 'step.outcome', ...step, external, outcome });
+  }
+
+  #advance(at: UnixMs, event: EngineEvent): void {
+    this.#now = Math.max(this.#now, at);
+    this.#takeSignals();
+    const progress = advance(this.#plan, this.snapshot, event, { ...this.#env, now: this.#now });
+    this.#last = progress;
+    for (const { blockId, iteration, outputRef } of progress.outputs) {
+      if (outputRef !== GATE_REF) this.#note(blockId, `/${iteration}`, outputRef !== null);
+    }
+    for (const { eventType, blockId } of progress.audit) {
+      if (eventType === 'step_failed' && blockId !== undefined) {
+        this.#note(blockId, ' failed', true);
+      }
+    }
+    for (const withdrawal of progress.withdrawals) this.#open.delete(keyOf(withdrawal));
+    for (const dispatch of progress.dispatches) this.#dispatch(dispatch);
+    for (const order of progress.children ?? []) {
+      if (order.kind === 'cancel') this.#open.delete(keyOf(order));
+      else if (order.kind === 'start') this.#startChild(order);
+    }
+  }
+
+  #note(block: string, mark: string, hasFailed: boolean): void {
+    const node = this.#plan.nodes[this.#plan.indexOf.get(block) ?? -1];
+    if (node?.kind.isLeaf === true) this.executed.push({ block, mark, hasFailed });
+  }
+
+  /** What callers merged by now; they change the data, and nothing waits for them. */
+  #takeSignals(): void {
+    const { snapshot } = this;
+    for (;;) {
+      const [next] = this.#signals;
+      if (next === undefined || Date.parse(next.created_at) > this.#now) return;
+      this.#signals.shift();
+      if (isJsonObject(next.payload)) {
+        putData(this.#plan, snapshot, { ...snapshot.data, ...next.payload }, next.payload);
+      }
+    }
+  }
+
+  #dispatch(dispatch: Dispatch): void {
+    // Nothing depends on what it comes to.
+    if (isDeadlineHandler(dispatch)) return;
+    const { node: index, iteration, attempt, external } = dispatch;
+    const node = this.plan.nodes[index];
+    if (node?.type !== 'step') throw new Error(`block ${index} is dispatched and is no step`);
+    const taken = this.#outcomeFor(node, dispatch);
+    const step = { node: index, iteration, attempt };
+    this.#expect(step, external ? 'worker' : 'handler', taken, attempt);
+  }
+
+  #startChild({ node: index, iteration, attempt, input }: ChildStart): void {
+    const node = this.#plan.nodes[index];
+    if (node?.type !== 'sub_sequence') throw new Error(`block ${index} starts a child`);
+    const text = canonicalText(input);
+    this.childInputs.set(`${node.id}/${iteration}`, text);
+    const taken = this.script.takeChild(node, iteration, text);
+    this.#expect({ node: index, iteration, attempt }, 'child', taken, 0);
+  }
+
+  /** @param number of the try in its pass */
+  #expect(step: StepTry, of: OpenTry['of'], taken: RecordedTry | undefined, number: number): void {
+    const { id } = this.#plan.nodes[step.node] as PlanNode;
+    if (taken !== undefined) this.taken.add(placeOf(id, step.iteration, number));
+    else if (this.#target === 'frontier') return;
+    const dueAt = taken === undefined ? Number.POSITIVE_INFINITY : Math.max(this.#now, taken.at);
+    this.#open.set(keyOf(step), { ...step, of, taken, dueAt });
+  }
+
+  #outcomeFor(node: StepNode, { iteration, attempt, params, overlay }: Dispatch) {
+    const { script } = this;
+    if (node.pure === undefined) {
+      const call = callOf(node, params);
+      this.calls.set(placeOf(node.id, iteration, attempt), call);
+      return this.#target === 'end'
+        ? script.takeFor(node, iteration, attempt, call)
+        : script.take(node, iteration, attempt);
+    }
+    const taken = script.take(node, iteration, attempt);
+    const outcome = taken && node.pure(params, this.#contextOf(iteration, overlay));
+    return taken && outcome && { ...taken, outcome };
+  }
+
+  /** What a handler that is run in place sees. */
+  #contextOf(iteration: string, items: JsonObject | null): PureContext {
+    const scope = scopeIn(this.snapshot, { ...this.#env, now: this.#now });
+    const data = items === null ? scope.data : { ...scope.data, ...items };
+    return { scope: { ...scope, data }, iteration, log: () => undefined };
+  }
+}
+
+function endOf(outcome: StepOutcome): ChildEnd {
+  if (outcome.kind === 'success') return { kind: 'completed', output: outcome.output };
+  const { code = 'child_failed', message, details } = outcome;
+  return { kind: 'failed', code, message, ...(details === undefined ? {} : { details }) };
+}
+
+function keyOf({ node, iteration, attempt }: StepTry): string {
+  return `${node}/${iteration}/${attempt}`;
+}
+
+/** In the order of the recording; those that are not in it come last, in the order of dispatch. */
+function comesBefore(a: OpenTry, b: OpenTry): boolean {
+  if (a.dueAt !== b.dueAt) return a.dueAt < b.dueAt;
+  if (a.taken === undefined || b.taken === undefined) return false;
+  return a.taken.at === b.taken.at ? a.taken.id < b.taken.id : a.taken.at < b.taken.at;
+}
+
+function lastMoment({ outputs, tasks, signals }: RecordedLife, start: UnixMs): UnixMs {
+  let last = start;
+  for (const { created_at } of [...outputs, ...tasks, ...signals]) {
+    last = Math.max(last, Date.parse(created_at));
+  }
+  return last;
+}

@@ -1,0 +1,110 @@
+/** What releases are read by. */
+
+import type { ReleaseState } from '../../schema/release-states.js';
+import type { Queries } from '../runtime/queries.js';
+import type { Outcomes, RunsToJudge } from './core/gates.js';
+import {
+  RELEASE_COLUMNS,
+  type ReleaseRow,
+  releaseRowOf,
+  type StoredRelease,
+} from './core/record.js';
+import type { RoutingRow } from './core/routes.js';
+
+/** A release by its state alone. */
+export interface ReleaseStateRow {
+  readonly id: string;
+  readonly state: ReleaseState;
+}
+
+export interface OpenReleaseRow extends ReleaseStateRow {
+  /** Of its candidate. */
+  readonly is_deprecated: boolean;
+}
+
+export const RELEASE_SQL = {
+  release: `select ${RELEASE_COLUMNS} from releases where id = $1::uuid`,
+  routingRelease:
+    'select id, state from releases where baseline_sequence_id = $1::uuid ' +
+    "and state in ('canary', 'promoted') limit 1",
+  // A draft needs its baseline only: its candidate may go.
+  releaseNaming:
+    'select id, state from releases where baseline_sequence_id = $1::uuid ' +
+    "and state in ('draft', 'validating', 'ready', 'canary', 'paused', 'promoted') union all " +
+    'select id, state from releases where candidate_sequence_id = $1::uuid ' +
+    "and state in ('validating', 'ready', 'canary', 'paused', 'promoted') limit 1",
+  leadingReleases:
+    "select id, state from releases where candidate_sequence_id = $1::uuid and state in ('canary', 'promoted')",
+  openReleases:
+    'select id, state, is_deprecated from (select id, state, gates, ' +
+    'coalesce((select s.deprecated from sequences s where s.id = candidate_sequence_id), false) ' +
+    "as is_deprecated from releases where state in ('canary', 'validating')) r " +
+    "where state = 'validating' or is_deprecated or json_array_length(gates) > 0",
+  // The runs from before the canary are read by the index of a sequence's instances, newest first, and
+  // no further than what the baseline lacks. In one statement, so that both are of one instant.
+  releaseOutcomes:
+    'with counted as (select sequence_id, state, count(*) as instances from release_outcomes ' +
+    'where release_id = $1::uuid and created_at >= $2::timestamptz group by sequence_id, state) ' +
+    'select sequence_id, state, instances, false as is_earlier from counted union all ' +
+    'select $3::uuid, state, count(*), true from (select state from instances ' +
+    'where sequence_id = $3::uuid and created_at < $2::timestamptz ' +
+    'and created_at >= $4::timestamptz ' +
+    "and state in ('completed', 'failed', 'cancelled') " +
+    "and (runtime ->> 'dry_run') is distinct from 'true' " +
+    'order by created_at desc, id desc limit greatest(0, $5::bigint - ' +
+    '(select coalesce(sum(instances), 0)::bigint from counted where sequence_id = $3::uuid))) i ' +
+    'group by state',
+  // All in one statement, so that a table is one state of the releases.
+  routingReleases:
+    'select id, tenant_id, baseline_sequence_id, candidate_sequence_id, state, canary_percent, ' +
+    'created_at, updated_at, coalesce((select s.deprecated from sequences s ' +
+    'where s.id = candidate_sequence_id), false) as is_deprecated ' +
+    "from releases where state in ('canary', 'promoted')",
+} as const;
+
+export function releaseLoads(queries: Queries) {
+  const sql = queries.of(RELEASE_SQL);
+
+  return {
+    async release(id: string): Promise<ReleaseRow | undefined> {
+      const stored = await sql.one<StoredRelease>('release', [id]);
+      return stored && releaseRowOf(stored);
+    },
+
+    /** The release that routes new instances of the sequence, if there is one. */
+    routingRelease(baseline: string): Promise<ReleaseStateRow | undefined> {
+      return sql.one('routingRelease', [baseline]);
+    },
+
+    /** A release that needs the sequence, on either side. */
+    releaseNaming(sequence: string): Promise<ReleaseStateRow | undefined> {
+      return sql.one('releaseNaming', [sequence]);
+    },
+
+    /** Releases that route creations to the sequence. */
+    leadingReleases(candidate: string): Promise<ReleaseStateRow[]> {
+      return sql.all('leadingReleases', [candidate]);
+    },
+
+    /** Releases that are being validated, and canaries with gates or a deprecated candidate. */
+    openReleases(): Promise<OpenReleaseRow[]> {
+      return sql.all('openReleases', []);
+    },
+
+    /**
+     * How the instances ended that the release routed, of those created since its canary began; and as
+     * many of the newest runs of its baseline from before that as these lack.
+     */
+    releaseOutcomes(release: string, runs: RunsToJudge): Promise<Outcomes[]> {
+      const { since, baseline, from, sample } = runs;
+      return sql.all('releaseOutcomes', [release, since, baseline, from, sample]);
+    },
+
+    /** The releases that route creations now. */
+    routingReleases(): Promise<RoutingRow[]> {
+      return sql.all('routingReleases', []);
+    },
+  };
+}
+
+export type ReleaseLoads = ReturnType<typeof releaseLoads>;

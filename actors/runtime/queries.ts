@@ -1,0 +1,140 @@
+/**
+ * What rooms load actors with: rows by primary key, of many actors in one query where a turn asks for many, and pages
+ * of what is due or open on one shard. Reads only; every statement finds its rows by an index, and is prepared under
+ * its name.
+ */
+
+import type pg from 'pg';
+import { LIMITS } from '../../src/base/limits.js';
+import { isoTime, type UnixMs } from '../../src/base/time.js';
+import { Runner, type Statement } from '../../src/db/runner.js';
+import { BatchedReads } from './batched-reads.js';
+
+/** Whose rows are read where each shard has its own. */
+export interface ShardPlace {
+  readonly shard: number;
+  readonly shards: number;
+}
+
+/** A database that went silent is given up: what waits for the rows is refused, or tried again. */
+const QUERY_TIMEOUT_MS = 10_000;
+/** Of pages that are read at the start: longer than the server gives to any statement. */
+const PAGE_TIMEOUT_MS = 35_000;
+
+/** Before every id. */
+export const NO_ID = '00000000-0000-0000-0000-000000000000';
+
+type Texts = Readonly<Record<string, string>>;
+
+export class Queries {
+  readonly #queries: Runner;
+  readonly #pages: Runner;
+  readonly #place: ShardPlace;
+
+  constructor(pool: pg.Pool, place: ShardPlace) {
+    this.#queries = new Runner(pool, QUERY_TIMEOUT_MS);
+    this.#pages = new Runner(pool, PAGE_TIMEOUT_MS);
+    this.#place = place;
+  }
+
+  /** @param texts of the statements of one room, by names that no other room has */
+  of<Sql extends Texts>(texts: Sql): RoomQueries<Sql> {
+    return new RoomQueries(texts, this.#queries, this.#pages, this.#place);
+  }
+}
+
+export class RoomQueries<Sql extends Texts> {
+  readonly #texts: Sql;
+  readonly #queries: Runner;
+  readonly #pages: Runner;
+  /** The last parameters of statements that read what one shard has. */
+  readonly #place: readonly [shard: number, shards: number];
+
+  constructor(texts: Sql, queries: Runner, pages: Runner, { shard, shards }: ShardPlace) {
+    this.#texts = texts;
+    this.#queries = queries;
+    this.#pages = pages;
+    this.#place = [shard, shards];
+  }
+
+  all<Row extends object>(name: keyof Sql & string, values: readonly unknown[]): Promise<Row[]> {
+    return this.#queries.all(this.#statement(name, values));
+  }
+
+  one<Row extends object>(
+    name: keyof Sql & string,
+    values: readonly unknown[],
+  ): Promise<Row | undefined> {
+    return this.#queries.one(this.#statement(name, values));
+  }
+
+  /** Of rows that each shard has its own of. */
+  own<Row extends object>(name: keyof Sql & string, values: readonly unknown[]): Promise<Row[]> {
+    return this.all(name, [...values, ...this.#place]);
+  }
+
+  /** The same, however many there are. */
+  each<Row>(
+    name: keyof Sql & string,
+    values: readonly unknown[],
+    take: (row: Row) => void,
+  ): Promise<void> {
+    const statement = this.#statement(name, [...values, ...this.#place]);
+    return this.#pages.each(statement, LIMITS.recoveryPageRows, take);
+  }
+
+  /**
+   * Reads for many who ask in one go, each of whom gets the rows that name it in `n`, from 1.
+   *
+   * @param values of the statement
+   */
+  batch<Ask, Row>(
+    name: keyof Sql & string,
+    values: (asks: readonly Ask[]) => readonly unknown[],
+  ): BatchedReads<Ask, Row[]> {
+    return new BatchedReads(async (asks) => {
+      const found: Row[][] = asks.map(() => []);
+      const rows = await this.all<Row & { readonly n: number }>(name, values(asks));
+      for (const row of rows) found[row.n - 1]!.push(row);
+      return found;
+    });
+  }
+
+  #statement(name: keyof Sql & string, values: readonly unknown[]): Statement {
+    return { name: `load_${name}`, text: this.#texts[name]!, values };
+  }
+}
+
+/**
+ * That the id's routing bits lead to one of so many shards. Rows are filtered as an index brings them in
+ * their order. The planner takes a comparison for one that hardly any row passes, and would sort; of a
+ * `coalesce` it thinks that half of them do.
+ */
+export function isOwn(id: string, shard: string, shards: string): string {
+  const route = `get_byte(uuid_send(${id}), 14) * 256 + get_byte(uuid_send(${id}), 15)`;
+  return `coalesce((${route}) % ${shards}::int = ${shard}::int, false)`;
+}
+
+/**
+ * The rows of every id that is asked for, such as that of an instance; `n` says of which. `lateral` keeps every id a
+ * look-up by key, however many there are.
+ */
+export function ofIds(columns: string, rows: string): string {
+  return (
+    `select w.n, ${columns} from unnest($1::uuid[]) with ordinality ` +
+    `as w(id, n) cross join lateral (${rows}) o`
+  );
+}
+
+/** A row for each id that is asked for. */
+export function columnOf(ids: readonly string[]): readonly unknown[] {
+  return [ids];
+}
+
+export function idsOf(rows: readonly { readonly id: string }[]): string[] {
+  return rows.map(({ id }) => id);
+}
+
+export function boundOf(from: UnixMs): string {
+  return from === Number.NEGATIVE_INFINITY ? '-infinity' : isoTime(from);
+}

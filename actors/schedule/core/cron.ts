@@ -1,0 +1,180 @@
+/**
+ * When a cron expression fires. The search runs over what clocks show, as if that were UTC, and
+ * what it finds is turned into instants by the offsets of the zone (docs/cron.md):
+ *
+ * - a time that clocks skip fires at the first minute after the gap, once for all times in the gap;
+ * - a time that clocks show twice fires the first time only, unless the hour is free (`*`): then the
+ *   expression means a rhythm, and keeps it the second time too.
+ */
+
+import type { Zone } from 'luxon';
+import type { UnixMs } from '../../../src/base/time.js';
+import {
+  DAY_MS,
+  type LocalMs,
+  offsetMs,
+  SECOND_MS,
+  showingsOf,
+  zoneOf,
+} from '../../../src/core/wall-clock.js';
+import { type CronFields, YEAR_MAX, type YearRange } from './cron-fields.js';
+
+const HOURS = 24;
+
+/**
+ * The first fire strictly after an instant.
+ *
+ * @param timezone IANA name
+ * @returns null when none remains
+ */
+export function nextFire(fields: CronFields, timezone: string, after: UnixMs): UnixMs | null {
+  const zone = zoneOf(timezone);
+  const shown = after + offsetMs(zone, after);
+  const from = Math.floor(shown / SECOND_MS) * SECOND_MS + SECOND_MS;
+  const next = firstInstant(fields, zone, from, after);
+  const again = fields.hours.length < HOURS ? undefined : shownAgain(fields, zone, after, next);
+  if (again !== undefined && (next === undefined || again < next)) return again;
+  return next ?? null;
+}
+
+/** The next fires in order, at most `count`. */
+export function nextFires(
+  fields: CronFields,
+  timezone: string,
+  after: UnixMs,
+  count: number,
+): UnixMs[] {
+  const fires: UnixMs[] = [];
+  let last: UnixMs | null = after;
+  while (fires.length < count) {
+    last = nextFire(fields, timezone, last);
+    if (last === null) break;
+    fires.push(last);
+  }
+  return fires;
+}
+
+/** The instant in `(before, behind]` at which the offset of `behind` begins. */
+function transition(zone: Zone, before: UnixMs, behind: UnixMs): UnixMs {
+  const offset = offsetMs(zone, behind);
+  let [low, high] = [before, behind];
+  while (high - low > 1) {
+    const middle = Math.floor((low + high) / 2);
+    if (offsetMs(zone, middle) === offset) high = middle;
+    else low = middle;
+  }
+  return high;
+}
+
+function firstInstant(
+  fields: CronFields,
+  zone: Zone,
+  from: LocalMs,
+  after: UnixMs,
+): UnixMs | undefined {
+  const local = nextLocal(fields, from);
+  if (local === undefined) return undefined;
+  const { first, second, before, behind } = showingsOf(local, zone);
+  const at =
+    first ?? transition(zone, local - Math.max(before, behind), local - Math.min(before, behind));
+  if (at > after) return at;
+  // Clocks show it for the second time, if they do.
+  if (second === undefined || fields.hours.length === HOURS) return second;
+  return firstInstant(fields, zone, transition(zone, at, second) + before, after);
+}
+
+/** What clocks show once more between `after` and `next`, which lie before and behind a turning back. */
+function shownAgain(
+  fields: CronFields,
+  zone: Zone,
+  after: UnixMs,
+  next: UnixMs | undefined,
+): UnixMs | undefined {
+  const behind = Math.min(next ?? Number.POSITIVE_INFINITY, after + DAY_MS);
+  const [old, offset] = [offsetMs(zone, after), offsetMs(zone, behind)];
+  if (offset >= old) return undefined;
+  const turn = transition(zone, after, behind);
+  const local = nextLocal(fields, turn + offset);
+  return local !== undefined && local < turn + old ? local - offset : undefined;
+}
+
+// ---------------------------------------------------------------- the calendar
+
+/** The first matching time of the clock at or after `from`. */
+function nextLocal(fields: CronFields, from: LocalMs): LocalMs | undefined {
+  const today = Math.floor(from / DAY_MS) * DAY_MS;
+  const year = new Date(today).getUTCFullYear();
+  if (isYear(fields.years, year) && dayIn(fields, year, today, today + DAY_MS) !== undefined) {
+    const time = timeOfDay(fields, (from - today) / SECOND_MS);
+    if (time !== undefined) return today + time * SECOND_MS;
+  }
+  const day = nextDay(fields, today + DAY_MS);
+  return day === undefined ? undefined : day + (timeOfDay(fields, 0) ?? 0) * SECOND_MS;
+}
+
+/** The first matching time at or after `from`, both in seconds of the day. */
+function timeOfDay({ seconds, minutes, hours }: CronFields, from: number): number | undefined {
+  const [hour, minute, second] = [Math.floor(from / 3_600), Math.floor(from / 60) % 60, from % 60];
+  for (const h of hours) {
+    if (h < hour) continue;
+    for (const m of minutes) {
+      if (h === hour && m < minute) continue;
+      const isNow = h === hour && m === minute;
+      const s = isNow ? seconds.find((value) => value >= second) : seconds[0];
+      if (s !== undefined) return h * 3_600 + m * 60 + s;
+    }
+  }
+  return undefined;
+}
+
+/**
+ * The first matching day at or after a midnight. Where no day ever comes, all years up to the last are
+ * looked through: that takes some milliseconds at the most.
+ */
+function nextDay(fields: CronFields, from: LocalMs): LocalMs | undefined {
+  let year = nextYear(fields.years, new Date(from).getUTCFullYear());
+  while (year !== undefined) {
+    const begin = Date.UTC(year, 0, 1);
+    const found = dayIn(fields, year, Math.max(begin, from), Date.UTC(year + 1, 0, 1));
+    if (found !== undefined) return found;
+    year = nextYear(fields.years, year + 1);
+  }
+  return undefined;
+}
+
+/** The first matching day of a year between two midnights, the last excluded. */
+function dayIn(
+  { months, days, weekdays }: CronFields,
+  year: number,
+  from: LocalMs,
+  to: LocalMs,
+): LocalMs | undefined {
+  for (const month of months) {
+    const end = Date.UTC(year, month, 1);
+    if (end <= from) continue;
+    for (const day of days) {
+      const at = Date.UTC(year, month - 1, day);
+      if (at >= end || at >= to) break;
+      if (at >= from && weekdays.includes(weekdayOf(at))) return at;
+    }
+  }
+  return undefined;
+}
+
+/** 0 is Sunday; 1970 began on a Thursday. */
+function weekdayOf(day: LocalMs): number {
+  return (((day / DAY_MS + 4) % 7) + 7) % 7;
+}
+
+function isYear(years: readonly YearRange[], year: number): boolean {
+  return nextYear(years, year) === year;
+}
+
+function nextYear(years: readonly YearRange[], from: number): number | undefined {
+  let next = YEAR_MAX + 1;
+  for (const { first, last, step } of years) {
+    const year = first + Math.max(0, Math.ceil((from - first) / step)) * step;
+    if (year <= last) next = Math.min(next, year);
+  }
+  return next > YEAR_MAX ? undefined : next;
+}

@@ -1,0 +1,65 @@
+/** What schedules are loaded by. */
+
+import type { CronSchedule } from '../../schema/cron.js';
+import { isoTime, type UnixMs } from '../../src/base/time.js';
+import { columnsBut, selected } from '../../src/db/table.js';
+import { columnOf, idsOf, isOwn, ofIds, type Queries } from '../runtime/queries.js';
+import { CRON_SCHEDULES } from './tables.js';
+
+/** A row of `cron_schedules`. */
+export type ScheduleRow = Omit<CronSchedule, 'metadata' | 'context'> & {
+  readonly metadata: string;
+  readonly context: string;
+};
+
+export function scheduleOf({ metadata, context, ...row }: ScheduleRow): CronSchedule {
+  return {
+    ...row,
+    metadata: JSON.parse(metadata) as CronSchedule['metadata'],
+    context: JSON.parse(context) as CronSchedule['context'],
+  };
+}
+
+/** When an enabled schedule fires. */
+export interface DueSchedule {
+  readonly id: string;
+  readonly next_fire_at: string;
+}
+
+export const SCHEDULE_SQL = {
+  schedules: `select ${selected(columnsBut(CRON_SCHEDULES))} from cron_schedules where id = any($1::uuid[])`,
+  dueSchedules:
+    'select id, next_fire_at from cron_schedules where enabled ' +
+    'and (next_fire_at, id) > ($1::timestamptz, $2::uuid) and next_fire_at <= $3::timestamptz ' +
+    `and ${isOwn('id', '$5', '$6')} order by next_fire_at, id limit $4`,
+  // Of the newest runs only: a schedule may have millions that ended.
+  activeRuns: ofIds(
+    'o.id',
+    'select r.id from (select id, state from instances where cron_schedule_id = w.id ' +
+      'order by created_at desc, id desc limit 1000) r ' +
+      "where r.state in ('scheduled', 'running', 'waiting', 'paused')",
+  ),
+} as const;
+
+export function scheduleLoads(queries: Queries) {
+  const sql = queries.of(SCHEDULE_SQL);
+  const activeRuns = sql.batch<string, { id: string }>('activeRuns', columnOf);
+  return {
+    async schedules(ids: readonly string[]): Promise<Map<string, ScheduleRow>> {
+      const rows = await sql.all<ScheduleRow>('schedules', [ids]);
+      return new Map(rows.map((row) => [row.id, row]));
+    },
+
+    /** The shard's next enabled schedules in the order of their times, after the one given. */
+    dueSchedules(after: DueSchedule, to: UnixMs, limit: number): Promise<DueSchedule[]> {
+      return sql.own('dueSchedules', [after.next_fire_at, after.id, isoTime(to), limit]);
+    },
+
+    /** Those of the schedule's thousand newest runs that have not ended. */
+    async activeRuns(schedule: string): Promise<string[]> {
+      return idsOf(await activeRuns.read(schedule));
+    },
+  };
+}
+
+export type ScheduleLoads = ReturnType<typeof scheduleLoads>;

@@ -1,0 +1,34 @@
+/** What all rooms store, one line a room: the tables, the mutations and their statements (`src/db/store.ts`). */
+
+import { storeOf } from '../../src/db/store.js';
+import { ACTIVITY_STORE } from '../activity/tables.js';
+import { BULK_STORE } from '../bulk/tables.js';
+import { CATALOG_STORE } from '../catalog/tables.js';
+import { CONTINUITY_STORE } from '../continuity/tables.js';
+import { CREDENTIAL_STORE } from '../credential/tables.js';
+import { EVENT_STORE } from '../event/tables.js';
+import { FEED_STORE } from '../feed/tables.js';
+import { INSTANCE_STORE } from '../instance/tables.js';
+import { LIMIT_STORE } from '../limits/tables.js';
+import { QUEUE_STORE } from '../queue/tables.js';
+import { RELEASE_STORE } from '../release/tables.js';
+import { SCHEDULE_STORE } from '../schedule/tables.js';
+import { TRIGGER_STORE } from '../trigger/tables.js';
+import { WEBHOOK_STORE } from '../webhook/tables.js';
+
+export const STORE = storeOf([
+  CATALOG_STORE,
+  INSTANCE_STORE,
+  LIMIT_STORE,
+  EVENT_STORE,
+  SCHEDULE_STORE,
+  TRIGGER_STORE,
+  CREDENTIAL_STORE,
+  WEBHOOK_STORE,
+  RELEASE_STORE,
+  QUEUE_STORE,
+  BULK_STORE,
+  FEED_STORE,
+  ACTIVITY_STORE,
+  CONTINUITY_STORE,
+]);

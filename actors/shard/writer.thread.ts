@@ -1,0 +1,157 @@
+/**
+ * The entry of the writer's thread, a resident Piscina task: it returns when the writer stops.
+ * Builds the real parts and joins the ports of the shards to the writer. A defect in the writer
+ * ends the thread; its successor finds out from the database what was committed.
+ */
+
+import { type MessagePort, receiveMessageOnPort, threadId } from 'node:worker_threads';
+import type { DatabaseTrouble } from '../../src/base/errors.js';
+import { createLogger } from '../../src/base/log.js';
+import { type LogFormat, logOutput } from '../../src/base/log-output.js';
+import { realClock, within } from '../../src/base/real-clock.js';
+import { createClient } from '../../src/db/pool.js';
+import { CommitLedger } from '../../src/metrics/ledger.js';
+import { Meter } from '../../src/metrics/meter.js';
+import { serveControl } from '../runtime/control.js';
+import { type PackedUnit, packedAck, unpackedUnit } from '../runtime/packing.js';
+import { BATCH_LANES } from '../writer/lane-count.js';
+import { Writer, type WriterStats } from '../writer/writer.js';
+import { STORE } from './store.js';
+
+export interface WriterTask {
+  readonly connectionString: string;
+  /** Names the sessions of this engine's writer, and of no other. */
+  readonly applicationName: string;
+  readonly logLevel: string;
+  readonly logFormat: LogFormat;
+  /** What lines name as the cell, if anything. */
+  readonly cell: string | undefined;
+  readonly control: MessagePort;
+  readonly events: MessagePort;
+  /** Of the writer before, which this one counts on. */
+  readonly meter: SharedArrayBuffer;
+  readonly ledger: { readonly lanes: number; readonly memory: SharedArrayBuffer };
+}
+
+/** What the supervisor can ask of the writer. */
+export interface WriterControl {
+  threadId(): number;
+  /** Connects, as the owner of that epoch; what shards post before waits. Rejects when fenced. */
+  start(epoch: number, lanes: number): Promise<void>;
+  /** The port of a shard's units and their outcomes. */
+  attachShard(shard: number, incarnation: number, port: MessagePort): void;
+  /** See `Writer.discard`: resolves when nothing of the dead shard can be committed any more. */
+  discard(shard: number, incarnation: number): Promise<void>;
+  drain(): Promise<void>;
+  stats(): WriterStats;
+  /** Writes what was posted, if the database allows it in time, and ends. */
+  stop(): Promise<void>;
+}
+
+/** What the writer tells the supervisor by itself, on the port `events`. */
+export type WriterEvent =
+  | { readonly kind: 'fenced' }
+  | { readonly kind: 'database'; readonly trouble: DatabaseTrouble | undefined };
+
+/** After this a database that does not even answer a connection counts as away. */
+const CONNECT_MS_MAX = 3_000;
+
+/** An engine that is stopped between two parts of a flush must not hold its locks for long. */
+const IDLE_IN_TRANSACTION_MS = 10_000;
+
+/** How long `stop` waits for what was posted. */
+const DRAIN_MS_MAX = 1_500;
+
+export default function runWriter(task: WriterTask): Promise<void> {
+  const { control, events, applicationName } = task;
+  const ports = new Map<number, { readonly port: MessagePort; readonly incarnation: number }>();
+  const tell = (event: WriterEvent) => events.postMessage(event);
+  let writer: Writer | undefined;
+  const started = (): Writer => {
+    if (writer === undefined) throw new Error('the writer was not started');
+    return writer;
+  };
+  const newWriter = (epoch: number, lanes: number) =>
+    new Writer({
+      store: STORE,
+      connect: () =>
+        createClient({
+          connectionString: task.connectionString,
+          applicationName,
+          // Silence is judged by the links, which know a slow database from an absent one.
+          statementTimeoutMs: 0,
+          idleInTransactionTimeoutMs: IDLE_IN_TRANSACTION_MS,
+          connectTimeoutMs: CONNECT_MS_MAX,
+        }),
+      applicationName,
+      epoch,
+      lanes: lanes + BATCH_LANES,
+      isLastForBatches: true,
+      clock: realClock,
+      log: createLogger(task.logLevel, 'writer', logOutput(task.logFormat), task.cell),
+      ledger: new CommitLedger(task.ledger.lanes, task.ledger.memory),
+      meter: new Meter(task.meter),
+      onAcks(shard, incarnation, acks) {
+        const joined = ports.get(shard);
+        if (joined?.incarnation === incarnation) joined.port.postMessage(acks.map(packedAck));
+      },
+      onFenced: () => tell({ kind: 'fenced' }),
+      onDatabase: (trouble) => tell({ kind: 'database', trouble }),
+    });
+  const flushAndStop = async (running: Writer) => {
+    for (const [shard, { port, incarnation }] of ports) {
+      for (const units of waitingPosts(port)) submit(running, shard, incarnation, units);
+    }
+    // A fenced writer has nothing to wait for.
+    const drained = running.drain().catch(() => undefined);
+    await within(realClock.monotonic() + DRAIN_MS_MAX, drained);
+    await running.stop();
+  };
+  /** A port keeps what was posted until somebody listens. */
+  const listen = (shard: number, incarnation: number, port: MessagePort) =>
+    port.on('message', (units: PackedUnit[]) => submit(started(), shard, incarnation, units));
+
+  return new Promise((resolve) => {
+    const surface: WriterControl = {
+      threadId: () => threadId,
+      async start(epoch, lanes) {
+        writer = newWriter(epoch, lanes);
+        for (const [shard, { port, incarnation }] of ports) listen(shard, incarnation, port);
+        await writer.start();
+      },
+      attachShard(shard, incarnation, port) {
+        ports.get(shard)?.port.close();
+        ports.set(shard, { port, incarnation });
+        if (writer !== undefined) listen(shard, incarnation, port);
+      },
+      discard: (shard, incarnation) => started().discard(shard, incarnation),
+      drain: () => started().drain(),
+      stats: () => started().stats(),
+      async stop() {
+        if (writer !== undefined) await flushAndStop(writer);
+        for (const { port } of ports.values()) port.close();
+        events.close();
+        // The answer to this call leaves first.
+        setImmediate(() => {
+          control.close();
+          resolve();
+        });
+      },
+    };
+    serveControl(surface, control);
+  });
+}
+
+function submit(writer: Writer, shard: number, incarnation: number, units: readonly PackedUnit[]) {
+  writer.submit(shard, incarnation, units.map(unpackedUnit));
+}
+
+/** What a shard posted before it stopped may lie in its port while the control call is here. */
+function waitingPosts(port: MessagePort): PackedUnit[][] {
+  const posts: PackedUnit[][] = [];
+  for (;;) {
+    const received = receiveMessageOnPort(port) as { message: PackedUnit[] } | undefined;
+    if (received === undefined) return posts;
+    posts.push(received.message);
+  }
+}

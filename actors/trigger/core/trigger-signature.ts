@@ -1,0 +1,58 @@
+/**
+ * Whether a request that nobody vouches for comes from somebody who knows the secret of a trigger, was made
+ * lately, and has a nonce by which a repetition is told (docs/triggers.md). Pure.
+ */
+
+import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
+import type { UnixMs } from '../../../src/base/time.js';
+
+/** Headers of an inbound webhook; undefined: not sent. */
+export interface SignedHead {
+  readonly timestamp: string | undefined;
+  readonly nonce: string | undefined;
+  readonly signature: string | undefined;
+}
+
+const PAST_MAX_MS = 300_000;
+const AHEAD_MAX_MS = 60_000;
+const TIMESTAMP = /^\d{1,12}$/;
+/** Printable ASCII without blanks. */
+const NONCE = /^[\x21-\x7e]{16,128}$/;
+
+/** Undefined when the request is good, else what is wrong with it, for those who write the sender. */
+export function signatureProblem(
+  { timestamp, nonce, signature }: SignedHead,
+  body: Uint8Array,
+  secret: string,
+  now: UnixMs,
+): string | undefined {
+  if (timestamp === undefined || !TIMESTAMP.test(timestamp)) {
+    return 'x-trigger-timestamp must be the unix time in seconds';
+  }
+  const age = now - Number(timestamp) * 1_000;
+  if (age > PAST_MAX_MS || age < -AHEAD_MAX_MS) return 'x-trigger-timestamp is not of now';
+  if (nonce === undefined || !NONCE.test(nonce)) {
+    return 'x-trigger-nonce must be 16 to 128 printable characters';
+  }
+  const given = signature ?? '';
+  return isSameText(given, signatureOf(secret, timestamp, nonce, body))
+    ? undefined
+    : 'x-engine-signature does not fit';
+}
+
+/** `v1=` and the HMAC-SHA256 of timestamp, nonce and body, joined by dots, in base64url. */
+export function signatureOf(
+  secret: string,
+  timestamp: string,
+  nonce: string,
+  body: Uint8Array,
+): string {
+  const mac = createHmac('sha256', secret).update(`${timestamp}.${nonce}.`).update(body);
+  return `v1=${mac.digest('base64url')}`;
+}
+
+/** Takes the same time wherever they differ, and whatever their lengths are. */
+export function isSameText(a: string, b: string): boolean {
+  const digest = (text: string) => createHash('sha256').update(text).digest();
+  return timingSafeEqual(digest(a), digest(b));
+}

@@ -1,0 +1,106 @@
+/** What webhooks and their subscriptions are loaded by. */
+
+import type { UnixMs } from '../../src/base/time.js';
+import type { StoredSecret } from '../../src/core/stored-secret.js';
+import type { WebhookEvent, WebhookRow } from '../../src/core/webhook.js';
+import { columnsBut, type StoredRow, selected } from '../../src/db/table.js';
+import { isOwn, NO_ID, type Queries } from '../runtime/queries.js';
+import { WEBHOOK_OUTBOX, WEBHOOK_SUBSCRIPTIONS } from './tables.js';
+
+/** Whom a tenant wants to be told of which events. */
+export interface Subscription
+  extends Omit<StoredRow<typeof WEBHOOK_SUBSCRIPTIONS>, 'events' | 'secret'> {
+  readonly events: readonly WebhookEvent[];
+  readonly secret: StoredSecret;
+}
+
+/** Where a webhook goes; null: to an address of the deployment. */
+export interface WebhookTarget {
+  readonly url: string;
+  readonly subscription: string | null;
+}
+
+export type SubscriptionRow = StoredRow<typeof WEBHOOK_SUBSCRIPTIONS>;
+
+export function subscriptionOf({ events, secret, ...row }: SubscriptionRow): Subscription {
+  return {
+    ...row,
+    events: JSON.parse(events) as WebhookEvent[],
+    secret: JSON.parse(secret) as StoredSecret,
+  };
+}
+
+const OUTBOX = selected(columnsBut(WEBHOOK_OUTBOX));
+const SUBSCRIPTION_COLUMNS = selected(columnsBut(WEBHOOK_SUBSCRIPTIONS));
+
+export const WEBHOOK_SQL = {
+  // One address after the other by the index, however many webhooks each has; those of the shard's.
+  webhookUrls:
+    'with recursive urls(url) as (' +
+    '(select url from webhook_outbox where next_attempt_at is not null and url > $1 ' +
+    'order by url limit 1) ' +
+    'union all select (select w.url from webhook_outbox w where w.next_attempt_at is not null ' +
+    'and w.url > u.url order by w.url limit 1) from urls u where u.url is not null) ' +
+    'select u.url from urls u where u.url is not null and exists (' +
+    'select 1 from webhook_outbox w where w.url = u.url and w.next_attempt_at is not null ' +
+    `and ${isOwn('w.id', '$3', '$4')} offset 0) limit $2`,
+  dueWebhooks:
+    `select ${OUTBOX} from webhook_outbox where url = $1 ` +
+    'and next_attempt_at is not null and (next_attempt_at, id) > ($2::timestamptz, $3::uuid) ' +
+    `and ${isOwn('id', '$5', '$6')} order by next_attempt_at, id limit $4`,
+  webhook: `select ${OUTBOX} from webhook_outbox where id = $1::uuid`,
+  subscription: `select ${SUBSCRIPTION_COLUMNS} from webhook_subscriptions where id = $1::uuid`,
+  subscriptions:
+    `select ${SUBSCRIPTION_COLUMNS} from webhook_subscriptions ` +
+    'where tenant_id = any($1::text[])',
+  allSubscriptions:
+    `select ${SUBSCRIPTION_COLUMNS} from webhook_subscriptions where id > $1::uuid ` +
+    'order by id limit $2',
+  oldestDelivery: 'select attempted_at from webhook_deliveries order by attempted_at, id limit 1',
+} as const;
+
+export function webhookLoads(queries: Queries) {
+  const sql = queries.of(WEBHOOK_SQL);
+
+  return {
+    /** The next addresses that the shard still has something to send to, in order. */
+    async webhookUrls(after: string, limit: number): Promise<string[]> {
+      return (await sql.own<{ url: string }>('webhookUrls', [after, limit])).map((row) => row.url);
+    },
+
+    /** What the shard has to send to the address, by time, after the one given; parked ones are left out. */
+    dueWebhooks(
+      url: string,
+      after: { readonly at: string; readonly id: string },
+      limit: number,
+    ): Promise<WebhookRow[]> {
+      return sql.own('dueWebhooks', [url, after.at, after.id, limit]);
+    },
+
+    webhook(id: string): Promise<WebhookRow | undefined> {
+      return sql.one('webhook', [id]);
+    },
+
+    subscription(id: string): Promise<SubscriptionRow | undefined> {
+      return sql.one('subscription', [id]);
+    },
+
+    /** Those of some tenants. */
+    subscriptions(tenants: readonly string[]): Promise<SubscriptionRow[]> {
+      return sql.all('subscriptions', [tenants]);
+    },
+
+    /** Those of all tenants, in the order of their ids. */
+    allSubscriptions(after: string | undefined, limit: number): Promise<SubscriptionRow[]> {
+      return sql.all('allSubscriptions', [after ?? NO_ID, limit]);
+    },
+
+    /** When the first attempt of those in the log was made. */
+    async oldestDelivery(): Promise<UnixMs | undefined> {
+      const oldest = await sql.one<{ attempted_at: string }>('oldestDelivery', []);
+      return oldest && Date.parse(oldest.attempted_at);
+    },
+  };
+}
+
+export type WebhookLoads = ReturnType<typeof webhookLoads>;

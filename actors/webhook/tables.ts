@@ -1,0 +1,87 @@
+/** What webhooks store: the outbox, subscriptions, and the log of deliveries. Pure. */
+
+import { clear, drop, insert, mutations, set, special } from '../../src/db/mutation.js';
+import type { RoomStore } from '../../src/db/store.js';
+import { table } from '../../src/db/table.js';
+
+export const WEBHOOK_OUTBOX = table('webhook_outbox', ['id'], {
+  id: 'uuid',
+  url: 'text',
+  event_type: 'text',
+  instance_id: 'uuid',
+  tenant_id: 'text',
+  body: 'text',
+  attempts: 'integer',
+  last_error: 'text?',
+  delivery_id: 'uuid?',
+  status: 'text',
+  next_attempt_at: 'timestamptz?',
+  claimed_at: 'timestamptz?',
+  created_at: 'timestamptz',
+  subscription_id: 'uuid?',
+});
+
+export const WEBHOOK = mutations('webhook', {
+  clear: clear(WEBHOOK_OUTBOX),
+  set: set(WEBHOOK_OUTBOX, [
+    'attempts',
+    'last_error',
+    'delivery_id',
+    'status',
+    'next_attempt_at',
+    'claimed_at',
+  ]),
+  // Of a subscription that is deleted; the others are given up by the shards that have them.
+  dropParked: drop(WEBHOOK_OUTBOX, 'subscription_id', { status: "'parked'" }),
+});
+
+export const WEBHOOK_SUBSCRIPTIONS = table('webhook_subscriptions', ['id'], {
+  id: 'uuid',
+  tenant_id: 'text',
+  url: 'text',
+  events: 'json',
+  secret: 'json',
+  created_at: 'timestamptz',
+  updated_at: 'timestamptz',
+});
+
+export const SUBSCRIPTION = mutations('subscription', {
+  clear: clear(WEBHOOK_SUBSCRIPTIONS),
+  set: set(WEBHOOK_SUBSCRIPTIONS, ['url', 'events', 'secret', 'updated_at']),
+});
+
+export const WEBHOOK_DELIVERIES = table('webhook_deliveries', ['id'], {
+  id: 'uuid',
+  delivery_id: 'uuid',
+  url: 'text',
+  event_type: 'text',
+  instance_id: 'uuid',
+  attempt_number: 'integer',
+  attempted_at: 'timestamptz',
+  duration_ms: 'integer',
+  success: 'boolean',
+  status_code: 'integer?',
+  error_class: 'text?',
+  error_excerpt: 'text?',
+  signed: 'boolean',
+  subscription_id: 'uuid?',
+});
+
+export const DELIVERY = mutations('delivery', {
+  insert: insert(WEBHOOK_DELIVERIES),
+  prune: special(
+    'latest',
+    'webhook_deliveries.prune',
+    { before: 'timestamptz' },
+    (rows) => `
+delete from webhook_deliveries d using ${rows} cross join lateral (
+  select id from webhook_deliveries where attempted_at < r.before
+  order by attempted_at, id limit 1000 offset 0) as old
+where d.id = old.id`,
+  ),
+});
+
+export const WEBHOOK_STORE: RoomStore = {
+  tables: [WEBHOOK_OUTBOX, WEBHOOK_SUBSCRIPTIONS, WEBHOOK_DELIVERIES],
+  mutations: [WEBHOOK, SUBSCRIPTION, DELIVERY],
+};

@@ -1,0 +1,134 @@
+/**
+ * What changed between two checkpoints, as it may be shown: whatever looks like a secret, by
+ * the name it stands under or by its shape, is replaced on both sides before they are compared.
+ * Rather one value too many is hidden than one too few.
+ */
+
+import { REDACTED } from '../../schema/common.js';
+import type { BoundaryDetail } from '../../schema/continuity.js';
+import { compareText, isDeepEqual } from '../base/bounds.js';
+import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '../base/json.js';
+
+export const DIFF_CHANGES_MAX = 1_000;
+/** Values deeper than this are compared as a whole. */
+export const DIFF_DEPTH_MAX = 32;
+/** Twice what the entry check admits; beyond it nothing is shown. */
+const REDACTION_DEPTH_MAX = 512;
+
+/** What is absent on one side is null there. The path is dotted; empty for the whole value. */
+type StateChange = BoundaryDetail['redacted_state_diff'][number];
+
+/**
+ * At most {@link DIFF_CHANGES_MAX} changes, sorted by path. Arrays change as a whole. What is the
+ * same on both sides is not looked into further: it is the same without its secrets too.
+ */
+export function redactedStateDiff(before: JsonValue, after: JsonValue): StateChange[] {
+  const changes: StateChange[] = [];
+  compare(before, after, '', 0, changes);
+  return changes.sort((a, b) => compareText(a.path, b.path));
+}
+
+/** A copy in which no secret is left. */
+export function redacted(value: JsonValue): JsonValue {
+  return redact(value, REDACTION_DEPTH_MAX);
+}
+
+function compare(
+  before: JsonValue | undefined,
+  after: JsonValue | undefined,
+  path: string,
+  depth: number,
+  changes: StateChange[],
+): void {
+  if (before === after || changes.length >= DIFF_CHANGES_MAX) return;
+  if (depth < DIFF_DEPTH_MAX && isJsonObject(before) && isJsonObject(after)) {
+    for (const key of keysOf(before, after)) {
+      const inner = path === '' ? key : `${path}.${key}`;
+      const [old, now] = [memberOf(before, key), memberOf(after, key)];
+      compare(old, now, inner, depth + 1, changes);
+    }
+    return;
+  }
+  const [shown, shownAfter] = [redactedOrAbsent(before), redactedOrAbsent(after)];
+  if (!areSame(shown, shownAfter)) {
+    changes.push({ path, before: shown ?? null, after: shownAfter ?? null });
+  }
+}
+
+/** Those of the one, and those that only the other has. */
+function* keysOf(before: JsonObject, after: JsonObject): Iterable<string> {
+  yield* Object.keys(before);
+  for (const key of Object.keys(after)) {
+    if (!Object.hasOwn(before, key)) yield key;
+  }
+}
+
+function memberOf(object: JsonObject, key: string): JsonValue | undefined {
+  const value = ownValue(object, key);
+  return value === undefined ? undefined : hiddenByName(key, value);
+}
+
+function redactedOrAbsent(value: JsonValue | undefined): JsonValue | undefined {
+  return value === undefined ? undefined : redacted(value);
+}
+
+function areSame(a: JsonValue | undefined, b: JsonValue | undefined): boolean {
+  return a === undefined || b === undefined ? a === b : isDeepEqual(a, b);
+}
+
+/** Words that a key name may hold in any case, with or without a separator between their parts. */
+const SENSITIVE_NAME = new RegExp(
+  [
+    'passw(?:or)?d',
+    'pass[^a-z0-9]?phrase',
+    'secret',
+    'token',
+    'authorization',
+    'bearer',
+    'cookie',
+    'credential',
+    '(?:api|private|access|signing|encryption)[^a-z0-9]?key',
+  ].join('|'),
+  'i',
+);
+
+/**
+ * Each pattern begins at a boundary that cannot occur inside of what it goes on to match, so that
+ * searching a long text stays linear.
+ */
+const SECRET_SHAPES: readonly RegExp[] = [
+  // Private keys in PEM form.
+  /-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----/,
+  // What an Authorization header holds.
+  /^\s*(?:bearer|basic)\s+[\w.~+/=-]{6,}\s*$/i,
+  // JSON Web Tokens.
+  /(?<![\w-])eyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]/,
+  // Keys of well-known issuers, this server among them.
+  /(?<![\w-])(?:[sr]k[-_]\w{16}|sk-[\w-]{16}|gh[opsur]_\w{16}|github_pat_\w{16}|glpat-[\w-]{16})/,
+  /(?<![\w-])(?:xox[abeoprs]-[\w-]{8}|A[KS]IA[A-Z0-9]{16}|AIza[\w-]{30}|npm_\w{30})/,
+  // A password inside an address.
+  /:\/\/[^\s/:@]*:[^\s/@]+@/,
+];
+
+function isSecretText(text: string): boolean {
+  return SECRET_SHAPES.some((shape) => shape.test(text));
+}
+
+function redact(value: JsonValue, depthLeft: number): JsonValue {
+  if (typeof value === 'string') return isSecretText(value) ? REDACTED : value;
+  if (typeof value !== 'object' || value === null) return value;
+  if (depthLeft <= 0) return REDACTED;
+  if (Array.isArray(value)) return value.map((item) => redact(item, depthLeft - 1));
+  // fromEntries makes own members of all keys, `__proto__` too.
+  return Object.fromEntries(
+    Object.entries(value).map(([key, inner]) => [
+      key,
+      redact(hiddenByName(key, inner), depthLeft - 1),
+    ]),
+  );
+}
+
+/** Null tells nothing, so that a secret that appears or goes is seen. */
+function hiddenByName(key: string, value: JsonValue): JsonValue {
+  return value !== null && SENSITIVE_NAME.test(key) ? REDACTED : value;
+}

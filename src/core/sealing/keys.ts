@@ -1,0 +1,172 @@
+/**
+ * The keys of continuity. All of them come from one master key by HKDF-SHA-256 under a label
+ * each, so that none tells anything about another, and all are the same after every start. Ids are
+ * made from public or derived material, never from the master key.
+ */
+
+import { hkdfSync, type KeyObject } from 'node:crypto';
+import { isJsonObject } from '../../base/json.js';
+import { parseJson } from '../../base/json-guard.js';
+import { type Parsed, parsing, refuse } from '../parsed.js';
+import { decodeBase64Exactly } from './base64.js';
+import { sha256Hex } from './canonical-json.js';
+import { privateKeyOf, publicKeyOf } from './ed25519.js';
+
+export const KEY_BYTES = 32;
+export const TRANSFER_KEY_ID_PREFIX = 'continuity-transfer-';
+/** Far more keys than an installation ever had. */
+export const TRUSTED_KEYS_MAX = 1_000;
+
+const SIGNING_LABEL = 'engine-continuity-signing-v1';
+const PAYLOAD_LABEL = 'engine-continuity-payload-v1';
+const LINK_LABEL = 'engine-approval-link-v1';
+
+/** Signs manifests of capsules and entries of provenance. */
+export interface SigningKey {
+  readonly id: string;
+  readonly privateKey: KeyObject;
+  /** 32 bytes in base64. */
+  readonly publicKey: string;
+}
+
+/** Seals payloads with AES-256-GCM. */
+export interface PayloadKey {
+  readonly id: string;
+  readonly key: Buffer;
+}
+
+/** Public keys by their ids, in base64 as they were configured: one of them may be no key at all. */
+export type TrustedKeys = ReadonlyMap<string, string>;
+
+export interface Keyring {
+  readonly signing: SigningKey;
+  /** What new payloads are sealed with. */
+  readonly payload: PayloadKey;
+  /** What payloads may have been sealed with: the present key first, then the one before it. */
+  readonly opening: readonly PayloadKey[];
+  /** What links to approvals are signed with: the present key first, then the one before it. */
+  readonly links: readonly Buffer[];
+  /** Own keys, present and former, and those of the configuration. */
+  readonly trusted: TrustedKeys;
+}
+
+/** @param text 64 hexadecimal digits, as ENGINE_ENCRYPTION_KEY has them */
+export function parseMasterKey(text: string): Parsed<Buffer> {
+  if (!/^[0-9a-f]{64}$/i.test(text)) {
+    return { ok: false, message: 'the encryption key must be 64 hexadecimal digits' };
+  }
+  return { ok: true, value: Buffer.from(text, 'hex') };
+}
+
+/**
+ * Reads ENGINE_CONTINUITY_TRUSTED_SIGNING_KEYS_JSON: an object of public keys in base64 by key id.
+ * Whether a text is a key shows when something signed by it is verified. Empty means none.
+ */
+export function parseTrustedKeys(text: string): Parsed<TrustedKeys> {
+  return parsing(() => {
+    if (text.trim() === '') return new Map();
+    const json = parseJson(text);
+    if (!json.ok) refuse('the trusted signing keys:', json.problem.message);
+    const keys = json.value;
+    if (!isJsonObject(keys)) refuse('the trusted signing keys', 'must be a JSON object');
+    const entries = Object.entries(keys);
+    if (entries.length > TRUSTED_KEYS_MAX) {
+      refuse('the trusted signing keys', `must be at most ${TRUSTED_KEYS_MAX}`);
+    }
+    return new Map(
+      entries.map(([id, key]) => {
+        if (typeof key !== 'string') refuse(`the trusted signing key ${id}`, 'must be a string');
+        return [id, key];
+      }),
+    );
+  });
+}
+
+/**
+ * @param master 32 bytes
+ * @param former the master key before it, during a rotation
+ */
+export function createKeyring(
+  master: Uint8Array,
+  former?: Uint8Array,
+  configured: TrustedKeys = new Map(),
+): Keyring {
+  const masters = former === undefined ? [master] : [master, former];
+  const own = masters.map(signingKeyOf);
+  const opening = masters.map(payloadKeyOf);
+  const [signing] = own;
+  const [payload] = opening;
+  if (signing === undefined || payload === undefined) throw new Error('there is no master key');
+  // Own keys come last: a configured text must not take the place of one of them.
+  const trusted = new Map([
+    ...configured,
+    ...own.map(({ id, publicKey }) => [id, publicKey] as const),
+  ]);
+  const links = masters.map((one) => derive(one, LINK_LABEL));
+  return { signing, payload, opening, links, trusted };
+}
+
+/** As the keys travel to the threads; never logged. */
+export interface ContinuityKeys {
+  /** 64 hexadecimal digits; undefined: what needs keys answers 503. */
+  readonly master: string | undefined;
+  /** The one before it, during a rotation. */
+  readonly former: string | undefined;
+  /** JSON of ENGINE_CONTINUITY_TRUSTED_SIGNING_KEYS_JSON. */
+  readonly trusted: string;
+}
+
+/** Undefined without a master key. The texts were checked when the configuration was read. */
+export function keyringOf({ master, former, trusted }: ContinuityKeys): Keyring | undefined {
+  if (master === undefined) return undefined;
+  const formerKey = former === undefined ? undefined : trustedValue(parseMasterKey(former));
+  return createKeyring(
+    trustedValue(parseMasterKey(master)),
+    formerKey,
+    trustedValue(parseTrustedKeys(trusted)),
+  );
+}
+
+/** Which keys can be read with, as others may know them: an id tells keys apart, and nothing of its key. */
+export function openingIds(keyring: Keyring | undefined): string[] {
+  return keyring?.opening.map(({ id }) => id) ?? [];
+}
+
+function trustedValue<T>(parsed: Parsed<T>): T {
+  if (!parsed.ok) throw new Error(parsed.message);
+  return parsed.value;
+}
+
+/** Undefined unless the text is base64 of 32 bytes. */
+export function parseTransferKey(base64: string): PayloadKey | undefined {
+  const key = decodeBase64Exactly(base64, KEY_BYTES);
+  return key === undefined ? undefined : { id: TRANSFER_KEY_ID_PREFIX + keyMark(key), key };
+}
+
+/** The id under which a public key is known. */
+export function signingKeyId(publicKey: string): string {
+  return `continuity-signing-${keyMark(Buffer.from(publicKey, 'base64'))}`;
+}
+
+function signingKeyOf(master: Uint8Array): SigningKey {
+  const privateKey = privateKeyOf(derive(master, SIGNING_LABEL));
+  const publicKey = publicKeyOf(privateKey);
+  return { id: signingKeyId(publicKey), privateKey, publicKey };
+}
+
+function payloadKeyOf(master: Uint8Array): PayloadKey {
+  const key = derive(master, PAYLOAD_LABEL);
+  return { id: `continuity-payload-${keyMark(key)}`, key };
+}
+
+function derive(master: Uint8Array, label: string): Buffer {
+  if (master.length !== KEY_BYTES) throw new RangeError(`a master key has ${KEY_BYTES} bytes`);
+  return Buffer.from(hkdfSync('sha256', master, '', label, KEY_BYTES));
+}
+
+const MARK_LABEL = 'engine-continuity-key-id-v1\0';
+
+/** 16 digits that tell keys apart and say nothing about a secret one. */
+function keyMark(key: Uint8Array): string {
+  return sha256Hex(Buffer.concat([Buffer.from(MARK_LABEL), key])).slice(0, 16);
+}

@@ -1,0 +1,79 @@
+/**
+ * The seal of a capsule's payload: AES-256-GCM, bound to whom the capsule is for. The nonce
+ * is handed in and must never be used twice with one key.
+ */
+
+import { createCipheriv, createDecipheriv } from 'node:crypto';
+import type { CapsuleManifest } from '../../../schema/handoff.js';
+import type { PayloadKey } from './keys.js';
+
+const CIPHER = 'aes-256-gcm';
+export const NONCE_BYTES = 12;
+const TAG_BYTES = 16;
+/** By how much the sealed bytes are more than the plain ones. */
+const SEAL_BYTES = NONCE_BYTES + TAG_BYTES;
+
+/** What opens a payload only for those for whom it was sealed. */
+export type SealContext = Pick<
+  CapsuleManifest,
+  'tenant_id' | 'continuity_id' | 'epoch' | 'allowed_destination_runtime_id'
+>;
+
+/** @returns nonce, ciphertext and tag, one after the other */
+export function seal(
+  plain: Uint8Array,
+  key: Uint8Array,
+  nonce: Uint8Array,
+  context: SealContext,
+): Buffer {
+  if (nonce.length !== NONCE_BYTES) throw new RangeError(`a nonce has ${NONCE_BYTES} bytes`);
+  const cipher = createCipheriv(CIPHER, key, nonce, { authTagLength: TAG_BYTES });
+  cipher.setAAD(additionalData(context));
+  const body = cipher.update(plain);
+  const end = cipher.final();
+  return Buffer.concat([nonce, body, end, cipher.getAuthTag()]);
+}
+
+/** Undefined when a single bit of the bytes, the key or the context is not what it was. */
+export function unseal(
+  sealed: Uint8Array,
+  key: Uint8Array,
+  context: SealContext,
+): Buffer | undefined {
+  if (sealed.length < SEAL_BYTES) return undefined;
+  const nonce = sealed.subarray(0, NONCE_BYTES);
+  const tag = sealed.subarray(sealed.length - TAG_BYTES);
+  const decipher = createDecipheriv(CIPHER, key, nonce, { authTagLength: TAG_BYTES });
+  decipher.setAAD(additionalData(context));
+  decipher.setAuthTag(tag);
+  const body = decipher.update(sealed.subarray(NONCE_BYTES, sealed.length - TAG_BYTES));
+  try {
+    return Buffer.concat([body, decipher.final()]);
+  } catch {
+    // The one error of the last step is that the tag does not fit.
+    return undefined;
+  }
+}
+
+const LABEL = 'engine-capsule-v1';
+
+/** NUL cannot occur inside a part: Postgres stores no text with it. */
+function additionalData(context: SealContext): Buffer {
+  const { tenant_id, continuity_id, epoch, allowed_destination_runtime_id: allowed } = context;
+  const parts = [LABEL, tenant_id, continuity_id, `${epoch}`, allowed ?? 'any'];
+  if (parts.some((part) => part.includes('\0'))) throw new RangeError('a part holds U+0000');
+  return Buffer.from(parts.join('\0'));
+}
+
+/** Tries the keys in turn: the one before a rotation may have sealed it. */
+export function openWith(
+  keys: readonly PayloadKey[],
+  sealed: Uint8Array,
+  context: SealContext,
+): Buffer | undefined {
+  for (const { key } of keys) {
+    const plain = unseal(sealed, key, context);
+    if (plain !== undefined) return plain;
+  }
+  return undefined;
+}

@@ -1,0 +1,93 @@
+/**
+ * What the rooms store, put together: all tables, and all kinds of mutations with their statements. Every thread makes
+ * the same of it, so that the place of a kind stands for it between them. Pure.
+ */
+
+import type { Mutation } from './mutation.js';
+import {
+  BEGIN,
+  COMMIT,
+  FENCE,
+  FORGET_FLUSHES,
+  type Forms,
+  formsOf,
+  gateForms,
+  LANE_FLUSHES,
+  LANES,
+  type Statement,
+} from './statements.js';
+import type { Table } from './table.js';
+
+/** What one room stores. */
+export interface RoomStore {
+  readonly tables: readonly Table[];
+  readonly mutations: readonly Readonly<Record<string, Mutation>>[];
+}
+
+export interface Kind extends Pick<Mutation, 'merge' | 'group'> {
+  readonly mutation: Mutation;
+  /** The place of the kind that it narrows. */
+  readonly narrows: number | undefined;
+  readonly forms: Forms;
+  /** The same as the gate of a unit. */
+  readonly gate: (Forms & { readonly isOfBatches: boolean }) | undefined;
+}
+
+/** By their places. */
+export type Kinds = readonly Kind[];
+
+export interface Store {
+  /** By name. */
+  readonly tables: Readonly<Record<string, Table>>;
+  /**
+   * In the order in which a batch runs their statements. That order makes one statement per kind equal to the units
+   * one after the other, because:
+   * - a row is inserted before it is updated, and deleted after it was inserted;
+   * - of several snapshots of one row the last one wins (`latest`);
+   * - kinds for which neither holds are barriers: their unit is a batch of its own.
+   *
+   * No statement but barriers touches tables of two rooms: the order of the rooms does not matter.
+   */
+  readonly kinds: Kinds;
+  /** Everything that a connection of the writer prepares. */
+  readonly statements: readonly Statement[];
+}
+
+export function storeOf(rooms: readonly RoomStore[]): Store {
+  const tables = [LANES, LANE_FLUSHES, ...rooms.flatMap((room) => room.tables)];
+  const mutations = rooms.flatMap((room) => room.mutations.flatMap((of) => Object.values(of)));
+  for (const [place, mutation] of mutations.entries()) mutation.place = place;
+  const kinds = mutations.map((mutation) => kindOf(mutation, tables));
+  return {
+    tables: Object.fromEntries(tables.map((table) => [table.name, table])),
+    kinds,
+    statements: [BEGIN, COMMIT, FENCE, FORGET_FLUSHES, ...kinds.flatMap(statementsOf)],
+  };
+}
+
+function kindOf(mutation: Mutation, tables: readonly Table[]): Kind {
+  const gate = mutation.does === 'insert' ? mutation.gate : undefined;
+  return {
+    mutation,
+    merge: mutation.merge,
+    group: mutation.group,
+    narrows: mutation.narrows?.place,
+    forms: formsOf(mutation, tables),
+    gate: gate && {
+      ...gateForms(mutation as Mutation & { does: 'insert' }, gate),
+      isOfBatches: gate.isOfBatches === true,
+    },
+  };
+}
+
+function statementsOf({ forms, gate }: Kind): Statement[] {
+  return [forms, ...(gate === undefined ? [] : [gate])].flatMap(({ objects, lines }) =>
+    [objects, lines, lines?.ofCells].filter((statement) => statement !== undefined),
+  );
+}
+
+/** All statements as one text, which is committed as docs/statements.sql to be read and compared. */
+export function statementsText({ statements }: Store): string {
+  const parts = statements.map(({ name, text }) => `-- ${name}\n${text.trim()};\n`);
+  return `-- What the writer sends; npm run generate writes this file.\n\n${parts.join('\n')}`;
+}
