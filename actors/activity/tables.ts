@@ -1,7 +1,6 @@
 /** What was created and ended, by tenant and minute. Pure. */
 
 import { mutations, set, special } from '../../src/db/mutation.js';
-import type { RoomStore } from '../../src/db/store.js';
 import { table } from '../../src/db/table.js';
 
 export const ACTIVITY = table('activity', ['tenant_id', 'at', 'shard'], {
@@ -17,8 +16,8 @@ export const ACTIVITY = table('activity', ['tenant_id', 'at', 'shard'], {
 
 export const ACTIVITY_LINE = mutations('activity', {
   prune: special(
+    ACTIVITY,
     'latest',
-    'activity.prune',
     { before: 'timestamptz' },
     (rows) => `
 delete from activity a using ${rows} cross join lateral (
@@ -29,7 +28,4 @@ where a.tenant_id = old.tenant_id and a.at = old.at and a.shard = old.shard`,
   set: set(ACTIVITY, ['created', 'completed', 'failed', 'cancelled', 'durations']),
 });
 
-export const ACTIVITY_STORE: RoomStore = {
-  tables: [ACTIVITY],
-  mutations: [ACTIVITY_LINE],
-};
+export const ACTIVITY_STORE = [ACTIVITY_LINE];

@@ -1,7 +1,6 @@
 /** Changes of many instances that go on behind their answer, as they are stored. Pure. */
 
 import { clear, insert, mutations, update } from '../../src/db/mutation.js';
-import type { RoomStore } from '../../src/db/store.js';
 import { table } from '../../src/db/table.js';
 
 export const BULK_JOBS = table('bulk_jobs', ['id'], {
@@ -41,7 +40,4 @@ export const BULK_JOB = mutations('bulkJob', {
   clear: clear(BULK_JOBS),
 });
 
-export const BULK_STORE: RoomStore = {
-  tables: [BULK_JOBS],
-  mutations: [BULK_JOB],
-};
+export const BULK_STORE = [BULK_JOB];

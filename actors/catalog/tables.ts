@@ -1,7 +1,6 @@
 /** What the catalog stores: sequences, API keys, and what the operator allows tenants. Pure. */
 
 import { clear, insert, mutations, set, special, update } from '../../src/db/mutation.js';
-import type { RoomStore } from '../../src/db/store.js';
 import { table } from '../../src/db/table.js';
 
 export const SEQUENCE_TOMBSTONES = table('sequence_tombstones', ['id'], {
@@ -37,7 +36,7 @@ export const SEQUENCE = mutations('sequence', {
   update: update(SEQUENCES, ['deprecated']),
   hold: update(SEQUENCES, ['hold']),
   // With the rows that go with it; its instances follow, as long as its tombstone is there.
-  delete: special('barrier', 'sequences', { id: 'uuid' }, (rows, tables) => {
+  delete: special(SEQUENCES, 'barrier', { id: 'uuid' }, (rows, tables) => {
     const gone = tables.flatMap(({ name, sequence }) =>
       sequence === undefined
         ? []
@@ -89,7 +88,4 @@ export const TENANT_LIMIT = mutations('tenantLimits', {
   set: set(TENANT_LIMITS, ['limits', 'set_at']),
 });
 
-export const CATALOG_STORE: RoomStore = {
-  tables: [SEQUENCE_TOMBSTONES, SEQUENCES, API_KEYS, TENANT_LIMITS],
-  mutations: [SEQUENCE, TOMBSTONE, API_KEY, TENANT_LIMIT],
-};
+export const CATALOG_STORE = [SEQUENCE, TOMBSTONE, API_KEY, TENANT_LIMIT];

@@ -1,7 +1,6 @@
 /** What is stored of executions: owners, places, handoffs, migrations, provenance, capsules. Pure. */
 
 import { insert, mutations, set, special } from '../../src/db/mutation.js';
-import type { RoomStore } from '../../src/db/store.js';
 import { belonging, table } from '../../src/db/table.js';
 
 export const CONTINUITY_EXECUTIONS = table(
@@ -40,8 +39,8 @@ export const EXECUTION = mutations('execution', {
   // Fails with 22P02, and with it the whole unit, when the row has another version than the one that
   // was decided on.
   update: special(
+    CONTINUITY_EXECUTIONS,
     'barrier',
-    'continuity_executions',
     {
       continuity_id: 'uuid',
       current_instance_id: 'uuid',
@@ -75,9 +74,7 @@ export const CONTINUITY_LOCATIONS = table('continuity_locations', ['continuity_i
   entered_at: 'timestamptz',
 });
 
-export const LOCATION = mutations('location', {
-  insert: insert(CONTINUITY_LOCATIONS),
-});
+export const LOCATION = mutations('location', { insert: insert(CONTINUITY_LOCATIONS) });
 
 export const PROVENANCE_ENTRIES = table('provenance_entries', ['continuity_id', 'seq'], {
   continuity_id: 'uuid',
@@ -95,9 +92,7 @@ export const PROVENANCE_ENTRIES = table('provenance_entries', ['continuity_id', 
   created_at: 'timestamptz',
 });
 
-export const PROVENANCE = mutations('provenance', {
-  insert: insert(PROVENANCE_ENTRIES),
-});
+export const PROVENANCE = mutations('provenance', { insert: insert(PROVENANCE_ENTRIES) });
 
 export const RUNTIMES = table('runtimes', ['tenant_id', 'runtime_id'], {
   tenant_id: 'text',
@@ -110,8 +105,8 @@ export const RUNTIMES = table('runtimes', ['tenant_id', 'runtime_id'], {
 export const RUNTIME = mutations('runtime', {
   // What was observed earlier does not replace what was observed later.
   set: special(
+    RUNTIMES,
     'insert',
-    'runtimes',
     {
       tenant_id: 'text',
       runtime_id: 'uuid',
@@ -140,9 +135,7 @@ export const PLACEMENT_DECISIONS = table('placement_decisions', ['id'], {
   created_at: 'timestamptz',
 });
 
-export const PLACEMENT = mutations('placement', {
-  insert: insert(PLACEMENT_DECISIONS),
-});
+export const PLACEMENT = mutations('placement', { insert: insert(PLACEMENT_DECISIONS) });
 
 export const HANDOFFS = table('handoffs', ['id'], {
   id: 'uuid',
@@ -184,9 +177,7 @@ export const ARTIFACTS = belonging('artifacts', ['key'], {
   created_at: 'timestamptz',
 });
 
-export const ARTIFACT = mutations('artifact', {
-  insert: insert(ARTIFACTS),
-});
+export const ARTIFACT = mutations('artifact', { insert: insert(ARTIFACTS) });
 
 export const CAPSULE_IMPORTS = table(
   'capsule_imports',
@@ -202,9 +193,7 @@ export const CAPSULE_IMPORTS = table(
   },
 );
 
-export const CAPSULE_IMPORT = mutations('capsuleImport', {
-  insert: insert(CAPSULE_IMPORTS),
-});
+export const CAPSULE_IMPORT = mutations('capsuleImport', { insert: insert(CAPSULE_IMPORTS) });
 
 export const MIGRATIONS = table(
   'migrations',
@@ -238,29 +227,15 @@ export const EFFECT_RESOLUTION = mutations('effectResolution', {
   set: set(EFFECT_RESOLUTIONS, ['state', 'provider_receipt_id', 'updated_at']),
 });
 
-export const CONTINUITY_STORE: RoomStore = {
-  tables: [
-    CONTINUITY_EXECUTIONS,
-    CONTINUITY_LOCATIONS,
-    PROVENANCE_ENTRIES,
-    RUNTIMES,
-    PLACEMENT_DECISIONS,
-    HANDOFFS,
-    ARTIFACTS,
-    CAPSULE_IMPORTS,
-    MIGRATIONS,
-    EFFECT_RESOLUTIONS,
-  ],
-  mutations: [
-    EXECUTION,
-    LOCATION,
-    PROVENANCE,
-    RUNTIME,
-    PLACEMENT,
-    HANDOFF,
-    ARTIFACT,
-    CAPSULE_IMPORT,
-    MIGRATION,
-    EFFECT_RESOLUTION,
-  ],
-};
+export const CONTINUITY_STORE = [
+  EXECUTION,
+  LOCATION,
+  PROVENANCE,
+  RUNTIME,
+  PLACEMENT,
+  HANDOFF,
+  ARTIFACT,
+  CAPSULE_IMPORT,
+  MIGRATION,
+  EFFECT_RESOLUTION,
+];

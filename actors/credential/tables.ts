@@ -1,7 +1,6 @@
 /** What steps authenticate with, as it is stored. Pure. */
 
 import { clear, mutations, set } from '../../src/db/mutation.js';
-import type { RoomStore } from '../../src/db/store.js';
 import { columnsBut, table } from '../../src/db/table.js';
 
 export const CREDENTIALS = table('credentials', ['tenant_id', 'id'], {
@@ -24,7 +23,4 @@ export const CREDENTIAL = mutations('credential', {
   set: set(CREDENTIALS, columnsBut(CREDENTIALS, 'tenant_id', 'id', 'created_at')),
 });
 
-export const CREDENTIAL_STORE: RoomStore = {
-  tables: [CREDENTIALS],
-  mutations: [CREDENTIAL],
-};
+export const CREDENTIAL_STORE = [CREDENTIAL];

@@ -1,7 +1,6 @@
 /** Events, the waits for them, and which wait took which event, as they are stored. Pure. */
 
 import { clear, insert, mutations, set, special, update } from '../../src/db/mutation.js';
-import type { RoomStore } from '../../src/db/store.js';
 import { belonging, table } from '../../src/db/table.js';
 
 export const EVENTS = table('events', ['id'], {
@@ -27,8 +26,8 @@ export const EVENT = mutations('event', {
   update: update(EVENTS, ['status', 'matched', 'targets', 'ended_at']),
   fired: update(EVENTS, ['fires']),
   prune: special(
+    EVENTS,
     'latest',
-    'events.prune',
     { before: 'timestamptz' },
     (rows) => `
 delete from events e using ${rows} cross join lateral (
@@ -64,7 +63,4 @@ export const EVENT_TAKE = mutations('eventTake', {
   insert: insert(EVENT_TAKES, {}, 'nothing'),
 });
 
-export const EVENT_STORE: RoomStore = {
-  tables: [EVENTS, EVENT_WAITS, EVENT_TAKES],
-  mutations: [EVENT, EVENT_WAIT, EVENT_TAKE],
-};
+export const EVENT_STORE = [EVENT, EVENT_WAIT, EVENT_TAKE];

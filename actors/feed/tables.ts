@@ -1,7 +1,6 @@
 /** How far the change feed may have been read. Pure. */
 
 import { mutations, set } from '../../src/db/mutation.js';
-import type { RoomStore } from '../../src/db/store.js';
 import { table } from '../../src/db/table.js';
 
 export const CHANGE_MARK = table('change_mark', ['id'], {
@@ -9,11 +8,6 @@ export const CHANGE_MARK = table('change_mark', ['id'], {
   stamps_from: 'timestamptz',
 });
 
-export const MARK = mutations('changeMark', {
-  set: set(CHANGE_MARK, ['stamps_from']),
-});
+export const MARK = mutations('changeMark', { set: set(CHANGE_MARK, ['stamps_from']) });
 
-export const FEED_STORE: RoomStore = {
-  tables: [CHANGE_MARK],
-  mutations: [MARK],
-};
+export const FEED_STORE = [MARK];

@@ -23,9 +23,7 @@ export const EFFECT_RECEIPTS = belonging('effect_receipts', ['id'], {
   iteration: 'text?',
 });
 
-export const EFFECT = mutations('effect', {
-  insert: insert(EFFECT_RECEIPTS, {}, 'nothing'),
-});
+export const EFFECT = mutations('effect', { insert: insert(EFFECT_RECEIPTS, {}, 'nothing') });
 
 export const BLOCK_OUTPUTS = belonging(
   'block_outputs',
@@ -54,8 +52,8 @@ export const OUTPUT = mutations('output', {
   dropErrors: drop(BLOCK_OUTPUTS, 'instance_id', { output_ref: "'__error__'" }),
   // A receipt outlives the output that it was stored with.
   dropBlocks: special(
+    BLOCK_OUTPUTS,
     'barrier',
-    'block_outputs',
     { instance_id: 'uuid', block_ids: 'json' },
     (rows) => `
 with dropped as (
@@ -137,9 +135,7 @@ export const AUDIT_LOG = belonging('audit_log', ['instance_id', 'seq'], {
   created_at: 'timestamptz',
 });
 
-export const AUDIT = mutations('audit', {
-  insert: lined(insert(AUDIT_LOG)),
-});
+export const AUDIT = mutations('audit', { insert: lined(insert(AUDIT_LOG)) });
 
 export const STEP_LOGS = belonging('step_logs', ['instance_id', 'id'], {
   id: 'uuid',
@@ -148,9 +144,7 @@ export const STEP_LOGS = belonging('step_logs', ['instance_id', 'id'], {
   created_at: 'timestamptz',
 });
 
-export const STEP_LOG = mutations('stepLog', {
-  insert: insert(STEP_LOGS),
-});
+export const STEP_LOG = mutations('stepLog', { insert: insert(STEP_LOGS) });
 
 export const CHECKPOINTS = belonging('checkpoints', ['instance_id', 'id'], {
   id: 'uuid',
@@ -163,8 +157,8 @@ export const CHECKPOINT = mutations('checkpoint', {
   insert: insert(CHECKPOINTS),
   // All but the newest ones; `keep` is how many stay.
   prune: special(
+    CHECKPOINTS,
     'barrier',
-    'checkpoints',
     { instance_id: 'uuid', keep: 'integer' },
     (rows) => `
 delete from checkpoints c using ${rows}
@@ -173,3 +167,15 @@ where c.instance_id = r.instance_id and c.id in (
   order by o.id desc offset r.keep)`,
   ),
 });
+
+/** In the order in which a batch runs them. */
+export const LEFT_BEHIND = [
+  EFFECT,
+  OUTPUT,
+  SNAPSHOT,
+  SIGNAL,
+  APPROVAL,
+  AUDIT,
+  STEP_LOG,
+  CHECKPOINT,
+];

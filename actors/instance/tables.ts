@@ -2,27 +2,9 @@
 
 import { lined } from '../../src/db/lines.js';
 import { clear, foundBy, insert, mutations, set, special, update } from '../../src/db/mutation.js';
-import type { RoomStore } from '../../src/db/store.js';
 import { belonging, columnsBut, columnsOf, type Table, table } from '../../src/db/table.js';
-import {
-  APPROVAL,
-  APPROVALS,
-  AUDIT,
-  AUDIT_LOG,
-  BLOCK_OUTPUTS,
-  CHECKPOINT,
-  CHECKPOINTS,
-  EFFECT,
-  EFFECT_RECEIPTS,
-  ITERATION_SNAPSHOTS,
-  OUTPUT,
-  SIGNAL,
-  SIGNALS,
-  SNAPSHOT,
-  STEP_LOG,
-  STEP_LOGS,
-} from './output-tables.js';
-import { OPEN_TASK, OPEN_TASKS, TASK, WORKER_TASKS } from './task-tables.js';
+import { LEFT_BEHIND } from './output-tables.js';
+import { OPEN_TASK, OPEN_TASKS, TASK } from './task-tables.js';
 
 export const INSTANCES = table(
   'instances',
@@ -117,8 +99,8 @@ export const INSTANCE = mutations('instance', {
   // When it fails, and when a retry takes that back.
   failure: update(INSTANCES, ['failure']),
   delete: special(
+    INSTANCES,
     'barrier',
-    'instances',
     { id: 'uuid' },
     (rows, tables) => `
 with doomed as (
@@ -165,9 +147,7 @@ export const INJECTED_BLOCKS = belonging('injected_blocks', ['instance_id'], {
   blocks: 'json',
 });
 
-export const INJECTION = mutations('injection', {
-  set: set(INJECTED_BLOCKS, ['blocks']),
-});
+export const INJECTION = mutations('injection', { set: set(INJECTED_BLOCKS, ['blocks']) });
 
 export const KIN_NOTES = table(
   'kin_notes',
@@ -205,43 +185,16 @@ export const BULK_CHANGE = mutations('bulkChange', {
   clear: clear(BULK_CHANGES),
 });
 
-export const INSTANCE_STORE: RoomStore = {
-  tables: [
-    INSTANCES,
-    TIMERS,
-    DEAD_LETTERS,
-    INJECTED_BLOCKS,
-    KIN_NOTES,
-    PERMIT_REQUESTS,
-    BULK_CHANGES,
-    WORKER_TASKS,
-    OPEN_TASKS,
-    EFFECT_RECEIPTS,
-    BLOCK_OUTPUTS,
-    ITERATION_SNAPSHOTS,
-    SIGNALS,
-    APPROVALS,
-    AUDIT_LOG,
-    STEP_LOGS,
-    CHECKPOINTS,
-  ],
-  mutations: [
-    INSTANCE,
-    TIMER,
-    DEAD_LETTER,
-    INJECTION,
-    KIN_NOTE,
-    PERMIT_REQUEST,
-    BULK_CHANGE,
-    OPEN_TASK,
-    TASK,
-    EFFECT,
-    OUTPUT,
-    SNAPSHOT,
-    SIGNAL,
-    APPROVAL,
-    AUDIT,
-    STEP_LOG,
-    CHECKPOINT,
-  ],
-};
+export const INSTANCE_STORE = [
+  INSTANCE,
+  TIMER,
+  DEAD_LETTER,
+  INJECTION,
+  KIN_NOTE,
+  PERMIT_REQUEST,
+  BULK_CHANGE,
+  // A task ends behind all that its open row is changed by.
+  OPEN_TASK,
+  TASK,
+  ...LEFT_BEHIND,
+];

@@ -97,8 +97,8 @@ export const TASK = mutations('task', {
   checkpoint: update(WORKER_TASKS, ['resume_checkpoint']),
   // It is open no more, and its row says how it ended.
   end: special(
+    WORKER_TASKS,
     'latest',
-    'worker_tasks.state',
     { id: 'uuid', ...END },
     (rows) => `
 with ended as (

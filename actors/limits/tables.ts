@@ -1,7 +1,6 @@
 /** Taken slots of concurrency keys, rate limits and their grants, as they are stored. Pure. */
 
 import { clear, insert, mutations, set, special } from '../../src/db/mutation.js';
-import type { RoomStore } from '../../src/db/store.js';
 import { table } from '../../src/db/table.js';
 
 export const PERMITS = table('permits', ['instance_id'], {
@@ -38,8 +37,8 @@ export const RATE_GRANTS = table('rate_grants', ['limit_id', 'granted_at', 'id']
 
 export const RATE_GRANT = mutations('rateGrant', {
   prune: special(
+    RATE_GRANTS,
     'latest',
-    'rate_grants.prune',
     { limit_id: 'uuid', before: 'timestamptz' },
     (rows) => `
 delete from rate_grants g using ${rows}
@@ -48,7 +47,4 @@ where g.limit_id = r.limit_id and g.granted_at < r.before`,
   insert: insert(RATE_GRANTS),
 });
 
-export const LIMIT_STORE: RoomStore = {
-  tables: [PERMITS, RATE_LIMITS, RATE_GRANTS],
-  mutations: [PERMIT, RATE_LIMIT, RATE_GRANT],
-};
+export const LIMIT_STORE = [PERMIT, RATE_LIMIT, RATE_GRANT];

@@ -1,7 +1,6 @@
 /** When workers were last seen. Pure. */
 
 import { mutations, set } from '../../src/db/mutation.js';
-import type { RoomStore } from '../../src/db/store.js';
 import { table } from '../../src/db/table.js';
 
 export const WORKERS = table('workers', ['tenant_id', 'worker_id', 'handler_name', 'queue_name'], {
@@ -17,7 +16,4 @@ export const WORKER = mutations('worker', {
   seen: set(WORKERS, ['version', 'last_seen_at'], { defaults: { queue_name: "''" } }),
 });
 
-export const QUEUE_STORE: RoomStore = {
-  tables: [WORKERS],
-  mutations: [WORKER],
-};
+export const QUEUE_STORE = [WORKER];

@@ -1,7 +1,6 @@
 /** Releases, their decisions, and how the instances ended that they routed, as they are stored. Pure. */
 
 import { clear, insert, mutations, set } from '../../src/db/mutation.js';
-import type { RoomStore } from '../../src/db/store.js';
 import { belonging, table } from '../../src/db/table.js';
 
 export const RELEASES = table('releases', ['id'], {
@@ -43,9 +42,7 @@ export const RELEASE_DECISIONS = table('release_decisions', ['id'], {
   decided_at: 'timestamptz',
 });
 
-export const RELEASE_DECISION = mutations('releaseDecision', {
-  insert: insert(RELEASE_DECISIONS),
-});
+export const RELEASE_DECISION = mutations('releaseDecision', { insert: insert(RELEASE_DECISIONS) });
 
 export const RELEASE_OUTCOMES = belonging('release_outcomes', ['instance_id'], {
   instance_id: 'uuid',
@@ -60,7 +57,4 @@ export const RELEASE_OUTCOME = mutations('releaseOutcome', {
   set: set(RELEASE_OUTCOMES, ['sequence_id', 'state']),
 });
 
-export const RELEASE_STORE: RoomStore = {
-  tables: [RELEASES, RELEASE_DECISIONS, RELEASE_OUTCOMES],
-  mutations: [RELEASE, RELEASE_DECISION, RELEASE_OUTCOME],
-};
+export const RELEASE_STORE = [RELEASE, RELEASE_DECISION, RELEASE_OUTCOME];

@@ -1,7 +1,6 @@
 /** Schedules, as they are stored. Pure. */
 
 import { clear, mutations, set } from '../../src/db/mutation.js';
-import type { RoomStore } from '../../src/db/store.js';
 import { columnsBut, table } from '../../src/db/table.js';
 
 export const CRON_SCHEDULES = table(
@@ -50,7 +49,4 @@ export const CRON = mutations('cron', {
   ),
 });
 
-export const SCHEDULE_STORE: RoomStore = {
-  tables: [CRON_SCHEDULES],
-  mutations: [CRON],
-};
+export const SCHEDULE_STORE = [CRON];

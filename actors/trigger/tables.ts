@@ -1,7 +1,6 @@
 /** Triggers, as they are stored. Pure. */
 
 import { clear, mutations, set } from '../../src/db/mutation.js';
-import type { RoomStore } from '../../src/db/store.js';
 import { columnsBut, table } from '../../src/db/table.js';
 
 export const TRIGGERS = table('triggers', ['slug'], {
@@ -27,7 +26,4 @@ export const TRIGGER = mutations('trigger', {
   ),
 });
 
-export const TRIGGER_STORE: RoomStore = {
-  tables: [TRIGGERS],
-  mutations: [TRIGGER],
-};
+export const TRIGGER_STORE = [TRIGGER];

@@ -1,7 +1,6 @@
 /** What webhooks store: the outbox, subscriptions, and the log of deliveries. Pure. */
 
 import { clear, drop, insert, mutations, set, special } from '../../src/db/mutation.js';
-import type { RoomStore } from '../../src/db/store.js';
 import { table } from '../../src/db/table.js';
 
 export const WEBHOOK_OUTBOX = table('webhook_outbox', ['id'], {
@@ -70,8 +69,8 @@ export const WEBHOOK_DELIVERIES = table('webhook_deliveries', ['id'], {
 export const DELIVERY = mutations('delivery', {
   insert: insert(WEBHOOK_DELIVERIES),
   prune: special(
+    WEBHOOK_DELIVERIES,
     'latest',
-    'webhook_deliveries.prune',
     { before: 'timestamptz' },
     (rows) => `
 delete from webhook_deliveries d using ${rows} cross join lateral (
@@ -81,7 +80,4 @@ where d.id = old.id`,
   ),
 });
 
-export const WEBHOOK_STORE: RoomStore = {
-  tables: [WEBHOOK_OUTBOX, WEBHOOK_SUBSCRIPTIONS, WEBHOOK_DELIVERIES],
-  mutations: [WEBHOOK, SUBSCRIPTION, DELIVERY],
-};
+export const WEBHOOK_STORE = [WEBHOOK, SUBSCRIPTION, DELIVERY];

@@ -33,6 +33,7 @@ interface Rule<Row extends object> {
   place: number;
   /** `insert`: once per key. `latest`: the last one of its group and key wins. `barrier`: alone. */
   readonly merge: 'insert' | 'latest' | 'barrier';
+  readonly table: Table;
   /** Kinds of one group write the same row, such as setting and clearing a timer. */
   readonly group: string;
   /** It writes some of the columns of this kind, whose row it does not replace but is laid over. */
@@ -46,7 +47,6 @@ type OnConflict = 'error' | 'nothing' | readonly string[];
 
 export interface Insert<Row extends object = object> extends Rule<Row> {
   readonly does: 'insert';
-  readonly table: Table;
   /** Those of the row. */
   readonly columns: readonly string[];
   /** What is stored where the row has null. */
@@ -59,7 +59,6 @@ export interface Insert<Row extends object = object> extends Rule<Row> {
 
 export interface Update<Row extends object = object> extends Rule<Row> {
   readonly does: 'update';
-  readonly table: Table;
   /** The key, and the columns that change. */
   readonly columns: readonly string[];
   /** Column → the column whose value it keeps from before that one's first change. */
@@ -68,7 +67,6 @@ export interface Update<Row extends object = object> extends Rule<Row> {
 
 export interface Delete<Row extends object = object> extends Rule<Row> {
   readonly does: 'delete';
-  readonly table: Table;
   /** Those that name the rows. */
   readonly columns: readonly string[];
   /** Only rows with these values. */
@@ -203,13 +201,16 @@ type FieldValue<B extends BaseType> = B extends 'json'
     ? number
     : string;
 
+/** What does more than insert, update or delete rows by their key. */
 export function special<const F extends Fields>(
+  table: Table,
   merge: Rule<object>['merge'],
-  group: string,
   fields: F,
   text: Special['text'],
 ): Special<{ readonly [K in keyof F]: FieldValue<F[K]> }> {
-  return { ...UNNAMED, does: 'special', fields, merge, group, text };
+  // Nothing else replaces it, nor does it replace anything.
+  const group = merge === 'latest' ? `${table.name}.special` : table.name;
+  return { ...UNNAMED, does: 'special', table, fields, merge, group, text };
 }
 
 /** What the rows of a mutation have, with its types. */

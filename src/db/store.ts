@@ -18,11 +18,8 @@ import {
 } from './statements.js';
 import type { Table } from './table.js';
 
-/** What one room stores. */
-export interface RoomStore {
-  readonly tables: readonly Table[];
-  readonly mutations: readonly Readonly<Record<string, Mutation>>[];
-}
+/** The mutations of one room, in the order in which a batch runs them. */
+type RoomStore = readonly Readonly<Record<string, Mutation>>[];
 
 export interface Kind extends Pick<Mutation, 'merge' | 'group'> {
   readonly mutation: Mutation;
@@ -54,8 +51,8 @@ export interface Store {
 }
 
 export function storeOf(rooms: readonly RoomStore[]): Store {
-  const tables = [LANES, LANE_FLUSHES, ...rooms.flatMap((room) => room.tables)];
-  const mutations = rooms.flatMap((room) => room.mutations.flatMap((of) => Object.values(of)));
+  const mutations = rooms.flat().flatMap((of) => Object.values(of));
+  const tables = [...new Set([LANES, LANE_FLUSHES, ...mutations.map(({ table }) => table)])];
   for (const [place, mutation] of mutations.entries()) mutation.place = place;
   const kinds = mutations.map((mutation) => kindOf(mutation, tables));
   return {
