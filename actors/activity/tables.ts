@@ -3,16 +3,21 @@
 import { mutations, set, special } from '../../src/db/mutation.js';
 import { table } from '../../src/db/table.js';
 
-export const ACTIVITY = table('activity', ['tenant_id', 'at', 'shard'], {
-  tenant_id: 'text',
-  at: 'timestamptz',
-  shard: 'smallint',
-  created: 'integer',
-  completed: 'integer',
-  failed: 'integer',
-  cancelled: 'integer',
-  durations: 'json',
-});
+export const ACTIVITY = table(
+  'activity',
+  ['tenant_id', 'at', 'shard'],
+  {
+    tenant_id: 'text',
+    at: 'timestamptz',
+    shard: 'smallint',
+    created: 'integer',
+    completed: 'integer',
+    failed: 'integer',
+    cancelled: 'integer',
+    durations: 'json',
+  },
+  { follows: 'what its instances did' },
+);
 
 export const ACTIVITY_LINE = mutations('activity', {
   prune: special(

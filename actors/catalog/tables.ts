@@ -3,10 +3,18 @@
 import { clear, insert, mutations, set, special, update } from '../../src/db/mutation.js';
 import { table } from '../../src/db/table.js';
 
-export const SEQUENCE_TOMBSTONES = table('sequence_tombstones', ['id'], {
-  id: 'uuid',
-  created_at: 'timestamptz',
-});
+export const SEQUENCE_TOMBSTONES = table(
+  'sequence_tombstones',
+  ['id'],
+  {
+    id: 'uuid',
+    created_at: 'timestamptz',
+  },
+  {
+    // Deleted sequences whose instances are still being removed.
+    ofTenant: 'id in (select sequence_id from instances where tenant_id = $T)',
+  },
+);
 
 export const SEQUENCES = table(
   'sequences',

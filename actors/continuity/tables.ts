@@ -64,33 +64,43 @@ from changed`,
   ),
 });
 
-export const CONTINUITY_LOCATIONS = table('continuity_locations', ['continuity_id', 'epoch'], {
-  continuity_id: 'uuid',
-  tenant_id: 'text',
-  epoch: 'bigint',
-  runtime_id: 'uuid',
-  instance_id: 'uuid',
-  handoff_id: 'uuid?',
-  entered_at: 'timestamptz',
-});
+export const CONTINUITY_LOCATIONS = table(
+  'continuity_locations',
+  ['continuity_id', 'epoch'],
+  {
+    continuity_id: 'uuid',
+    tenant_id: 'text',
+    epoch: 'bigint',
+    runtime_id: 'uuid',
+    instance_id: 'uuid',
+    handoff_id: 'uuid?',
+    entered_at: 'timestamptz',
+  },
+  { follows: 'of its executions' },
+);
 
 export const LOCATION = mutations('location', { insert: insert(CONTINUITY_LOCATIONS) });
 
-export const PROVENANCE_ENTRIES = table('provenance_entries', ['continuity_id', 'seq'], {
-  continuity_id: 'uuid',
-  seq: 'integer',
-  id: 'uuid',
-  tenant_id: 'text',
-  epoch: 'bigint',
-  kind: 'text',
-  redacted_summary: 'text?',
-  payload_sha256: 'text',
-  previous_sha256: 'text?',
-  entry_sha256: 'text',
-  signing_key_id: 'text?',
-  signature: 'text?',
-  created_at: 'timestamptz',
-});
+export const PROVENANCE_ENTRIES = table(
+  'provenance_entries',
+  ['continuity_id', 'seq'],
+  {
+    continuity_id: 'uuid',
+    seq: 'integer',
+    id: 'uuid',
+    tenant_id: 'text',
+    epoch: 'bigint',
+    kind: 'text',
+    redacted_summary: 'text?',
+    payload_sha256: 'text',
+    previous_sha256: 'text?',
+    entry_sha256: 'text',
+    signing_key_id: 'text?',
+    signature: 'text?',
+    created_at: 'timestamptz',
+  },
+  { follows: 'of its executions' },
+);
 
 export const PROVENANCE = mutations('provenance', { insert: insert(PROVENANCE_ENTRIES) });
 
@@ -127,34 +137,44 @@ where excluded.observed_at >= runtimes.observed_at`,
   ),
 });
 
-export const PLACEMENT_DECISIONS = table('placement_decisions', ['id'], {
-  id: 'uuid',
-  continuity_id: 'uuid',
-  tenant_id: 'text',
-  record: 'json',
-  created_at: 'timestamptz',
-});
+export const PLACEMENT_DECISIONS = table(
+  'placement_decisions',
+  ['id'],
+  {
+    id: 'uuid',
+    continuity_id: 'uuid',
+    tenant_id: 'text',
+    record: 'json',
+    created_at: 'timestamptz',
+  },
+  { follows: 'of its executions' },
+);
 
 export const PLACEMENT = mutations('placement', { insert: insert(PLACEMENT_DECISIONS) });
 
-export const HANDOFFS = table('handoffs', ['id'], {
-  id: 'uuid',
-  continuity_id: 'uuid',
-  tenant_id: 'text',
-  source_runtime_id: 'uuid',
-  destination_runtime_id: 'uuid',
-  expected_epoch: 'bigint',
-  state: 'text',
-  capsule_id: 'uuid?',
-  capsule_expires_at: 'timestamptz?',
-  placement_decision_id: 'uuid',
-  preview_sha256: 'text',
-  version: 'integer',
-  failure_code: 'text?',
-  terms: 'json',
-  created_at: 'timestamptz',
-  updated_at: 'timestamptz',
-});
+export const HANDOFFS = table(
+  'handoffs',
+  ['id'],
+  {
+    id: 'uuid',
+    continuity_id: 'uuid',
+    tenant_id: 'text',
+    source_runtime_id: 'uuid',
+    destination_runtime_id: 'uuid',
+    expected_epoch: 'bigint',
+    state: 'text',
+    capsule_id: 'uuid?',
+    capsule_expires_at: 'timestamptz?',
+    placement_decision_id: 'uuid',
+    preview_sha256: 'text',
+    version: 'integer',
+    failure_code: 'text?',
+    terms: 'json',
+    created_at: 'timestamptz',
+    updated_at: 'timestamptz',
+  },
+  { follows: 'of its executions' },
+);
 
 export const HANDOFF = mutations('handoff', {
   set: set(HANDOFFS, [

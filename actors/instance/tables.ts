@@ -175,10 +175,15 @@ export const PERMIT_REQUEST = mutations('permitRequest', {
   set: set(PERMIT_REQUESTS, ['number']),
 });
 
-export const BULK_CHANGES = belonging('bulk_changes', ['job_id', 'instance_id'], {
-  job_id: 'uuid',
-  instance_id: 'uuid',
-});
+export const BULK_CHANGES = belonging(
+  'bulk_changes',
+  ['job_id', 'instance_id'],
+  {
+    job_id: 'uuid',
+    instance_id: 'uuid',
+  },
+  { ofTenant: 'job_id in (select id from bulk_jobs where tenant_id = $T)' },
+);
 
 export const BULK_CHANGE = mutations('bulkChange', {
   insert: insert(BULK_CHANGES),

@@ -3,11 +3,16 @@
 import { clear, insert, mutations, set, special } from '../../src/db/mutation.js';
 import { table } from '../../src/db/table.js';
 
-export const PERMITS = table('permits', ['instance_id'], {
-  instance_id: 'uuid',
-  key_id: 'uuid',
-  number: 'integer',
-});
+export const PERMITS = table(
+  'permits',
+  ['instance_id'],
+  {
+    instance_id: 'uuid',
+    key_id: 'uuid',
+    number: 'integer',
+  },
+  { ofTenant: 'instance_id in (select id from instances where tenant_id = $T)' },
+);
 
 export const PERMIT = mutations('permit', {
   clear: clear(PERMITS),
@@ -28,12 +33,17 @@ export const RATE_LIMIT = mutations('rateLimit', {
   set: set(RATE_LIMITS, ['max_count', 'window_seconds', 'updated_at']),
 });
 
-export const RATE_GRANTS = table('rate_grants', ['limit_id', 'granted_at', 'id'], {
-  limit_id: 'uuid',
-  granted_at: 'timestamptz',
-  id: 'uuid',
-  count: 'integer',
-});
+export const RATE_GRANTS = table(
+  'rate_grants',
+  ['limit_id', 'granted_at', 'id'],
+  {
+    limit_id: 'uuid',
+    granted_at: 'timestamptz',
+    id: 'uuid',
+    count: 'integer',
+  },
+  { ofTenant: 'limit_id in (select id from rate_limits where tenant_id = $T)' },
+);
 
 export const RATE_GRANT = mutations('rateGrant', {
   prune: special(

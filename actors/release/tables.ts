@@ -32,15 +32,20 @@ export const RELEASE = mutations('release', {
   ]),
 });
 
-export const RELEASE_DECISIONS = table('release_decisions', ['id'], {
-  id: 'uuid',
-  release_id: 'uuid',
-  from_state: 'text',
-  to_state: 'text',
-  actor: 'text',
-  reason: 'text',
-  decided_at: 'timestamptz',
-});
+export const RELEASE_DECISIONS = table(
+  'release_decisions',
+  ['id'],
+  {
+    id: 'uuid',
+    release_id: 'uuid',
+    from_state: 'text',
+    to_state: 'text',
+    actor: 'text',
+    reason: 'text',
+    decided_at: 'timestamptz',
+  },
+  { ofTenant: 'release_id in (select id from releases where tenant_id = $T)' },
+);
 
 export const RELEASE_DECISION = mutations('releaseDecision', { insert: insert(RELEASE_DECISIONS) });
 

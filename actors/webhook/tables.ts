@@ -3,22 +3,27 @@
 import { clear, drop, insert, mutations, set, special } from '../../src/db/mutation.js';
 import { table } from '../../src/db/table.js';
 
-export const WEBHOOK_OUTBOX = table('webhook_outbox', ['id'], {
-  id: 'uuid',
-  url: 'text',
-  event_type: 'text',
-  instance_id: 'uuid',
-  tenant_id: 'text',
-  body: 'text',
-  attempts: 'integer',
-  last_error: 'text?',
-  delivery_id: 'uuid?',
-  status: 'text',
-  next_attempt_at: 'timestamptz?',
-  claimed_at: 'timestamptz?',
-  created_at: 'timestamptz',
-  subscription_id: 'uuid?',
-});
+export const WEBHOOK_OUTBOX = table(
+  'webhook_outbox',
+  ['id'],
+  {
+    id: 'uuid',
+    url: 'text',
+    event_type: 'text',
+    instance_id: 'uuid',
+    tenant_id: 'text',
+    body: 'text',
+    attempts: 'integer',
+    last_error: 'text?',
+    delivery_id: 'uuid?',
+    status: 'text',
+    next_attempt_at: 'timestamptz?',
+    claimed_at: 'timestamptz?',
+    created_at: 'timestamptz',
+    subscription_id: 'uuid?',
+  },
+  { follows: 'of its instances and subscriptions' },
+);
 
 export const WEBHOOK = mutations('webhook', {
   clear: clear(WEBHOOK_OUTBOX),
@@ -49,22 +54,32 @@ export const SUBSCRIPTION = mutations('subscription', {
   set: set(WEBHOOK_SUBSCRIPTIONS, ['url', 'events', 'secret', 'updated_at']),
 });
 
-export const WEBHOOK_DELIVERIES = table('webhook_deliveries', ['id'], {
-  id: 'uuid',
-  delivery_id: 'uuid',
-  url: 'text',
-  event_type: 'text',
-  instance_id: 'uuid',
-  attempt_number: 'integer',
-  attempted_at: 'timestamptz',
-  duration_ms: 'integer',
-  success: 'boolean',
-  status_code: 'integer?',
-  error_class: 'text?',
-  error_excerpt: 'text?',
-  signed: 'boolean',
-  subscription_id: 'uuid?',
-});
+export const WEBHOOK_DELIVERIES = table(
+  'webhook_deliveries',
+  ['id'],
+  {
+    id: 'uuid',
+    delivery_id: 'uuid',
+    url: 'text',
+    event_type: 'text',
+    instance_id: 'uuid',
+    attempt_number: 'integer',
+    attempted_at: 'timestamptz',
+    duration_ms: 'integer',
+    success: 'boolean',
+    status_code: 'integer?',
+    error_class: 'text?',
+    error_excerpt: 'text?',
+    signed: 'boolean',
+    subscription_id: 'uuid?',
+  },
+  {
+    // What neither an instance nor a subscription names any more is a log of nobody, and ends with its time.
+    ofTenant:
+      'instance_id in (select id from instances where tenant_id = $T) or ' +
+      'subscription_id in (select id from webhook_subscriptions where tenant_id = $T)',
+  },
+);
 
 export const DELIVERY = mutations('delivery', {
   insert: insert(WEBHOOK_DELIVERIES),

@@ -38,11 +38,21 @@ export const WRITER_SETTINGS = `
 set enable_hashjoin = off; set enable_mergejoin = off; set enable_seqscan = off; set jit = off;
 set plan_cache_mode = force_generic_plan`;
 
-export const LANES = table('lanes', ['lane'], { lane: 'smallint', epoch: 'bigint' });
-export const LANE_FLUSHES = table('lane_flushes', ['lane', 'batch'], {
-  lane: 'smallint',
-  batch: 'bigint',
-});
+export const LANES = table(
+  'lanes',
+  ['lane'],
+  { lane: 'smallint', epoch: 'bigint' },
+  { stays: 'the fence of this cell' },
+);
+export const LANE_FLUSHES = table(
+  'lane_flushes',
+  ['lane', 'batch'],
+  {
+    lane: 'smallint',
+    batch: 'bigint',
+  },
+  { stays: 'which flushes of this cell were committed' },
+);
 
 /** A flush whose gates are asked first spans two exchanges; every other one is a single exchange without these. */
 export const BEGIN: Statement = { name: 'writer_begin', text: 'begin' };

@@ -28,6 +28,12 @@ interface Marks<Column extends string> {
    * which `doomed` has the ids of the instances, whose rows are still there.
    */
   readonly keptOfInstances?: string;
+  /** Whose its rows are, where no column of them says so: a condition in which `$T` stands for the tenant. */
+  readonly ofTenant?: string;
+  /** Why its rows stay when a tenant is moved to another cell. */
+  readonly stays?: string;
+  /** Of what its rows are, which name no instance: a tenant without these has none of them. */
+  readonly follows?: string;
   /** Unique indexes beside the key, by name. */
   readonly unique?: Readonly<Record<string, readonly Column[]>>;
 }
@@ -53,8 +59,13 @@ export function table<const C extends Columns, const Key extends keyof C & strin
 export function belonging<
   const C extends Columns & { readonly instance_id: 'uuid' },
   const Key extends keyof C & string,
->(name: string, key: readonly Key[], columns: C): Table<C, Key> {
-  return table<C, Key>(name, key, columns, { instance: 'instance_id' });
+>(
+  name: string,
+  key: readonly Key[],
+  columns: C,
+  marks: Omit<Marks<keyof C & string>, 'instance'> = {},
+): Table<C, Key> {
+  return table<C, Key>(name, key, columns, { instance: 'instance_id', ...marks });
 }
 
 export type ColumnOf<T extends Table> = keyof T['columns'] & string;
