@@ -5,6 +5,7 @@
 
 import { setTimeout as pause } from 'node:timers/promises';
 import type pg from 'pg';
+import { readChangeMark } from '../../actors/feed/front/change-mark.js';
 import { ShardClient } from '../../actors/shard/client.js';
 import { STORE } from '../../actors/shard/store.js';
 import { Supervisor } from '../../actors/shard/supervisor.js';
@@ -18,7 +19,6 @@ import { type Membership, membershipOf } from '../cluster/membership.js';
 import { CellMoves } from '../cluster/moves-of-cell.js';
 import { tenantsAfter } from '../cluster/tenants-there.js';
 import { type ContinuityKeys, type Keyring, keyringOf } from '../core/sealing/keys.js';
-import { readChangeMark } from '../db/change-mark.js';
 import type { Lease } from '../db/lease.js';
 import { reportSealingKey } from '../db/lease-key.js';
 import { prepareSchema } from '../db/migrate.js';

@@ -46,6 +46,7 @@ import { orphans } from '../../actors/instance/front/retention-reads.js';
 import { signalList } from '../../actors/instance/front/signal-reads.js';
 import { rateLimitList } from '../../actors/limits/front/rate-limit-reads.js';
 import { tenantLimitRows } from '../../actors/limits/front/tenant-limit-reads.js';
+import { TENANTS_TEXT } from '../../actors/limits/front/tenant-reads.js';
 import { taskHistory, taskList } from '../../actors/queue/front/reads.js';
 import { decisionList, releaseById, releaseList } from '../../actors/release/front/reads.js';
 import { sampledRuns, storedRun } from '../../actors/release/replay-reads.js';
@@ -66,7 +67,6 @@ import {
   openTaskCount,
   scheduleCount,
 } from '../../src/db/reads/tenant-limit-reads.js';
-import { TENANTS_TEXT } from '../../src/db/reads/tenant-reads.js';
 import { WRITER_SETTINGS } from '../../src/db/statements.js';
 import { metricSample } from '../../src/server/operations/metric-reads.js';
 import { continuityFill, continuityQueries } from '../helpers/continuity-rows.js';

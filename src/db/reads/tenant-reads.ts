@@ -4,13 +4,6 @@
  * has tenants, however much these have. Reads only.
  */
 
-import { invalid } from '../../base/errors.js';
-import { pageCursor, placeIn } from '../../core/page-cursor.js';
-import type { PageRequest } from './reader.js';
-
-/** Who has anything to speak of has something in one of these. */
-const LISTED = ['sequences', 'instances', 'api_keys', 'tenant_limits'];
-
 /**
  * As many as `$2`, in the order of their names, from the one after `$1` on.
  *
@@ -29,27 +22,6 @@ export function tenantsText(tables: readonly string[]): string {
   );
 }
 
-export const TENANTS_TEXT = tenantsText(LISTED);
-
-const ORDER = 'tenants.tenant_id';
-
 export interface TenantRow {
   readonly tenant_id: string;
-}
-
-/** `Tenant` records. @throws EngineError 400 for a cursor of another list */
-export function tenantList(asked: {
-  readonly limit: number;
-  readonly cursor?: string | undefined;
-}): PageRequest<TenantRow> {
-  const place = asked.cursor === undefined ? [''] : placeIn(ORDER, ['text'], asked.cursor);
-  if (place === undefined) {
-    throw invalid('cursor is not one that an earlier page of this list gave');
-  }
-  return {
-    query: { text: TENANTS_TEXT, values: [...place, asked.limit] },
-    toText: (row) => JSON.stringify(row),
-    cheaper: 'ask for a smaller limit',
-    cursorAfter: ({ tenant_id }) => pageCursor(ORDER, [tenant_id]),
-  };
 }

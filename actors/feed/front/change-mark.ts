@@ -1,7 +1,7 @@
 /** How far the change feed may have been read under earlier owners of the database. */
 
-import type { UnixMs } from '../base/time.js';
-import { withClient } from './pool.js';
+import type { UnixMs } from '../../../src/base/time.js';
+import { withClient } from '../../../src/db/pool.js';
 
 /**
  * To be read by the owner, before anything is stamped: its predecessor cannot raise the mark any
