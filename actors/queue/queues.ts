@@ -156,7 +156,7 @@ export class Queues implements Room {
     return [...found.values()];
   }
 
-  tenantHeld(tenant: string): void {
+  tenantSuspended(tenant: string): void {
     this.endWaitsOf(tenant);
     this.tenantBack();
   }

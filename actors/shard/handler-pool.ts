@@ -129,7 +129,7 @@ export class HandlerPool implements Room {
   }
 
   /** What becomes of them nobody here is told. */
-  tenantHeld(tenant: string): void {
+  tenantSuspended(tenant: string): void {
     for (const { instance, step } of [...this.#runs.values()]) {
       if (step.tenant === tenant) this.abort(instance, step);
     }

@@ -451,8 +451,8 @@ test('an actor whose rows make no sense answers 500, and 503 when they cannot be
       },
       unrestorable: (id) => unrestorable.push(id),
       isIdle: () => true,
-      handle: (cell, { request }) =>
-        host.run(cell, { kind: 'ask', request }, (turn) => turn.reply(request, 200, '')),
+      handle: (resident, { request }) =>
+        host.run(resident, { kind: 'ask', request }, (turn) => turn.reply(request, 200, '')),
     },
     hostDeps(told),
   );
@@ -480,12 +480,12 @@ test('when one of a batch throws, the others are decided anew and committed toge
       load: async () => new Map(),
       restore: () => ({ sum: 0 }),
       isIdle: () => true,
-      handle: (cell, message) =>
-        host.run(cell, message, (turn) => {
-          cell.state.sum += message.by;
-          turn.put(RATE_LIMIT.set, 'sum', JSON.stringify(cell.state));
+      handle: (resident, message) =>
+        host.run(resident, message, (turn) => {
+          resident.state.sum += message.by;
+          turn.put(RATE_LIMIT.set, 'sum', JSON.stringify(resident.state));
           turn.reply(message.request, 200, '');
-          if (Number.isNaN(cell.state.sum)) throw new Error('not a number');
+          if (Number.isNaN(resident.state.sum)) throw new Error('not a number');
         }),
       flush: () => 'done',
     },
