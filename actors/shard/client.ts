@@ -6,7 +6,6 @@
 
 import type { MessagePort } from 'node:worker_threads';
 import { ROUTES, type Route, type RouteId } from '../../schema/routes.js';
-import { itemsIn } from '../../src/base/batch-size.js';
 import type { Clock, TimerHandle } from '../../src/base/clock.js';
 import { Crowd } from '../../src/base/crowd.js';
 import {
@@ -18,6 +17,7 @@ import {
 } from '../../src/base/errors.js';
 import { FairSlots } from '../../src/base/fair-slots.js';
 import { routeOf, shardOf } from '../../src/base/ids.js';
+import { itemsIn } from '../../src/base/json-members.js';
 import { LIMITS } from '../../src/base/limits.js';
 import type { OnReply, ShardReply, ShardSender } from '../../src/http/shards.js';
 import type {

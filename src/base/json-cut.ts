@@ -7,16 +7,18 @@
  * `parseJson` can be asked, by whoever has the time.
  */
 
+import { type JsonLimits, type JsonResult, parseJson } from './json-guard.js';
 import {
-  CLOSE_BRACE,
-  CLOSE_BRACKET,
-  COLON,
+  CLOSE_LIST,
   COMMA,
-  OPEN_BRACE,
-  OPEN_BRACKET,
-  QUOTE,
-} from './json-codes.js';
-import { endOfString, type JsonLimits, type JsonResult, parseJson } from './json-guard.js';
+  END,
+  isBlank,
+  isClosing,
+  isOneMore,
+  isOpening,
+  JsonTokens,
+  OPEN_LIST,
+} from './json-text.js';
 
 export type CutResult =
   | { readonly ok: true; readonly value: unknown }
@@ -51,119 +53,132 @@ export function* cutJson(
   limits: JsonLimits | undefined,
   runLength = RUN_LENGTH,
 ): Generator<void, CutResult, void> {
-  const parse = parserFor(limits);
+  const tokens = new JsonTokens(text);
+  const pieces = new Pieces(text, limits, runLength);
   const valuesMax = limits?.maxValues ?? Number.POSITIVE_INFINITY;
   const depthMax = limits?.maxDepth ?? Number.POSITIVE_INFINITY;
-  const isUnique = limits?.areNamesUnique === true;
   const levels: Level[] = [];
-  let level: Level | undefined;
-  let root: CutResult | undefined;
   let values = 1;
   let pause = runLength;
-  let begin = 0;
-  while (isSpace(text.charCodeAt(begin))) begin += 1;
-  if (text[begin] !== '[' && text[begin] !== '{') return resultOf(parse(text));
-  for (let at = begin; at < text.length; at += 1) {
+  if (!isOpening(tokens.peek())) return resultOf(pieces.parse(text));
+  for (let code = tokens.next(); code !== END; code = tokens.nextDivider()) {
+    const at = tokens.start;
     if (at >= pause) {
       yield;
       pause = at + runLength;
     }
-    const code = text.charCodeAt(at);
-    if (code === QUOTE) {
-      if (level === undefined) return REFUSED;
-      at = endOfString(text, at);
-    } else if (code === COMMA || code === COLON) {
-      if (level === undefined) return REFUSED;
-      values += 1;
-      if (code === COLON) continue;
-      if (level.isBehindBuilt) {
-        if (!isBlank(text, level.from, at)) return REFUSED;
-        level.isBehindBuilt = false;
-        level.from = at + 1;
-      } else if (at - level.from >= runLength) {
-        if (!take(level, at)) return REFUSED;
-        level.from = at + 1;
+    if (isOneMore(tokens, code)) values += 1;
+    if (isOpening(code)) {
+      if (levels.length >= depthMax) return REFUSED;
+      levels.push(newLevel(code === OPEN_LIST, at));
+    } else if (isClosing(code)) {
+      const closed = levels.pop() as Level;
+      if (closed.isList !== (code === CLOSE_LIST)) return REFUSED;
+      const parent = levels.at(-1);
+      if (!pieces.close(closed, parent, at)) return REFUSED;
+      if (parent === undefined) {
+        return isBlank(text, at + 1, text.length) ? pieces.whole(closed, at) : REFUSED;
       }
-      level.member = at + 1;
-    } else if (code === OPEN_BRACKET || code === OPEN_BRACE) {
-      if (root !== undefined || levels.length >= depthMax) return REFUSED;
-      const next = text.charCodeAt(at + 1);
-      if (next !== CLOSE_BRACKET && next !== CLOSE_BRACE) values += 1;
-      level = {
-        isList: code === OPEN_BRACKET,
-        open: at,
-        from: at + 1,
-        member: at + 1,
-        built: undefined,
-        isBehindBuilt: false,
-      };
-      levels.push(level);
-    } else if (code === CLOSE_BRACKET || code === CLOSE_BRACE) {
-      const closed = levels.pop();
-      if (closed === undefined || closed.isList !== (code === CLOSE_BRACKET)) return REFUSED;
-      level = levels.at(-1);
-      if (!close(closed, level, at)) return REFUSED;
-      if (level === undefined) {
-        root =
-          closed.built === undefined
-            ? resultOf(parse(text.slice(closed.open, at + 1)))
-            : { ok: true, value: closed.built };
-        if (!root.ok) return REFUSED;
-      }
-    } else if (level === undefined && !isSpace(code)) return REFUSED;
+    } else if (code === COMMA && !pieces.endMember(levels.at(-1) as Level, at)) return REFUSED;
     if (values > valuesMax) return { ok: false, hasTooMany: true };
   }
-  return root ?? REFUSED;
+  return REFUSED;
+}
+
+function newLevel(isList: boolean, open: number): Level {
+  const from = open + 1;
+  return { isList, open, from, member: from, built: undefined, isBehindBuilt: false };
+}
+
+/** Parses runs of members, and puts together what is longer than a run. Returns false for what is refused. */
+class Pieces {
+  readonly parse: (text: string) => JsonResult;
+  readonly #text: string;
+  readonly #runLength: number;
+  readonly #isUnique: boolean;
+
+  constructor(text: string, limits: JsonLimits | undefined, runLength: number) {
+    this.parse = parserFor(limits);
+    this.#text = text;
+    this.#runLength = runLength;
+    this.#isUnique = limits?.areNamesUnique === true;
+  }
+
+  /** A comma ends a member of the level. */
+  endMember(level: Level, comma: number): boolean {
+    if (level.isBehindBuilt) {
+      if (!isBlank(this.#text, level.from, comma)) return false;
+      level.isBehindBuilt = false;
+      level.from = comma + 1;
+    } else if (comma - level.from >= this.#runLength) {
+      if (!this.#take(level, comma)) return false;
+      level.from = comma + 1;
+    }
+    level.member = comma + 1;
+    return true;
+  }
+
+  /** What was put together becomes a member of what is around it; all else stays text for now. */
+  close(closed: Level, parent: Level | undefined, at: number): boolean {
+    const isShort = at - closed.open < this.#runLength || isBlank(this.#text, closed.from, at);
+    if (closed.built === undefined && isShort) return true;
+    const isWhole = closed.isBehindBuilt
+      ? isBlank(this.#text, closed.from, at)
+      : this.#take(closed, at);
+    if (!isWhole || parent === undefined) return isWhole;
+    if (parent.isBehindBuilt) return false;
+    if (parent.member > parent.from && !this.#take(parent, parent.member - 1)) return false;
+    parent.from = at + 1;
+    parent.isBehindBuilt = true;
+    return this.#adopt(parent, closed);
+  }
+
+  /** The value of the outermost level, closed at `at`. */
+  whole({ built, open }: Level, at: number): CutResult {
+    if (built !== undefined) return { ok: true, value: built };
+    return resultOf(this.parse(this.#text.slice(open, at + 1)));
+  }
 
   /** Parses the members that are not, up to `end`. There is one at least. */
-  function take(of: Level, end: number): boolean {
-    const run = text.slice(of.from, end);
-    const parsed = parse(of.isList ? `[${run}]` : `{${run}}`);
+  #take(level: Level, end: number): boolean {
+    const run = this.#text.slice(level.from, end);
+    const parsed = this.parse(level.isList ? `[${run}]` : `{${run}}`);
     if (!parsed.ok) return false;
-    if (of.isList) {
+    const isFirst = level.built === undefined;
+    if (level.isList) {
       const items = parsed.value as unknown[];
-      if (of.built === undefined) of.built = items;
-      else for (const item of items) (of.built as unknown[]).push(item);
+      if (isFirst) level.built = items;
+      else for (const item of items) (level.built as unknown[]).push(item);
       return items.length > 0;
     }
     const members = parsed.value as Record<string, unknown>;
+    if (isFirst) level.built = members;
     let hasAny = false;
-    const isFirst = of.built === undefined;
-    if (isFirst) of.built = members;
     for (const name in members) {
       hasAny = true;
       if (isFirst) break;
-      if (!put(of, name, members[name])) return false;
+      if (!this.#put(level, name, members[name])) return false;
     }
     return hasAny;
   }
 
-  /** What was put together becomes a member of what is around it; all else stays text for now. */
-  function close(closed: Level, parent: Level | undefined, at: number): boolean {
-    const isShort = at - closed.open < runLength || isBlank(text, closed.from, at);
-    if (closed.built === undefined && isShort) return true;
-    const isWhole = closed.isBehindBuilt ? isBlank(text, closed.from, at) : take(closed, at);
-    if (!isWhole || parent === undefined) return isWhole;
-    if (parent.isBehindBuilt) return false;
-    if (parent.member > parent.from && !take(parent, parent.member - 1)) return false;
-    const head = text.slice(parent.member, closed.open);
-    parent.from = at + 1;
-    parent.isBehindBuilt = true;
+  #adopt(parent: Level, { open, built }: Level): boolean {
+    const head = this.#text.slice(parent.member, open);
     if (parent.isList) {
       parent.built ??= [];
-      (parent.built as unknown[]).push(closed.built);
+      (parent.built as unknown[]).push(built);
       return isBlank(head, 0, head.length);
     }
-    const named = parse(`{${head}[]}`);
+    const named = this.parse(`{${head}[]}`);
     if (!named.ok) return false;
     const names = Object.keys(named.value as object);
     parent.built ??= {};
-    return names.length === 1 && put(parent, names[0] as string, closed.built);
+    return names.length === 1 && this.#put(parent, names[0] as string, built);
   }
 
-  function put(of: Level, name: string, value: unknown): boolean {
-    const built = of.built as Record<string, unknown>;
-    if (isUnique && Object.hasOwn(built, name)) return false;
+  #put(level: Level, name: string, value: unknown): boolean {
+    const built = level.built as Record<string, unknown>;
+    if (this.#isUnique && Object.hasOwn(built, name)) return false;
     if (name !== '__proto__') built[name] = value;
     else {
       const own = { value, writable: true, enumerable: true, configurable: true };
@@ -191,13 +206,4 @@ function parseAny(text: string): JsonResult {
   } catch (error) {
     return { ok: false, problem: { kind: 'syntax', message: String(error) } };
   }
-}
-
-function isBlank(text: string, from: number, to: number): boolean {
-  for (let at = from; at < to; at += 1) if (!isSpace(text.charCodeAt(at))) return false;
-  return true;
-}
-
-function isSpace(code: number): boolean {
-  return code === 32 || code === 10 || code === 13 || code === 9;
 }

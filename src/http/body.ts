@@ -16,7 +16,7 @@ import {
   parseJson,
   tooManyValues,
 } from '../base/json-guard.js';
-import { listIn } from '../base/json-items.js';
+import { listIn } from '../base/json-members.js';
 import type { Findings } from '../core/lint/definition.js';
 import { judgeDefinition } from './definition.js';
 
