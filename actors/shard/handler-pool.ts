@@ -10,8 +10,8 @@
  */
 
 import type { Clock, TimerHandle } from '../../src/base/clock.js';
-import { FairSlots } from '../../src/base/fair-slots.js';
 import { LIMITS } from '../../src/base/limits.js';
+import { FairSlots } from '../../src/base/quota/fair-slots.js';
 import { permanentFailure, retryableFailure, type StepOutcome } from '../../src/core/builtin.js';
 import { masked } from '../../src/core/masking.js';
 import type { StepTry } from '../../src/core/progress.js';

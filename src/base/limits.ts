@@ -21,7 +21,7 @@ export const LIMITS = {
    * busy, and few enough that what they make of the next flush takes some milliseconds. The others wait
    * in the front thread, in turns of the tenants.
    */
-  crowdMs: 2_000,
+  sharedForMs: 2_000,
   sharedRequestsPerShard: 16,
   sharedWorkBytesPerShard: 512 * 1024,
   /** Polls among them, and those of one tenant: however many wait for tasks, other requests find room. */

@@ -13,7 +13,7 @@ import {
   unavailable,
   wrongCell,
 } from '../base/errors.js';
-import { lastUsed } from '../base/last-used.js';
+import { lastUsed } from '../base/quota/last-used.js';
 import { isSchemaName } from '../base/schema-name.js';
 import type { Residence } from '../http/residence.js';
 import type { CellRow, Directory, Settled } from './directory.js';

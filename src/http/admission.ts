@@ -9,13 +9,13 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Made } from '../../schema/route-row.js';
 import type { BodyRouteId, Route } from '../../schema/routes.js';
 import type { TenantLimitName, WorkUnit } from '../../schema/tenant-limits.js';
-import { BoundedRows } from '../base/bounded-rows.js';
 import { conflict, tenantLimit } from '../base/errors.js';
 import { itemsIn } from '../base/json-members.js';
-import { lastUsed } from '../base/last-used.js';
 import { LIMITS } from '../base/limits.js';
 import type { Offload } from '../base/offload.js';
-import { type BucketRate, TokenBucket } from '../base/token-bucket.js';
+import { BoundedRows } from '../base/quota/bounded-rows.js';
+import { lastUsed, valueFor } from '../base/quota/last-used.js';
+import { type BucketRate, TokenBucket } from '../base/quota/rates.js';
 import type { Reader } from '../db/reads/reader.js';
 import { openTaskCount, scheduleCount } from '../db/reads/tenant-limit-reads.js';
 import { LARGE_BODY } from './body.js';
@@ -31,7 +31,11 @@ export interface AdmissionDeps {
   readonly monotonic: () => number;
 }
 
-type Buckets = Map<WorkUnit, TokenBucket>;
+/** Of a tenant, by the limits that are set for it. */
+interface Buckets {
+  readonly set: SetLimits | undefined;
+  readonly byUnit: Map<WorkUnit, TokenBucket>;
+}
 
 /** What a request costs beside the bytes of its body, by what it makes. */
 interface Cost {
@@ -72,8 +76,7 @@ export class Admission {
 
   constructor(deps: AdmissionDeps) {
     this.#deps = deps;
-    const { limits, reads } = deps;
-    limits.onChange = (tenant) => this.#changed(tenant);
+    const { reads } = deps;
     const counter = (counted: typeof scheduleCount) => ({
       count: async (tenant: string, max: number) =>
         (await counted.row(reads, tenant, max))?.count ?? 0,
@@ -115,14 +118,16 @@ export class Admission {
     return this.#enterQueue({ route, tenant, params, body }, amount, max);
   }
 
-  /** What has another rate begins full; what was spent of the others stays spent. */
-  #changed(tenant: string): void {
-    const buckets = this.#buckets.get(tenant);
-    if (buckets === undefined) return;
-    const set = this.#deps.limits.of(tenant);
-    for (const [unit, { rate }] of buckets) {
-      if (!isDeepStrictEqual(rate, rateOf(unit, set))) buckets.delete(unit);
-    }
+  /** Where the limits were changed since, what has another rate begins full; what was spent of the others stays spent. */
+  #bucketsOf(tenant: string, set: SetLimits | undefined): Buckets['byUnit'] {
+    const known = this.#buckets.get(tenant);
+    if (known?.set === set && known !== undefined) return known.byUnit;
+    const kept = [...(known?.byUnit ?? [])].filter(([unit, { rate }]) =>
+      isDeepStrictEqual(rate, rateOf(unit, set)),
+    );
+    const byUnit = new Map(kept);
+    this.#buckets.set(tenant, { set, byUnit });
+    return byUnit;
   }
 
   /** A long one is parsed to count its blocks, which takes longer than others wait for this thread. */
@@ -146,11 +151,7 @@ export class Admission {
     unit: WorkUnit | undefined,
     amount: number,
   ): void {
-    let buckets = this.#buckets.get(tenant);
-    if (buckets === undefined) {
-      buckets = new Map();
-      this.#buckets.set(tenant, buckets);
-    }
+    const buckets = this.#bucketsOf(tenant, set);
     const now = this.#deps.monotonic();
     const ofBytes = this.#bucket(buckets, 'bytes', set, isRoot, now);
     const ofUnit = unit && this.#bucket(buckets, unit, set, isRoot, now);
@@ -162,19 +163,14 @@ export class Admission {
 
   /** Undefined: not bounded. */
   #bucket(
-    buckets: Buckets,
+    buckets: Buckets['byUnit'],
     unit: WorkUnit,
     set: SetLimits | undefined,
     isRoot: boolean,
     now: number,
   ): TokenBucket | undefined {
     if (isRoot && (set?.limits[`${unit}_per_second`] ?? null) === null) return undefined;
-    let bucket = buckets.get(unit);
-    if (bucket === undefined) {
-      bucket = new TokenBucket(rateOf(unit, set), now);
-      buckets.set(unit, bucket);
-    }
-    return bucket;
+    return valueFor(buckets, unit, () => new TokenBucket(rateOf(unit, set), now));
   }
 
   async #enterSchedules(tenant: string, max: number): Promise<() => void> {

@@ -9,11 +9,11 @@ import { isAscii } from 'node:buffer';
 import { matchRoute } from '../../schema/route-match.js';
 import type { FrontRouteId, Route, RoutesOf, ShardRouteId } from '../../schema/routes.js';
 import type { Validators } from '../../schema/validators.js';
-import type { Crowd } from '../base/crowd.js';
 import { EngineError, invalid } from '../base/errors.js';
 import { rateLimitId } from '../base/ids.js';
 import { decodeUtf8 } from '../base/json-guard.js';
 import type { Logger } from '../base/log.js';
+import type { TenantActivity } from '../base/quota/tenant-activity.js';
 import type { Admission } from './admission.js';
 import {
   type Authorise,
@@ -57,7 +57,7 @@ export interface RouterDeps extends FrontBodies {
   readonly residence?: Residence | undefined;
   readonly client: ShardSender;
   readonly rows: RouterRows;
-  readonly crowd: Crowd;
+  readonly activity: TenantActivity;
   readonly operations: FrontOperations;
   /** What a person is shown, and what belongs to it. */
   readonly pages: Pages;
@@ -248,7 +248,7 @@ function serveHome(
   const caller = authorise(request, route);
   if (!isPublic) {
     watched.tenant = caller.tenant;
-    deps.crowd.came(caller.tenant, watched.since);
+    deps.activity.came(caller.tenant, watched.since);
   }
   const refusal = route.isAlwaysServed || route.isDocument ? undefined : gate.refusal();
   if (refusal !== undefined && !mayRead(gate.state, route)) throw refusal;

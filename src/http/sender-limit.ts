@@ -4,7 +4,8 @@
  */
 
 import { EngineError } from '../base/errors.js';
-import { lastUsed } from '../base/last-used.js';
+import { lastUsed, valueFor } from '../base/quota/last-used.js';
+import { SecondLimit } from '../base/quota/rates.js';
 
 export const WEBHOOKS_PER_SECOND_MAX = 300;
 /** Of those that were not heard of for longest it is as if they came for the first time. */
@@ -17,16 +18,11 @@ const TOO_MANY = new EngineError(
 );
 
 export class SenderLimit {
-  readonly #counts = lastUsed<string, { readonly second: number; count: number }>(
-    SENDERS_REMEMBERED,
-  );
+  readonly #limits = lastUsed<string, SecondLimit>(SENDERS_REMEMBERED);
 
   /** @throws EngineError 429 */
   take(sender: string, nowMs: number): void {
-    const second = Math.floor(nowMs / 1_000);
-    const known = this.#counts.get(sender);
-    if (known?.second !== second) this.#counts.set(sender, { second, count: 1 });
-    else if (known.count >= WEBHOOKS_PER_SECOND_MAX) throw TOO_MANY;
-    else known.count += 1;
+    const limit = valueFor(this.#limits, sender, () => new SecondLimit(WEBHOOKS_PER_SECOND_MAX));
+    if (!limit.admits(nowMs)) throw TOO_MANY;
   }
 }

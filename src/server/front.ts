@@ -8,7 +8,7 @@ import { committedInstance } from '../../actors/instance/front/instances.js';
 import type { ShardClient } from '../../actors/shard/client.js';
 import type { Supervisor } from '../../actors/shard/supervisor.js';
 import { webhookTenant } from '../../actors/webhook/front/reads.js';
-import type { Crowd } from '../base/crowd.js';
+import type { TenantActivity } from '../base/quota/tenant-activity.js';
 import { LIMITS } from '../base/limits.js';
 import type { Logger } from '../base/log.js';
 import type { OffloadPool } from '../base/offload-pool.js';
@@ -51,7 +51,7 @@ export interface FrontOptions {
   readonly gate: Gate;
   readonly client: ShardClient;
   /** Told whose requests come. */
-  readonly crowd: Crowd;
+  readonly activity: TenantActivity;
   readonly connections: Connections;
   readonly requests: AddressRequests;
   readonly reads: Reads;
@@ -133,7 +133,7 @@ function kernelOf(options: FrontOptions): FrontKernel<ShardClient> {
 }
 
 function routerOf(
-  { config, gate, apiKey, client, reads, crowd, now, keyring, log, tracer }: FrontOptions,
+  { config, gate, apiKey, client, reads, activity, now, keyring, log, tracer }: FrontOptions,
   { bodies, admission, keys, residence }: FrontKernel,
   operations: FrontOperations,
 ): HttpHandler {
@@ -150,7 +150,7 @@ function routerOf(
     ...bodies,
     client,
     rows: routerRows(reads),
-    crowd,
+    activity,
     pages: createPages(config.isUiServed ? packageFile('dist/ui') : undefined),
     operations,
     front: {

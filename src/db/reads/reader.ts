@@ -14,8 +14,8 @@ import {
   troubleOf,
   unavailable,
 } from '../../base/errors.js';
-import { FairSlots } from '../../base/fair-slots.js';
 import { LIMITS } from '../../base/limits.js';
+import { FairSlots } from '../../base/quota/fair-slots.js';
 import { NO_ANSWER_TEXT, type RowReader } from '../pool.js';
 import { Runner, type Statement } from '../runner.js';
 import type { Query } from './query.js';
