@@ -5,7 +5,7 @@
  */
 
 import { type IdGenerator, routeOf } from '../../src/base/ids.js';
-import { LazyMap } from '../../src/base/lazy-map.js';
+import { LazyMap } from './lazy-map.js';
 import type { UnixMs } from '../../src/base/time.js';
 import type { GatePlan } from '../../src/core/blocks/gate.js';
 import type { Plan } from '../../src/core/plan.js';

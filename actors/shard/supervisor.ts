@@ -16,7 +16,7 @@ import type { DatabaseTrouble } from '../../src/base/errors.js';
 import type { Logger } from '../../src/base/log.js';
 import { OffloadPool } from '../../src/base/offload-pool.js';
 import { threadEntry } from '../../src/base/package-files.js';
-import { memoryMib, residentBytesMax, threadHeapMib } from '../../src/base/thread-memory.js';
+import { memoryMib, residentBytesMax, threadHeapMib } from './thread-memory.js';
 import type { UnixMs } from '../../src/base/time.js';
 import type { ContinuityKeys } from '../../src/core/sealing/keys.js';
 import { callRateMemory } from '../../src/handlers/call-rate.js';

@@ -14,7 +14,7 @@ import {
   wrongCell,
 } from '../base/errors.js';
 import { lastUsed } from '../base/quota/last-used.js';
-import { isSchemaName } from '../base/schema-name.js';
+import { isSchemaName } from '../db/schema-name.js';
 import type { Residence } from '../http/residence.js';
 import type { CellRow, Directory, Settled } from './directory.js';
 import { Gathered } from './gathered.js';

@@ -9,7 +9,6 @@ import { type BodyOf, type BodyRouteId, ROUTES } from '../../schema/routes.js';
 import { createValidators, type Validators } from '../../schema/validators.js';
 import { EngineError, type ErrorData, fromErrorData, invalid, tooLarge } from '../base/errors.js';
 import { isJsonObject } from '../base/json.js';
-import { cutJson } from '../base/json-cut.js';
 import {
   BODY_JSON_LIMITS,
   type JsonProblem,
@@ -19,6 +18,7 @@ import {
 import { listIn } from '../base/json-members.js';
 import type { Findings } from '../core/lint/definition.js';
 import { judgeDefinition } from './definition.js';
+import { cutJson } from './json-cut.js';
 
 /** An item of a list whose items are judged one by one, in the place of one that is wrong. */
 export class RefusedItem {

@@ -18,6 +18,7 @@ import { TimerHeap } from '../../actors/runtime/timer-heap.js';
 import { Turn } from '../../actors/runtime/turn.js';
 import type { ScheduleRow } from '../../actors/schedule/loads.js';
 import { FairInbox } from '../../actors/shard/inbox.js';
+import { residentBytesMax, threadHeapMib } from '../../actors/shard/thread-memory.js';
 import {
   createIdGenerator,
   keyedInstanceId,
@@ -27,7 +28,6 @@ import {
   shardOf,
 } from '../../src/base/ids.js';
 import { joined, withParts } from '../../src/base/rooms.js';
-import { residentBytesMax, threadHeapMib } from '../../src/base/thread-memory.js';
 import { isoTime } from '../../src/base/time.js';
 import { HandShard, rowsOf, TENANT } from '../helpers/hand-shard.js';
 import { hostDeps } from '../helpers/host-deps.js';

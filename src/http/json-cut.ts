@@ -7,7 +7,7 @@
  * `parseJson` can be asked, by whoever has the time.
  */
 
-import { type JsonLimits, type JsonResult, parseJson } from './json-guard.js';
+import { type JsonLimits, type JsonResult, parseJson } from '../base/json-guard.js';
 import {
   CLOSE_LIST,
   COMMA,
@@ -18,7 +18,7 @@ import {
   isOpening,
   JsonTokens,
   OPEN_LIST,
-} from './json-text.js';
+} from '../base/json-text.js';
 
 export type CutResult =
   | { readonly ok: true; readonly value: unknown }
