@@ -1,12 +1,7 @@
 /** What becomes of the effects of a unit, and what callers are told of one that was not committed. */
 
-import {
-  conflict,
-  EngineError,
-  refusedUnit,
-  UNKNOWN_OUTCOME,
-  unavailable,
-} from '../../src/base/errors.js';
+import { conflict, EngineError, UNKNOWN_OUTCOME, unavailable } from '../../src/base/errors.js';
+import { refusedUnit } from '../../src/db/trouble.js';
 import type { CommitLog, Settlement } from './commit-log.js';
 import { TENANT_SUSPENDED } from './suspended-tenants.js';
 import type { Effect } from './turn.js';

@@ -12,7 +12,7 @@
 
 import { MessageChannel, type Worker } from 'node:worker_threads';
 import { Piscina } from 'piscina';
-import type { DatabaseTrouble } from '../../src/base/errors.js';
+import type { DatabaseTrouble } from '../../src/db/trouble.js';
 import type { Logger } from '../../src/base/log.js';
 import { OffloadPool } from '../../src/base/offload-pool.js';
 import { threadEntry } from '../../src/base/package-files.js';

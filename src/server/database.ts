@@ -7,7 +7,7 @@ import type pg from 'pg';
 import { STORE } from '../../actors/shard/store.js';
 import { writerName } from '../../actors/shard/supervisor.js';
 import { BATCH_LANES, LANES_MAX } from '../../actors/writer/lane-count.js';
-import { troubleOf } from '../base/errors.js';
+import { troubleOf } from '../db/trouble.js';
 import { realClock } from '../base/real-clock.js';
 import { inSchema } from '../db/database-url.js';
 import { firstContact } from '../db/first-contact.js';

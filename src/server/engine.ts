@@ -11,7 +11,7 @@ import { STORE } from '../../actors/shard/store.js';
 import { Supervisor } from '../../actors/shard/supervisor.js';
 import { measuredLanes } from '../../actors/writer/lane-count.js';
 import { TenantActivity } from '../base/quota/tenant-activity.js';
-import { type DatabaseTrouble, stallOf } from '../base/errors.js';
+import { type DatabaseTrouble, stallOf } from '../db/trouble.js';
 import { LIMITS } from '../base/limits.js';
 import type { Logger } from '../base/log.js';
 import { EngineClock, realClock, within } from '../base/real-clock.js';

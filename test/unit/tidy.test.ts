@@ -47,7 +47,7 @@ const isPure = ({ name }: Source) =>
   name.startsWith('src/core/') ||
   /^actors\/\w+\/core\//.test(name) ||
   (name.startsWith('src/base/') && !IMPURE_GROUND.test(name)) ||
-  /^src\/db\/(?:batch|lines|mutation|statements|store|table|units)\.ts$/.test(name) ||
+  /^src\/db\/(?:batch|lines|mutation|statements|store|table|trouble|units)\.ts$/.test(name) ||
   /^actors\/\w+\/(?:\w+-)?tables\.ts$/.test(name) ||
   name === 'actors/runtime/protocol.ts' ||
   (name.startsWith('schema/') && !COMPILES_SCHEMAS.has(name));
