@@ -57,7 +57,7 @@ export interface SchedulesDeps
 
 /** Schedules in memory; beyond it those that were not used for longest are let go. */
 const SCHEDULES_MAX = 10_000;
-/** Those that fire in one turn, or in half of its time; a herd takes several, with requests between. */
+/** Those that fire in one turn, or in half of its time; a burst takes several, with requests between. */
 const FIRES_PER_TURN = 250;
 const PAGE_ROWS = 1_000;
 /** A fire that its timer has not brought about by then was missed. */

@@ -189,7 +189,7 @@ export const LIMITS = {
   dueLoadsMax: 512,
   dueUnitsMax: 256,
   /**
-   * The same while another tenant asks: its requests are committed behind few of them. With 24 a herd of 10,000 was
+   * The same while another tenant asks: its requests are committed behind few of them. With 24 a burst of 10,000 was
    * late by 1.2 s instead of 0.3 s, and the other tenant waited a few milliseconds less.
    */
   dueUnitsSharedMax: 64,

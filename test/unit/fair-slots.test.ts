@@ -15,7 +15,9 @@ import { LIMITS } from '../../src/base/limits.js';
 import { IN_PLACE, type Offload } from '../../src/base/offload.js';
 import { BoundedRows } from '../../src/base/quota/bounded-rows.js';
 import { FairSlots, type LevelLimits } from '../../src/base/quota/fair-slots.js';
-import { TokenBucket } from '../../src/base/quota/rates.js';
+import { lastUsed, valueFor } from '../../src/base/quota/last-used.js';
+import { SecondLimit, TokenBucket } from '../../src/base/quota/rates.js';
+import { Tally } from '../../src/base/quota/tally.js';
 import { TenantActivity } from '../../src/base/quota/tenant-activity.js';
 import { ReadPace } from '../../src/db/reads/read-pace.js';
 import { CallRate, callRateMemory } from '../../src/handlers/call-rate.js';
@@ -373,6 +375,36 @@ test('a bucket gives its burst at once, then its rate; what costs more than the 
   assert.deepEqual([bucket.waitMs(50, 1_000), bucket.waitMs(50, 9_000)], [1_000, 0]);
   bucket.take(50);
   assert.equal(bucket.waitMs(1, 9_000), 3_100, 'it is in debt by 30');
+});
+
+test('a second begins with the first event in it, and admits so many', () => {
+  const limit = new SecondLimit(2);
+  const times = [700, 1_600, 1_699, 1_700, 1_701, 2_699, 9_000];
+  const admitted = times.map((now) => limit.admits(now));
+  assert.deepEqual(admitted, [true, true, false, true, true, false, true]);
+});
+
+test('a tally is what each key holds, and their sum', () => {
+  const tally = new Tally();
+  for (const [key, amount] of Object.entries({ a: 3, b: 4 })) tally.add(key, amount);
+  tally.add('a', -1);
+  assert.deepEqual([tally.of('a'), tally.of('b'), tally.of('c'), tally.sum], [2, 4, 0, 6]);
+  tally.add('a', -2);
+  tally.add('a', 5);
+  assert.deepEqual([tally.of('a'), tally.sum], [5, 9]);
+});
+
+test('a key keeps its value until others were used since', () => {
+  const entries = lastUsed<string, object>(2);
+  const of = (key: string) => valueFor(entries, key, () => ({}));
+  const first = of('a');
+  of('b');
+  assert.equal(of('a'), first);
+  of('c');
+  assert.equal(of('a'), first);
+  of('b');
+  of('c');
+  assert.notEqual(of('a'), first);
 });
 
 test('items are counted in a text whatever it is', () => {
