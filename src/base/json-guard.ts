@@ -1,14 +1,11 @@
 /**
- * The entry check on every JSON text that can reach a row. One row that Postgres refuses makes a
- * whole batch fail, and a text that parses can still overflow the stack when it is written again:
- * so the text is looked at before it is parsed, and what could harm the writer is refused with the
- * place where it stands. Ordinary texts pass three native searches; only a text in which one of them
- * found something is scanned, and only a refused one has its place worked out.
+ * The entry check on every JSON text that can reach a row. A row that Postgres refuses fails its whole batch, and a
+ * value may be too deep to be written again: such a text is refused with the place of the fault. Ordinary texts pass
+ * three native searches; only a text in which one of them found something is scanned.
  */
 
 import { clip } from './bounds.js';
 import {
-  BACKSLASH,
   behindString,
   COLON,
   COMMA,
@@ -40,11 +37,11 @@ export interface JsonLimits {
 export const DEFAULT_JSON_LIMITS: JsonLimits = { maxDepth: 256, maxNumberLength: 400 };
 
 /**
- * Of the bodies of requests. What a text costs goes by its values and not by its bytes: three million empty
- * lists are 10 MB and take seconds. Half a million lists, numbers or small objects are a tenth of a second,
- * and 240,000 names, each another one, three tenths, in pieces of 19 ms at most (`json-cut.ts`; all on a busy
- * machine). It is more than any context of 256 KiB can hold, and 500 for each instance of a batch of 1,000. Of
- * two members with one name nobody knows which one was meant, least of all a proxy that looked at the other.
+ * For the bodies of requests. A text costs by its values, not by its bytes: three million empty lists are 10 MB and
+ * take seconds. Half a million lists, numbers or small objects take a tenth of a second, and 240,000 different names
+ * three tenths, in pieces of 19 ms at most (`json-cut.ts`; on a busy machine). That is more than a context of 256 KiB
+ * holds, and 500 for each instance of a batch of 1,000. Repeated names are refused because a proxy may have checked
+ * the other member.
  */
 export const BODY_JSON_LIMITS: JsonLimits = {
   ...DEFAULT_JSON_LIMITS,
@@ -53,8 +50,8 @@ export const BODY_JSON_LIMITS: JsonLimits = {
 };
 
 export interface JsonProblem {
-  readonly kind: 'syntax' | 'nul' | 'surrogate' | 'depth' | 'number' | 'utf8' | 'values' | 'name';
-  /** For the reply: says what is wrong, and names the JSON path and the offset where it is known. */
+  readonly kind: 'syntax' | 'nul' | 'surrogate' | 'depth' | 'number' | 'values' | 'name';
+  /** For the reply, with the JSON path and the offset where they are known. */
   readonly message: string;
 }
 
@@ -63,19 +60,18 @@ export type JsonResult =
   | { readonly ok: false; readonly problem: JsonProblem };
 
 /**
- * Parses `text` like `JSON.parse` and refuses beyond that what cannot be stored unchanged: U+0000
- * and lone surrogates (raw or escaped), nesting and numbers over `limits`, integers beyond 2^53,
- * and exponents that make a number infinite or zero
- * (docs/decisions/0018-request-bodies.md), and what else `limits` name. Never throws. Of a
- * repeated key that is let through the last value counts, and `__proto__` becomes an own property like
- * any other key.
+ * Parses `text` like `JSON.parse` and refuses also what cannot be stored unchanged: U+0000 and lone surrogates (raw
+ * or escaped), nesting and numbers over `limits`, integers beyond 2^53, and exponents that make a number infinite or
+ * zero (docs/decisions/0018-request-bodies.md), and what else `limits` name. Never throws.
  */
 export function parseJson(text: string, limits: JsonLimits = DEFAULT_JSON_LIMITS): JsonResult {
   const { maxValues, areNamesUnique } = limits;
   if (maxValues !== undefined && hasMoreValues(text, maxValues)) {
     return { ok: false, problem: { kind: 'values', message: tooManyValues(limits) } };
   }
-  if (!isWellFormed(text)) return { ok: false, problem: rawSurrogateProblem(text) };
+  if (!isWellFormed(text)) {
+    return { ok: false, problem: hazardProblem(text, halfPair(text.search(/\p{Surrogate}/u))) };
+  }
   if (isSuspicious(text, limits)) {
     const hazard = findHazard(text, limits);
     if (hazard !== undefined) return { ok: false, problem: hazardProblem(text, hazard) };
@@ -96,9 +92,8 @@ export function tooManyValues({ maxValues }: JsonLimits): string {
   return `the body has more than ${maxValues} values and names of members`;
 }
 
-/** It is asked before anything else, and counts only where the text is long enough to hold so many. */
 function hasMoreValues(text: string, most: number): boolean {
-  // Each takes a character of its own and one that parts it from the next.
+  // Each takes a character of its own and one that separates it from the next.
   return text.length >= 2 * most && new ValueCount(most).takeText(text);
 }
 
@@ -141,8 +136,8 @@ export class ValueCount {
 }
 
 /**
- * A repeated name is in the text and not in the value: where there are no more colons that may stand behind a
- * name than members nothing is repeated. Such a colon within a string costs a scan, no more.
+ * A repeated name is in the text, not in the value: no name is repeated if the text has as many colons that can stand
+ * behind a name as the value has members. Such a colon within a string costs a scan, no more.
  */
 function mayRepeatName(text: string, value: unknown): boolean {
   let names = 0;
@@ -297,7 +292,6 @@ const SPACE = 32;
 const MINUS = 45;
 const DIGIT_0 = 48;
 const DIGIT_9 = 57;
-const LOWER_U = 117;
 
 /** The first hazard of the text. Text that is not JSON may pass: the parser refuses it afterwards. */
 function findHazard(text: string, limits: JsonLimits): Hazard | undefined {
@@ -306,7 +300,7 @@ function findHazard(text: string, limits: JsonLimits): Hazard | undefined {
   for (let code = tokens.next(); code !== END; code = tokens.next()) {
     const { start, end } = tokens;
     if (code === QUOTE) {
-      const hazard = stringHazard(text, start, end);
+      const hazard = stringHazard(text.slice(start, end), start);
       if (hazard !== undefined) return hazard;
     } else if (isOpening(code)) {
       depth += 1;
@@ -327,42 +321,32 @@ function isNumberStart(code: number): boolean {
   return code === MINUS || (code >= DIGIT_0 && code <= DIGIT_9);
 }
 
-/** Looks at the `\uXXXX` escapes of one string: none may be U+0000, surrogates come in pairs. */
-function stringHazard(text: string, start: number, end: number): Hazard | undefined {
-  let at = start + 1;
-  while (at < end) {
-    if (text.charCodeAt(at) !== BACKSLASH) {
-      at += 1;
-      continue;
-    }
-    const unit = escapedUnit(text, at);
-    if (unit === undefined) {
-      at += 2;
-      continue;
-    }
-    if (unit === 0) return { kind: 'nul', offset: at, message: 'the character U+0000' };
-    const isPair = isHighSurrogate(unit) && isLowSurrogate(escapedUnit(text, at + 6));
-    if (!isPair && unit >= 0xd800 && unit <= 0xdfff) {
-      return { kind: 'surrogate', offset: at, message: 'half of a surrogate pair' };
-    }
-    at += isPair ? 12 : 6;
+/** The upper six bits of the first and the second half of a surrogate pair. */
+const HIGH = 0xd800 >> 10;
+const LOW = 0xdc00 >> 10;
+
+/** Of the escapes `\uXXXX` in a string none may be U+0000, and surrogates come in pairs. */
+function stringHazard(token: string, start: number): Hazard | undefined {
+  let passed = 0;
+  for (let at = token.indexOf('\\'); at >= 0; at = token.indexOf('\\', at + passed)) {
+    const unit = escapedUnit(token, at);
+    const offset = start + at;
+    if (unit === 0) return { kind: 'nul', offset, message: 'the character U+0000' };
+    const half = unit >> 10;
+    const isPair = half === HIGH && escapedUnit(token, at + 6) >> 10 === LOW;
+    if (!isPair && (half === HIGH || half === LOW)) return halfPair(offset);
+    passed = isPair ? 12 : 2;
   }
   return undefined;
 }
 
-/** The code unit that a `\uXXXX` at `at` stands for; undefined when there is no such escape. */
-function escapedUnit(text: string, at: number): number | undefined {
-  if (text.charCodeAt(at) !== BACKSLASH || text.charCodeAt(at + 1) !== LOWER_U) return undefined;
-  const unit = Number(`0x${text.slice(at + 2, at + 6)}`);
-  return Number.isNaN(unit) ? undefined : unit;
+/** The code unit that a `\uXXXX` at `at` stands for; -1 when there is no such escape. */
+function escapedUnit(token: string, at: number): number {
+  return token.startsWith('\\u', at) ? Number.parseInt(token.slice(at + 2, at + 6), 16) : -1;
 }
 
-function isHighSurrogate(unit: number): boolean {
-  return unit >= 0xd800 && unit <= 0xdbff;
-}
-
-function isLowSurrogate(unit: number | undefined): boolean {
-  return unit !== undefined && unit >= 0xdc00 && unit <= 0xdfff;
+function halfPair(offset: number): Hazard {
+  return { kind: 'surrogate', offset, message: 'half of a surrogate pair' };
 }
 
 const MAX_INTEGER = 2n ** 53n;
@@ -390,16 +374,6 @@ function numberFault(token: string, limits: JsonLimits): string | undefined {
 function hazardProblem(text: string, hazard: Hazard): JsonProblem {
   const place = `at ${pathAt(text, hazard.offset)} (character ${hazard.offset})`;
   return { kind: hazard.kind, message: `${hazard.message} is not accepted, ${place}` };
-}
-
-function rawSurrogateProblem(text: string): JsonProblem {
-  let offset = 0;
-  for (const point of text) {
-    const code = point.codePointAt(0) ?? 0;
-    if (code >= 0xd800 && code <= 0xdfff) break;
-    offset += point.length;
-  }
-  return hazardProblem(text, { kind: 'surrogate', offset, message: 'half of a surrogate pair' });
 }
 
 function syntaxProblem(text: string, error: unknown): JsonProblem {

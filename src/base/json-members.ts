@@ -18,9 +18,6 @@ import {
   QUOTE,
 } from './json-text.js';
 
-/** The place of a text in another: from its first character to behind its last. */
-export type Span = readonly [start: number, end: number];
-
 /** Reads values one after the other. Each method starts where a value begins, and returns false where it cannot go on. */
 export class JsonReader extends JsonTokens {
   /**
@@ -62,17 +59,11 @@ export class JsonReader extends JsonTokens {
     return false;
   }
 
-  /** Passes a value, and returns its place. */
-  span(): Span | undefined {
-    this.peek();
-    const start = this.end;
-    return this.skip() ? [start, this.end] : undefined;
-  }
-
   /** Passes a value, and returns its text. */
   value(): string | undefined {
-    const span = this.span();
-    return span && this.text.slice(...span);
+    this.peek();
+    const start = this.end;
+    return this.skip() ? this.text.slice(start, this.end) : undefined;
   }
 }
 
@@ -92,6 +83,9 @@ export function stringMember(text: string, name: string): string | undefined {
   });
   return isRead && found?.startsWith('"') ? found.slice(1, -1) : undefined;
 }
+
+/** The place of a text in another: from its first character to behind its last. */
+export type Span = readonly [start: number, end: number];
 
 export interface ListSpans {
   /** With its brackets. */
@@ -113,8 +107,9 @@ export function listIn(text: string, member: string): ListSpans | undefined {
     const start = reader.end;
     const items: Span[] = [];
     const isRead = reader.eachItem(() => {
-      const item = reader.span();
-      return item !== undefined && items.push(item) > 0;
+      reader.peek();
+      const from = reader.end;
+      return reader.skip() && items.push([from, reader.end]) > 0;
     });
     found = { list: [start, reader.end], items };
     return isRead;

@@ -9,12 +9,13 @@ export const QUOTE = 34;
 export const COMMA = 44;
 export const COLON = 58;
 export const OPEN_LIST = 91;
-export const BACKSLASH = 92;
 export const CLOSE_LIST = 93;
 export const OPEN_OBJECT = 123;
 export const CLOSE_OBJECT = 125;
 /** The end of the text, where another token is looked for. */
 export const END = -1;
+
+const BACKSLASH = 92;
 
 /** Kinds of characters outside strings, and the tokens that begin with them. */
 const WORD = 0;

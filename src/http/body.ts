@@ -164,7 +164,7 @@ export function* parseAsJudged<Id extends BodyRouteId>(
 function itemwise(operation: BodyRouteId, text: string, problem: JsonProblem): unknown {
   if (problem.kind === 'values') throw tooLarge(problem.message);
   const { judgesEach: member } = ROUTES[operation];
-  const isJson = problem.kind !== 'syntax' && problem.kind !== 'utf8' && isParsed(text);
+  const isJson = problem.kind !== 'syntax' && isParsed(text);
   const spans = member !== undefined && isJson ? listIn(text, member) : undefined;
   if (member === undefined || spans === undefined) throw unkept(problem);
   const [start, end] = spans.list;
