@@ -53,7 +53,9 @@ export class SecondLimit {
   }
 
   admits(nowMs: number): boolean {
-    if (nowMs - this.#from >= SECOND_MS) {
+    const passedMs = nowMs - this.#from;
+    // A clock that is set back begins another second.
+    if (passedMs >= SECOND_MS || passedMs < 0) {
       this.#from = nowMs;
       this.#count = 0;
     }
