@@ -1,7 +1,4 @@
-/**
- * Finds values in a JSON text without parsing it. What is found is right if the text is JSON, which is for the
- * parser to decide: nothing is checked here.
- */
+/** Finds values in a JSON text without parsing it. Nothing is checked: the result is right if the text is JSON. */
 
 import { BODY_JSON_LIMITS } from './json-guard.js';
 import {

@@ -1,10 +1,7 @@
 /**
- * A long JSON text becomes a value a piece at a time, so that whoever parses it can do other things in
- * between. What is short within it is parsed natively, run by run of neighbours; only what holds more than a
- * run is put together here. Each character is looked at once.
- *
- * What comes out is what `parseJson` makes of the whole, or that it refuses it. Why it does is not said:
- * `parseJson` can be asked, by whoever has the time.
+ * Parses a long JSON text in pieces, so that a thread can do other things in between. Runs of neighbouring members
+ * are parsed natively; only an array or object that is longer than a run is put together here. The result is that of
+ * `parseJson` for the whole text, or a refusal without its reason, which `parseJson` finds.
  */
 
 import { type JsonLimits, type JsonResult, parseJson } from '../base/json-guard.js';

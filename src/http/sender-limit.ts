@@ -1,14 +1,11 @@
-/**
- * How much each sender may send of what nobody is asked a key for: counted in memory by the second, and
- * refused beyond that, before anything is looked up.
- */
+/** How many webhooks a sender without a key may send to one trigger in a second: counted before anything is read. */
 
 import { EngineError } from '../base/errors.js';
 import { lastUsed, valueFor } from '../base/quota/last-used.js';
 import { SecondLimit } from '../base/quota/rates.js';
 
 export const WEBHOOKS_PER_SECOND_MAX = 300;
-/** Of those that were not heard of for longest it is as if they came for the first time. */
+/** A sender that is forgotten begins anew. */
 const SENDERS_REMEMBERED = 10_000;
 
 const TOO_MANY = new EngineError(

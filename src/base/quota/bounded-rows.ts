@@ -1,8 +1,8 @@
 /**
- * Whether a tenant has room for more rows of a kind whose number is bounded. They are counted in the database,
- * and only when what is known, with all that was let in since, leaves no room: a tenant far below its bound
- * costs no query, one at it one query at a time, and a restart starts by counting. What ends meanwhile is
- * found by the next count. Under concurrency a bound may be met a few rows early or late.
+ * Whether a tenant has room for more rows of a kind whose number is bounded. The database counts them, and only when
+ * the last count and the rows admitted since leave no room: a tenant far below its bound costs no query, one at its
+ * bound one query at a time. Rows that end are seen by the next count. Under concurrency a bound may be met a few rows
+ * early or late.
  */
 
 import { lastUsed, valueFor } from './last-used.js';
