@@ -19,8 +19,8 @@ import {
   UNKNOWN_OUTCOME,
   unavailable,
 } from '../../src/base/errors.js';
-import { FairSlots } from '../../src/base/quota/fair-slots.js';
 import { routeOf } from '../../src/base/ids.js';
+import { FairSlots } from '../../src/base/quota/fair-slots.js';
 import type { Keyring } from '../../src/core/sealing/keys.js';
 import { openSecret } from '../../src/core/stored-secret.js';
 import type { AttemptOutcome, WebhookRow } from '../../src/core/webhook.js';

@@ -3,8 +3,8 @@
  * was checked. Pure.
  */
 
-import { soughtInAnyCase } from './any-case.js';
 import { type BaseType, type ColumnOf, columnType, type Table } from '../table.js';
+import { soughtInAnyCase } from './any-case.js';
 import type { Conditions } from './query.js';
 
 /** Rows whose column has the value, or one of several; of a JSON column its top-level keys. */
