@@ -277,13 +277,14 @@ class Engine {
   }
 
   #tellReady(epoch: number, port: number, key: GeneratedKey | undefined, folder?: string): void {
-    const { config, log, onReady } = this.#options;
+    const { config, onReady } = this.#options;
     const { host, shards, insecureAuth, isUiServed } = config;
     const url = urlOf(host, port);
     const keyFile = key?.file;
-    // Whoever keeps the log quiet has to find the key that was made, too.
-    const told = keyFile === undefined ? log : log.child({}, { level: 'info' });
-    told.info({ epoch, shards, url, docs: `${url}/swagger-ui`, keyFile }, 'ready');
+    // A quiet log names the file of a generated key, too.
+    const log =
+      keyFile === undefined ? this.#options.log : this.#options.log.child({}, { level: 'info' });
+    log.info({ epoch, shards, url, docs: `${url}/swagger-ui`, keyFile }, 'ready');
     onReady({ url, database: folder, keyFile, insecureAuth, hasDashboard: isUiServed });
   }
 
