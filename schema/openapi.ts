@@ -7,7 +7,7 @@ import type { TObject, TSchema } from '@sinclair/typebox';
 import { ERROR_STATUS } from '../src/base/errors.js';
 import type { JsonObject, JsonValue } from '../src/base/json.js';
 import { ErrorBody } from './common.js';
-import { exampleIdIn, PARAMETER_EXAMPLES } from './examples-parameters.js';
+import { parameterExample } from './examples.js';
 import { HEADER_NOTES, OPERATION_NOTES, QUERY_NOTES } from './openapi-notes.js';
 import { SchemaBook } from './openapi-schemas.js';
 import { DESCRIPTION, REFUSALS, TAGS, TITLE } from './openapi-texts.js';
@@ -199,7 +199,7 @@ function metadataFilter(name: string): JsonObject {
 
 function exampleOf(route: Route, name: string, isRequired: boolean): JsonValue | undefined {
   if (!isRequired) return undefined;
-  return name === 'id' ? exampleIdIn(route.path) : PARAMETER_EXAMPLES[name];
+  return parameterExample(name, route.path);
 }
 
 function requestBodyOf(book: SchemaBook, route: Route, body: TSchema): JsonObject {
@@ -231,7 +231,7 @@ const FORM_TYPE = 'application/x-www-form-urlencoded';
 const ANYWHERE = [400, 500, 503];
 /**
  * The transport gives these on any route, whatever the operation (`src/http/transport.ts`), admission 429
- * (`src/http/admission.ts`), and a cell 421 for tenants of others (`src/cluster/residence.ts`). They are told once, as the default of every operation: clients that are generated have no
+ * (`src/http/admission.ts`), and a cell 421 for tenants of others (`src/cluster/placement.ts`). They are told once, as the default of every operation: clients that are generated have no
  * code for each of them.
  */
 const OTHERWISE = [408, 413, 415, 421, 429, 431];

@@ -7,10 +7,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { MigrationPlan } from '../../schema/continuity.js';
-import { AT, EXAMPLE_IDS, EXAMPLE_TENANT, UNTIL } from '../../schema/example-ids.js';
-import { exampleOf } from '../../schema/examples.js';
-import { EXAMPLE_DIGEST } from '../../schema/examples-continuity.js';
-import { exampleIdIn } from '../../schema/examples-parameters.js';
+import {
+  AT,
+  EXAMPLE_DIGEST,
+  EXAMPLE_IDS,
+  EXAMPLE_TENANT,
+  UNTIL,
+} from '../../schema/example-values.js';
+import { exampleOf, parameterExample } from '../../schema/examples.js';
 import type {
   CapsuleImported,
   Handoff,
@@ -41,14 +45,8 @@ function withRealIds(text: string): string {
 /** The path with the parameters of the examples. */
 function pathOf(id: RouteId): string {
   const { path } = ROUTES[id];
-  const examples: Readonly<Record<string, string | undefined>> = {
-    id: exampleIdIn(path),
-    block_id: 'charge',
-    key: 'payments',
-    slug: 'orders-in',
-    token,
-  };
-  return withRealIds(path.replace(/\{(\w+)\}/g, (_, name: string) => examples[name] ?? ''));
+  const exampleIn = (name: string) => (name === 'token' ? token : parameterExample(name, path));
+  return withRealIds(path.replace(/\{(\w+)\}/g, (_, name: string) => String(exampleIn(name))));
 }
 
 /** The example of the operation's body, and its success. `changes` are made to the example. */

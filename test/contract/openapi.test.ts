@@ -9,7 +9,7 @@ import { describe, test } from 'node:test';
 import { Validator } from '@seriousme/openapi-schema-validator';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { Block } from '../../schema/blocks.js';
-import { EXAMPLES } from '../../schema/examples.js';
+import { EXAMPLES } from '../../schema/example-values.js';
 import { isCalendarDay, isTimestamp, isTimeZone, isUuid } from '../../schema/formats.js';
 import { openApiDocument, operationIdOf } from '../../schema/openapi.js';
 import { OPERATION_NOTES, QUERY_NOTES } from '../../schema/openapi-notes.js';

@@ -5,7 +5,8 @@
  */
 
 import fc from 'fast-check';
-import { EXAMPLES } from '../../schema/examples.js';
+import { exampleOf } from '../../schema/examples.js';
+import { Capsule } from '../../schema/handoff.js';
 import type { Json } from '../helpers/api.js';
 import { deref, type Operation, type Parameter, type Schema } from '../helpers/contract.js';
 
@@ -308,7 +309,7 @@ const BY_NAME: Readonly<Record<string, (schema: Schema) => fc.Arbitrary<unknown>
   capsule_signing_public_key: () => fc.constant(null),
   payload_key_base64: () => fc.constant('A'.repeat(43).concat('=')),
   // One that has the right form; nobody signed it.
-  capsule: () => fc.constant(0).map(() => structuredClone(EXAMPLES.Capsule)),
+  capsule: () => fc.constant(0).map(() => exampleOf(Capsule)),
   statement: () => fc.uuid().map((id) => `{"continuity_id":"${id}"}`),
   from_path: () => fc.constantFrom('count', 'context_snapshot.a'),
   to_path: () => fc.constantFrom('b', 'context_snapshot.__proto__'),

@@ -4,7 +4,8 @@
  */
 
 import { randomUUID } from 'node:crypto';
-import { EXAMPLES } from '../../schema/examples.js';
+import { exampleOf } from '../../schema/examples.js';
+import { CapsuleManifest } from '../../schema/handoff.js';
 import type { Route, RouteId } from '../../schema/routes.js';
 import type { Json, SharedApi, Tenant } from './api.js';
 import { eventually, NAMESPACE, newHandler, step } from './api.js';
@@ -414,7 +415,7 @@ const SIGNATURE_BASE64 = Buffer.alloc(64).toString('base64');
 /** A capsule whose parts have the right form and fit nothing. */
 const SEALED_BY_NOBODY: Json = {
   capsule: {
-    manifest: EXAMPLES.CapsuleManifest,
+    manifest: exampleOf(CapsuleManifest),
     manifest_sha256: DIGEST,
     public_key: KEY_BASE64,
     signature: SIGNATURE_BASE64,
