@@ -11,12 +11,12 @@ import type {
   PlacementRow,
 } from '../src/cluster/directory.js';
 import { cellNamed, cellsOf, ownerOf } from '../src/cluster/overview.js';
-import { addressOf } from '../src/cluster/proxy/topology.js';
 import { bucketOf, cellOfBucket } from '../src/cluster/routing.js';
 import { schemaName } from '../src/server/config-values.js';
 import { plainUrl, withDirectory } from './cluster.js';
 import type { Given } from './command.js';
 import { CommandError, EXIT, type ExitCode, usageError } from './exit.js';
+import { addressOf } from './proxy/topology.js';
 import type { Session } from './session.js';
 import { ago, durationText } from './table.js';
 
@@ -140,7 +140,7 @@ export async function setState(
   const { out } = session;
   const name = given.arg();
   const change = async (directory: Directory) =>
-    (await directory.setState(name, state)) && cellNamed(directory, name);
+    (await directory.changeCell(name, { state })) && cellNamed(directory, name);
   const cell = await withDirectory(session, change, given);
   if (cell === undefined) throw missing(name);
   if (out.isJson) out.json(cell);
@@ -163,7 +163,8 @@ export async function drainCell(session: Session, given: Given): Promise<undefin
     session,
     async (directory) => {
       const open = await targets(directory, name, given.text('to'));
-      if ((await directory.setState(name, 'draining')) === undefined) throw missing(name);
+      if ((await directory.changeCell(name, { state: 'draining' })) === undefined)
+        throw missing(name);
       const placed = await placementsIn(directory, name);
       const leaving = placed.map(({ tenant_id }): Leaving => {
         return { tenant_id, to: cellOfBucket(bucketOf(tenant_id), open) as string };
@@ -221,7 +222,7 @@ async function untilEmpty(session: Session, directory: Directory, name: string):
   const { out, options, signal } = session;
   const giveUpAt = performance.now() + (options.timeoutMs ?? Number.POSITIVE_INFINITY);
   for (;;) {
-    const left = (await directory.tenantCounts()).get(name) ?? 0;
+    const left = (await directory.counts()).get(name)?.tenants ?? 0;
     out.progress(`${countOf(left, 'tenant')} left`);
     if (left === 0) break;
     if (performance.now() > giveUpAt) {

@@ -8,13 +8,13 @@ import { once } from 'node:events';
 import path from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Directory } from '../src/cluster/directory.js';
-import { AbsentError, RuntimeError } from '../src/cluster/proxy/haproxy-runtime.js';
-import { ProxyPublisher } from '../src/cluster/proxy/publish.js';
-import { type Topology, TopologyError } from '../src/cluster/proxy/topology.js';
-import { TopologyReader } from '../src/cluster/proxy/topology-reader.js';
 import { withDirectory } from './cluster.js';
 import type { Given } from './command.js';
 import { CommandError, EXIT, type ExitCode } from './exit.js';
+import { AbsentError, RuntimeError } from './proxy/haproxy-runtime.js';
+import { ProxyPublisher } from './proxy/publish.js';
+import { type Topology, TopologyError } from './proxy/topology.js';
+import { TopologyReader } from './proxy/topology-reader.js';
 import type { Session } from './session.js';
 
 const LISTEN_DEFAULT = ':8090';

@@ -86,7 +86,7 @@ export class Activity implements Room {
     this.#write();
   }
 
-  /** The tenant leaves this cell: what was counted is written before anything of it is turned away. */
+  /** The tenant is about to be suspended: writes its counts while its units are still accepted. */
   tenantLeaves(tenant: string): void {
     this.#write();
     this.#minutes.delete(tenant);

@@ -67,7 +67,7 @@ export class Plans implements Room {
     if (this.#deleted.length > DELETED_IDS_MAX) this.#deleted.shift();
   }
 
-  /** They are not of this cell any more: what is kept of them may be old when they are again. */
+  /** Forgets the plans of a suspended tenant, which may be stale once it is admitted again. */
   tenantComes(tenant: string): void {
     for (const [id, { tenantId }] of this.#cache.entries()) {
       if (tenantId === tenant) this.sequenceEvicted(id);

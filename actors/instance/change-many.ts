@@ -81,8 +81,8 @@ interface Group {
 }
 
 /**
- * Counts what became of each instance of a group, and answers when all of them are settled. Where the tenant is held
- * there is nothing to count: whoever asked has to ask again, in the cell where it lives then.
+ * Counts the outcome for each instance of a group, and answers when all of them are settled. While the tenant is
+ * suspended nothing is counted: the caller has to ask again.
  */
 export class ChangeGroups implements Room {
   readonly #release: (effects: readonly Effect[]) => void;

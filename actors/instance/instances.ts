@@ -179,7 +179,7 @@ export class Instances implements Room {
     return this.#host.canTake(id);
   }
 
-  /** Those of tenants of whom this cell has no say any more leave memory. */
+  /** Evicts the instances of suspended tenants. */
   tenantSuspended(): void {
     // Those that are not in memory are gone for their readers, too.
     this.#deps.env.versions?.raiseAll();

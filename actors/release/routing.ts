@@ -97,7 +97,7 @@ export class Routing implements Room {
     this.#rows.changed(version, [ALL]);
   }
 
-  /** Resolves when the table was read anew: rows may be there that no release of this cell made. */
+  /** Resolves when the table was read again: a tenant that is admitted brings rows. */
   tenantComes(): Promise<void> {
     return this.#rows.readAnew([ALL]);
   }

@@ -150,7 +150,7 @@ export class Webhooks implements Room {
     }
   }
 
-  /** Those of tenants of whom this cell has no say any more: their attempts count as not made. */
+  /** Drops the webhooks of suspended tenants: their attempts count as not made. */
   tenantSuspended(): void {
     const { held } = this.#deps.commits;
     for (const entry of this.#memory.entries) if (held.has(entry.tenant)) this.#drop(entry);

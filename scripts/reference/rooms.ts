@@ -49,7 +49,7 @@ export const ROOMS: readonly Room[] = [
   room('actors/event', 'events, and waits for them', FLOOR),
   room('actors/webhook', 'the outbox, subscriptions, deliveries', `${FLOOR} src/handlers`),
   room('actors/writer', 'the lanes', 'src/base src/metrics src/db'),
-  room('src/cluster', 'cells: who lives where', `${GROUND} src/db src/http`),
+  room('src/cluster', 'cells: which tenants are served where', 'src/base schema src/db src/http'),
   room('actors/limits', 'concurrency keys and rate limits', `${FLOOR} actors/catalog`),
   room('actors/release', 'routing between versions, gates, replays', `${FLOOR} actors/catalog`),
   room('actors/trigger', 'starts from outside', `${FLOOR} actors/event`),

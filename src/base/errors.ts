@@ -131,18 +131,6 @@ export const unavailable = (code: CodesOf<503>, message: string, retryAfterMs = 
 export const shareTaken = (message: string, retryAfterMs = RETRY_AFTER_MS) =>
   new EngineError('ENG_TENANT_SHARE', `too many requests: ${message}`, retryAfterMs);
 
-/** @param cell that has the tenant, or that the request asks for; @param own this engine's */
-export const wrongCell = (cell: string, own: string) => {
-  const message = `misdirected request: it is for the cell ${cell}, and this is an engine of ${own}`;
-  return new EngineError('ENG_WRONG_CELL', message, undefined, undefined, { cell });
-};
-
-/** What it says is not known here. */
-export const DIRECTORY_AWAY = unavailable(
-  'ENG_DIRECTORY_DOWN',
-  'the directory of the cluster cannot be asked',
-);
-
 /** The thread that it is for is being replaced. */
 export const RESTARTING = unavailable('ENG_SHARD_RESTARTING', 'a part of the engine is restarting');
 

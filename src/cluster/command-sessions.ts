@@ -1,18 +1,16 @@
-/**
- * Sessions of a command that moves a tenant: they hold locks that others wait for, and delete what they have copied.
- */
+/** Sessions of a command that moves a tenant: they hold locks that engines wait for, and delete the copied rows. */
 
 import type pg from 'pg';
 import { withSettings } from '../db/database-url.js';
 import { type ConnectionOptions, createClient } from '../db/pool.js';
 
-/** A machine that vanishes says nothing: the server asks, and ends the session within half a minute. */
+/** The server ends the session within half a minute when the machine of the command is lost. */
 const SETTINGS =
   '-c tcp_keepalives_idle=10 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=3 -c tcp_user_timeout=25000';
 
 /**
- * What is deleted in one cell must be on the replicas of the other, whatever the role has set. Any setting but
- * `off` waits for the disk.
+ * A deletion in one cell must not overtake the replicas of the other, whatever the role has set. Any setting but `off`
+ * waits for the disk.
  */
 const DURABLE = `select set_config('synchronous_commit', coalesce(
   nullif(current_setting('synchronous_commit'), 'off'), 'on'), false)`;

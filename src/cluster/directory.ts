@@ -1,17 +1,18 @@
 /**
- * The directory of a cluster (docs/operate/cells.md): which cells there are, which tenants are settled where, which
- * moves go on, and what engines last said of themselves. All statements over the schema `cluster` that engines and
- * the command line share are here. Every change of cells and placements raises the revision in its own transaction
- * and tells who listens, so that what is cached elsewhere can follow.
+ * The directory of a cluster (docs/operate/cells.md): its cells, the tenants settled in each, the moves of tenants and
+ * the latest report of each engine. Owns the statements on the schema `cluster` that engines and commands share. Each
+ * change of cells or placements raises the revision in its own transaction and notifies the listeners.
  */
 
 import { readFileSync } from 'node:fs';
 import type pg from 'pg';
 import type { CELL_STATES, MOVE_STATES } from '../../schema/cell.js';
+import { ConfigError } from '../base/config-error.js';
 import type { JsonValue } from '../base/json.js';
 import { packageFile } from '../base/package-files.js';
 import { type ConnectionOptions, createClient, createPool, withClient } from '../db/pool.js';
 import { inTransaction, statementsIn } from '../db/sql-script.js';
+import { transaction } from './transaction.js';
 
 export type CellState = (typeof CELL_STATES)[number];
 
@@ -19,21 +20,21 @@ export interface CellRow {
   readonly name: string;
   /** Of its database, without a password. */
   readonly database_url: string;
-  /** Where proxies find its engines: host:port. */
+  /** The addresses of its engines for proxies, as host:port. */
   readonly engines: readonly string[];
   readonly state: CellState;
   readonly created_at: string;
-  /** Of its first engine. Null: none was ever heard of. */
+  /** When its first engine joined. Null: none has yet. */
   readonly joined_at: string | null;
-  /** Since then all tenants that it has rows of are settled. Null: it was not looked through yet. */
+  /** When all tenants with rows in the cell had been settled. Null: the cell is yet to be searched for them. */
   readonly found_at: string | null;
 }
 
-/** hand: an operator placed it. hash: its bucket led there. move: it was moved. found: it was there before. */
+/** hand: by an operator. hash: by its bucket. move: by a move. found: it had rows there before. */
 export const PLACED_BY = ['hand', 'hash', 'move', 'found'] as const;
 export type PlacedBy = (typeof PLACED_BY)[number];
 
-/** Where a tenant is settled. */
+/** The cell in which a tenant is settled. */
 export interface Settled {
   readonly tenant_id: string;
   readonly cell: string;
@@ -42,7 +43,7 @@ export interface Settled {
 export interface PlacementRow extends Settled {
   readonly placed_by: PlacedBy;
   readonly placed_at: string;
-  /** The number that was raised for it. */
+  /** Of the change that wrote the row. */
   readonly revision: number;
 }
 
@@ -54,7 +55,7 @@ export interface MoveRow {
   readonly from_cell: string;
   readonly to_cell: string;
   readonly state: MoveState;
-  /** By table, what was copied. Null before it was. */
+  /** What was copied, by table. Null before the copy. */
   readonly rows: JsonValue;
   readonly error: string | null;
   readonly started_at: string;
@@ -62,8 +63,8 @@ export interface MoveRow {
   readonly ended_at: string | null;
 }
 
-/** What an engine says of itself every few seconds. */
-export interface EngineSays {
+/** Sent by each engine every few seconds. */
+export interface EngineReport {
   /** Of one process. */
   readonly id: string;
   readonly cell: string;
@@ -73,45 +74,49 @@ export interface EngineSays {
   readonly version: string;
   /** Null: it does not write. */
   readonly lag_ms: number | null;
-  /** The latest of the cell's tables. */
+  /** The latest migration of the cell's tables. */
   readonly migration: number;
-  /** Of the encryption keys by which it reads what is sealed. */
+  /** Of the encryption keys with which it can open sealed data. */
   readonly key_ids: readonly string[];
 }
 
-export interface EngineRow extends EngineSays {
+export interface EngineRow extends EngineReport {
   readonly seen_at: string;
   /** By the clock of the directory. */
   readonly silent_ms: number;
 }
 
-/** Thrown when the directory is not there, or not the one that this program knows; the message says what to do. */
-export class DirectoryError extends Error {
+export interface CellCounts {
+  readonly tenants: number;
+  /** Moves from the cell or to it that have not ended. */
+  readonly moves_under_way: number;
+}
+
+/** The directory is missing or has another version; the message says what to do. */
+export class DirectoryError extends ConfigError {
   override readonly name = 'DirectoryError';
 }
 
 /** Of the tables in `schema.sql`. */
 const SCHEMA_VERSION = 2;
 
-/** What is told on it is the revision. */
+/** Its payload is the revision. */
 const CHANNEL = 'engine_cluster';
 
-/** Small statements: an engine asks while a request waits. */
+/** Short: a request may wait for the statement. */
 const STATEMENT_TIMEOUT_MS = 5_000;
 const CONNECT_TIMEOUT_MS = 3_000;
 const CONNECTIONS_MAX = 2;
-/** What one engine may hold: these, and the one that listens. */
-export const PROCESS_CONNECTIONS = CONNECTIONS_MAX + 1;
 
-/** An engine that says nothing for so long is taken for gone: some of its beats. */
+/** An engine without a report for this long, which is three reports, counts as stopped. */
 export const ENGINE_SILENT_MS = 15_000;
 
-/** Rows of engines that are gone for so long are removed. */
+/** Rows of engines without a report for this long are deleted. */
 const ENGINE_FORGOTTEN_MS = 86_400_000;
 
 /**
- * Begins each statement that changes cells or placements. The row of the revision stays locked until the
- * commit: changes come one after the other, and whoever sees a number sees all that was changed up to it.
+ * Begins each statement that changes cells or placements. It locks the row of the revision until the commit, so that
+ * changes are serial, and a reader of a revision sees all changes up to it.
  */
 export const RAISED = `raised as (
   update cluster.revision set number = number + 1
@@ -125,23 +130,31 @@ const connection = (url: string, applicationName: string): ConnectionOptions => 
   connectTimeoutMs: CONNECT_TIMEOUT_MS,
 });
 
-/** While it is on, Citus distributes every schema that the session creates. */
+/** While this setting is on, Citus distributes every schema that the session creates. */
 const SHARDS = 'citus.enable_schema_based_sharding';
 
-/** Makes the tables of the directory where they are missing. */
+/** Creates the tables of the directory that are missing. */
 export async function makeDirectory(url: string): Promise<void> {
   const text = readFileSync(packageFile('src/cluster/schema.sql'), 'utf8');
   const statements = [
-    // Two at a time could both begin to make the schema.
+    // Two commands at the same time could both begin to create the schema.
     `select pg_advisory_xact_lock(hashtext('${CHANNEL}'))`,
-    // Engines listen for notifications, which do not leave the node they were sent on (docs/operate/citus.md).
+    // Notifications do not leave the node on which they were sent (docs/operate/citus.md).
     `select set_config('${SHARDS}', 'off', true) where current_setting('${SHARDS}', true) is not null`,
     ...statementsIn(text),
   ];
   await withClient(connection(url, 'cluster'), (client) => inTransaction(client, statements));
 }
 
-/** Rejects with the errors of `pg`. */
+/** What `markCell` writes. */
+const MARKS = {
+  joined: 'set joined_at = now() from raised where name = $1 and joined_at is null',
+  searched: 'set found_at = now() from raised where name = $1 and found_at is null',
+  unsearched:
+    'set joined_at = coalesce(joined_at, now()), found_at = null from raised where name = $1',
+} as const;
+
+/** Its methods reject with the errors of `pg`. */
 export class Directory {
   readonly #url: string;
   readonly #name: string;
@@ -158,7 +171,6 @@ export class Directory {
     });
   }
 
-  /** For a session of its own. */
   get url(): string {
     return this.#url;
   }
@@ -174,18 +186,14 @@ export class Directory {
     return (await this.#pool.query<Row>(text, [...values])).rows;
   }
 
-  /** Several statements in one transaction: what `work` rejects with takes all of them back. */
+  /** Runs `work` in one transaction, which is rolled back if `work` rejects. */
   async transaction<Result>(work: (client: pg.ClientBase) => Promise<Result>): Promise<Result> {
     const client = await this.#pool.connect();
     let failure: Error | undefined;
     try {
-      await client.query('begin');
-      const result = await work(client);
-      await client.query('commit');
-      return result;
+      return await transaction(client, () => work(client));
     } catch (error) {
       failure = error as Error;
-      await client.query('rollback').catch(() => undefined);
       throw error;
     } finally {
       client.release(failure);
@@ -195,20 +203,20 @@ export class Directory {
   // ---------------------------------------------------------------- the directory itself
 
   /**
-   * Brings a directory of an earlier program up to date, if the role may.
+   * Upgrades a directory of an earlier program if the role may.
    *
-   * @throws DirectoryError when it is missing or of another version
+   * @throws DirectoryError when the directory is missing or has another version
    */
   async check(): Promise<void> {
-    const [there] = await this.#rows<{ readonly is: boolean }>(
-      "select to_regclass('cluster.revision') is not null as is",
+    const [found] = await this.#rows<{ readonly exists: boolean }>(
+      "select to_regclass('cluster.revision') is not null as exists",
     );
-    if (there?.is !== true) {
+    if (found?.exists !== true) {
       throw new DirectoryError('the database has no directory of a cluster: cells create makes it');
     }
     let version = await this.#version();
     if (version < SCHEMA_VERSION) {
-      // Who may not is told what to do below.
+      // Without the right to, the version stays, and the message below says what to do.
       await makeDirectory(this.#url).catch(() => undefined);
       version = await this.#version();
     }
@@ -237,11 +245,11 @@ export class Directory {
   }
 
   /**
-   * Tells of changes until `end` is called or the connection breaks; whoever listens looks at the
-   * revision as well, since what is told in between is lost.
+   * Listens for changes. Notifications are lost while the connection is broken, so a listener polls the revision, too.
    *
    * @param onRaised with the new revision
-   * @param onBroken nothing is told from now on
+   * @param onBroken no more notifications will arrive
+   * @returns a function that stops listening
    */
   async listen(onRaised: (revision: number) => void, onBroken: () => void): Promise<() => void> {
     const client = createClient({ ...connection(this.#url, `${this.#name} listens`) });
@@ -263,20 +271,16 @@ export class Directory {
 
   // ---------------------------------------------------------------- cells
 
-  /** By their names. */
+  /** By name. */
   cells(): Promise<CellRow[]> {
     return this.#rows<CellRow>(`select ${CELL_COLUMNS} from cluster.cells order by name`);
   }
 
   async cell(name: string): Promise<CellRow | undefined> {
-    const rows = await this.#rows<CellRow>(
-      `select ${CELL_COLUMNS} from cluster.cells where name = $1`,
-      [name],
-    );
-    return rows[0];
+    return (await this.cells()).find((cell) => cell.name === name);
   }
 
-  /** @returns undefined when there is one of this name already */
+  /** @returns undefined when the name is taken */
   async createCell(
     cell: Pick<CellRow, 'name' | 'database_url' | 'engines' | 'state'>,
   ): Promise<CellRow | undefined> {
@@ -288,58 +292,27 @@ export class Directory {
     return rows[0];
   }
 
-  /** @returns undefined when there is no such cell. @param changed what is absent stays */
+  /** @param changed absent members stay. @returns undefined when there is no such cell */
   async changeCell(
     name: string,
-    changed: Partial<Pick<CellRow, 'database_url' | 'engines'>>,
+    changed: Partial<Pick<CellRow, 'database_url' | 'engines' | 'state'>>,
   ): Promise<CellRow | undefined> {
     const rows = await this.#rows<CellRow>(
       `with ${RAISED} update cluster.cells set database_url = coalesce($2, database_url),
-         engines = coalesce($3::text[], engines) from raised where name = $1 returning ${CELL_COLUMNS}`,
-      [name, changed.database_url ?? null, changed.engines ?? null],
+         engines = coalesce($3::text[], engines), state = coalesce($4, state)
+       from raised where name = $1 returning ${CELL_COLUMNS}`,
+      [name, changed.database_url ?? null, changed.engines ?? null, changed.state ?? null],
     );
     return rows[0];
   }
 
-  /** @returns undefined when there is no such cell */
-  async setState(name: string, state: CellState): Promise<CellRow | undefined> {
-    const rows = await this.#rows<CellRow>(
-      `with ${RAISED} update cluster.cells set state = $2 from raised where name = $1
-       returning ${CELL_COLUMNS}`,
-      [name, state],
-    );
-    return rows[0];
-  }
-
-  /** The first engine of the cell is heard of. */
-  async noteJoined(name: string): Promise<void> {
-    await this.#rows(
-      `with ${RAISED} update cluster.cells set joined_at = now() from raised
-       where name = $1 and joined_at is null`,
-      [name],
-    );
-  }
-
-  /** It is to be looked through again. */
-  async noteUnfound(name: string): Promise<void> {
-    await this.#rows(
-      `with ${RAISED} update cluster.cells set joined_at = coalesce(joined_at, now()), found_at = null
-       from raised where name = $1`,
-      [name],
-    );
-  }
-
-  /** All tenants that the cell has rows of are settled. */
-  async noteFound(name: string): Promise<void> {
-    await this.#rows(
-      `with ${RAISED} update cluster.cells set found_at = now() from raised
-       where name = $1 and found_at is null`,
-      [name],
-    );
+  /** Notes that an engine of the cell joined, or whether all tenants with rows in the cell are settled. */
+  async markCell(name: string, mark: keyof typeof MARKS): Promise<void> {
+    await this.#rows(`with ${RAISED} update cluster.cells ${MARKS[mark]}`, [name]);
   }
 
   /**
-   * Removes a cell that nothing refers to any more. Its engines that are gone are forgotten with it.
+   * Removes a cell that nothing refers to, and the rows of its engines.
    *
    * @returns why it was not removed; undefined: it was
    */
@@ -347,7 +320,7 @@ export class Directory {
     name: string,
   ): Promise<'missing' | 'has tenants' | 'has engines' | 'is moved' | undefined> {
     return this.transaction(async (client) => {
-      // The lock that every change takes: nobody is placed there meanwhile.
+      // The lock of every change: meanwhile no tenant is placed in the cell.
       await client.query(`with ${RAISED} select from raised`);
       const { rows } = await client.query<
         Record<'cell' | 'tenants' | 'engines' | 'moves', boolean>
@@ -371,33 +344,33 @@ export class Directory {
     });
   }
 
-  /** Tenants that are settled there, by cell. */
-  async tenantCounts(): Promise<ReadonlyMap<string, number>> {
-    const rows = await this.#rows<{ readonly cell: string; readonly count: number }>(
-      'select cell, count(*) as count from cluster.placements group by cell',
+  /** By cell. */
+  async counts(): Promise<ReadonlyMap<string, CellCounts>> {
+    const rows = await this.#rows<CellCounts & { readonly name: string }>(
+      `select name,
+         (select count(*) from cluster.placements where cell = name) as tenants,
+         (select count(*) from cluster.moves
+          where ended_at is null and name in (from_cell, to_cell)) as moves_under_way
+       from cluster.cells`,
     );
-    return new Map(rows.map(({ cell, count }) => [cell, count]));
+    return new Map(rows.map(({ name, ...counts }) => [name, counts]));
   }
 
   // ---------------------------------------------------------------- placements
 
-  /** Of those of the tenants that are settled. */
-  placementsOf(tenants: readonly string[]): Promise<Settled[]> {
-    return this.#rows<Settled>(
-      'select tenant_id, cell from cluster.placements where tenant_id = any($1::text[])',
+  /** Tenants that are not settled are left out. */
+  placementsOf(tenants: readonly string[]): Promise<PlacementRow[]> {
+    return this.#rows<PlacementRow>(
+      `select ${PLACEMENT_COLUMNS} from cluster.placements where tenant_id = any($1::text[])`,
       [tenants],
     );
   }
 
   async placement(tenant: string): Promise<PlacementRow | undefined> {
-    const rows = await this.#rows<PlacementRow>(
-      `select ${PLACEMENT_COLUMNS} from cluster.placements where tenant_id = $1`,
-      [tenant],
-    );
-    return rows[0];
+    return (await this.placementsOf([tenant]))[0];
   }
 
-  /** In the order of the tenants' names, from the one after `after` on. @param cell absent: of all cells */
+  /** By name of the tenant, after `after`. @param cell absent: of all cells */
   placements(asked: {
     readonly after: string;
     readonly limit: number;
@@ -411,9 +384,9 @@ export class Directory {
   }
 
   /**
-   * What was placed later, one row for a tenant, as it stands now. Many may have one revision.
+   * Later placements, as they are now: one row for each tenant. Several may have the same revision.
    *
-   * @param after the last one that is known; an empty tenant comes before all of its revision
+   * @param after the last known row; an empty tenant stands before all rows of its revision
    */
   placedSince(
     after: Pick<PlacementRow, 'revision' | 'tenant_id'>,
@@ -427,11 +400,11 @@ export class Directory {
   }
 
   /**
-   * Settles those of the tenants that are settled nowhere, and says where each of them is: two cells that meet
-   * one at the same time are told the same. A tenant is settled by its hash only while the cell is open, and while
-   * no cell has engines and was not looked through for the tenants that it has.
+   * Settles the tenants that are settled nowhere, and returns the cell of each: two cells that settle a tenant at the
+   * same time get the same answer. Tenants are settled by hash only while the cell is open and every cell with
+   * engines has been searched for the tenants that it has.
    *
-   * @returns by tenant; who is missing is still settled nowhere, because the cell takes nobody or is gone
+   * @returns by tenant; a missing one is not settled, because the cell is closed to it or does not exist
    */
   async settle(
     tenants: readonly string[],
@@ -439,15 +412,14 @@ export class Directory {
     by: PlacedBy,
   ): Promise<ReadonlyMap<string, string>> {
     const placed = await this.transaction(async (client) => {
-      // A statement of its own: the next one sees what was committed before this one had the lock.
+      // Apart, so that the next statement sees what was committed before this one had the lock.
       await client.query(`with ${RAISED} select from raised`);
       return (await client.query<Settled>(SETTLE, [tenants, cell, by])).rows;
     });
     const found = new Map(placed.map((row) => [row.tenant_id, row.cell]));
     const others = tenants.filter((tenant) => !found.has(tenant));
-    // In a statement of its own, which sees what stood in the way.
-    const theirs = others.length === 0 ? [] : await this.placementsOf(others);
-    for (const row of theirs) found.set(row.tenant_id, row.cell);
+    const settledBefore = others.length === 0 ? [] : await this.placementsOf(others);
+    for (const row of settledBefore) found.set(row.tenant_id, row.cell);
     return found;
   }
 
@@ -466,7 +438,7 @@ export class Directory {
     );
   }
 
-  /** Those of the tenants that are being moved, or whose old rows are still there. */
+  /** Those of the tenants with a move that has not ended. */
   async movedOf(tenants: readonly string[]): Promise<string[]> {
     const rows = await this.#rows<{ readonly tenant_id: string }>(
       `select tenant_id from cluster.moves where ended_at is null and tenant_id = any($1::text[])`,
@@ -475,30 +447,20 @@ export class Directory {
     return rows.map(({ tenant_id }) => tenant_id);
   }
 
-  /** How many go on, by cell: from or to it. */
-  async moveCounts(): Promise<ReadonlyMap<string, number>> {
-    const rows = await this.#rows<{ readonly cell: string; readonly count: number }>(
-      `select cell, count(*) as count from cluster.moves, unnest(array[from_cell, to_cell]) as cell
-       where ended_at is null group by cell`,
-    );
-    return new Map(rows.map(({ cell, count }) => [cell, count]));
-  }
-
   // ---------------------------------------------------------------- engines
 
-  /** Takes what an engine says of itself in the place of what it said before. */
-  async say(says: EngineSays): Promise<void> {
-    const { id, cell, address, role, version, lag_ms, migration, key_ids } = says;
+  /** Replaces the last report of the engine. */
+  async report(report: EngineReport): Promise<void> {
+    const { id, cell, address, role, version, lag_ms, migration, key_ids } = report;
     const values = [id, cell, address, role, version, lag_ms, migration, key_ids];
-    await this.#rows(SAY, [...values, ENGINE_FORGOTTEN_MS]);
+    await this.#rows(REPORT, [...values, ENGINE_FORGOTTEN_MS]);
   }
 
-  /** An engine that stops in order is gone at once. */
   async forgetEngine(id: string): Promise<void> {
     await this.#rows('delete from cluster.engines where id = $1', [id]);
   }
 
-  /** Owners first, then by address. */
+  /** By cell; owners first, then by address. */
   engines(): Promise<EngineRow[]> {
     return this.#rows<EngineRow>(
       `select id, cell, address, role, version, lag_ms, migration, key_ids, seen_at,
@@ -523,7 +485,7 @@ order by 1
 on conflict (tenant_id) do nothing
 returning tenant_id, cell`;
 
-const SAY = `with gone as (
+const REPORT = `with gone as (
   delete from cluster.engines where seen_at < now() - $9::int * interval '1 millisecond')
 insert into cluster.engines (id, cell, address, role, version, lag_ms, migration, key_ids)
 values ($1, $2, $3, $4, $5, $6, $7, $8)

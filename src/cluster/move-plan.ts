@@ -1,25 +1,24 @@
 /**
- * The move of a tenant from one cell to another as a state machine: from what the directory and the two cells say
- * follows the one step that comes next. Nothing else is remembered, so whoever looks after a crash goes on where it
- * was. Pure.
+ * The move of a tenant between two cells as a state machine: the rows of the directory and of both cells determine the
+ * next step, so that a command continues after a crash of any part. Pure.
  *
- *   copying ──► hold target ──► hold source ──► copy ──► switch ═► switched ──► admit ──► depart ──► clear ──► done
- *      ╚═ give up ═► given_up ──► readmit source ──► clear target ──► ended
+ *   copying ─► suspend target ─► suspend source ─► copy ─► switch ═► switched ─► admit ─► depart ─► clear ─► done
+ *      ╚═ give up ═► given_up ─► readmit source ─► clear target ─► ended
  *
- * The double lines are single commits in the directory: before the first the tenant lives in the source, behind it
- * in the target, and of the two only one can happen. The target is held first: from the hold of the source on the
- * tenant waits. What one cell alone decides does not ask the other, which may be lost.
+ * Each double line is one commit in the directory, and only one of the two can happen: until the switch the tenant is
+ * settled in the source, afterwards in the target. The target is suspended first, because the tenant waits from the
+ * suspension of the source on. A step that concerns one cell does not read the other, which may be lost.
  */
 
 import type { MoveState } from './directory.js';
 
 /** The row of `tenant_moves` in one of the cells. */
-export interface CellSays {
+export interface CellMove {
   readonly moveId: string;
   readonly state: 'leaving' | 'arriving' | 'left' | 'admitted';
-  /** The engine has said that it does nothing of the tenant, nor ever will before it is told to. */
-  readonly isHeld: boolean;
-  /** All rows have come, and were found equal. */
+  /** Acknowledged by the engine: neither it nor a later owner works for the tenant. */
+  readonly isSuspended: boolean;
+  /** All rows were copied and compared. */
   readonly isCopied: boolean;
 }
 
@@ -27,52 +26,52 @@ export interface MoveFacts {
   readonly moveId: string;
   readonly state: MoveState;
   readonly isEnded: boolean;
-  /** Undefined: there is no row. */
-  readonly source: CellSays | undefined | 'unasked';
-  readonly target: CellSays | undefined | 'unasked';
+  /** Undefined: there is no row. unknown: it has not been read. */
+  readonly source: CellMove | undefined | 'unknown';
+  readonly target: CellMove | undefined | 'unknown';
 }
 
 export type Step =
-  /** What that cell says has to be known. */
+  /** Reads the row of the cell. */
   | 'ask-source'
   | 'ask-target'
-  /** Writes that the tenant is leaving, or arriving. */
-  | 'hold-source'
-  | 'hold-target'
-  /** The engine of that cell has yet to say something. */
+  /** Writes the row: the tenant is leaving, or arriving. */
+  | 'suspend-source'
+  | 'suspend-target'
+  /** Waits for the engine of the cell. */
   | 'await-source'
   | 'await-target'
   | 'await-admission'
   | 'await-readmission'
-  /** All rows in one transaction, which ends with a comparison. */
+  /** Copies all rows in one transaction, and compares them. */
   | 'copy'
-  /** In one commit the tenant lives in the target. */
+  /** Settles the tenant in the target, in one commit. */
   | 'switch'
   | 'admit-target'
   | 'depart-source'
-  /** Deletes the rows of the cell where the tenant does not live, and ends. */
+  /** Deletes the rows of the cell that does not have the tenant, and ends the move. */
   | 'clear-source'
   | 'clear-target'
   | 'readmit-source'
   | 'end'
   | 'nothing';
 
-/** The rows of a cell and of the directory do not go together: somebody has changed them by hand. */
+/** The move cannot go on; the message says what to do. */
 export class MoveError extends Error {
   override readonly name = 'MoveError';
 }
 
-/** What the owner of a cell last said of it. */
+/** From the last report of the owner of a cell. */
 export interface CellTraits {
   readonly cell: string;
-  /** The latest of its tables. */
+  /** The latest migration of its tables. */
   readonly migration: number;
-  /** Of the encryption keys by which what is sealed there is read. */
+  /** Of the encryption keys with which it can open sealed data. */
   readonly key_ids: readonly string[];
 }
 
 /**
- * Both sides must have the same tables and columns, and those that this program knows: others would not be copied.
+ * Both cells must have the tables and columns that this program knows; others would not be copied.
  *
  * @param own the newest migration of this program
  * @throws MoveError
@@ -95,8 +94,8 @@ export function expectSameMigration(
   );
 }
 
-/** Whatever is sealed in the source must be of use in the target. @throws MoveError */
-export function expectAlike(source: CellTraits, target: CellTraits, own: number): void {
+/** The target must be able to open the sealed data of the source. @throws MoveError */
+export function expectCompatible(source: CellTraits, target: CellTraits, own: number): void {
   expectSameMigration(source, target, own);
   if (source.key_ids.every((id) => target.key_ids.includes(id))) return;
   throw new MoveError(
@@ -110,58 +109,58 @@ export function nextStep(facts: MoveFacts): Step {
   if (facts.isEnded) return 'nothing';
   switch (facts.state) {
     case 'copying':
-      return toTheSwitch(facts);
+      return beforeSwitch(facts);
     case 'switched':
-      return behindTheSwitch(facts);
+      return afterSwitch(facts);
     case 'given_up':
-      return backAgain(facts);
+      return afterGivingUp(facts);
     case 'done':
       return 'end';
   }
 }
 
-function toTheSwitch({ moveId, source, target }: MoveFacts): Step {
-  if (target === 'unasked') return 'ask-target';
-  if (source === 'unasked') return 'ask-source';
-  // A tenant is moved once at a time: rows of other moves are what these left behind.
-  if (target?.moveId !== moveId) return 'hold-target';
+function beforeSwitch({ moveId, source, target }: MoveFacts): Step {
+  if (target === 'unknown') return 'ask-target';
+  if (source === 'unknown') return 'ask-source';
+  // A row of another move is left from an earlier one: a tenant has one move at a time.
+  if (target?.moveId !== moveId) return 'suspend-target';
   expectOwn(target, moveId, 'target', 'arriving');
-  if (!target.isHeld) return 'await-target';
-  if (source?.moveId !== moveId) return 'hold-source';
+  if (!target.isSuspended) return 'await-target';
+  if (source?.moveId !== moveId) return 'suspend-source';
   expectOwn(source, moveId, 'source', 'leaving');
-  if (!source.isHeld) return 'await-source';
+  if (!source.isSuspended) return 'await-source';
   return target.isCopied ? 'switch' : 'copy';
 }
 
-function behindTheSwitch({ moveId, source, target }: MoveFacts): Step {
-  if (target === 'unasked') return 'ask-target';
+function afterSwitch({ moveId, source, target }: MoveFacts): Step {
+  if (target === 'unknown') return 'ask-target';
   if (target?.moveId === moveId) {
     if (target.state === 'arriving') return 'admit-target';
     if (target.state === 'admitted') return 'await-admission';
   }
-  if (source === 'unasked') return 'ask-source';
+  if (source === 'unknown') return 'ask-source';
   if (source?.moveId !== moveId) {
     throw new MoveError('the source has forgotten that the tenant has left');
   }
   return source.state === 'leaving' ? 'depart-source' : 'clear-source';
 }
 
-function backAgain({ moveId, source, target }: MoveFacts): Step {
-  if (source === 'unasked') return 'ask-source';
-  // First: the tenant waits for nothing else.
+function afterGivingUp({ moveId, source, target }: MoveFacts): Step {
+  if (source === 'unknown') return 'ask-source';
+  // First, because the tenant waits for it.
   if (source?.moveId === moveId) {
     if (source.state === 'leaving') return 'readmit-source';
     if (source.state === 'admitted') return 'await-readmission';
   }
-  if (target === 'unasked') return 'ask-target';
+  if (target === 'unknown') return 'ask-target';
   return target?.moveId === moveId && target.state === 'arriving' ? 'clear-target' : 'end';
 }
 
 function expectOwn(
-  says: CellSays,
+  says: CellMove,
   moveId: string,
   cell: 'source' | 'target',
-  state: CellSays['state'],
+  state: CellMove['state'],
 ): void {
   if (says.moveId === moveId && says.state === state) return;
   throw new MoveError(

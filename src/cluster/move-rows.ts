@@ -1,6 +1,6 @@
 /**
- * A tenant's rows on their way from one cell to another, which may be on another server: all tables from one
- * snapshot into one transaction, in the binary format of COPY, then counted and hashed on both sides.
+ * Copies the rows of a tenant from one cell to another, which may be on another server: all tables from one snapshot
+ * into one transaction, by binary COPY, then counted and hashed on both sides. Deletes the rows of a moved tenant.
  */
 
 import { pipeline } from 'node:stream/promises';
@@ -9,7 +9,7 @@ import { from as copyFrom, to as copyTo } from 'pg-copy-streams';
 import { MoveError } from './move-plan.js';
 import { rowsOf, type TenantTable } from './tenant-rows.js';
 
-/** Rows of one table, and the sum of their hashes, whatever their order. */
+/** The number of rows of one table and the sum of their hashes, which does not depend on their order. */
 export interface Tally {
   readonly rows: number;
   readonly hash: string;
@@ -17,12 +17,11 @@ export interface Tally {
 
 export type Tallies = Readonly<Record<string, Tally>>;
 
-/** Texts of values are the same on both sides, whatever is set for roles and databases. */
+/** Makes the text of values equal on both sides, whatever is set for roles and databases. */
 const ALIKE =
   "set local timezone = 'UTC'; set local datestyle = 'ISO, YMD'; set local extra_float_digits = 1; " +
   "set local bytea_output = 'hex'; set local intervalstyle = 'postgres'";
 
-/** In a transaction of its own: what it reads is of one instant. */
 export async function beginSnapshot(source: pg.Client): Promise<void> {
   await source.query(`begin isolation level repeatable read read only; ${ALIKE}`);
 }
@@ -31,7 +30,7 @@ export async function beginCopy(target: pg.Client): Promise<void> {
   await target.query(`begin; ${ALIKE}`);
 }
 
-/** Those of the tables that have any rows of the tenant. */
+/** The tables with rows of the tenant. */
 export async function tablesWithRows(
   client: pg.Client,
   tables: readonly TenantTable[],
@@ -48,7 +47,7 @@ export async function tablesWithRows(
   return tables.filter((_, at) => rows[0]?.[at] === true);
 }
 
-/** Copies the rows of one table. Rejects as either side does. */
+/** Copies the rows of one table. */
 export async function copyTable(
   source: pg.Client,
   target: pg.Client,
@@ -81,7 +80,7 @@ export async function tallyOf(
   return { rows: Number(count), hash: sum };
 }
 
-/** The tables of which the two sides have not the same. */
+/** The tables that differ. */
 export function differences(source: Tallies, target: Tallies): string[] {
   const names = new Set([...Object.keys(source), ...Object.keys(target)]);
   return [...names].filter((name) => {
@@ -90,10 +89,10 @@ export function differences(source: Tallies, target: Tallies): string[] {
   });
 }
 
-/** Of one statement: other sessions need the disk, too. */
+/** Rows of one statement, so that other sessions get their share of the disk. */
 const DELETED_AT_ONCE = 20_000;
 
-/** What the cell's row must say for its rows of the tenant to be what a move may delete. */
+/** Which row of `tenant_moves` permits the deletion. */
 export interface Deletion {
   readonly tenant: string;
   readonly move: string;
@@ -102,10 +101,10 @@ export interface Deletion {
 }
 
 /**
- * Deletes all rows of the tenant, some at a time, each in a commit of its own unless there is a transaction. Each
- * statement locks the row of the move: a command that was left behind must not delete what a later move has brought.
+ * Deletes all rows of the tenant in batches, each committed on its own unless a transaction is open. Each statement
+ * locks the row of the move, so that a command that was overtaken does not delete what a later move has copied.
  *
- * @throws MoveError when the cell says something else of the tenant by now
+ * @throws MoveError when the row of the move has changed
  */
 export async function deleteRows(
   client: pg.Client,
@@ -114,12 +113,12 @@ export async function deleteRows(
   atOnce = DELETED_AT_ONCE,
 ): Promise<void> {
   for (const table of tables) {
-    // What is found counts, not what is deleted: others delete, too, and may have been before this one.
+    // Counts the found rows, not the deleted ones: another session may have deleted some first.
     while ((await deleteSome(client, table, deletion, atOnce)) > 0);
   }
 }
 
-/** @returns how many were found */
+/** @returns how many rows were found */
 async function deleteSome(
   client: pg.Client,
   table: TenantTable,

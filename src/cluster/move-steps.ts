@@ -1,7 +1,6 @@
 /**
- * Moves a tenant from one cell to another, step by step (docs/operate/moving-tenants.md). Between two steps nothing
- * is remembered but rows: whoever begins again after a crash, of this command, of an engine or of a database, goes
- * on where it was (`move-plan.ts`).
+ * Moves a tenant from one cell to another, step by step (docs/operate/moving-tenants.md). All state is in rows, so that
+ * a new command continues after a crash of the command, an engine or a database (`move-plan.ts`).
  */
 
 import { setTimeout as pause } from 'node:timers/promises';
@@ -11,7 +10,7 @@ import { newestMigration } from '../db/migrate.js';
 import { connectCommand } from './command-sessions.js';
 import type { MoveRow } from './directory.js';
 import {
-  type CellSays,
+  type CellMove,
   expectSameMigration,
   MoveError,
   type MoveFacts,
@@ -31,38 +30,32 @@ import {
 } from './move-rows.js';
 import type { Moves } from './moves.js';
 import type { TenantTable } from './tenant-rows.js';
+import { transaction } from './transaction.js';
 
 export interface MoverOptions {
   /** Whose rows go with the tenant. */
   readonly tables: readonly TenantTable[];
   readonly moves: Moves;
-  /** Of the databases of the two cells, with what it takes to connect. */
+  /** Of the databases of the two cells. */
   readonly sourceUrl: string;
   readonly targetUrl: string;
-  /** Told before each step but those that wait, and once of each that does. */
+  /** Called before each step; once for a step that waits. */
   readonly onStep: (step: Step) => void;
-  /** How long an engine may take to say what it is waited for. */
+  /** How long to wait for an engine. */
   readonly patienceMs: number;
-  /** A test ends the process there. */
+  /** For tests: called at named points. */
   readonly at?: (point: string) => void;
 }
 
-/** How often is looked whether an engine has said something. */
+/** How often the row of a cell is read while the command waits for its engine. */
 const LOOK_EVERY_MS = 100;
 
 const CONNECT_TIMEOUT_MS = 10_000;
 
 type Side = 'source' | 'target';
 
-/** Of SQLSTATE: what constraints refuse. */
+/** The SQLSTATE class of violated constraints. */
 const CLASS_CONSTRAINT = '23';
-
-interface StoredSays {
-  readonly move_id: string;
-  readonly state: CellSays['state'];
-  readonly held: boolean;
-  readonly copied: boolean;
-}
 
 export class TenantMover {
   readonly #options: MoverOptions;
@@ -75,7 +68,7 @@ export class TenantMover {
     this.#options = options;
   }
 
-  /** Resolves with the move as it is when it has ended. @throws MoveError, and the errors of `pg` */
+  /** Resolves with the ended move. @throws MoveError, and the errors of `pg` */
   async run(): Promise<MoveRow> {
     const { moves } = this.#options;
     await moves.lock(this.#move);
@@ -98,14 +91,14 @@ export class TenantMover {
     }
   }
 
-  /** Connected when it is needed: what concerns one cell is done while the other is lost. */
+  /** Connects on first use: a step that concerns one cell works while the other is lost. */
   async #client(side: Side): Promise<pg.Client> {
     const { sourceUrl, targetUrl } = this.#options;
     const { from_cell, to_cell } = this.#move;
     const [url, cell] = side === 'source' ? [sourceUrl, from_cell] : [targetUrl, to_cell];
     this.#clients[side] ??= await connectCommand({
       connectionString: inSchema(url, cell),
-      // Of large tables. What hangs is ended by whoever runs the command.
+      // A copy of a large table takes long; an operator can end the command.
       statementTimeoutMs: 0,
       idleInTransactionTimeoutMs: 0,
       connectTimeoutMs: CONNECT_TIMEOUT_MS,
@@ -117,13 +110,13 @@ export class TenantMover {
     const { moves } = this.#options;
     this.#move = await moves.read(this.#move.id);
     const { id: moveId, state, ended_at, tenant_id } = this.#move;
-    const asked = async (side: Side) => says(await this.#client(side), tenant_id);
+    const asked = async (side: Side) => readMove(await this.#client(side), tenant_id);
     let facts: MoveFacts = {
       moveId,
       state,
       isEnded: ended_at !== null,
-      source: 'unasked',
-      target: 'unasked',
+      source: 'unknown',
+      target: 'unknown',
     };
     for (;;) {
       const step = nextStep(facts);
@@ -151,10 +144,10 @@ export class TenantMover {
     const { moves } = this.#options;
     const { id, tenant_id: tenant, from_cell, to_cell } = this.#move;
     switch (step) {
-      case 'hold-source':
+      case 'suspend-source':
         await this.#expectFreeSlugs();
         return put(await this.#client('source'), tenant, id, 'leaving', to_cell);
-      case 'hold-target':
+      case 'suspend-target':
         return put(await this.#client('target'), tenant, id, 'arriving', from_cell);
       case 'copy':
         return this.#copy();
@@ -182,7 +175,7 @@ export class TenantMover {
     }
   }
 
-  /** By the tables themselves, which may be newer than what their owners last said. */
+  /** Reads the tables, which may be newer than the last reports of their owners. */
   async #expectSameSchema(): Promise<void> {
     const { from_cell, to_cell } = this.#move;
     const [source, target] = [await this.#client('source'), await this.#client('target')];
@@ -193,7 +186,7 @@ export class TenantMover {
     );
   }
 
-  /** Slugs of triggers are names of their cell: another tenant may have taken one there. */
+  /** Slugs of triggers are unique in a cell: another tenant may have taken one. */
   async #expectFreeSlugs(): Promise<void> {
     const { tenant_id, to_cell } = this.#move;
     const [source, target] = [await this.#client('source'), await this.#client('target')];
@@ -213,10 +206,7 @@ export class TenantMover {
     );
   }
 
-  /**
-   * The latest time that an audit entry of the source may have, or that its readers may have gone on from: nothing
-   * is stamped there any more.
-   */
+  /** The latest time of an audit entry or of a cursor of the source, which writes no more entries. */
   async #stampsFrom(): Promise<string> {
     const source = await this.#client('source');
     const { rows } = await source.query<{ at: string }>(
@@ -230,7 +220,7 @@ export class TenantMover {
     const { id, tenant_id: tenant } = this.#move;
     const [source, target] = [await this.#client('source'), await this.#client('target')];
     const stampsFrom = await this.#stampsFrom();
-    // Not in the transaction of the copy: units of all tenants wait for this row.
+    // Outside the transaction of the copy: units of all tenants wait for this row.
     await target.query(
       `insert into change_mark (id, stamps_from) values (1, $1::timestamptz)
        on conflict (id) do update set stamps_from = greatest(change_mark.stamps_from, excluded.stamps_from)`,
@@ -240,9 +230,9 @@ export class TenantMover {
     await beginCopy(target);
     try {
       await this.#expectSameSchema();
-      await this.#expectHeld(source, 'leaving', '');
-      // Nobody else copies meanwhile, nor clears what was.
-      await this.#expectHeld(target, 'arriving', ' for update');
+      await this.#expectSuspended(source, 'leaving', '');
+      // Locked against another command that copies or clears.
+      await this.#expectSuspended(target, 'arriving', ' for update');
       const before = await tablesWithRows(target, this.#options.tables, tenant);
       if (before.length > 0) {
         throw new MoveError(
@@ -253,7 +243,7 @@ export class TenantMover {
       const tables = await tablesWithRows(source, this.#options.tables, tenant);
       for (const table of tables) {
         await copyTable(source, target, table, tenant).catch((error: unknown) => {
-          throw this.#told(error, table.name);
+          throw this.#copyError(error, table.name);
         });
         at?.('between tables');
       }
@@ -280,7 +270,7 @@ export class TenantMover {
     }
   }
 
-  async #expectHeld(client: pg.Client, state: string, lock: string): Promise<void> {
+  async #expectSuspended(client: pg.Client, state: string, lock: string): Promise<void> {
     const { id, tenant_id } = this.#move;
     const { rows } = await client.query(
       `select from tenant_moves where tenant_id = $1 and move_id = $2::uuid and state = $3
@@ -290,8 +280,8 @@ export class TenantMover {
     if (rows.length === 0) throw new MoveError(`the tenant is not ${state} any more`);
   }
 
-  /** What fails each time, because of what others have there, is no matter of trying again. */
-  #told(error: unknown, table: string): unknown {
+  /** A violated constraint fails again with every retry. */
+  #copyError(error: unknown, table: string): unknown {
     const { code = '', message } = error as { readonly code?: string; readonly message: string };
     if (!code.startsWith(CLASS_CONSTRAINT)) return error;
     return new MoveError(
@@ -299,12 +289,11 @@ export class TenantMover {
     );
   }
 
-  /** What had come goes again; nobody has seen it. */
+  /** Deletes the copied rows, which nothing has read. */
   async #clearTarget(): Promise<void> {
     const { id, tenant_id: tenant } = this.#move;
     const target = await this.#client('target');
-    await target.query('begin');
-    try {
+    await transaction(target, async () => {
       const { rowCount } = await target.query(
         `select from tenant_moves where tenant_id = $1 and move_id = $2::uuid and state = 'arriving'
          for update`,
@@ -313,25 +302,21 @@ export class TenantMover {
       if (rowCount === 0) return;
       await deleteRows(target, this.#options.tables, { tenant, move: id, state: 'arriving' });
       await become(target, tenant, id, 'arriving', 'left');
-      await target.query('commit');
-    } finally {
-      await target.query('rollback').catch(() => undefined);
-    }
+    });
   }
 }
 
-async function says(client: pg.Client, tenant: string): Promise<CellSays | undefined> {
-  const { rows } = await client.query<StoredSays>(
-    `select move_id, state, held_epoch is not null as held, copied is not null as copied
+async function readMove(client: pg.Client, tenant: string): Promise<CellMove | undefined> {
+  const { rows } = await client.query<CellMove>(
+    `select move_id as "moveId", state, held_epoch is not null as "isSuspended",
+       copied is not null as "isCopied"
      from tenant_moves where tenant_id = $1`,
     [tenant],
   );
-  const [row] = rows;
-  if (row === undefined) return undefined;
-  return { moveId: row.move_id, state: row.state, isHeld: row.held, isCopied: row.copied };
+  return rows[0];
 }
 
-/** In the place of what an earlier move has left behind. */
+/** Replaces the row of an earlier move. */
 async function put(
   client: pg.Client,
   tenant: string,
@@ -354,8 +339,8 @@ async function become(
   client: pg.Client,
   tenant: string,
   move: string,
-  from: CellSays['state'],
-  to: CellSays['state'],
+  from: CellMove['state'],
+  to: CellMove['state'],
 ): Promise<void> {
   await client.query(
     `update tenant_moves set state = $4, changed_at = now()

@@ -1,7 +1,7 @@
 /**
- * Moves of tenants in the directory of the cluster: what begins, switches and ends them, each in one commit. The
- * session holds a lock of its move, so that one command at a time works on it; what a command does that has lost
- * its session is harmless, because every commit looks at the state again.
+ * Moves of tenants in the directory of the cluster: each is begun, switched and ended in one commit. The session holds
+ * an advisory lock on its move, so that one command at a time works on it. A command that lost its session does no
+ * harm, because each commit checks the state again.
  */
 
 import { randomInt } from 'node:crypto';
@@ -10,10 +10,11 @@ import { createIdGenerator } from '../base/ids.js';
 import { newestMigration } from '../db/migrate.js';
 import { connectCommand } from './command-sessions.js';
 import { MOVE_COLUMNS, type MoveRow, RAISED } from './directory.js';
-import { type CellTraits, expectAlike, MoveError } from './move-plan.js';
+import { type CellTraits, expectCompatible, MoveError } from './move-plan.js';
 import type { Tallies } from './move-rows.js';
+import { transaction } from './transaction.js';
 
-/** Small statements. */
+/** Short statements. */
 const STATEMENT_TIMEOUT_MS = 10_000;
 
 const ids = createIdGenerator(Date.now, () => randomInt(2 ** 32));
@@ -44,15 +45,20 @@ export class Moves {
     await this.#client.end().catch(() => undefined);
   }
 
+  /** @throws the error that ended the session */
+  get #session(): pg.Client {
+    if (this.#failure !== undefined) throw this.#failure;
+    return this.#client;
+  }
+
   async #rows<Row extends pg.QueryResultRow>(
     text: string,
     values: readonly unknown[],
   ): Promise<Row[]> {
-    if (this.#failure !== undefined) throw this.#failure;
-    return (await this.#client.query<Row>(text, [...values])).rows;
+    return (await this.#session.query<Row>(text, [...values])).rows;
   }
 
-  /** The one that is under way; undefined: none is. */
+  /** Undefined: no move of the tenant is under way. */
   async underWay(tenant: string): Promise<MoveRow | undefined> {
     const text = `select ${MOVE_COLUMNS} from cluster.moves where tenant_id = $1 and ended_at is null`;
     return (await this.#rows<MoveRow>(text, [tenant]))[0];
@@ -66,11 +72,10 @@ export class Moves {
   }
 
   /**
-   * Writes down that the tenant is to be moved. That changes nothing for it yet.
+   * Records a move. The tenant is served as before.
    *
-   * @throws MoveError when it lives nowhere, when there is no such cell or one that takes nobody, and when the two
-   *   cells differ in what they must have in common with each other and with this program, as far as their owners
-   *   were ever heard of
+   * @throws MoveError when the tenant is settled nowhere, the cell does not exist or takes no tenants, or the last
+   *   reports of the owners of both cells show that they or this program differ in what they must have in common
    */
   async begin(tenant: string, to: string): Promise<MoveRow> {
     const [found] = await this.#rows<{ home: string | null; state: string | null }>(
@@ -85,9 +90,9 @@ export class Moves {
     if (state === 'draining') throw new MoveError(`cell ${to} is being drained`);
     const [source, target] = await Promise.all([this.#traitsOf(home), this.#traitsOf(to)]);
     if (source !== undefined && target !== undefined)
-      expectAlike(source, target, newestMigration());
+      expectCompatible(source, target, newestMigration());
     const [row] = await this.#rows<MoveRow>(
-      // Locked: whoever removes the cell meanwhile has had it, or finds the move.
+      // Locked against a removal of the cell, which then finds the move, or came first.
       `with target as materialized (
          select name from cluster.cells where name = $3 and state <> 'draining' for share)
        insert into cluster.moves (id, tenant_id, from_cell, to_cell, state)
@@ -107,7 +112,7 @@ export class Moves {
     return (await this.#rows<CellTraits>(text, [cell]))[0];
   }
 
-  /** Until the session ends. @throws MoveError when another command has it */
+  /** Locks the move until the session ends. @throws MoveError when another command holds the lock */
   async lock({ id, tenant_id }: Pick<MoveRow, 'id' | 'tenant_id'>): Promise<void> {
     const [row] = await this.#rows<{ is: boolean }>(
       "select pg_try_advisory_lock(hashtextextended('tenants move ' || $1, 0)) as is",
@@ -130,14 +135,13 @@ export class Moves {
   }
 
   /**
-   * In one commit the tenant lives in the other cell.
+   * In one commit settles the tenant in the other cell.
    *
    * @throws MoveError when the move was given up
    */
   async switchOver(id: string): Promise<void> {
-    await this.#rows('begin', []);
-    try {
-      // Whoever gives the move up waits for this lock, or has had it before.
+    await transaction(this.#session, async () => {
+      // The lock serialises this with `giveUp`.
       const [move] = await this.#rows<MoveRow>(
         `select ${MOVE_COLUMNS} from cluster.moves where id = $1::uuid for update`,
         [id],
@@ -155,14 +159,10 @@ export class Moves {
          where id = $1::uuid`,
         [id],
       );
-      await this.#rows('commit', []);
-    } catch (error) {
-      await this.#client.query('rollback').catch(() => undefined);
-      throw error;
-    }
+    });
   }
 
-  /** The tenant stays where it is. @throws MoveError when it lives in the other cell already */
+  /** @throws MoveError when the tenant is already settled in the other cell */
   async giveUp(id: string): Promise<void> {
     const rows = await this.#rows(
       `update cluster.moves set state = 'given_up', updated_at = now()

@@ -1,12 +1,12 @@
 /**
- * Which cell has a tenant that nobody placed. Tenants fall into buckets by a hash that every proxy can take,
- * and each bucket chooses its cell by rendezvous hashing: when a cell comes or goes, only the buckets that it
- * wins or loses change, evenly from and to all others. Pure.
+ * The cell of a tenant that is not settled. Tenants are hashed into buckets, which every proxy can compute, and each
+ * bucket chooses its cell by rendezvous hashing: a cell that is added or removed changes only the buckets that it gains
+ * or loses, evenly from and to all others. Pure.
  */
 
 import { createHash } from 'node:crypto';
 
-/** As many as three hexadecimal digits tell apart. */
+/** Three hexadecimal digits. */
 export const BUCKETS = 4096;
 
 const DIGITS = 3;
@@ -21,7 +21,7 @@ export function allBuckets(): string[] {
 }
 
 /**
- * The cell with the highest score; each cell's score of a bucket knows nothing of other cells.
+ * The cell with the highest score; a score depends on the bucket and the cell alone.
  *
  * @param cells that take new tenants, in any order
  * @returns undefined when there is none

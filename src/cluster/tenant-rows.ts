@@ -1,6 +1,5 @@
 /**
- * Which rows go with a tenant when it is moved to another cell: of every table a condition, unless it says why its rows
- * stay. Pure.
+ * The rows that are moved with a tenant: a condition for each table, unless the table says why its rows stay. Pure.
  */
 
 import type { Store } from '../db/store.js';
@@ -8,13 +7,13 @@ import type { Table } from '../db/table.js';
 
 export interface TenantTable {
   readonly name: string;
-  /** In the order of their names, whichever they have in a database. */
+  /** By name, independent of their order in a database. */
   readonly columns: readonly string[];
   /** The condition on its rows; `$T` stands for the tenant. */
   readonly where: string;
 }
 
-/** In the order in which rows can be deleted: those that others are found by come last. */
+/** In the order of deletion: conditions of other tables read the last ones. */
 export function tenantTables({ tables }: Store): readonly TenantTable[] {
   const moved = Object.values(tables)
     .filter(({ stays }) => stays === undefined)
@@ -35,8 +34,8 @@ function conditionOn({ name, columns, instance, ofTenant }: Table): string {
 }
 
 /**
- * Whoever has anything at all has something in one of these; each has an index that begins with the tenant. What goes
- * with an instance is of a tenant that has instances.
+ * Every tenant with any rows has one in these tables; each has an index that begins with the tenant. Rows that belong
+ * to an instance imply one in `instances`.
  */
 export function findingTables({ tables }: Store): readonly string[] {
   return Object.values(tables)
@@ -49,6 +48,6 @@ export function findingTables({ tables }: Store): readonly string[] {
 
 /** The condition for one tenant. @param literal the tenant as a literal of SQL */
 export function rowsOf({ where }: TenantTable, literal: string): string {
-  // A function: a tenant's name may have what stands for something in a replacement.
+  // A function, because `$` has a meaning in a replacement text.
   return where.replaceAll('$T', () => literal);
 }

@@ -4,7 +4,7 @@
  * forget to say it.
  */
 
-/** The cell of an engine that is told none (docs/operate/cells.md). */
+/** Of an engine without ENGINE_DB_SCHEMA. */
 export const DEFAULT_SCHEMA = 'public';
 
 /** The URL of the same database, whose sessions find the tables of one schema and no others. */

@@ -10,7 +10,6 @@
 
 import { setTimeout as pause } from 'node:timers/promises';
 import pg from 'pg';
-import { isAway } from './away.js';
 import { hostUrlsOf } from './database-url.js';
 import {
   isOlder,
@@ -21,6 +20,7 @@ import {
   timelineOf,
   UNTOLD,
 } from './timeline.js';
+import { isUnavailable } from './unavailable.js';
 
 export interface PrimaryConfig extends pg.ClientConfig {
   /** A URL for each host of the database, one of which is the primary. */
@@ -249,7 +249,7 @@ async function findPrimary(config: PrimaryConfig, isDoubted: boolean): Promise<P
  * are standbys, or away, says nothing about the one that will be the primary.
  */
 function foldFailures(failures: readonly Error[]): Error {
-  if (!failures.some(isAway)) return failures[0]!;
+  if (!failures.some(isUnavailable)) return failures[0]!;
   const reasons = failures.map(({ message }) => message).join('; ');
   return cannotConnect(`no host is the primary: ${reasons}`);
 }

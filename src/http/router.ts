@@ -29,9 +29,8 @@ import type { KeyRegistry } from './key-registry.js';
 import { endWith } from './lasting-exchange.js';
 import { tenantsQueried } from './named-tenants.js';
 import { checkCall, type FrontBodies, type FrontDeps, type FrontOperations } from './operation.js';
+import { admitCaller, admitNamed, type Placement } from './placement.js';
 import type { RequestWatch, WatchedExchange } from './request-watch.js';
-import type { Residence } from './residence.js';
-import { admitCaller, admitNamed } from './resident-requests.js';
 import type { HttpExchange, HttpHandler, HttpReply, HttpRequest } from './server.js';
 import type { AskedBy, ShardReply, ShardSender } from './shards.js';
 import { DEFECT, refusalReply } from './transport.js';
@@ -53,8 +52,8 @@ export interface RouterDeps extends FrontBodies {
   /** Before keys and tenants; undefined while keys are asked for. */
   readonly guard?: InsecureGuard | undefined;
   readonly keys: Pick<KeyRegistry, 'whenGone'>;
-  /** Whose requests are served in this cell; undefined: everybody's, there is no other one. */
-  readonly residence?: Residence | undefined;
+  /** Decides which tenants are served here. Undefined: all are. */
+  readonly placement?: Placement | undefined;
   readonly client: ShardSender;
   readonly rows: RouterRows;
   readonly activity: TenantActivity;
@@ -196,8 +195,8 @@ function mustStart(deps: RouterDeps, route: Route): boolean {
 }
 
 /**
- * The tenant's cell, key and tenant come before everything else that a request can be wrong in. The cell is first: a
- * tenant's keys are known in its own cell alone.
+ * Placement, key and tenant are checked before everything else. Placement is first: the keys of a tenant that is
+ * served elsewhere are unknown here.
  */
 function serve(
   deps: RouterDeps,
@@ -335,9 +334,9 @@ function serveCaller(
   }
 }
 
-/** It ends with its key, and when its tenant leaves the cell. */
+/** Ends with its key, and once its tenant is no longer served here. */
 function lasting(
-  { keys, residence, log }: RouterDeps,
+  { keys, placement, log }: RouterDeps,
   request: HttpRequest,
   given: HttpExchange,
   route: Route,
@@ -350,10 +349,10 @@ function lasting(
           keys.whenGone(key, () => end(errorReply(log, request, UNAUTHENTICATED))),
         );
   const [whose] = tenant === '' ? tenantsQueried(request.query) : [tenant];
-  if (residence === undefined || whose === undefined) return bound;
+  if (placement === undefined || whose === undefined) return bound;
   const isPoll = route.isParked === true;
   return endWith(bound, (end) =>
-    residence.whenGone(whose, isPoll, (why) => end(errorReply(log, request, why))),
+    placement.whenGone(whose, isPoll, (why) => end(errorReply(log, request, why))),
   );
 }
 

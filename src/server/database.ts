@@ -8,8 +8,8 @@ import { STORE } from '../../actors/shard/store.js';
 import { writerName } from '../../actors/shard/supervisor.js';
 import { BATCH_LANES, LANES_MAX } from '../../actors/writer/lane-count.js';
 import { realClock } from '../base/real-clock.js';
+import { checkConnection } from '../db/connection-check.js';
 import { inSchema } from '../db/database-url.js';
-import { firstContact } from '../db/first-contact.js';
 import { acquireLease, type Lease } from '../db/lease.js';
 import { createPool } from '../db/pool.js';
 import { READ_POOL_OPTIONS, type Reads } from '../db/reads.js';
@@ -20,7 +20,7 @@ import type { RoleUrls } from './embedded-roles.js';
 import type { Startup } from './startup.js';
 
 export interface FoundDatabase {
-  /** Of the cell's schema. */
+  /** Of the engine's schema. */
   readonly urls: RoleUrls;
   /** The folder of the embedded one; undefined when another one is named. */
   readonly folder: string | undefined;
@@ -28,7 +28,7 @@ export interface FoundDatabase {
 
 /** The embedded database, which is started, unless another one is named. */
 export async function findDatabase(startup: Startup): Promise<FoundDatabase> {
-  const { config, cell } = startup;
+  const { config, schema } = startup;
   const { databaseUrl, migrationUrl } = config;
   const { roles, folder } =
     databaseUrl === undefined
@@ -37,11 +37,11 @@ export async function findDatabase(startup: Startup): Promise<FoundDatabase> {
           roles: { engine: databaseUrl, owner: migrationUrl ?? databaseUrl },
           folder: undefined,
         };
-  const urls = { engine: inSchema(roles.engine, cell), owner: inSchema(roles.owner, cell) };
+  const urls = { engine: inSchema(roles.engine, schema), owner: inSchema(roles.owner, schema) };
   return { urls, folder };
 }
 
-async function runEmbedded({ config, cell: schema, log, signal, parts }: Startup) {
+async function runEmbedded({ config, schema, log, signal, parts }: Startup) {
   const { dataDir, unsafeDatabase } = config;
   // Not raced: it ends by itself, and only once nothing of it is left.
   const isDurable = !unsafeDatabase;
@@ -64,23 +64,23 @@ export function openReadPool({ owner, log, parts }: Startup, { engine }: RoleUrl
   return pool;
 }
 
-export async function firstContactOf(startup: Startup, { engine, owner }: RoleUrls): Promise<void> {
-  const { config, cell, gate, log, signal } = startup;
-  const contact = firstContact({
+export async function checkDatabase(startup: Startup, { engine, owner }: RoleUrls): Promise<void> {
+  const { config, schema: name, gate, log, signal } = startup;
+  const check = checkConnection({
     connectionString: engine,
     ownerUrl: owner,
-    cell: { name: cell, isChosen: config.dbSchema !== undefined, mayCreate: config.runMigrations },
+    schema: { name, isChosen: config.dbSchema !== undefined, mayCreate: config.runMigrations },
     signal,
     isUnsafeAccepted: config.unsafeDatabase,
     synchronous: config.dbSynchronous,
     log,
-    onAway: (error, attempts) => {
+    onUnavailable: (error, attempts) => {
       const isFirst = attempts === 1;
       if (isFirst) log.warn({ err: error }, 'the database cannot be reached; trying again');
       gate.set('database-away', troubleOf(error));
     },
   });
-  await startup.unlessStopped(contact);
+  await startup.unlessStopped(check);
   gate.set('starting');
 }
 

@@ -14,10 +14,8 @@ import { LIMITS } from '../base/limits.js';
 import type { Logger } from '../base/log.js';
 import { TenantActivity } from '../base/quota/tenant-activity.js';
 import { EngineClock, realClock, within } from '../base/real-clock.js';
-import { type Membership, membershipOf } from '../cluster/membership.js';
-import { CellMoves } from '../cluster/moves-of-cell.js';
-import { tenantsAfter } from '../cluster/tenants-there.js';
-import { type ContinuityKeys, type Keyring, keyringOf } from '../core/sealing/keys.js';
+import type { UnixMs } from '../base/time.js';
+import { type ContinuityKeys, type Keyring, keyringOf, openingIds } from '../core/sealing/keys.js';
 import type { Lease } from '../db/lease.js';
 import { reportSealingKey } from '../db/lease-key.js';
 import { prepareSchema } from '../db/migrate.js';
@@ -27,15 +25,16 @@ import { expectFreePort } from '../http/free-port.js';
 import type { HttpServer } from '../http/server.js';
 import { findTracer } from '../metrics/tracing.js';
 import type { Config } from './config.js';
-import { findDatabase, firstContactOf, openReadPool, own, wallTenants } from './database.js';
+import { checkDatabase, findDatabase, openReadPool, own, wallTenants } from './database.js';
 import { expectBundledPostgres } from './embedded-files.js';
 import type { RoleUrls } from './embedded-roles.js';
 import { Front } from './front.js';
 import { continuityKeysOf, type GeneratedKey, generatedRootKey } from './generated-keys.js';
-import { type ReadyFacts, urlOf } from './greeting.js';
 import { boundsOf, listen } from './listening.js';
+import { openPlacement, type PlacementRoom } from './placement.js';
 import { stopParts } from './shutdown.js';
 import { Startup } from './startup.js';
+import { type ReadyFacts, urlOf } from './startup-banner.js';
 
 export interface EngineOptions {
   readonly config: Config;
@@ -74,6 +73,7 @@ interface FrontFacts {
   readonly apiKey: string | undefined;
   readonly keyring: Keyring | undefined;
   readonly supervisor: Supervisor;
+  readonly placement: PlacementRoom;
 }
 
 /** What an engine that owns its database serves with. */
@@ -84,6 +84,7 @@ interface OwnedFacts {
   readonly supervisor: Supervisor;
   readonly front: Front;
   readonly lease: Lease;
+  readonly placement: PlacementRoom;
 }
 
 class Engine {
@@ -99,12 +100,10 @@ class Engine {
   #server: HttpServer | undefined;
   #front: Front | undefined;
   #supervisor: Supervisor | undefined;
-  /** In a cluster. */
-  readonly #membership: Membership | undefined;
   #isStarted = false;
 
   constructor(options: EngineOptions) {
-    const { config, version, log } = options;
+    const { config } = options;
     this.#options = options;
     const startup = new Startup(options);
     this.#startup = startup;
@@ -122,10 +121,6 @@ class Engine {
       onFires: () => this.#front?.eventsFired(),
       activity: this.#activity,
     });
-    const member = { cell: startup.cell, id: startup.owner, version, clock: realClock, log };
-    // Who only changes tables is no engine that others should hear of.
-    const url = config.migrateOnly ? undefined : config.clusterUrl;
-    this.#membership = membershipOf(url, () => continuityKeysOf(config), member);
   }
 
   /** Nothing is begun once the engine is to stop, so that `stop` finds all that there is. */
@@ -144,9 +139,11 @@ class Engine {
     const reads = createReads(pool, LIMITS.slowReadMs, this.#activity);
     const keyring = keyringOf(continuityKeys);
     const apiKey = key?.value ?? config.apiKey;
-    const { front, port } = await this.#openFront({ reads, apiKey, keyring, supervisor });
-    await firstContactOf(startup, urls);
-    await startup.unlessStopped(this.#join(port, supervisor));
+    const placement = await this.#openPlacement(keyring);
+    const facts = { reads, apiKey, keyring, supervisor, placement };
+    const { front, port } = await this.#openFront(facts);
+    await checkDatabase(startup, urls);
+    await startup.unlessStopped(this.#join(placement, port, supervisor));
     const lease = await own(startup, urls, (reason) => this.#lost(reason));
     this.#follow(lease, supervisor);
     await this.#prepareTables(urls, reads, keyring);
@@ -154,7 +151,7 @@ class Engine {
       log.info('the tables are up to date: ending, as --migrate-only says');
       return this.#end(0);
     }
-    await this.#serve({ urls, pool, reads, supervisor, front, lease });
+    await this.#serve({ urls, pool, reads, supervisor, front, lease, placement });
     this.#tellReady(lease.epoch, port, key, folder);
   }
 
@@ -182,19 +179,18 @@ class Engine {
   }
 
   /** It listens before it owns the database. */
-  async #openFront({ reads, apiKey, keyring, supervisor }: FrontFacts) {
-    const { config, log, cell, gate, parts } = this.#startup;
+  async #openFront({ reads, apiKey, keyring, supervisor, placement }: FrontFacts) {
+    const { config, log, schema, gate, parts } = this.#startup;
     const { offload, metrics } = supervisor;
     const bounds = boundsOf(this.#startup, this.#client);
     const front = new Front({
-      ...{ config, log, cell, gate, reads, apiKey, keyring, offload, metrics },
+      ...{ config, log, schema, gate, reads, apiKey, keyring, offload, metrics, placement },
       version: this.#options.version,
       now: () => this.#clock.now(),
       client: this.#client,
       activity: this.#activity,
       connections: bounds.connections,
       requests: bounds.requests,
-      membership: this.#membership,
       tracer: await findTracer(),
     });
     this.#front = front;
@@ -208,12 +204,24 @@ class Engine {
     return { front, port: server.port };
   }
 
-  /** Standbys join as well, so that they know who lives in the cell when they take it over. */
-  async #join(port: number, { metrics }: Supervisor): Promise<void> {
+  /** A server that only migrates does not join a cluster. */
+  #openPlacement(keyring: Keyring | undefined): Promise<PlacementRoom> {
+    const { config, log, owner, schema } = this.#startup;
+    return openPlacement(config.migrateOnly ? undefined : config.clusterUrl, {
+      cell: schema,
+      id: owner,
+      version: this.#options.version,
+      keyIds: openingIds(keyring),
+      clock: realClock,
+      log,
+    });
+  }
+
+  async #join(placement: PlacementRoom, port: number, { metrics }: Supervisor): Promise<void> {
     const { config, parts, signal } = this.#startup;
     const address = config.advertisedAddress ?? `${config.host}:${port}`;
-    parts.push({ name: 'cluster', stop: async () => this.#membership?.stop() });
-    await this.#membership?.join(signal, address, () => ({
+    parts.push({ name: 'placement', stop: () => placement.stop() });
+    await placement.join(signal, address, () => ({
       at: realClock.monotonic(),
       backlog: metrics.gauge('engine_writer_backlog_units'),
       committed: metrics.observations('engine_writer_flush_units').sum,
@@ -240,40 +248,29 @@ class Engine {
     gate.sealingKey = await startup.unlessStopped(reportSealingKey(urls.engine, keyring, log));
   }
 
-  async #serve({ urls, pool, reads, supervisor, front, lease }: OwnedFacts): Promise<void> {
+  async #serve(facts: OwnedFacts): Promise<void> {
+    const { urls, pool, reads, supervisor, front, lease, placement } = facts;
     const startup = this.#startup;
     const { config, log } = startup;
     const { epoch, clockOffsetMs } = lease;
     const lanes =
       config.writerLanes || (await startup.unlessStopped(measuredLanes(urls.engine, log)));
-    const moves = this.#cellMoves(pool, front, supervisor);
-    await startup.unlessStopped(moves.begin(epoch));
-    // Behind it: a move that is under way may raise the mark until this engine has a say.
+    const moving = {
+      pool,
+      shards: supervisor,
+      learn: (tenant: string, stampsFrom: UnixMs) => front.tenantComes(tenant, stampsFrom),
+      wake: () => front.wake(),
+    };
+    await startup.unlessStopped(placement.begin(epoch, moving));
+    // Afterwards: until then a move may raise the mark.
     front.watermark.raise(await startup.unlessStopped(readChangeMark(urls.engine)));
     await startup.unlessStopped(supervisor.start({ epoch, lanes, clockOffsetMs }));
     await startup.unlessStopped(front.prepare());
-    const there = tenantsAfter(STORE);
-    const tenants = (after: string, limit: number) => there.rows(reads, after, limit);
-    await startup.unlessStopped(this.#membership?.own(tenants) ?? Promise.resolve());
+    await startup.unlessStopped(placement.own(reads, STORE));
     front.start();
-    moves.start();
+    placement.start();
     this.#isStarted = true;
     startup.gate.set('serving');
-  }
-
-  /** Tenants that are moved to other cells, and from them. */
-  #cellMoves(pool: pg.Pool, front: Front, shards: Supervisor): CellMoves {
-    const moves = new CellMoves({
-      clock: realClock,
-      log: this.#options.log,
-      pool,
-      shards,
-      gate: this.#membership?.residence,
-      learn: (tenant, stampsFrom) => front.tenantComes(tenant, stampsFrom),
-      wake: () => front.wake(),
-    });
-    this.#startup.parts.push({ name: 'moves of tenants', stop: async () => moves.stop() });
-    return moves;
   }
 
   #tellReady(epoch: number, port: number, key: GeneratedKey | undefined, folder?: string): void {

@@ -20,7 +20,6 @@ import { openTriggerFront } from '../../actors/trigger/front/room.js';
 import { openWebhookFront } from '../../actors/webhook/front/operations.js';
 import type { FrontRouteId } from '../../schema/routes.js';
 import type { NoneIsMissing, RowsOf } from '../base/rooms.js';
-import { openCells } from '../cluster/operations.js';
 import type { FrontKernel } from '../http/front-room.js';
 import type { FrontMetricName } from '../metrics/catalog.js';
 import type { FrontOptions } from './front.js';
@@ -45,7 +44,7 @@ export function openFrontRooms(kernel: FrontKernel<ShardClient>, options: FrontO
     openContinuityFront(kernel),
     openQueueFront(),
     openActivityFront(kernel),
-    openCells(options.cell, options.membership),
+    options.placement.front,
     openServer(options),
   ];
   const rooms = [...measured, openMetrics(options, measured)];

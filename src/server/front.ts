@@ -16,7 +16,6 @@ import type { TenantActivity } from '../base/quota/tenant-activity.js';
 import { realClock } from '../base/real-clock.js';
 import { joined, withParts } from '../base/rooms.js';
 import type { UnixMs } from '../base/time.js';
-import type { Membership } from '../cluster/membership.js';
 import type { Keyring } from '../core/sealing/keys.js';
 import { rowOf } from '../db/reads/lookup.js';
 import type { Reads } from '../db/reads.js';
@@ -37,6 +36,7 @@ import { TenantLimitRegistry } from '../http/tenant-limits.js';
 import type { Tracer } from '../metrics/tracing.js';
 import type { Config } from './config.js';
 import { openFrontRooms } from './front-rooms.js';
+import type { PlacementRoom } from './placement.js';
 
 export interface FrontOptions {
   readonly config: Config;
@@ -44,7 +44,7 @@ export interface FrontOptions {
   readonly apiKey: string | undefined;
   readonly version: string;
   /** The schema with the tables of this engine. */
-  readonly cell: string;
+  readonly schema: string;
   readonly log: Logger;
   /** Engine time. */
   readonly now: () => UnixMs;
@@ -55,8 +55,7 @@ export interface FrontOptions {
   readonly connections: Connections;
   readonly requests: AddressRequests;
   readonly reads: Reads;
-  /** In a cluster. */
-  readonly membership: Membership | undefined;
+  readonly placement: PlacementRoom;
   /** Undefined without an encryption key. */
   readonly keyring: Keyring | undefined;
   readonly offload: OffloadPool;
@@ -111,7 +110,7 @@ export class Front {
 }
 
 function kernelOf(options: FrontOptions): FrontKernel<ShardClient> {
-  const { config, log, now, gate, client, reads, membership, offload: offloadPool } = options;
+  const { config, log, now, gate, client, reads, placement, offload: offloadPool } = options;
   const limits = new TenantLimitRegistry();
   const offload = offloadPool.through();
   const { monotonic } = realClock;
@@ -127,14 +126,14 @@ function kernelOf(options: FrontOptions): FrontKernel<ShardClient> {
     admission: new Admission({ limits, reads, offload, monotonic }),
     keys: new KeyRegistry({ now, keysMax: LIMITS.apiKeysMax, refusal: () => gate.refusal() }),
     limits,
-    residence: membership?.residence,
+    placement: placement.placement,
     settings: config,
   };
 }
 
 function routerOf(
   { config, gate, apiKey, client, reads, activity, now, keyring, log, tracer }: FrontOptions,
-  { bodies, admission, keys, residence }: FrontKernel,
+  { bodies, admission, keys, placement }: FrontKernel,
   operations: FrontOperations,
 ): HttpHandler {
   const { requireTenantHeader, protectDocs, corsOrigins, insecureAuthAnywhere } = config;
@@ -146,7 +145,7 @@ function routerOf(
       ? insecureGuard({ isAnywhere: insecureAuthAnywhere, corsOrigins })
       : undefined,
     keys,
-    residence,
+    placement,
     ...bodies,
     client,
     rows: routerRows(reads),
@@ -157,7 +156,7 @@ function routerOf(
       reads,
       now,
       keyring,
-      admitTenant: (tenant) => residence?.admit(tenant, true),
+      admitTenant: (tenant) => placement?.admit(tenant, true),
     },
     protectDocs,
     watch: new RequestWatch({ log, monotonic: realClock.monotonic, tracer }),

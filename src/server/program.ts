@@ -5,9 +5,9 @@ import { isForPeople, logOutput, outputPalette } from '../base/log-output.js';
 import { packageVersion } from '../base/package-files.js';
 import { type Config, readConfig, USAGE, unknownNames, weakSettings } from './config.js';
 import { startEngine } from './engine.js';
-import { greeting, type ReadyFacts } from './greeting.js';
 import { keepsMemberNames } from './parser-defect.js';
 import { startRefusal } from './start-refusal.js';
+import { type ReadyFacts, startupBanner } from './startup-banner.js';
 
 /** What is different where the server is a part of something else. */
 export interface ServerOptions {
@@ -58,7 +58,8 @@ async function run(
       signal: stopped.signal,
       onReady: (facts) => {
         if (onReady !== undefined) onReady(facts);
-        else if (isForPeople(logFormat)) process.stdout.write(greeting(facts, outputPalette()));
+        else if (isForPeople(logFormat))
+          process.stdout.write(startupBanner(facts, outputPalette()));
       },
     });
   } catch (error) {

@@ -5,7 +5,6 @@
 
 import pg from 'pg';
 import { ConfigError } from '../base/config-error.js';
-import { DirectoryError } from '../cluster/directory.js';
 import { databaseRefusal } from '../db/database-refusal.js';
 import { SchemaError } from '../db/migrate.js';
 import type { Config } from './config.js';
@@ -25,7 +24,6 @@ function mendable(error: unknown, config: Config | undefined): string | undefine
   if (
     error instanceof ConfigError ||
     error instanceof SchemaError ||
-    error instanceof DirectoryError ||
     error instanceof EmbeddedPostgresError
   ) {
     return error.message;

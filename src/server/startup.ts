@@ -18,7 +18,7 @@ export class Startup {
   /** Names this process in the lease and in its sessions, so that a take-over can end them. */
   readonly owner = `engine-${randomUUID().slice(0, 13)}`;
   /** The schema with all of its tables. */
-  readonly cell: string;
+  readonly schema: string;
   /** What was started, in order; stopped in the opposite one. */
   readonly parts: Part[] = [];
   readonly #stopping = new AbortController();
@@ -26,7 +26,7 @@ export class Startup {
   constructor({ config, log }: { readonly config: Config; readonly log: Logger }) {
     this.config = config;
     this.log = log;
-    this.cell = config.dbSchema ?? DEFAULT_SCHEMA;
+    this.schema = config.dbSchema ?? DEFAULT_SCHEMA;
   }
 
   /** Aborted when the engine is to stop: what is still under way of the start is given up. */

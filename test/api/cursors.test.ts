@@ -121,7 +121,7 @@ beforeWith(api, async () => {
 
 /**
  * Others make tenants meanwhile: the test of tenants walks through them (`api/keys`). Moves are in a cluster only
- * (`cells/residence`).
+ * (`cells/placement`).
  */
 const ELSEWHERE: ReadonlySet<RouteId> = new Set(['tenants.list', 'cells.moves']);
 

@@ -35,8 +35,8 @@ const DATABASE = 'postgresql://engine@db:5432/app';
 async function sayEngines(): Promise<void> {
   const says = { cell: 'east', version: '1.0.0', migration: 32, key_ids: ['k1'] } as const;
   const [owner, standby] = ['10.0.0.9:8080', '10.0.0.8:8080'] as const;
-  await directory.say({ ...says, id: 'e1', address: owner, role: 'owner', lag_ms: 12 });
-  await directory.say({ ...says, id: 'e2', address: standby, role: 'standby', lag_ms: null });
+  await directory.report({ ...says, id: 'e1', address: owner, role: 'owner', lag_ms: 12 });
+  await directory.report({ ...says, id: 'e2', address: standby, role: 'standby', lag_ms: null });
 }
 
 test('without a directory commands say where one would come from', async () => {

@@ -44,9 +44,9 @@ test('a directory of an earlier program is brought up to date', async () => {
 test('a cell has one row, however often it is created', async () => {
   assert.equal(await directory.createCell(cell('east')), undefined);
   assert.deepEqual(column(await directory.cells(), 'name'), ['east', 'west']);
-  assert.equal((await directory.setState('west', 'closed'))?.state, 'closed');
-  assert.equal((await directory.setState('west', 'open'))?.state, 'open');
-  assert.equal(await directory.setState('nowhere', 'open'), undefined);
+  assert.equal((await directory.changeCell('west', { state: 'closed' }))?.state, 'closed');
+  assert.equal((await directory.changeCell('west', { state: 'open' }))?.state, 'open');
+  assert.equal(await directory.changeCell('nowhere', { state: 'open' }), undefined);
 });
 
 test('cells that meet a tenant at the same time settle it once, and are told the same', async () => {
@@ -62,14 +62,14 @@ test('cells that meet a tenant at the same time settle it once, and are told the
 });
 
 test('a closed cell takes those that are placed there, and nobody by a hash', async () => {
-  await directory.setState('west', 'closed');
+  await directory.changeCell('west', { state: 'closed' });
   assert.equal((await directory.settle(['late'], 'west', 'hash')).get('late'), undefined);
   assert.equal((await directory.settle(['late'], 'nowhere', 'hand')).get('late'), undefined);
   assert.equal((await directory.settle(['late'], 'west', 'hand')).get('late'), 'west');
   assert.equal((await directory.settle(['late'], 'east', 'hand')).get('late'), 'west');
   const placed = await directory.placement('late');
   assert.equal(placed?.placed_by, 'hand');
-  await directory.setState('west', 'open');
+  await directory.changeCell('west', { state: 'open' });
 });
 
 test('whoever waits for a cell to be closed is not settled there', async () => {
@@ -87,20 +87,20 @@ test('whoever waits for a cell to be closed is not settled there', async () => {
     await client.query("update cluster.cells set state = 'closed' where name = 'west'");
   });
   assert.equal((await settling)?.get('waits'), undefined);
-  await directory.setState('west', 'open');
+  await directory.changeCell('west', { state: 'open' });
 });
 
 test('while a cell with engines was not looked through nobody is settled by a hash', async () => {
   const settledIn = async (tenant: string, by: 'hash' | 'hand') =>
     (await directory.settle([tenant], 'west', by)).get(tenant);
-  await directory.noteJoined('east');
+  await directory.markCell('east', 'joined');
   assert.equal(await settledIn('early', 'hash'), undefined);
   assert.equal(await settledIn('by-hand', 'hand'), 'west');
-  await directory.noteFound('east');
+  await directory.markCell('east', 'searched');
   assert.equal(await settledIn('early', 'hash'), 'west');
-  await directory.noteUnfound('east');
+  await directory.markCell('east', 'unsearched');
   assert.equal(await settledIn('later', 'hash'), undefined);
-  await directory.noteFound('east');
+  await directory.markCell('east', 'searched');
 });
 
 test('what was placed is read from a revision on, in pages that end anywhere', async () => {
@@ -154,7 +154,7 @@ test('a cell is removed once it has no tenants, engines or moves', async () => {
     migration: 32,
     key_ids: ['k1'],
   };
-  await directory.say(says);
+  await directory.report(says);
   assert.equal(await directory.removeCell('north'), 'has engines');
   await directory.settle(['n1'], 'north', 'hand');
   assert.equal(await directory.removeCell('north'), 'has tenants');
@@ -166,7 +166,7 @@ test('a cell is removed once it has no tenants, engines or moves', async () => {
     );
   });
   assert.equal(await directory.removeCell('north'), 'is moved');
-  assert.equal((await directory.moveCounts()).get('north'), 1);
+  assert.equal((await directory.counts()).get('north')?.moves_under_way, 1);
   assert.equal((await directory.moves({ limit: 5, isUnderWay: true }))[0]?.tenant_id, 'n1');
   await directory.transaction((client) =>
     client.query("update cluster.moves set state = 'given_up', ended_at = now()"),

@@ -21,7 +21,14 @@ export type CellName = 'east' | 'west';
 
 /** What the command does, in its order. */
 export const MOVE_STEPS: readonly Step[] = [
-  ...(['hold-target', 'hold-source', 'copy', 'switch', 'admit-target', 'depart-source'] as const),
+  ...([
+    'suspend-target',
+    'suspend-source',
+    'copy',
+    'switch',
+    'admit-target',
+    'depart-source',
+  ] as const),
   ...(['clear-source'] as const),
 ];
 

@@ -7,9 +7,9 @@ import assert from 'node:assert/strict';
 import { createServer } from 'node:net';
 import { after, before, test } from 'node:test';
 import { databaseChecks } from '../../cli/doctor/database-checks.js';
-import { isAway } from '../../src/db/away.js';
 import { createPool, withClient } from '../../src/db/pool.js';
 import { troubleOf } from '../../src/db/trouble.js';
+import { isUnavailable } from '../../src/db/unavailable.js';
 import { startPostgres, type TestPostgres } from '../helpers/database.js';
 import * as loopback from '../helpers/loopback.js';
 import { FaultProxy } from '../helpers/proxy.js';
@@ -105,7 +105,7 @@ test('a refusal that all hosts give is told as it is', async () => {
   const tls = hostsOf(primaryUrl, standbyUrl).concat('?sslmode=require');
   await assert.rejects(portOf(tls), (error: Error) => {
     assert.match(error.message, /does not support SSL/);
-    assert.ok(!isAway(error));
+    assert.ok(!isUnavailable(error));
     return true;
   });
 });
@@ -116,7 +116,7 @@ test('a host that refuses among others that are not the primary is waited for', 
   const hosts = hostsOf(standbyUrl, stranger.connectionString);
   await assert.rejects(portOf(hosts), (error: Error) => {
     assert.match(error.message, /no host is the primary: .*password authentication failed/);
-    assert.ok(isAway(error));
+    assert.ok(isUnavailable(error));
     return true;
   });
 });

@@ -8,7 +8,7 @@ import { after, afterEach, before, beforeEach, test } from 'node:test';
 import { setTimeout as wait } from 'node:timers/promises';
 import pg from 'pg';
 import { ConfigError } from '../../src/base/config-error.js';
-import { firstContact } from '../../src/db/first-contact.js';
+import { checkConnection } from '../../src/db/connection-check.js';
 import { acquireLease } from '../../src/db/lease.js';
 import { withClient } from '../../src/db/pool.js';
 import { column } from '../helpers/columns.js';
@@ -154,15 +154,15 @@ test('an owner renews its lease while no replica confirms anything', async () =>
 
 test('an engine that requires synchronous replication starts with it alone', async () => {
   const contact = (synchronous: 'auto' | 'required' | 'off') =>
-    firstContact({
+    checkConnection({
       connectionString: database.connectionString,
       ownerUrl: database.connectionString,
-      cell: { name: 'public', isChosen: false, mayCreate: false },
+      schema: { name: 'public', isChosen: false, mayCreate: false },
       isUnsafeAccepted: true,
       synchronous,
       log: { info: assert.fail, warn: assert.fail, error: assert.fail },
       signal: new AbortController().signal,
-      onAway: (error) => assert.fail(String(error)),
+      onUnavailable: (error) => assert.fail(String(error)),
     });
   await assert.rejects(contact('required'), (error: Error) => {
     assert.ok(error instanceof ConfigError);

@@ -7,14 +7,14 @@
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, mock, test } from 'node:test';
 import fc from 'fast-check';
+import { haproxyFiles, percentEncoded } from '../../cli/proxy/haproxy.js';
+import { changesBetween } from '../../cli/proxy/haproxy-runtime.js';
+import type { ProxyFile, ProxySettings, Topology } from '../../cli/proxy/topology.js';
+import { bucketCells, checkedTopology, TopologyError } from '../../cli/proxy/topology.js';
+import { TopologyReader } from '../../cli/proxy/topology-reader.js';
 import type { EngineError } from '../../src/base/errors.js';
 import type { CellRow, PlacementRow } from '../../src/cluster/directory.js';
-import { haproxyFiles, percentEncoded } from '../../src/cluster/proxy/haproxy.js';
-import { changesBetween } from '../../src/cluster/proxy/haproxy-runtime.js';
-import type { ProxyFile, ProxySettings, Topology } from '../../src/cluster/proxy/topology.js';
-import { bucketCells, checkedTopology, TopologyError } from '../../src/cluster/proxy/topology.js';
-import { TopologyReader } from '../../src/cluster/proxy/topology-reader.js';
-import { CellResidence, type Residency, residencyOf } from '../../src/cluster/residence.js';
+import { CellPlacement, placeOf, type TenantPlace } from '../../src/cluster/placement.js';
 import { allBuckets, BUCKETS, bucketOf, cellOfBucket } from '../../src/cluster/routing.js';
 import { tenantLedTo } from '../helpers/cluster.js';
 import { column } from '../helpers/columns.js';
@@ -283,13 +283,13 @@ function leadingTo(cell: string, name: string): string {
 const EASTERN = leadingTo('east', 'e');
 const WESTERN = leadingTo('west', 'w');
 
-const ELSEWHERE: Residency = { is: 'elsewhere', cell: 'west' };
+const ELSEWHERE: TenantPlace = { is: 'elsewhere', cell: 'west' };
 const CASES: readonly (readonly [
   what: string,
   tenant: string,
   settled: string | undefined,
   open: readonly string[],
-  expected: Residency,
+  expected: TenantPlace,
 ])[] = [
   ['settled here', WESTERN, 'east', OPEN, { is: 'here' }],
   ['settled here, which takes nobody new', WESTERN, 'east', ['west'], { is: 'here' }],
@@ -299,17 +299,17 @@ const CASES: readonly (readonly [
   ['settled nowhere, led elsewhere', WESTERN, undefined, OPEN, ELSEWHERE],
   ['settled nowhere, all others closed', WESTERN, undefined, ['east'], { is: 'new' }],
   ['settled nowhere, this one closed', EASTERN, undefined, ['west'], ELSEWHERE],
-  ['settled nowhere, all closed', EASTERN, undefined, [], { is: 'homeless' }],
+  ['settled nowhere, all closed', EASTERN, undefined, [], { is: 'unplaced' }],
 ];
 
 for (const [what, tenant, settled, open, expected] of CASES) {
   test(`in the cell east a tenant that is ${what} is ${expected.is}`, () => {
-    assert.deepEqual(residencyOf('east', tenant, settled, open), expected);
+    assert.deepEqual(placeOf('east', tenant, settled, open), expected);
   });
 }
 
 interface World {
-  readonly residence: CellResidence;
+  readonly placement: CellPlacement;
   /** What the directory has. */
   readonly placed: Map<string, string>;
   nowMs: number;
@@ -324,7 +324,7 @@ interface World {
 function newWorld(): World {
   const placed = new Map<string, string>();
   const world: World = {
-    residence: new CellResidence({
+    placement: new CellPlacement({
       cell: 'east',
       directory: {
         placementsOf: async (tenants) => {
@@ -346,7 +346,7 @@ function newWorld(): World {
           return new Map(tenants.map((tenant) => [tenant, placed.get(tenant) as string]));
         },
       },
-      onAway: () => undefined,
+      onUnavailable: () => undefined,
       clock: { monotonic: () => world.nowMs },
     }),
     placed,
@@ -356,7 +356,7 @@ function newWorld(): World {
     gate: undefined,
     failure: undefined,
   };
-  world.residence.tellCells(OPEN.map((name) => ({ name, state: 'open' as const })));
+  world.placement.setCells(OPEN.map((name) => ({ name, state: 'open' as const })));
   return world;
 }
 
@@ -382,41 +382,41 @@ const placedIn = (cell: string, ...tenants: string[]) =>
   tenants.map((tenant_id) => ({ tenant_id, cell }));
 
 test('requests of an unknown tenant share one question, later ones ask nothing, and others ask together', async () => {
-  const { residence, asked, placed } = newWorld();
+  const { placement, asked, placed } = newWorld();
   placed.set('acme', 'east');
-  const first = [1, 2, 3].map(() => residence.admit('acme', true));
+  const first = [1, 2, 3].map(() => placement.admit('acme', true));
   await Promise.resolve();
-  const others = ['a', 'b', 'c'].map((name) => residence.admit(leadingTo('east', name), false));
+  const others = ['a', 'b', 'c'].map((name) => placement.admit(leadingTo('east', name), false));
   await Promise.all([...first, ...others]);
   assert.deepEqual(column(asked, 'length'), [1, 3]);
-  assert.equal(residence.admit('acme', true), undefined);
+  assert.equal(placement.admit('acme', true), undefined);
 });
 
 const never = () => false;
 
 test('of a caller whom nobody knows only names that are settled somewhere are kept', async () => {
-  const { residence, asked, settled, placed } = newWorld();
+  const { placement, asked, settled, placed } = newWorld();
   placed.set('theirs', 'west');
-  await residence.admitNamed(EASTERN, never);
-  assert.equal(residence.of(EASTERN), undefined);
+  await placement.admitNamed(EASTERN, never);
+  assert.equal(placement.of(EASTERN), undefined);
   for (const tenant of [WESTERN, 'theirs', 'theirs']) {
-    const refused = await refusalOf(() => residence.admitNamed(tenant, never));
+    const refused = await refusalOf(() => placement.admitNamed(tenant, never));
     assert.equal(refused?.members?.cell, 'west');
   }
   assert.deepEqual(asked, [[EASTERN], [WESTERN], ['theirs']]);
   assert.deepEqual(settled, []);
-  await residence.admitNamed(EASTERN, () => true);
-  assert.equal(residence.of(EASTERN)?.is, 'new');
+  await placement.admitNamed(EASTERN, () => true);
+  assert.equal(placement.of(EASTERN)?.is, 'new');
 });
 
 test('many names of callers whom nobody knows leave room for those of others', async () => {
   const world = newWorld();
-  const { residence, asked } = world;
+  const { placement, asked } = world;
   const open = closeGate(world);
   const flood = Array.from({ length: 2_000 }, (_, at) =>
-    refusalOf(() => residence.admitNamed(leadingTo('east', `flood-${at}`), never)),
+    refusalOf(() => placement.admitNamed(leadingTo('east', `flood-${at}`), never)),
   );
-  const known = refusalOf(() => residence.admitNamed(EASTERN, () => true));
+  const known = refusalOf(() => placement.admitNamed(EASTERN, () => true));
   await new Promise((resolve) => setImmediate(resolve));
   assert.deepEqual(asked.at(-1), [EASTERN]);
   open();
@@ -428,137 +428,137 @@ test('many names of callers whom nobody knows leave room for those of others', a
 });
 
 test('a new tenant is settled with the first write, and with no read', async () => {
-  const { residence, settled, placed } = newWorld();
-  await residence.admit(EASTERN, false);
-  assert.equal(residence.of(EASTERN)?.is, 'new');
-  assert.equal(residence.admit(EASTERN, false), undefined);
-  await Promise.all([residence.admit(EASTERN, true), residence.admit(EASTERN, true)]);
+  const { placement, settled, placed } = newWorld();
+  await placement.admit(EASTERN, false);
+  assert.equal(placement.of(EASTERN)?.is, 'new');
+  assert.equal(placement.admit(EASTERN, false), undefined);
+  await Promise.all([placement.admit(EASTERN, true), placement.admit(EASTERN, true)]);
   assert.deepEqual(settled, [[EASTERN]]);
   assert.equal(placed.get(EASTERN), 'east');
-  assert.equal(residence.admit(EASTERN, true), undefined);
+  assert.equal(placement.admit(EASTERN, true), undefined);
 });
 
 test('who was settled elsewhere a moment before is refused with the name of that cell', async () => {
-  const { residence, placed } = newWorld();
-  await residence.admit(EASTERN, false);
+  const { placement, placed } = newWorld();
+  await placement.admit(EASTERN, false);
   placed.set(EASTERN, 'west');
-  const refused = await refusalOf(() => residence.admit(EASTERN, true));
+  const refused = await refusalOf(() => placement.admit(EASTERN, true));
   assert.deepEqual([refused?.code, refused?.status], ['ENG_WRONG_CELL', 421]);
-  assert.deepEqual([refused?.members?.cell, residence.refused], ['west', 1]);
+  assert.deepEqual([refused?.members?.cell, placement.refused], ['west', 1]);
 });
 
 test('while the directory is away those that are known go on, and others wait', async () => {
   const world = newWorld();
-  const { residence } = world;
-  residence.tellPlacements([...placedIn('east', 'ours'), ...placedIn('west', 'theirs')]);
+  const { placement } = world;
+  placement.setPlacements([...placedIn('east', 'ours'), ...placedIn('west', 'theirs')]);
   world.failure = new Error('away');
-  assert.equal(residence.admit('ours', true), undefined);
-  assert.equal((await refusalOf(() => residence.admit('theirs', true)))?.status, 421);
-  const unknown = await refusalOf(() => residence.admit('unknown', false));
+  assert.equal(placement.admit('ours', true), undefined);
+  assert.equal((await refusalOf(() => placement.admit('theirs', true)))?.status, 421);
+  const unknown = await refusalOf(() => placement.admit('unknown', false));
   assert.deepEqual([unknown?.code, unknown?.retryAfterMs], ['ENG_DIRECTORY_DOWN', 1_000]);
   world.failure = undefined;
   world.placed.set('unknown', 'east');
-  await residence.admit('unknown', true);
+  await placement.admit('unknown', true);
 });
 
 test('a tenant that is held is refused until it is released, or lives elsewhere', async () => {
-  const { residence } = newWorld();
-  residence.tellPlacements(placedIn('east', 'acme'));
-  residence.hold('acme', false);
-  const held = await refusalOf(() => residence.admit('acme', false));
+  const { placement } = newWorld();
+  placement.setPlacements(placedIn('east', 'acme'));
+  placement.suspend('acme', false);
+  const held = await refusalOf(() => placement.admit('acme', false));
   assert.equal(held?.code, 'ENG_TENANT_MOVING');
   // Told of by others while it is held: the move has not said so.
-  residence.tellPlacements(placedIn('east', 'acme'));
-  assert.equal(residence.of('acme')?.is, 'held');
-  residence.release('acme');
-  assert.equal(residence.admit('acme', true), undefined);
-  residence.hold('acme', false);
-  residence.depart('acme', 'west');
-  assert.equal((await refusalOf(() => residence.admit('acme', true)))?.members?.cell, 'west');
-  residence.release('acme');
-  assert.equal(residence.of('acme')?.is, 'elsewhere');
+  placement.setPlacements(placedIn('east', 'acme'));
+  assert.equal(placement.of('acme')?.is, 'suspended');
+  placement.resume('acme');
+  assert.equal(placement.admit('acme', true), undefined);
+  placement.suspend('acme', false);
+  placement.redirect('acme', 'west');
+  assert.equal((await refusalOf(() => placement.admit('acme', true)))?.members?.cell, 'west');
+  placement.resume('acme');
+  assert.equal(placement.of('acme')?.is, 'elsewhere');
 });
 
 test('tenants that are held are counted, and the time of the first of them', () => {
   const world = newWorld();
-  const { residence } = world;
-  const held = () => [residence.heldCount, residence.heldMs];
+  const { placement } = world;
+  const held = () => [placement.suspendedCount, placement.suspendedMs];
   assert.deepEqual(held(), [0, 0]);
-  residence.hold('acme', false);
+  placement.suspend('acme', false);
   world.nowMs = 40;
-  residence.hold('other', false);
-  residence.hold('acme', false);
+  placement.suspend('other', false);
+  placement.suspend('acme', false);
   world.nowMs = 100;
   assert.deepEqual(held(), [2, 100]);
-  residence.depart('acme', 'west');
+  placement.redirect('acme', 'west');
   assert.deepEqual(held(), [1, 60]);
-  residence.release('other');
+  placement.resume('other');
   assert.deepEqual(held(), [0, 0]);
 });
 
 test('an answer that comes after a tenant was held or has left changes nothing', async () => {
   const world = newWorld();
-  const { residence } = world;
+  const { placement } = world;
   world.placed.set('acme', 'east');
   const open = closeGate(world);
-  const asking = refusalOf(() => residence.admit('acme', true));
+  const asking = refusalOf(() => placement.admit('acme', true));
   await new Promise((resolve) => setImmediate(resolve));
-  residence.depart('acme', 'west');
+  placement.redirect('acme', 'west');
   open();
   assert.equal((await asking)?.members?.cell, 'west');
-  assert.equal(residence.of('acme')?.is, 'elsewhere');
+  assert.equal(placement.of('acme')?.is, 'elsewhere');
 });
 
 test('one that arrives stays held whatever the directory tells, until the move lets it in', () => {
-  const { residence } = newWorld();
-  residence.hold('acme', true);
+  const { placement } = newWorld();
+  placement.suspend('acme', true);
   // Told late of where it was placed, then of the switch.
-  for (const cell of ['west', 'east']) residence.tellPlacements(placedIn(cell, 'acme'));
-  assert.equal(residence.of('acme')?.is, 'held');
-  residence.release('acme');
-  assert.equal(residence.of('acme')?.is, 'here');
-  residence.hold('acme', true);
-  residence.hold('acme', false);
-  residence.tellPlacements(placedIn('west', 'acme'));
-  assert.equal(residence.of('acme')?.is, 'elsewhere', 'one that leaves has left by then');
+  for (const cell of ['west', 'east']) placement.setPlacements(placedIn(cell, 'acme'));
+  assert.equal(placement.of('acme')?.is, 'suspended');
+  placement.resume('acme');
+  assert.equal(placement.of('acme')?.is, 'here');
+  placement.suspend('acme', true);
+  placement.suspend('acme', false);
+  placement.setPlacements(placedIn('west', 'acme'));
+  assert.equal(placement.of('acme')?.is, 'elsewhere', 'one that leaves has left by then');
 });
 
 test('polls of a held tenant can be ended, streams end when it has left', () => {
-  const { residence } = newWorld();
-  residence.tellPlacements(placedIn('east', 'acme'));
+  const { placement } = newWorld();
+  placement.setPlacements(placedIn('east', 'acme'));
   const ended: string[] = [];
-  residence.whenGone('acme', true, ({ code }) => ended.push(`poll ${code}`));
-  residence.whenGone('acme', false, ({ code }) => ended.push(`stream ${code}`));
-  residence.whenGone('acme', false, () => ended.push('forgotten'))();
-  residence.hold('acme', false);
+  placement.whenGone('acme', true, ({ code }) => ended.push(`poll ${code}`));
+  placement.whenGone('acme', false, ({ code }) => ended.push(`stream ${code}`));
+  placement.whenGone('acme', false, () => ended.push('forgotten'))();
+  placement.suspend('acme', false);
   assert.equal(ended.length, 0, 'shards answer polls with what these have');
-  residence.endPolls('acme');
+  placement.endPolls('acme');
   assert.deepEqual(ended, ['poll ENG_TENANT_MOVING']);
-  residence.depart('acme', 'west');
+  placement.redirect('acme', 'west');
   assert.deepEqual(ended, ['poll ENG_TENANT_MOVING', 'stream ENG_WRONG_CELL']);
-  residence.whenGone('acme', false, ({ code }) => ended.push(`late ${code}`));
+  placement.whenGone('acme', false, ({ code }) => ended.push(`late ${code}`));
   assert.equal(ended.at(-1), 'late ENG_WRONG_CELL');
 });
 
 test('a cell that is named without a tenant is refused unless it is this one', () => {
-  const { residence } = newWorld();
-  residence.admitCell('east');
-  assert.throws(() => residence.admitCell('west'), { code: 'ENG_WRONG_CELL' });
+  const { placement } = newWorld();
+  placement.admitCell('east');
+  assert.throws(() => placement.admitCell('west'), { code: 'ENG_WRONG_CELL' });
   for (const odd of ['wést', 'west\u0001', '', 'a'.repeat(64), 'West', 'west\n']) {
-    assert.throws(() => residence.admitCell(odd), { code: 'ENG_VALIDATION' }, odd);
+    assert.throws(() => placement.admitCell(odd), { code: 'ENG_VALIDATION' }, odd);
   }
 });
 
 test('cells that open and close lead new tenants elsewhere, and settled ones nowhere', async () => {
-  const { residence } = newWorld();
-  await residence.admit(EASTERN, false);
-  residence.tellPlacements(placedIn('east', 'ours'));
-  residence.tellCells([
+  const { placement } = newWorld();
+  await placement.admit(EASTERN, false);
+  placement.setPlacements(placedIn('east', 'ours'));
+  placement.setCells([
     { name: 'east', state: 'closed' },
     { name: 'west', state: 'open' },
   ]);
-  assert.deepEqual(residence.of(EASTERN), ELSEWHERE);
-  assert.equal(residence.admit('ours', true), undefined);
-  residence.tellCells([{ name: 'east', state: 'draining' }]);
-  assert.equal((await refusalOf(() => residence.admit(EASTERN, true)))?.code, 'ENG_NO_CELL');
+  assert.deepEqual(placement.of(EASTERN), ELSEWHERE);
+  assert.equal(placement.admit('ours', true), undefined);
+  placement.setCells([{ name: 'east', state: 'draining' }]);
+  assert.equal((await refusalOf(() => placement.admit(EASTERN, true)))?.code, 'ENG_NO_CELL');
 });

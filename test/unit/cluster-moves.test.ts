@@ -7,22 +7,22 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
-import type { CellSays, CellTraits, MoveFacts, Step } from '../../src/cluster/move-plan.js';
-import { expectAlike, MoveError, nextStep } from '../../src/cluster/move-plan.js';
-import { HaproxyMaps } from '../../src/cluster/proxy/haproxy-runtime.js';
-import type { ProxyCell, Topology } from '../../src/cluster/proxy/topology.js';
+import { HaproxyMaps } from '../../cli/proxy/haproxy-runtime.js';
+import type { ProxyCell, Topology } from '../../cli/proxy/topology.js';
+import type { CellMove, CellTraits, MoveFacts, Step } from '../../src/cluster/move-plan.js';
+import { expectCompatible, MoveError, nextStep } from '../../src/cluster/move-plan.js';
 
 const ID = 'm1';
 
 /** What a step and the engines make of the facts. */
 const EFFECTS: Readonly<Record<Step, (facts: MoveFacts) => MoveFacts>> = {
-  'hold-source': (facts) => ({ ...facts, source: says('leaving') }),
-  'hold-target': (facts) => ({ ...facts, target: says('arriving') }),
-  'await-source': (facts) => ({ ...facts, source: says('leaving', { isHeld: true }) }),
-  'await-target': (facts) => ({ ...facts, target: says('arriving', { isHeld: true }) }),
+  'suspend-source': (facts) => ({ ...facts, source: says('leaving') }),
+  'suspend-target': (facts) => ({ ...facts, target: says('arriving') }),
+  'await-source': (facts) => ({ ...facts, source: says('leaving', { isSuspended: true }) }),
+  'await-target': (facts) => ({ ...facts, target: says('arriving', { isSuspended: true }) }),
   'await-admission': (facts) => ({ ...facts, target: undefined }),
   'await-readmission': (facts) => ({ ...facts, source: undefined }),
-  copy: (facts) => ({ ...facts, target: says('arriving', { isHeld: true, isCopied: true }) }),
+  copy: (facts) => ({ ...facts, target: says('arriving', { isSuspended: true, isCopied: true }) }),
   switch: (facts) => ({ ...facts, state: 'switched' }),
   'admit-target': (facts) => ({ ...facts, target: says('admitted') }),
   'depart-source': (facts) => ({ ...facts, source: says('left') }),
@@ -35,13 +35,13 @@ const EFFECTS: Readonly<Record<Step, (facts: MoveFacts) => MoveFacts>> = {
   nothing: (facts) => facts,
 };
 
-function says(state: CellSays['state'], more: Partial<CellSays> = {}): CellSays {
-  return { moveId: ID, state, isHeld: false, isCopied: false, ...more };
+function says(state: CellMove['state'], more: Partial<CellMove> = {}): CellMove {
+  return { moveId: ID, state, isSuspended: false, isCopied: false, ...more };
 }
 
-const stateOf = (said: MoveFacts['source']) => (said === 'unasked' ? said : said?.state);
+const stateOf = (said: MoveFacts['source']) => (said === 'unknown' ? said : said?.state);
 
-const isCopied = (said: MoveFacts['source']) => said !== 'unasked' && said?.isCopied === true;
+const isCopied = (said: MoveFacts['source']) => said !== 'unknown' && said?.isCopied === true;
 
 const BEGUN: MoveFacts = {
   ...{ moveId: ID, state: 'copying', isEnded: false, source: undefined, target: undefined },
@@ -62,7 +62,7 @@ function walk(from: MoveFacts): { readonly facts: MoveFacts[]; readonly steps: S
 
 test('a move holds both cells, copies, switches, and only then lets the tenant in and clears up', () => {
   assert.deepEqual(walk(BEGUN).steps, [
-    ...['hold-target', 'await-target', 'hold-source', 'await-source', 'copy', 'switch'],
+    ...['suspend-target', 'await-target', 'suspend-source', 'await-source', 'copy', 'switch'],
     ...['admit-target', 'await-admission', 'depart-source', 'clear-source'],
   ]);
 });
@@ -80,7 +80,7 @@ test('given up at any point before the switch, it lets the tenant stay and leave
 });
 
 test('what one cell decides does not ask the other, which may be lost', () => {
-  const lost = { ...BEGUN, source: 'unasked', target: 'unasked' } as const;
+  const lost = { ...BEGUN, source: 'unknown', target: 'unknown' } as const;
   const rows: readonly (readonly [Partial<MoveFacts>, Step])[] = [
     [{ state: 'given_up' }, 'ask-source'],
     [{ state: 'given_up', source: says('leaving') }, 'readmit-source'],
@@ -105,11 +105,11 @@ test('at no point do both cells let the tenant in, nor does the one where it doe
 
 test('what an earlier move has left behind is written over, and rows that none can have made are told of', () => {
   const moveId = 'm0';
-  const target = says('arriving', { isHeld: true });
-  assert.equal(nextStep({ ...BEGUN, target: says('left', { moveId }) }), 'hold-target');
-  assert.equal(nextStep({ ...BEGUN, target: says('arriving', { moveId }) }), 'hold-target');
+  const target = says('arriving', { isSuspended: true });
+  assert.equal(nextStep({ ...BEGUN, target: says('left', { moveId }) }), 'suspend-target');
+  assert.equal(nextStep({ ...BEGUN, target: says('arriving', { moveId }) }), 'suspend-target');
   const source = says('leaving', { moveId });
-  assert.equal(nextStep({ ...BEGUN, target, source }), 'hold-source');
+  assert.equal(nextStep({ ...BEGUN, target, source }), 'suspend-source');
   assert.throws(() => nextStep({ ...BEGUN, target, source: says('left') }), MoveError);
   assert.throws(() => nextStep({ ...BEGUN, state: 'switched' }), MoveError);
 });
@@ -120,7 +120,7 @@ test('cells agree when they have the same tables, and the target reads whatever 
   };
   const target = cell('west', 7, 'new', 'old');
   for (const ids of [[], ['new'], ['old'], ['old', 'new']]) {
-    expectAlike(cell('east', 7, ...ids), target, 7);
+    expectCompatible(cell('east', 7, ...ids), target, 7);
   }
   const [keys, older] = [/west does not have the encryption key of cell east/, /use the program/];
   for (const [source, to, own, problem] of [
@@ -131,7 +131,7 @@ test('cells agree when they have the same tables, and the target reads whatever 
     [cell('east', 7, 'new'), target, 6, older],
     [cell('east', 7, 'new'), target, 8, older],
   ] as const) {
-    assert.throws(() => expectAlike(source, to, own), problem);
+    assert.throws(() => expectCompatible(source, to, own), problem);
   }
 });
 

@@ -12,7 +12,6 @@ import { ShardClient } from '../../actors/shard/client.js';
 import { Requests } from '../../actors/shard/requests.js';
 import { type MatchResult, matchRoute } from '../../schema/route-match.js';
 import { ROUTES, type RouteId } from '../../schema/routes.js';
-import { wrongCell } from '../../src/base/errors.js';
 import { routeOf, shardOf } from '../../src/base/ids.js';
 import { ValueCount } from '../../src/base/json-guard.js';
 import { LIMITS } from '../../src/base/limits.js';
@@ -20,7 +19,7 @@ import { createLogger } from '../../src/base/log.js';
 import { IN_PLACE } from '../../src/base/offload.js';
 import { TenantActivity } from '../../src/base/quota/tenant-activity.js';
 import { realClock } from '../../src/base/real-clock.js';
-import { CellResidence } from '../../src/cluster/residence.js';
+import { CellPlacement, wrongCell } from '../../src/cluster/placement.js';
 import { createAuth } from '../../src/http/auth.js';
 import { Gate } from '../../src/http/gate.js';
 import type { FrontDeps, FrontOperations } from '../../src/http/operation.js';
@@ -276,10 +275,10 @@ before(async () => {
       },
     },
     keys,
-    residence: new CellResidence({
+    placement: new CellPlacement({
       cell: 'east',
       directory: { placementsOf: async () => [], settle: async () => new Map() },
-      onAway: () => undefined,
+      onUnavailable: () => undefined,
       clock: realClock,
     }),
     ...frontBodies(IN_PLACE),

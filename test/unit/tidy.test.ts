@@ -84,6 +84,8 @@ interface Import {
   readonly from: string;
   readonly names: string;
   readonly isType: boolean;
+  /** A call: the module is loaded when it runs. */
+  readonly isDynamic: boolean;
   readonly place: string;
 }
 
@@ -100,6 +102,7 @@ function importsOf(source: Source): Import[] {
       from: source.text.slice(from, source.text.indexOf(quote!, from)),
       names,
       isType: type !== undefined,
+      isDynamic: link === '(',
       place: place(source, match.index),
     });
   }
@@ -200,6 +203,16 @@ test('rooms import what the table of rooms says, types included, and nothing tha
     nothing(imports.filter((other) => !before.has(other)).map((other) => `${name}  ${other}`));
     before.add(name);
   }
+});
+
+test('a server without a cluster loads none of the room of cells', () => {
+  const outside = HOUSE.filter(({ name }) => roomOf(name) !== 'src/cluster');
+  const isLoaded = ({ isType, isDynamic }: Import, file: string) =>
+    roomOf(file) === 'src/cluster' && !isType && !isDynamic;
+  nothing(importsIn(outside, isLoaded));
+  const isNamed = (_: Import, file: string) => roomOf(file) === 'src/cluster';
+  const places = importsIn(outside, isNamed).map((found) => found.slice(0, found.indexOf(':')));
+  assert.deepEqual([...new Set(places)], ['src/server/placement.ts']);
 });
 
 test('no circle of imports leads through files, but for types that name one another', () => {
@@ -311,7 +324,7 @@ test('no test runs alone, and none is left out but where it cannot run', () => {
 
 /** The writer, the statements it runs, ownership and migrations; and what changes the directory of a cluster. */
 const WRITES_ROWS =
-  /^(?:actors\/(?:writer\/[\w.-]+|\w+\/(?:\w+-)?tables)|src\/db\/(?:statements|writer-session|migrate|lease(?:-\w+)?)|src\/cluster\/(?:directory|move)[\w-]*)\.ts$/;
+  /^(?:actors\/(?:writer\/[\w.-]+|\w+\/(?:\w+-)?tables)|src\/db\/(?:statements|writer-session|migrate|lease(?:-\w+)?)|src\/cluster\/(?:directory|cell-moves|move)[\w-]*)\.ts$/;
 
 test('only the writer, ownership, the migrations and the directory change rows', () => {
   const change =

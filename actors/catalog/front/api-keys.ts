@@ -45,7 +45,7 @@ const USED_BATCH = 1_000;
 /** How soon a revocation is tried again whose outcome is unknown. */
 const REVOKE_AGAIN_MS = 1_000;
 
-/** The status of what another cell has to be asked for. */
+/** The status of requests that another engine serves. */
 const WRONG_CELL = 421;
 
 const NO_CONTENT: HttpReply = { status: 204, body: undefined };

@@ -122,11 +122,11 @@ function keysOf({ keyring }: FrontDeps): Keyring['links'] {
 export interface LinkPlace {
   /** Where people reach the server; undefined: where the caller has reached it. */
   readonly publicUrl: string | undefined;
-  /** Proxies in front of cells have to be told whose a link is; the engine knows by the link. */
-  readonly isInCluster: boolean;
+  /** Whether links name their tenant: a proxy in front of several engines routes by it. */
+  readonly mustNameTenant: boolean;
 }
 
-function link({ publicUrl, isInCluster }: LinkPlace): Operation<'approvals.link'> {
+function link({ publicUrl, mustNameTenant }: LinkPlace): Operation<'approvals.link'> {
   return async (deps, call) => {
     const keys = keysOf(deps);
     const { id } = call.params;
@@ -140,7 +140,7 @@ function link({ publicUrl, isInCluster }: LinkPlace): Operation<'approvals.link'
     const expiresAt = deps.now() + (seconds ?? LINK_SECONDS_DEFAULT) * 1_000;
     const token = approvalToken({ approval: id, expiresAt, value, recipient }, keys);
     const origin = publicUrl ?? (call.host === undefined ? '' : `http://${call.host}`);
-    const whose = isInCluster ? `?tenant_id=${encodeURIComponent(row.tenant_id)}` : '';
+    const whose = mustNameTenant ? `?tenant_id=${encodeURIComponent(row.tenant_id)}` : '';
     const url = `${origin.replace(/\/$/, '')}/api/v1/approvals/by-link/${token}${whose}`;
     return { status: 201, body: JSON.stringify({ url, expires_at: isoTime(expiresAt) }) };
   };

@@ -13,7 +13,7 @@ const CONTENT_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
 
 /** @param rooms all others, whose gauges are shown */
 export function openMetrics(options: FrontOptions, rooms: readonly FrontRoom[]) {
-  const { gate, reads, now, metrics: memory, version, cell } = options;
+  const { gate, reads, now, metrics: memory, version, schema } = options;
   const isServing = () => gate.isDatabaseUp;
   const sampler = new Sampler({
     clock: realClock,
@@ -21,7 +21,7 @@ export function openMetrics(options: FrontOptions, rooms: readonly FrontRoom[]) 
     look: () => sampleRows(reads, now()),
   });
   const front = joined<MetricSources['front']>(withParts(rooms).map(({ gauges }) => gauges));
-  const labels = { version, cell };
+  const labels = { version, cell: schema };
   const metrics = new Metrics({ memory, front, rows: sampler.gauges, labels });
   const scrape: Operation<'metrics'> = async (_deps, { key }) => {
     await sampler.refresh();

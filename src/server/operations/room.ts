@@ -9,13 +9,13 @@ import { createProbes } from './system.js';
 import { whoami } from './whoami.js';
 
 export function openServer(options: FrontOptions) {
-  const { config, gate, version, cell, membership } = options;
+  const { config, gate, version, schema, placement } = options;
   const { envLabel, envColor } = config;
-  const isClustered = membership !== undefined;
+  const isClustered = placement.placement !== undefined;
   const storageVersion = readMigrations(MIGRATIONS_DIR).at(-1)!.version;
   return {
     operations: {
-      ...createProbes({ gate, version, storageVersion, cell, envLabel, envColor, isClustered }),
+      ...createProbes({ gate, version, storageVersion, schema, envLabel, envColor, isClustered }),
       ...createDocs({ version, isProtected: config.protectDocs }),
       whoami: whoami(config),
     },

@@ -9,7 +9,7 @@ export interface ProbeDeps {
   readonly gate: Gate;
   readonly version: string;
   readonly storageVersion: number;
-  readonly cell: string;
+  readonly schema: string;
   readonly envLabel: string | undefined;
   readonly envColor: string | undefined;
   readonly isClustered: boolean;
@@ -23,7 +23,7 @@ export function createProbes(deps: ProbeDeps) {
     version: deps.version,
     storage_schema_version: deps.storageVersion,
     contract_schema_version: CONTRACT_VERSION,
-    cell: deps.cell,
+    cell: deps.schema,
     cluster: deps.isClustered,
     env_label: deps.envLabel ?? null,
     env_color: deps.envColor ?? null,

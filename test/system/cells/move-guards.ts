@@ -126,7 +126,7 @@ export function describeGuards(cellsOf: () => TwoCells): void {
 
     // One that was made in the last moment is named, and the move can be given up.
     expectStatus(await other.delete('/triggers/in'), 204);
-    assert.ok(await cells.moveUntil(name, 'west', 'behind hold-source'));
+    assert.ok(await cells.moveUntil(name, 'west', 'behind suspend-source'));
     await trigger(other);
     await assert.rejects(cells.move(name, 'west'), {
       name: 'MoveError',

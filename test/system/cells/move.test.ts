@@ -318,7 +318,7 @@ test('cells that differ in their keys or their tables make it refuse before anyt
       version: '1',
       lag_ms: 0,
     } as const;
-    await cells.directory.say({ ...engine, ...says! });
+    await cells.directory.report({ ...engine, ...says! });
     const moves = await Moves.open(cells.directoryUrl);
     try {
       await assert.rejects(moves.begin(tenant, cell), why);

@@ -6,9 +6,9 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, before, describe, test } from 'node:test';
+import { percentEncoded } from '../../../cli/proxy/haproxy.js';
 import { Client as EngineClient } from '../../../client/src/index.js';
 import { RAISED } from '../../../src/cluster/directory.js';
-import { percentEncoded } from '../../../src/cluster/proxy/haproxy.js';
 import { bucketOf, cellOfBucket } from '../../../src/cluster/routing.js';
 import type { Api, Tenant } from '../../helpers/api.js';
 import { eventually, newHandler, step, tenantThrough } from '../../helpers/api.js';

@@ -1,10 +1,10 @@
 /**
- * What a proxy in front of cells has to know, and the checks that every word of it passes before it stands in a
- * configuration: a name or an address that a proxy would read as something else is left out, never escaped. Only the ids of tenants may hold any character; they are written in a form that a proxy cannot mistake. Pure.
+ * What a proxy in front of cells needs to know, checked before it is written to a configuration: invalid names and
+ * addresses are left out, never escaped. Only ids of tenants may have any character; they are encoded. Pure.
  */
 
-import { NAME_LENGTH_MAX } from '../../../schema/common.js';
-import { allBuckets, cellOfBucket } from '../routing.js';
+import { NAME_LENGTH_MAX } from '../../schema/common.js';
+import { allBuckets, cellOfBucket } from '../../src/cluster/routing.js';
 
 export interface ProxyCell {
   readonly name: string;
@@ -15,30 +15,30 @@ export interface ProxyCell {
 
 export interface Topology {
   readonly cells: readonly ProxyCell[];
-  /** The cell of each tenant that a proxy has to be told. */
+  /** The cell of each tenant that is not in the cell of its bucket. */
   readonly placements: ReadonlyMap<string, string>;
 }
 
 export interface CheckedTopology extends Topology {
-  /** What a proxy could not be told, in sentences: the rest goes on without it. */
+  /** What was left out, in sentences. */
   readonly leftOut: readonly string[];
 }
 
 export interface ProxySettings {
   /** `host:port`, or `:port` for all addresses. */
   readonly listen: string;
-  /** Whose requests that name neither a tenant nor a cell are; undefined: they are refused. */
+  /** Gets requests that name neither a tenant nor a cell; undefined: they are refused. */
   readonly defaultCell?: string | undefined;
   /** The path of HAProxy's runtime socket; undefined: it opens none. */
   readonly socket?: string | undefined;
-  /** The folder in which the files will lie, for proxies that ask for whole paths. */
+  /** The folder of the files. */
   readonly folder: string;
 }
 
 export interface ProxyFile {
   readonly name: string;
   readonly text: string;
-  /** It can change while the proxy goes on: a map, or what is read again when it changes. */
+  /** It can change without a reload. */
   readonly isMap: boolean;
 }
 
@@ -48,7 +48,7 @@ export class TopologyError extends Error {}
 const CELL = /^(?!pg_)[a-z_][a-z0-9_]{0,62}$/;
 const HOST =
   /^(?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)*|\[[0-9a-f:.]+\])$/i;
-/** No blank, quote, backslash, dollar, hash or control: none of them means anything else to a proxy. */
+/** Without characters that have a meaning in a configuration. */
 const PATH = /^\/[\w./-]+$/;
 const HOST_LENGTH_MAX = 253;
 const PORT_MAX = 65_535;
@@ -88,14 +88,14 @@ export function listenAddress({ listen }: ProxySettings): Address {
   return { host: isAny ? '' : host, port };
 }
 
-/** A name has to be looked up, again and again. */
+/** Whether the host must be resolved. */
 export const isName = ({ host }: Address) => !host.startsWith('[') && !/^[\d.]+$/.test(host);
 
 /**
- * The same cells by their names and the same tenants by their ids, so that equal directories give equal files. A name or
- * an address of the directory that could not stand in a configuration is left out: the other cells are served.
+ * Cells by name and tenants by id, so that equal directories give equal files. Names and addresses that are not valid
+ * in a configuration are left out.
  *
- * @throws TopologyError when a setting could not stand in a configuration, or there is no cell to lead to
+ * @throws TopologyError when a setting is not valid in a configuration, or there is no cell
  */
 export function checkedTopology(given: Topology, settings: ProxySettings): CheckedTopology {
   const { defaultCell, socket, folder } = settings;
@@ -144,7 +144,7 @@ function withAddresses(cell: ProxyCell, leftOut: Set<string>): ProxyCell {
   return { ...cell, engines };
 }
 
-/** No tenant is named by an empty text, and none that an engine takes has a longer name. */
+/** An engine takes no tenants with an empty or a longer name. */
 function troubleOf(tenant: string): string | undefined {
   if (tenant === '') return 'Left out: a tenant without a name.';
   if (tenant.length <= NAME_LENGTH_MAX || [...tenant].length <= NAME_LENGTH_MAX) return undefined;
@@ -154,7 +154,7 @@ function troubleOf(tenant: string): string | undefined {
 const troubleOfCell = (cell: string) =>
   `Left out: tenants of the cell ${JSON.stringify(cell)}, which is not there.`;
 
-/** Each bucket with the cell that new tenants in it get; empty when no cell takes any. */
+/** Each bucket with the cell of its new tenants; empty when no cell is open. */
 export function bucketCells({ cells }: Pick<Topology, 'cells'>): readonly BucketCell[] {
   const open = cells.filter(({ state }) => state === 'open').map(({ name }) => name);
   const key = open.sort(ordered).join(' ');
@@ -164,7 +164,7 @@ export function bucketCells({ cells }: Pick<Topology, 'cells'>): readonly Bucket
 
 type BucketCell = readonly [bucket: string, cell: string];
 
-/** Hundreds of thousands of hashes for a hundred cells, which seldom change. */
+/** Cached: hundreds of thousands of hashes for a hundred cells, which seldom change. */
 let lastBuckets: { readonly key: string; readonly cells: readonly BucketCell[] } | undefined;
 
 const cellsOfBuckets = (open: readonly string[]) =>
@@ -173,16 +173,15 @@ const cellsOfBuckets = (open: readonly string[]) =>
     return cell === undefined ? [] : [[bucket, cell] as const];
   });
 
-/** Which cell is asked for what all answer alike. */
+/** The cell that answers requests which all cells answer alike. */
 export function anyCell({ cells }: Topology): string {
   const serving = cells.find(({ state, engines }) => state === 'open' && engines.length > 0);
   return (serving ?? (cells[0] as ProxyCell)).name;
 }
 
 /**
- * What every cell answers alike: pages and documents, the checks of load balancers, what a key may do, and what the
- * directory says. A preflight of a browser, whose method is OPTIONS, is answered alike as well, and has no header that
- * names a tenant.
+ * Paths that every cell answers alike: pages and documents, health checks, the rights of a key, and the directory. So
+ * is OPTIONS, the preflight of a browser, which has no header that names a tenant.
  */
 const ALIKE = {
   paths: ['/info', '/ui', '/swagger-ui', '/whoami', '/cells', '/cells/moves'],
@@ -195,7 +194,7 @@ const bareAndPrefixed = (paths: readonly string[]) => [
 export const ALIKE_PATHS = ['/', ...bareAndPrefixed(ALIKE.paths)];
 export const ALIKE_BEGINNINGS = bareAndPrefixed(ALIKE.beginnings);
 
-/** What is answered in the place of a cell. */
+/** The proxy's own answers. */
 export const REFUSALS = {
   unnamed: {
     status: 400,

@@ -277,10 +277,15 @@ test('a directory that was restored is filled again by engines that run', async 
     });
     assert.deepEqual([placed.cell, placed.placed_by], [cell, 'found']);
   }
-  const newcomer = ledTo('east');
-  const write = () => east.tenant(newcomer).delete(`/sequences/${randomUUID()}`);
-  await eventually(async () => expectStatus(await write(), 404));
-  assert.equal((await cluster.directory.placement(newcomer))?.cell, 'east');
+  for (const [cell, api] of [
+    ['east', east],
+    ['west', west],
+  ] as const) {
+    const newcomer = ledTo(cell);
+    const write = () => api.tenant(newcomer).delete(`/sequences/${randomUUID()}`);
+    await eventually(async () => expectStatus(await write(), 404));
+    assert.equal((await cluster.directory.placement(newcomer))?.cell, cell);
+  }
 });
 
 test('a standby that takes its cell over knows who lives there', async () => {
@@ -378,7 +383,7 @@ test('while a cell with engines was not looked through nobody new is settled', a
   const write = () =>
     east.tenant(name).post('/sequences', east.tenant(name).definition([step('a', 'noop')]));
   // As its first engine does when it joins.
-  await directory.noteJoined('late');
+  await directory.markCell('late', 'joined');
   const waits = await eventually(async () => {
     const reply = await write();
     expectStatus(reply, 503);
@@ -409,4 +414,29 @@ test('a tenant with rows here that is settled elsewhere is refused, and told of 
   assert.deepEqual([line.level, line.settledIn], [50, 'older']);
   expectWrong(await other.tenant('old-1').get('/sequences'), 'older');
   assert.equal(await metric(other, 'engine_cluster_split_tenants'), 1);
+});
+
+test('an engine that has left its cluster does nothing for a tenant that had left its cell before', async () => {
+  const schema = 'alone';
+  await leaveCell(schema, []);
+  await east.sql.query(
+    `insert into ${schema}.tenant_moves (tenant_id, move_id, state, other_cell)
+     values ('moved', $1, 'left', 'west')`,
+    [randomUUID()],
+  );
+  const { connectionString: databaseUrl } = cluster.database;
+  const engine = await startEngine({ databaseUrl, env: { ENGINE_DB_SCHEMA: schema } });
+  const client = createClient({ url: engine.url, apiKey: DEFAULT_API_KEY, tenant: 'moved' });
+  try {
+    const write = () =>
+      client.post('/sequences', east.tenant('moved').definition([step('a', 'noop')]));
+    const refused = await write();
+    expectStatus(refused, 503);
+    assert.equal(refused.headers['x-error-code'], 'ENG_TENANT_MOVING');
+    await east.sql.query(`delete from ${schema}.tenant_moves`);
+    await eventually(async () => expectStatus(await write(), 201));
+  } finally {
+    await client.close();
+    await engine.stop();
+  }
 });

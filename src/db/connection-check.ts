@@ -1,13 +1,12 @@
 /**
- * The first contact with the database at a start: it is waited for, its version and its durability are
- * checked, and what ownership needs is made. A wrong name or password is not waited for.
+ * The check of the database connection at a start: waits until the database is available, checks its version and its
+ * durability, and creates what ownership needs. A wrong name or password fails at once.
  */
 
 import { setTimeout as pause } from 'node:timers/promises';
 import { ConfigError } from '../base/config-error.js';
-import { isAway } from './away.js';
-import { type CellSchema, ensureSchema } from './cell-schema.js';
 import { databaseRefusal } from './database-refusal.js';
+import { type EngineSchema, ensureSchema } from './engine-schema.js';
 import { MIGRATIONS_DIR, migrate, OWNERSHIP_VERSION, SchemaError } from './migrate.js';
 import { type DbLog, withClient } from './pool.js';
 import {
@@ -16,20 +15,21 @@ import {
   type Replication,
   type SynchronousMode,
 } from './replication.js';
+import { isUnavailable } from './unavailable.js';
 
-export interface FirstContact {
+export interface ConnectionCheck {
   readonly connectionString: string;
   /** The same database as the role that owns its tables. */
   readonly ownerUrl: string;
-  readonly cell: CellSchema;
-  /** A server that may lose what was committed is taken all the same. */
+  readonly schema: EngineSchema;
+  /** Accepts a server that may lose committed data. */
   readonly isUnsafeAccepted: boolean;
   readonly synchronous: SynchronousMode;
   readonly log: DbLog;
-  /** Ends the waiting. */
+  /** Ends the wait. */
   readonly signal: AbortSignal;
-  /** The database cannot be reached; called at each attempt. */
-  readonly onAway: (error: unknown, attempts: number) => void;
+  /** Called for each attempt while the database is unavailable. */
+  readonly onUnavailable: (error: unknown, attempts: number) => void;
 }
 
 /** The oldest Postgres that the tests run against. */
@@ -42,14 +42,14 @@ const DURABLE_SETTINGS = ['fsync', 'full_page_writes'] as const;
 const RETRY_MS = 500;
 
 /** @throws ConfigError or SchemaError, which say what to do */
-export async function firstContact(options: FirstContact): Promise<void> {
-  const { connectionString, ownerUrl, cell, signal, onAway, log } = options;
+export async function checkConnection(options: ConnectionCheck): Promise<void> {
+  const { connectionString, ownerUrl, schema, signal, onUnavailable, log } = options;
   for (let attempts = 1; !signal.aborted; attempts++) {
     let isOwner = false;
     try {
       const unreplicated = await checkServer(options);
       isOwner = ownerUrl !== connectionString;
-      await ensureSchema(connectionString, ownerUrl, cell);
+      await ensureSchema(connectionString, ownerUrl, schema);
       await migrate(ownerUrl, MIGRATIONS_DIR, OWNERSHIP_VERSION);
       if (unreplicated === undefined) return;
       const what = { lacking: unreplicated };
@@ -60,12 +60,12 @@ export async function firstContact(options: FirstContact): Promise<void> {
       return;
     } catch (error) {
       if (error instanceof ConfigError || error instanceof SchemaError) throw error;
-      if (!isAway(error)) {
+      if (!isUnavailable(error)) {
         throw isOwner
           ? databaseRefusal(ownerUrl, error as Error, 'DATABASE_MIGRATION_URL')
           : databaseRefusal(connectionString, error as Error);
       }
-      onAway(error, attempts);
+      onUnavailable(error, attempts);
       await pause(RETRY_MS, undefined, { signal }).catch(() => undefined);
     }
   }
@@ -89,7 +89,7 @@ async function checkServer({
   connectionString,
   isUnsafeAccepted,
   synchronous,
-}: FirstContact): Promise<string | undefined> {
+}: ConnectionCheck): Promise<string | undefined> {
   const options = { connectionString, applicationName: 'engine start' };
   const { rows } = await withClient(options, (client) =>
     client.query<Server>(

@@ -1,15 +1,15 @@
 /**
- * Questions about tenants that are asked together: one of many at a time, and whoever comes meanwhile is in the
- * next one. Those about one tenant share an answer. How many may wait is bounded.
+ * Collects questions about tenants: one batch is asked at a time, and questions that arrive meanwhile form the next
+ * batch. Equal questions share an answer. The number that waits is bounded.
  */
 
-export interface GatheredOptions<Answer> {
-  /** One question; who is missing in its answer is given undefined. */
+export interface QuestionOptions<Answer> {
+  /** Asks one batch; a tenant without an answer gets undefined. */
   readonly ask: (tenants: readonly string[]) => Promise<ReadonlyMap<string, Answer>>;
-  /** Of one question. */
+  /** Of one batch. */
   readonly togetherMax: number;
   readonly waitingMax: number;
-  /** What is thrown when too many wait. */
+  /** Thrown when too many wait. */
   readonly tooMany: () => Error;
 }
 
@@ -19,17 +19,17 @@ interface Asked<Answer> {
   readonly reject: (error: unknown) => void;
 }
 
-export class Gathered<Answer> {
-  readonly #options: GatheredOptions<Answer>;
-  /** By tenant, in the order in which they came; those that are being asked about are not among them. */
+export class CollectedQuestions<Answer> {
+  readonly #options: QuestionOptions<Answer>;
+  /** By tenant, in the order of arrival, without the batch that is being asked. */
   readonly #waiting = new Map<string, Asked<Answer>>();
   readonly #asking = new Map<string, Asked<Answer>>();
 
-  constructor(options: GatheredOptions<Answer>) {
+  constructor(options: QuestionOptions<Answer>) {
     this.#options = options;
   }
 
-  /** Rejects with what the question rejected with. @throws what `tooMany` gives */
+  /** Rejects with what the batch rejected with. @throws the error of `tooMany` */
   about(tenant: string): Promise<Answer | undefined> {
     const asked = this.#asking.get(tenant) ?? this.#waiting.get(tenant);
     if (asked !== undefined) return asked.answer;

@@ -1,7 +1,7 @@
 /**
- * The maps of a HAProxy that runs, brought up to date through its runtime socket: nothing is reloaded, and no connection
- * is closed. Few entries are changed one by one. Many, or maps of a process that is not known, are replaced as one
- * transaction for each map, so that a request meets all of the old one or all of the new one.
+ * Updates the maps of a running HAProxy through its runtime socket, without a reload and without closing connections.
+ * A few changed entries are set one by one. Many, or maps of an unknown process, are replaced in one transaction for
+ * each map, so that a request sees either the old map or the new one.
  */
 
 import { connect } from 'node:net';
@@ -12,27 +12,27 @@ export class RuntimeError extends Error {
   override readonly name = 'RuntimeError';
 }
 
-/** Nobody listens at the socket: no process has maps that could be wrong. */
+/** No HAProxy process is running. */
 export class AbsentError extends RuntimeError {}
 
 type Entries = ReadonlyMap<string, string>;
 
-/** Many times what a process that is busy takes for a command. */
+/** Many times the duration of a command in a busy process. */
 const ANSWER_TIMEOUT_MS = 30_000;
-/** A command, its entries with it, must fit a buffer of HAProxy, which has 16 KiB unless told otherwise. */
+/** A command with its entries must fit a buffer of HAProxy: 16 KiB by default. */
 const COMMAND_BYTES_MAX = 8_192;
-/** Each is a connection of its own: some tens of milliseconds for all of them. */
+/** Each uses its own connection: some tens of milliseconds in sum. */
 const SINGLE_CHANGES_MAX = 500;
-/** Of a socket that is not there, and of one that a process left behind. */
-const NOBODY = ['ENOENT', 'ECONNREFUSED'];
+/** The codes of a missing socket, and of one that a process left behind. */
+const ABSENT = ['ENOENT', 'ECONNREFUSED'];
 const PID = /^Pid: (\d+)$/m;
 const PREPARED = /New version created: (\d+)/;
 
 export class HaproxyMaps {
   readonly #socket: string;
-  /** By map, what the process has; empty when that is not known. */
+  /** The entries of the process, by map; empty when unknown. */
   readonly #applied = new Map<string, Entries>();
-  /** Of the process that has it. */
+  /** Of the process with these entries. */
   #pid: string | undefined;
 
   /** @param socket its path */
@@ -42,7 +42,7 @@ export class HaproxyMaps {
 
   /**
    * @param topology checked
-   * @throws RuntimeError when nobody answers at the socket, or HAProxy has no backend for a cell and must be reloaded
+   * @throws RuntimeError when the socket does not answer, or HAProxy lacks a backend of a cell and must be reloaded
    */
   async apply(topology: Topology): Promise<void> {
     try {
@@ -54,7 +54,7 @@ export class HaproxyMaps {
         throw new RuntimeError(`HAProxy does not know the cell ${missing.name} yet: reload it`);
       }
       const [tenants, buckets] = [new Map(tenantEntries(topology)), new Map(bucketCells(topology))];
-      // Who does not follow a bucket any more is in the map before that, and who follows it now is until after it.
+      // Tenants that stop following their bucket are mapped before its cell changes, others are removed afterwards.
       const before = this.#applied.get(TENANTS_MAP);
       await this.#bring(TENANTS_MAP, new Map([...(before ?? []), ...tenants]));
       await this.#bring(BUCKETS_MAP, buckets);
@@ -67,8 +67,7 @@ export class HaproxyMaps {
   }
 
   /**
-   * Whether the process that was given its maps is still the one that runs: another one has read files, which may have
-   * been those before the last change.
+   * Whether the process that got the maps still runs. A new process has read the files, perhaps before the last change.
    *
    * @throws RuntimeError
    */
@@ -76,7 +75,7 @@ export class HaproxyMaps {
     return (await this.#askPid()) === this.#pid;
   }
 
-  /** Which servers are up, as the next process reads it. @throws RuntimeError */
+  /** Which servers are up, in the format of a server-state file. @throws RuntimeError */
   serverStates(): Promise<string> {
     return this.#ask('show servers state');
   }
@@ -96,7 +95,7 @@ export class HaproxyMaps {
     this.#applied.set(map, wanted);
   }
 
-  /** Also right when somebody else has made the change. */
+  /** Also correct if the change was already made. */
   async #change(map: string, key: string, value: string | undefined): Promise<void> {
     if (value === undefined) await this.#ask(`del map ${map} ${key}`);
     else if ((await this.#ask(`set map ${map} ${key} ${value}`)).trim() !== '') {
@@ -118,7 +117,7 @@ export class HaproxyMaps {
     if (answer !== '') throw new RuntimeError(`HAProxy refuses a change of ${map}: ${answer}`);
   }
 
-  /** One command on a connection of its own, which HAProxy closes when it has answered. */
+  /** Sends one command on its own connection, which HAProxy closes after the answer. */
   #ask(command: string): Promise<string> {
     const path = this.#socket;
     return new Promise((resolve, reject) => {
@@ -131,7 +130,7 @@ export class HaproxyMaps {
       socket.once('end', () => resolve(answer));
       socket.once('timeout', () => socket.destroy(new Error('it does not answer')));
       socket.once('error', ({ message, code = '' }: NodeJS.ErrnoException) => {
-        const Failure = NOBODY.includes(code) ? AbsentError : RuntimeError;
+        const Failure = ABSENT.includes(code) ? AbsentError : RuntimeError;
         reject(new Failure(`HAProxy is not reached at ${path}: ${message}`));
       });
       socket.write(`${command}\n`);
@@ -139,7 +138,7 @@ export class HaproxyMaps {
   }
 }
 
-/** Keys with their new values; undefined: it is gone. */
+/** Changed keys with their new values; undefined: removed. */
 export function changesBetween(
   before: Entries,
   after: Entries,
@@ -149,7 +148,7 @@ export function changesBetween(
   return [...changed, ...gone.map((key) => [key, undefined] as const)];
 }
 
-/** As many entries as fit a command; the empty line that ends each is the one behind the command. */
+/** Splits entries to fit a command, which ends with an empty line. */
 function* pieces(entries: readonly (readonly [string, string])[]): Generator<string> {
   let piece = '';
   for (const entry of entries) {

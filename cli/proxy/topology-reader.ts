@@ -1,10 +1,10 @@
 /**
- * What the directory of a cluster says for a proxy, read again and again: the placements are read whole once, and from
- * then on those that have come since. A proxy is told of the tenants that it would not find without it.
+ * The topology that a proxy needs, read from the directory of a cluster: all placements once, and then the later ones.
+ * It contains the tenants that are not settled in the cell of their bucket.
  */
 
-import type { Directory, PlacementRow } from '../directory.js';
-import { bucketOf } from '../routing.js';
+import type { Directory, PlacementRow } from '../../src/cluster/directory.js';
+import { bucketOf } from '../../src/cluster/routing.js';
 import { bucketCells, type ProxyCell, type Topology } from './topology.js';
 
 const PAGE = 10_000;
@@ -12,8 +12,8 @@ const PAGE = 10_000;
 export class TopologyReader {
   readonly #directory: Pick<Directory, 'cells' | 'placedSince'>;
   readonly #cellOf = new Map<string, string>();
-  readonly #told = new Map<string, string>();
-  /** Read, and not told yet. */
+  readonly #strays = new Map<string, string>();
+  /** Read since the last topology. */
   #waiting: PlacementRow[] = [];
   #buckets: ReadonlyMap<string, string> = new Map();
   #last: Pick<PlacementRow, 'revision' | 'tenant_id'> = { revision: 0, tenant_id: '' };
@@ -24,11 +24,11 @@ export class TopologyReader {
 
   async read(): Promise<Topology> {
     await this.#readOn();
-    // Behind the placements: a cell that one of them names is there until it has none.
+    // After the placements: a cell exists as long as a placement names it.
     const found = await this.#directory.cells();
     const cells = found.map(({ name, engines, state }) => ({ name, engines, state }));
-    this.#tellStrays(cells);
-    return { cells, placements: this.#told };
+    this.#setStrays(cells);
+    return { cells, placements: this.#strays };
   }
 
   async #readOn(): Promise<void> {
@@ -40,20 +40,20 @@ export class TopologyReader {
     }
   }
 
-  /** Who lives in the cell of its bucket is found there. */
-  #tellStrays(cells: readonly ProxyCell[]): void {
+  /** Tenants in the cell of their bucket need no entry. */
+  #setStrays(cells: readonly ProxyCell[]): void {
     for (const { tenant_id, cell } of this.#waiting) this.#cellOf.set(tenant_id, cell);
     const buckets = new Map(bucketCells({ cells }));
     const areSame = [...buckets].every(([bucket, cell]) => this.#buckets.get(bucket) === cell);
     const isSame = areSame && buckets.size === this.#buckets.size;
     this.#buckets = buckets;
-    if (isSame) for (const { tenant_id, cell } of this.#waiting) this.#tellStray(tenant_id, cell);
-    else for (const [tenant, cell] of this.#cellOf) this.#tellStray(tenant, cell);
+    if (isSame) for (const { tenant_id, cell } of this.#waiting) this.#setStray(tenant_id, cell);
+    else for (const [tenant, cell] of this.#cellOf) this.#setStray(tenant, cell);
     this.#waiting = [];
   }
 
-  #tellStray(tenant: string, cell: string): void {
-    if (this.#buckets.get(bucketOf(tenant)) === cell) this.#told.delete(tenant);
-    else this.#told.set(tenant, cell);
+  #setStray(tenant: string, cell: string): void {
+    if (this.#buckets.get(bucketOf(tenant)) === cell) this.#strays.delete(tenant);
+    else this.#strays.set(tenant, cell);
   }
 }

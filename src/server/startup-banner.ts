@@ -15,7 +15,7 @@ export interface ReadyFacts {
 }
 
 /** Each line begins with what it is about; those that are copied stand alone. */
-export function greeting(facts: ReadyFacts, paint: Palette): string {
+export function startupBanner(facts: ReadyFacts, paint: Palette): string {
   const { url, database, keyFile, insecureAuth, hasDashboard } = facts;
   const key = keyFile === undefined ? '' : `-H "x-api-key: $(cat '${keyFile}')" \\\n    `;
   const rows: readonly (readonly [string, string])[] = [

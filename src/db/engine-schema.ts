@@ -1,7 +1,6 @@
 /**
- * A cell is a schema of a database: all tables of an engine, its lease and its lanes lie in it, so that the
- * engines of several cells share a database without touching one another (docs/operate/cells.md). Here it is
- * found or made before anything else is asked of the database.
+ * The schema of an engine holds all of its tables, its lease and its lanes, so that several engines share a database
+ * without touching one another (docs/operate/cells.md). It is checked, and created if need be, before anything else.
  */
 
 import type pg from 'pg';
@@ -9,11 +8,11 @@ import { SchemaError } from './migrate.js';
 import { withClient } from './pool.js';
 import { inTransaction } from './sql-script.js';
 
-export interface CellSchema {
+export interface EngineSchema {
   readonly name: string;
-  /** Somebody has named it: then it may be a new one beside others. */
+  /** It is configured, so it may be a new one beside others. */
   readonly isChosen: boolean;
-  /** It is made where it is missing. */
+  /** It may be created. */
   readonly mayCreate: boolean;
 }
 
@@ -25,11 +24,11 @@ interface Standing {
   /** Where names without a schema lead. */
   readonly current: string | null;
   /** The schemas that have tables of an engine. */
-  readonly cells: readonly string[];
+  readonly schemas: readonly string[];
 }
 
 /**
- * Sees to it that the sessions of the engine find their schema, which is made if need be.
+ * Ensures that the sessions of the engine use its schema, which is created if need be.
  *
  * @param connectionString of `inSchema`, as is `ownerUrl`, which may be that of another role
  * @throws SchemaError that says what to do
@@ -37,12 +36,12 @@ interface Standing {
 export async function ensureSchema(
   connectionString: string,
   ownerUrl: string,
-  { name, isChosen, mayCreate }: CellSchema,
+  { name, isChosen, mayCreate }: EngineSchema,
 ): Promise<void> {
   let found = await withClient(session(connectionString), (client) => look(client, name));
-  if (!isChosen && found.cells.length > 0 && !found.cells.includes(name)) {
+  if (!isChosen && found.schemas.length > 0 && !found.schemas.includes(name)) {
     throw new SchemaError(
-      `the database has tables of an engine in ${found.cells.join(', ')} and none in ${name}: ` +
+      `the database has tables of an engine in ${found.schemas.join(', ')} and none in ${name}: ` +
         `set ENGINE_DB_SCHEMA to the schema of this engine, or to ${name} for a new cell`,
     );
   }
@@ -76,17 +75,17 @@ select current_user as role, current_schema() as current,
   coalesce(has_schema_privilege(to_regnamespace($1::text), 'usage'), false) as "isUsable",
   array(
     select n.nspname::text from pg_class c join pg_namespace n on n.oid = c.relnamespace
-    where c.relname = 'engine_lease' and c.relkind = 'r' order by 1) as cells`;
+    where c.relname = 'engine_lease' and c.relkind = 'r' order by 1) as schemas`;
 
 async function look(client: pg.Client, schema: string): Promise<Standing> {
   const { rows } = await client.query<Standing>(LOOK, [schema]);
   return rows[0]!;
 }
 
-/** Of a schema or its row in the catalogue: another engine of the cell was quicker. */
+/** Another engine created the schema at the same time. */
 const IS_THERE = new Set(['42P06', '23505']);
 
-/** With the rights that docs/operate/cells.md grants by hand, if others than its owner work in it. */
+/** With the rights that docs/operate/cells.md grants by hand. */
 async function create(ownerUrl: string, schema: string, role: string): Promise<void> {
   try {
     await withClient(session(ownerUrl), async (client) => {

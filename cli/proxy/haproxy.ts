@@ -1,7 +1,6 @@
 /**
- * The configuration and the maps for HAProxy (docs/operate/routing.md). The maps are looked up by forms that hold no
- * character of the syntax of maps: tenants percent-encoded, as the converter `url_enc` does it, and buckets in hexadecimal
- * digits. Both can be replaced in a running process (`haproxy-runtime.ts`). Pure.
+ * The configuration and the maps of HAProxy (docs/operate/routing.md). Keys of the maps contain no syntax of maps:
+ * tenants are percent-encoded as by the converter `url_enc`, buckets are hexadecimal digits. Pure.
  */
 
 import {
@@ -22,11 +21,11 @@ import {
 
 export const TENANTS_MAP = 'tenants.map';
 export const BUCKETS_MAP = 'buckets.map';
-/** Which engines are ready, from a process that is reloaded to the next one, which would take all of them for ready. */
+/** The states of servers, which a reload passes to the next process; without it, that takes all engines for ready. */
 export const STATES_FILE = 'servers.state';
-/** That nothing is known: the version of the format alone. */
+/** No states: only the version of the format. */
 export const NO_STATES = '1\n';
-/** A backend for each cell, so that a map names cells and nothing else. */
+/** Each cell has a backend. */
 export const backendOf = (cell: string) => `cell_${cell}`;
 
 /** @param topology checked */
@@ -38,14 +37,14 @@ export function haproxyFiles(topology: Topology, settings: ProxySettings): reado
   ];
 }
 
-/** Keys and cells of the map of tenants. */
+/** Of the map of tenants. */
 export const tenantEntries = ({ placements }: Topology): readonly (readonly [string, string])[] =>
   [...placements].map(([tenant, cell]) => [percentEncoded(tenant), cell] as const);
 
 export const mapText = (entries: readonly (readonly [string, string])[]) =>
   entries.map(([key, value]) => `${key} ${value}\n`).join('');
 
-/** Each byte of its UTF-8 but letters, digits and `-._~` as %XX. */
+/** Encodes each byte of UTF-8 except letters, digits and `-._~` as %XX. */
 export function percentEncoded(text: string): string {
   return Array.from(Buffer.from(text, 'utf8'), (byte) => {
     const letter = String.fromCharCode(byte);
@@ -133,7 +132,7 @@ backend no_such_cell
 ${cells.map(backend).join('')}`;
 }
 
-/** Looked up again and again: engines move. */
+/** Names are resolved repeatedly, because engines move. */
 const RESOLVERS = `
 resolvers dns
   parse-resolv-conf

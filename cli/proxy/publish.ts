@@ -1,6 +1,6 @@
 /**
- * What HAProxy reads, kept true to the directory of a cluster: files are replaced whole and only when they
- * change, and what a proxy that runs can take without a reload it is given.
+ * Keeps the files of HAProxy equal to the directory of a cluster: a file is replaced as a whole, and only when it
+ * changes. Updates that need no reload are sent to the running process.
  */
 
 import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
@@ -10,17 +10,17 @@ import { AbsentError, HaproxyMaps, RuntimeError } from './haproxy-runtime.js';
 import { checkedTopology, type ProxySettings, type Topology } from './topology.js';
 
 export interface Published {
-  /** Of those written, whose text is new. */
+  /** Files with a new text. */
   readonly changed: readonly string[];
-  /** There was no configuration, and so nobody who runs by it. */
+  /** There was no configuration, so no process runs with one. */
   readonly isFirst: boolean;
-  /** The proxy has to read files anew that it reads at its start alone, and was not told since they were written. */
+  /** Files that the proxy reads only at its start were written, and it has not been reloaded since. */
   readonly needsReload: boolean;
-  /** What stands in none of them, in sentences. */
+  /** What the files leave out, in sentences. */
   readonly leftOut: readonly string[];
 }
 
-/** There while files that were written wait for a reload: it is remembered when this command ends in between. */
+/** Exists while written files wait for a reload, also after this command has ended. */
 const OWED_FILE = 'reload.owed';
 
 export class ProxyPublisher {
@@ -34,7 +34,7 @@ export class ProxyPublisher {
   }
 
   /**
-   * Writes the files that are not as they should be.
+   * Writes the files whose text has changed.
    *
    * @throws TopologyError before anything is written
    */
@@ -51,7 +51,7 @@ export class ProxyPublisher {
     if (!isFirst && changes.some(({ isMap }) => !isMap)) writeFileSync(this.#owed, '');
     for (const { name, text } of changes) {
       const place = path.join(folder, name);
-      // Readers meet the old file or the new one, and those who watch see it come.
+      // Renamed, so that a reader sees either the old file or the new one.
       writeFileSync(`${place}.new`, text);
       renameSync(`${place}.new`, place);
     }
@@ -63,13 +63,13 @@ export class ProxyPublisher {
     };
   }
 
-  /** The reload that was needed is done, or left to somebody else. */
+  /** The pending reload is done, or left to the operator. */
   reloaded(): void {
     rmSync(this.#owed, { force: true });
   }
 
   /**
-   * Gives a HAProxy that runs its maps. @returns false: it has no runtime socket
+   * Updates the maps of the running HAProxy. @returns false without a runtime socket
    *
    * @throws RuntimeError
    */
@@ -85,18 +85,18 @@ export class ProxyPublisher {
     return true;
   }
 
-  /** Before a reload: the next process then knows from its first request on which engines are not ready. */
+  /** Called before a reload, so that the next process starts with the states of the engines. */
   async keepStates(): Promise<void> {
     if (this.#maps === undefined) return;
     try {
       writeFileSync(this.#states, await this.#maps.serverStates());
     } catch (error) {
-      // Nobody runs who could know.
+      // No HAProxy process is running.
       if (!(error instanceof RuntimeError)) throw error;
     }
   }
 
-  /** A process that is started later would take them for those of now. */
+  /** A process that is started later would take them for current. */
   #forgetStates(): void {
     if (textOf(this.#states) !== NO_STATES) writeFileSync(this.#states, NO_STATES);
   }
@@ -109,7 +109,7 @@ export class ProxyPublisher {
     return path.join(this.#settings.folder, STATES_FILE);
   }
 
-  /** Whether the proxy that was given its maps still runs; true where none is given any. @throws RuntimeError */
+  /** Whether the process that got the maps still runs; true without a runtime socket. @throws RuntimeError */
   isSame(): Promise<boolean> {
     return this.#maps?.isSame() ?? Promise.resolve(true);
   }

@@ -1,0 +1,354 @@
+/**
+ * Which tenants are served in the cell of this engine (docs/operate/cells.md). Checked for every request before any
+ * work: a tenant of another cell is refused with 421, so that a wrong map of a proxy never splits a tenant. A tenant
+ * that is served here costs one lookup in a set. For unknown tenants the directory is asked, once for all requests
+ * that wait for the answer; while it is unavailable, known tenants are served as before.
+ */
+
+import type { Clock } from '../base/clock.js';
+import { EngineError, invalid, unavailable } from '../base/errors.js';
+import { lastUsed } from '../base/quota/last-used.js';
+import { isSchemaName } from '../db/schema-name.js';
+import type { Placement } from '../http/placement.js';
+import { CollectedQuestions } from './collected-questions.js';
+import type { CellRow, Directory, Settled } from './directory.js';
+import { bucketOf, cellOfBucket } from './routing.js';
+
+/** Of a tenant, for this cell. `new`: its bucket leads here, and it is not settled yet. */
+export type TenantPlace =
+  | { readonly is: 'here' | 'new' | 'suspended' | 'unplaced' }
+  | { readonly is: 'elsewhere'; readonly cell: string };
+
+/**
+ * Pure: where a tenant is served, by the state of the directory.
+ *
+ * @param settled its cell; undefined: it is settled nowhere, and its bucket decides
+ * @param open the cells that take new tenants
+ */
+export function placeOf(
+  own: string,
+  tenant: string,
+  settled: string | undefined,
+  open: readonly string[],
+): TenantPlace {
+  const cell = settled ?? cellOfBucket(bucketOf(tenant), open);
+  if (cell === undefined) return { is: 'unplaced' };
+  if (cell !== own) return { is: 'elsewhere', cell };
+  return { is: settled === undefined ? 'new' : 'here' };
+}
+
+/** What placement needs of a cell. */
+export type CellKnown = Pick<CellRow, 'name' | 'state'> &
+  Partial<Pick<CellRow, 'joined_at' | 'found_at'>>;
+
+export interface PlacementOptions {
+  /** The cell of this engine. */
+  readonly cell: string;
+  readonly directory: Pick<Directory, 'settle'> & {
+    placementsOf(tenants: readonly string[]): Promise<readonly Settled[]>;
+  };
+  /** Called each time the directory could not be asked. */
+  readonly onUnavailable: (error: unknown) => void;
+  readonly clock: Pick<Clock, 'monotonic'>;
+}
+
+/** Tenants known to be served here: about 50 MB. */
+const HERE_MAX = 500_000;
+
+/** The tenants last asked for that are settled elsewhere or nowhere. */
+const OTHERS_MAX = 50_000;
+
+/** Of one question to the directory, and waiting for the next ones. */
+const TOGETHER_MAX = 500;
+const WAITING_MAX = 10_000;
+/** The same for callers with unknown keys. */
+const STRANGERS_TOGETHER_MAX = 100;
+const STRANGERS_WAITING_MAX = 1_000;
+
+/** How soon a tenant that is being moved may be served again. */
+const SUSPENDED_RETRY_MS = 1_000;
+
+const HERE: TenantPlace = { is: 'here' };
+const SUSPENDED: TenantPlace = { is: 'suspended' };
+
+const SUSPENDED_REFUSAL = unavailable(
+  'ENG_TENANT_MOVING',
+  'the tenant is being moved to another cell',
+  SUSPENDED_RETRY_MS,
+);
+
+const UNPLACED = unavailable('ENG_NO_CELL', 'no cell of the cluster takes new tenants');
+
+const TOO_MANY = unavailable('ENG_OVERLOADED', 'too many tenants wait for the directory');
+
+export const DIRECTORY_UNAVAILABLE = unavailable(
+  'ENG_DIRECTORY_DOWN',
+  'the directory of the cluster cannot be asked',
+);
+
+/** @param cell of the tenant or of the request; @param own this engine's */
+export function wrongCell(cell: string, own: string): EngineError {
+  const message = `misdirected request: it is for the cell ${cell}, and this is an engine of ${own}`;
+  return new EngineError('ENG_WRONG_CELL', message, undefined, undefined, { cell });
+}
+
+/** A tenant with rows in this cell could be settled in another one. */
+const isUnsearched = ({ joined_at = null, found_at = null }: CellKnown) =>
+  joined_at !== null && found_at === null;
+
+const unsearched = (cell: string) =>
+  unavailable(
+    'ENG_NO_CELL',
+    `the cell ${cell} was not looked through yet for tenants that it has: new ones wait`,
+  );
+
+/** An exchange that ends once its tenant is no longer served here. */
+interface Bound {
+  readonly isPoll: boolean;
+  readonly end: (why: EngineError) => void;
+}
+
+export class CellPlacement implements Placement {
+  readonly cell: string;
+  readonly #onUnavailable: PlacementOptions['onUnavailable'];
+  /** Settled and served here; the oldest first. */
+  readonly #here = new Set<string>();
+  /** With the monotonic time since which each is suspended; the oldest first. */
+  readonly #suspended = new Map<string, number>();
+  /** The suspended tenants that come from another cell. */
+  readonly #arriving = new Set<string>();
+  readonly #clock: PlacementOptions['clock'];
+  /** The cells of other tenants; undefined: settled nowhere. */
+  readonly #others = lastUsed<string, { readonly cell: string | undefined }>(OTHERS_MAX);
+  readonly #questions: CollectedQuestions<string>;
+  /** Of callers with unknown keys: a queue of their own, so that they delay no others. */
+  readonly #strangers: CollectedQuestions<string>;
+  readonly #settlings: CollectedQuestions<string>;
+  readonly #bound = new Map<string, Set<Bound>>();
+  #open: readonly string[] = [];
+  /** A cell yet to be searched for its tenants: until then no tenant is settled by hash. */
+  #unsearched: string | undefined;
+  /** Requests refused with 421. */
+  refused = 0;
+
+  constructor({ cell, directory, onUnavailable, clock }: PlacementOptions) {
+    this.cell = cell;
+    this.#clock = clock;
+    this.#onUnavailable = onUnavailable;
+    const bounds = { togetherMax: TOGETHER_MAX, waitingMax: WAITING_MAX, tooMany: () => TOO_MANY };
+    const ask = async (tenants: readonly string[]) =>
+      byTenant(await directory.placementsOf(tenants));
+    this.#questions = new CollectedQuestions({ ...bounds, ask });
+    this.#strangers = new CollectedQuestions({
+      ...bounds,
+      ask,
+      togetherMax: STRANGERS_TOGETHER_MAX,
+      waitingMax: STRANGERS_WAITING_MAX,
+    });
+    this.#settlings = new CollectedQuestions({
+      ...bounds,
+      ask: (tenants) => directory.settle(tenants, cell, 'hash'),
+    });
+  }
+
+  /** Tenants known to be settled here. */
+  get size(): number {
+    return this.#here.size + this.#suspended.size;
+  }
+
+  get suspendedCount(): number {
+    return this.#suspended.size;
+  }
+
+  /** For how long the first suspended tenant has been so; 0: none is. */
+  get suspendedMs(): number {
+    const [since] = this.#suspended.values();
+    return since === undefined ? 0 : this.#clock.monotonic() - since;
+  }
+
+  /** Those known to be settled here. */
+  tenants(): string[] {
+    return [...this.#here, ...this.#suspended.keys()];
+  }
+
+  // ---------------------------------------------------------------- requests
+
+  /** Undefined: unknown, the directory has to be asked. */
+  of(tenant: string): TenantPlace | undefined {
+    if (this.#here.has(tenant)) return HERE;
+    if (this.#suspended.has(tenant)) return SUSPENDED;
+    const other = this.#others.get(tenant);
+    return other && placeOf(this.cell, tenant, other.cell, this.#open);
+  }
+
+  /** A new tenant is settled here before it is written for. */
+  admit(tenant: string, mustSettle: boolean): Promise<void> | undefined {
+    if (this.#here.has(tenant)) return undefined;
+    const known = this.of(tenant);
+    if (known === undefined) return this.#ask(tenant, mustSettle);
+    this.#expectHere(known);
+    return known.is === 'new' && mustSettle ? this.#settle(tenant) : undefined;
+  }
+
+  /** For a caller with an unknown key only settled tenants are cached: it could make up any number of names. */
+  admitNamed(tenant: string, isKnown: () => boolean): Promise<void> | undefined {
+    if (this.#here.has(tenant)) return undefined;
+    if (this.of(tenant) !== undefined || isKnown()) return this.admit(tenant, false);
+    return this.#askForStranger(tenant);
+  }
+
+  admitCell(named: string): void {
+    if (named === this.cell) return;
+    // The refusal repeats the name in a header.
+    if (!isSchemaName(named)) throw invalid('x-cell is no name of a cell');
+    this.#expectHere({ is: 'elsewhere', cell: named });
+  }
+
+  /** @throws EngineError */
+  #expectHere(place: TenantPlace): void {
+    switch (place.is) {
+      case 'here':
+      case 'new':
+        return;
+      case 'suspended':
+        throw SUSPENDED_REFUSAL;
+      case 'unplaced':
+        throw UNPLACED;
+      case 'elsewhere':
+        this.refused += 1;
+        throw wrongCell(place.cell, this.cell);
+    }
+  }
+
+  async #ask(tenant: string, mustSettle: boolean): Promise<void> {
+    await this.#learn(tenant, this.#questions.about(tenant));
+    await this.admit(tenant, mustSettle);
+  }
+
+  async #askForStranger(tenant: string): Promise<void> {
+    const settled = await this.#answer(this.#strangers.about(tenant));
+    if (settled !== undefined && this.of(tenant) === undefined) this.#note(tenant, settled);
+    this.#expectHere(this.of(tenant) ?? placeOf(this.cell, tenant, settled, this.#open));
+  }
+
+  async #settle(tenant: string): Promise<void> {
+    if (this.#unsearched !== undefined) throw unsearched(this.#unsearched);
+    const settled = await this.#learn(tenant, this.#settlings.about(tenant));
+    // A cell was opened or closed meanwhile; `setCells` is about to be called.
+    if (settled === undefined) throw UNPLACED;
+    await this.admit(tenant, true);
+  }
+
+  /** Caches the answer, unless a newer one arrived meanwhile. */
+  async #learn(tenant: string, question: Promise<string | undefined>): Promise<string | undefined> {
+    const before = this.#others.get(tenant);
+    const settled = await this.#answer(question);
+    const isOwn = this.#here.has(tenant) || this.#suspended.has(tenant);
+    if (!isOwn && this.#others.get(tenant) === before) this.#note(tenant, settled);
+    return settled;
+  }
+
+  async #answer(question: Promise<string | undefined>): Promise<string | undefined> {
+    try {
+      return await question;
+    } catch (error) {
+      this.#onUnavailable(error);
+      throw DIRECTORY_UNAVAILABLE;
+    }
+  }
+
+  /** A poll ends as soon as its tenant is suspended, a stream when the tenant is settled elsewhere. */
+  whenGone(tenant: string, isPoll: boolean, end: (why: EngineError) => void): () => void {
+    const gone = this.#whyGone(tenant, isPoll);
+    if (gone !== undefined) {
+      end(gone);
+      return () => {};
+    }
+    const bound = { isPoll, end };
+    const others = this.#bound.get(tenant);
+    if (others === undefined) this.#bound.set(tenant, new Set([bound]));
+    else others.add(bound);
+    return () => {
+      const all = this.#bound.get(tenant);
+      all?.delete(bound);
+      if (all?.size === 0) this.#bound.delete(tenant);
+    };
+  }
+
+  #whyGone(tenant: string, isPoll: boolean): EngineError | undefined {
+    const known = this.of(tenant);
+    if (known?.is === 'elsewhere') return wrongCell(known.cell, this.cell);
+    return known?.is === 'suspended' && isPoll ? SUSPENDED_REFUSAL : undefined;
+  }
+
+  #endBound(tenant: string): void {
+    for (const bound of [...(this.#bound.get(tenant) ?? [])]) {
+      const why = this.#whyGone(tenant, bound.isPoll);
+      if (why === undefined) continue;
+      this.#bound.get(tenant)?.delete(bound);
+      bound.end(why);
+    }
+  }
+
+  // ---------------------------------------------------------------- moves
+
+  /**
+   * Refuses requests of the tenant with 503 until `resume` or `redirect`.
+   *
+   * @param isArriving placements of the directory do not end it: the switch precedes the admission
+   */
+  suspend(tenant: string, isArriving: boolean): void {
+    this.#here.delete(tenant);
+    if (!this.#suspended.has(tenant)) this.#suspended.set(tenant, this.#clock.monotonic());
+    if (isArriving) this.#arriving.add(tenant);
+    else this.#arriving.delete(tenant);
+  }
+
+  /** Ends the polls of a suspended tenant that the shards have not answered. */
+  endPolls(tenant: string): void {
+    this.#endBound(tenant);
+  }
+
+  /** Serves the tenant again. */
+  resume(tenant: string): void {
+    this.#arriving.delete(tenant);
+    if (this.#suspended.delete(tenant)) this.#here.add(tenant);
+  }
+
+  /** The tenant is settled in the other cell: its requests are refused with 421, and its streams end. */
+  redirect(tenant: string, cell: string): void {
+    this.#arriving.delete(tenant);
+    this.#suspended.delete(tenant);
+    this.#note(tenant, cell);
+  }
+
+  // ---------------------------------------------------------------- changes of the directory
+
+  setCells(cells: readonly CellKnown[]): void {
+    this.#open = cells.filter(({ state }) => state === 'open').map(({ name }) => name);
+    this.#unsearched = cells.find(isUnsearched)?.name;
+  }
+
+  /** A tenant suspended here stays so until its move ends that. */
+  setPlacements(placements: readonly Settled[]): void {
+    for (const { tenant_id: tenant, cell } of placements) {
+      if (this.#arriving.has(tenant)) continue;
+      if (cell !== this.cell || !this.#suspended.has(tenant)) this.redirect(tenant, cell);
+    }
+  }
+
+  #note(tenant: string, settled: string | undefined): void {
+    if (settled === this.cell) {
+      this.#here.add(tenant);
+      this.#others.delete(tenant);
+      if (this.#here.size > HERE_MAX) this.#here.delete(this.#here.values().next().value as string);
+      return;
+    }
+    const wasHere = this.#here.delete(tenant);
+    this.#others.set(tenant, { cell: settled });
+    if (wasHere || this.#bound.has(tenant)) this.#endBound(tenant);
+  }
+}
+
+const byTenant = (rows: readonly Settled[]) =>
+  new Map(rows.map(({ tenant_id, cell }) => [tenant_id, cell]));

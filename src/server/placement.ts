@@ -1,0 +1,84 @@
+/**
+ * Which tenants this engine serves: all of them or, in a cluster, those that the room of cells admits. That room is
+ * loaded with ENGINE_CLUSTER_URL, and when rows of an earlier cluster show tenants that were being moved.
+ */
+
+import type { Logger } from '../base/log.js';
+import { realClock } from '../base/real-clock.js';
+import type { CellMoves, MovingParts } from '../cluster/cell-moves.js';
+import type { MembershipOptions } from '../cluster/membership.js';
+import type { WriterReading } from '../cluster/writer-lag.js';
+import type { Reads } from '../db/reads.js';
+import type { Store } from '../db/store.js';
+import type { Placement } from '../http/placement.js';
+import { openCells } from './operations/cells.js';
+
+export interface PlacementRoom {
+  /** Checked for every request. Undefined: all tenants are served here. */
+  readonly placement: Placement | undefined;
+  /** Its routes and gauges. */
+  readonly front: ReturnType<typeof openCells>;
+  /** Called once the database answers, also in a standby. @throws ConfigError that says what to do */
+  join(signal: AbortSignal, address: string, writer: () => WriterReading): Promise<void>;
+  /** Called by the owner before its shards load anything: suspends the tenants that are being moved. */
+  begin(epoch: number, parts: MovingParts): Promise<void>;
+  /** Called by the owner before it serves. */
+  own(reads: Reads, store: Store): Promise<void>;
+  /** Called when the owner serves: follows moves. */
+  start(): void;
+  stop(): Promise<void>;
+}
+
+/** @param url of the directory of the cluster; undefined without a cluster */
+export async function openPlacement(
+  url: string | undefined,
+  options: Omit<MembershipOptions, 'url'>,
+): Promise<PlacementRoom> {
+  if (url === undefined) return new AllTenants(options.cell, options.log);
+  const { ClusterRoom } = await import('../cluster/room.js');
+  const room = new ClusterRoom({ ...options, url });
+  const front = openCells(options.cell, room.lists, room.gauges);
+  return Object.assign(room, { front });
+}
+
+const NO_CLUSTER = {
+  engine_requests_misdirected_total: () => 0,
+  engine_cluster_directory_up: () => 1,
+  engine_cluster_tenants: () => 0,
+  engine_cluster_held_tenants: () => 0,
+  engine_cluster_held_seconds: () => 0,
+  engine_cluster_split_tenants: () => 0,
+};
+
+class AllTenants implements PlacementRoom {
+  readonly placement = undefined;
+  readonly front: PlacementRoom['front'];
+  readonly #log: Logger;
+  #moves: CellMoves | undefined;
+
+  constructor(schema: string, log: Logger) {
+    this.front = openCells(schema, undefined, NO_CLUSTER);
+    this.#log = log;
+  }
+
+  async join(): Promise<void> {}
+
+  async begin(epoch: number, parts: MovingParts): Promise<void> {
+    const { rowCount } = await parts.pool.query('select from tenant_moves limit 1');
+    if (rowCount === 0) return;
+    const { CellMoves } = await import('../cluster/cell-moves.js');
+    const deps = { ...parts, clock: realClock, log: this.#log, placement: undefined };
+    this.#moves = new CellMoves(deps);
+    await this.#moves.begin(epoch);
+  }
+
+  async own(): Promise<void> {}
+
+  start(): void {
+    this.#moves?.start();
+  }
+
+  async stop(): Promise<void> {
+    this.#moves?.stop();
+  }
+}
