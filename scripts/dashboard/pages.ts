@@ -1,4 +1,4 @@
-/** The pages of the dashboard with something on each: for their pictures, for the tour and for the tests of what holds of every page. */
+/** The pages of the dashboard with content on each, for their pictures and for the tests of all pages. */
 
 import type { Shop, ShopInstances } from './shop/shop.js';
 

@@ -9,6 +9,8 @@ import { failureRegions, waitRegions } from './failures.js';
 import { filterRegions } from './filters.js';
 import { functionRegions } from './functions.js';
 import { handlerRegions } from './handlers.js';
+import { hintRegions } from './hints.js';
+import { tableRegions } from './kept-tables.js';
 import { metricRegions } from './metrics.js';
 import { operatorRegions } from './operators.js';
 import { rawRequestRegions } from './raw-requests.js';
@@ -22,7 +24,7 @@ import { stateRegions } from './states.js';
 /** By the paths of the pages from the root of the repository. */
 export function referencePages(): Readonly<Record<string, Regions>> {
   return {
-    'docs/architecture.md': roomRegions(),
+    'docs/architecture.md': { ...roomRegions(), ...hintRegions(), ...tableRegions() },
     'docs/authorization.md': authorizationRegions(),
     'docs/cli.md': cliRegions(),
     'docs/reference/blocks.md': blockRegions(),

@@ -1,0 +1,150 @@
+/** The tables with the owner of their rows and what they hold (docs/architecture.md). */
+
+import { STORE } from '../../actors/shard/store.js';
+import { code, table } from './markdown.js';
+import type { Regions } from './regions.js';
+
+type Row = readonly [tables: string, owner: string, holds: string];
+
+const INSTANCE = 'the instance';
+const EXECUTION = 'the execution service';
+const FIRST = (actor: string) => `${actor} of the first shard`;
+
+const ROWS: readonly Row[] = [
+  ['instances', INSTANCE, 'no index has a changing column, so that updates stay heap-only'],
+  ['timers', INSTANCE, 'one narrow row for each instance with something to do at a known time'],
+  [
+    'open_tasks',
+    INSTANCE,
+    'what queues read, with an index in the order of each kind of poll and of the list; and the claim, so that a claim ' +
+      'writes a narrow row',
+  ],
+  [
+    'worker_tasks',
+    INSTANCE,
+    'the task as created, and how it ended; a longer history is packed into one column',
+  ],
+  [
+    'dead_letters',
+    INSTANCE,
+    'failed instances, newest first, with the columns that group failures',
+  ],
+  [
+    'checkpoints step_logs injected_blocks',
+    INSTANCE,
+    'what callers and steps store with an instance',
+  ],
+  [
+    'block_outputs signals audit_log iteration_snapshots',
+    INSTANCE,
+    'append-only; audit entries are packed by unit, and those of the creation are in `instances.creation_audit`',
+  ],
+  [
+    'event_waits event_takes',
+    INSTANCE,
+    'steps that wait for events, and the events that they took',
+  ],
+  ['events', 'the event key', 'events with their targets, and the triggers yet to fire'],
+  ['approvals', INSTANCE, 'gates, open and closed; partial indexes serve the list of open ones'],
+  [
+    'kin_notes',
+    'the sender, then the receiver',
+    'messages between parents and children until they are taken',
+  ],
+  [
+    'permit_requests',
+    INSTANCE,
+    'requests for slots of concurrency keys, in the order of admission',
+  ],
+  ['permits', 'the concurrency key', 'taken slots'],
+  ['rate_limits rate_grants', 'the rate limit', 'limits, and the grants in their windows'],
+  ['cron_schedules', 'the schedule', 'schedules with the next or current fire'],
+  ['sequences', FIRST('Catalog'), 'immutable definitions'],
+  [
+    'sequence_tombstones',
+    FIRST('Catalog'),
+    'deleted sequences whose instances are still being removed',
+  ],
+  [
+    'releases release_decisions',
+    FIRST('Releases'),
+    'the state of a release, and each change of it; decisions are never updated',
+  ],
+  [
+    'release_outcomes',
+    INSTANCE,
+    'the ends of instances that a release routed, by which gates are judged',
+  ],
+  [
+    'effect_receipts effect_resolutions',
+    INSTANCE,
+    'receipts whose facts are in no other table, and how unknown effects were resolved',
+  ],
+  [
+    'continuity_executions',
+    EXECUTION,
+    'the owner and epoch of an execution; its version guards each unit about it',
+  ],
+  [
+    'continuity_locations provenance_entries placement_decisions handoffs migrations capsule_imports artifacts',
+    EXECUTION,
+    'decisions about the execution, and the sealed capsules',
+  ],
+  [
+    'runtimes',
+    'any shard',
+    'the last report of each runtime; the statement keeps the later of two',
+  ],
+  ['api_keys', FIRST('ApiKeys'), 'keys of tenants, by the hash of the secret; revoked ones stay'],
+  [
+    'tenant_limits',
+    FIRST('TenantLimits'),
+    'limits of tenants; the front thread has all of them in memory',
+  ],
+  ['bulk_jobs', FIRST('BulkJobs'), 'changes of many instances that continue after the answer'],
+  [
+    'bulk_changes',
+    'the instance, then BulkJobs',
+    'instances that a job has changed and not yet counted',
+  ],
+  ['credentials', FIRST('Credentials'), 'sealed credentials of steps, read for each call'],
+  ['triggers', FIRST('Triggers'), 'triggers, read for each fire and each event'],
+  ['webhook_outbox', 'the instance, then Webhooks', 'one row for each undelivered webhook'],
+  [
+    'webhook_subscriptions',
+    FIRST('Subscriptions'),
+    'subscriptions; every shard has all of them in memory',
+  ],
+  ['webhook_deliveries', 'Webhooks', 'delivery attempts of the last seven days'],
+  [
+    'activity',
+    'each shard',
+    'created and ended instances by tenant and minute, of the last seven days',
+  ],
+  ['workers', 'the queues', 'when each worker was last seen, written at most every 15 s'],
+  [
+    'change_mark',
+    'the first shard',
+    'one row: the time before which the change feed may have been read',
+  ],
+  ['lanes engine_lease schema_migrations', 'lease, migration', 'ownership'],
+  ['tenant_moves', 'the command, then the owner', 'tenants that leave, arrive or have left'],
+  [
+    'lane_flushes',
+    'writer',
+    'the last 1,000 to 2,000 committed flushes of each lane, never updated',
+  ],
+];
+
+/** @throws Error for a table without a row */
+export function tableRegions(): Regions {
+  const named = ROWS.flatMap(([tables]) => tables.split(' '));
+  const missing = Object.keys(STORE.tables).filter((name) => !named.includes(name));
+  if (missing.length > 0) throw new Error(`nothing says who owns ${missing.join(', ')}`);
+  const rows = ROWS.map(([tables, owner, holds]) => [
+    tables.split(' ').map(code).join(', '),
+    owner,
+    holds,
+  ]);
+  return { tables: table(['table', 'owner', 'holds'], rows) };
+}
