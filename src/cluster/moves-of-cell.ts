@@ -19,7 +19,7 @@ export interface MoveRowHere {
   readonly stamps_from: string | null;
 }
 
-/** What requests of tenants are told; see `Residence`. */
+/** What requests of tenants are told; see `Placement`. */
 export interface TenantGate {
   hold(tenant: string, isArriving: boolean): void;
   endPolls(tenant: string): void;

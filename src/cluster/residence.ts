@@ -15,7 +15,7 @@ import {
 } from '../base/errors.js';
 import { lastUsed } from '../base/last-used.js';
 import { isSchemaName } from '../base/schema-name.js';
-import type { Residence } from '../http/residence.js';
+import type { Placement } from '../http/placement.js';
 import type { CellRow, Directory, Settled } from './directory.js';
 import { Gathered } from './gathered.js';
 import { bucketOf, cellOfBucket } from './routing.js';
@@ -101,7 +101,7 @@ interface Bound {
   readonly end: (why: EngineError) => void;
 }
 
-export class CellResidence implements Residence {
+export class CellResidence implements Placement {
   readonly cell: string;
   readonly #onAway: ResidenceOptions['onAway'];
   /** Settled here, and served; the oldest first. */

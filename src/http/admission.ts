@@ -31,6 +31,12 @@ export interface AdmissionDeps {
   readonly monotonic: () => number;
 }
 
+/** A request before anything is done for it. */
+export interface AdmissionRequest extends Creation {
+  /** It came with the root key. */
+  readonly isRoot: boolean;
+}
+
 type Buckets = Map<WorkUnit, TokenBucket>;
 
 /** What a request costs beside the bytes of its body, by what it makes. */
@@ -84,27 +90,21 @@ export class Admission {
 
   /**
    * Takes what the request costs from the buckets of its tenant, all of it or nothing.
-   * @param isRoot it came with the root key
-   * @returns when it makes what is bounded in number, or is long to count: a promise of what is to be called when it was answered
+   *
+   * @returns when it makes what is bounded in number, or is long to count: a promise of a function to call once the
+   *   request was answered
    * @throws EngineError 429; the promise rejects with one, or with 409
    */
-  admit(
-    route: Route,
-    tenant: string,
-    isRoot: boolean,
-    body: Buffer,
-    params: Readonly<Record<string, string>>,
-  ): Promise<() => void> | undefined {
+  admit(asked: AdmissionRequest): Promise<() => void> | undefined {
+    const { route, tenant, isRoot, body } = asked;
     const cost = route.makes && COSTS[route.makes];
     if (cost === undefined && body.length === 0) return undefined;
     const set = this.#deps.limits.of(tenant);
     if (isRoot && set === undefined) return undefined;
-    if (cost?.unit === 'blocks' && body.length > LARGE_BODY) {
-      return this.#admitDefinition(route, tenant, isRoot, body);
-    }
+    if (cost?.unit === 'blocks' && body.length > LARGE_BODY) return this.#admitDefinition(asked);
     const amount =
       cost === undefined ? 0 : cost.of(cost.of === one ? '' : body.toString('latin1'), route);
-    this.#spend(tenant, set, isRoot, body.length, cost?.unit, amount);
+    this.#spend(asked, set, cost?.unit, amount);
     if (cost === undefined) return undefined;
     if (cost.unit === 'schedules') {
       const max = set?.limits.schedules_max ?? (isRoot ? undefined : LIMITS.schedulesPerTenantMax);
@@ -112,7 +112,7 @@ export class Admission {
     }
     const max = set?.limits.queue_depth_max ?? undefined;
     if (max === undefined || !cost.isQueueing) return undefined;
-    return this.#enterQueue({ route, tenant, params, body }, amount, max);
+    return this.#enterQueue(asked, amount, max);
   }
 
   /** What has another rate begins full; what was spent of the others stays spent. */
@@ -126,23 +126,17 @@ export class Admission {
   }
 
   /** A long one is parsed to count its blocks, which takes longer than others wait for this thread. */
-  async #admitDefinition(
-    route: Route,
-    tenant: string,
-    isRoot: boolean,
-    body: Buffer,
-  ): Promise<() => void> {
+  async #admitDefinition(asked: AdmissionRequest): Promise<() => void> {
+    const { route, tenant, body } = asked;
     const definition = { operation: route.id as BodyRouteId, text: body.toString('latin1') };
     const blocks = await this.#deps.offload.run(tenant, COUNT_BLOCKS, definition);
-    this.#spend(tenant, this.#deps.limits.of(tenant), isRoot, body.length, 'blocks', blocks);
+    this.#spend(asked, this.#deps.limits.of(tenant), 'blocks', blocks);
     return () => undefined;
   }
 
   #spend(
-    tenant: string,
+    { tenant, isRoot, body }: AdmissionRequest,
     set: SetLimits | undefined,
-    isRoot: boolean,
-    bytes: number,
     unit: WorkUnit | undefined,
     amount: number,
   ): void {
@@ -152,29 +146,14 @@ export class Admission {
       this.#buckets.set(tenant, buckets);
     }
     const now = this.#deps.monotonic();
-    const ofBytes = this.#bucket(buckets, 'bytes', set, isRoot, now);
-    const ofUnit = unit && this.#bucket(buckets, unit, set, isRoot, now);
-    expectRoom(ofBytes, 'bytes', bytes, now);
+    const isBounded = (one: WorkUnit) =>
+      !isRoot || (set?.limits[`${one}_per_second`] ?? null) !== null;
+    const ofBytes = isBounded('bytes') ? bucketIn(buckets, 'bytes', set, now) : undefined;
+    const ofUnit = unit && isBounded(unit) ? bucketIn(buckets, unit, set, now) : undefined;
+    expectRoom(ofBytes, 'bytes', body.length, now);
     if (unit !== undefined) expectRoom(ofUnit, unit, amount, now);
-    ofBytes?.take(bytes);
+    ofBytes?.take(body.length);
     ofUnit?.take(amount);
-  }
-
-  /** Undefined: not bounded. */
-  #bucket(
-    buckets: Buckets,
-    unit: WorkUnit,
-    set: SetLimits | undefined,
-    isRoot: boolean,
-    now: number,
-  ): TokenBucket | undefined {
-    if (isRoot && (set?.limits[`${unit}_per_second`] ?? null) === null) return undefined;
-    let bucket = buckets.get(unit);
-    if (bucket === undefined) {
-      bucket = new TokenBucket(rateOf(unit, set), now);
-      buckets.set(unit, bucket);
-    }
-    return bucket;
   }
 
   async #enterSchedules(tenant: string, max: number): Promise<() => void> {
@@ -197,6 +176,19 @@ export class Admission {
     const full = `the tenant may have ${max} open tasks (queue_depth_max), and this would make it more`;
     throw tenantLimit(full, QUEUE_RETRY_MS);
   }
+}
+
+function bucketIn(
+  buckets: Buckets,
+  unit: WorkUnit,
+  set: SetLimits | undefined,
+  now: number,
+): TokenBucket {
+  const known = buckets.get(unit);
+  if (known !== undefined) return known;
+  const bucket = new TokenBucket(rateOf(unit, set), now);
+  buckets.set(unit, bucket);
+  return bucket;
 }
 
 function rateOf(unit: WorkUnit, set: SetLimits | undefined): BucketRate {

@@ -44,7 +44,7 @@ export const UNAUTHENTICATED = new EngineError(
   'unauthorized: a valid x-api-key is required',
 );
 
-const NOBODY: Caller = { tenant: '', key: undefined };
+const ANONYMOUS: Caller = { tenant: '', key: undefined };
 
 /** What a route asks for. */
 interface Access {
@@ -76,11 +76,11 @@ export function createAuth(settings: AuthSettings): Authorise {
       access = accessTo(route, settings.protectDocs);
       accesses.set(route, access);
     }
-    if (access === 'open') return NOBODY;
+    if (access === 'open') return ANONYMOUS;
     const isRequired = access.tenant === 'required' && requireTenantHeader;
     const key = find === undefined ? ROOT : find(request);
     if (key === ROOT) {
-      if (access.tenant === 'none') return NOBODY;
+      if (access.tenant === 'none') return ANONYMOUS;
       return { tenant: tenantOf(request, isRequired), key: undefined };
     }
     if ((key.capabilities & access.bits) === 0) throw lacking(access);

@@ -11,8 +11,8 @@ import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { EngineError, notFound } from '../base/errors.js';
+import { type HeaderList, refusalReply } from './reply.js';
 import type { HttpReply, HttpRequest } from './server.js';
-import { type HeaderList, refusalReply } from './transport.js';
 
 /** The reply to a request that is for a person; undefined: it is none. */
 export type Pages = (request: HttpRequest) => HttpReply | undefined;

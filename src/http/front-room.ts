@@ -13,7 +13,7 @@ import type { FrontMetricName } from '../metrics/catalog.js';
 import type { Admission } from './admission.js';
 import type { KeyRegistry } from './key-registry.js';
 import type { FrontBodies, FrontOperations } from './operation.js';
-import type { Residence } from './residence.js';
+import type { Placement } from './placement.js';
 import type { TenantLimitRegistry } from './tenant-limits.js';
 
 export interface FrontRoom {
@@ -73,6 +73,6 @@ export interface FrontKernel<Client = unknown> {
   readonly keys: KeyRegistry;
   readonly limits: TenantLimitRegistry;
   /** Which tenants are served in this cell; undefined: all of them. */
-  readonly residence: Residence | undefined;
+  readonly placement: Placement | undefined;
   readonly settings: FrontSettings;
 }

@@ -22,7 +22,7 @@ export type EngineState =
   | 'serving'
   /** The database answers, and what only reads is served. */
   | 'writes-fail'
-  | 'database-away'
+  | 'database-unavailable'
   /** By the times of the lease, whatever else was said. */
   | 'paused'
   | 'stopping';
@@ -103,7 +103,7 @@ export class Gate {
         );
       case 'writes-fail':
         return databaseDown('takes no writes', this.#trouble ?? UNKNOWN);
-      case 'database-away':
+      case 'database-unavailable':
         return databaseDown('is away', this.#trouble ?? UNKNOWN);
       case 'paused':
         return unavailable(

@@ -4,10 +4,11 @@
  * bounds: closing a connection with unread bytes resets it, and the client would lose the answer.
  */
 
-import { tooLarge, unavailable } from '../base/errors.js';
-import { BODY_JSON_LIMITS, tooManyValues, ValueCount } from '../base/json-guard.js';
+import { isAscii } from 'node:buffer';
+import { EngineError, tooLarge, unavailable } from '../base/errors.js';
+import { BODY_JSON_LIMITS, decodeUtf8, tooManyValues, ValueCount } from '../base/json-guard.js';
+import type { Refusal } from './reply.js';
 import { bodyTooLarge } from './request-head.js';
-import type { Refusal } from './transport.js';
 
 /** How much of a refused body is read for the sake of a clean answer; more is cut off. */
 export const DISCARD_BYTES_MAX = 16 * 1024 * 1024;
@@ -212,4 +213,15 @@ export class BodyReader {
     this.#options.budget.give(this.#bytesHeld);
     this.#bytesHeld = 0;
   }
+}
+
+/** @throws EngineError 400 when the bytes are not UTF-8 */
+export function textOf(body: Buffer): string {
+  if (body.length === 0) return '';
+  if (isAscii(body)) return body.toString('latin1');
+  const text = decodeUtf8(body);
+  if (text === undefined) {
+    throw new EngineError('ENG_INVALID_JSON', 'invalid argument: the body is not valid UTF-8');
+  }
+  return text;
 }

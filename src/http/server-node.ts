@@ -8,7 +8,9 @@ import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { EngineError, invalid } from '../base/errors.js';
 import { LIMITS } from '../base/limits.js';
+import { Exchange } from './exchange.js';
 import { unusable } from './free-port.js';
+import { type HeaderList, JSON_TYPE, type Refusal, refusalReply, typeHeaders } from './reply.js';
 import { headersTooLarge, METHOD_UNKNOWN, RequestHead } from './request-head.js';
 import type {
   HttpHandler,
@@ -18,15 +20,7 @@ import type {
   HttpStreamHead,
 } from './server.js';
 import type { SpareConnection } from './spare-connections.js';
-import {
-  Exchange,
-  type HeaderList,
-  JSON_TYPE,
-  type Refusal,
-  refusalReply,
-  Transport,
-  typeHeaders,
-} from './transport.js';
+import { Transport } from './transport.js';
 
 /** A connection whose headers do not arrive lives as long as with uWebSockets.js. */
 const HEADERS_TIMEOUT_MS = 10_000;

@@ -18,7 +18,9 @@ import type { EngineError } from '../base/errors.js';
 import { LIMITS } from '../base/limits.js';
 import { addressKey } from './address-census.js';
 import type { Connections } from './connections.js';
+import { Exchange } from './exchange.js';
 import { unusable } from './free-port.js';
+import { type HeaderList, typeHeaders } from './reply.js';
 import type { BodyReader } from './request-body.js';
 import { RequestHead } from './request-head.js';
 import type {
@@ -29,7 +31,7 @@ import type {
   HttpStreamHead,
 } from './server.js';
 import type { SpareConnection } from './spare-connections.js';
-import { Exchange, type HeaderList, Transport, typeHeaders } from './transport.js';
+import { Transport } from './transport.js';
 
 /** The type file omits the form with both a host and options. */
 interface UwsApp extends Pick<TemplatedApp, 'any' | 'close' | 'filter'> {

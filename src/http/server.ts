@@ -8,6 +8,7 @@ import { ConfigError } from '../base/config-error.js';
 import type { EngineError } from '../base/errors.js';
 import type { AddressRequests } from './address-requests.js';
 import type { Connections } from './connections.js';
+import type { HeaderList } from './reply.js';
 import { startNodeServer } from './server-node.js';
 import { loadUws, startUwsServer } from './server-uws.js';
 import type { TrustedProxies } from './trusted-proxies.js';
@@ -44,7 +45,7 @@ export interface HttpReply {
   readonly body: string | Buffer | undefined;
   /** Default `application/json`, sent only with a body. */
   readonly contentType?: string;
-  readonly headers?: readonly (readonly [string, string])[];
+  readonly headers?: HeaderList;
 }
 
 /** The head of a reply whose body follows in pieces. */
@@ -80,8 +81,31 @@ export interface HttpExchange {
   stream(head: HttpStreamHead): HttpBodyStream;
 }
 
+/** What follows the answer of an exchange. */
+export interface AnswerHooks {
+  /** For how long an answer with this status is held back. */
+  delayMs(status: number): number;
+  /** Called once: behind the reply, or behind the head of a stream, whose body may last for hours. */
+  answered(head: Pick<HttpReply, 'status' | 'headers'>): void;
+}
+
+/** An exchange as the handler has it. */
+export interface HandledExchange extends HttpExchange {
+  /** Sets the hooks. */
+  follow(hooks: AnswerHooks): void;
+  /** Sets headers that the answer carries beside its own, whoever gives it. */
+  addHeaders(headers: HeaderList): void;
+  /** Calls `listener` once when the exchange is over: answered, its stream ended, or aborted. */
+  onEnd(listener: () => void): void;
+  /**
+   * Ends what lasts. A stream ends; what was not answered yet is answered with the refusal. From then on the exchange
+   * counts as aborted. Does nothing when it is over.
+   */
+  end(refusal: HttpReply): void;
+}
+
 /** Called once per request, synchronously with its arrival when it has no body. */
-export type HttpHandler = (request: HttpRequest, exchange: HttpExchange) => void;
+export type HttpHandler = (request: HttpRequest, exchange: HandledExchange) => void;
 
 /** The part of a pino logger that the transport uses. */
 export interface HttpLog {

@@ -77,7 +77,7 @@ export async function firstContactOf(startup: Startup, { engine, owner }: RoleUr
     onAway: (error, attempts) => {
       const isFirst = attempts === 1;
       if (isFirst) log.warn({ err: error }, 'the database cannot be reached; trying again');
-      gate.set('database-away', troubleOf(error));
+      gate.set('database-unavailable', troubleOf(error));
     },
   });
   await startup.unlessStopped(contact);

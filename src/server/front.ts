@@ -30,8 +30,9 @@ import type { Gate } from '../http/gate.js';
 import { insecureGuard } from '../http/insecure-guard.js';
 import { KeyRegistry } from '../http/key-registry.js';
 import { type FrontOperations, frontBodies } from '../http/operation.js';
+import type { RouterRows } from '../http/pipeline/step.js';
 import { RequestWatch } from '../http/request-watch.js';
-import { createRouter, type RouterRows } from '../http/router.js';
+import { createRouter } from '../http/router.js';
 import type { HttpHandler } from '../http/server.js';
 import { TenantLimitRegistry } from '../http/tenant-limits.js';
 import type { Tracer } from '../metrics/tracing.js';
@@ -127,14 +128,14 @@ function kernelOf(options: FrontOptions): FrontKernel<ShardClient> {
     admission: new Admission({ limits, reads, offload, monotonic }),
     keys: new KeyRegistry({ now, keysMax: LIMITS.apiKeysMax, refusal: () => gate.refusal() }),
     limits,
-    residence: membership?.residence,
+    placement: membership?.residence,
     settings: config,
   };
 }
 
 function routerOf(
   { config, gate, apiKey, client, reads, crowd, now, keyring, log, tracer }: FrontOptions,
-  { bodies, admission, keys, residence }: FrontKernel,
+  { bodies, admission, keys, placement }: FrontKernel,
   operations: FrontOperations,
 ): HttpHandler {
   const { requireTenantHeader, protectDocs, corsOrigins, insecureAuthAnywhere } = config;
@@ -146,7 +147,7 @@ function routerOf(
       ? insecureGuard({ isAnywhere: insecureAuthAnywhere, corsOrigins })
       : undefined,
     keys,
-    residence,
+    placement,
     ...bodies,
     client,
     rows: routerRows(reads),
@@ -157,7 +158,7 @@ function routerOf(
       reads,
       now,
       keyring,
-      admitTenant: (tenant) => residence?.admit(tenant, true),
+      admitTenant: (tenant) => placement?.admit(tenant, true),
     },
     protectDocs,
     watch: new RequestWatch({ log, monotonic: realClock.monotonic, tracer }),

@@ -400,7 +400,8 @@ function admissionWith({ set, isRoot = false }: Asked = {}) {
   if (set !== undefined) limits.set('a', { limits: set, updatedAt: '' });
   const ask = (id: RouteId, body: string) => {
     try {
-      void admission.admit(ROUTES[id], 'a', isRoot, Buffer.from(body), {});
+      const asked = { route: ROUTES[id], tenant: 'a', isRoot, params: {} };
+      void admission.admit({ ...asked, body: Buffer.from(body) });
       return 'admitted';
     } catch (error) {
       const { status, message, retryAfterMs } = error as EngineError;
@@ -451,7 +452,8 @@ describe('a tenant', () => {
     const admission = new Admission({ limits, reads, offload, monotonic: () => 0 });
     const blocks = Array.from({ length: 1_000 }, (_, at) => noop(`s${at}`));
     const body = Buffer.from(JSON.stringify({ blocks, pad: 'x'.repeat(64 * 1024) }));
-    const admit = () => admission.admit(ROUTES['sequences.create'], 'a', false, body, {});
+    const asked = { route: ROUTES['sequences.create'], tenant: 'a', isRoot: false, params: {} };
+    const admit = () => admission.admit({ ...asked, body });
     await admit();
     await assert.rejects(async () => admit(), { status: 429, message: /blocks.*this takes 1000/ });
     assert.deepEqual(jobs, ['a countBlocks', 'a countBlocks']);

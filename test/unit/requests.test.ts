@@ -25,10 +25,11 @@ import { createAuth } from '../../src/http/auth.js';
 import { Gate } from '../../src/http/gate.js';
 import type { FrontDeps, FrontOperations } from '../../src/http/operation.js';
 import { frontBodies } from '../../src/http/operation.js';
+import type { RouterDeps } from '../../src/http/pipeline/step.js';
 import { RequestWatch } from '../../src/http/request-watch.js';
-import { createRouter, type RouterDeps } from '../../src/http/router.js';
+import { createRouter } from '../../src/http/router.js';
 import { type HttpReply, type HttpServer, startHttpServer } from '../../src/http/server.js';
-import type { OnReply, ShardReply } from '../../src/http/shards.js';
+import type { ShardReply } from '../../src/http/shards.js';
 import { BACKENDS } from '../helpers/backends.js';
 import { check } from '../helpers/properties.js';
 import { Client } from '../helpers/raw-client.js';
@@ -162,12 +163,16 @@ test('what may have been handed on to a shard that dies is answered, whichever s
       const isRefused = 'error' in reply && reply.error.code === 'ENG_SHARD_RESTARTING';
       if (isRefused) refused.push(operation);
     };
-    client.send(0, operation, 'a', '', '', onReply);
+    client.send(0, { operation, tenant: 'a', target: '', body: '' }, onReply);
   }
   client.detach(1);
   client.stop();
   assert.deepEqual(refused, refusedAlone);
 });
+
+const NOTHING = () => undefined;
+
+const SIGNAL = { operation: 'instances.signal', target: INSTANCE };
 
 /** A client of one shard that answers when it is told to. */
 function openClient(crowd = new Crowd()) {
@@ -200,7 +205,7 @@ test('tenants that share a shard have some requests each in progress, and the re
   const { client, posted, settled, answer } = openClient(crowd);
   const send = (tenant: string) => {
     crowd.came(tenant, realClock.monotonic());
-    return client.send(0, 'instances.get', tenant, 'x', '', () => undefined);
+    return client.send(0, { operation: 'instances.get', tenant, target: 'x', body: '' }, NOTHING);
   };
   const alone = Array.from({ length: LIMITS.sharedRequestsPerShard + 2 }, () => send('a'));
   await settled();
@@ -222,7 +227,7 @@ test('of large bodies a shard has a part at a time, tenants take turns, and smal
   const { client, port, posted, settled, answer } = openClient();
   const body = ' '.repeat(LIMITS.workBytesPerShard / 4);
   const send = (tenant: string, text = body) =>
-    client.send(0, 'instances.signal', tenant, INSTANCE, text, () => undefined);
+    client.send(0, { ...SIGNAL, tenant, body: text }, NOTHING);
   const ofA = Array.from({ length: 6 }, () => send('a'));
   const ofB = Array.from({ length: 2 }, () => send('b'));
   const small = send('a', '{}');
@@ -276,7 +281,7 @@ before(async () => {
       },
     },
     keys,
-    residence: new CellResidence({
+    placement: new CellResidence({
       cell: 'east',
       directory: { placementsOf: async () => [], settle: async () => new Map() },
       onAway: () => undefined,
@@ -284,10 +289,11 @@ before(async () => {
     }),
     ...frontBodies(IN_PLACE),
     client: {
+      shards: 1,
       shardOf: () => 0,
       anyShard: () => 0,
       abort: () => undefined,
-      send: (_shard, _operation, _tenant, _target, _body, onReply: OnReply) => {
+      send: (_shard, _request, onReply) => {
         setImmediate(onReply, { status: 42, body: '{}' });
         return 1;
       },

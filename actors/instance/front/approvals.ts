@@ -19,8 +19,8 @@ import {
   type Operation,
   pageReply,
 } from '../../../src/http/operation.js';
+import { refusalReply } from '../../../src/http/reply.js';
 import type { HttpReply } from '../../../src/http/server.js';
-import { refusalReply } from '../../../src/http/transport.js';
 import type { Shards } from '../../runtime/shards.js';
 import { type ApprovalGrant, approvalToken, grantIn } from '../core/approval-link.js';
 import type { instanceOperations } from '../operations.js';

@@ -22,7 +22,7 @@ type Kernel = FrontKernel<Catalog & Shards<typeof ownerOperations>>;
 const DAY_MS = 86_400_000;
 
 export function openInstanceFront(kernel: Kernel) {
-  const { client, settings, residence } = kernel;
+  const { client, settings, placement } = kernel;
   const many = new ManyInstances(client);
   const removal = removalOf(kernel, many);
   const { publicUrl } = settings;
@@ -31,7 +31,7 @@ export function openInstanceFront(kernel: Kernel) {
     operations: {
       ...instanceOperations,
       'instances.explain': instanceExplanation(new RetryPreviews(client)),
-      ...approvalOperations(client, { publicUrl, isInCluster: residence !== undefined }),
+      ...approvalOperations(client, { publicUrl, isInCluster: placement !== undefined }),
     },
   } satisfies FrontRoom;
   return { ...room, removal };

@@ -130,7 +130,10 @@ const receiveBy = (
     };
     const once = `trigger:${slug}:${head.nonce}`;
     // Whose request it is was not known before.
-    const leave = await admission.admit(RECEIVE, row.tenant_id, false, raw, params);
+    const leave = await admission.admit({
+      ...{ route: RECEIVE, tenant: row.tenant_id, isRoot: false },
+      ...{ body: raw, params },
+    });
     const { id, deduplicated } = await dataIn(bodies, row.tenant_id, raw)
       .then((data) => create(client, creationBy(row, event, data, once)))
       .finally(leave);

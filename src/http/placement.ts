@@ -1,8 +1,8 @@
-/** Whether a tenant is served by this engine, where each of several has its own tenants. */
+/** Whether a tenant is served by this engine, in a cluster where each cell has its own tenants. */
 
 import type { EngineError } from '../base/errors.js';
 
-export interface Residence {
+export interface Placement {
   /**
    * Lets requests of the tenant pass, or refuses them; undefined: at once.
    *
@@ -19,6 +19,6 @@ export interface Residence {
   admitNamed(tenant: string, isKnown: () => boolean): Promise<void> | undefined;
   /** A request that names no tenant may name the cell. @throws EngineError 400 or 421 */
   admitCell(named: string): void;
-  /** Has `end` called when the tenant is not served here any more; gives what takes that back. */
+  /** Calls `end` when the tenant is not served here any more; returns a function that cancels this. */
   whenGone(tenant: string, isPoll: boolean, end: (why: EngineError) => void): () => void;
 }
