@@ -255,6 +255,7 @@ export const EDIT_ROWS = {
     path: '/sequences/migrate-instance',
     summary: 'Move an instance at rest to another version of its sequence.',
     owner: 'by-body',
+    ledBy: { kind: 'id', members: ['instance_id'] },
     body: MigrateInstance,
     replies: { 200: InstanceMigrated, ...refusals(400, 404, 409) },
   },

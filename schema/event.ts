@@ -148,6 +148,7 @@ export const EVENT_ROWS = {
     summary:
       'Send an event to every step that waits for it, or else keep it for the first that does.',
     owner: 'by-body',
+    ledBy: { kind: 'event-key', members: ['event_name', 'correlation_key', 'tenant_id'] },
     body: SendEvent,
     bodySize: 'large',
     makes: 'event',

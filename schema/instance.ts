@@ -451,6 +451,7 @@ export const INSTANCE_ROWS = {
     path: '/instances',
     summary: 'Create an instance of a sequence.',
     owner: 'by-body',
+    ledBy: { kind: 'instance-key', members: ['idempotency_key', 'tenant_id', 'dry_run'] },
     body: CreateInstance,
     bodySize: 'large',
     makes: 'instance',

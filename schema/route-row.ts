@@ -27,7 +27,7 @@ export type Capability = (typeof CAPABILITIES)[number];
  * - `front`: the front thread, by what it reads from Postgres or asks of shards
  * - `stream`: the front thread, by events for as long as the client listens
  * - `by-id`, `by-limit`: the shard that the id in the path leads to, or the tenant and its limit's key
- * - `by-body`: any shard checks the body; what it names leads to the shard that answers
+ * - `by-body`: the shard that the body leads to, by `ledBy` or once another shard has parsed it
  * - `first-shard`, `any-shard`
  */
 export type Owner = FrontOwner | 'by-id' | 'by-limit' | 'by-body' | 'first-shard' | 'any-shard';
@@ -60,6 +60,20 @@ export type Made = 'instance' | 'instances' | 'event' | 'events' | 'definition' 
  * its list, or in the body of a run of the schedule that the path names.
  */
 export type KeyPlace = 'body' | 'items' | 'run';
+
+/**
+ * How a body leads to the owner of its request:
+ * - `name`, `id`: the member is the name or the id of the owner
+ * - `instance-key`, `event-key`: the id of the owner is derived from the members
+ * - `poll`: the handlers in the member are names of owners, the first of which spares the most messages
+ */
+export type LeadKind = 'name' | 'id' | 'instance-key' | 'event-key' | 'poll';
+
+/** Members stand at the top of the body; without the first one nothing leads anywhere. */
+export interface Lead {
+  readonly kind: LeadKind;
+  readonly members: readonly [string, ...string[]];
+}
 
 export interface RouteRow {
   readonly method: Method;
@@ -111,6 +125,11 @@ export interface RouteRow {
   readonly repeats?: string;
   /** A request without a body stands for an empty object. */
   readonly isBodyOptional?: true;
+  /**
+   * Of `by-body`: lets the front thread find the owner in the text. Left out where the body has to be parsed for that:
+   * then any shard does it.
+   */
+  readonly ledBy?: Lead;
   /** At home at the root as well as under the prefix: the bare path is no deprecated alias. */
   readonly isAtRoot?: true;
 }

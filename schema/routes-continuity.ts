@@ -13,6 +13,7 @@ const bare = { body: continuity.TenantBody, isBodyOptional: true } as const;
 export const CONTINUITY_ROWS = {
   'continuity.create': {
     ...create,
+    ledBy: { kind: 'id', members: ['instance_id'] },
     path: '/continuity/executions',
     summary: 'Give an instance a portable identity with an owner and an epoch.',
     body: continuity.CreateExecution,
@@ -128,6 +129,7 @@ export const CONTINUITY_ROWS = {
   },
   'migrations.plan': {
     ...create,
+    ledBy: { kind: 'id', members: ['continuity_id'] },
     path: '/continuity/migrations/plan',
     summary: 'Judge whether a live execution can go over to another version.',
     body: continuity.PlanMigration,
@@ -177,6 +179,7 @@ export const HANDOFF_ROWS = {
   },
   'handoffs.create': {
     ...create,
+    ledBy: { kind: 'id', members: ['placement_decision_id'] },
     path: '/continuity/handoffs',
     summary: 'Begin to hand an execution to the runtime of a fresh preview.',
     body: handoff.CreateHandoff,

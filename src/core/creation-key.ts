@@ -8,7 +8,10 @@ export type CreationBody = BodyOf<'instances.create'>;
 const DRY_RUN_KEY = 'dryrun:';
 
 /** As it is stored; an empty key is none. */
-export function idempotencyKeyOf({ idempotency_key, dry_run }: CreationBody): string | null {
+export function idempotencyKeyOf({
+  idempotency_key,
+  dry_run,
+}: Pick<CreationBody, 'idempotency_key' | 'dry_run'>): string | null {
   if (!idempotency_key) return null;
   return dry_run === true ? DRY_RUN_KEY + idempotency_key : idempotency_key;
 }

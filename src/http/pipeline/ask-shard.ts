@@ -3,8 +3,9 @@
 import type { Route, ShardRouteId } from '../../../schema/routes.js';
 import type { Validators } from '../../../schema/validators.js';
 import { invalid } from '../../base/errors.js';
-import { rateLimitId } from '../../base/ids.js';
+import { rateLimitId, shardOf } from '../../base/ids.js';
 import { seesSecrets } from '../auth.js';
+import { leadIn } from '../lead.js';
 import { textOf } from '../request-body.js';
 import type { ShardReply, ShardRequest } from '../shards.js';
 import { type MatchedContext, nameOf } from './context.js';
@@ -21,7 +22,9 @@ export function askShard(context: MatchedContext, deps: Deps): Outcome | Promise
   if (route.id === 'instances.get' && gate.state === 'writes-fail') return committed(context, deps);
   const asked = requestOf(context, query);
   request.forgetBody();
-  const id = client.send(shardFor(context, client), asked, (reply) => give(context, deps, reply));
+  const id = client.send(shardFor(context, client, asked.body), asked, (reply) =>
+    give(context, deps, reply),
+  );
   if (route.isParked) exchange.onAbort(() => client.abort(id));
   return 'answered';
 }
@@ -52,7 +55,11 @@ function queryOf(validators: Validators, route: Route, raw: string): Record<stri
   return checked.value;
 }
 
-function shardFor({ route, tenant, params }: MatchedContext, client: RouterDeps['client']): number {
+function shardFor(
+  { route, tenant, params }: MatchedContext,
+  client: RouterDeps['client'],
+  body: string,
+): number {
   switch (route.owner) {
     case 'by-id':
       return client.shardOf(params.id ?? '');
@@ -60,9 +67,23 @@ function shardFor({ route, tenant, params }: MatchedContext, client: RouterDeps[
       return client.shardOf(rateLimitId(tenant, params.key ?? ''));
     case 'first-shard':
       return 0;
+    case 'by-body':
+      return leader(route, client.shards, body, tenant) ?? client.anyShard();
     default:
       return client.anyShard();
   }
+}
+
+/** Of one shard nothing has to be found out. */
+function leader(
+  { ledBy }: Route,
+  shards: number,
+  body: string,
+  tenant: string,
+): number | undefined {
+  if (ledBy === undefined || shards === 1) return undefined;
+  const bits = leadIn(body, ledBy, tenant);
+  return bits === undefined ? undefined : shardOf(bits, shards);
 }
 
 function give(context: MatchedContext, deps: Deps, reply: ShardReply): void {
