@@ -250,7 +250,7 @@ export class ShardClient implements ShardSender {
       mayMove: route?.owner === 'by-body',
       aborted: false,
     });
-    const request: Request = { id, ...asked };
+    const request = numbered(id, asked);
     const isShared = this.#crowd.isShared(now) && tenant !== '';
     if (work >= LIMITS.workBytesLarge) {
       void this.#giveInTurn(shard, request, isShared ? this.#sharedLarge : undefined, work);
@@ -455,6 +455,19 @@ export class ShardClient implements ShardSender {
       this.#sweepLater();
     }, SWEEP_MS);
   }
+}
+
+/** Most have the first members alone, which are cheaper to post. A spread would take ten times as long. */
+function numbered(id: number, asked: ShardRequest<string>): Request {
+  const { operation, tenant, target, body, query, traceparent, maySeeSecrets, by } = asked;
+  const isPlain =
+    query === undefined &&
+    traceparent === undefined &&
+    maySeeSecrets === undefined &&
+    by === undefined;
+  return isPlain
+    ? { id, operation, tenant, target, body }
+    : { id, operation, tenant, target, body, query, traceparent, maySeeSecrets, by };
 }
 
 /** Instances that are to be made. */

@@ -9,7 +9,7 @@ export type ShardReply =
 
 export type OnReply = (reply: ShardReply) => void;
 
-/** A request without its number. A member that does not apply is left out, so that it is not posted. */
+/** A request without its number. */
 export interface ShardRequest<Operation extends string = ShardRouteId> {
   readonly operation: Operation;
   /** '' when the caller named none, which only an optional tenant header allows. */

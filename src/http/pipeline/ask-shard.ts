@@ -32,21 +32,17 @@ export function askShard(context: MatchedContext, deps: Deps): Outcome | Promise
 /** @throws EngineError 400 when the bytes of the body are not UTF-8 */
 function requestOf(context: MatchedContext, query: ShardRequest['query']): ShardRequest {
   const { request, route, tenant, params, key, traceparent } = context;
-  const asked: ShardRequest = {
+  return {
     operation: route.id as ShardRouteId,
     tenant,
     target: Object.values(params).join('/'),
     body: route.body === undefined ? '' : textOf(request.body),
+    query,
+    traceparent,
+    // Only polls hand tasks out.
+    maySeeSecrets: route.isParked && seesSecrets(key) ? true : undefined,
+    by: route.bringsSignals === true ? nameOf(key) : undefined,
   };
-  // Only polls hand tasks out.
-  const maySeeSecrets = route.isParked && seesSecrets(key) ? true : undefined;
-  const by = route.bringsSignals === true ? nameOf(key) : undefined;
-  const isPlain =
-    traceparent === undefined &&
-    query === undefined &&
-    maySeeSecrets === undefined &&
-    by === undefined;
-  return isPlain ? asked : { ...asked, traceparent, query, maySeeSecrets, by };
 }
 
 function queryOf(validators: Validators, route: Route, raw: string): Record<string, unknown> {
