@@ -12,6 +12,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { EngineError, notFound } from '../base/errors.js';
 import { type HeaderList, refusalReply } from './reply.js';
+import { wantsPage } from './request-head.js';
 import type { HttpReply, HttpRequest } from './server.js';
 
 /** The reply to a request that is for a person; undefined: it is none. */
@@ -83,14 +84,8 @@ export function createPages(folder: string | undefined): Pages {
   return (request) => (wantsStart(request) ? start : dashboard?.(request));
 }
 
-/** Browsers name HTML when a person opens an address; programs ask for anything, or for JSON. */
-function wantsStart(request: HttpRequest): boolean {
-  return (
-    request.path === '/' &&
-    isRead(request) &&
-    /\btext\/html\b/i.test(request.header('accept') ?? '')
-  );
-}
+const wantsStart = (request: HttpRequest) =>
+  request.path === '/' && isRead(request) && wantsPage(request);
 
 const isRead = ({ method }: HttpRequest) => method === 'GET' || method === 'HEAD';
 

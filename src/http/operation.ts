@@ -37,10 +37,6 @@ export interface AnyCall {
   readonly key: ResidentKey | undefined;
   /** Who asks, for people to read: the name of the key, never the key. */
   readonly by: string;
-  /** Where the caller has reached the server. */
-  readonly host: string | undefined;
-  /** A person with a browser. */
-  readonly wantsPage: boolean;
   /** As requested, for links to further pages. */
   readonly path: string;
   /** Raw, without `?`. */
@@ -52,8 +48,6 @@ export interface AnyCall {
   readonly peer: HttpRequest['peer'];
   /** The bytes of the body. */
   readonly raw: Buffer;
-  /** Of a stream that is resumed. */
-  readonly lastEventId: string | undefined;
 }
 
 /** A request whose parts were checked against the row of its route; ids are in lower case. */

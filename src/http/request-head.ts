@@ -213,6 +213,10 @@ export class RequestHead implements HttpRequest {
   }
 }
 
+/** Browsers name HTML when a person opens an address; programs ask for anything, or for JSON. */
+export const wantsPage = (request: Pick<HttpRequest, 'header'>) =>
+  /\btext\/html\b/i.test(request.header('accept') ?? '');
+
 export const METHOD_UNKNOWN = invalid('the method is none that is served');
 
 export const bodyTooLarge = (maxBodyBytes: number) =>

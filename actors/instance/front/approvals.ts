@@ -20,6 +20,7 @@ import {
   pageReply,
 } from '../../../src/http/operation.js';
 import { refusalReply } from '../../../src/http/reply.js';
+import { wantsPage } from '../../../src/http/request-head.js';
 import type { HttpReply } from '../../../src/http/server.js';
 import type { Shards } from '../../runtime/shards.js';
 import { type ApprovalGrant, approvalToken, grantIn } from '../core/approval-link.js';
@@ -139,7 +140,8 @@ function link({ publicUrl, isInCluster }: LinkPlace): Operation<'approvals.link'
     }
     const expiresAt = deps.now() + (seconds ?? LINK_SECONDS_DEFAULT) * 1_000;
     const token = approvalToken({ approval: id, expiresAt, value, recipient }, keys);
-    const origin = publicUrl ?? (call.host === undefined ? '' : `http://${call.host}`);
+    const host = call.header('host');
+    const origin = publicUrl ?? (host === undefined ? '' : `http://${host}`);
     const whose = isInCluster ? `?tenant_id=${encodeURIComponent(row.tenant_id)}` : '';
     const url = `${origin.replace(/\/$/, '')}/api/v1/approvals/by-link/${token}${whose}`;
     return { status: 201, body: JSON.stringify({ url, expires_at: isoTime(expiresAt) }) };
@@ -196,11 +198,11 @@ function answerByLink(client: Client): Operation<'approvals.answerByLink'> {
 }
 
 /** Browsers are shown a page, whatever comes of it; programs are refused as everywhere. */
-async function shown({ wantsPage }: AnyCall, make: () => Promise<HttpReply>): Promise<HttpReply> {
+async function shown(call: AnyCall, make: () => Promise<HttpReply>): Promise<HttpReply> {
   try {
     return await make();
   } catch (error) {
-    if (!wantsPage || !(error instanceof EngineError) || error.status >= 500) throw error;
+    if (!wantsPage(call) || !(error instanceof EngineError) || error.status >= 500) throw error;
     const { headers = [] } = refusalReply(error);
     const told = notePage(error.status, 'This did not work', sentence(error.message));
     return { ...told, headers: [...(told.headers ?? []), ...headers] };

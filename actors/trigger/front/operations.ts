@@ -22,11 +22,11 @@ import {
   type Operation,
   pageReply,
 } from '../../../src/http/operation.js';
-import { SenderLimit } from '../../../src/http/sender-limit.js';
 import type { FiringEvent } from '../../event/front/firing.js';
 import type { Shards } from '../../runtime/shards.js';
 import { isSameText, signatureProblem } from '../core/trigger-signature.js';
 import { type TriggerRow, triggerBySlug, triggerList, triggerText } from './reads.js';
+import { SenderLimit } from './sender-limit.js';
 
 const list: Operation<'triggers.list'> = async (deps, call) => {
   const query = listQuery(call);

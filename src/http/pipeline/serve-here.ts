@@ -42,9 +42,6 @@ function callOf(context: MatchedContext): UncheckedCall {
     header: (name) => request.header(name),
     peer: request.peer,
     raw: route.isRaw ? request.body : NO_BODY,
-    host: request.header('host'),
-    wantsPage: /\btext\/html\b/i.test(request.header('accept') ?? ''),
-    lastEventId: request.header('last-event-id'),
   };
 }
 

@@ -3,8 +3,8 @@
  * refused beyond that, before anything is looked up.
  */
 
-import { EngineError } from '../base/errors.js';
-import { lastUsed } from '../base/last-used.js';
+import { EngineError } from '../../../src/base/errors.js';
+import { lastUsed } from '../../../src/base/last-used.js';
 
 export const WEBHOOKS_PER_SECOND_MAX = 300;
 /** Of those that were not heard of for longest it is as if they came for the first time. */
