@@ -4,14 +4,7 @@
  */
 
 import type { EngineError } from '../base/errors.js';
-import {
-  DEFECT,
-  type HeaderList,
-  JSON_TYPE,
-  NO_HEADERS,
-  type Refusal,
-  refusalReply,
-} from './reply.js';
+import { DEFECT, type HeaderList, NO_HEADERS, type Refusal, refusalReply } from './reply.js';
 import type { BodyReader } from './request-body.js';
 import type { RequestHead } from './request-head.js';
 import type {
@@ -119,9 +112,8 @@ export abstract class Exchange implements HandledExchange {
   #send(reply: HttpReply): void {
     if (!this.#mayAnswer(reply.headers)) return;
     this.#phase = 'over';
-    const type = reply.body === undefined ? undefined : (reply.contentType ?? JSON_TYPE);
     try {
-      this.sendReply(reply, type, reply.headers ?? NO_HEADERS, this.mustClose);
+      this.sendReply(reply);
     } catch (error) {
       // Nothing was sent, so the caller may reply with something else.
       this.#phase = 'waiting';
@@ -134,7 +126,7 @@ export abstract class Exchange implements HandledExchange {
     if (!this.#mayAnswer(head.headers)) return NO_STREAM;
     const isHead = this.head.method === 'HEAD';
     this.#phase = isHead ? 'over' : 'streaming';
-    this.sendStreamHead(head, isHead, this.mustClose);
+    this.sendStreamHead(head, isHead);
     if (isHead) {
       // Not at once: the producer has not yet had the chance to register its listener.
       queueMicrotask(() => this.#leave());
@@ -194,8 +186,7 @@ export abstract class Exchange implements HandledExchange {
    */
   announce(refusal: Refusal): void {
     this.#isRefused = true;
-    const reply = refusalReply(refusal);
-    this.sendEarly(reply, JSON_TYPE, reply.headers ?? NO_HEADERS);
+    this.sendEarly(refusalReply(refusal));
   }
 
   /** The handler threw: 500 if nothing was answered yet, else the reply under way is cut off. */
@@ -277,22 +268,13 @@ export abstract class Exchange implements HandledExchange {
   }
 
   /** Writes the reply of which `sendReply` follows, and which closes the connection then. */
-  protected sendEarly(_reply: HttpReply, _contentType: string, _headers: HeaderList): void {}
+  protected sendEarly(_reply: HttpReply): void {}
 
   /** Writes the whole reply; without the body when the method is HEAD. */
-  protected abstract sendReply(
-    reply: HttpReply,
-    contentType: string | undefined,
-    headers: HeaderList,
-    mustClose: boolean,
-  ): void;
+  protected abstract sendReply(reply: HttpReply): void;
 
   /** Writes the head of a stream, and ends the reply there when `isWhole`. */
-  protected abstract sendStreamHead(
-    head: HttpStreamHead,
-    isWhole: boolean,
-    mustClose: boolean,
-  ): void;
+  protected abstract sendStreamHead(head: HttpStreamHead, isWhole: boolean): void;
 
   /** Gives false if the socket is full; then `drained` follows. `chunk` is not empty. */
   protected abstract writeChunk(chunk: string | Buffer): boolean;

@@ -28,7 +28,7 @@ export function refusalReply({ status, message, code, retryAfterMs, members }: R
   return { status, body: JSON.stringify({ error: message, ...members }), headers };
 }
 
-export const JSON_TYPE = 'application/json';
+const JSON_TYPE = 'application/json';
 export const NO_HEADERS: HeaderList = [];
 
 /**
@@ -41,6 +41,10 @@ const JSON_HEADERS: HeaderList = [
   ['x-content-type-options', 'nosniff'],
   ['vary', 'authorization, x-api-key, x-tenant-id, accept'],
 ];
+
+export function typeOf({ body, contentType }: HttpReply): string | undefined {
+  return body === undefined ? undefined : (contentType ?? JSON_TYPE);
+}
 
 /** The headers that follow from the type of a body; undefined: there is no body. */
 export function typeHeaders(contentType: string | undefined): HeaderList {

@@ -10,10 +10,16 @@ import type { Exchange } from './exchange.js';
 import { refusalReply } from './reply.js';
 import { BodyBudget, BodyDeadlines, BodyReader } from './request-body.js';
 import type { RequestHead } from './request-head.js';
-import type { HttpHandler, HttpServerOptions } from './server.js';
+import type { HttpHandler, HttpServer, HttpServerOptions } from './server.js';
 
 /** Enough for four maximum bodies at once, and less than the 64 MiB a crowd of them may cost. */
 const BUFFERED_BYTES_MAX = 48 * 1024 * 1024;
+
+export interface BoundSocket {
+  stopListening(): void;
+  /** Closes every connection. */
+  close(): void | Promise<void>;
+}
 
 /** The state that all connections of one server share. */
 export class Transport {
@@ -124,12 +130,30 @@ export class Transport {
     }
   }
 
-  stop(): void {
-    this.isStopping = true;
+  /** The server on a socket that is bound; what it is given is called once. */
+  serverOn(port: number, socket: BoundSocket): HttpServer {
+    const stopListening = () => {
+      if (this.isStopping) return;
+      this.isStopping = true;
+      socket.stopListening();
+    };
+    let closed: Promise<void> | undefined;
+    const close = async () => {
+      stopListening();
+      this.close();
+      await socket.close();
+    };
+    return {
+      port,
+      stopListening,
+      close: () => {
+        closed ??= close();
+        return closed;
+      },
+    };
   }
 
   close(): void {
-    this.isStopping = true;
     this.#deadlines.stop();
   }
 }

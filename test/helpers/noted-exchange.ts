@@ -19,7 +19,6 @@ export class NotedExchange extends Exchange {
       () => undefined,
     );
     transport.close();
-    transport.isStopping = false;
     super(transport, head);
   }
 

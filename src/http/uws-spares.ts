@@ -1,0 +1,71 @@
+/**
+ * Which requests come on connections beyond the bounds. The library does not tell on which connection a request
+ * comes, but it calls what was set when the connection was opened: when it closes, unless a request has come, and
+ * behind a request without a body.
+ */
+
+import type { HttpRequest as UwsRequest, HttpResponse as UwsResponse } from 'uWebSockets.js';
+import type { EngineError } from '../base/errors.js';
+import { addressKey } from './address-census.js';
+import type { Connections } from './connections.js';
+import type { SpareConnection } from './spare-connections.js';
+
+export const addressOf = (res: UwsResponse): string =>
+  addressKey(Buffer.from(res.getRemoteAddress()));
+
+export class UwsSpares {
+  readonly #connections: Connections;
+  /** Of those that have closed, or will: they had no place to give back. */
+  #placeless = 0;
+  #asked: { spare: SpareConnection | undefined } | undefined;
+
+  constructor(connections: Connections) {
+    this.#connections = connections;
+  }
+
+  hold(res: UwsResponse, address: string, refusal: EngineError): void {
+    const close = () => {
+      this.#placeless += 1;
+      res.close();
+    };
+    const { spare: spares } = this.#connections;
+    const spare: SpareConnection = { address, refusal, close };
+    const leave = () => {
+      if (spares.letGo(spare)) this.#placeless += 1;
+    };
+    res.onAborted(leave);
+    res.onData(() => {
+      if (this.#asked !== undefined) this.#asked.spare = spare;
+      leave();
+    });
+    spares.hold(spare);
+  }
+
+  /** Some connection has closed, nobody knows which. */
+  closed(): void {
+    if (this.#placeless > 0) this.#placeless -= 1;
+    else this.#connections.left();
+  }
+
+  /**
+   * To be asked before anything is set for the request.
+   *
+   * @returns undefined: it has a place; else what tells so in a later turn of the event loop. With a body nothing
+   *   would: the spare connections of its address are closed, and so perhaps this one.
+   */
+  asked(
+    res: UwsResponse,
+    req: UwsRequest,
+  ): { readonly spare: SpareConnection | undefined } | 'closed' | undefined {
+    const { spare: spares } = this.#connections;
+    if (spares.count === 0) return undefined;
+    const address = addressOf(res);
+    if (spares.countOf(address) === 0) return undefined;
+    if (req.getHeader('content-length') === '' && req.getHeader('transfer-encoding') === '') {
+      this.#asked = { spare: undefined };
+      return this.#asked;
+    }
+    spares.closeAll(address);
+    return res.getRemoteAddress().byteLength === 0 ? 'closed' : undefined;
+  }
+}
