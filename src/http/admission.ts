@@ -1,8 +1,7 @@
 /**
- * Admission by cost: what a request asks for is measured in units of work before anything is done for it, and
- * taken from buckets of its tenant; how many schedules and open tasks a tenant may have is bounded, too. The
- * defaults are for keys of tenants; the root key is bound only by what was set for a tenant
- * (docs/limits.md).
+ * Admission by cost: the cost of a request in units of work is taken from the token buckets of its tenant before
+ * anything is done for it. The number of schedules and open tasks of a tenant is bounded, too. The defaults hold for
+ * keys of tenants; the root key is bound only by limits that were set for the tenant (docs/limits.md).
  */
 
 import { isDeepStrictEqual } from 'node:util';
@@ -39,11 +38,11 @@ export interface AdmissionRequest extends Creation {
 
 type Buckets = Map<WorkUnit, TokenBucket>;
 
-/** What a request costs beside the bytes of its body, by what it makes. */
+/** The cost of a request beside the bytes of its body. */
 interface Cost {
   readonly unit: Exclude<WorkUnit, 'bytes'>;
   readonly of: (text: string, route: Route) => number;
-  /** It may come to open tasks. */
+  /** It may lead to open tasks. */
   readonly isQueueing?: true;
 }
 
@@ -61,7 +60,7 @@ const COSTS: Readonly<Record<Made, Cost>> = {
   schedule: { unit: 'schedules', of: one },
 };
 
-/** A null burst is what comes together in this time. */
+/** Without a burst of its own, a bucket holds the units of this time. */
 const BURST_SECONDS = 10;
 
 /** Tenants whose buckets are remembered; the others have full ones. */
@@ -115,7 +114,7 @@ export class Admission {
     return this.#enterQueue(asked, amount, max);
   }
 
-  /** What has another rate begins full; what was spent of the others stays spent. */
+  /** A bucket with a new rate begins full; the others keep what was spent. */
   #changed(tenant: string): void {
     const buckets = this.#buckets.get(tenant);
     if (buckets === undefined) return;
@@ -125,7 +124,7 @@ export class Admission {
     }
   }
 
-  /** A long one is parsed to count its blocks, which takes longer than others wait for this thread. */
+  /** A side thread counts the blocks of a long definition, since this thread would block others meanwhile. */
   async #admitDefinition(asked: AdmissionRequest): Promise<() => void> {
     const { route, tenant, body } = asked;
     const definition = { operation: route.id as BodyRouteId, text: body.toString('latin1') };
@@ -164,7 +163,7 @@ export class Admission {
     );
   }
 
-  /** What repeats a creation is answered by the instance that is there, and makes nothing. */
+  /** A repeated creation is answered with the existing instance, whatever the bound is. */
   async #enterQueue(creation: Creation, rows: number, max: number): Promise<() => void> {
     const { tenant } = creation;
     const leave = await this.#tasks.enter(tenant, rows, max);

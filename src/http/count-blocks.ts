@@ -1,4 +1,4 @@
-/** What a definition weighs before anybody has judged it, for the admission of its tenant (docs/limits.md). */
+/** The number of blocks of a definition that is not validated yet, for admission (docs/limits.md). */
 
 import { HOOK_LISTS } from '../../schema/blocks.js';
 import { walkDefinition } from '../../schema/members.js';
@@ -12,7 +12,7 @@ export interface BlocksBody {
   readonly text: string;
 }
 
-/** Hooks included; of what is no definition, those that can be told. */
+/** Hooks included; in an invalid definition, the blocks that can be found. */
 export function countBlocks({ operation, text }: BlocksBody): number {
   const parsed = parseJson(text, BODY_JSON_LIMITS);
   const { body: schema }: Route = ROUTES[operation];

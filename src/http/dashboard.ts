@@ -1,10 +1,7 @@
 /**
- * What is served to people who open the server in a browser: the dashboard, below `/ui/` (docs/dashboard.md). Its files are
- * in memory from the start, compressed when it was built, so that nothing of a request gets into a path of the file
- * system, and they are served in every state of the engine.
- *
- * Whatever is no file is a place within the dashboard and gets its page. By `<base>` the page is told where the
- * dashboard begins, relative to where it is: so it works behind a proxy that adds a prefix, without being told of it.
+ * Serves the dashboard below `/ui/`, in every state of the engine (docs/dashboard.md). Its files are in memory from the
+ * start, so that no request reaches the file system. Every path that is no file gets the page; its `<base>` is relative,
+ * so that the dashboard works behind a proxy that adds a prefix.
  */
 
 import { createHash } from 'node:crypto';
@@ -15,13 +12,13 @@ import { type HeaderList, refusalReply } from './reply.js';
 import { wantsPage } from './request-head.js';
 import type { HttpReply, HttpRequest } from './server.js';
 
-/** The reply to a request that is for a person; undefined: it is none. */
+/** The reply to a request for the dashboard; undefined: it is none. */
 export type Pages = (request: HttpRequest) => HttpReply | undefined;
 
 /** At the root, and beside the API, for proxies that pass on nothing else. */
 const PLACE = /^(?:\/api\/v1)?\/ui(?=\/|$)/;
 const PAGE = 'index.html';
-/** Whose names are made of what is in them. */
+/** The names of these files contain a hash of their content. */
 const HASHED = 'assets/';
 
 /** Scripts, styles, pictures and requests of this server only, and nothing inline. */
@@ -45,7 +42,7 @@ const SECURITY: HeaderList = [
   ['cross-origin-opener-policy', 'same-origin'],
   ['cross-origin-resource-policy', 'same-origin'],
 ];
-/** Asked for anew each time: after an update it must be that of the new server. */
+/** Revalidated each time: after an update it must be that of the new server. */
 const FRESH = ['cache-control', 'no-cache'] as const;
 const FOR_GOOD = ['cache-control', 'public, max-age=31536000, immutable'] as const;
 
@@ -161,7 +158,7 @@ function variant(body: string | Buffer, type: string, name: string, own: HeaderL
   return { coding: undefined, tag, reply: { status: 200, body, contentType: type, headers } };
 }
 
-/** As many bits as nobody meets twice by chance. */
+/** Enough bits that no two files share a tag by chance. */
 const tagOf = (body: string | Buffer) =>
   createHash('sha256').update(body).digest('base64url').slice(0, 22);
 
@@ -181,7 +178,7 @@ function acceptedCodings(header: string): ReadonlySet<string> {
   );
 }
 
-/** Who has it already is not sent it again. */
+/** 304 for a client that has the current version. */
 function answer(request: HttpRequest, { reply, tag }: Variant): HttpReply {
   const known = (request.header('if-none-match') ?? '').split(',').map((one) => one.trim());
   const isKnown = known.some((one) => one === '*' || one.replace(/^W\//, '') === tag);

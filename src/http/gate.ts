@@ -1,8 +1,7 @@
 /**
- * Whether the engine may serve: it starts, waits as a standby, serves, has a database that takes no
- * writes or is lost, or stops. Requests wait a while for an engine that starts; in the other states
- * they are told at once. Whoever serves also looks at the times of its lease: a process that was paused
- * for longer than that may have been replaced, and answers nothing from its memory before it has looked.
+ * The state of the engine, and the refusals that follow from it. Requests wait a while for an engine that is starting;
+ * in the other states they are refused at once. A process that was paused for longer than its lease may have been
+ * replaced: it answers nothing from its memory before it has renewed the lease.
  */
 
 import type { SealingKeyState } from '../../schema/system.js';
@@ -23,7 +22,7 @@ export type EngineState =
   /** The database answers, and what only reads is served. */
   | 'writes-fail'
   | 'database-unavailable'
-  /** By the times of the lease, whatever else was said. */
+  /** By the times of the lease, whatever was set. */
   | 'paused'
   | 'stopping';
 
@@ -55,16 +54,16 @@ export class Gate {
     return isPaused && this.#state !== 'stopping' ? 'paused' : this.#state;
   }
 
-  /** What keeps the database from being used; undefined when that is not why it is not ready. */
+  /** Why the database cannot be used; undefined when that is not the reason. */
   get trouble(): DatabaseTrouble | undefined {
     if (this.#state === 'standby') return STANDBY;
     return this.state === 'serving' && !this.isDatabaseUp ? SILENT : this.#trouble;
   }
 
-  /** @param trouble what is wrong with the database; undefined: nothing that is known */
+  /** @param trouble of the database, if that is the reason */
   set(state: EngineState, trouble?: DatabaseTrouble): void {
     this.#trouble = trouble;
-    // Nothing comes back from stopping; a late answer of a thread changes nothing.
+    // Stopping is final: a late answer of a thread changes nothing.
     if (this.#state === 'stopping' || this.#state === state) return;
     this.#state = state;
     if (state === 'starting') return;

@@ -1,6 +1,6 @@
 /**
- * How many of the instances that a request asks for are there already, by their idempotency keys: they are
- * answered as they are, whatever bound its tenant has reached. Reads only.
+ * Counts the instances of a creation that exist already, by their idempotency keys: a repetition is answered whatever
+ * bound the tenant has reached.
  */
 
 import type { Route } from '../../schema/routes.js';
@@ -11,7 +11,7 @@ import { type CreationBody, idempotencyKeyOf } from '../core/creation-key.js';
 import type { Reader } from '../db/reads/reader.js';
 import { instancesThere } from '../db/reads/tenant-limit-reads.js';
 
-/** A request that makes instances, before it was checked. */
+/** A request that creates instances, not validated yet. */
 export interface Creation {
   readonly route: Route;
   readonly tenant: string;
@@ -23,7 +23,7 @@ export async function repeatsIn(
   reads: Pick<Reader, 'rows'>,
   { route, tenant, params, body }: Creation,
 ): Promise<number> {
-  // Nothing is parsed at a bound that has no key in it.
+  // A body without a key is not parsed.
   if (route.keyed === undefined || !body.includes('"idempotency_key"')) return 0;
   const parsed = parseJson(body.toString('utf8'), BODY_JSON_LIMITS);
   if (!parsed.ok || !isJsonObject(parsed.value as JsonValue)) return 0;

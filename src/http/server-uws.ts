@@ -75,7 +75,7 @@ export async function startUwsServer(
   const socket = await listen(uws, app, options);
   if (socket === undefined) {
     transport.close();
-    // The library does not say why; nearly always somebody else listens there.
+    // The library gives no reason; nearly always another process listens there.
     throw unusable(options.host, options.port, { code: 'EADDRINUSE' });
   }
   port = uws.us_socket_local_port(socket);
@@ -118,14 +118,13 @@ function headOf(req: UwsRequest): RequestHead {
   const query: string | undefined = req.getQuery();
   const head = new RequestHead(req.getCaseSensitiveMethod(), req.getUrl(), query ?? '');
   req.forEach((name, value) => {
-    // Of a value whose letters are all beyond ASCII its parser leaves nothing: it would mean every tenant.
+    // Its parser drops letters beyond ASCII: an empty rest would mean every tenant.
     if (value === '' && name === 'x-tenant-id') head.reject('header x-tenant-id is empty');
     else head.add(name, value);
   });
   return head;
 }
 
-/** The library does not tell the address of a connection that closes. */
 function boundConnections(
   app: UwsApp,
   { connections, proxies }: HttpServerOptions,

@@ -1,7 +1,7 @@
 /**
- * The limits that were set for tenants, all of them, in the memory of the front thread: requests are admitted
- * there and nowhere else, so what is changed here holds from the next request on. The table is the truth
- * across restarts; while an engine owns the database nobody else writes it.
+ * All limits that were set for tenants, in the memory of the front thread. Only this thread admits requests, so that a
+ * change holds from the next request on. The table is the truth across restarts; only the engine that owns the database
+ * writes it.
  */
 
 import type { TenantLimitName } from '../../schema/tenant-limits.js';

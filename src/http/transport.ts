@@ -12,7 +12,7 @@ import { BodyBudget, BodyDeadlines, BodyReader } from './request-body.js';
 import type { RequestHead } from './request-head.js';
 import type { HttpHandler, HttpServer, HttpServerOptions } from './server.js';
 
-/** Enough for four maximum bodies at once, and less than the 64 MiB a crowd of them may cost. */
+/** Enough for four maximum bodies at once. */
 const BUFFERED_BYTES_MAX = 48 * 1024 * 1024;
 
 export interface BoundSocket {
@@ -42,9 +42,8 @@ export class Transport {
   }
 
   /**
-   * Judges a head whose headers are all added. Gives the reader to feed with the body, or undefined
-   * when there is nothing to read: then the request was refused, or handed to the handler.
-   * `isBodyHeldBack` says that the client waits for leave to send its body.
+   * Checks a complete head. Returns the reader of the body, or undefined when there is nothing to read: the request was
+   * refused, or given to the handler. `isBodyHeldBack`: the client waits for `100 Continue`.
    */
   begin(
     head: RequestHead,

@@ -12,11 +12,11 @@ import type { RequestHead } from './request-head.js';
 import type { HttpReply, HttpStreamHead } from './server.js';
 import type { Transport } from './transport.js';
 
-/** A write of more than this overflows the cork, and only then tells whether the socket is full. */
+/** Only a write of more than this overflows the cork and shows whether the socket is full. */
 const CORK_BYTES = 16 * 1024;
 /**
- * Streams are written in pieces of this size: large enough to tell, and small enough for what a full
- * socket refused to be gone once it reports room again, which it does long before it is empty.
+ * Streams are written in pieces of this size: large enough to overflow the cork, and small enough that what a full
+ * socket refused is gone once it reports room again, long before it is empty.
  */
 const PIECE_BYTES = 32 * 1024;
 const EVENT_STREAM = 'text/event-stream';
@@ -27,7 +27,7 @@ const EVENT_FILLER = Buffer.from(`:${' '.repeat(CORK_BYTES)}\n`);
 
 export class UwsExchange extends Exchange {
   readonly #res: UwsResponse;
-  /** What of a stream waits for company or for room. */
+  /** Chunks that wait to fill a piece, or for room in the socket. */
   #waiting: Buffer[] = [];
   #waitingBytes = 0;
   #unmeasuredBytes = 0;
@@ -42,8 +42,8 @@ export class UwsExchange extends Exchange {
   }
 
   /**
-   * Of chunks the parser takes nearly everything, and it takes trailers for a request. So what comes behind
-   * a chunked body is never served: the connection closes with its answer.
+   * The parser is lenient with chunks, and takes trailers for a request. So nothing behind a chunked body is served:
+   * the connection closes with its answer.
    */
   get isLast(): boolean {
     return this.head.contentLength === undefined;
@@ -95,7 +95,7 @@ export class UwsExchange extends Exchange {
     });
   }
 
-  /** Asked to close, the library wants a length. So the client is told to, and is cut off when it idles. */
+  /** The library cannot close a connection without a length: the client is asked to, and is cut off when it idles. */
   #endWithoutLength(): void {
     if (this.mustClose) this.#res.writeHeader('Connection', 'close');
     this.#res.endWithoutBody();

@@ -1,7 +1,7 @@
 /**
- * Which requests come on connections beyond the bounds. The library does not tell on which connection a request
- * comes, but it calls what was set when the connection was opened: when it closes, unless a request has come, and
- * behind a request without a body.
+ * Finds the requests that come on connections beyond the bounds. The library does not report the connection of a
+ * request, but it calls the handlers that were set when the connection was opened: when it closes before a request has
+ * come, and behind a request without a body.
  */
 
 import type { HttpRequest as UwsRequest, HttpResponse as UwsResponse } from 'uWebSockets.js';
@@ -15,7 +15,7 @@ export const addressOf = (res: UwsResponse): string =>
 
 export class UwsSpares {
   readonly #connections: Connections;
-  /** Of those that have closed, or will: they had no place to give back. */
+  /** Connections that close without a place to give back. */
   #placeless = 0;
   #asked: { spare: SpareConnection | undefined } | undefined;
 
@@ -41,17 +41,17 @@ export class UwsSpares {
     spares.hold(spare);
   }
 
-  /** Some connection has closed, nobody knows which. */
+  /** A connection has closed, it is unknown which. */
   closed(): void {
     if (this.#placeless > 0) this.#placeless -= 1;
     else this.#connections.left();
   }
 
   /**
-   * To be asked before anything is set for the request.
+   * To be called before anything is set for the request.
    *
-   * @returns undefined: it has a place; else what tells so in a later turn of the event loop. With a body nothing
-   *   would: the spare connections of its address are closed, and so perhaps this one.
+   * @returns undefined: it has a place; else an object that has the answer in a later turn of the event loop. With a
+   *   body nothing would be called: the spare connections of its address are closed, and so perhaps this one.
    */
   asked(
     res: UwsResponse,

@@ -1,10 +1,9 @@
 /** Requests that a shard answers: it gets the body as text. */
 
-import type { Route, ShardRouteId } from '../../../schema/routes.js';
-import type { Validators } from '../../../schema/validators.js';
-import { invalid } from '../../base/errors.js';
+import type { ShardRouteId } from '../../../schema/routes.js';
 import { rateLimitId, shardOf } from '../../base/ids.js';
 import { seesSecrets } from '../auth.js';
+import { validOf } from '../body.js';
 import { leadIn } from '../lead.js';
 import { textOf } from '../request-body.js';
 import type { ShardReply, ShardRequest } from '../shards.js';
@@ -18,7 +17,8 @@ type Deps = Pick<RouterDeps, 'client' | 'gate' | 'rows' | 'validators' | 'log'>;
 export function askShard(context: MatchedContext, deps: Deps): Outcome | Promise<Outcome> {
   const { client, gate, validators } = deps;
   const { request, exchange, route } = context;
-  const query = route.query === undefined ? undefined : queryOf(validators, route, request.query);
+  const query =
+    route.query === undefined ? undefined : validOf(validators.parseQuery(route.id, request.query));
   if (route.id === 'instances.get' && gate.state === 'writes-fail') return committed(context, deps);
   const asked = requestOf(context, query);
   request.forgetBody();
@@ -45,41 +45,24 @@ function requestOf(context: MatchedContext, query: ShardRequest['query']): Shard
   };
 }
 
-function queryOf(validators: Validators, route: Route, raw: string): Record<string, unknown> {
-  const checked = validators.parseQuery(route.id, raw);
-  if (!checked.ok) throw invalid(checked.message);
-  return checked.value;
-}
-
 function shardFor(
-  { route, tenant, params }: MatchedContext,
+  { route: { owner, ledBy }, tenant, params }: MatchedContext,
   client: RouterDeps['client'],
   body: string,
 ): number {
-  switch (route.owner) {
+  switch (owner) {
     case 'by-id':
       return client.shardOf(params.id ?? '');
     case 'by-limit':
       return client.shardOf(rateLimitId(tenant, params.key ?? ''));
     case 'first-shard':
       return 0;
-    case 'by-body':
-      return leader(route, client.shards, body, tenant) ?? client.anyShard();
-    default:
-      return client.anyShard();
+    default: {
+      const isLed = ledBy !== undefined && client.shards > 1;
+      const bits = isLed ? leadIn(body, ledBy, tenant) : undefined;
+      return bits === undefined ? client.anyShard() : shardOf(bits, client.shards);
+    }
   }
-}
-
-/** Of one shard nothing has to be found out. */
-function leader(
-  { ledBy }: Route,
-  shards: number,
-  body: string,
-  tenant: string,
-): number | undefined {
-  if (ledBy === undefined || shards === 1) return undefined;
-  const bits = leadIn(body, ledBy, tenant);
-  return bits === undefined ? undefined : shardOf(bits, shards);
 }
 
 function give(context: MatchedContext, deps: Deps, reply: ShardReply): void {

@@ -1,6 +1,7 @@
 /** Checks the parameters of the path. */
 
 import { invalid } from '../../base/errors.js';
+import { validOf } from '../body.js';
 import { type MatchedContext, NO_PARAMS, type Params } from './context.js';
 import type { Outcome, RouterDeps } from './step.js';
 
@@ -20,7 +21,5 @@ export function checkedParams(
   if (route.params === undefined) return NO_PARAMS;
   // No text of the database can hold it, so nothing has such a name.
   if (request.path.includes('%00')) throw invalid('the path holds U+0000');
-  const checked = validators.parseParams(route.id, params);
-  if (!checked.ok) throw invalid(checked.message);
-  return checked.value as Params;
+  return validOf(validators.parseParams(route.id, params)) as Params;
 }
