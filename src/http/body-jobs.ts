@@ -2,7 +2,6 @@
 
 import { type Job, LARGE_JOB_MS } from '../base/offload.js';
 import type { BodyJudgement, DoubtfulBody } from './body.js';
-import type { BlocksBody } from './count-blocks.js';
 
 /** Finds out why a body is invalid. Linting a definition takes longer than that. */
 export const JUDGE_BODY: Job<DoubtfulBody, BodyJudgement> = {
@@ -11,13 +10,3 @@ export const JUDGE_BODY: Job<DoubtfulBody, BodyJudgement> = {
   isSmall: ({ text, callMsMax }) => callMsMax === undefined && text.length <= 128 * 1024,
   ms: LARGE_JOB_MS,
 };
-
-/** For admission, which counts the blocks of short definitions itself. */
-export const COUNT_BLOCKS: Job<BlocksBody, number> = {
-  name: 'countBlocks',
-  load: async () => (await import('./count-blocks.js')).countBlocks,
-  isSmall: () => false,
-  ms: LARGE_JOB_MS,
-};
-
-export const BODY_JOBS = [JUDGE_BODY, COUNT_BLOCKS];

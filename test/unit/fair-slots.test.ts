@@ -6,6 +6,11 @@
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { TenantAdmission } from '../../actors/limits/front/admission.js';
+import {
+  type SetLimits,
+  TenantLimitRegistry,
+} from '../../actors/limits/front/tenant-limit-registry.js';
 import { RunQueue } from '../../actors/shard/run-queue.js';
 import { WorkUnderWay } from '../../actors/shard/work-under-way.js';
 import { ROUTES, type RouteId } from '../../schema/routes.js';
@@ -19,8 +24,6 @@ import { IN_PLACE, type Offload } from '../../src/base/offload.js';
 import { TokenBucket } from '../../src/base/token-bucket.js';
 import { ReadPace } from '../../src/db/reads/read-pace.js';
 import { CallRate, callRateMemory } from '../../src/handlers/call-rate.js';
-import { Admission } from '../../src/http/admission.js';
-import { type SetLimits, TenantLimitRegistry } from '../../src/http/tenant-limits.js';
 import { HandClock } from '../helpers/hand-clock.js';
 import { noop } from '../helpers/player.js';
 
@@ -391,7 +394,7 @@ type Asked = { readonly set?: SetLimits['limits']; readonly isRoot?: boolean };
 function admissionWith({ set, isRoot = false }: Asked = {}) {
   const limits = new TenantLimitRegistry();
   const clock = { now: 0 };
-  const admission = new Admission({
+  const admission = new TenantAdmission({
     limits,
     reads: { rows: async () => [] },
     offload: IN_PLACE,
@@ -449,7 +452,7 @@ describe('a tenant', () => {
       },
     };
     const reads = { rows: async () => [] };
-    const admission = new Admission({ limits, reads, offload, monotonic: () => 0 });
+    const admission = new TenantAdmission({ limits, reads, offload, monotonic: () => 0 });
     const blocks = Array.from({ length: 1_000 }, (_, at) => noop(`s${at}`));
     const body = Buffer.from(JSON.stringify({ blocks, pad: 'x'.repeat(64 * 1024) }));
     const asked = { route: ROUTES['sequences.create'], tenant: 'a', isRoot: false, params: {} };

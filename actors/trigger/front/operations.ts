@@ -37,8 +37,6 @@ async function ownTrigger({ reads }: FrontDeps, tenant: string, slug: string): P
   return owned(await triggerBySlug.row(reads, slug), tenant, `trigger ${slug}`);
 }
 
-type Admits = Pick<Admission, 'admit'>;
-
 const RECEIVE = ROUTES['triggers.receive'];
 
 const get: Operation<'triggers.get'> = async (deps, { tenant, params: { slug } }) =>
@@ -105,7 +103,7 @@ const fireBy =
 const receiveBy = (
   client: Client,
   bodies: FrontBodies,
-  admission: Admits,
+  admission: Admission,
 ): Operation<'triggers.receive'> => {
   const limit = new SenderLimit();
   return async (deps, { params, header, raw, peer }) => {
@@ -168,7 +166,7 @@ async function dataIn(bodies: FrontBodies, tenant: string, raw: Buffer): Promise
   return bodyIn(bodies, 'triggers.receive', tenant, text);
 }
 
-export function triggerOperations(client: Client, bodies: FrontBodies, admission: Admits) {
+export function triggerOperations(client: Client, bodies: FrontBodies, admission: Admission) {
   return {
     'triggers.list': list,
     'triggers.get': get,

@@ -32,7 +32,7 @@ export interface RouterRows {
 export interface RouterDeps extends FrontBodies {
   readonly gate: Gate;
   readonly authorise: Authorise;
-  readonly admission: Pick<Admission, 'admit'>;
+  readonly admission: Admission;
   /** Undefined while keys are required. */
   readonly guard?: InsecureGuard | undefined;
   readonly keys: Pick<KeyRegistry, 'whenGone'>;

@@ -4,14 +4,8 @@
  * writes it.
  */
 
-import type { TenantLimitName } from '../../schema/tenant-limits.js';
-
-export interface StoredLimitsRow {
-  readonly tenant_id: string;
-  /** JSON. */
-  readonly limits: string;
-  readonly set_at: string;
-}
+import type { TenantLimitName } from '../../../schema/tenant-limits.js';
+import type { StoredLimitsRow } from './tenant-limit-reads.js';
 
 export interface SetLimits {
   readonly limits: Readonly<Partial<Record<TenantLimitName, number | null>>>;
