@@ -24,7 +24,6 @@ import type { AddressRequests } from '../http/address-requests.js';
 import type { Admission } from '../http/admission.js';
 import { createAuth } from '../http/auth.js';
 import type { Connections } from '../http/connections.js';
-import { createPages } from '../http/dashboard.js';
 import type { FrontKernel, FrontRoom } from '../http/front-room.js';
 import type { Gate } from '../http/gate.js';
 import { insecureGuard } from '../http/insecure-guard.js';
@@ -37,6 +36,7 @@ import type { HttpHandler } from '../http/server.js';
 import type { Tracer } from '../metrics/tracing.js';
 import type { Config } from './config.js';
 import { openFrontRooms } from './front-rooms.js';
+import { createPages } from './operations/dashboard.js';
 
 export interface FrontOptions {
   readonly config: Config;

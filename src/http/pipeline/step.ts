@@ -5,14 +5,13 @@ import type { Crowd } from '../../base/crowd.js';
 import type { Logger } from '../../base/log.js';
 import type { Admission } from '../admission.js';
 import type { Authorise } from '../auth.js';
-import type { Pages } from '../dashboard.js';
 import type { Gate } from '../gate.js';
 import type { InsecureGuard } from '../insecure-guard.js';
 import type { KeyRegistry } from '../key-registry.js';
 import type { FrontBodies, FrontDeps, FrontOperations } from '../operation.js';
 import type { Placement } from '../placement.js';
 import type { RequestWatch } from '../request-watch.js';
-import type { HttpReply } from '../server.js';
+import type { HttpReply, HttpRequest } from '../server.js';
 import type { ShardSender } from '../shards.js';
 import type { MatchedContext } from './context.js';
 
@@ -42,7 +41,6 @@ export interface RouterDeps extends FrontBodies {
   readonly rows: RouterRows;
   readonly crowd: Crowd;
   readonly operations: FrontOperations;
-  /** The dashboard. */
   readonly pages: Pages;
   readonly front: FrontDeps;
   /** The description of the API requires a key and a tenant. */
@@ -50,6 +48,9 @@ export interface RouterDeps extends FrontBodies {
   readonly watch: RequestWatch;
   readonly log: Logger;
 }
+
+/** The reply to a request for the dashboard; undefined: it is none. */
+export type Pages = (request: HttpRequest) => HttpReply | undefined;
 
 export type Outcome = 'continue' | 'answered';
 

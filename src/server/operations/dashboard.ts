@@ -7,13 +7,11 @@
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
-import { EngineError, notFound } from '../base/errors.js';
-import { type HeaderList, refusalReply } from './reply.js';
-import { wantsPage } from './request-head.js';
-import type { HttpReply, HttpRequest } from './server.js';
-
-/** The reply to a request for the dashboard; undefined: it is none. */
-export type Pages = (request: HttpRequest) => HttpReply | undefined;
+import { EngineError, notFound } from '../../base/errors.js';
+import type { Pages } from '../../http/pipeline/step.js';
+import { type HeaderList, refusalReply } from '../../http/reply.js';
+import { wantsPage } from '../../http/request-head.js';
+import type { HttpReply, HttpRequest } from '../../http/server.js';
 
 /** At the root, and beside the API, for proxies that pass on nothing else. */
 const PLACE = /^(?:\/api\/v1)?\/ui(?=\/|$)/;
