@@ -25,7 +25,6 @@ import type { Admission } from '../http/admission.js';
 import { createAuth } from '../http/auth.js';
 import type { Connections } from '../http/connections.js';
 import type { FrontKernel, FrontRoom } from '../http/front-room.js';
-import type { Gate } from '../http/gate.js';
 import { insecureGuard } from '../http/insecure-guard.js';
 import { KeyRegistry } from '../http/key-registry.js';
 import { type FrontOperations, frontBodies } from '../http/operation.js';
@@ -36,6 +35,7 @@ import type { HttpHandler } from '../http/server.js';
 import type { Tracer } from '../metrics/tracing.js';
 import type { Config } from './config.js';
 import { openFrontRooms } from './front-rooms.js';
+import type { Gate } from './gate.js';
 import { createPages } from './operations/dashboard.js';
 
 export interface FrontOptions {

@@ -14,7 +14,6 @@ import type { PlaceKey, PlaceKeyType } from '../../src/core/page-cursor.js';
 import { pageCursor, placeIn } from '../../src/core/page-cursor.js';
 import type { Page } from '../../src/db/reads/reader.js';
 import { corsPolicy } from '../../src/http/cors.js';
-import { Gate } from '../../src/http/gate.js';
 import { type InsecureSettings, insecureGuard } from '../../src/http/insecure-guard.js';
 import { tenantsIn, tenantsQueried } from '../../src/http/named-tenants.js';
 import { pageReply } from '../../src/http/operation.js';
@@ -29,6 +28,7 @@ import {
 import { RequestHead } from '../../src/http/request-head.js';
 import { newRequestId, requestIdFrom } from '../../src/http/request-id.js';
 import { readConfig } from '../../src/server/config.js';
+import { Gate } from '../../src/server/gate.js';
 import { frontCall } from '../helpers/front-call.js';
 import { check } from '../helpers/properties.js';
 

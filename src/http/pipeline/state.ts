@@ -1,7 +1,7 @@
 /** Refuses what the engine cannot serve in its state. */
 
 import type { Route } from '../../../schema/routes.js';
-import type { EngineState } from '../gate.js';
+import type { EngineState } from '../engine-state.js';
 import type { MatchedContext } from './context.js';
 import type { Outcome, RouterDeps } from './step.js';
 

@@ -5,7 +5,7 @@ import type { Crowd } from '../../base/crowd.js';
 import type { Logger } from '../../base/log.js';
 import type { Admission } from '../admission.js';
 import type { Authorise } from '../auth.js';
-import type { Gate } from '../gate.js';
+import type { StateGate } from '../engine-state.js';
 import type { InsecureGuard } from '../insecure-guard.js';
 import type { KeyRegistry } from '../key-registry.js';
 import type { FrontBodies, FrontDeps, FrontOperations } from '../operation.js';
@@ -29,7 +29,7 @@ export interface RouterRows {
 }
 
 export interface RouterDeps extends FrontBodies {
-  readonly gate: Gate;
+  readonly gate: StateGate;
   readonly authorise: Authorise;
   readonly admission: Admission;
   /** Undefined while keys are required. */

@@ -14,23 +14,13 @@ import {
 } from '../base/errors.js';
 import { LIMITS } from '../base/limits.js';
 import type { LeaseTimes } from '../db/lease.js';
-
-export type EngineState =
-  | 'starting'
-  | 'standby'
-  | 'serving'
-  /** The database answers, and what only reads is served. */
-  | 'writes-fail'
-  | 'database-unavailable'
-  /** By the times of the lease, whatever was set. */
-  | 'paused'
-  | 'stopping';
+import type { EngineState, StateGate } from '../http/engine-state.js';
 
 const UNKNOWN: DatabaseTrouble = { kind: 'unreachable', message: 'it was lost' };
 const SILENT: DatabaseTrouble = { kind: 'unreachable', message: 'it does not answer' };
 const STANDBY: DatabaseTrouble = { kind: 'lease', message: 'another engine owns the database' };
 
-export class Gate {
+export class Gate implements StateGate {
   readonly #clock: Clock;
   #state: EngineState = 'starting';
   #waiting = new Set<() => void>();
@@ -88,7 +78,6 @@ export class Gate {
       : unavailable('ENG_SHARD_RESTARTING', 'a part of the engine is restarting');
   }
 
-  /** The refusal of a request that needs the database; undefined when it may be served. */
   refusal(): EngineError | undefined {
     switch (this.state) {
       case 'serving':
@@ -114,7 +103,6 @@ export class Gate {
     }
   }
 
-  /** Calls `then` when the engine has started, or after the longest wait. */
   whenStarted(then: () => void): void {
     const wake = () => {
       this.#clock.clearTimeout(timer);
