@@ -50,7 +50,11 @@ export const ROOMS: readonly Room[] = [
   room('actors/webhook', 'the outbox, subscriptions, deliveries', `${FLOOR} src/handlers`),
   room('actors/writer', 'the lanes', 'src/base src/metrics src/db'),
   room('src/cluster', 'cells: who lives where', `${GROUND} src/db src/http`),
-  room('actors/limits', 'concurrency keys, rate limits, limits of tenants', `${FLOOR} actors/catalog`),
+  room(
+    'actors/limits',
+    'concurrency keys, rate limits, limits of tenants',
+    `${FLOOR} actors/catalog`,
+  ),
   room('actors/release', 'routing between versions, gates, replays', `${FLOOR} actors/catalog`),
   room('actors/trigger', 'starts from outside', `${FLOOR} actors/event`),
   room(
