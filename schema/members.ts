@@ -6,10 +6,10 @@
 
 import type { TProperties, TSchema } from '@sinclair/typebox';
 import { isJsonObject, type JsonObject } from '../src/base/json.js';
-import { misspelt, suggest } from '../src/base/suggest.js';
 import { BLOCK_TYPES, Block, membersOf } from './blocks.js';
 import { UNSUPPORTED_VALUES } from './common.js';
 import { type Finding, findingOf, joinPath, shownName } from './finding.js';
+import { misspelt, suggest } from './suggest.js';
 
 /** A block where it stands. */
 export interface BlockPlace {

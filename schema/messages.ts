@@ -3,7 +3,6 @@
 import type { TSchema } from '@sinclair/typebox';
 import type { ErrorObject } from 'ajv/dist/2020.js';
 import { isJsonObject } from '../src/base/json.js';
-import { suggest } from '../src/base/suggest.js';
 import { BLOCK_TYPES } from './blocks.js';
 import { fixedMembers } from './change-shapes.js';
 import { UNSUPPORTED_VALUES } from './common.js';
@@ -12,6 +11,7 @@ import { CREDENTIAL_ID_PATTERN } from './credential.js';
 import { type Finding, findingOf, joinPath, shownName } from './finding.js';
 import { HTTP_URL_PATTERN } from './handlers.js';
 import { findingOfStray, isStrict } from './strict.js';
+import { suggest } from './suggest.js';
 import { SLUG_PATTERN } from './trigger.js';
 
 const FORMAT_TEXTS: Readonly<Record<string, string>> = {

@@ -6,8 +6,8 @@
  */
 
 import type { TObject, TSchema } from '@sinclair/typebox';
-import { suggest } from '../src/base/suggest.js';
 import { type Finding, findingOf } from './finding.js';
+import { suggest } from './suggest.js';
 
 export function strict<T extends TObject>(shape: T): T {
   return { ...shape, additionalProperties: false };

@@ -1,9 +1,15 @@
 /** Wire shapes and routes of the server itself: liveness, readiness and what the server says about itself. */
 
 import { type Static, Type } from '@sinclair/typebox';
-import { TROUBLE_KINDS } from '../src/base/errors.js';
 import { named, oneOfWords } from './common.js';
 import { type RouteRow, read, refusals } from './route-row.js';
+
+/** `unreachable`: it serves nobody. All others: it answers, though it does not write. */
+const TROUBLE_KINDS = [
+  ...(['unreachable', 'disk-full', 'resources', 'descriptors', 'connections', 'rights'] as const),
+  ...(['schema', 'read-only', 'replica', 'lease', 'other'] as const),
+] as const;
+export type TroubleKind = (typeof TROUBLE_KINDS)[number];
 
 /** The same body for liveness and readiness. */
 export const Health = named('Health', { status: Type.Literal('ok') });

@@ -5,7 +5,7 @@
  * changes what names lead to: the deletion of any sequence, and the routes of releases.
  */
 
-import { lastUsed } from '../../src/base/last-used.js';
+import { lastUsed } from '../../src/base/quota/last-used.js';
 import type { Messages, Room } from '../runtime/room.js';
 import type { NamedId, SequenceName } from '../runtime/sequence-name.js';
 import type { CatalogLoads } from './loads.js';

@@ -10,8 +10,8 @@ import { unavailable } from '../../src/base/errors.js';
 import type { JsonObject, JsonValue } from '../../src/base/json.js';
 import { LIMITS } from '../../src/base/limits.js';
 import { type CompiledPlan, compilePlan, type Plan } from '../../src/core/plan.js';
-import { Nobody } from '../runtime/nobody.js';
 import type { Room } from '../runtime/room.js';
+import { UnknownId } from '../runtime/unknown-id.js';
 import type { CatalogLoads, SequenceRow } from './loads.js';
 
 export interface StoredSequence {
@@ -32,7 +32,7 @@ export class Plans implements Room {
   readonly #cache = new LRUCache<string, StoredSequence>({ maxSize: LIMITS.planCacheBytes });
   readonly #loading = new Map<string, Promise<StoredSequence | undefined>>();
   readonly #blocked = new Set<string>();
-  readonly #nobody = new Nobody();
+  readonly #unknownId = new UnknownId();
   #deletions = 0;
   /** The ids of the latest, the newest last. */
   readonly #deleted: string[] = [];
@@ -115,7 +115,7 @@ export class Plans implements Room {
   async seek(sequenceId: string, tenantId: string): Promise<StoredSequence | undefined> {
     const cached = this.#cache.get(sequenceId);
     if (cached === undefined) return this.load(sequenceId);
-    if (cached.tenantId !== tenantId) await this.#loader.sequence(this.#nobody.next());
+    if (cached.tenantId !== tenantId) await this.#loader.sequence(this.#unknownId.next());
     return cached;
   }
 

@@ -115,8 +115,8 @@ export class Events implements Room {
     this.#keys.rescan();
   }
 
-  tenantHeld(): void {
-    this.#keys.dropHeld();
+  tenantSuspended(): void {
+    this.#keys.dropSuspended();
   }
 
   endTurn(): void {

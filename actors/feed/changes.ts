@@ -65,7 +65,7 @@ export class ChangeFeed implements Room {
     this.watchers.changedAll();
   }
 
-  tenantHeld(tenant: string): void {
+  tenantSuspended(tenant: string): void {
     this.watchers.changed(tenant);
   }
 

@@ -97,7 +97,7 @@ export class Watchers implements Room {
     this.#deps.release([{ kind: 'reply', request, status: 200, body: '' }]);
   }
 
-  tenantHeld(): void {
+  tenantSuspended(): void {
     this.answerAll();
   }
 

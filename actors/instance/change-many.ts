@@ -7,8 +7,8 @@
 import { type ChangeRefusal, REFUSALS_TOLD_MAX } from '../../schema/edits.js';
 import { type InstanceState, isTerminal } from '../../schema/states.js';
 import type { JsonValue } from '../../src/base/json.js';
-import { TENANT_HELD } from '../runtime/held-tenants.js';
 import type { Effects, Room } from '../runtime/room.js';
+import { TENANT_SUSPENDED } from '../runtime/suspended-tenants.js';
 import type { ChangeResult, Effect } from '../runtime/turn.js';
 
 /** As it is given, to one instance or to many. */
@@ -124,7 +124,7 @@ export class ChangeGroups implements Room {
     this.#groups.delete(number);
     const { request, counts, refusals, isHeld } = group;
     const body = JSON.stringify({ ...counts, ...(refusals.length > 0 && { refusals }) });
-    if (isHeld) this.#release([{ kind: 'error', request, error: TENANT_HELD }]);
+    if (isHeld) this.#release([{ kind: 'error', request, error: TENANT_SUSPENDED }]);
     else this.#release([{ kind: 'reply', request, status: 200, body }]);
   }
 }

@@ -1,7 +1,7 @@
 /**
  * The children of an instance: instances that its blocks start. The parent's unit makes the child, a row in
  * its plain first state, which the child's own actor finds by its timer; so it is there if and only if the
- * parent knows of it. The parent tells it of its own moves by notes (`kin-notes.ts`).
+ * parent knows of it. The parent tells it of its own moves by notes (`family-messages.ts`).
  */
 
 import type { StepRecord } from '../../schema/execution.js';
@@ -11,7 +11,7 @@ import { EngineError } from '../../src/base/errors.js';
 import { LIMITS } from '../../src/base/limits.js';
 import { isoTime } from '../../src/base/time.js';
 import type { ChildStart, EngineEvent, Progress, StepTry } from '../../src/core/progress.js';
-import type { KinNote } from '../runtime/protocol.js';
+import type { FamilyMessage } from '../runtime/protocol.js';
 import type { Turn } from '../runtime/turn.js';
 import type { Found } from './child-places.js';
 import { type LiveInstance, nextId, stepKey } from './live-instance.js';
@@ -162,7 +162,12 @@ function putChild(actor: LiveInstance, turn: Turn, child: NewInstance): void {
 }
 
 /** Tells another instance: a row, and a hint of it. */
-export function putNote(actor: LiveInstance, turn: Turn, to: string, word: KinNote['word']): void {
+export function putNote(
+  actor: LiveInstance,
+  turn: Turn,
+  to: string,
+  word: FamilyMessage['word'],
+): void {
   const id = nextId(actor);
   const from = actor.record.id;
   turn.put(KIN_NOTE.set, `${to}:${from}`, { to_id: to, from_id: from, id, word });

@@ -1,9 +1,12 @@
 /**
  * The sections of a creation as the caller wrote them. They are parsed for whoever looks into them, and
- * written to the row as they came: making the same text once more is a tenth of what a creation costs.
+ * written to the row as they came: making the same text once more is a tenth of what a creation costs. Bodies
+ * that are not compact are left alone: what is stored is as large as its value, whatever space a caller puts
+ * between.
  */
 
-import { JsonReader } from '../../src/base/json-texts.js';
+import { JsonReader } from '../../src/base/json-members.js';
+import { OPEN_OBJECT } from '../../src/base/json-text.js';
 
 export interface GivenTexts {
   data: string | undefined;
@@ -26,29 +29,37 @@ export function givenTextsOfItems(text: string): readonly GivenTexts[] {
     return texts !== undefined;
   };
   const isRead = reader.eachMember((name) => {
-    if (name !== 'instances') return reader.skipValue();
+    if (!isPlain(reader, name)) return false;
+    if (name !== 'instances') return reader.skip();
     all = [];
     return reader.eachItem(takeItem);
   });
-  return isRead ? all : [];
+  return isRead && reader.isCompact ? all : [];
+}
+
+/** No white space came before the value, and the name has no escapes: with one it may be any name. */
+function isPlain(reader: JsonReader, name: string): boolean {
+  return reader.isCompact && !name.includes('\\');
 }
 
 function creationTexts(reader: JsonReader): GivenTexts | undefined {
   const texts: GivenTexts = { data: undefined, config: undefined, metadata: undefined };
   const takeSection = (name: string) => {
-    if (name !== 'data' && name !== 'config') return reader.skipValue();
+    if (!isPlain(reader, name)) return false;
+    if (name !== 'data' && name !== 'config') return reader.skip();
     texts[name] = reader.value();
-    return texts[name] !== undefined;
+    return true;
   };
   const isRead = reader.eachMember((name) => {
+    if (!isPlain(reader, name)) return false;
     if (name === 'metadata') {
       texts.metadata = reader.value();
-      return texts.metadata !== undefined;
+      return true;
     }
-    if (name !== 'context') return reader.skipValue();
+    if (name !== 'context') return reader.skip();
     texts.data = undefined;
     texts.config = undefined;
-    return reader.isObject ? reader.eachMember(takeSection) : reader.skipValue();
+    return reader.peek() === OPEN_OBJECT ? reader.eachMember(takeSection) : reader.skip();
   });
-  return isRead ? texts : undefined;
+  return isRead && reader.isCompact ? texts : undefined;
 }

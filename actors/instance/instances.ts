@@ -18,16 +18,16 @@ import type { Logger } from '../../src/base/log.js';
 import type { UnixMs } from '../../src/base/time.js';
 import { idempotencyKeyOf } from '../../src/core/creation-key.js';
 import type { Plans } from '../catalog/plans.js';
-import type { Cell } from '../runtime/cell.js';
 import type { PendingUnit } from '../runtime/commit-log.js';
-import { TENANT_HELD } from '../runtime/held-tenants.js';
+import type { Outlook } from '../runtime/eviction.js';
 import { ActorHost, type HostDeps } from '../runtime/host.js';
 import type { Ready } from '../runtime/kind.js';
-import { Nobody } from '../runtime/nobody.js';
 import type { ReadyHint } from '../runtime/protocol.js';
-import type { Outlook } from '../runtime/residence.js';
+import type { ResidentActor } from '../runtime/resident-actor.js';
 import type { Room } from '../runtime/room.js';
+import { TENANT_SUSPENDED } from '../runtime/suspended-tenants.js';
 import type { ChangeResult, Effect, Turn } from '../runtime/turn.js';
+import { UnknownId } from '../runtime/unknown-id.js';
 import type { Prepare } from './action.js';
 import { create, handle, knownRecord } from './actor.js';
 import { beingRemoved } from './creation.js';
@@ -56,7 +56,7 @@ export interface InstancesDeps extends HostDeps {
   readonly createAgain: (creation: Creation) => void;
 }
 
-type InstanceCell = Cell<LiveInstance, Message>;
+type ResidentInstance = ResidentActor<LiveInstance, Message>;
 type ReadyInstance = Ready<LiveInstance, Message>;
 
 /** A message that waits for the units before it, and then for rows. */
@@ -69,15 +69,15 @@ interface Prepared {
 export class Instances implements Room {
   readonly #deps: InstancesDeps;
   readonly #host: ActorHost<LiveInstance, Message, LoadedInstance>;
-  /** Of cells that are held: keyed creations whose first unit is under way. */
-  readonly #creating = new Map<InstanceCell, Creation>();
-  readonly #preparing = new Map<InstanceCell, Prepared>();
-  readonly #purging = new Set<InstanceCell>();
+  /** Of residents that are held: keyed creations whose first unit is under way. */
+  readonly #creating = new Map<ResidentInstance, Creation>();
+  readonly #preparing = new Map<ResidentInstance, Prepared>();
+  readonly #purging = new Set<ResidentInstance>();
   /** It was created while nothing else was under way. */
-  #newborn: InstanceCell | undefined;
+  #newborn: ResidentInstance | undefined;
   /** What those asked for who were told of nobody. */
   readonly #askedFor = new WeakMap<object, string>();
-  readonly #nobody = new Nobody();
+  readonly #unknownId = new UnknownId();
   /** Instances that the engine itself leaves alone, see `#givesUp`. */
   readonly #quarantined = new Set<string>();
 
@@ -96,23 +96,23 @@ export class Instances implements Room {
         restore: (_id, loaded) => loaded && restoreActor(env, { rows, plans }, loaded),
         // The sequence of one that is loaded may be among those that were deleted meanwhile.
         readsSince: () => plans.deletions,
-        handle: (cell, message) => this.#handle(cell, message),
-        awake: (cell, rows) => this.#awake(cell, rows as LoadedInstance),
+        handle: (resident, message) => this.#handle(resident, message),
+        awake: (resident, rows) => this.#awake(resident, rows as LoadedInstance),
         isIdle: ({ running }) => running.size === 0,
         outlookOf: (actor) => outlookOf(actor, env.now()),
         charactersOf: (actor) => actor.kept.characters,
-        refuse: (cell, message, error) => this.#refuse(cell, message, error),
-        missing: (cell, messages, rows) => this.#missing(cell, messages, rows),
-        decided: (cell, unit) => this.#decided(cell, unit),
-        committed: (cell) => this.#committed(cell),
-        existed: (cell) => this.#existed(cell),
+        refuse: (resident, message, error) => this.#refuse(resident, message, error),
+        missing: (resident, messages, rows) => this.#missing(resident, messages, rows),
+        decided: (resident, unit) => this.#decided(resident, unit),
+        committed: (resident) => this.#committed(resident),
+        existed: (resident) => this.#existed(resident),
         refused: (_cell, unit, reason) => refusedUnitOf(unit, reason),
-        discarded: (cell) => this.#discarded(cell),
+        discarded: (resident) => this.#discarded(resident),
         abandoned: (id, error) => {
-          if (error !== TENANT_HELD) this.#abandoned(id);
+          if (error !== TENANT_SUSPENDED) this.#abandoned(id);
         },
         unrestorable: (id) => this.#quarantine(id),
-        givesUp: (cell, message) => this.#givesUp(cell, message),
+        givesUp: (resident, message) => this.#givesUp(resident, message),
       },
       deps,
     );
@@ -142,8 +142,8 @@ export class Instances implements Room {
   create(creation: Creation): void {
     const { id, body } = creation.instance;
     const isKeyed = idempotencyKeyOf(body) !== null;
-    const cell = isKeyed ? this.#host.peek(id) : undefined;
-    if (cell !== undefined) this.#host.deliver(cell, creation);
+    const resident = isKeyed ? this.#host.peek(id) : undefined;
+    if (resident !== undefined) this.#host.deliver(resident, creation);
     else this.#begin(creation, isKeyed);
   }
 
@@ -156,7 +156,7 @@ export class Instances implements Room {
     if (message.kind === 'wake' && this.#quarantined.has(id)) return;
     const isForeign =
       'tenant' in message && !('task' in message) && this.isForeign(id, message.tenant);
-    if (isForeign) this.#tellNobody(id, message);
+    if (isForeign) this.#tellUnknown(id, message);
     else this.#host.tell(id, message);
   }
 
@@ -170,9 +170,9 @@ export class Instances implements Room {
    * Whoever asks for what is not his waits for the same read as for what is not there: neither the time nor
    * what is busy tells of it.
    */
-  #tellNobody(id: string, message: InstanceMessage): void {
+  #tellUnknown(id: string, message: InstanceMessage): void {
     this.#askedFor.set(message, id);
-    this.#host.tell(this.#nobody.next(), message);
+    this.#host.tell(this.#unknownId.next(), message);
   }
 
   canTake(id: string): boolean {
@@ -180,18 +180,18 @@ export class Instances implements Room {
   }
 
   /** Those of tenants of whom this cell has no say any more leave memory. */
-  tenantHeld(): void {
+  tenantSuspended(): void {
     // Those that are not in memory are gone for their readers, too.
     this.#deps.env.versions?.raiseAll();
-    this.#host.dropHeld();
+    this.#host.dropSuspended();
   }
 
   /** Takes an instance out of memory because its rows were deleted. */
   sequenceEvicted(sequenceId: string): void {
     // Those that are not in memory are gone for their readers, too.
     this.#deps.env.versions?.raiseAll();
-    for (const cell of this.#host.cells) {
-      if (cell.state?.record.sequence_id === sequenceId) this.#forget(cell);
+    for (const resident of this.#host.residents) {
+      if (resident.state?.record.sequence_id === sequenceId) this.#forget(resident);
     }
   }
 
@@ -201,27 +201,27 @@ export class Instances implements Room {
    * @returns false when something is about to happen to it
    */
   hold(id: string): boolean {
-    const resident = this.#host.peek(id);
-    if (resident !== undefined && !this.#host.isIdle(resident)) return false;
-    const cell = resident ?? this.#host.add(id, undefined, 'held');
-    cell.state = undefined;
-    cell.phase = 'held';
-    this.#purging.add(cell);
+    const present = this.#host.peek(id);
+    if (present !== undefined && !this.#host.isIdle(present)) return false;
+    const resident = present ?? this.#host.add(id, undefined, 'held');
+    resident.state = undefined;
+    resident.phase = 'held';
+    this.#purging.add(resident);
     this.#deps.env.versions?.raise(id);
     return true;
   }
 
   /** @param isGone its rows were deleted; otherwise it is loaded when somebody asked for it */
   letGo(id: string, isGone: boolean): void {
-    const cell = this.#host.peek(id);
-    if (cell === undefined || !this.#purging.delete(cell)) return;
-    if (!isGone && cell.stash.length > 0) {
-      this.#host.letLoad(cell);
+    const resident = this.#host.peek(id);
+    if (resident === undefined || !this.#purging.delete(resident)) return;
+    if (!isGone && resident.stash.length > 0) {
+      this.#host.letLoad(resident);
       return;
     }
-    this.#host.drop(cell);
+    this.#host.drop(resident);
     if (!isGone) return;
-    this.#missing(cell, cell.stash);
+    this.#missing(resident, resident.stash);
     this.#deps.changed(id);
   }
 
@@ -230,10 +230,10 @@ export class Instances implements Room {
    * answer: it is made while the writer commits, when the shard has nothing else to do.
    */
   showNewborn(): void {
-    const cell = this.#newborn;
-    if (cell === undefined) return;
+    const resident = this.#newborn;
+    if (resident === undefined) return;
     this.#newborn = undefined;
-    const { state, last, unacked } = cell;
+    const { state, last, unacked } = resident;
     if (state === undefined || last === undefined || unacked !== 1) return;
     if (this.#deps.commits.unackedUnits !== 1 || last.bytes > NEWBORN_CHARACTERS_MAX) return;
     const reply = last.effects.find((effect) => effect.kind === 'reply');
@@ -251,16 +251,16 @@ export class Instances implements Room {
     const { env } = this.#deps;
     const record = newRecord(creation.instance, env.now());
     const actor = liveInstance(record, creation.sequence.plan, env);
-    const cell = this.#host.add(record.id, actor, gated ? 'held' : 'ready');
-    if (gated) this.#creating.set(cell, creation);
-    if (this.#deps.commits.unackedUnits === 0) this.#newborn = cell;
-    this.#insert(cell, creation, (turn) => create(actor, turn, creation.request, gated));
+    const resident = this.#host.add(record.id, actor, gated ? 'held' : 'ready');
+    if (gated) this.#creating.set(resident, creation);
+    if (this.#deps.commits.unackedUnits === 0) this.#newborn = resident;
+    this.#insert(resident, creation, (turn) => create(actor, turn, creation.request, gated));
   }
 
   /** One that was refused is not there. */
-  #insert(cell: InstanceCell, message: Message, fill: (turn: Turn) => void): void {
-    this.#host.run(cell, message, fill);
-    if (cell.unacked === 0 && cell.phase !== 'loading') this.#forget(cell);
+  #insert(resident: ResidentInstance, message: Message, fill: (turn: Turn) => void): void {
+    this.#host.run(resident, message, fill);
+    if (resident.unacked === 0 && resident.phase !== 'loading') this.#forget(resident);
   }
 
   /** '' when it is not in memory. */
@@ -274,30 +274,30 @@ export class Instances implements Room {
     return loader.instances(ids);
   }
 
-  #handle(cell: ReadyInstance, message: Message): void {
-    const actor = cell.state;
+  #handle(resident: ReadyInstance, message: Message): void {
+    const actor = resident.state;
     if (message.kind === 'create' || message.kind === 'repeat') {
-      this.#deduplicate(cell, actor, message);
+      this.#deduplicate(resident, actor, message);
       return;
     }
     const fence = fenced(actor, message);
     if (fence !== undefined) {
-      this.#turnAway(cell.id, message, fence, 'skipped');
+      this.#turnAway(resident.id, message, fence, 'skipped');
       return;
     }
     if (this.#isDoomed(actor, message)) {
       const what = `sequence ${actor.record.sequence_id} is being deleted`;
-      this.#turnAway(cell.id, message, unavailable('ENG_OVERLOADED', what), 'failed');
+      this.#turnAway(resident.id, message, unavailable('ENG_OVERLOADED', what), 'failed');
       return;
     }
     const prepare = preparationOf(actor, message);
     if (prepare !== undefined && 'tenant' in message && isSeenBy(actor, message.tenant)) {
-      cell.phase = 'held';
-      this.#preparing.set(cell, { message, prepare, isReading: false });
-      this.#prepare(cell);
+      resident.phase = 'held';
+      this.#preparing.set(resident, { message, prepare, isReading: false });
+      this.#prepare(resident);
       return;
     }
-    this.#host.run(cell, message, (turn) => handle(actor, turn, message));
+    this.#host.run(resident, message, (turn) => handle(actor, turn, message));
   }
 
   /** Whoever asked is told that nothing of it happened; hints are moot. */
@@ -310,7 +310,7 @@ export class Instances implements Room {
   ): void {
     const { release } = this.#deps;
     if (message.kind === 'change') {
-      const result = error === TENANT_HELD ? 'held' : change;
+      const result = error === TENANT_SUSPENDED ? 'held' : change;
       const told = { kind: 'changed', group: message.group, instance, result } as const;
       release([{ ...told, error: error.message }]);
     } else if (message.kind === 'claim') release([claimAnswer(message, claim)]);
@@ -318,13 +318,13 @@ export class Instances implements Room {
   }
 
   /** Hints are dropped where a row finds them again, and kept where none does. */
-  #refuse(cell: InstanceCell, message: Message, error: EngineError): void {
+  #refuse(resident: ResidentInstance, message: Message, error: EngineError): void {
     const isUndelivered = error === DATABASE_AWAY;
     if (isUndelivered) this.#deps.turnedAway();
     if (message.kind === 'reap' && isUndelivered) {
       const at = this.#deps.env.now() + RELOAD_MS;
-      this.#deps.release([{ kind: 'reap', instance: cell.id, task: message.task, at }]);
-    } else this.#turnAway(cell.id, message, error, 'failed', isUndelivered ? -1 : 0);
+      this.#deps.release([{ kind: 'reap', instance: resident.id, task: message.task, at }]);
+    } else this.#turnAway(resident.id, message, error, 'failed', isUndelivered ? -1 : 0);
   }
 
   /** A failed instance must not come to life while its sequence is deleted: nobody counts it again. */
@@ -336,7 +336,11 @@ export class Instances implements Room {
     );
   }
 
-  #deduplicate(cell: InstanceCell, { record }: LiveInstance, asked: Creation | Repeat): void {
+  #deduplicate(
+    resident: ResidentInstance,
+    { record }: LiveInstance,
+    asked: Creation | Repeat,
+  ): void {
     const { request } = asked;
     const { body } = asked.instance;
     const same =
@@ -346,16 +350,16 @@ export class Instances implements Room {
     const effect: Effect = same
       ? { kind: 'reply', request, status: 201, body: `{"id":"${record.id}","deduplicated":true}` }
       : { kind: 'error', request, error: conflict('idempotency_key collides with another key') };
-    this.#host.tellBehind(cell, [effect]);
+    this.#host.tellBehind(resident, [effect]);
   }
 
   // ---------------------------------------------------------------- messages that need rows
 
   /** Nothing else happens to the instance meanwhile, so what is read stays true. */
-  #prepare(cell: InstanceCell): void {
-    const preparing = this.#preparing.get(cell);
-    const actor = cell.state;
-    if (preparing === undefined || preparing.isReading || cell.unacked > 0) return;
+  #prepare(resident: ResidentInstance): void {
+    const preparing = this.#preparing.get(resident);
+    const actor = resident.state;
+    if (preparing === undefined || preparing.isReading || resident.unacked > 0) return;
     if (actor === undefined) return;
     preparing.isReading = true;
     const { message, prepare } = preparing;
@@ -366,27 +370,27 @@ export class Instances implements Room {
     prepare(actor, { rows, plans, createBeside }).then(
       (action) =>
         schedule(() =>
-          this.#prepared(cell, message, () =>
-            this.#host.run(cell, message, (turn) => handle(actor, turn, message, action)),
+          this.#prepared(resident, message, () =>
+            this.#host.run(resident, message, (turn) => handle(actor, turn, message, action)),
           ),
         ),
       (error: unknown) =>
-        schedule(() => this.#prepared(cell, message, () => this.#unprepared(message, error))),
+        schedule(() => this.#prepared(resident, message, () => this.#unprepared(message, error))),
     );
   }
 
-  #prepared(cell: InstanceCell, message: InstanceRequest, proceed: () => void): void {
-    this.#preparing.delete(cell);
-    if (this.#host.peek(cell.id) === cell) {
-      cell.phase = 'ready';
+  #prepared(resident: ResidentInstance, message: InstanceRequest, proceed: () => void): void {
+    this.#preparing.delete(resident);
+    if (this.#host.peek(resident.id) === resident) {
+      resident.phase = 'ready';
       proceed();
-      this.#host.proceed(cell);
+      this.#host.proceed(resident);
       return;
     }
     // The instance was deleted with its sequence: whoever asks is told so by a new actor.
-    for (const left of [message, ...cell.stash]) {
+    for (const left of [message, ...resident.stash]) {
       if (left.kind === 'create') this.#deps.createAgain(left);
-      else this.tell(cell.id, left);
+      else this.tell(resident.id, left);
     }
   }
 
@@ -399,19 +403,19 @@ export class Instances implements Room {
 
   // ---------------------------------------------------------------- what becomes of an actor
 
-  #awake(cell: ReadyInstance, loaded: LoadedInstance): void {
-    const actor = cell.state;
-    this.#host.weigh(cell, actor.kept.characters + actor.tasks.characters + textOf(loaded));
+  #awake(resident: ReadyInstance, loaded: LoadedInstance): void {
+    const actor = resident.state;
+    this.#host.weigh(resident, actor.kept.characters + actor.tasks.characters + textOf(loaded));
     this.#deps.release(
-      [...actor.tasks.keys()].map((task) => ({ kind: 'task.opened', instance: cell.id, task })),
+      [...actor.tasks.keys()].map((task) => ({ kind: 'task.opened', instance: resident.id, task })),
     );
     this.#deps.release(taskHints(actor));
     // One that throws whenever it goes on fails, with this as the reason. Else, steps that ran inside
     // a process or an actor that is gone have no one to report them.
-    const isPoisoned = cell.defects >= DEFECTS_MAX;
+    const isPoisoned = resident.defects >= DEFECTS_MAX;
     const first = isPoisoned ? POISON : WAKE_RECOVERED;
     if (isPoisoned || loaded.timer?.recover === true) {
-      this.#host.run(cell, first, (turn) => handle(actor, turn, first));
+      this.#host.run(resident, first, (turn) => handle(actor, turn, first));
     }
   }
 
@@ -419,7 +423,7 @@ export class Instances implements Room {
    * A poll that waits on this shard need not wait for the commit: its claim is the instance's next unit, which
    * leaves with this one and is answered behind it.
    */
-  #decided({ id }: InstanceCell, { effects }: PendingUnit): void {
+  #decided({ id }: ResidentInstance, { effects }: PendingUnit): void {
     const { env, shard, taskDecided } = this.#deps;
     env.versions?.raise(id);
     for (const effect of effects) {
@@ -428,26 +432,26 @@ export class Instances implements Room {
     }
   }
 
-  #committed(cell: InstanceCell): void {
-    if (this.#creating.delete(cell)) cell.phase = 'ready';
-    this.#deps.changed(cell.id);
-    this.#prepare(cell);
+  #committed(resident: ResidentInstance): void {
+    if (this.#creating.delete(resident)) resident.phase = 'ready';
+    this.#deps.changed(resident.id);
+    this.#prepare(resident);
   }
 
   /** The row was there: the instance is loaded, and the creation is answered by it. */
-  #existed(cell: InstanceCell): void {
-    const creation = this.#creating.get(cell);
-    if (creation !== undefined) cell.stash.unshift(creation);
+  #existed(resident: ResidentInstance): void {
+    const creation = this.#creating.get(resident);
+    if (creation !== undefined) resident.stash.unshift(creation);
   }
 
-  #discarded(cell: InstanceCell): void {
-    const orphans = [...(cell.state?.running.values() ?? [])];
-    this.#deps.release(orphans.map((step) => ({ kind: 'abort', instance: cell.id, step })));
-    this.#creating.delete(cell);
-    const preparing = this.#preparing.get(cell);
-    this.#preparing.delete(cell);
-    if (preparing !== undefined) cell.stash.unshift(preparing.message);
-    this.#deps.changed(cell.id);
+  #discarded(resident: ResidentInstance): void {
+    const orphans = [...(resident.state?.running.values() ?? [])];
+    this.#deps.release(orphans.map((step) => ({ kind: 'abort', instance: resident.id, step })));
+    this.#creating.delete(resident);
+    const preparing = this.#preparing.get(resident);
+    this.#preparing.delete(resident);
+    if (preparing !== undefined) resident.stash.unshift(preparing.message);
+    this.#deps.changed(resident.id);
   }
 
   /** Its row may say `recover`, which nobody reads again before the shard starts anew. */
@@ -460,9 +464,9 @@ export class Instances implements Room {
    * Not even its failure could be recorded: the engine lets the instance be, instead of trying for
    * ever. Requests still reach it.
    */
-  #givesUp(cell: InstanceCell, message: Message): boolean {
-    if (cell.defects <= DEFECTS_MAX || 'request' in message) return false;
-    this.#quarantine(cell.id);
+  #givesUp(resident: ResidentInstance, message: Message): boolean {
+    if (resident.defects <= DEFECTS_MAX || 'request' in message) return false;
+    this.#quarantine(resident.id);
     return true;
   }
 
@@ -472,9 +476,14 @@ export class Instances implements Room {
   }
 
   /** Requests are told so, creations go on unless a deleted sequence left a row, hints are moot. */
-  #missing(cell: InstanceCell, messages: readonly Message[], orphan?: LoadedInstance): void {
+  #missing(
+    resident: ResidentInstance,
+    messages: readonly Message[],
+    orphan?: LoadedInstance,
+  ): void {
     for (const message of messages) {
-      if (message.kind === 'create' && orphan) this.#fail(message.request, beingRemoved(cell.id));
+      if (message.kind === 'create' && orphan)
+        this.#fail(message.request, beingRemoved(resident.id));
       else if (message.kind === 'create') this.#deps.createAgain(message);
       else if ('note' in message) {
         if (message.note !== undefined) {
@@ -482,16 +491,16 @@ export class Instances implements Room {
         }
       } else if (message.kind === 'repeat') this.#fail(message.request, message.otherwise);
       else {
-        const id = this.#askedFor.get(message) ?? cell.id;
+        const id = this.#askedFor.get(message) ?? resident.id;
         const what = 'task' in message ? `worker task ${message.task}` : `instance ${id}`;
         this.#turnAway(id, message, notFound(what), 'skipped');
       }
     }
   }
 
-  #forget(cell: InstanceCell): void {
-    this.#creating.delete(cell);
-    this.#host.drop(cell);
+  #forget(resident: ResidentInstance): void {
+    this.#creating.delete(resident);
+    this.#host.drop(resident);
   }
 
   // ---------------------------------------------------------------- answers

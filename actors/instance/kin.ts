@@ -5,7 +5,7 @@ import { type InstanceState, isEnded, isTerminal } from '../../schema/states.js'
 import { retryOf } from '../../src/core/blocks/sub-sequence.js';
 import { iterationOf } from '../../src/core/paths.js';
 import type { Progress } from '../../src/core/progress.js';
-import type { KinNote } from '../runtime/protocol.js';
+import type { FamilyMessage } from '../runtime/protocol.js';
 import type { Turn } from '../runtime/turn.js';
 import type { Came } from './action.js';
 import { advance, advanceTry, continueAfter } from './advance.js';
@@ -32,7 +32,7 @@ export function tellKin(actor: LiveInstance, turn: Turn, before: InstanceState):
     putNote(actor, turn, child, word);
 }
 
-function isEnd(state: InstanceState): state is KinNote['word'] & InstanceState {
+function isEnd(state: InstanceState): state is FamilyMessage['word'] & InstanceState {
   return isEnded(state);
 }
 
@@ -113,6 +113,6 @@ function retried(actor: LiveInstance, turn: Turn): Progress {
   return advance(actor, turn, { kind: 'retry' });
 }
 
-function dropNote(turn: Turn, { to, from, id }: KinNote): void {
+function dropNote(turn: Turn, { to, from, id }: FamilyMessage): void {
   turn.put(KIN_NOTE.clear, id, { to_id: to, from_id: from, id });
 }

@@ -5,7 +5,6 @@
  */
 
 import { type IdGenerator, routeOf } from '../../src/base/ids.js';
-import { LazyMap } from '../../src/base/lazy-map.js';
 import type { UnixMs } from '../../src/base/time.js';
 import type { GatePlan } from '../../src/core/blocks/gate.js';
 import type { Plan } from '../../src/core/plan.js';
@@ -15,6 +14,7 @@ import type { Measures } from '../runtime/measures.js';
 import type { Versions } from '../runtime/versions.js';
 import type { WebhookTarget } from '../webhook/loads.js';
 import type { Found } from './child-places.js';
+import { LazyMap } from './lazy-map.js';
 import type { StoredTimer } from './loads.js';
 import { KeptValues, TaskCache } from './memory.js';
 import type { InstanceRecord, NewInstance } from './record.js';

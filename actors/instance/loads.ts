@@ -63,7 +63,7 @@ export type KeptSignalRow = StoredRow<
 
 export type ListedOutput = StoredRow<typeof BLOCK_OUTPUTS, (typeof OUTPUT_COLUMNS)[number]>;
 
-export type KinNoteRow = StoredRow<typeof KIN_NOTES>;
+export type FamilyMessageRow = StoredRow<typeof KIN_NOTES>;
 
 /** What an instance came to, and how many outputs it has. */
 export interface ChildEndRow {
@@ -214,7 +214,7 @@ export function ownLoads(queries: Queries) {
       after: { readonly to: string; readonly from: string },
       before: string,
       limit: number,
-    ): Promise<KinNoteRow[]> {
+    ): Promise<FamilyMessageRow[]> {
       return sql.own('kinNotes', [after.to, after.from, before, limit]);
     },
 

@@ -8,9 +8,9 @@
 import { sizeWithin } from '../../src/base/bounds.js';
 import { tooLarge } from '../../src/base/errors.js';
 import type { JsonValue } from '../../src/base/json.js';
-import { LazyMap } from '../../src/base/lazy-map.js';
 import { LIMITS } from '../../src/base/limits.js';
 import type { Snapshot } from '../../src/core/progress.js';
+import { LazyMap } from './lazy-map.js';
 import type { WorkerTaskRecord } from './worker-task.js';
 
 const MAX = LIMITS.keptCharactersMax;

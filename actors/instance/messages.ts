@@ -10,7 +10,7 @@ import type { StepOutcome } from '../../src/core/builtin.js';
 import type { ChildEnd, ChildStart, StepTry } from '../../src/core/progress.js';
 import type { StoredSequence } from '../catalog/plans.js';
 import type { Call } from '../runtime/operation.js';
-import type { KinNote, PeerMessage } from '../runtime/protocol.js';
+import type { FamilyMessage, PeerMessage } from '../runtime/protocol.js';
 
 import type { ChangeMany } from './change-many.js';
 import type { Found } from './child-places.js';
@@ -100,12 +100,12 @@ export type InstanceMessage =
       readonly child: string;
       /** Undefined: it has not. */
       readonly end: ChildEnd | undefined;
-      readonly note: KinNote | undefined;
+      readonly note: FamilyMessage | undefined;
       /** The block that has asked. */
       readonly step: StepTry | undefined;
     }
   /** The instance that started this one has moved. */
-  | { readonly kind: 'parent.moved'; readonly note: KinNote }
+  | { readonly kind: 'parent.moved'; readonly note: FamilyMessage }
   | { readonly kind: 'step.outcome'; readonly step: StepTry; readonly outcome: StepOutcome }
   /** What the instance did cannot be stored, or makes its actor throw: its step or it itself fails. */
   | {

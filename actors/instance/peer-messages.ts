@@ -1,6 +1,6 @@
 /** What peers tell the instances of a shard, and the queues of that and of other shards. */
 
-import type { OwnRequests } from '../runtime/own-requests.js';
+import type { InternalRequests } from '../runtime/internal-requests.js';
 import type { Messages } from '../runtime/room.js';
 import type { Effect } from '../runtime/turn.js';
 import type { Instances } from './instances.js';
@@ -12,11 +12,11 @@ import type { TaskIndex } from './task-index.js';
 export interface PeerMessagesDeps {
   readonly instances: Instances;
   readonly tasks: TaskIndex;
-  readonly ownRequests: OwnRequests;
+  readonly internalRequests: InternalRequests;
   readonly release: (effects: readonly Effect[]) => void;
 }
 
-export function peerMessages({ instances, tasks, ownRequests, release }: PeerMessagesDeps) {
+export function peerMessages({ instances, tasks, internalRequests, release }: PeerMessagesDeps) {
   /** Instances know the message as it is. */
   const tell = (message: InstanceMessage & { readonly instance: string }) =>
     instances.tell(message.instance, message);
@@ -37,7 +37,7 @@ export function peerMessages({ instances, tasks, ownRequests, release }: PeerMes
     'continuity.order': ({ instance, order: text }) => {
       const order = JSON.parse(text) as Order;
       const { ticket, replyTo: shard, tenant } = order;
-      const request = ownRequests.open((told) => {
+      const request = internalRequests.open((told) => {
         const answer: OrderAnswer =
           'error' in told
             ? { ok: false, error: told.error.toData() }

@@ -17,7 +17,7 @@ import { taskOfRow } from './worker-task.js';
 
 /**
  * Undefined when its sequence is gone; rejects when the database cannot be asked. At once for those, nearly
- * all, whose plan is at hand and reads no outputs: of a herd of them promises would cost as much as the rest.
+ * all, whose plan is at hand and reads no outputs: of a burst of them promises would cost as much as the rest.
  */
 export function restoreActor(
   env: InstanceEnv,

@@ -9,8 +9,8 @@ import { ChildPlaces } from './child-places.js';
 import { ClaimWatch } from './claim-watch.js';
 import { counting } from './counting.js';
 import { Creations } from './creations.js';
+import { FamilyMessages } from './family-messages.js';
 import { Instances, type InstancesDeps } from './instances.js';
-import { KinNotes } from './kin-notes.js';
 import type { InstanceEnv } from './live-instance.js';
 import type { InstanceLoads } from './loads.js';
 import { instanceOperations } from './operations.js';
@@ -25,7 +25,7 @@ export interface InstanceNeeds
     Pick<ReleaseRoom, 'routing'> {}
 
 export function openInstances(kernel: Kernel<InstanceLoads>, needs: InstanceNeeds) {
-  const { loader, schedule, release, ownRequests, settings, hearing, clock } = kernel;
+  const { loader, schedule, release, internalRequests, settings, hearing, clock } = kernel;
   const { plans, names, routing, stamp, webhookTargets, versions, changed, taskDecided } = needs;
   const { maxContextBytes, maxOutputBytes } = settings;
   const turnedAway = () => hearing.turnedAway();
@@ -64,7 +64,7 @@ export function openInstances(kernel: Kernel<InstanceLoads>, needs: InstanceNeed
     routing,
     instances,
   });
-  const kin = new KinNotes({
+  const kin = new FamilyMessages({
     ...kernel,
     maxOutputBytes,
     read: (child, name) => places.read(child, name),
@@ -82,7 +82,7 @@ export function openInstances(kernel: Kernel<InstanceLoads>, needs: InstanceNeed
     purge: (request: number, asked: PurgeRequest) =>
       purge({ ...kernel, service, hold, letGo }, request, asked),
   });
-  const told = peerMessages({ instances, tasks, ownRequests, release });
+  const told = peerMessages({ instances, tasks, internalRequests, release });
   const claims = new ClaimWatch({ ...kernel, instances });
   const counts = counting({ ...kernel, plans });
   const parts = [instances, told, tasks, changes, creations, kin, claims, counts];

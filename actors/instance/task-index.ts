@@ -4,10 +4,10 @@
  */
 
 import { DATABASE_AWAY, type EngineError, notFound } from '../../src/base/errors.js';
-import { lastUsed } from '../../src/base/last-used.js';
+import { lastUsed } from '../../src/base/quota/last-used.js';
 import { BatchedReads } from '../runtime/batched-reads.js';
-import { Nobody } from '../runtime/nobody.js';
 import type { Effects, Room } from '../runtime/room.js';
+import { UnknownId } from '../runtime/unknown-id.js';
 import type { InstanceLoads } from './loads.js';
 
 /** About 20 MB; a miss costs a share of a query. */
@@ -22,7 +22,7 @@ export class TaskIndex implements Room {
   readonly #turnedAway: () => void;
   readonly #owners = lastUsed<string, string>(TASKS_REMEMBERED);
   readonly #reads: BatchedReads<string, string | undefined>;
-  readonly #nobody = new Nobody();
+  readonly #unknownId = new UnknownId();
 
   /** @param turnedAway told when whoever asks for a task is told that it cannot be read */
   constructor(loader: InstanceLoads, schedule: (work: () => void) => void, turnedAway: () => void) {
@@ -68,7 +68,7 @@ export class TaskIndex implements Room {
 
   /** Says of a task of another tenant what is said of none, and after the same read. */
   deny(task: string, otherwise: (error: EngineError) => void): void {
-    this.#reads.read(this.#nobody.next()).then(
+    this.#reads.read(this.#unknownId.next()).then(
       () => this.#schedule(() => otherwise(notFound(`worker task ${task}`))),
       () => this.#schedule(() => otherwise(DATABASE_AWAY)),
     );

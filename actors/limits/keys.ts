@@ -62,8 +62,8 @@ export class Keys implements Room {
     this.#actors.rescan();
   }
 
-  tenantHeld(): void {
-    this.#actors.dropHeld();
+  tenantSuspended(): void {
+    this.#actors.dropSuspended();
   }
 
   /** Words of a shard that died may be lost. */

@@ -2,11 +2,11 @@
 
 import type { PutRateLimit } from '../../schema/rate.js';
 import type { UnixMs } from '../../src/base/time.js';
-import { reloadOwnerless } from '../runtime/held-tenants.js';
 import { ActorHost, type HostDeps } from '../runtime/host.js';
 import type { Kernel } from '../runtime/kernel.js';
 import type { HostedMessage } from '../runtime/kind.js';
 import type { Messages, Room } from '../runtime/room.js';
+import { reloadOwnerless } from '../runtime/suspended-tenants.js';
 import type { Turn } from '../runtime/turn.js';
 import type { LimitLoads } from './loads.js';
 import {
@@ -56,13 +56,13 @@ export class Rates implements Room {
           if (state !== undefined) this.#called.set(id, state.expected);
         },
         abandoned: (id) => this.#called.delete(id),
-        awake: (cell) => {
-          const called = this.#called.get(cell.id) ?? [];
-          this.#called.delete(cell.id);
-          this.#host.run(cell, undefined, (turn) => cell.state.call(turn, called));
+        awake: (resident) => {
+          const called = this.#called.get(resident.id) ?? [];
+          this.#called.delete(resident.id);
+          this.#host.run(resident, undefined, (turn) => resident.state.call(turn, called));
         },
-        handle: (cell, message) =>
-          this.#host.run(cell, message, (turn) => message.take(cell.state, turn)),
+        handle: (resident, message) =>
+          this.#host.run(resident, message, (turn) => message.take(resident.state, turn)),
         flush: (rate, turn) => {
           rate.record(turn);
           return 'done';
@@ -102,8 +102,8 @@ export class Rates implements Room {
     reloadOwnerless(this.#host);
   }
 
-  tenantHeld(): void {
-    this.#host.dropHeld();
+  tenantSuspended(): void {
+    this.#host.dropSuspended();
   }
 
   endTurn(): void {

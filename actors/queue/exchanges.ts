@@ -14,8 +14,8 @@ import { routeOf, routeOfName, shardOf } from '../../src/base/ids.js';
 import { LIMITS } from '../../src/base/limits.js';
 import type { UnixMs } from '../../src/base/time.js';
 import { RefusedItem } from '../../src/http/body.js';
+import type { InternalAnswer, InternalRequests } from '../runtime/internal-requests.js';
 import type { Call } from '../runtime/operation.js';
-import type { OwnAnswer, OwnRequests } from '../runtime/own-requests.js';
 import type { FoundTask, PeerMessage, TaskClaim } from '../runtime/protocol.js';
 import type { Messages, Room } from '../runtime/room.js';
 import type { Effect } from '../runtime/turn.js';
@@ -29,7 +29,7 @@ export interface ExchangesDeps {
   readonly maxBodyBytes: number;
   readonly now: () => UnixMs;
   readonly queues: Pick<Queues, 'endWait' | 'endWaitsOf' | 'poll' | 'seen'>;
-  readonly ownRequests: OwnRequests;
+  readonly internalRequests: InternalRequests;
   readonly release: (effects: readonly Effect[]) => void;
   readonly schedule: (work: () => void) => void;
   /** Takes in what peers have posted and what has not been delivered yet. */
@@ -160,8 +160,8 @@ export class Exchanges implements Room {
   // ---------------------------------------------------------------- results
 
   #apply(tenant: string, worker: string, result: TaskResult, settle: Settle): void {
-    const { ownRequests, tell } = this.#deps;
-    const request = ownRequests.open((answer) =>
+    const { internalRequests, tell } = this.#deps;
+    const request = internalRequests.open((answer) =>
       settle(outcomeOf(result.task_id, answer), 'error' in answer),
     );
     tell(request, tenant, worker, result);
@@ -354,7 +354,7 @@ function parcelFor(
 }
 
 /** @param answer without a body, or with the members that the outcome has, too */
-function outcomeOf(task: string, answer: OwnAnswer): string {
+function outcomeOf(task: string, answer: InternalAnswer): string {
   if ('error' in answer) return refusal(task, answer.error);
   const more = answer.body === '' ? '}' : `,${answer.body.slice(1)}`;
   return `{"task_id":"${task}","status":200${more}`;

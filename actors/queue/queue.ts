@@ -11,8 +11,8 @@
  *              └── ready, gone, reads ────┘
  */
 
-import type { FairSlots } from '../../src/base/fair-slots.js';
 import { LIMITS } from '../../src/base/limits.js';
+import type { FairSlots } from '../../src/base/quota/fair-slots.js';
 import type { UnixMs } from '../../src/base/time.js';
 import type { TaskPlace } from './loads.js';
 import type { Claimed, Place, Poll } from './poll.js';

@@ -5,11 +5,11 @@
  * hold is bounded: windows that nobody has polled for longest are let go.
  */
 
-import { FairSlots } from '../../src/base/fair-slots.js';
 import { routeOf, routeOfName, shardOf } from '../../src/base/ids.js';
 import type { JsonValue } from '../../src/base/json.js';
-import { lastUsed } from '../../src/base/last-used.js';
 import { LIMITS } from '../../src/base/limits.js';
+import { FairSlots } from '../../src/base/quota/fair-slots.js';
+import { lastUsed } from '../../src/base/quota/last-used.js';
 import { isoTime, type UnixMs } from '../../src/base/time.js';
 import type { Secrets } from '../credential/secrets.js';
 import type { Kernel } from '../runtime/kernel.js';
@@ -156,7 +156,7 @@ export class Queues implements Room {
     return [...found.values()];
   }
 
-  tenantHeld(tenant: string): void {
+  tenantSuspended(tenant: string): void {
     this.endWaitsOf(tenant);
     this.tenantBack();
   }

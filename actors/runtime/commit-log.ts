@@ -6,7 +6,7 @@
 
 import type { StepTry } from '../../src/core/progress.js';
 import type { Ack, UnitEnvelope } from '../../src/db/units.js';
-import { HeldTenants } from './held-tenants.js';
+import { SuspendedTenants } from './suspended-tenants.js';
 import type { Effect, Turn } from './turn.js';
 
 /**
@@ -37,7 +37,7 @@ export interface PendingUnit {
 
 export class CommitLog {
   /** Their units are turned away here, whatever made them: every unit of the shard passes. */
-  readonly held = new HeldTenants();
+  readonly held = new SuspendedTenants();
   readonly #schedule: (work: () => void) => void;
   readonly #pending = new Map<number, PendingUnit>();
   #outgoing: UnitEnvelope[] = [];

@@ -1,14 +1,9 @@
 /** What becomes of the effects of a unit, and what callers are told of one that was not committed. */
 
-import {
-  conflict,
-  EngineError,
-  refusedUnit,
-  UNKNOWN_OUTCOME,
-  unavailable,
-} from '../../src/base/errors.js';
+import { conflict, EngineError, UNKNOWN_OUTCOME, unavailable } from '../../src/base/errors.js';
+import { refusedUnit } from '../../src/db/trouble.js';
 import type { CommitLog, Settlement } from './commit-log.js';
-import { TENANT_HELD } from './held-tenants.js';
+import { TENANT_SUSPENDED } from './suspended-tenants.js';
 import type { Effect } from './turn.js';
 
 export interface CommitDeps {
@@ -47,7 +42,7 @@ export function failureOf(
     case 'lost':
       return UNKNOWN_OUTCOME;
     case 'held':
-      return TENANT_HELD;
+      return TENANT_SUSPENDED;
   }
 }
 
@@ -58,7 +53,7 @@ export function failed(effects: readonly Effect[], error: EngineError): Effect[]
     if (effect.kind === 'reply' || effect.kind === 'error') {
       told.push({ kind: 'error', request: effect.request, error });
     } else if (effect.kind === 'changed') {
-      const result = error === TENANT_HELD ? 'held' : 'failed';
+      const result = error === TENANT_SUSPENDED ? 'held' : 'failed';
       told.push({ ...effect, result, error: error.message });
     } else if (effect.kind === 'peer' && effect.message.kind === 'claimed') {
       // A claim that was not committed: the queue offers the task again.

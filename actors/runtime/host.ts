@@ -1,7 +1,5 @@
 /**
- * The keyed actors of one kind on one shard, each loaded, changed, committed and let go here and
- * nowhere else. What a kind decides is in its functions; they are handed a turn that is made for one
- * message and is gone with it.
+ * The keyed actors of one kind on one shard, each loaded, changed, committed and evicted here and nowhere else.
  *
  *   absent ──message──► loading ──rows──► ready ──idle, over the bound──► absent
  *                          ▲               │  │ ▲
@@ -10,24 +8,18 @@
  *
  * - Messages of an actor that is not ready, or has too many units under way, wait in order.
  * - An actor is loaded only when none of its units is unacknowledged.
- * - A message that makes the actor throw is answered 500, and nothing of it is committed: the state
- *   is discarded and built from rows anew.
- * - One whose rows make no sense is answered 500, too. That a database is away says nothing of its rows:
- *   whoever asks is told to ask again.
- * - A kind that batches (`flush`) has the turns of its messages joined to one unit, which is committed
- *   when the shard's turn ends. When one of them throws, the others are decided anew from rows: what
- *   they had decided rests on the state that is gone.
+ * - A message that makes the actor throw is answered 500, commits nothing, and has the actor rebuilt from rows.
+ * - Rows that make no sense are answered 500, too; while the database is away, callers are told to ask again.
+ * - A kind that batches (`flush`) joins the turns of its messages to one unit, committed at the end of the shard's
+ *   turn. When one of them throws, the others are decided again from rows.
  */
 
 import { DATABASE_AWAY, EngineError, unavailable } from '../../src/base/errors.js';
 import { LIMITS } from '../../src/base/limits.js';
 import type { Logger } from '../../src/base/log.js';
-import { Cell } from './cell.js';
 import { type CommitDeps, failed, failureOf, INTERNAL } from './commit.js';
 import type { PendingUnit, Settlement } from './commit-log.js';
 import { isOfCode } from './defects.js';
-import { TENANT_HELD } from './held-tenants.js';
-import type { HostedMessage, Kind, Ready } from './kind.js';
 import {
   aheadMaxOf,
   bytesOf,
@@ -38,7 +30,10 @@ import {
   type Lines,
   newLines,
   valuesOf,
-} from './residence.js';
+} from './eviction.js';
+import type { HostedMessage, Kind, Ready } from './kind.js';
+import { ResidentActor } from './resident-actor.js';
+import { TENANT_SUSPENDED } from './suspended-tenants.js';
 import { Turn } from './turn.js';
 
 export interface HostDeps extends CommitDeps {
@@ -59,20 +54,22 @@ const LOAD_BATCH = 500;
 /** Actors that are busy and are looked at in one turn, for one that can be let go. */
 const BUSY_TRIES = 64;
 
+type Actor<State, Message> = ResidentActor<State, Message>;
+
 export class ActorHost<State, Message extends HostedMessage, Rows> {
   readonly #kind: Kind<State, Message, Rows>;
   readonly #deps: HostDeps;
-  readonly #cells = new Map<string, Cell<State, Message>>();
+  readonly #residents = new Map<string, Actor<State, Message>>();
   /** Those of them for whom nothing is under way. */
-  readonly #lines: Lines<Cell<State, Message>>;
-  readonly #toLoad = new Set<Cell<State, Message>>();
+  readonly #lines: Lines<Actor<State, Message>>;
+  readonly #toLoad = new Set<Actor<State, Message>>();
   /** Resolves when all rows are there that were asked for; undefined: nobody waits for that. */
   #lastLoad: Promise<void> | undefined;
   #isLoadAsked = false;
   /** Actors whose rows are on their way, or wait to become their state. */
   #loading = 0;
   /** Of a kind that batches: those that were told something in this turn. */
-  readonly #touched = new Set<Cell<State, Message>>();
+  readonly #touched = new Set<Actor<State, Message>>();
   #bytes = 0;
   readonly #bytesMax: number;
 
@@ -86,12 +83,12 @@ export class ActorHost<State, Message extends HostedMessage, Rows> {
 
   /** Actors in memory, and what they take by estimate. */
   get resident(): { readonly actors: number; readonly bytes: number } {
-    return { actors: this.#cells.size, bytes: this.#bytes };
+    return { actors: this.#residents.size, bytes: this.#bytes };
   }
 
   /** How many may be loaded before they are needed. */
   get aheadMax(): number {
-    return aheadMaxOf(this.#bytesMax, this.#cells.size, this.#bytes);
+    return aheadMaxOf(this.#bytesMax, this.#residents.size, this.#bytes);
   }
 
   /** Actors that somebody asked for, and that are not here yet. */
@@ -99,75 +96,72 @@ export class ActorHost<State, Message extends HostedMessage, Rows> {
     return this.#toLoad.size + this.#loading;
   }
 
-  get cells(): IterableIterator<Cell<State, Message>> {
-    return this.#cells.values();
+  get residents(): IterableIterator<Actor<State, Message>> {
+    return this.#residents.values();
   }
 
-  /** The cell if the actor is in memory. */
-  peek(id: string): Cell<State, Message> | undefined {
-    return this.#cells.get(id);
+  /** The actor if it is in memory. */
+  peek(id: string): Actor<State, Message> | undefined {
+    return this.#residents.get(id);
   }
 
   tell(id: string, message: Message): void {
-    this.deliver(this.#cellOf(id), message);
+    this.deliver(this.#residentOf(id), message);
   }
 
   /** It is about to be told something: one that is absent is loaded meanwhile, any other is not let go so soon. */
   expect(id: string): void {
-    const cell = this.#cellOf(id);
-    if (cell.line !== undefined) this.#lineUp(cell);
+    const actor = this.#residentOf(id);
+    if (actor.line !== undefined) this.#lineUp(actor);
   }
 
-  deliver(cell: Cell<State, Message>, message: Message): void {
-    if (cell.stash.length === 0 && this.#isOpen(cell)) {
-      this.#handle(cell, message);
+  deliver(actor: Actor<State, Message>, message: Message): void {
+    if (actor.stash.length === 0 && this.#isOpen(actor)) {
+      this.#handle(actor, message);
       // Whoever changed nothing has used it all the same.
-      if (cell.line !== undefined) this.#lineUp(cell);
-    } else if (cell.stash.length >= LIMITS.stashPerActorMax && message.request !== undefined) {
+      if (actor.line !== undefined) this.#lineUp(actor);
+    } else if (actor.stash.length >= LIMITS.stashPerActorMax && message.request !== undefined) {
       this.refuse(
-        cell,
+        actor,
         message,
-        unavailable('ENG_OVERLOADED', `${this.#kind.noun} ${cell.id} is busy`),
+        unavailable('ENG_OVERLOADED', `${this.#kind.noun} ${actor.id} is busy`),
       );
     } else {
-      cell.stash.push(message);
+      actor.stash.push(message);
     }
   }
 
   /** Whether a message would be handled at once, or be the first that an absent actor is loaded for. */
   canTake(id: string): boolean {
-    const cell = this.#cells.get(id);
-    return cell === undefined || (cell.stash.length === 0 && this.#isOpen(cell));
+    const actor = this.#residents.get(id);
+    return actor === undefined || (actor.stash.length === 0 && this.#isOpen(actor));
   }
 
   /** An actor that is created here: there is nothing to load. */
-  add(id: string, state: State | undefined, phase: Cell<State, Message>['phase']) {
-    const cell = this.#newCell(id);
-    cell.state = state;
-    cell.phase = phase;
-    return cell;
+  add(id: string, state: State | undefined, phase: Actor<State, Message>['phase']) {
+    const actor = this.#newResident(id);
+    actor.state = state;
+    actor.phase = phase;
+    return actor;
   }
 
-  /**
-   * An actor whose rows the unit of another owner has inserted.
-   * @param characters of these rows
-   */
+  /** An actor whose rows, of so many characters, the unit of another owner has inserted. */
   adopt(id: string, state: State, characters: number): void {
-    if (this.#cells.has(id)) return;
-    const cell = this.add(id, state, 'ready');
-    this.#weighUnit(cell, characters);
-    this.#lineUp(cell);
+    if (this.#residents.has(id)) return;
+    const actor = this.add(id, state, 'ready');
+    this.#weighUnit(actor, characters);
+    this.#lineUp(actor);
   }
 
   /** Nothing of it is in memory any more. Only while none of its units is under way. */
-  drop(cell: Cell<State, Message>): void {
-    cell.line?.remove(cell);
-    this.#bytes -= cell.bytes;
-    this.#cells.delete(cell.id);
-    this.#touched.delete(cell);
+  drop(actor: Actor<State, Message>): void {
+    actor.line?.remove(actor);
+    this.#bytes -= actor.bytes;
+    this.#residents.delete(actor.id);
+    this.#touched.delete(actor);
   }
 
-  isIdle({ phase, unacked, stash, draft, state }: Cell<State, Message>): boolean {
+  isIdle({ phase, unacked, stash, draft, state }: Actor<State, Message>): boolean {
     if (phase !== 'ready' || unacked > 0 || stash.length > 0 || draft !== undefined) return false;
     return state !== undefined && this.#kind.isIdle(state);
   }
@@ -180,7 +174,7 @@ export class ActorHost<State, Message extends HostedMessage, Rows> {
    * @param message that it is about; undefined: it decides by itself
    */
   run(
-    cell: Cell<State, Message>,
+    actor: Actor<State, Message>,
     message: Message | undefined,
     decide: (turn: Turn) => void,
   ): void {
@@ -189,53 +183,53 @@ export class ActorHost<State, Message extends HostedMessage, Rows> {
       decide(turn);
     } catch (error) {
       if (!(error instanceof EngineError) || message?.request === undefined) {
-        this.#defect(cell, message, error);
+        this.#defect(actor, message, error);
         return;
       }
       turn = new Turn();
       turn.fail(message.request, error);
     }
     // Whoever only looks at it shows nothing of whether it can go on.
-    if (turn.mutations.length > 0) cell.defects = 0;
-    if (this.#kind.flush === undefined) this.#commit(cell, turn);
-    else this.#join(cell, turn, message);
+    if (turn.mutations.length > 0) actor.defects = 0;
+    if (this.#kind.flush === undefined) this.#commit(actor, turn);
+    else this.#join(actor, turn, message);
   }
 
   /** The actor is loaded when its last unit is settled; `first` is its first message then. */
-  rebuild(cell: Cell<State, Message>, first?: Message): void {
-    this.#kind.discarded?.(cell);
-    cell.line?.remove(cell);
-    cell.state = undefined;
-    cell.phase = 'loading';
-    cell.incarnation = this.#deps.commits.nextIncarnation();
-    cell.last = undefined;
-    cell.draft = undefined;
-    if (cell.drafted !== undefined) cell.stash.unshift(...cell.drafted);
-    cell.drafted = undefined;
-    if (first !== undefined) cell.stash.unshift(first);
-    if (cell.unacked === 0) this.#toLoad.add(cell);
+  rebuild(actor: Actor<State, Message>, first?: Message): void {
+    this.#kind.discarded?.(actor);
+    actor.line?.remove(actor);
+    actor.state = undefined;
+    actor.phase = 'loading';
+    actor.incarnation = this.#deps.commits.nextIncarnation();
+    actor.last = undefined;
+    actor.draft = undefined;
+    if (actor.drafted !== undefined) actor.stash.unshift(...actor.drafted);
+    actor.drafted = undefined;
+    if (first !== undefined) actor.stash.unshift(first);
+    if (actor.unacked === 0) this.#toLoad.add(actor);
   }
 
   /** Its rows are read again, because hints may have been lost; what was decided is kept. */
   reload(id: string): void {
-    const cell = this.#cellOf(id);
-    if (cell.phase !== 'ready') return;
-    this.#flush(cell);
-    if (cell.phase === 'ready') this.rebuild(cell);
+    const actor = this.#residentOf(id);
+    if (actor.phase !== 'ready') return;
+    this.#flush(actor);
+    if (actor.phase === 'ready') this.rebuild(actor);
   }
 
   /** Drops the actors of held tenants, and refuses what waits for them: after their units, by not letting them in. */
-  dropHeld(): void {
-    for (const cell of [...this.#cells.values()]) this.#dropIfHeld(cell);
+  dropSuspended(): void {
+    for (const actor of [...this.#residents.values()]) this.#dropIfHeld(actor);
   }
 
   /** One that its kind holds ends by itself: what it comes to is not committed. */
-  #dropIfHeld(cell: Cell<State, Message>): void {
-    if (cell.phase !== 'ready' || !this.#isHeld(cell.state)) return;
-    if (cell.unacked > 0) this.rebuild(cell);
-    else if (this.#cells.get(cell.id) === cell) {
-      this.#kind.discarded?.(cell);
-      this.#abandon(cell, TENANT_HELD);
+  #dropIfHeld(actor: Actor<State, Message>): void {
+    if (actor.phase !== 'ready' || !this.#isHeld(actor.state)) return;
+    if (actor.unacked > 0) this.rebuild(actor);
+    else if (this.#residents.get(actor.id) === actor) {
+      this.#kind.discarded?.(actor);
+      this.#abandon(actor, TENANT_SUSPENDED);
     }
   }
 
@@ -244,40 +238,40 @@ export class ActorHost<State, Message extends HostedMessage, Rows> {
   }
 
   /** One that was held is loaded. */
-  letLoad(cell: Cell<State, Message>): void {
-    cell.phase = 'loading';
-    this.#toLoad.add(cell);
+  letLoad(actor: Actor<State, Message>): void {
+    actor.phase = 'loading';
+    this.#toLoad.add(actor);
   }
 
   /** Takes in what has waited: for a unit, or behind what its kind held it for. */
-  proceed(cell: Cell<State, Message>): void {
-    if (cell.phase === 'loading' && cell.unacked === 0) this.#toLoad.add(cell);
-    else this.#unstash(cell);
+  proceed(actor: Actor<State, Message>): void {
+    if (actor.phase === 'loading' && actor.unacked === 0) this.#toLoad.add(actor);
+    else this.#unstash(actor);
   }
 
   /** Effects that need no commit, behind what the actor has under way: they may rest on it. */
-  tellBehind(cell: Cell<State, Message>, effects: Turn['effects']): void {
-    if (cell.unacked > 0 && cell.last !== undefined) cell.last.effects.push(...effects);
+  tellBehind(actor: Actor<State, Message>, effects: Turn['effects']): void {
+    if (actor.unacked > 0 && actor.last !== undefined) actor.last.effects.push(...effects);
     else this.#deps.release(effects);
   }
 
-  refuse(cell: Cell<State, Message>, message: Message, error: EngineError): void {
-    if (this.#kind.refuse !== undefined) this.#kind.refuse(cell, message, error);
+  refuse(actor: Actor<State, Message>, message: Message, error: EngineError): void {
+    if (this.#kind.refuse !== undefined) this.#kind.refuse(actor, message, error);
     else if (message.request !== undefined) {
       this.#deps.release([{ kind: 'error', request: message.request, error }]);
     }
   }
 
   /** It has so many characters of JSON in memory. */
-  weigh(cell: Cell<State, Message>, characters: number): void {
-    this.#setBytes(cell, bytesOf(characters));
+  weigh(actor: Actor<State, Message>, characters: number): void {
+    this.#setBytes(actor, bytesOf(characters));
   }
 
   /** Called at the end of each turn of the shard: commits batches, loads, and lets idle ones go. */
   endTurn(): void {
     // Most kinds have no actor in memory in most turns.
-    if (this.#cells.size === 0 && this.#touched.size === 0) return;
-    for (const cell of this.#touched) this.#flush(cell);
+    if (this.#residents.size === 0 && this.#touched.size === 0) return;
+    for (const actor of this.#touched) this.#flush(actor);
     this.#touched.clear();
     this.#load();
     this.#passivate();
@@ -286,31 +280,31 @@ export class ActorHost<State, Message extends HostedMessage, Rows> {
   // ---------------------------------------------------------------- messages
 
   /** One that is absent is loaded at the end of the turn. */
-  #cellOf(id: string): Cell<State, Message> {
-    let cell = this.#cells.get(id);
-    if (cell === undefined) {
-      cell = this.#newCell(id);
-      this.#toLoad.add(cell);
+  #residentOf(id: string): Actor<State, Message> {
+    let actor = this.#residents.get(id);
+    if (actor === undefined) {
+      actor = this.#newResident(id);
+      this.#toLoad.add(actor);
     }
-    return cell;
+    return actor;
   }
 
-  #newCell(id: string): Cell<State, Message> {
-    const incarnation = this.#deps.commits.nextIncarnation();
-    const cell = new Cell<State, Message>(id, this.#kind.keyOf(id), incarnation, this.#onSettled);
-    this.#cells.set(id, cell);
-    this.weigh(cell, 0);
-    return cell;
+  #newResident(id: string): Actor<State, Message> {
+    const [key, incarnation] = [this.#kind.keyOf(id), this.#deps.commits.nextIncarnation()];
+    const actor = new ResidentActor<State, Message>(id, key, incarnation, this.#onSettled);
+    this.#residents.set(id, actor);
+    this.weigh(actor, 0);
+    return actor;
   }
 
-  #setBytes(cell: Cell<State, Message>, bytes: number): void {
-    const more = bytes - cell.bytes;
+  #setBytes(actor: Actor<State, Message>, bytes: number): void {
+    const more = bytes - actor.bytes;
     this.#bytes += more;
-    if (cell.line !== undefined) cell.line.bytes += more;
-    cell.bytes = bytes;
+    if (actor.line !== undefined) actor.line.bytes += more;
+    actor.bytes = bytes;
   }
 
-  #isOpen({ phase, unacked, unackedBytes }: Cell<State, Message>): boolean {
+  #isOpen({ phase, unacked, unackedBytes }: Actor<State, Message>): boolean {
     return (
       phase === 'ready' &&
       unacked < LIMITS.unitsPerActorMax &&
@@ -318,124 +312,128 @@ export class ActorHost<State, Message extends HostedMessage, Rows> {
     );
   }
 
-  #handle(cell: Cell<State, Message>, message: Message): void {
+  #handle(actor: Actor<State, Message>, message: Message): void {
     try {
-      this.#kind.handle(cell as Ready<State, Message>, message);
+      this.#kind.handle(actor as Ready<State, Message>, message);
     } catch (error) {
-      this.#defect(cell, message, error);
+      this.#defect(actor, message, error);
     }
   }
 
-  #unstash(cell: Cell<State, Message>): void {
-    while (cell.stash.length > 0 && this.#isOpen(cell)) {
-      this.#handle(cell, cell.stash.shift() as Message);
+  #unstash(actor: Actor<State, Message>): void {
+    while (actor.stash.length > 0 && this.#isOpen(actor)) {
+      this.#handle(actor, actor.stash.shift() as Message);
     }
   }
 
-  #defect(cell: Cell<State, Message>, message: Message | undefined, error: unknown): void {
-    const name = this.#kind.nameOf(cell.id);
+  #defect(actor: Actor<State, Message>, message: Message | undefined, error: unknown): void {
+    const name = this.#kind.nameOf(actor.id);
     this.#deps.log.error({ ...name, message: message?.kind, err: error }, 'defect');
     if (message === undefined) {
-      this.#abandon(cell, INTERNAL);
+      this.#abandon(actor, INTERNAL);
       return;
     }
-    this.refuse(cell, message, INTERNAL);
-    cell.defects += 1;
-    if (this.#kind.givesUp?.(cell, message) === true) this.#abandon(cell, INTERNAL);
-    else this.rebuild(cell);
+    this.refuse(actor, message, INTERNAL);
+    actor.defects += 1;
+    if (this.#kind.givesUp?.(actor, message) === true) this.#abandon(actor, INTERNAL);
+    else this.rebuild(actor);
   }
 
   /** Nobody is served: the actor is not there until it is asked for again. */
-  #abandon(cell: Cell<State, Message>, error: EngineError): void {
-    const messages = [...(cell.drafted ?? []), ...cell.stash];
-    cell.stash = [];
-    cell.drafted = undefined;
-    cell.draft = undefined;
-    if (cell.unacked > 0) this.rebuild(cell);
-    else this.drop(cell);
-    for (const message of messages) this.refuse(cell, message, error);
-    this.#kind.abandoned?.(cell.id, error);
+  #abandon(actor: Actor<State, Message>, error: EngineError): void {
+    const messages = [...(actor.drafted ?? []), ...actor.stash];
+    actor.stash = [];
+    actor.drafted = undefined;
+    actor.draft = undefined;
+    if (actor.unacked > 0) this.rebuild(actor);
+    else this.drop(actor);
+    for (const message of messages) this.refuse(actor, message, error);
+    this.#kind.abandoned?.(actor.id, error);
   }
 
   // ---------------------------------------------------------------- units
 
-  #join(cell: Cell<State, Message>, turn: Turn, message: Message | undefined): void {
-    if (cell.draft === undefined) cell.draft = turn;
-    else cell.draft.join(turn);
-    cell.drafted ??= [];
-    if (message !== undefined) cell.drafted.push(message);
-    this.#touched.add(cell);
+  #join(actor: Actor<State, Message>, turn: Turn, message: Message | undefined): void {
+    if (actor.draft === undefined) actor.draft = turn;
+    else actor.draft.join(turn);
+    actor.drafted ??= [];
+    if (message !== undefined) actor.drafted.push(message);
+    this.#touched.add(actor);
   }
 
-  #flush(cell: Cell<State, Message>): void {
+  #flush(actor: Actor<State, Message>): void {
     const { flush } = this.#kind;
-    if (flush === undefined || cell.phase !== 'ready') return;
-    const turn = cell.draft ?? new Turn();
+    if (flush === undefined || actor.phase !== 'ready') return;
+    const turn = actor.draft ?? new Turn();
     let next: 'done' | 'reload';
     try {
-      next = flush(cell.state as State, turn);
+      next = flush(actor.state as State, turn);
     } catch (error) {
-      this.#defect(cell, undefined, error);
+      this.#defect(actor, undefined, error);
       return;
     }
-    cell.draft = undefined;
-    cell.drafted = undefined;
-    this.#commit(cell, turn);
-    if (next === 'reload') this.rebuild(cell);
+    actor.draft = undefined;
+    actor.drafted = undefined;
+    this.#commit(actor, turn);
+    if (next === 'reload') this.rebuild(actor);
   }
 
-  #commit(cell: Cell<State, Message>, turn: Turn): void {
+  #commit(actor: Actor<State, Message>, turn: Turn): void {
     if (turn.mutations.length === 0) {
       const effects = turn.effectsAlone();
-      if (effects.length > 0) this.tellBehind(cell, effects);
+      if (effects.length > 0) this.tellBehind(actor, effects);
       return;
     }
-    cell.line?.remove(cell);
-    if (cell.state !== undefined) turn.tenant ??= this.#kind.tenantOf(cell.state);
-    const unit = this.#deps.commits.append(cell, turn);
-    cell.last = unit;
-    cell.unacked += 1;
-    cell.unackedBytes += unit.bytes;
-    this.#weighUnit(cell, unit.bytes);
-    this.#kind.decided?.(cell, unit);
+    actor.line?.remove(actor);
+    if (actor.state !== undefined) turn.tenant ??= this.#kind.tenantOf(actor.state);
+    const unit = this.#deps.commits.append(actor, turn);
+    actor.last = unit;
+    actor.unacked += 1;
+    actor.unackedBytes += unit.bytes;
+    this.#weighUnit(actor, unit.bytes);
+    this.#kind.decided?.(actor, unit);
   }
 
   /** Its largest unit had its context in it; what it commits later may be only that it goes on. */
-  #weighUnit(cell: Cell<State, Message>, characters: number): void {
-    const kept = cell.state === undefined ? 0 : (this.#kind.charactersOf?.(cell.state) ?? 0);
+  #weighUnit(actor: Actor<State, Message>, characters: number): void {
+    const kept = actor.state === undefined ? 0 : (this.#kind.charactersOf?.(actor.state) ?? 0);
     const bytes = bytesOf(kept + valuesOf(characters));
-    if (bytes > cell.bytes) this.#setBytes(cell, bytes);
+    if (bytes > actor.bytes) this.#setBytes(actor, bytes);
   }
 
-  readonly #onSettled = (cell: Cell<State, Message>, unit: PendingUnit, ack: Settlement): void => {
+  readonly #onSettled = (
+    actor: Actor<State, Message>,
+    unit: PendingUnit,
+    ack: Settlement,
+  ): void => {
     const { release, log } = this.#deps;
-    cell.unacked -= 1;
-    cell.unackedBytes -= unit.bytes;
-    if (cell.unacked === 0) cell.last = undefined;
+    actor.unacked -= 1;
+    actor.unackedBytes -= unit.bytes;
+    if (actor.unacked === 0) actor.last = undefined;
     const error = failureOf(ack, this.#kind.noun);
     if (error === undefined) {
       release(unit.effects);
-      this.#kind.committed?.(cell, unit);
-      this.#dropIfHeld(cell);
-      this.proceed(cell);
-      this.#lineUp(cell);
+      this.#kind.committed?.(actor, unit);
+      this.#dropIfHeld(actor);
+      this.proceed(actor);
+      this.#lineUp(actor);
       return;
     }
     if (ack.outcome === 'exists' && this.#kind.existed !== undefined) {
-      this.#kind.existed(cell, unit);
-      this.rebuild(cell);
+      this.#kind.existed(actor, unit);
+      this.rebuild(actor);
       return;
     }
     release(failed(unit.effects, error));
     if (ack.outcome === 'refused') {
-      const name = this.#kind.nameOf(cell.id);
+      const name = this.#kind.nameOf(actor.id);
       log.warn({ ...name, sqlState: ack.sqlState }, 'unit refused by the database');
-      this.rebuild(cell, this.#kind.refused?.(cell, unit, ack.reason));
-    } else if (cell.state !== undefined && ack.outcome !== 'suffix') {
-      this.rebuild(cell);
+      this.rebuild(actor, this.#kind.refused?.(actor, unit, ack.reason));
+    } else if (actor.state !== undefined && ack.outcome !== 'suffix') {
+      this.rebuild(actor);
     } else {
-      this.proceed(cell);
-      this.#lineUp(cell);
+      this.proceed(actor);
+      this.#lineUp(actor);
     }
   };
 
@@ -446,121 +444,122 @@ export class ActorHost<State, Message extends HostedMessage, Rows> {
     this.#isLoadAsked = true;
     this.#deps.whenWriterKnown(() => {
       this.#isLoadAsked = false;
-      const cells = [...this.#toLoad].slice(0, LOAD_BATCH);
-      for (const cell of cells) this.#toLoad.delete(cell);
-      this.#loading += cells.length;
-      if (cells.length > 0) void this.#read(cells);
+      const residents = [...this.#toLoad].slice(0, LOAD_BATCH);
+      for (const actor of residents) this.#toLoad.delete(actor);
+      this.#loading += residents.length;
+      if (residents.length > 0) void this.#read(residents);
       if (this.#toLoad.size > 0) this.#deps.schedule(() => undefined);
     });
   }
 
-  async #read(cells: readonly Cell<State, Message>[]): Promise<void> {
+  async #read(residents: readonly Actor<State, Message>[]): Promise<void> {
     const { load, loadsInOrder } = this.#kind;
     try {
-      const loading = load(cells.map(({ id }) => id));
+      const loading = load(residents.map(({ id }) => id));
       const before = this.#lastLoad;
       if (loadsInOrder)
         this.#lastLoad = Promise.allSettled([before, loading]).then(() => undefined);
       const found = await loading;
       await before;
       // Each by itself: one that cannot be restored is no reason to fail the others.
-      for (const cell of cells) {
-        this.#deps.scheduleSpare(() => this.#restore(cell, found.get(cell.id)));
+      for (const actor of residents) {
+        this.#deps.scheduleSpare(() => this.#restore(actor, found.get(actor.id)));
       }
     } catch (error) {
-      this.#deps.schedule(() => this.#loadFailed(cells, error));
+      this.#deps.schedule(() => this.#loadFailed(residents, error));
     }
   }
 
-  #restore(cell: Cell<State, Message>, rows: Rows | undefined): void {
+  #restore(actor: Actor<State, Message>, rows: Rows | undefined): void {
     const { restore, readsSince } = this.#kind;
     const since = readsSince?.();
     const { scheduleSpare } = this.#deps;
     let state: ReturnType<typeof restore>;
     try {
-      state = restore(cell.id, rows);
+      state = restore(actor.id, rows);
     } catch (error) {
-      this.#notRestored(cell, error);
+      this.#notRestored(actor, error);
       return;
     }
-    if (!(state instanceof Promise)) this.#restored(cell, state, rows, since);
+    if (!(state instanceof Promise)) this.#restored(actor, state, rows, since);
     else {
       state.then(
-        (read) => scheduleSpare(() => this.#restored(cell, read, rows, since)),
-        (error: unknown) => scheduleSpare(() => this.#notRestored(cell, error)),
+        (read) => scheduleSpare(() => this.#restored(actor, read, rows, since)),
+        (error: unknown) => scheduleSpare(() => this.#notRestored(actor, error)),
       );
     }
   }
 
   #restored(
-    cell: Cell<State, Message>,
+    actor: Actor<State, Message>,
     state: State | undefined,
     rows: Rows | undefined,
     since: number | undefined,
   ): void {
     this.#loading -= 1;
-    if (this.#kind.readsSince?.() === since) this.#ready(cell, state, rows);
-    else this.#toLoad.add(cell);
+    if (this.#kind.readsSince?.() === since) this.#ready(actor, state, rows);
+    else this.#toLoad.add(actor);
   }
 
-  #notRestored(cell: Cell<State, Message>, error: unknown): void {
+  #notRestored(actor: Actor<State, Message>, error: unknown): void {
     if (!isOfCode(error)) {
-      this.#loadFailed([cell], error);
+      this.#loadFailed([actor], error);
       return;
     }
     this.#loading -= 1;
-    this.#unrestorable(cell, error);
+    this.#unrestorable(actor, error);
   }
 
-  #ready(cell: Cell<State, Message>, state: State | undefined, rows: Rows | undefined): void {
+  #ready(actor: Actor<State, Message>, state: State | undefined, rows: Rows | undefined): void {
     if (state === undefined) {
-      const { stash } = cell;
-      this.drop(cell);
-      if (this.#kind.missing !== undefined) this.#kind.missing(cell, stash, rows);
+      const { stash } = actor;
+      this.drop(actor);
+      if (this.#kind.missing !== undefined) this.#kind.missing(actor, stash, rows);
       return;
     }
     if (this.#isHeld(state)) {
-      this.#abandon(cell, TENANT_HELD);
+      this.#abandon(actor, TENANT_SUSPENDED);
       return;
     }
-    cell.state = state;
-    cell.phase = 'ready';
-    this.#touched.add(cell);
+    actor.state = state;
+    actor.phase = 'ready';
+    this.#touched.add(actor);
     try {
-      this.#kind.awake?.(cell as Ready<State, Message>, rows);
+      this.#kind.awake?.(actor as Ready<State, Message>, rows);
     } catch (error) {
-      this.#defect(cell, undefined, error);
+      this.#defect(actor, undefined, error);
     }
-    this.#unstash(cell);
-    this.#lineUp(cell);
+    this.#unstash(actor);
+    this.#lineUp(actor);
   }
 
-  #loadFailed(cells: readonly Cell<State, Message>[], error: unknown): void {
-    this.#loading -= cells.length;
-    this.#deps.log.warn({ err: error, actors: cells.length }, 'actors could not be loaded');
-    for (const cell of cells) if (cell.phase === 'loading') this.#abandon(cell, DATABASE_AWAY);
+  #loadFailed(residents: readonly Actor<State, Message>[], error: unknown): void {
+    this.#loading -= residents.length;
+    this.#deps.log.warn({ err: error, actors: residents.length }, 'actors could not be loaded');
+    for (const actor of residents)
+      if (actor.phase === 'loading') this.#abandon(actor, DATABASE_AWAY);
   }
 
-  #unrestorable(cell: Cell<State, Message>, error: unknown): void {
-    if (cell.phase !== 'loading') return;
-    const name = this.#kind.nameOf(cell.id);
+  #unrestorable(actor: Actor<State, Message>, error: unknown): void {
+    if (actor.phase !== 'loading') return;
+    const name = this.#kind.nameOf(actor.id);
     this.#deps.log.error({ ...name, message: 'restore', err: error }, 'defect');
-    this.#kind.unrestorable?.(cell.id);
-    this.#abandon(cell, INTERNAL);
+    this.#kind.unrestorable?.(actor.id);
+    this.#abandon(actor, INTERNAL);
   }
 
   // ---------------------------------------------------------------- letting go
 
   /** Behind those that were used before, unless something is under way for it. */
-  #lineUp(cell: Cell<State, Message>): void {
-    if (cell.unacked > 0 || cell.state === undefined || cell.phase === 'loading') return;
+  #lineUp(actor: Actor<State, Message>): void {
+    if (actor.unacked > 0 || actor.state === undefined || actor.phase === 'loading') return;
     // It may have been dropped with units under way, when its rows were deleted.
-    if (this.#cells.get(cell.id) !== cell) return;
-    const outlook = this.#kind.outlookOf?.(cell.state) ?? 'active';
-    const isLarge = outlook !== 'ended' && cell.bytes > this.#bytesMax * LARGE_SHARE;
+    if (this.#residents.get(actor.id) !== actor) return;
+    const outlook = this.#kind.outlookOf?.(actor.state) ?? 'active';
+    const isLarge = outlook !== 'ended' && actor.bytes > this.#bytesMax * LARGE_SHARE;
     const line = this.#lines[isLarge ? 'large' : outlook];
     // A queue keeps its order, whoever looks at what is in it.
-    if (line !== cell.line || outlook !== 'offered') line.push(cell);
+    if (line !== actor.line || outlook !== 'offered') line.push(actor);
   }
 
   /** As many as came: what is over a bound leaves in the turn in which it came. */
@@ -578,21 +577,21 @@ export class ActorHost<State, Message extends HostedMessage, Rows> {
     let tries = BUSY_TRIES;
     while (tries > 0 && isOver()) {
       // The oldest in a queue are those that are taken next, unless nobody is there to take them.
-      const cell = name === 'offered' ? line.midst() : line.oldest;
-      if (cell === undefined) return;
-      if (this.isIdle(cell)) {
-        this.drop(cell);
+      const actor = name === 'offered' ? line.midst() : line.oldest;
+      if (actor === undefined) return;
+      if (this.isIdle(actor)) {
+        this.drop(actor);
         continue;
       }
       // Busy ones move behind the idle ones, or they would be looked at in every turn.
-      line.push(cell);
+      line.push(actor);
       tries -= 1;
     }
   }
 
   #isOver(): boolean {
     const { residentMax } = this.#kind;
-    if (residentMax !== undefined && this.#cells.size > residentMax) return true;
+    if (residentMax !== undefined && this.#residents.size > residentMax) return true;
     if (this.#bytes <= this.#bytesMax) return false;
     const idle = LINES.reduce((bytes, name) => bytes + this.#lines[name].bytes, 0);
     return idle > this.#bytesMax * IDLE_SHARE;

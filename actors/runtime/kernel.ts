@@ -5,8 +5,8 @@ import type { IdGenerator } from '../../src/base/ids.js';
 import type { UnixMs } from '../../src/base/time.js';
 import type { Meter } from '../../src/metrics/meter.js';
 import type { HostDeps } from './host.js';
+import type { InternalRequests } from './internal-requests.js';
 import type { Measures } from './measures.js';
-import type { OwnRequests } from './own-requests.js';
 import type { TimerQueue } from './timer.js';
 
 /** The settings of a shard; plain data, so that they can cross to its thread. */
@@ -61,7 +61,7 @@ export interface Kernel<Loads = unknown> extends HostDeps {
   readonly meter: Meter;
   readonly measures: Measures;
   /** Requests that rooms make of instances. */
-  readonly ownRequests: OwnRequests;
+  readonly internalRequests: InternalRequests;
   /** Takes in what peers have posted and what has not been delivered yet. */
   readonly takeHints: () => void;
 }

@@ -5,10 +5,10 @@
  */
 
 import { BackgroundJob } from '../../src/base/background-job.js';
-import { reloadOwnerless } from './held-tenants.js';
 import { ActorHost, type HostDeps } from './host.js';
 import type { Kernel } from './kernel.js';
 import type { HostedMessage } from './kind.js';
+import { reloadOwnerless } from './suspended-tenants.js';
 import type { Turn } from './turn.js';
 
 export type KeyActorsDeps = HostDeps & Pick<Kernel, 'clock'>;
@@ -71,10 +71,10 @@ export class KeyActors<Key extends KeyState<Rows>, Rows> {
         load: async (ids) =>
           new Map(await Promise.all(ids.map(async (id) => [id, await kind.read(id)] as const))),
         restore: (id, rows) => kind.restore(id, rows!),
-        awake: (cell, rows) =>
-          this.#host.run(cell, undefined, (turn) => cell.state.settle(turn, rows!)),
-        handle: (cell, message) =>
-          this.#host.run(cell, message, (turn) => message.take(cell.state, turn)),
+        awake: (resident, rows) =>
+          this.#host.run(resident, undefined, (turn) => resident.state.settle(turn, rows!)),
+        handle: (resident, message) =>
+          this.#host.run(resident, message, (turn) => message.take(resident.state, turn)),
         flush: (key, turn) => key.flush(turn),
         isIdle: (key) => key.isIdle,
       },
@@ -116,8 +116,8 @@ export class KeyActors<Key extends KeyState<Rows>, Rows> {
 
   /** Whether the key may be let go. */
   isPassive(id: string): boolean {
-    const cell = this.#host.peek(id);
-    return cell === undefined || this.#host.isIdle(cell);
+    const resident = this.#host.peek(id);
+    return resident === undefined || this.#host.isIdle(resident);
   }
 
   /** Its rows say more than it knows. */
@@ -126,8 +126,8 @@ export class KeyActors<Key extends KeyState<Rows>, Rows> {
   }
 
   /** Those of tenants of whom this cell has no say any more leave memory. */
-  dropHeld(): void {
-    this.#host.dropHeld();
+  dropSuspended(): void {
+    this.#host.dropSuspended();
   }
 
   /** Rows may have come of which nobody tells. */
@@ -138,7 +138,7 @@ export class KeyActors<Key extends KeyState<Rows>, Rows> {
 
   /** Those in memory may have been told what is lost. */
   reloadAll(): void {
-    for (const { id } of [...this.#host.cells]) this.#host.reload(id);
+    for (const { id } of [...this.#host.residents]) this.#host.reload(id);
   }
 
   endTurn(): void {

@@ -1,9 +1,9 @@
 /** What one kind of keyed actor is, as its host (`host.ts`) has to know it. */
 
 import type { EngineError } from '../../src/base/errors.js';
-import type { Cell } from './cell.js';
 import type { PendingUnit } from './commit-log.js';
-import type { Outlook } from './residence.js';
+import type { Outlook } from './eviction.js';
+import type { ResidentActor } from './resident-actor.js';
 import type { Turn } from './turn.js';
 
 /** A `request` waits for an answer; a message without one may be dropped. */
@@ -36,7 +36,7 @@ export interface Kind<State, Message extends HostedMessage, Rows> {
   /** When this changes while an actor is restored, what was read for it is old: it is read again. */
   readonly readsSince?: () => number;
   /** Takes one message in, by `run` unless there is nothing to commit. */
-  readonly handle: (cell: Ready<State, Message>, message: Message) => void;
+  readonly handle: (resident: Ready<State, Message>, message: Message) => void;
   /** Memory says nothing that the rows do not, and nobody waits. */
   readonly isIdle: (state: State) => boolean;
   /** How soon it is likely to be asked for again; absent: any of them as soon as any other. */
@@ -46,35 +46,39 @@ export interface Kind<State, Message extends HostedMessage, Rows> {
   /** The last word in the unit of a batch; `reload` asks for more rows. */
   readonly flush?: (state: State, turn: Turn) => 'done' | 'reload';
   /** Told before any message when its state is new; may `run` what follows from the rows. */
-  readonly awake?: (cell: Ready<State, Message>, rows: Rows | undefined) => void;
+  readonly awake?: (resident: Ready<State, Message>, rows: Rows | undefined) => void;
   /** Nothing comes of the message; without this only requests are told. */
-  readonly refuse?: (cell: Cell<State, Message>, message: Message, error: EngineError) => void;
+  readonly refuse?: (
+    resident: ResidentActor<State, Message>,
+    message: Message,
+    error: EngineError,
+  ) => void;
   /** There is no such actor, although there may be rows: what becomes of those who asked for it. */
   readonly missing?: (
-    cell: Cell<State, Message>,
+    resident: ResidentActor<State, Message>,
     messages: readonly Message[],
     rows: Rows | undefined,
   ) => void;
   /** A unit of it is made, and leaves the shard at the end of the turn. */
-  readonly decided?: (cell: Cell<State, Message>, unit: PendingUnit) => void;
-  readonly committed?: (cell: Cell<State, Message>, unit: PendingUnit) => void;
+  readonly decided?: (resident: ResidentActor<State, Message>, unit: PendingUnit) => void;
+  readonly committed?: (resident: ResidentActor<State, Message>, unit: PendingUnit) => void;
   /** The gate of its unit found the row: nothing of the unit happened. */
-  readonly existed?: (cell: Cell<State, Message>, unit: PendingUnit) => void;
+  readonly existed?: (resident: ResidentActor<State, Message>, unit: PendingUnit) => void;
   /** @returns what the actor is to be told first, when it is back */
   readonly refused?: (
-    cell: Cell<State, Message>,
+    resident: ResidentActor<State, Message>,
     unit: PendingUnit,
     reason: string,
   ) => Message | undefined;
   /** Its state is about to be discarded. */
-  readonly discarded?: (cell: Cell<State, Message>) => void;
+  readonly discarded?: (resident: ResidentActor<State, Message>) => void;
   /** It is not in memory any more although it may have something to do. */
   readonly abandoned?: (id: string, error: EngineError) => void;
   /** Its rows make no sense: whenever it is loaded it ends the same. */
   readonly unrestorable?: (id: string) => void;
   /** It threw again at one of its own messages: true lets it be. */
-  readonly givesUp?: (cell: Cell<State, Message>, message: Message) => boolean;
+  readonly givesUp?: (resident: ResidentActor<State, Message>, message: Message) => boolean;
 }
 
-/** The cell of an actor whose state is here. */
-export type Ready<State, Message> = Cell<State, Message> & { readonly state: State };
+/** The resident of an actor whose state is here. */
+export type Ready<State, Message> = ResidentActor<State, Message> & { readonly state: State };

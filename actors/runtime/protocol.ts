@@ -90,7 +90,7 @@ export interface ReplyPost {
 // ---------------------------------------------------------------- shard → shard
 
 /** What an instance tells another one that it started, or that started it. */
-export interface KinNote {
+export interface FamilyMessage {
   readonly to: string;
   readonly from: string;
   /** Of the note: there may be a later one from the same instance. */
@@ -304,7 +304,7 @@ export type PeerMessage =
     }
   | { readonly kind: 'subscriptions.settled'; readonly version: number; readonly shard: number }
   /** Hint: an instance has to hear this of its parent, or of a child (row: kin_notes). */
-  | ({ readonly kind: 'kin.note' } & KinNote)
+  | ({ readonly kind: 'kin.note' } & FamilyMessage)
   /** Hint: an instance that the release routed has ended (row: release_outcomes). */
   | { readonly kind: 'release.ended'; readonly release: string }
   /** Of an execution to an instance (JSON: `Order`); answered by `continuity.answer`. */

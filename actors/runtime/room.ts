@@ -59,7 +59,7 @@ export interface Room {
   /** The tenant is about to leave this cell: what is counted of it is told while it can be. */
   tenantLeaves?(tenant: string): void;
   /** This cell has no say of the tenant, or not yet: what is in memory of it goes. */
-  tenantHeld?(tenant: string): void;
+  tenantSuspended?(tenant: string): void;
   /**
    * The tenant comes to this cell, and is held until all have done so: what is kept of it may be old.
    *

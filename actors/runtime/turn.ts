@@ -13,7 +13,13 @@ import { rowText } from '../../src/db/lines.js';
 import type { Mutation } from '../../src/db/mutation.js';
 import { COUNTER_INDEX, COUNTER_NAMES, type CounterName } from '../../src/metrics/catalog.js';
 import type { UnitCounts } from '../../src/metrics/ledger.js';
-import type { KinNote, KnownRecord, NamedSecrets, PeerMessage, TaskClaim } from './protocol.js';
+import type {
+  FamilyMessage,
+  KnownRecord,
+  NamedSecrets,
+  PeerMessage,
+  TaskClaim,
+} from './protocol.js';
 import type { SequenceName } from './sequence-name.js';
 
 /** A step inside the process whose outcome comes back as a message. */
@@ -103,7 +109,7 @@ export type Effect =
       readonly step: StepTry;
     }
   /** Nobody is there to hear it. */
-  | { readonly kind: 'kin.unheard'; readonly note: KinNote }
+  | { readonly kind: 'kin.unheard'; readonly note: FamilyMessage }
   /** An instance has ended that the release routed. */
   | { readonly kind: 'release.ended'; readonly release: string }
   /** An instance has completed. */

@@ -65,9 +65,9 @@ export class AskedRuns {
 
   /** Resolves with null when names or routes have changed since the look. */
   #tellRun(tenant: string, id: string, run: AskedRun): Promise<ScheduleRun | null> {
-    const { ownRequests, schedule } = this.#deps;
+    const { internalRequests, schedule } = this.#deps;
     return new Promise((resolve, reject) => {
-      const request = ownRequests.open((answer) => {
+      const request = internalRequests.open((answer) => {
         if ('error' in answer) reject(answer.error);
         else resolve(JSON.parse(answer.body) as ScheduleRun | null);
       });

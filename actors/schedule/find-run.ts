@@ -11,8 +11,8 @@ import type { InstanceMessage } from '../instance/messages.js';
 import { nameIn } from '../instance/record.js';
 import type { Routing } from '../release/routing.js';
 import type { HostDeps } from '../runtime/host.js';
+import type { InternalRequests } from '../runtime/internal-requests.js';
 import type { Kernel } from '../runtime/kernel.js';
-import type { OwnRequests } from '../runtime/own-requests.js';
 import { aimOf, type Found } from './cron.js';
 import type { ScheduleLoads } from './loads.js';
 
@@ -25,7 +25,7 @@ export interface FindRunDeps
   readonly plans: Plans;
   readonly names: Names;
   readonly routing: Routing;
-  readonly ownRequests: OwnRequests;
+  readonly internalRequests: InternalRequests;
   /** Hands a message to an instance of this shard. */
   readonly tellRun: (run: string, message: InstanceMessage) => void;
 }
@@ -55,11 +55,11 @@ export async function findRun(deps: FindRunDeps, row: CronSchedule, run: string)
 
 /** Resolves when the run has taken the signal, or has ended; rejects when that is not known. */
 function cancel(deps: FindRunDeps, run: string, tenant: string): Promise<void> {
-  const { schedule, tellRun, ownRequests } = deps;
+  const { schedule, tellRun, internalRequests } = deps;
   const body = { signal_type: 'cancel' };
   const signal = { kind: 'signal', tenant, target: run, body, traceparent: undefined } as const;
   return new Promise((resolve, reject) => {
-    const request = ownRequests.open((answer) => {
+    const request = internalRequests.open((answer) => {
       // One that has ended, or is gone, needs no signal.
       if (!('error' in answer) || answer.error.status < 500) resolve();
       else reject(answer.error);

@@ -19,15 +19,15 @@ import { isoTime, type UnixMs } from '../../src/base/time.js';
 import { unfoundSequence } from '../../src/core/unfound-sequence.js';
 import { checkSize } from '../instance/memory.js';
 import { givenContext, nameIn } from '../instance/record.js';
-import { reloadOwnerless } from '../runtime/held-tenants.js';
 import { ActorHost, type HostDeps } from '../runtime/host.js';
 import type { Kernel } from '../runtime/kernel.js';
 import type { HostedMessage, Ready } from '../runtime/kind.js';
-import { Nobody } from '../runtime/nobody.js';
 import type { Room } from '../runtime/room.js';
 import { Service } from '../runtime/service.js';
+import { reloadOwnerless } from '../runtime/suspended-tenants.js';
 import { TimerHeap } from '../runtime/timer-heap.js';
 import type { Turn } from '../runtime/turn.js';
+import { UnknownId } from '../runtime/unknown-id.js';
 import { AskedRuns, type AskedRunsDeps } from './asked-runs.js';
 import {
   type BornRun,
@@ -57,7 +57,7 @@ export interface SchedulesDeps
 
 /** Schedules in memory; beyond it those that were not used for longest are let go. */
 const SCHEDULES_MAX = 10_000;
-/** Those that fire in one turn, or in half of its time; a herd takes several, with requests between. */
+/** Those that fire in one turn, or in half of its time; a burst takes several, with requests between. */
 const FIRES_PER_TURN = 250;
 const PAGE_ROWS = 1_000;
 /** A fire that its timer has not brought about by then was missed. */
@@ -87,7 +87,7 @@ export class Schedules implements Room {
   readonly #host: ActorHost<Cron, CronMessage, CronRows>;
   readonly #service: Service;
   readonly #askedRuns: AskedRuns;
-  readonly #nobody = new Nobody();
+  readonly #unknownId = new UnknownId();
   readonly #memos = new Map<string, Memo>();
   readonly #heap = new TimerHeap<string>();
   /** What is due up to here is in the heap. */
@@ -127,7 +127,7 @@ export class Schedules implements Room {
         load: (ids) => this.#rowsOf(ids),
         restore: (id, rows) => rows && new Cron(id, cronDeps, rows),
         awake: ({ state }) => state.arm(),
-        handle: (cell, message) => this.#handle(cell, message),
+        handle: (resident, message) => this.#handle(resident, message),
         decided: ({ state }, unit) => state?.decided(unit),
         committed: ({ state }, unit) => {
           const born = state?.committed(unit);
@@ -170,8 +170,8 @@ export class Schedules implements Room {
     this.#scanning.wake();
   }
 
-  tenantHeld(): void {
-    this.#host.dropHeld();
+  tenantSuspended(): void {
+    this.#host.dropSuspended();
   }
 
   /** There are schedules that nobody has told of: all are read again. */
@@ -312,7 +312,7 @@ export class Schedules implements Room {
       return;
     }
     this.#service.answer(message.request, 404, undefined, async () => {
-      await this.#service.read(() => this.#deps.loader.schedules([this.#nobody.next()]));
+      await this.#service.read(() => this.#deps.loader.schedules([this.#unknownId.next()]));
       throw notFound(`cron schedule ${id}`);
     });
   }
@@ -321,7 +321,7 @@ export class Schedules implements Room {
 
   /** The rows of the sequence and of its schedules are gone. */
   sequenceEvicted(sequenceId: string): void {
-    const own = [...this.#host.cells].filter(({ state }) => state?.sequenceId === sequenceId);
+    const own = [...this.#host.residents].filter(({ state }) => state?.sequenceId === sequenceId);
     for (const { id } of own) this.#host.reload(id);
   }
 
@@ -340,18 +340,18 @@ export class Schedules implements Room {
     this.#sleep();
   }
 
-  #handle(cell: ReadyCron, message: CronMessage): void {
-    const { state: cron } = cell;
+  #handle(resident: ReadyCron, message: CronMessage): void {
+    const { state: cron } = resident;
     if (message.kind === 'due' && !cron.isDue) return;
     if (!cron.isFresh) {
-      this.#host.rebuild(cell, message);
+      this.#host.rebuild(resident, message);
       return;
     }
     let next: unknown;
-    this.#host.run(cell, message, (turn) => {
+    this.#host.run(resident, message, (turn) => {
       next = message.take(cron, turn);
     });
-    if (next === 'reload') this.#host.rebuild(cell);
+    if (next === 'reload') this.#host.rebuild(resident);
   }
 
   async #rowsOf(ids: readonly string[]): Promise<Map<string, CronRows>> {

@@ -6,9 +6,7 @@
 
 import type { MessagePort } from 'node:worker_threads';
 import { ROUTES, type Route, type RouteId } from '../../schema/routes.js';
-import { itemsIn } from '../../src/base/batch-size.js';
 import type { Clock, TimerHandle } from '../../src/base/clock.js';
-import { Crowd } from '../../src/base/crowd.js';
 import {
   type EngineError,
   fromErrorData,
@@ -16,9 +14,11 @@ import {
   shareTaken,
   unavailable,
 } from '../../src/base/errors.js';
-import { FairSlots } from '../../src/base/fair-slots.js';
 import { routeOf, shardOf } from '../../src/base/ids.js';
+import { itemsIn } from '../../src/base/json-members.js';
 import { LIMITS } from '../../src/base/limits.js';
+import { FairSlots } from '../../src/base/quota/fair-slots.js';
+import { TenantActivity } from '../../src/base/quota/tenant-activity.js';
 import type { OnReply, ShardReply, ShardRequest, ShardSender } from '../../src/http/shards.js';
 import type {
   KnownRecord,
@@ -39,7 +39,7 @@ export interface ShardClientDeps {
   /** An event is stored that fires triggers. */
   readonly onFires?: () => void;
   /** Who else asks; absent: each tenant is alone. */
-  readonly crowd?: Crowd;
+  readonly activity?: TenantActivity;
 }
 
 interface Pending {
@@ -101,7 +101,7 @@ export class ShardClient implements ShardSender {
   #nextId = 1;
   #nextShard = 0;
   readonly #work = new WorkUnderWay();
-  readonly #crowd: Crowd;
+  readonly #activity: TenantActivity;
   /** Of large requests, by their work: shards have some, the others wait here. */
   readonly #places: FairSlots;
   /** Of small ones, while tenants share the shards, and of large ones. */
@@ -114,7 +114,7 @@ export class ShardClient implements ShardSender {
 
   constructor(deps: ShardClientDeps) {
     this.#deps = deps;
-    this.#crowd = deps.crowd ?? new Crowd();
+    this.#activity = deps.activity ?? new TenantActivity();
     this.#ports = Array.from({ length: deps.shards }, () => undefined);
     this.#outbox = this.#ports.map(() => ({ requests: [], aborted: [] }));
     this.#keptSince = deps.clock.monotonic();
@@ -251,7 +251,7 @@ export class ShardClient implements ShardSender {
       aborted: false,
     });
     const request = numbered(id, asked);
-    const isShared = this.#crowd.isShared(now) && tenant !== '';
+    const isShared = this.#activity.isShared(now) && tenant !== '';
     if (work >= LIMITS.workBytesLarge) {
       void this.#giveInTurn(shard, request, isShared ? this.#sharedLarge : undefined, work);
     } else if (isShared && !isParked && !WATCHES.has(operation)) {

@@ -1,11 +1,12 @@
 /**
  * The timers that one shard has in memory, by the time at which they are due. An instance that is in the database
- * only is loaded a little before its time, so that a herd that is due in one moment has nothing left to wait for
+ * only is loaded a little before its time, so that a burst that is due in one moment has nothing left to wait for
  * but its commits. How many are loaded ahead is bounded, and so is the part of one tenant: the others
  * are loaded when they are due. Pure.
  */
 
 import { LIMITS } from '../../src/base/limits.js';
+import { Tally } from '../../src/base/quota/tally.js';
 import type { UnixMs } from '../../src/base/time.js';
 import type { Timer, WakeTimer } from '../runtime/timer.js';
 import { TimerHeap } from '../runtime/timer-heap.js';
@@ -19,7 +20,7 @@ export class DueTimers {
   readonly #near = new TimerHeap<Timer>();
   /** Those of the near ones whose instances were loaded for it; each is in the heap once. */
   readonly #ahead = new Set<Timer>();
-  readonly #aheadByTenant = new Map<string, number>();
+  readonly #aheadByTenant = new Tally();
 
   /** Nothing is to be loaded for it. */
   push(at: UnixMs, timer: Timer): void {
@@ -48,10 +49,7 @@ export class DueTimers {
     if (far < near) return this.#far.popDue(now);
     const timer = this.#near.popDue(now);
     if (timer !== undefined && this.#ahead.delete(timer)) {
-      const { tenant } = timer as WakeTimer;
-      const left = this.#aheadOf(tenant) - 1;
-      if (left > 0) this.#aheadByTenant.set(tenant, left);
-      else this.#aheadByTenant.delete(tenant);
+      this.#aheadByTenant.add((timer as WakeTimer).tenant, -1);
     }
     return timer;
   }
@@ -67,14 +65,9 @@ export class DueTimers {
     const timer = this.#far.popDue(now + LIMITS.timerLeadMs);
     if (timer === undefined) return undefined;
     this.#near.push(at, timer);
-    const own = this.#aheadOf(timer.tenant);
-    if (own >= max * TENANT_SHARE) return '';
+    if (this.#aheadByTenant.of(timer.tenant) >= max * TENANT_SHARE) return '';
     this.#ahead.add(timer);
-    this.#aheadByTenant.set(timer.tenant, own + 1);
+    this.#aheadByTenant.add(timer.tenant, 1);
     return timer.instance;
-  }
-
-  #aheadOf(tenant: string): number {
-    return this.#aheadByTenant.get(tenant) ?? 0;
   }
 }

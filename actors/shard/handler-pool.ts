@@ -10,8 +10,8 @@
  */
 
 import type { Clock, TimerHandle } from '../../src/base/clock.js';
-import { FairSlots } from '../../src/base/fair-slots.js';
 import { LIMITS } from '../../src/base/limits.js';
+import { FairSlots } from '../../src/base/quota/fair-slots.js';
 import { permanentFailure, retryableFailure, type StepOutcome } from '../../src/core/builtin.js';
 import { masked } from '../../src/core/masking.js';
 import type { StepTry } from '../../src/core/progress.js';
@@ -129,7 +129,7 @@ export class HandlerPool implements Room {
   }
 
   /** What becomes of them nobody here is told. */
-  tenantHeld(tenant: string): void {
+  tenantSuspended(tenant: string): void {
     for (const { instance, step } of [...this.#runs.values()]) {
       if (step.tenant === tenant) this.abort(instance, step);
     }

@@ -11,9 +11,9 @@ import { Meter } from '../../src/metrics/meter.js';
 import type { Tracer } from '../../src/metrics/tracing.js';
 import type { ContinuityRows } from '../continuity/rows.js';
 import { CommitLog } from '../runtime/commit-log.js';
+import { InternalRequests } from '../runtime/internal-requests.js';
 import type { Kernel, ShardSettings } from '../runtime/kernel.js';
 import { Measures } from '../runtime/measures.js';
-import { OwnRequests } from '../runtime/own-requests.js';
 import type { DueTimer } from '../runtime/timer.js';
 import type { Versions } from '../runtime/versions.js';
 import type { Hearing } from './hearing.js';
@@ -92,7 +92,7 @@ export function openKernel(deps: ShardDeps, hooks: TurnHooks): ShardKernel {
     commits: new CommitLog(schedule),
     meter,
     measures: new Measures(meter, clock),
-    ownRequests: new OwnRequests(),
+    internalRequests: new InternalRequests(),
   };
 }
 

@@ -57,7 +57,7 @@ export class RunQueue {
 
   /** Whether instances of another tenant wait than the one that asked last, which was lately. */
   #isShared(now: number): boolean {
-    if (now - this.#askedAt >= LIMITS.crowdMs) return false;
+    if (now - this.#askedAt >= LIMITS.sharedForMs) return false;
     return this.#ranks.some(({ lines }) => lines.size > (lines.has(this.#asker) ? 1 : 0));
   }
 

@@ -430,8 +430,8 @@ export class Shard {
   }
 }
 
-/** Timers handled in one turn; a herd of them takes several, with requests in between. */
+/** Timers handled in one turn; a burst of them takes several, with requests in between. */
 const TIMERS_PER_TURN = 1_000;
 
-/** Those looked at in one turn: most of a herd may be in memory, or have no place ahead. */
+/** Those looked at in one turn: most of a burst may be in memory, or have no place ahead. */
 const AHEAD_PER_TURN = 256;

@@ -12,13 +12,12 @@
 
 import { MessageChannel, type Worker } from 'node:worker_threads';
 import { Piscina } from 'piscina';
-import type { DatabaseTrouble } from '../../src/base/errors.js';
 import type { Logger } from '../../src/base/log.js';
 import { OffloadPool } from '../../src/base/offload-pool.js';
 import { threadEntry } from '../../src/base/package-files.js';
-import { memoryMib, residentBytesMax, threadHeapMib } from '../../src/base/thread-memory.js';
 import type { UnixMs } from '../../src/base/time.js';
 import type { ContinuityKeys } from '../../src/core/sealing/keys.js';
+import type { DatabaseTrouble } from '../../src/db/trouble.js';
 import { callRateMemory } from '../../src/handlers/call-rate.js';
 import type { EgressProxy } from '../../src/handlers/http-agent.js';
 import type { OutboundSettings } from '../../src/handlers/outbound-rules.js';
@@ -29,6 +28,7 @@ import type { ShardSettings } from '../runtime/kernel.js';
 import { BATCH_LANES, LANES_MAX } from '../writer/lane-count.js';
 import type { ShardClient } from './client.js';
 import type { ShardControl, ShardTask } from './shard.thread.js';
+import { memoryMib, residentBytesMax, threadHeapMib } from './thread-memory.js';
 import type { WriterControl, WriterEvent, WriterTask } from './writer.thread.js';
 
 /** What the threads take of the configuration, by the names that it has there. */

@@ -69,7 +69,7 @@ export class TenantHolds {
   }
 
   #forget(tenant: string): void {
-    for (const room of this.#rooms) room.tenantHeld?.(tenant);
+    for (const room of this.#rooms) room.tenantSuspended?.(tenant);
   }
 
   /**

@@ -24,7 +24,7 @@ export interface TurnRoomHooks {
 }
 
 export function openTurnRoom(
-  { shard, now, schedule, ownRequests, timers }: ShardKernel,
+  { shard, now, schedule, internalRequests, timers }: ShardKernel,
   hooks: TurnRoomHooks,
   { instances }: Pick<InstanceRoom, 'instances'>,
 ) {
@@ -40,7 +40,7 @@ export function openTurnRoom(
     else runSoon(timer);
   };
   const answer = (effect: Extract<Effect, { kind: 'reply' | 'error' }>) => {
-    if (effect.request < 0) ownRequests.answered(effect.request, effect);
+    if (effect.request < 0) internalRequests.answered(effect.request, effect);
     else reply(replyOf(effect));
   };
   const messages = {

@@ -7,6 +7,7 @@
 
 import { type EngineError, unavailable } from '../../src/base/errors.js';
 import { LIMITS } from '../../src/base/limits.js';
+import { Tally } from '../../src/base/quota/tally.js';
 
 /** The rate is that of a server with enough to do: what one caller after the other does tells nothing. */
 const BUSY_BYTES = LIMITS.workBytesMin / 2;
@@ -27,8 +28,7 @@ const RETRY_MS_MIN = 1_000;
 const RETRY_MS_MAX = 10_000;
 
 export class WorkUnderWay {
-  #all = 0;
-  readonly #byTenant = new Map<string, number>();
+  readonly #bytes = new Tally();
   /** Bytes a millisecond; undefined: never busy so far. */
   #rate: number | undefined;
   #requests = 0;
@@ -41,7 +41,7 @@ export class WorkUnderWay {
 
   /** Bytes, with what rows count as. */
   get bytes(): number {
-    return this.#all;
+    return this.#bytes.sum;
   }
 
   /**
@@ -53,18 +53,17 @@ export class WorkUnderWay {
     const weight = bytes + rows * LIMITS.workBytesPerRow;
     if (weight === 0) return 0;
     const max = rows === 0 ? LIMITS.workBytesMax : this.#roomForNew(now);
-    const own = this.#byTenant.get(tenant) ?? 0;
+    const own = this.#bytes.of(tenant);
     // Alone, a body of any size that the transport lets in is served.
     const part = max * TENANT_SHARE;
     if (own > 0 && own + weight > part) throw this.#refusal('of the tenant ', own, part);
     // What a newcomer finds is not taken from it by what others were given while there was more room.
     const all = own + weight <= max - part ? LIMITS.workBytesMax : max;
-    if (this.#all > 0 && this.#all + weight > all) throw this.#refusal('', this.#all, all);
-    this.#byTenant.set(tenant, own + weight);
-    this.#all += weight;
+    if (this.bytes > 0 && this.bytes + weight > all) throw this.#refusal('', this.bytes, all);
+    this.#bytes.add(tenant, weight);
     this.#requests += 1;
-    if (this.#since === undefined && this.#all >= BUSY_BYTES) this.#beginSample(now);
-    this.#most = Math.max(this.#most, this.#all);
+    if (this.#since === undefined && this.bytes >= BUSY_BYTES) this.#beginSample(now);
+    this.#most = Math.max(this.#most, this.bytes);
     if (this.#requests > 1) this.#isShared = true;
     return weight;
   }
@@ -72,21 +71,20 @@ export class WorkUnderWay {
   /** Why nobody can begin so much; undefined: somebody may. */
   refusalOf(bytes: number): EngineError | undefined {
     const max = LIMITS.workBytesMax;
-    return this.#all > 0 && this.#all + bytes > max ? this.#refusal('', this.#all, max) : undefined;
+    return this.bytes > 0 && this.bytes + bytes > max
+      ? this.#refusal('', this.bytes, max)
+      : undefined;
   }
 
   /** It was answered, whatever the answer is. */
   end(tenant: string, weight: number, now: number): void {
     if (weight === 0) return;
-    const own = (this.#byTenant.get(tenant) ?? 0) - weight;
-    if (own > 0) this.#byTenant.set(tenant, own);
-    else this.#byTenant.delete(tenant);
-    this.#all -= weight;
+    this.#bytes.add(tenant, -weight);
     this.#requests -= 1;
     if (this.#since === undefined) return;
     this.#done += weight;
     const ms = now - this.#since;
-    const isOver = this.#all < BUSY_BYTES;
+    const isOver = this.bytes < BUSY_BYTES;
     if (isOver ? ms >= SAMPLE_MS_MIN : ms >= SAMPLE_MS && this.#done >= this.#most) {
       this.#endSample(ms);
       this.#beginSample(now);
@@ -97,7 +95,7 @@ export class WorkUnderWay {
   #beginSample(now: number): void {
     this.#since = now;
     this.#done = 0;
-    this.#most = this.#all;
+    this.#most = this.bytes;
     this.#isShared = this.#requests > 1;
   }
 
@@ -122,7 +120,7 @@ export class WorkUnderWay {
   /** Even if all that is under way were answered now, it was not faster: so a stop is seen without any answer. */
   #bestRate(now: number): number {
     if (this.#since === undefined) return Number.POSITIVE_INFINITY;
-    return (this.#done + this.#all) / Math.max(1, now - this.#since);
+    return (this.#done + this.bytes) / Math.max(1, now - this.#since);
   }
 
   #refusal(whose: string, held: number, max: number): EngineError {

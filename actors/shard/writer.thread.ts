@@ -5,11 +5,11 @@
  */
 
 import { type MessagePort, receiveMessageOnPort, threadId } from 'node:worker_threads';
-import type { DatabaseTrouble } from '../../src/base/errors.js';
 import { createLogger } from '../../src/base/log.js';
 import { type LogFormat, logOutput } from '../../src/base/log-output.js';
 import { realClock, within } from '../../src/base/real-clock.js';
 import { createClient } from '../../src/db/pool.js';
+import type { DatabaseTrouble } from '../../src/db/trouble.js';
 import { CommitLedger } from '../../src/metrics/ledger.js';
 import { Meter } from '../../src/metrics/meter.js';
 import { serveControl } from '../runtime/control.js';

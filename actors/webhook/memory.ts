@@ -4,7 +4,7 @@
  */
 
 import type { TimerHandle } from '../../src/base/clock.js';
-import { lastUsed } from '../../src/base/last-used.js';
+import { lastUsed } from '../../src/base/quota/last-used.js';
 import type { UnixMs } from '../../src/base/time.js';
 import type { WebhookRow } from '../../src/core/webhook.js';
 import type { Kernel } from '../runtime/kernel.js';

@@ -19,19 +19,19 @@ import {
   UNKNOWN_OUTCOME,
   unavailable,
 } from '../../src/base/errors.js';
-import { FairSlots } from '../../src/base/fair-slots.js';
 import { routeOf } from '../../src/base/ids.js';
+import { FairSlots } from '../../src/base/quota/fair-slots.js';
 import type { Keyring } from '../../src/core/sealing/keys.js';
 import { openSecret } from '../../src/core/stored-secret.js';
 import type { AttemptOutcome, WebhookRow } from '../../src/core/webhook.js';
 import type { WebhookSender } from '../../src/handlers/webhook-sender.js';
 import type { Settlement } from '../runtime/commit-log.js';
-import { TENANT_HELD } from '../runtime/held-tenants.js';
 import type { HostDeps } from '../runtime/host.js';
 import type { Kernel } from '../runtime/kernel.js';
 import { pruning } from '../runtime/pruning.js';
 import type { Effects, Room } from '../runtime/room.js';
 import { Service } from '../runtime/service.js';
+import { TENANT_SUSPENDED } from '../runtime/suspended-tenants.js';
 import { Turn } from '../runtime/turn.js';
 import type { Entry } from './lane.js';
 import { RELOAD_MS, WebhookMemory, type WebhookMemoryDeps } from './memory.js';
@@ -151,14 +151,14 @@ export class Webhooks implements Room {
   }
 
   /** Those of tenants of whom this cell has no say any more: their attempts count as not made. */
-  tenantHeld(): void {
+  tenantSuspended(): void {
     const { held } = this.#deps.commits;
     for (const entry of this.#memory.entries) if (held.has(entry.tenant)) this.#drop(entry);
   }
 
   /** What comes of its units is nobody's business any more. */
   #drop(entry: Entry): void {
-    this.#giveUp(entry, TENANT_HELD);
+    this.#giveUp(entry, TENANT_SUSPENDED);
     this.#freeSlot(entry);
     entry.phase = 'doubtful';
     entry.recordAgain = undefined;
@@ -172,7 +172,7 @@ export class Webhooks implements Room {
       (entry) => {
         if (entry === undefined) this.#fail(request, notFound(`webhook ${id}`));
         else if (this.#deps.commits.held.has(entry.tenant)) {
-          this.#fail(request, TENANT_HELD);
+          this.#fail(request, TENANT_SUSPENDED);
           this.#drop(entry);
         } else then(entry);
       },
@@ -457,5 +457,5 @@ function hostOf(url: string): string {
 /** What its caller is told of a unit: one that was refused is made again, so that its outcome is not known yet. */
 function failureIn({ outcome }: Settlement): EngineError | undefined {
   if (outcome === 'committed') return undefined;
-  return outcome === 'held' ? TENANT_HELD : UNKNOWN_OUTCOME;
+  return outcome === 'held' ? TENANT_SUSPENDED : UNKNOWN_OUTCOME;
 }

@@ -6,12 +6,6 @@
  */
 
 import {
-  type DatabaseTrouble,
-  databaseTrouble,
-  isFaultOfData,
-  troubleOf,
-} from '../../src/base/errors.js';
-import {
   Batch,
   type BatchLimits,
   type BatchUnit,
@@ -20,6 +14,12 @@ import {
   type InsertedIds,
 } from '../../src/db/batch.js';
 import { BEGIN, COMMIT, FENCE, FLUSHES_KEPT, FORGET_FLUSHES } from '../../src/db/statements.js';
+import {
+  type DatabaseTrouble,
+  databaseTrouble,
+  isFaultOfData,
+  troubleOf,
+} from '../../src/db/trouble.js';
 import type { Answer, Command, WriterSession } from '../../src/db/writer-session.js';
 import type { UnitCounts } from '../../src/metrics/ledger.js';
 import type { Meter } from '../../src/metrics/meter.js';

@@ -6,10 +6,10 @@
 
 import type pg from 'pg';
 import type { Clock, TimerHandle } from '../../src/base/clock.js';
-import { type DatabaseTrouble, databaseTrouble, troubleOf } from '../../src/base/errors.js';
 import type { DbLog } from '../../src/db/pool.js';
 import { doubtPrimary } from '../../src/db/primary.js';
 import type { Store } from '../../src/db/store.js';
+import { type DatabaseTrouble, databaseTrouble, troubleOf } from '../../src/db/trouble.js';
 import {
   type Answer,
   type BackendId,

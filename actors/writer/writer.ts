@@ -7,10 +7,10 @@
 
 import type { LRUCache } from 'lru-cache';
 import type pg from 'pg';
-import { type DatabaseTrouble, troubleOf } from '../../src/base/errors.js';
-import { lastUsed } from '../../src/base/last-used.js';
+import { lastUsed } from '../../src/base/quota/last-used.js';
 import { within } from '../../src/base/real-clock.js';
 import { type BatchLimits, committedAck, type InsertedIds, readUnit } from '../../src/db/batch.js';
+import { type DatabaseTrouble, troubleOf } from '../../src/db/trouble.js';
 import { type Ack, BATCH_ACTOR, type UnitEnvelope } from '../../src/db/units.js';
 import { WriterSession } from '../../src/db/writer-session.js';
 import { CommitLedger, type UnitCounts } from '../../src/metrics/ledger.js';

@@ -1,6 +1,7 @@
 /**
  * Work beside the requests that is done again and again: one step at a time, each tried until it
- * succeeds, with a rest after it that is as long as it took, so that others hardly notice.
+ * succeeds, with a rest after it that is as long as it took, so that others hardly notice. A job with
+ * methods of its own extends the class.
  */
 
 import type { Clock, TimerHandle } from './clock.js';
@@ -11,6 +12,8 @@ export interface BackgroundJobDeps {
   readonly log: Logger;
   /** In the log: what could not be done. */
   readonly name: string;
+  /** From `start` to the first run; absent: 0. */
+  readonly firstAfterMs?: number;
   /** From the end of one run to the beginning of the next. */
   readonly everyMs: number;
   readonly run: () => Promise<unknown>;
@@ -37,7 +40,7 @@ export class BackgroundJob {
     return this.#isStopped;
   }
 
-  start(afterMs: number): void {
+  start(afterMs = this.#deps.firstAfterMs ?? 0): void {
     if (this.#isStopped) return;
     this.#timer = this.#deps.clock.setTimeout(() => this.#run(), afterMs);
   }

@@ -1,22 +1,23 @@
 /**
- * The entry check on every JSON text that can reach a row. One row that Postgres refuses makes a
- * whole batch fail, and a text that parses can still overflow the stack when it is written again:
- * so the text is looked at before it is parsed, and what could harm the writer is refused with the
- * place where it stands. Ordinary texts pass three native searches; only a text in which one of them
- * found something is scanned, and only a refused one has its place worked out.
+ * The entry check on every JSON text that can reach a row. A row that Postgres refuses fails its whole batch, and a
+ * value may be too deep to be written again: such a text is refused with the place of the fault. Ordinary texts pass
+ * three native searches; only a text in which one of them found something is scanned.
  */
 
 import { clip } from './bounds.js';
 import {
-  BACKSLASH,
-  CLOSE_BRACE,
-  CLOSE_BRACKET,
+  behindString,
   COLON,
   COMMA,
-  OPEN_BRACE,
-  OPEN_BRACKET,
+  END,
+  isClosing,
+  isEscaped,
+  isOneMore,
+  isOpening,
+  JsonTokens,
+  OPEN_LIST,
   QUOTE,
-} from './json-codes.js';
+} from './json-text.js';
 
 export interface JsonLimits {
   /** How deep arrays and objects may nest; the outermost one counts as 1. */
@@ -36,11 +37,11 @@ export interface JsonLimits {
 export const DEFAULT_JSON_LIMITS: JsonLimits = { maxDepth: 256, maxNumberLength: 400 };
 
 /**
- * Of the bodies of requests. What a text costs goes by its values and not by its bytes: three million empty
- * lists are 10 MB and take seconds. Half a million lists, numbers or small objects are a tenth of a second,
- * and 240,000 names, each another one, three tenths, in pieces of 19 ms at most (`json-cut.ts`; all on a busy
- * machine). It is more than any context of 256 KiB can hold, and 500 for each instance of a batch of 1,000. Of
- * two members with one name nobody knows which one was meant, least of all a proxy that looked at the other.
+ * For the bodies of requests. A text costs by its values, not by its bytes: three million empty lists are 10 MB and
+ * take seconds. Half a million lists, numbers or small objects take a tenth of a second, and 240,000 different names
+ * three tenths, in pieces of 19 ms at most (`json-cut.ts`; on a busy machine). That is more than a context of 256 KiB
+ * holds, and 500 for each instance of a batch of 1,000. Repeated names are refused because a proxy may have checked
+ * the other member.
  */
 export const BODY_JSON_LIMITS: JsonLimits = {
   ...DEFAULT_JSON_LIMITS,
@@ -49,8 +50,8 @@ export const BODY_JSON_LIMITS: JsonLimits = {
 };
 
 export interface JsonProblem {
-  readonly kind: 'syntax' | 'nul' | 'surrogate' | 'depth' | 'number' | 'utf8' | 'values' | 'name';
-  /** For the reply: says what is wrong, and names the JSON path and the offset where it is known. */
+  readonly kind: 'syntax' | 'nul' | 'surrogate' | 'depth' | 'number' | 'values' | 'name';
+  /** For the reply, with the JSON path and the offset where they are known. */
   readonly message: string;
 }
 
@@ -59,19 +60,18 @@ export type JsonResult =
   | { readonly ok: false; readonly problem: JsonProblem };
 
 /**
- * Parses `text` like `JSON.parse` and refuses beyond that what cannot be stored unchanged: U+0000
- * and lone surrogates (raw or escaped), nesting and numbers over `limits`, integers beyond 2^53,
- * and exponents that make a number infinite or zero
- * (docs/decisions/0018-request-bodies.md), and what else `limits` name. Never throws. Of a
- * repeated key that is let through the last value counts, and `__proto__` becomes an own property like
- * any other key.
+ * Parses `text` like `JSON.parse` and refuses also what cannot be stored unchanged: U+0000 and lone surrogates (raw
+ * or escaped), nesting and numbers over `limits`, integers beyond 2^53, and exponents that make a number infinite or
+ * zero (docs/decisions/0018-request-bodies.md), and what else `limits` name. Never throws.
  */
 export function parseJson(text: string, limits: JsonLimits = DEFAULT_JSON_LIMITS): JsonResult {
   const { maxValues, areNamesUnique } = limits;
   if (maxValues !== undefined && hasMoreValues(text, maxValues)) {
     return { ok: false, problem: { kind: 'values', message: tooManyValues(limits) } };
   }
-  if (!isWellFormed(text)) return { ok: false, problem: rawSurrogateProblem(text) };
+  if (!isWellFormed(text)) {
+    return { ok: false, problem: hazardProblem(text, halfPair(text.search(/\p{Surrogate}/u))) };
+  }
   if (isSuspicious(text, limits)) {
     const hazard = findHazard(text, limits);
     if (hazard !== undefined) return { ok: false, problem: hazardProblem(text, hazard) };
@@ -92,35 +92,19 @@ export function tooManyValues({ maxValues }: JsonLimits): string {
   return `the body has more than ${maxValues} values and names of members`;
 }
 
-/**
- * Whether there are more than `most` values and names of members. It is asked before anything else, and
- * counts on the first look only where the text is long enough to hold so many.
- */
 function hasMoreValues(text: string, most: number): boolean {
-  // Each takes a character of its own and one that parts it from the next.
-  if (text.length < 2 * most) return false;
-  let count = 1;
-  for (let at = 0; at < text.length; at += 1) {
-    const code = text.charCodeAt(at);
-    if (code === QUOTE) at = endOfString(text, at);
-    else if (code === COMMA || code === COLON) count += 1;
-    else if (code === OPEN_BRACKET || code === OPEN_BRACE) {
-      const next = text.charCodeAt(at + 1);
-      // What an empty one holds is nothing; the first of others has no comma before it.
-      if (next !== CLOSE_BRACKET && next !== CLOSE_BRACE) count += 1;
-    }
-    if (count > most) return true;
-  }
-  return false;
+  // Each takes a character of its own and one that separates it from the next.
+  return text.length >= 2 * most && new ValueCount(most).takeText(text);
 }
 
 /**
- * The same of a text that comes in pieces, as its bytes: what has too many is refused before it is whole. Beyond
- * the first piece an empty list that is cut in two counts as one with a value.
+ * Counts the values and names of members in a text that comes in pieces, so that one with too many is refused
+ * before it is whole. An empty list that is cut in two counts as one with a value.
  */
 export class ValueCount {
   readonly #most: number;
   #count = 1;
+  /** The last piece ended within a string, and behind a backslash that escapes what comes. */
   #isInString = false;
   #isEscaped = false;
 
@@ -128,47 +112,40 @@ export class ValueCount {
     this.#most = most;
   }
 
-  /** @returns whether there are more than `most` */
-  take(piece: Uint8Array): boolean {
-    let count = this.#count;
-    for (let at = 0; at < piece.length; at += 1) {
-      if (this.#isInString) {
-        at = this.#endOfString(piece, at);
-        continue;
-      }
-      const code = piece[at];
-      if (code === QUOTE) this.#isInString = true;
-      else if (code === COMMA || code === COLON) count += 1;
-      else if (code === OPEN_BRACKET || code === OPEN_BRACE) {
-        const next = piece[at + 1];
-        if (next !== CLOSE_BRACKET && next !== CLOSE_BRACE) count += 1;
-      }
-    }
-    this.#count = count;
-    return count > this.#most;
+  /** The same of bytes of UTF-8, whose marks are those of Latin-1. */
+  take(piece: Buffer): boolean {
+    return this.takeText(piece.toString('latin1'));
   }
 
-  /** Where the string ends, or the piece does. */
-  #endOfString(piece: Uint8Array, from: number): number {
-    let at = from;
-    for (; at < piece.length; at += 1) {
-      if (this.#isEscaped) this.#isEscaped = false;
-      else if (piece[at] === BACKSLASH) this.#isEscaped = true;
-      else if (piece[at] === QUOTE) {
-        this.#isInString = false;
-        break;
-      }
+  /** @returns whether there are more than `most` */
+  takeText(piece: string): boolean {
+    if (piece === '') return this.#count > this.#most;
+    const text = this.#isEscaped ? piece.slice(1) : piece;
+    const from = this.#isInString ? behindString(text, text.indexOf('"')) : 0;
+    const tokens = new JsonTokens(text, from);
+    let count = this.#count;
+    for (let code = tokens.nextDivider(); code !== END && count <= this.#most; ) {
+      if (isOneMore(tokens, code)) count += 1;
+      code = tokens.nextDivider();
     }
-    return at;
+    this.#count = count;
+    this.#isInString = tokens.end > text.length;
+    this.#isEscaped = this.#isInString && isEscaped(text, text.length);
+    return count > this.#most;
   }
 }
 
 /**
- * Each member has a colon, and what repeats a name is not among those of the value: where the numbers are
- * the same nothing is repeated. A colon within a string costs a scan, no more.
+ * A repeated name is in the text, not in the value: no name is repeated if the text has as many colons that can stand
+ * behind a name as the value has members. Such a colon within a string costs a scan, no more.
  */
 function mayRepeatName(text: string, value: unknown): boolean {
-  return countUpTo(text, ':', text.length) !== countMembers(value);
+  let names = 0;
+  for (let at = text.indexOf(':'); at >= 0; at = text.indexOf(':', at + 1)) {
+    const before = text.charCodeAt(at - 1);
+    if (before === QUOTE || before <= SPACE) names += 1;
+  }
+  return names !== countMembers(value);
 }
 
 function countMembers(value: unknown): number {
@@ -183,65 +160,78 @@ function countMembers(value: unknown): number {
   return count;
 }
 
-/** Objects with more members than this have a set of their names, others are compared one by one. */
-const COMPARED_NAMES_MAX = 16;
-
 /** The second member of one name in an object of a text that is JSON. */
 function findRepeatedName(text: string): Hazard | undefined {
-  /** Names of all objects that are open, one after the other. */
-  const names: string[] = [];
-  /** For each thing that is open: where its names begin, or `IN_LIST`. */
-  const begins: number[] = [];
-  let sets: Map<number, Set<string>> | undefined;
-  let begin = IN_LIST;
-  let isName = false;
-  for (let at = 0; at < text.length; at += 1) {
-    const code = text.charCodeAt(at);
+  const tokens = new JsonTokens(text);
+  const names = new OpenNames();
+  let start = 0;
+  let end = 0;
+  for (let code = tokens.nextMark(); code !== END; code = tokens.nextMark()) {
     if (code === QUOTE) {
-      const end = endOfString(text, at);
-      if (isName) {
-        isName = false;
-        const raw = text.slice(at + 1, end);
-        const name = raw.includes('\\') ? (JSON.parse(`"${raw}"`) as string) : raw;
-        const count = names.length - begin;
-        let isRepeated = false;
-        if (count <= COMPARED_NAMES_MAX) {
-          for (let of = begin; of < names.length; of += 1) isRepeated ||= names[of] === name;
-        } else {
-          sets ??= new Map();
-          let known = sets.get(begins.length);
-          if (known === undefined) {
-            known = new Set(names.slice(begin));
-            sets.set(begins.length, known);
-          }
-          isRepeated = known.has(name);
-          known.add(name);
-        }
-        if (isRepeated) {
-          const message = `the name ${JSON.stringify(clip(name))} for a second member of one object`;
-          return { kind: 'name', offset: at, message };
-        }
-        names.push(name);
+      start = tokens.start;
+      end = tokens.end;
+    } else if (code === COLON) {
+      const name = nameOf(text.slice(start, end));
+      if (!names.add(name)) {
+        const message = `the name ${JSON.stringify(clip(name))} for a second member of one object`;
+        return { kind: 'name', offset: start, message };
       }
-      at = end;
-    } else if (code === COMMA) isName = begin !== IN_LIST;
-    else if (code === OPEN_BRACE || code === OPEN_BRACKET) {
-      begins.push(begin);
-      isName = code === OPEN_BRACE;
-      begin = isName ? names.length : IN_LIST;
-    } else if (code === CLOSE_BRACE || code === CLOSE_BRACKET) {
-      isName = false;
-      if (begin !== IN_LIST) {
-        sets?.delete(begins.length);
-        names.length = begin;
-      }
-      begin = begins.pop() ?? IN_LIST;
-    }
+    } else if (isOpening(code)) names.open();
+    else if (isClosing(code)) names.close();
   }
   return undefined;
 }
 
-const IN_LIST = -1;
+function nameOf(token: string): string {
+  return token.includes('\\') ? (JSON.parse(token) as string) : token.slice(1, -1);
+}
+
+/** Objects with more members than this have a set of their names, others are compared one by one. */
+const COMPARED_NAMES_MAX = 16;
+
+/** The names of all objects that are open, those of the innermost last. */
+class OpenNames {
+  readonly #names: string[] = [];
+  /** Where those of each object or array begin. */
+  readonly #begins: number[] = [];
+  /** Of large objects, by their depth. */
+  readonly #sets = new Map<number, Set<string>>();
+
+  open(): void {
+    this.#begins.push(this.#names.length);
+  }
+
+  close(): void {
+    const begin = this.#begins.pop() ?? 0;
+    if (this.#names.length - begin > COMPARED_NAMES_MAX) this.#sets.delete(this.#begins.length + 1);
+    if (this.#names.length > begin) this.#names.length = begin;
+  }
+
+  /** @returns false when the innermost object has the name already */
+  add(name: string): boolean {
+    const isNew = !this.#has(name);
+    this.#names.push(name);
+    return isNew;
+  }
+
+  #has(name: string): boolean {
+    const depth = this.#begins.length;
+    const begin = this.#begins[depth - 1] ?? 0;
+    if (this.#names.length - begin <= COMPARED_NAMES_MAX) {
+      for (let at = begin; at < this.#names.length; at += 1) {
+        if (this.#names[at] === name) return true;
+      }
+      return false;
+    }
+    let known = this.#sets.get(depth);
+    if (known === undefined) {
+      known = new Set(this.#names.slice(begin));
+      this.#sets.set(depth, known);
+    }
+    const { size } = known;
+    return known.add(name).size === size;
+  }
+}
 
 const strictUtf8 = new TextDecoder('utf-8', { fatal: true });
 
@@ -298,34 +288,30 @@ interface Hazard {
   readonly message: string;
 }
 
+const SPACE = 32;
 const MINUS = 45;
 const DIGIT_0 = 48;
 const DIGIT_9 = 57;
-const LOWER_U = 117;
 
 /** The first hazard of the text. Text that is not JSON may pass: the parser refuses it afterwards. */
 function findHazard(text: string, limits: JsonLimits): Hazard | undefined {
+  const tokens = new JsonTokens(text);
   let depth = 0;
-  for (let at = 0; at < text.length; at += 1) {
-    const code = text.charCodeAt(at);
+  for (let code = tokens.next(); code !== END; code = tokens.next()) {
+    const { start, end } = tokens;
     if (code === QUOTE) {
-      const end = endOfString(text, at);
-      const hazard = stringHazard(text, at, end);
+      const hazard = stringHazard(text.slice(start, end), start);
       if (hazard !== undefined) return hazard;
-      at = end;
-    } else if (code === OPEN_BRACE || code === OPEN_BRACKET) {
+    } else if (isOpening(code)) {
       depth += 1;
       if (depth > limits.maxDepth) {
         const message = `nested deeper than ${limits.maxDepth} levels`;
-        return { kind: 'depth', offset: at, message };
+        return { kind: 'depth', offset: start, message };
       }
-    } else if (code === CLOSE_BRACE || code === CLOSE_BRACKET) {
-      depth -= 1;
-    } else if (isNumberStart(code)) {
-      const end = endOfNumber(text, at);
-      const message = numberFault(text.slice(at, end), limits);
-      if (message !== undefined) return { kind: 'number', offset: at, message };
-      at = end - 1;
+    } else if (isClosing(code)) depth -= 1;
+    else if (isNumberStart(code)) {
+      const message = numberFault(text.slice(start, end), limits);
+      if (message !== undefined) return { kind: 'number', offset: start, message };
     }
   }
   return undefined;
@@ -335,65 +321,32 @@ function isNumberStart(code: number): boolean {
   return code === MINUS || (code >= DIGIT_0 && code <= DIGIT_9);
 }
 
-/** The offset of the quote that closes the string opened at `start`, or the length of the text. */
-export function endOfString(text: string, start: number): number {
-  // Looked for natively: that is several times as fast as character by character.
-  let at = text.indexOf('"', start + 1);
-  while (at >= 0 && isEscaped(text, at)) at = text.indexOf('"', at + 1);
-  return at < 0 ? text.length : at;
-}
+/** The upper six bits of the first and the second half of a surrogate pair. */
+const HIGH = 0xd800 >> 10;
+const LOW = 0xdc00 >> 10;
 
-/** Whether an odd number of backslashes stands before it: each two of them are one character. */
-function isEscaped(text: string, quote: number): boolean {
-  let at = quote - 1;
-  while (text.charCodeAt(at) === BACKSLASH) at -= 1;
-  return (quote - at) % 2 === 0;
-}
-
-/** Looks at the `\uXXXX` escapes of one string: none may be U+0000, surrogates come in pairs. */
-function stringHazard(text: string, start: number, end: number): Hazard | undefined {
-  let at = start + 1;
-  while (at < end) {
-    if (text.charCodeAt(at) !== BACKSLASH) {
-      at += 1;
-      continue;
-    }
-    const unit = escapedUnit(text, at);
-    if (unit === undefined) {
-      at += 2;
-      continue;
-    }
-    if (unit === 0) return { kind: 'nul', offset: at, message: 'the character U+0000' };
-    const isPair = isHighSurrogate(unit) && isLowSurrogate(escapedUnit(text, at + 6));
-    if (!isPair && unit >= 0xd800 && unit <= 0xdfff) {
-      return { kind: 'surrogate', offset: at, message: 'half of a surrogate pair' };
-    }
-    at += isPair ? 12 : 6;
+/** Of the escapes `\uXXXX` in a string none may be U+0000, and surrogates come in pairs. */
+function stringHazard(token: string, start: number): Hazard | undefined {
+  let passed = 0;
+  for (let at = token.indexOf('\\'); at >= 0; at = token.indexOf('\\', at + passed)) {
+    const unit = escapedUnit(token, at);
+    const offset = start + at;
+    if (unit === 0) return { kind: 'nul', offset, message: 'the character U+0000' };
+    const half = unit >> 10;
+    const isPair = half === HIGH && escapedUnit(token, at + 6) >> 10 === LOW;
+    if (!isPair && (half === HIGH || half === LOW)) return halfPair(offset);
+    passed = isPair ? 12 : 2;
   }
   return undefined;
 }
 
-/** The code unit that a `\uXXXX` at `at` stands for; undefined when there is no such escape. */
-function escapedUnit(text: string, at: number): number | undefined {
-  if (text.charCodeAt(at) !== BACKSLASH || text.charCodeAt(at + 1) !== LOWER_U) return undefined;
-  const unit = Number(`0x${text.slice(at + 2, at + 6)}`);
-  return Number.isNaN(unit) ? undefined : unit;
+/** The code unit that a `\uXXXX` at `at` stands for; -1 when there is no such escape. */
+function escapedUnit(token: string, at: number): number {
+  return token.startsWith('\\u', at) ? Number.parseInt(token.slice(at + 2, at + 6), 16) : -1;
 }
 
-function isHighSurrogate(unit: number): boolean {
-  return unit >= 0xd800 && unit <= 0xdbff;
-}
-
-function isLowSurrogate(unit: number | undefined): boolean {
-  return unit !== undefined && unit >= 0xdc00 && unit <= 0xdfff;
-}
-
-const NUMBER_CHARACTERS = new Set('0123456789+-.eE');
-
-function endOfNumber(text: string, start: number): number {
-  let at = start + 1;
-  while (at < text.length && NUMBER_CHARACTERS.has(text.charAt(at))) at += 1;
-  return at;
+function halfPair(offset: number): Hazard {
+  return { kind: 'surrogate', offset, message: 'half of a surrogate pair' };
 }
 
 const MAX_INTEGER = 2n ** 53n;
@@ -423,16 +376,6 @@ function hazardProblem(text: string, hazard: Hazard): JsonProblem {
   return { kind: hazard.kind, message: `${hazard.message} is not accepted, ${place}` };
 }
 
-function rawSurrogateProblem(text: string): JsonProblem {
-  let offset = 0;
-  for (const point of text) {
-    const code = point.codePointAt(0) ?? 0;
-    if (code >= 0xd800 && code <= 0xdfff) break;
-    offset += point.length;
-  }
-  return hazardProblem(text, { kind: 'surrogate', offset, message: 'half of a surrogate pair' });
-}
-
 function syntaxProblem(text: string, error: unknown): JsonProblem {
   const nul = text.indexOf('\0');
   if (nul >= 0) {
@@ -450,22 +393,18 @@ const PATH_STEPS_SHOWN = 12;
  * One step per open container: an index, or the key whose value is being read.
  */
 function pathAt(text: string, offset: number): string {
+  const tokens = new JsonTokens(text);
   const steps: (number | string | undefined)[] = [];
-  for (let at = 0; at < offset; at += 1) {
-    const code = text.charCodeAt(at);
-    if (code === OPEN_BRACE) steps.push(undefined);
-    else if (code === OPEN_BRACKET) steps.push(0);
-    else if (code === CLOSE_BRACE || code === CLOSE_BRACKET) steps.pop();
+  let name = '';
+  for (let code = tokens.nextMark(); code !== END && tokens.start < offset; ) {
+    if (code === QUOTE) name = text.slice(tokens.start + 1, tokens.end - 1);
+    else if (code === COLON) steps.splice(-1, 1, name);
+    else if (isClosing(code)) steps.pop();
     else if (code === COMMA) {
       const step = steps.pop();
       steps.push(typeof step === 'number' ? step + 1 : undefined);
-    } else if (code === QUOTE) {
-      const end = endOfString(text, at);
-      if (end < offset && steps.length > 0 && steps.at(-1) === undefined) {
-        steps[steps.length - 1] = text.slice(at + 1, end);
-      }
-      at = end;
-    }
+    } else steps.push(code === OPEN_LIST ? 0 : undefined);
+    code = tokens.nextMark();
   }
   return showPath(steps.filter((step) => step !== undefined));
 }

@@ -21,7 +21,7 @@ export const LIMITS = {
    * busy, and few enough that what they make of the next flush takes some milliseconds. The others wait
    * in the front thread, in turns of the tenants.
    */
-  crowdMs: 2_000,
+  sharedForMs: 2_000,
   sharedRequestsPerShard: 16,
   sharedWorkBytesPerShard: 512 * 1024,
   /** Polls among them, and those of one tenant: however many wait for tasks, other requests find room. */
@@ -189,7 +189,7 @@ export const LIMITS = {
   dueLoadsMax: 512,
   dueUnitsMax: 256,
   /**
-   * The same while another tenant asks: its requests are committed behind few of them. With 24 a herd of 10,000 was
+   * The same while another tenant asks: its requests are committed behind few of them. With 24 a burst of 10,000 was
    * late by 1.2 s instead of 0.3 s, and the other tenant waited a few milliseconds less.
    */
   dueUnitsSharedMax: 64,

@@ -62,7 +62,7 @@ export function textLine(json: string, paint: Palette): string {
   return [parts.join(' '), ...frames.map((frame) => paint.dim(plain(frame))), ''].join('\n');
 }
 
-/** The time of day where the process runs: whoever sits at a terminal has a watch. */
+/** The time of day in the time zone of the process. */
 function clockOf(time: string): string {
   const at = new Date(time);
   const digits = (value: number) => String(value).padStart(2, '0');

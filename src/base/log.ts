@@ -4,6 +4,7 @@
  */
 
 import { type DestinationStream, type Logger as PinoLogger, pino } from 'pino';
+import { SecondLimit } from './quota/rates.js';
 
 export type Logger = PinoLogger;
 
@@ -76,33 +77,24 @@ function isQuoting({ name }: Error, code: unknown): boolean {
   return typeof code === 'string' && SQLSTATE.test(code) && QUOTING_CLASS.test(code);
 }
 
-const WINDOW_MS = 1_000;
-
 /**
  * So many lines of one kind in a second, for events that come as often as callers like. The first
  * line after a pause says how many were left out.
  */
 export class LineLimit {
-  readonly #max: number;
-  #windowFrom = Number.NEGATIVE_INFINITY;
-  #admitted = 0;
+  readonly #limit: SecondLimit;
   #omitted = 0;
 
   constructor(linesPerSecond: number) {
-    this.#max = linesPerSecond;
+    this.#limit = new SecondLimit(linesPerSecond);
   }
 
   /** @returns what the line says beside its own facts; undefined: it is left out */
   admit(nowMs: number): { readonly omitted?: number } | undefined {
-    if (nowMs - this.#windowFrom >= WINDOW_MS) {
-      this.#windowFrom = nowMs;
-      this.#admitted = 0;
-    }
-    if (this.#admitted >= this.#max) {
+    if (!this.#limit.admits(nowMs)) {
       this.#omitted += 1;
       return undefined;
     }
-    this.#admitted += 1;
     const omitted = this.#omitted;
     this.#omitted = 0;
     return omitted === 0 ? {} : { omitted };

@@ -11,7 +11,6 @@ import { once } from 'node:events';
 import { MessageChannel, type MessagePort } from 'node:worker_threads';
 import { Piscina } from 'piscina';
 import { type EngineError, shareTaken, unavailable } from './errors.js';
-import { FairSlots } from './fair-slots.js';
 import {
   type Job,
   type JobAnswer,
@@ -21,6 +20,7 @@ import {
   TooCostly,
 } from './offload.js';
 import { threadEntry } from './package-files.js';
+import { FairSlots } from './quota/fair-slots.js';
 
 /** What became of a job; of one that is done, the answer is on its way. */
 export type JobEnd = 'done' | 'costly' | 'refused' | 'share' | 'stopped';

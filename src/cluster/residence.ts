@@ -13,8 +13,8 @@ import {
   unavailable,
   wrongCell,
 } from '../base/errors.js';
-import { lastUsed } from '../base/last-used.js';
-import { isSchemaName } from '../base/schema-name.js';
+import { lastUsed } from '../base/quota/last-used.js';
+import { isSchemaName } from '../db/schema-name.js';
 import type { Placement } from '../http/placement.js';
 import type { CellRow, Directory, Settled } from './directory.js';
 import { Gathered } from './gathered.js';

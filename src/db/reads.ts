@@ -6,8 +6,8 @@
  */
 
 import type pg from 'pg';
-import { Crowd } from '../base/crowd.js';
 import { LIMITS } from '../base/limits.js';
+import { TenantActivity } from '../base/quota/tenant-activity.js';
 import { ReadPace } from './reads/read-pace.js';
 import { longReadTurns, Reader, readSlots } from './reads/reader.js';
 
@@ -30,18 +30,18 @@ export type Reads = Reader;
 
 /**
  * @param slowReadMs how long one answer may take in all
- * @param crowd absent: each tenant is alone
+ * @param activity absent: each tenant is alone
  */
 export function createReads(
   pool: pg.Pool,
   slowReadMs: number = LIMITS.slowReadMs,
-  crowd = new Crowd(),
+  activity = new TenantActivity(),
 ): Reads {
   return new Reader({
     pool,
     slowReadMs,
     slots: readSlots(),
-    pace: new ReadPace(crowd),
+    pace: new ReadPace(activity),
     longTurns: longReadTurns(),
     isWalled: false,
   });

@@ -8,7 +8,7 @@
 
 import { createHash } from 'node:crypto';
 import type { Clock } from '../base/clock.js';
-import { FairSlots, type SlotRefusal } from '../base/fair-slots.js';
+import { FairSlots, type SlotRefusal } from '../base/quota/fair-slots.js';
 
 /** 64 KiB. A tenant has a place while it calls; more than these at once share places with one another. */
 const PLACES = 4_096;

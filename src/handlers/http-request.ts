@@ -7,8 +7,8 @@
  */
 
 import type { Dispatcher } from 'undici';
-import type { SlotRefusal } from '../base/fair-slots.js';
 import type { JsonValue } from '../base/json.js';
+import type { SlotRefusal } from '../base/quota/fair-slots.js';
 import {
   permanentFailure,
   retryableFailure,

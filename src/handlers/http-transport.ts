@@ -4,7 +4,7 @@
  */
 
 import type { Dispatcher } from 'undici';
-import { FairSlots } from '../base/fair-slots.js';
+import { FairSlots } from '../base/quota/fair-slots.js';
 import { type AddressPolicy, type Resolver, systemResolver } from './address-guard.js';
 import type { CallRate } from './call-rate.js';
 import { type SetTimer, systemTimer } from './deadline.js';

@@ -5,6 +5,7 @@
 
 import { EngineError } from '../base/errors.js';
 import { LIMITS } from '../base/limits.js';
+import { Tally } from '../base/quota/tally.js';
 
 const RETRY_AFTER_MS = 1_000;
 
@@ -12,7 +13,7 @@ export class AddressRequests {
   /** Since the start. */
   refused = 0;
   readonly #max: number;
-  readonly #inFlight = new Map<string, number>();
+  readonly #inFlight = new Tally();
 
   /** @param max `ENGINE_MAX_REQUESTS_PER_ADDRESS`; 0: three quarters of all */
   constructor(max: number) {
@@ -21,8 +22,7 @@ export class AddressRequests {
 
   /** @returns the refusal; undefined: the request is served, and `leave` must be called at its end */
   enter(address: string): EngineError | undefined {
-    const count = this.#inFlight.get(address) ?? 0;
-    if (count >= this.#max) {
+    if (this.#inFlight.of(address) >= this.#max) {
       this.refused += 1;
       return new EngineError(
         'ENG_TOO_MANY_REQUESTS',
@@ -30,13 +30,11 @@ export class AddressRequests {
         RETRY_AFTER_MS,
       );
     }
-    this.#inFlight.set(address, count + 1);
+    this.#inFlight.add(address, 1);
     return undefined;
   }
 
   leave(address: string): void {
-    const count = this.#inFlight.get(address) ?? 0;
-    if (count > 1) this.#inFlight.set(address, count - 1);
-    else this.#inFlight.delete(address);
+    this.#inFlight.add(address, -1);
   }
 }

@@ -8,16 +8,16 @@ import { type BodyOf, type BodyRouteId, ROUTES } from '../../schema/routes.js';
 import { type Checked, createValidators, type Validators } from '../../schema/validators.js';
 import { EngineError, type ErrorData, fromErrorData, invalid, tooLarge } from '../base/errors.js';
 import { isJsonObject } from '../base/json.js';
-import { cutJson } from '../base/json-cut.js';
 import {
   BODY_JSON_LIMITS,
   type JsonProblem,
   parseJson,
   tooManyValues,
 } from '../base/json-guard.js';
-import { listIn } from '../base/json-items.js';
+import { listIn } from '../base/json-members.js';
 import type { Findings } from '../core/lint/definition.js';
 import { judgeDefinition } from './definition.js';
+import { cutJson } from './json-cut.js';
 
 /** Stands for an invalid item of a list whose items are judged one by one. */
 export class RefusedItem {
@@ -169,7 +169,7 @@ export function* parseAsJudged<Id extends BodyRouteId>(
 function itemwise(operation: BodyRouteId, text: string, problem: JsonProblem): unknown {
   if (problem.kind === 'values') throw tooLarge(problem.message);
   const { judgesEach: member } = ROUTES[operation];
-  const isJson = problem.kind !== 'syntax' && problem.kind !== 'utf8' && isParsed(text);
+  const isJson = problem.kind !== 'syntax' && isParsed(text);
   const spans = member !== undefined && isJson ? listIn(text, member) : undefined;
   if (member === undefined || spans === undefined) throw unkept(problem);
   const [start, end] = spans.list;

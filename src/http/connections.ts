@@ -6,9 +6,9 @@
 
 import { readFileSync } from 'node:fs';
 import { EngineError, unavailable } from '../base/errors.js';
-import { FairSlots } from '../base/fair-slots.js';
 import { LIMITS } from '../base/limits.js';
 import { LineLimit } from '../base/log.js';
+import { FairSlots } from '../base/quota/fair-slots.js';
 import { AddressCensus } from './address-census.js';
 import { SpareConnections } from './spare-connections.js';
 

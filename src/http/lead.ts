@@ -7,16 +7,7 @@
 import { isUuid } from '../../schema/formats.js';
 import type { Lead, LeadKind } from '../../schema/route-row.js';
 import { eventKeyId, keyedInstanceId, routeOf, routeOfName } from '../base/ids.js';
-import {
-  CLOSE_BRACE,
-  CLOSE_BRACKET,
-  COLON,
-  COMMA,
-  OPEN_BRACE,
-  OPEN_BRACKET,
-  QUOTE,
-} from '../base/json-codes.js';
-import { endOfString } from '../base/json-guard.js';
+import { JsonReader } from '../base/json-members.js';
 import { idempotencyKeyOf } from '../core/creation-key.js';
 
 /** In characters. To look through a longer text takes this thread longer than a shard takes to hand it on. */
@@ -57,32 +48,17 @@ const ROUTES_BY: Record<LeadKind, (members: Members, tenant: string) => number |
 
 /** The values of members at the top of an object, as far as it has them. @throws SyntaxError */
 function membersIn(text: string, names: readonly string[]): Members {
+  const reader = new JsonReader(text);
   const found: unknown[] = names.map(() => undefined);
   let left = names.length;
-  let depth = 0;
-  let isName = true;
-  let place = -1;
-  let from = 0;
-  for (let at = 0; at < text.length && left > 0; at += 1) {
-    const code = text.charCodeAt(at);
-    if (code === QUOTE) {
-      const end = endOfString(text, at);
-      if (depth === 1 && isName) place = names.indexOf(text.slice(at + 1, end));
-      at = end;
-    } else if (code === OPEN_BRACE || code === OPEN_BRACKET) depth += 1;
-    else if (code === CLOSE_BRACKET) depth -= 1;
-    else if (depth === 1 && code === COLON) {
-      isName = false;
-      from = at + 1;
-    } else if (code === CLOSE_BRACE || (depth === 1 && code === COMMA)) {
-      if (depth === 1 && place >= 0) {
-        found[place] = JSON.parse(text.slice(from, at));
-        left -= 1;
-      }
-      if (code === CLOSE_BRACE) depth -= 1;
-      else isName = true;
-      if (depth === 0) break;
-    }
-  }
+  reader.eachMember((name) => {
+    const place = names.indexOf(name);
+    if (place < 0) return reader.skip();
+    const value = reader.value();
+    if (value === undefined) return false;
+    found[place] = JSON.parse(value);
+    left -= 1;
+    return left > 0;
+  });
   return found;
 }

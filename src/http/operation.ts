@@ -15,9 +15,9 @@ import {
 } from '../../schema/routes.js';
 import { createValidators, type Validators } from '../../schema/validators.js';
 import { type EngineError, shareTaken, unavailable } from '../base/errors.js';
-import { FairSlots } from '../base/fair-slots.js';
 import { LIMITS } from '../base/limits.js';
 import type { Offload } from '../base/offload.js';
+import { FairSlots } from '../base/quota/fair-slots.js';
 import type { UnixMs } from '../base/time.js';
 import type { Keyring } from '../core/sealing/keys.js';
 import type { PageBounds } from '../db/reads/query.js';

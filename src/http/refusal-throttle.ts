@@ -4,8 +4,9 @@
  * an argument (docs/limits.md).
  */
 
-import { lastUsed } from '../base/last-used.js';
 import { LIMITS } from '../base/limits.js';
+import { lastUsed, valueFor } from '../base/quota/last-used.js';
+import { TokenBucket } from '../base/quota/rates.js';
 
 /** Too large, too many, not now: refusals that are about load, not about the request. */
 const REFUSALS: ReadonlySet<number> = new Set([413, 429, 503]);
@@ -13,12 +14,11 @@ const REFUSALS: ReadonlySet<number> = new Set([413, 429, 503]);
 /** Tenants that are remembered; the others count as not refused lately. */
 const TENANTS_MAX = 10_000;
 
-const INTERVAL_MS = 1_000 / LIMITS.refusalsPerSecond;
-const AT_ONCE_MS = INTERVAL_MS * LIMITS.refusalsAtOnce;
+const RATE = { perSecond: LIMITS.refusalsPerSecond, burst: LIMITS.refusalsAtOnce };
 
 export class RefusalThrottle {
-  /** When the refusals of a tenant will have been sent at the steady rate. */
-  readonly #caughtUp = lastUsed<string, number>(TENANTS_MAX);
+  /** Beyond its burst a bucket is in debt, for as long as the answer is delayed. */
+  readonly #buckets = lastUsed<string, TokenBucket>(TENANTS_MAX);
 
   /**
    * @param now milliseconds of a monotonic clock
@@ -26,9 +26,8 @@ export class RefusalThrottle {
    */
   delayMs(tenant: string, status: number, now: number): number {
     if (!REFUSALS.has(status)) return 0;
-    const before = Math.max(now, this.#caughtUp.get(tenant) ?? now);
-    const caughtUp = Math.min(before + INTERVAL_MS, now + AT_ONCE_MS + LIMITS.refusalHeldMsMax);
-    this.#caughtUp.set(tenant, caughtUp);
-    return Math.max(0, caughtUp - now - AT_ONCE_MS);
+    const bucket = valueFor(this.#buckets, tenant, () => new TokenBucket(RATE, now));
+    if (bucket.waitMs(0, now) < LIMITS.refusalHeldMsMax) bucket.take(1);
+    return bucket.waitMs(0, now);
   }
 }

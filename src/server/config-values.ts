@@ -5,9 +5,9 @@
 
 import { ConfigError } from '../base/config-error.js';
 import { LIMITS } from '../base/limits.js';
-import { isSchemaName } from '../base/schema-name.js';
 import { parseTrustedKeys } from '../core/sealing/keys.js';
 import { hostUrlsOf, whichServer } from '../db/database-url.js';
+import { isSchemaName } from '../db/schema-name.js';
 import { parseOutboundRule } from '../handlers/outbound-rules.js';
 import type { AddressRange } from '../http/trusted-proxies.js';
 

@@ -10,10 +10,9 @@ import { ShardClient } from '../../actors/shard/client.js';
 import { STORE } from '../../actors/shard/store.js';
 import { Supervisor } from '../../actors/shard/supervisor.js';
 import { measuredLanes } from '../../actors/writer/lane-count.js';
-import { Crowd } from '../base/crowd.js';
-import { type DatabaseTrouble, stallOf } from '../base/errors.js';
 import { LIMITS } from '../base/limits.js';
 import type { Logger } from '../base/log.js';
+import { TenantActivity } from '../base/quota/tenant-activity.js';
 import { EngineClock, realClock, within } from '../base/real-clock.js';
 import { type Membership, membershipOf } from '../cluster/membership.js';
 import { CellMoves } from '../cluster/moves-of-cell.js';
@@ -23,6 +22,7 @@ import type { Lease } from '../db/lease.js';
 import { reportSealingKey } from '../db/lease-key.js';
 import { prepareSchema } from '../db/migrate.js';
 import { createReads, type Reads } from '../db/reads.js';
+import { type DatabaseTrouble, stallOf } from '../db/trouble.js';
 import { expectFreePort } from '../http/free-port.js';
 import type { HttpServer } from '../http/server.js';
 import { findTracer } from '../metrics/tracing.js';
@@ -89,7 +89,7 @@ interface OwnedFacts {
 class Engine {
   readonly #options: EngineOptions;
   readonly #startup: Startup;
-  readonly #crowd = new Crowd();
+  readonly #activity = new TenantActivity();
   readonly #client: ShardClient;
   /** Resolves with the exit code when the engine is to stop. */
   readonly stopped: Promise<number>;
@@ -120,7 +120,7 @@ class Engine {
       clock: realClock,
       setImmediate: (fn) => setImmediate(fn),
       onFires: () => this.#front?.eventsFired(),
-      crowd: this.#crowd,
+      activity: this.#activity,
     });
     const member = { cell: startup.cell, id: startup.owner, version, clock: realClock, log };
     // Who only changes tables is no engine that others should hear of.
@@ -141,7 +141,7 @@ class Engine {
     const { urls, folder } = await findDatabase(startup);
     const supervisor = this.#launchThreads(urls, continuityKeys);
     const pool = openReadPool(startup, urls);
-    const reads = createReads(pool, LIMITS.slowReadMs, this.#crowd);
+    const reads = createReads(pool, LIMITS.slowReadMs, this.#activity);
     const keyring = keyringOf(continuityKeys);
     const apiKey = key?.value ?? config.apiKey;
     const { front, port } = await this.#openFront({ reads, apiKey, keyring, supervisor });
@@ -191,7 +191,7 @@ class Engine {
       version: this.#options.version,
       now: () => this.#clock.now(),
       client: this.#client,
-      crowd: this.#crowd,
+      activity: this.#activity,
       connections: bounds.connections,
       requests: bounds.requests,
       membership: this.#membership,
@@ -277,13 +277,14 @@ class Engine {
   }
 
   #tellReady(epoch: number, port: number, key: GeneratedKey | undefined, folder?: string): void {
-    const { config, log, onReady } = this.#options;
+    const { config, onReady } = this.#options;
     const { host, shards, insecureAuth, isUiServed } = config;
     const url = urlOf(host, port);
     const keyFile = key?.file;
-    // Whoever keeps the log quiet has to find the key that was made, too.
-    const told = keyFile === undefined ? log : log.child({}, { level: 'info' });
-    told.info({ epoch, shards, url, docs: `${url}/swagger-ui`, keyFile }, 'ready');
+    // A quiet log names the file of a generated key, too.
+    const log =
+      keyFile === undefined ? this.#options.log : this.#options.log.child({}, { level: 'info' });
+    log.info({ epoch, shards, url, docs: `${url}/swagger-ui`, keyFile }, 'ready');
     onReady({ url, database: folder, keyFile, insecureAuth, hasDashboard: isUiServed });
   }
 

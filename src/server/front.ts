@@ -8,11 +8,11 @@ import { committedInstance } from '../../actors/instance/front/instances.js';
 import type { ShardClient } from '../../actors/shard/client.js';
 import type { Supervisor } from '../../actors/shard/supervisor.js';
 import { webhookTenant } from '../../actors/webhook/front/reads.js';
-import type { Crowd } from '../base/crowd.js';
 import { LIMITS } from '../base/limits.js';
 import type { Logger } from '../base/log.js';
 import type { OffloadPool } from '../base/offload-pool.js';
 import { packageFile } from '../base/package-files.js';
+import type { TenantActivity } from '../base/quota/tenant-activity.js';
 import { realClock } from '../base/real-clock.js';
 import { joined, withParts } from '../base/rooms.js';
 import type { UnixMs } from '../base/time.js';
@@ -51,7 +51,7 @@ export interface FrontOptions {
   readonly gate: Gate;
   readonly client: ShardClient;
   /** Told whose requests come. */
-  readonly crowd: Crowd;
+  readonly activity: TenantActivity;
   readonly connections: Connections;
   readonly requests: AddressRequests;
   readonly reads: Reads;
@@ -129,7 +129,7 @@ function kernelOf(options: FrontOptions): FrontKernel<ShardClient> {
 }
 
 function routerOf(
-  { config, gate, apiKey, client, reads, crowd, now, keyring, log, tracer }: FrontOptions,
+  { config, gate, apiKey, client, reads, activity, now, keyring, log, tracer }: FrontOptions,
   { bodies, admission, keys, placement }: FrontKernel & { readonly admission: Admission },
   operations: FrontOperations,
 ): HttpHandler {
@@ -146,7 +146,7 @@ function routerOf(
     ...bodies,
     client,
     rows: routerRows(reads),
-    crowd,
+    activity,
     pages: createPages(config.isUiServed ? packageFile('dist/ui') : undefined),
     operations,
     front: {

@@ -6,14 +6,10 @@
 
 import type { SealingKeyState } from '../../schema/system.js';
 import type { Clock } from '../base/clock.js';
-import {
-  type DatabaseTrouble,
-  databaseDown,
-  type EngineError,
-  unavailable,
-} from '../base/errors.js';
+import { type EngineError, unavailable } from '../base/errors.js';
 import { LIMITS } from '../base/limits.js';
 import type { LeaseTimes } from '../db/lease.js';
+import { type DatabaseTrouble, databaseDown } from '../db/trouble.js';
 import type { EngineState, StateGate } from '../http/engine-state.js';
 
 const UNKNOWN: DatabaseTrouble = { kind: 'unreachable', message: 'it was lost' };

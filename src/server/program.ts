@@ -3,10 +3,10 @@
 import { createLogger } from '../base/log.js';
 import { isForPeople, logOutput, outputPalette } from '../base/log-output.js';
 import { packageVersion } from '../base/package-files.js';
-import { keepsMemberNames } from '../base/parser-defect.js';
 import { type Config, readConfig, USAGE, unknownNames, weakSettings } from './config.js';
 import { startEngine } from './engine.js';
 import { greeting, type ReadyFacts } from './greeting.js';
+import { keepsMemberNames } from './parser-defect.js';
 import { startRefusal } from './start-refusal.js';
 
 /** What is different where the server is a part of something else. */

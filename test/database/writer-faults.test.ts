@@ -6,9 +6,10 @@
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, test } from 'node:test';
 import type { Writer } from '../../actors/writer/writer.js';
-import { isFaultOfData, type TroubleKind } from '../../src/base/errors.js';
+import type { TroubleKind } from '../../schema/system.js';
 import type { UnitGate } from '../../src/core/unit.js';
 import { COMMIT, FENCE } from '../../src/db/statements.js';
+import { isFaultOfData } from '../../src/db/trouble.js';
 import type { UnitEnvelope } from '../../src/db/units.js';
 import { COUNTER_INDEX } from '../../src/metrics/catalog.js';
 import { CommitLedger } from '../../src/metrics/ledger.js';

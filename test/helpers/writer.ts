@@ -3,12 +3,12 @@
 import type pg from 'pg';
 import { STORE } from '../../actors/shard/store.js';
 import { Writer, type WriterOptions } from '../../actors/writer/writer.js';
-import type { DatabaseTrouble } from '../../src/base/errors.js';
 import { realClock } from '../../src/base/real-clock.js';
 import type { UnitGate } from '../../src/core/unit.js';
 import type { LeaseOptions } from '../../src/db/lease.js';
 import { rowText } from '../../src/db/lines.js';
 import { createClient, type DbLog } from '../../src/db/pool.js';
+import type { DatabaseTrouble } from '../../src/db/trouble.js';
 import type { Ack, UnitEnvelope } from '../../src/db/units.js';
 import { MUTATION_KINDS, MUTATIONS } from './store.js';
 

@@ -9,7 +9,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { after, before, test } from 'node:test';
 import type { Worker } from 'node:worker_threads';
-import { memoryMib, threadHeapMib } from '../../src/base/thread-memory.js';
+import { memoryMib, threadHeapMib } from '../../actors/shard/thread-memory.js';
 import { COUNTER_NAMES, type CounterName } from '../../src/metrics/catalog.js';
 import { eventually } from '../helpers/api.js';
 import { persist, startThreadEngine, type ThreadEngine } from '../helpers/thread-engine.js';

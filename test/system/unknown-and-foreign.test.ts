@@ -60,7 +60,7 @@ const routes = Object.values(ROUTES).filter(
  */
 const UNDER_WAY_MS = [10, 100, 1_000];
 
-/** What is looked for in place of what is there and not the caller's (`actors/runtime/nobody.ts`). */
+/** What is looked for in place of what is there and not the caller's (`actors/runtime/unknown-id.ts`). */
 const NOBODY = /00000000-0000-0000-0000-\d*[1-9]/;
 
 /** Of nothing: many have it. */

@@ -7,9 +7,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { occurrences } from '../../src/base/bounds.js';
 import type { JsonObject, JsonValue } from '../../src/base/json.js';
 import { evaluateCondition, isTruthy, parseCondition } from '../../src/core/condition.js';
+import { occurrences } from '../../src/core/expression/occurrences.js';
 import { cpuMsOf } from '../helpers/cpu-time.js';
 import { byDepth } from '../helpers/depth.js';
 import { check } from '../helpers/properties.js';

@@ -14,14 +14,16 @@ import {
 import { RunQueue } from '../../actors/shard/run-queue.js';
 import { WorkUnderWay } from '../../actors/shard/work-under-way.js';
 import { ROUTES, type RouteId } from '../../schema/routes.js';
-import { itemsIn } from '../../src/base/batch-size.js';
-import { BoundedRows } from '../../src/base/bounded-rows.js';
-import { Crowd } from '../../src/base/crowd.js';
 import type { EngineError } from '../../src/base/errors.js';
-import { FairSlots, type LevelLimits } from '../../src/base/fair-slots.js';
+import { itemsIn } from '../../src/base/json-members.js';
 import { LIMITS } from '../../src/base/limits.js';
 import { IN_PLACE, type Offload } from '../../src/base/offload.js';
-import { TokenBucket } from '../../src/base/token-bucket.js';
+import { BoundedRows } from '../../src/base/quota/bounded-rows.js';
+import { FairSlots, type LevelLimits } from '../../src/base/quota/fair-slots.js';
+import { lastUsed, valueFor } from '../../src/base/quota/last-used.js';
+import { SecondLimit, TokenBucket } from '../../src/base/quota/rates.js';
+import { Tally } from '../../src/base/quota/tally.js';
+import { TenantActivity } from '../../src/base/quota/tenant-activity.js';
 import { ReadPace } from '../../src/db/reads/read-pace.js';
 import { CallRate, callRateMemory } from '../../src/handlers/call-rate.js';
 import { HandClock } from '../helpers/hand-clock.js';
@@ -248,31 +250,31 @@ test('who waits when the engine stops is refused, and who comes then', async () 
 
 const LONG_MS = LIMITS.longReadMs + 1;
 
-function sharedAt(now: number): Crowd {
-  const crowd = new Crowd();
-  crowd.came('a', now);
-  crowd.came('b', now);
-  return crowd;
+function sharedAt(now: number): TenantActivity {
+  const activity = new TenantActivity();
+  activity.came('a', now);
+  activity.came('b', now);
+  return activity;
 }
 
-describe('a crowd', () => {
+describe('the activity of tenants', () => {
   test('is no tenant, one tenant, and requests of nobody', () => {
-    const crowd = new Crowd();
-    assert.equal(crowd.isShared(0), false);
+    const activity = new TenantActivity();
+    assert.equal(activity.isShared(0), false);
     for (const tenant of ['a', '', 'a', '']) {
-      crowd.came(tenant, 1);
-      assert.equal(crowd.isShared(1), false);
+      activity.came(tenant, 1);
+      assert.equal(activity.isShared(1), false);
     }
   });
 
   test('is over a while after another tenant was there last', () => {
-    const crowd = sharedAt(0);
-    assert.equal(crowd.isShared(LIMITS.crowdMs - 1), true);
-    assert.equal(crowd.isShared(LIMITS.crowdMs), false);
-    crowd.came('b', LIMITS.crowdMs);
-    assert.equal(crowd.isShared(LIMITS.crowdMs), false);
-    crowd.came('a', LIMITS.crowdMs);
-    assert.equal(crowd.isShared(LIMITS.crowdMs), true);
+    const activity = sharedAt(0);
+    assert.equal(activity.isShared(LIMITS.sharedForMs - 1), true);
+    assert.equal(activity.isShared(LIMITS.sharedForMs), false);
+    activity.came('b', LIMITS.sharedForMs);
+    assert.equal(activity.isShared(LIMITS.sharedForMs), false);
+    activity.came('a', LIMITS.sharedForMs);
+    assert.equal(activity.isShared(LIMITS.sharedForMs), true);
   });
 });
 
@@ -282,7 +284,7 @@ describe('the pace of reads', () => {
     short.begin('a', 0);
     short.took('a', LIMITS.longReadMs, 0);
     assert.equal(short.begin('a', 0), false);
-    const alone = new ReadPace(new Crowd());
+    const alone = new ReadPace(new TenantActivity());
     alone.begin('a', 0);
     alone.took('a', LONG_MS, 0);
     assert.equal(alone.begin('a', 0), false);
@@ -362,10 +364,10 @@ test('it knows whether anybody else waits than the tenant that asked last, for a
   queue.asked('b', 0);
   queue.asked('', 1);
   assert.equal(unitsMax(1), LIMITS.dueUnitsSharedMax);
-  assert.equal(unitsMax(LIMITS.crowdMs), LIMITS.dueUnitsMax);
+  assert.equal(unitsMax(LIMITS.sharedForMs), LIMITS.dueUnitsMax);
   push(queue, LOW, 'b1');
-  queue.asked('a', LIMITS.crowdMs);
-  assert.equal(unitsMax(LIMITS.crowdMs), LIMITS.dueUnitsSharedMax);
+  queue.asked('a', LIMITS.sharedForMs);
+  assert.equal(unitsMax(LIMITS.sharedForMs), LIMITS.dueUnitsSharedMax);
 });
 
 test('a bucket gives its burst at once, then its rate; what costs more than the burst takes a full one', () => {
@@ -376,6 +378,36 @@ test('a bucket gives its burst at once, then its rate; what costs more than the 
   assert.deepEqual([bucket.waitMs(50, 1_000), bucket.waitMs(50, 9_000)], [1_000, 0]);
   bucket.take(50);
   assert.equal(bucket.waitMs(1, 9_000), 3_100, 'it is in debt by 30');
+});
+
+test('a second begins with the first event in it, and with a clock that is set back', () => {
+  const limit = new SecondLimit(2);
+  const times = [700, 1_600, 1_699, 1_700, 1_701, 2_699, 9_000, 5_000, 5_001, 5_002];
+  const admitted = times.map((now) => limit.admits(now));
+  assert.deepEqual(admitted, [true, true, false, true, true, false, true, true, true, false]);
+});
+
+test('a tally is what each key holds, and their sum', () => {
+  const tally = new Tally();
+  for (const [key, amount] of Object.entries({ a: 3, b: 4 })) tally.add(key, amount);
+  tally.add('a', -1);
+  assert.deepEqual([tally.of('a'), tally.of('b'), tally.of('c'), tally.sum], [2, 4, 0, 6]);
+  tally.add('a', -2);
+  tally.add('a', 5);
+  assert.deepEqual([tally.of('a'), tally.sum], [5, 9]);
+});
+
+test('a key keeps its value until others were used since', () => {
+  const entries = lastUsed<string, object>(2);
+  const of = (key: string) => valueFor(entries, key, () => ({}));
+  const first = of('a');
+  of('b');
+  assert.equal(of('a'), first);
+  of('c');
+  assert.equal(of('a'), first);
+  of('b');
+  of('c');
+  assert.notEqual(of('a'), first);
 });
 
 test('items are counted in a text whatever it is', () => {

@@ -10,11 +10,12 @@ import fc from 'fast-check';
 import { givenTexts, givenTextsOfItems } from '../../actors/instance/given-texts.js';
 import { bytesBeyond, checkSize } from '../../actors/instance/memory.js';
 import type { JsonValue } from '../../src/base/json.js';
-import { cutJson } from '../../src/base/json-cut.js';
 import type { JsonLimits } from '../../src/base/json-guard.js';
 import { BODY_JSON_LIMITS, decodeUtf8, parseJson } from '../../src/base/json-guard.js';
-import { listIn } from '../../src/base/json-items.js';
-import { keepsMemberNames } from '../../src/base/parser-defect.js';
+import { listIn } from '../../src/base/json-members.js';
+import { END, isBlank, JsonTokens } from '../../src/base/json-text.js';
+import { cutJson } from '../../src/http/json-cut.js';
+import { keepsMemberNames } from '../../src/server/parser-defect.js';
 import { cpuMsOf } from '../helpers/cpu-time.js';
 import { byDepth } from '../helpers/depth.js';
 import { check } from '../helpers/properties.js';
@@ -135,6 +136,7 @@ test('two members of one name in a body are refused with the name, however it is
     ['{"a\\"b":1,"a\\u0022b":":"}', 'a\\"b', /top level/],
     ['{"__proto__":1,"__proto__":2}', '__proto__', /top level/],
     ['{"1":1,"1":2}', '1', /top level/],
+    ['{"a"\n:1,"a"\t:":"}', 'a', /top level/],
     [`{${many},"k1":0}`, 'k1', /top level/],
   ] as const) {
     const problem = bodyProblemOf(text);
@@ -142,7 +144,8 @@ test('two members of one name in a body are refused with the name, however it is
     assert.ok(problem.message.includes(JSON.stringify(JSON.parse(`"${name}"`))), problem.message);
     assert.match(problem.message, place);
   }
-  const apart = ['{"a":{"a":1},"b":{"a":":"}}', '[{"a":1},{"a":2}]', `{${many}}`];
+  const timed = '{"at":"12:30:00","a":"\\":","b" :"a :"}';
+  const apart = [timed, '{"a":{"a":1},"b":{"a":":"}}', '[{"a":1},{"a":2}]', `{${many}}`];
   for (const text of [...apart, '{"a":"\\"a\\":1,","b":"a"}']) {
     assert.equal(bodyProblemOf(text), undefined, text);
   }
@@ -285,6 +288,58 @@ test('whatever a long text is made of, it is cut in pieces that are not much lon
     const name = json.slice(0, 40);
     assert.ok(result.ok && result.yields >= Math.floor(json.length / (3 * run)), name);
     assert.ok(longest <= 3 * run, `${name}: ${longest}`);
+  }
+});
+
+type Step = 'next' | 'nextMark' | 'nextDivider' | 'nextBracket';
+
+/** The tokens of a text, and whether nothing but white space is between them. */
+function tokensOf(text: string, step: Step): { tokens: string[]; isApart: boolean } {
+  const reader = new JsonTokens(text);
+  const tokens: string[] = [];
+  let isApart = true;
+  let { end } = reader;
+  while (reader[step]() !== END) {
+    isApart &&= isBlank(text, end, reader.start);
+    ({ end } = reader);
+    tokens.push(text.slice(reader.start, end));
+  }
+  return { tokens, isApart: isApart && isBlank(text, end, text.length) };
+}
+
+/** What each way to go on stops at. */
+const STOPS: readonly (readonly [Step, RegExp])[] = [
+  ['nextMark', /^["[\]{},:]/],
+  ['nextDivider', /^[[\]{},:]/],
+  ['nextBracket', /^[[\]{}]/],
+];
+
+test('a text is its tokens and white space, and each way to go on stops at its own', (t) => {
+  const gap = fc.constantFrom(undefined, 1, '\t', ' \n\r');
+  check(t, 300, fc.tuple(value, gap), ([json, indent]) => {
+    const text = JSON.stringify(json, undefined, indent);
+    const { tokens, isApart } = tokensOf(text, 'next');
+    assert.ok(isApart, text);
+    assert.equal(tokens.join(''), JSON.stringify(JSON.parse(text)));
+    for (const token of tokens) assert.ok(token.length === 1 || isJson(token), token);
+    for (const [step, stop] of STOPS) {
+      const expected = tokens.filter((token) => stop.test(token));
+      assert.deepEqual(tokensOf(text, step).tokens, expected, step);
+    }
+  });
+});
+
+test('what is no JSON has tokens, too', () => {
+  for (const [text, ...expected] of [
+    ['', ...[]],
+    ['1\u00a02 x', '1\u00a02', 'x'],
+    ['"a', '"a'],
+    ['["\\"]', '[', '"\\"]'],
+    ['"a\\\\""b\\""', '"a\\\\"', '"b\\""'],
+    ['\ufeff{}', '\ufeff', '{', '}'],
+    ['\u013a,\u0422', '\u013a', ',', '\u0422'],
+  ]) {
+    assert.deepEqual(tokensOf(text!, 'next').tokens, expected, text);
   }
 });
 

@@ -7,8 +7,8 @@ import { arrayOf, newPoll, type Poll, type PollRequest } from '../../actors/queu
 import { QueueActor } from '../../actors/queue/queue.js';
 import { compareTasks, type ReadyTask, type TaskCount } from '../../actors/queue/ready-tasks.js';
 import type { Read, Window, WindowBounds } from '../../actors/queue/window.js';
-import { FairSlots } from '../../src/base/fair-slots.js';
 import { LIMITS } from '../../src/base/limits.js';
+import { FairSlots } from '../../src/base/quota/fair-slots.js';
 import { column } from '../helpers/columns.js';
 import { check } from '../helpers/properties.js';
 import { isIn, select } from '../helpers/queue-table.js';

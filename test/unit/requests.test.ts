@@ -17,13 +17,13 @@ import { Requests } from '../../actors/shard/requests.js';
 import { type MatchResult, matchRoute } from '../../schema/route-match.js';
 import type { Lead } from '../../schema/route-row.js';
 import { ROUTES, type RouteId } from '../../schema/routes.js';
-import { Crowd } from '../../src/base/crowd.js';
 import { wrongCell } from '../../src/base/errors.js';
 import { keyedInstanceId, routeOf, routeOfName, shardOf } from '../../src/base/ids.js';
 import { ValueCount } from '../../src/base/json-guard.js';
 import { LIMITS } from '../../src/base/limits.js';
 import { createLogger } from '../../src/base/log.js';
 import { IN_PLACE } from '../../src/base/offload.js';
+import { TenantActivity } from '../../src/base/quota/tenant-activity.js';
 import { realClock } from '../../src/base/real-clock.js';
 import { CellResidence } from '../../src/cluster/residence.js';
 import { type CreationBody, idempotencyKeyOf } from '../../src/core/creation-key.js';
@@ -182,11 +182,11 @@ const NOTHING = () => undefined;
 const SIGNAL = { operation: 'instances.signal', target: INSTANCE };
 
 /** A client of one shard that answers when it is told to. */
-function openClient(crowd = new Crowd()) {
+function openClient(activity = new TenantActivity()) {
   const posted: string[] = [];
   const flushes: (() => void)[] = [];
   const later = (fn: () => void) => void flushes.push(fn);
-  const client = new ShardClient({ shards: 1, clock: realClock, setImmediate: later, crowd });
+  const client = new ShardClient({ shards: 1, clock: realClock, setImmediate: later, activity });
   let answerOne: (request: number) => void = () => undefined;
   const port = {
     on: (_: string, listener: (post: ReplyPost) => void) => {
@@ -208,10 +208,10 @@ function openClient(crowd = new Crowd()) {
 }
 
 test('tenants that share a shard have some requests each in progress, and the rest are taken in turns', async () => {
-  const crowd = new Crowd();
-  const { client, posted, settled, answer } = openClient(crowd);
+  const activity = new TenantActivity();
+  const { client, posted, settled, answer } = openClient(activity);
   const send = (tenant: string) => {
-    crowd.came(tenant, realClock.monotonic());
+    activity.came(tenant, realClock.monotonic());
     return client.send(0, { operation: 'instances.get', tenant, target: 'x', body: '' }, NOTHING);
   };
   const alone = Array.from({ length: LIMITS.sharedRequestsPerShard + 2 }, () => send('a'));
@@ -313,7 +313,7 @@ before(async () => {
       instanceIsThere: async () => undefined,
       tenantsOfWebhook: async () => [],
     },
-    crowd: new Crowd(),
+    activity: new TenantActivity(),
     operations: {
       info: () => UNSENDABLE,
       handlers: async () => UNSENDABLE,

@@ -18,6 +18,7 @@ import { TimerHeap } from '../../actors/runtime/timer-heap.js';
 import { Turn } from '../../actors/runtime/turn.js';
 import type { ScheduleRow } from '../../actors/schedule/loads.js';
 import { FairInbox } from '../../actors/shard/inbox.js';
+import { residentBytesMax, threadHeapMib } from '../../actors/shard/thread-memory.js';
 import {
   createIdGenerator,
   keyedInstanceId,
@@ -27,7 +28,6 @@ import {
   shardOf,
 } from '../../src/base/ids.js';
 import { joined, withParts } from '../../src/base/rooms.js';
-import { residentBytesMax, threadHeapMib } from '../../src/base/thread-memory.js';
 import { isoTime } from '../../src/base/time.js';
 import { HandShard, rowsOf, TENANT } from '../helpers/hand-shard.js';
 import { hostDeps } from '../helpers/host-deps.js';
@@ -451,8 +451,8 @@ test('an actor whose rows make no sense answers 500, and 503 when they cannot be
       },
       unrestorable: (id) => unrestorable.push(id),
       isIdle: () => true,
-      handle: (cell, { request }) =>
-        host.run(cell, { kind: 'ask', request }, (turn) => turn.reply(request, 200, '')),
+      handle: (resident, { request }) =>
+        host.run(resident, { kind: 'ask', request }, (turn) => turn.reply(request, 200, '')),
     },
     hostDeps(told),
   );
@@ -480,12 +480,12 @@ test('when one of a batch throws, the others are decided anew and committed toge
       load: async () => new Map(),
       restore: () => ({ sum: 0 }),
       isIdle: () => true,
-      handle: (cell, message) =>
-        host.run(cell, message, (turn) => {
-          cell.state.sum += message.by;
-          turn.put(RATE_LIMIT.set, 'sum', JSON.stringify(cell.state));
+      handle: (resident, message) =>
+        host.run(resident, message, (turn) => {
+          resident.state.sum += message.by;
+          turn.put(RATE_LIMIT.set, 'sum', JSON.stringify(resident.state));
           turn.reply(message.request, 200, '');
-          if (Number.isNaN(cell.state.sum)) throw new Error('not a number');
+          if (Number.isNaN(resident.state.sum)) throw new Error('not a number');
         }),
       flush: () => 'done',
     },

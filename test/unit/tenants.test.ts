@@ -6,7 +6,7 @@ import { ChangeGroups } from '../../actors/instance/change-many.js';
 import { TenantLimitRegistry } from '../../actors/limits/front/tenant-limit-registry.js';
 import { TenantLimitOperations } from '../../actors/limits/front/tenant-limits.js';
 import { failed } from '../../actors/runtime/commit.js';
-import { TENANT_HELD } from '../../actors/runtime/held-tenants.js';
+import { TENANT_SUSPENDED } from '../../actors/runtime/suspended-tenants.js';
 import type { Effect } from '../../actors/runtime/turn.js';
 import type { Loads } from '../../actors/shard/loads.js';
 import { unavailable } from '../../src/base/errors.js';
@@ -67,10 +67,10 @@ test('a change of many is refused as a whole where one of them was turned away w
   const group = groups.open(7, 2);
   const one = { kind: 'changed', group, instance: 'i', result: 'applied' } as const;
   groups.count(one);
-  const [turnedAway] = failed([one], TENANT_HELD);
-  assert.deepEqual(turnedAway, { ...one, result: 'held', error: TENANT_HELD.message });
+  const [turnedAway] = failed([one], TENANT_SUSPENDED);
+  assert.deepEqual(turnedAway, { ...one, result: 'held', error: TENANT_SUSPENDED.message });
   groups.count(turnedAway as typeof one);
-  assert.deepEqual(told, [{ kind: 'error', request: 7, error: TENANT_HELD }]);
+  assert.deepEqual(told, [{ kind: 'error', request: 7, error: TENANT_SUSPENDED }]);
 });
 
 test('a tenant that was admitted is served as before', async () => {

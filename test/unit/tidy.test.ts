@@ -41,13 +41,13 @@ const COMPILES_SCHEMAS: ReadonlySet<string> = new Set([
 
 /** Of the ground floor: the machine's clock, its log, its files and its threads. */
 const IMPURE_GROUND =
-  /^src\/base\/(?:background-job|bounded-rows|fair-slots|last-used|log|log-output|log-text|offload|offload-pool|package-files|real-clock|serial|thread-memory)\.ts$/;
+  /^src\/base\/(?:background-job|quota\/(?:bounded-rows|fair-slots|last-used)|log|log-output|log-text|offload|offload-pool|package-files|real-clock|serial)\.ts$/;
 
 const isPure = ({ name }: Source) =>
   name.startsWith('src/core/') ||
   /^actors\/\w+\/core\//.test(name) ||
   (name.startsWith('src/base/') && !IMPURE_GROUND.test(name)) ||
-  /^src\/db\/(?:batch|lines|mutation|statements|store|table|units)\.ts$/.test(name) ||
+  /^src\/db\/(?:batch|lines|mutation|statements|store|table|trouble|units)\.ts$/.test(name) ||
   /^actors\/\w+\/(?:\w+-)?tables\.ts$/.test(name) ||
   name === 'actors/runtime/protocol.ts' ||
   (name.startsWith('schema/') && !COMPILES_SCHEMAS.has(name));

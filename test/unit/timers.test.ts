@@ -93,7 +93,7 @@ afterEach(() => (shard as HandShard | undefined)?.shard.stop());
 /** What the clock of a new shard shows. */
 const START = 1_700_000_000_000;
 const NORMAL = 2;
-const HERD = 2 * LIMITS.dueLoadsMax;
+const BURST = 2 * LIMITS.dueLoadsMax;
 const NOOP = [{ type: 'step', id: 'a', handler: 'noop' }];
 
 /** Rows that come when the test lets them come: there are none, as of instances that are gone. */
@@ -132,7 +132,7 @@ test('of those that are due only so many are read at once, each of them once', a
   const rows = new SlowRows();
   shard = new HandShard({ ...sequenceOf(NOOP), instances: rows.instances });
   await shard.start();
-  const ids = due('a', HERD);
+  const ids = due('a', BURST);
   await shard.run();
   assert.equal(rows.asked.length, LIMITS.dueLoadsMax);
   await shard.run();
@@ -150,8 +150,8 @@ test('instances that are due wait for the commits of those before them, and requ
   shard = new HandShard(sequenceOf(NOOP));
   await shard.start();
   const dueAt = new Date(shard.now + 30_000).toISOString();
-  const herd = LIMITS.dueUnitsMax + 44;
-  for (let at = 0; at < herd; at += 1) shard.create({ next_fire_at: dueAt });
+  const burst = LIMITS.dueUnitsMax + 44;
+  for (let at = 0; at < burst; at += 1) shard.create({ next_fire_at: dueAt });
   await shard.run();
   await shard.ack();
   await shard.pass(30_000);
@@ -187,8 +187,8 @@ test('while another tenant sends requests, fewer due timers run at once', async 
   shard = new HandShard(sequenceOf(NOOP));
   await shard.start();
   const dueAt = new Date(shard.now + 30_000).toISOString();
-  const herd = LIMITS.dueUnitsMax + 2 * LIMITS.dueUnitsSharedMax;
-  for (let at = 0; at < herd; at += 1) shard.create({ next_fire_at: dueAt });
+  const burst = LIMITS.dueUnitsMax + 2 * LIMITS.dueUnitsSharedMax;
+  for (let at = 0; at < burst; at += 1) shard.create({ next_fire_at: dueAt });
   await shard.run();
   await shard.ack();
   await shard.pass(30_000);

@@ -48,37 +48,29 @@ const FIRST_AFTER_MS = 500;
 /** A new job wakes this one; this is for those that something was in the way of. */
 const EVERY_MS = 5_000;
 
-export class BulkJobs {
+export class BulkJobs extends BackgroundJob {
   readonly #deps: BulkJobsDeps;
-  readonly #job: BackgroundJob;
 
   constructor(deps: BulkJobsDeps) {
-    this.#deps = deps;
     const { clock, log } = deps;
-    const run = () => this.work();
-    this.#job = new BackgroundJob({ clock, log, name: 'bulk jobs', everyMs: EVERY_MS, run });
-  }
-
-  start(): void {
-    this.#job.start(FIRST_AFTER_MS);
-  }
-
-  /** There is a new job, or one is to end. */
-  wake(): void {
-    this.#job.wake();
-  }
-
-  stop(): void {
-    this.#job.stop();
+    super({
+      clock,
+      log,
+      name: 'bulk jobs',
+      firstAfterMs: FIRST_AFTER_MS,
+      everyMs: EVERY_MS,
+      run: () => this.work(),
+    });
+    this.#deps = deps;
   }
 
   /** Goes on for as long as it gets anywhere. */
   async work(): Promise<void> {
-    for (let isMoving = true; isMoving && !this.#job.isStopped; ) {
+    for (let isMoving = true; isMoving && !this.isStopped; ) {
       isMoving = false;
-      for (const { id } of await this.#job.step(() => this.#deps.open(TENANTS_AT_ONCE))) {
-        if (this.#job.isStopped) return;
-        if (await this.#job.step(() => this.#turnOf(id))) isMoving = true;
+      for (const { id } of await this.step(() => this.#deps.open(TENANTS_AT_ONCE))) {
+        if (this.isStopped) return;
+        if (await this.step(() => this.#turnOf(id))) isMoving = true;
       }
     }
   }

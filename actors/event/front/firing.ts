@@ -42,30 +42,20 @@ const EVERY_MS = 10_000;
 /** Before all of them. */
 const FIRST_PLACE = ['-infinity', '00000000-0000-0000-0000-000000000000'] as const;
 
-export class EventFiring {
+export class EventFiring extends BackgroundJob {
   readonly #deps: EventFiringDeps;
-  readonly #job: BackgroundJob;
 
   constructor(deps: EventFiringDeps) {
-    this.#deps = deps;
     const { clock, log } = deps;
-    const run = () => this.#fireAll();
-    this.#job = new BackgroundJob({ clock, log, name: 'event triggers', everyMs: EVERY_MS, run });
+    super({ clock, log, name: 'event triggers', everyMs: EVERY_MS, run: () => this.fireAll() });
+    this.#deps = deps;
   }
 
-  /** There is an event that fires triggers, or may be one. */
-  wake(): void {
-    this.#job.wake();
-  }
-
-  stop(): void {
-    this.#job.stop();
-  }
-
-  async #fireAll(): Promise<void> {
+  /** Goes through all that have yet to fire. */
+  async fireAll(): Promise<void> {
     let place: readonly [string, string] = FIRST_PLACE;
-    while (!this.#job.isStopped) {
-      const page = await this.#job.step(() => this.#deps.page(...place, PAGE_ROWS));
+    while (!this.isStopped) {
+      const page = await this.step(() => this.#deps.page(...place, PAGE_ROWS));
       await Promise.all(page.map((event) => this.#fireAllOf(event)));
       const last = page.at(-1);
       if (last === undefined || page.length < PAGE_ROWS) return;
@@ -77,7 +67,7 @@ export class EventFiring {
     const slugs = JSON.parse(event.fires ?? '[]') as string[];
     const left: string[] = [];
     for (const slug of slugs) {
-      if (this.#job.isStopped || !(await this.#isOver(slug, event))) left.push(slug);
+      if (this.isStopped || !(await this.#isOver(slug, event))) left.push(slug);
     }
     if (left.length === slugs.length) return;
     // What is not stored is fired again, which starts nothing.

@@ -5,6 +5,7 @@
  */
 
 import { LIMITS } from '../../../src/base/limits.js';
+import { Tally } from '../../../src/base/quota/tally.js';
 
 /** What gives the place back, once; or why there is none. */
 export type StreamPlace =
@@ -12,16 +13,15 @@ export type StreamPlace =
   | { readonly ok: false; readonly message: string };
 
 export class StreamPlaces {
-  readonly #open = new Map<string, number>();
-  #ofTenants = 0;
+  readonly #open = new Tally();
   #ofRoot = 0;
 
   /** @param isRoot the caller has the root key, whatever tenant it acts for */
   take(tenant: string, isRoot: boolean): StreamPlace {
     const message = this.#refusal(tenant);
     if (message === undefined) {
-      this.#add(tenant, 1);
-      return { ok: true, release: () => this.#add(tenant, -1) };
+      this.#open.add(tenant, 1);
+      return { ok: true, release: () => this.#open.add(tenant, -1) };
     }
     if (!isRoot || this.#ofRoot >= LIMITS.streamsOfRoot) return { ok: false, message };
     this.#ofRoot += 1;
@@ -34,22 +34,15 @@ export class StreamPlaces {
   }
 
   #refusal(tenant: string): string | undefined {
-    const own = this.#open.get(tenant) ?? 0;
+    const own = this.#open.of(tenant);
     const ownMax = LIMITS.streamsPerTenantMax;
     if (own >= ownMax) return `${ownMax} streams of this tenant are open`;
     const all = LIMITS.streamsMax - LIMITS.streamsOfRoot;
-    const left = all - this.#ofTenants;
+    const left = all - this.#open.sum;
     if (left <= 0) return `${all} streams are open`;
     const [kept, few] = [LIMITS.streamsOfSmall, LIMITS.streamsOfSmallMax];
     return left <= kept && own >= few
       ? `the last ${kept} streams are for tenants that have fewer than ${few}`
       : undefined;
-  }
-
-  #add(tenant: string, count: number): void {
-    this.#ofTenants += count;
-    const own = (this.#open.get(tenant) ?? 0) + count;
-    if (own > 0) this.#open.set(tenant, own);
-    else this.#open.delete(tenant);
   }
 }

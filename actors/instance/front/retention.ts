@@ -38,23 +38,20 @@ const EVERY_MS = 3_600_000;
 
 const FIRST_ID = '00000000-0000-0000-0000-000000000000';
 
-export class Retention {
+export class Retention extends BackgroundJob {
   readonly #deps: RetentionDeps;
-  readonly #job: BackgroundJob;
 
   constructor(deps: RetentionDeps) {
-    this.#deps = deps;
     const { clock, log } = deps;
-    const run = () => this.sweep();
-    this.#job = new BackgroundJob({ clock, log, name: 'retention', everyMs: EVERY_MS, run });
-  }
-
-  start(): void {
-    this.#job.start(FIRST_AFTER_MS);
-  }
-
-  stop(): void {
-    this.#job.stop();
+    super({
+      clock,
+      log,
+      name: 'retention',
+      firstAfterMs: FIRST_AFTER_MS,
+      everyMs: EVERY_MS,
+      run: () => this.sweep(),
+    });
+    this.#deps = deps;
   }
 
   /** One walk over the table. Resolves with how many instances were removed. */
@@ -65,12 +62,12 @@ export class Retention {
     const skipFrom = firstIdAt(before);
     const skipTo = firstIdAt(this.#deps.now());
     let removed = 0;
-    for (let after: string | undefined = FIRST_ID; after !== undefined && !this.#job.isStopped; ) {
+    for (let after: string | undefined = FIRST_ID; after !== undefined && !this.isStopped; ) {
       const from: string = after >= skipFrom && after < skipTo ? skipTo : after;
-      const { ids, last }: EndedPage = await this.#job.step(() =>
+      const { ids, last }: EndedPage = await this.step(() =>
         this.#deps.page(from, before, PAGE_ROWS),
       );
-      removed += await removeInSteps(this.#job, ids, (some) => this.#deps.remove(some, before));
+      removed += await removeInSteps(this, ids, (some) => this.#deps.remove(some, before));
       after = last;
     }
     if (removed > 0) this.#deps.log.info({ removed }, 'ended instances removed');

@@ -30,40 +30,32 @@ const FIRST_AFTER_MS = 1_000;
 /** A deletion wakes the job; this is for instances that something was under way with. */
 const EVERY_MS = 10_000;
 
-export class SequenceRemoval {
+export class SequenceRemoval extends BackgroundJob {
   readonly #deps: SequenceRemovalDeps;
-  readonly #job: BackgroundJob;
 
   constructor(deps: SequenceRemovalDeps) {
-    this.#deps = deps;
     const { clock, log } = deps;
-    const run = () => this.clear();
-    this.#job = new BackgroundJob({ clock, log, name: 'sequence removal', everyMs: EVERY_MS, run });
-  }
-
-  start(): void {
-    this.#job.start(FIRST_AFTER_MS);
-  }
-
-  /** A sequence was deleted. */
-  wake(): void {
-    this.#job.wake();
-  }
-
-  stop(): void {
-    this.#job.stop();
+    super({
+      clock,
+      log,
+      name: 'sequence removal',
+      firstAfterMs: FIRST_AFTER_MS,
+      everyMs: EVERY_MS,
+      run: () => this.clear(),
+    });
+    this.#deps = deps;
   }
 
   /** Goes on for as long as it gets anywhere. Resolves with how many instances were removed. */
   async clear(): Promise<number> {
     const { orphans, remove, forget, log } = this.#deps;
     let total = 0;
-    for (let isMoving = true; isMoving && !this.#job.isStopped; ) {
-      const found = await this.#job.step(() => orphans(PAGE_ROWS));
+    for (let isMoving = true; isMoving && !this.isStopped; ) {
+      const found = await this.step(() => orphans(PAGE_ROWS));
       const instances = found.flatMap(({ instance }) => instance ?? []);
-      const removed = await removeInSteps(this.#job, instances, remove);
+      const removed = await removeInSteps(this, instances, remove);
       const empty = found.filter(({ instance }) => instance === null);
-      for (const { sequence } of empty) await this.#job.step(() => forget(sequence));
+      for (const { sequence } of empty) await this.step(() => forget(sequence));
       isMoving = removed + empty.length > 0;
       total += removed;
     }

@@ -8,13 +8,13 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Made } from '../../../schema/route-row.js';
 import type { BodyRouteId, Route } from '../../../schema/routes.js';
 import type { TenantLimitName, WorkUnit } from '../../../schema/tenant-limits.js';
-import { itemsIn } from '../../../src/base/batch-size.js';
-import { BoundedRows } from '../../../src/base/bounded-rows.js';
 import { conflict, tenantLimit } from '../../../src/base/errors.js';
-import { lastUsed } from '../../../src/base/last-used.js';
+import { itemsIn } from '../../../src/base/json-members.js';
 import { LIMITS } from '../../../src/base/limits.js';
 import type { Offload } from '../../../src/base/offload.js';
-import { type BucketRate, TokenBucket } from '../../../src/base/token-bucket.js';
+import { BoundedRows } from '../../../src/base/quota/bounded-rows.js';
+import { lastUsed, valueFor } from '../../../src/base/quota/last-used.js';
+import { type BucketRate, TokenBucket } from '../../../src/base/quota/rates.js';
 import type { Reader } from '../../../src/db/reads/reader.js';
 import { openTaskCount, scheduleCount } from '../../../src/db/reads/tenant-limit-reads.js';
 import type { Admission, AdmissionRequest } from '../../../src/http/admission.js';
@@ -31,7 +31,11 @@ export interface AdmissionDeps {
   readonly monotonic: () => number;
 }
 
-type Buckets = Map<WorkUnit, TokenBucket>;
+/** The buckets of a tenant, with the limits that they were made for. */
+interface Buckets {
+  readonly set: SetLimits | undefined;
+  readonly byUnit: Map<WorkUnit, TokenBucket>;
+}
 
 /** The cost of a request beside the bytes of its body. */
 interface Cost {
@@ -72,8 +76,7 @@ export class TenantAdmission implements Admission {
 
   constructor(deps: AdmissionDeps) {
     this.#deps = deps;
-    const { limits, reads } = deps;
-    limits.onChange = (tenant) => this.#changed(tenant);
+    const { reads } = deps;
     const counter = (counted: typeof scheduleCount) => ({
       count: async (tenant: string, max: number) =>
         (await counted.row(reads, tenant, max))?.count ?? 0,
@@ -102,14 +105,16 @@ export class TenantAdmission implements Admission {
     return this.#enterQueue(asked, amount, max);
   }
 
-  /** A bucket with a new rate begins full; the others keep what was spent. */
-  #changed(tenant: string): void {
-    const buckets = this.#buckets.get(tenant);
-    if (buckets === undefined) return;
-    const set = this.#deps.limits.of(tenant);
-    for (const [unit, { rate }] of buckets) {
-      if (!isDeepStrictEqual(rate, rateOf(unit, set))) buckets.delete(unit);
-    }
+  /** When the limits have changed, a bucket with a new rate begins full; the others keep what was spent. */
+  #bucketsOf(tenant: string, set: SetLimits | undefined): Buckets['byUnit'] {
+    const known = this.#buckets.get(tenant);
+    if (known?.set === set && known !== undefined) return known.byUnit;
+    const kept = [...(known?.byUnit ?? [])].filter(([unit, { rate }]) =>
+      isDeepStrictEqual(rate, rateOf(unit, set)),
+    );
+    const byUnit = new Map(kept);
+    this.#buckets.set(tenant, { set, byUnit });
+    return byUnit;
   }
 
   /** A side thread counts the blocks of a long definition, since this thread would block others meanwhile. */
@@ -127,16 +132,14 @@ export class TenantAdmission implements Admission {
     unit: WorkUnit | undefined,
     amount: number,
   ): void {
-    let buckets = this.#buckets.get(tenant);
-    if (buckets === undefined) {
-      buckets = new Map();
-      this.#buckets.set(tenant, buckets);
-    }
+    const buckets = this.#bucketsOf(tenant, set);
     const now = this.#deps.monotonic();
+    const bucketOf = (one: WorkUnit) =>
+      valueFor(buckets, one, () => new TokenBucket(rateOf(one, set), now));
     const isBounded = (one: WorkUnit) =>
       !isRoot || (set?.limits[`${one}_per_second`] ?? null) !== null;
-    const ofBytes = isBounded('bytes') ? bucketIn(buckets, 'bytes', set, now) : undefined;
-    const ofUnit = unit && isBounded(unit) ? bucketIn(buckets, unit, set, now) : undefined;
+    const ofBytes = isBounded('bytes') ? bucketOf('bytes') : undefined;
+    const ofUnit = unit && isBounded(unit) ? bucketOf(unit) : undefined;
     expectRoom(ofBytes, 'bytes', body.length, now);
     if (unit !== undefined) expectRoom(ofUnit, unit, amount, now);
     ofBytes?.take(body.length);
@@ -163,19 +166,6 @@ export class TenantAdmission implements Admission {
     const full = `the tenant may have ${max} open tasks (queue_depth_max), and this would make it more`;
     throw tenantLimit(full, QUEUE_RETRY_MS);
   }
-}
-
-function bucketIn(
-  buckets: Buckets,
-  unit: WorkUnit,
-  set: SetLimits | undefined,
-  now: number,
-): TokenBucket {
-  const known = buckets.get(unit);
-  if (known !== undefined) return known;
-  const bucket = new TokenBucket(rateOf(unit, set), now);
-  buckets.set(unit, bucket);
-  return bucket;
 }
 
 function rateOf(unit: WorkUnit, set: SetLimits | undefined): BucketRate {

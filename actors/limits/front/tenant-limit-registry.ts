@@ -17,8 +17,6 @@ const LOAD_PAGE_ROWS = 5_000;
 
 export class TenantLimitRegistry {
   readonly #byTenant = new Map<string, SetLimits>();
-  /** Called when those of a tenant have changed. */
-  onChange: (tenant: string) => void = () => undefined;
 
   async load(page: (after: string, limit: number) => Promise<StoredLimitsRow[]>): Promise<void> {
     for (let after = ''; ; ) {
@@ -39,7 +37,6 @@ export class TenantLimitRegistry {
   set(tenant: string, limits: SetLimits | undefined): void {
     if (limits === undefined) this.#byTenant.delete(tenant);
     else this.#byTenant.set(tenant, limits);
-    this.onChange(tenant);
   }
 }
 

@@ -15,10 +15,10 @@ import {
 } from '../../../schema/release.js';
 import type { Clock, TimerHandle } from '../../../src/base/clock.js';
 import { EngineError, shareTaken, unavailable } from '../../../src/base/errors.js';
-import { FairSlots } from '../../../src/base/fair-slots.js';
 import type { Logger } from '../../../src/base/log.js';
 import { type Offload, TooCostly } from '../../../src/base/offload.js';
 import type { OffloadPool } from '../../../src/base/offload-pool.js';
+import { FairSlots } from '../../../src/base/quota/fair-slots.js';
 import {
   type FrontDeps,
   type FrontOperations,

@@ -1,13 +1,11 @@
-/**
- * How much each sender may send of what nobody is asked a key for: counted in memory by the second, and
- * refused beyond that, before anything is looked up.
- */
+/** How many webhooks a sender without a key may send to one trigger in a second: counted before anything is read. */
 
 import { EngineError } from '../../../src/base/errors.js';
-import { lastUsed } from '../../../src/base/last-used.js';
+import { lastUsed, valueFor } from '../../../src/base/quota/last-used.js';
+import { SecondLimit } from '../../../src/base/quota/rates.js';
 
 export const WEBHOOKS_PER_SECOND_MAX = 300;
-/** Of those that were not heard of for longest it is as if they came for the first time. */
+/** A sender that is forgotten begins anew. */
 const SENDERS_REMEMBERED = 10_000;
 
 const TOO_MANY = new EngineError(
@@ -17,16 +15,11 @@ const TOO_MANY = new EngineError(
 );
 
 export class SenderLimit {
-  readonly #counts = lastUsed<string, { readonly second: number; count: number }>(
-    SENDERS_REMEMBERED,
-  );
+  readonly #limits = lastUsed<string, SecondLimit>(SENDERS_REMEMBERED);
 
   /** @throws EngineError 429 */
   take(sender: string, nowMs: number): void {
-    const second = Math.floor(nowMs / 1_000);
-    const known = this.#counts.get(sender);
-    if (known?.second !== second) this.#counts.set(sender, { second, count: 1 });
-    else if (known.count >= WEBHOOKS_PER_SECOND_MAX) throw TOO_MANY;
-    else known.count += 1;
+    const limit = valueFor(this.#limits, sender, () => new SecondLimit(WEBHOOKS_PER_SECOND_MAX));
+    if (!limit.admits(nowMs)) throw TOO_MANY;
   }
 }

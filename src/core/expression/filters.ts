@@ -5,8 +5,9 @@
  */
 
 import { createHash } from 'node:crypto';
-import { clip, displayText, occurrences } from '../../base/bounds.js';
+import { clip, displayText } from '../../base/bounds.js';
 import type { JsonValue } from '../../base/json.js';
+import { occurrences } from './occurrences.js';
 import { toNumber } from './operators.js';
 import type { Parsed } from './syntax.js';
 

@@ -4,10 +4,11 @@
  * looks at.
  */
 
-import { canonicalText, compareText, lengthOf, occurrences } from '../../base/bounds.js';
+import { canonicalText, compareText, lengthOf } from '../../base/bounds.js';
 import { uuidText } from '../../base/ids.js';
 import { isJsonObject, type JsonValue } from '../../base/json.js';
 import { dayOfWeek, formatDate } from './dates.js';
+import { occurrences } from './occurrences.js';
 import { type Evaluation, isEqual, spendSize, toNumber } from './operators.js';
 
 type ExpressionFunction = (args: readonly JsonValue[], run: Evaluation) => JsonValue;

@@ -23,9 +23,9 @@ import {
 import type { BuiltinName } from '../../../schema/handlers.js';
 import { BUILTIN_HANDLERS, HANDLER_PARAMS, isBuiltin } from '../../../schema/handlers.js';
 import { type BlockPlace, walkDefinition } from '../../../schema/members.js';
+import { misspelt, suggest } from '../../../schema/suggest.js';
 import { clip } from '../../base/bounds.js';
 import { isJsonObject, type JsonObject, ownValue } from '../../base/json.js';
-import { misspelt, suggest } from '../../base/suggest.js';
 import type { ExpressionUse } from '../block-compiler.js';
 import type { Condition, Parsed } from '../condition.js';
 import { ROOT_NAMES } from '../expression/scope.js';

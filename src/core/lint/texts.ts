@@ -4,8 +4,8 @@
  * around it.
  */
 
+import { misspelt, suggest } from '../../../schema/suggest.js';
 import { clip } from '../../base/bounds.js';
-import { misspelt, suggest } from '../../base/suggest.js';
 import { type Condition, parseCondition } from '../condition.js';
 import { FILTER_NAMES } from '../expression/filters.js';
 import { FUNCTION_NAMES, isFunction } from '../expression/functions.js';

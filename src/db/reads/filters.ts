@@ -3,8 +3,8 @@
  * was checked. Pure.
  */
 
-import { soughtInAnyCase } from '../../base/any-case.js';
 import { type BaseType, type ColumnOf, columnType, type Table } from '../table.js';
+import { soughtInAnyCase } from './any-case.js';
 import type { Conditions } from './query.js';
 
 /** Rows whose column has the value, or one of several; of a JSON column its top-level keys. */
@@ -60,7 +60,7 @@ export function timeFilters<T extends Table>(
 
 /**
  * The rows in which one of the texts has the value in it, in any case: in all of Unicode and every locale, since no
- * function is used that asks the database's own (`src/base/any-case.ts`).
+ * function is used that asks the database's own (`any-case.ts`).
  *
  * @param texts of a column
  */

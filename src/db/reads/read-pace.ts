@@ -4,8 +4,8 @@
  * those who ask for several at once, of which the next one waits. Pure: time is handed in.
  */
 
-import type { Crowd } from '../../base/crowd.js';
 import { LIMITS } from '../../base/limits.js';
+import type { TenantActivity } from '../../base/quota/tenant-activity.js';
 
 interface Reading {
   /** Reads that are under way or wait. */
@@ -16,11 +16,11 @@ interface Reading {
 }
 
 export class ReadPace {
-  readonly #crowd: Crowd;
+  readonly #activity: TenantActivity;
   readonly #tenants = new Map<string, Reading>();
 
-  constructor(crowd: Crowd) {
-    this.#crowd = crowd;
+  constructor(activity: TenantActivity) {
+    this.#activity = activity;
   }
 
   /** @returns whether it has to wait for the others of its tenant, and for their rest */
@@ -31,7 +31,7 @@ export class ReadPace {
       return false;
     }
     reading.count += 1;
-    return reading.lastMs > LIMITS.longReadMs && this.#crowd.isShared(now);
+    return reading.lastMs > LIMITS.longReadMs && this.#activity.isShared(now);
   }
 
   restMs(tenant: string, now: number): number {

@@ -6,18 +6,12 @@
 
 import { setTimeout as pause } from 'node:timers/promises';
 import type pg from 'pg';
-import {
-  databaseDown,
-  EngineError,
-  isFaultOfData,
-  shareTaken,
-  troubleOf,
-  unavailable,
-} from '../../base/errors.js';
-import { FairSlots } from '../../base/fair-slots.js';
+import { EngineError, shareTaken, unavailable } from '../../base/errors.js';
 import { LIMITS } from '../../base/limits.js';
+import { FairSlots } from '../../base/quota/fair-slots.js';
 import { NO_ANSWER_TEXT, type RowReader } from '../pool.js';
 import { Runner, type Statement } from '../runner.js';
+import { databaseDown, isFaultOfData, troubleOf } from '../trouble.js';
 import type { Query } from './query.js';
 import type { ReadPace } from './read-pace.js';
 

@@ -1,8 +1,8 @@
 /** What a step of the pipeline is, and what all of them are given. */
 
 import type { Route } from '../../../schema/routes.js';
-import type { Crowd } from '../../base/crowd.js';
 import type { Logger } from '../../base/log.js';
+import type { TenantActivity } from '../../base/quota/tenant-activity.js';
 import type { Admission } from '../admission.js';
 import type { Authorise } from '../auth.js';
 import type { StateGate } from '../engine-state.js';
@@ -39,7 +39,7 @@ export interface RouterDeps extends FrontBodies {
   readonly placement?: Placement | undefined;
   readonly client: ShardSender;
   readonly rows: RouterRows;
-  readonly crowd: Crowd;
+  readonly activity: TenantActivity;
   readonly operations: FrontOperations;
   readonly pages: Pages;
   readonly front: FrontDeps;

@@ -3,9 +3,12 @@
 import type { MatchedContext } from './context.js';
 import { isPublic, type Outcome, type RouterDeps } from './step.js';
 
-export function tenant(context: MatchedContext, { crowd }: Pick<RouterDeps, 'crowd'>): Outcome {
+export function tenant(
+  context: MatchedContext,
+  { activity }: Pick<RouterDeps, 'activity'>,
+): Outcome {
   if (isPublic(context.route)) return 'continue';
   context.charged = context.tenant;
-  crowd.came(context.tenant, context.since);
+  activity.came(context.tenant, context.since);
   return 'continue';
 }

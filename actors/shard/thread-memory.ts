@@ -5,7 +5,7 @@
  */
 
 import { totalmem } from 'node:os';
-import { LIMITS } from './limits.js';
+import { LIMITS } from '../../src/base/limits.js';
 
 /** For the front, which has no limit of its own, for what is no heap, and for a small Postgres. */
 const RESERVED_MIB = 256;

@@ -1,19 +1,21 @@
 /**
- * The box that a keyed actor lives in: what its host keeps about it beside its state, which it
- * outlives when that is rebuilt from rows. A record; the rules are in `host.ts`.
+ * What the host keeps of a keyed actor beside its state, which is rebuilt from rows while this stays. A record: the
+ * rules are in `host.ts`.
  */
 
 import type { PendingUnit, Settlement, UnitOwner } from './commit-log.js';
-import type { Line, Member } from './residence.js';
+import type { Line, Member } from './eviction.js';
 import type { Turn } from './turn.js';
 
 type OnSettled<State, Message> = (
-  cell: Cell<State, Message>,
+  resident: ResidentActor<State, Message>,
   unit: PendingUnit,
   ack: Settlement,
 ) => void;
 
-export class Cell<State, Message> implements UnitOwner, Member<Cell<State, Message>> {
+export class ResidentActor<State, Message>
+  implements UnitOwner, Member<ResidentActor<State, Message>>
+{
   readonly id: string;
   /** Of its units. */
   readonly key: string;
@@ -37,10 +39,10 @@ export class Cell<State, Message> implements UnitOwner, Member<Cell<State, Messa
   bytes = 0;
   /** Messages at which it threw since it last decided to change anything. */
   defects = 0;
-  /** While nothing is under way for it: see `residence.ts`. */
-  line: Line<Cell<State, Message>> | undefined;
-  older: Cell<State, Message> | undefined;
-  newer: Cell<State, Message> | undefined;
+  /** While nothing is under way for it: see `eviction.ts`. */
+  line: Line<ResidentActor<State, Message>> | undefined;
+  older: ResidentActor<State, Message> | undefined;
+  newer: ResidentActor<State, Message> | undefined;
   readonly #settled: OnSettled<State, Message>;
 
   constructor(id: string, key: string, incarnation: number, settled: OnSettled<State, Message>) {

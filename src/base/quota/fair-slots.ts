@@ -1,8 +1,8 @@
 /**
- * Shares a bounded number of places among parties that must not take them from one another, such as
- * tenants, and within a tenant its instances or the addresses that it calls. A party may use places that
- * nobody else wants, up to a bound of its own below the whole, so that a newcomer finds one at once; who
- * waits is taken in turns at every level, first come first served within the last one (docs/limits.md).
+ * Shares a bounded number of places among parties, such as tenants, and within a tenant its instances or the
+ * addresses that it calls. A party may use free places up to a bound of its own below the whole, so that a newcomer
+ * finds one at once. Waiting requests are served in turns at every level, first come first served within the last
+ * one (docs/limits.md).
  *
  *   all ─┬─ tenant a ─┬─ instance 1: ● ● (waiting: ○ ○)
  *        │            └─ instance 2: ●
@@ -47,7 +47,7 @@ export class FairSlots {
   readonly #levels: readonly LevelLimits[];
   readonly #all: Party;
   #isClosed = false;
-  /** Somebody's turn has come whose places are not free yet: nobody takes them before. */
+  /** The next waiter's places are not free yet: they are reserved for it. */
   #isAwaited = false;
 
   /** @param levels bounds of all together, of one party, of one within it, and so on */
@@ -69,7 +69,7 @@ export class FairSlots {
    * A place, if there is one now.
    *
    * @param path names of the party and of the parts within it, one for each level below all
-   * @param places how many; more than a level has are given when nobody else has one there
+   * @param places how many; more than a level has are given when no other party has one there
    * @returns what gives them back; undefined: there are none
    */
   take(path: readonly string[], places = 1): (() => void) | undefined {

@@ -1,30 +1,30 @@
 /**
- * The tenants of whom this cell has no say: they are on their way to another cell or from one, or have left.
+ * The tenants of whom this cell has no say: they are on their way to another resident or from one, or have left.
  * Nothing of theirs is committed, begun or kept in memory on this shard (docs/operate/moving-tenants.md).
  */
 
 import { unavailable } from '../../src/base/errors.js';
 
 /** What those are told who want something of such a tenant. */
-export const TENANT_HELD = unavailable(
+export const TENANT_SUSPENDED = unavailable(
   'ENG_TENANT_MOVING',
-  'the tenant is on its way to another cell; ask again',
+  'the tenant is on its way to another resident; ask again',
 );
 
 /** What is in memory for a key that has no rows: whose it is nobody knows, and some may have come. */
 export function reloadOwnerless(host: {
-  readonly cells: Iterable<{
+  readonly residents: Iterable<{
     readonly id: string;
     readonly state: { readonly tenant: string | undefined } | undefined;
   }>;
   reload(id: string): void;
 }): void {
-  for (const { id, state } of [...host.cells]) {
+  for (const { id, state } of [...host.residents]) {
     if (state !== undefined && state.tenant === undefined) host.reload(id);
   }
 }
 
-export class HeldTenants {
+export class SuspendedTenants {
   readonly #tenants = new Set<string>();
 
   get isEmpty(): boolean {

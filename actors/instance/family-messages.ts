@@ -10,7 +10,7 @@ import { firstIdAt } from '../../src/base/ids.js';
 import type { JsonObject, JsonValue } from '../../src/base/json.js';
 import type { ChildEnd, StepTry } from '../../src/core/progress.js';
 import type { Kernel } from '../runtime/kernel.js';
-import type { KinNote } from '../runtime/protocol.js';
+import type { FamilyMessage } from '../runtime/protocol.js';
 import type { Effects, Messages, Room } from '../runtime/room.js';
 import type { SequenceName } from '../runtime/sequence-name.js';
 import { Service } from '../runtime/service.js';
@@ -21,7 +21,7 @@ import type { InstanceMessage } from './messages.js';
 import { KIN_NOTE } from './tables.js';
 import { outputText } from './wire-texts.js';
 
-export interface KinNotesDeps
+export interface FamilyMessagesDeps
   extends Pick<
     Kernel<InstanceLoads>,
     'clock' | 'commits' | 'loader' | 'log' | 'now' | 'release' | 'schedule' | 'whenWriterKnown'
@@ -47,8 +47,8 @@ const GONE = { retry: 'gone', clean_up: 'cancelled' } as const;
 
 const FIRST = '00000000-0000-0000-0000-000000000000';
 
-export class KinNotes implements Room {
-  readonly #deps: KinNotesDeps;
+export class FamilyMessages implements Room {
+  readonly #deps: FamilyMessagesDeps;
   readonly #service: Service;
   readonly #rescan: BackgroundJob;
 
@@ -59,7 +59,7 @@ export class KinNotes implements Room {
     'kin.unheard': ({ note }) => this.unheard(note),
   } satisfies Effects;
 
-  constructor(deps: KinNotesDeps) {
+  constructor(deps: FamilyMessagesDeps) {
     this.#deps = deps;
     this.#service = new Service('kin', deps);
     const { clock, log } = deps;
@@ -93,7 +93,7 @@ export class KinNotes implements Room {
     this.#rescan.wake();
   }
 
-  heard(note: KinNote): void {
+  heard(note: FamilyMessage): void {
     const { tell } = this.#deps;
     if (isEnd(note.word)) this.#tellEnd(note.to, note.from, note.word, note);
     else tell(note.to, { kind: 'parent.moved', note });
@@ -121,7 +121,7 @@ export class KinNotes implements Room {
   }
 
   /** There is no such instance any more. */
-  unheard({ to, from, id, word }: KinNote): void {
+  unheard({ to, from, id, word }: FamilyMessage): void {
     const turn = new Turn();
     // A parent that waits for a child which is gone hears of it on its own shard.
     if (word === 'retry' || word === 'clean_up') {
@@ -147,7 +147,7 @@ export class KinNotes implements Room {
       if (page.length > 0) {
         schedule(() => {
           for (const { to_id: to, from_id: from, id, word } of page) {
-            this.heard({ to, from, id, word: word as KinNote['word'] });
+            this.heard({ to, from, id, word: word as FamilyMessage['word'] });
           }
         });
       }
@@ -164,7 +164,7 @@ export class KinNotes implements Room {
     parent: string,
     child: string,
     word: EndWord | undefined,
-    note: KinNote | undefined,
+    note: FamilyMessage | undefined,
     step?: StepTry,
   ): void {
     const { schedule, tell, log } = this.#deps;
@@ -206,7 +206,7 @@ export class KinNotes implements Room {
   }
 }
 
-type EndWord = Extract<KinNote['word'], InstanceState | 'gone'>;
+type EndWord = Extract<FamilyMessage['word'], InstanceState | 'gone'>;
 
 const END_WORDS: ReadonlySet<string> = new Set<EndWord>([
   'completed',
@@ -215,7 +215,7 @@ const END_WORDS: ReadonlySet<string> = new Set<EndWord>([
   'gone',
 ]);
 
-function isEnd(word: KinNote['word']): word is EndWord {
+function isEnd(word: FamilyMessage['word']): word is EndWord {
   return END_WORDS.has(word);
 }
 

@@ -6,20 +6,20 @@
 import type { EngineError } from '../../src/base/errors.js';
 
 /** The body of the reply, or why there is none. */
-export type OwnAnswer = { readonly body: string } | { readonly error: EngineError };
+export type InternalAnswer = { readonly body: string } | { readonly error: EngineError };
 
-export class OwnRequests {
-  readonly #asked = new Map<number, (answer: OwnAnswer) => void>();
+export class InternalRequests {
+  readonly #asked = new Map<number, (answer: InternalAnswer) => void>();
   #last = 0;
 
   /** @returns the number of the request that is answered to `then`, once */
-  open(then: (answer: OwnAnswer) => void): number {
+  open(then: (answer: InternalAnswer) => void): number {
     this.#last -= 1;
     this.#asked.set(this.#last, then);
     return this.#last;
   }
 
-  answered(request: number, answer: OwnAnswer): void {
+  answered(request: number, answer: InternalAnswer): void {
     const then = this.#asked.get(request);
     this.#asked.delete(request);
     then?.(answer);

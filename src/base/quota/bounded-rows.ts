@@ -1,11 +1,11 @@
 /**
- * Whether a tenant has room for more rows of a kind whose number is bounded. They are counted in the database,
- * and only when what is known, with all that was let in since, leaves no room: a tenant far below its bound
- * costs no query, one at it one query at a time, and a restart starts by counting. What ends meanwhile is
- * found by the next count. Under concurrency a bound may be met a few rows early or late.
+ * Whether a tenant has room for more rows of a kind whose number is bounded. The database counts them, and only when
+ * the last count and the rows admitted since leave no room: a tenant far below its bound costs no query, one at its
+ * bound one query at a time. Rows that end are seen by the next count. Under concurrency a bound may be met a few rows
+ * early or late.
  */
 
-import { lastUsed } from './last-used.js';
+import { lastUsed, valueFor } from './last-used.js';
 
 export interface BoundedRowsDeps {
   /** Rows of the tenant, up to `max`. Rejects like every read. */
@@ -18,6 +18,10 @@ interface Known {
   since: number;
   pending: number;
   counting: Promise<void> | undefined;
+}
+
+function unknownCount(): Known {
+  return { counted: Number.POSITIVE_INFINITY, since: 0, pending: 0, counting: undefined };
 }
 
 /** Tenants whose counts are remembered. */
@@ -36,7 +40,7 @@ export class BoundedRows {
    * @returns what is to be called when the request was answered; undefined: there is no room
    */
   async enter(tenant: string, rows: number, max: number): Promise<(() => void) | undefined> {
-    const known = this.#knownOf(tenant);
+    const known = valueFor(this.#known, tenant, unknownCount);
     if (!fits(known, rows, max)) await this.#count(tenant, known, max);
     if (!fits(known, rows, max)) return undefined;
     known.pending += rows;
@@ -44,14 +48,6 @@ export class BoundedRows {
       known.pending -= rows;
       known.since += rows;
     };
-  }
-
-  #knownOf(tenant: string): Known {
-    const known = this.#known.get(tenant);
-    if (known !== undefined) return known;
-    const made = { counted: Number.POSITIVE_INFINITY, since: 0, pending: 0, counting: undefined };
-    this.#known.set(tenant, made);
-    return made;
   }
 
   #count(tenant: string, known: Known, max: number): Promise<void> {

@@ -1,0 +1,121 @@
+/** Finds values in a JSON text without parsing it. Nothing is checked: the result is right if the text is JSON. */
+
+import { BODY_JSON_LIMITS } from './json-guard.js';
+import {
+  CLOSE_LIST,
+  CLOSE_OBJECT,
+  COLON,
+  COMMA,
+  END,
+  isClosing,
+  isOpening,
+  JsonTokens,
+  OPEN_LIST,
+  OPEN_OBJECT,
+  QUOTE,
+} from './json-text.js';
+
+/** Reads values one after the other. Each method starts where a value begins, and returns false where it cannot go on. */
+export class JsonReader extends JsonTokens {
+  /**
+   * Reads an object. `take` gets the name of each member as it is written, between its quotes, and reads the
+   * value. The last value counts of a repeated name, as for the parser.
+   */
+  eachMember(take: (name: string) => boolean): boolean {
+    if (this.next() !== OPEN_OBJECT) return false;
+    let code = this.nextMark();
+    if (code === CLOSE_OBJECT) return true;
+    while (code === QUOTE) {
+      const name = this.text.slice(this.start + 1, this.end - 1);
+      if (this.nextMark() !== COLON || !take(name)) return false;
+      code = this.nextMark();
+      if (code !== COMMA) return code === CLOSE_OBJECT;
+      code = this.nextMark();
+    }
+    return false;
+  }
+
+  /** Reads an array; `take` reads each item. */
+  eachItem(take: () => boolean): boolean {
+    if (this.next() !== OPEN_LIST) return false;
+    if (this.peek() === CLOSE_LIST) return this.next() !== END;
+    do {
+      if (!take()) return false;
+    } while (this.nextMark() === COMMA);
+    return true;
+  }
+
+  /** Passes a value. */
+  skip(): boolean {
+    let depth = 0;
+    for (let code = this.next(); code !== END; code = this.nextBracket()) {
+      if (isOpening(code)) depth += 1;
+      else if (isClosing(code)) depth -= 1;
+      if (depth <= 0) return depth === 0;
+    }
+    return false;
+  }
+
+  /** Passes a value, and returns its text. */
+  value(): string | undefined {
+    this.peek();
+    const start = this.end;
+    return this.skip() ? this.text.slice(start, this.end) : undefined;
+  }
+}
+
+/** The place of a text in another: from its first character to behind its last. */
+export type Span = readonly [start: number, end: number];
+
+export interface ListSpans {
+  /** With its brackets. */
+  readonly list: Span;
+  readonly items: readonly Span[];
+}
+
+/**
+ * @returns where the list and its items stand, so that each can be judged as a text of its own; undefined when
+ *   the text is no object, or its last member of this name no list
+ */
+export function listIn(text: string, member: string): ListSpans | undefined {
+  const reader = new JsonReader(text);
+  let found: ListSpans | undefined;
+  reader.eachMember((name) => {
+    if (JSON.parse(`"${name}"`) !== member) return reader.skip();
+    found = undefined;
+    if (reader.peek() !== OPEN_LIST) return reader.skip();
+    const start = reader.end;
+    const items: Span[] = [];
+    const isRead = reader.eachItem(() => {
+      reader.peek();
+      const from = reader.end;
+      return reader.skip() && items.push([from, reader.end]) > 0;
+    });
+    found = { list: [start, reader.end], items };
+    return isRead;
+  });
+  return found;
+}
+
+/** With more arrays and objects a body is refused, whatever is in it. */
+const OPENED_MAX = BODY_JSON_LIMITS.maxValues ?? Number.POSITIVE_INFINITY;
+
+/**
+ * @returns how many objects lie directly in lists of the outermost object: the items of a batch, counted before
+ *   anybody parses it, whatever the text is
+ */
+export function itemsIn(text: string): number {
+  const tokens = new JsonTokens(text);
+  let items = 0;
+  let depth = 0;
+  let opened = 0;
+  for (let code = tokens.nextBracket(); code !== END && opened <= OPENED_MAX; ) {
+    if (isOpening(code)) {
+      if (depth === 2 && code === OPEN_OBJECT) items += 1;
+      depth += 1;
+      opened += 1;
+    } else depth -= 1;
+    code = tokens.nextBracket();
+  }
+  return items;
+}

@@ -1,0 +1,22 @@
+/** How much each key holds, and all of them together. A key that holds nothing takes no room, so that none is evicted. */
+
+export class Tally {
+  readonly #held = new Map<string, number>();
+  #sum = 0;
+
+  get sum(): number {
+    return this.#sum;
+  }
+
+  of(key: string): number {
+    return this.#held.get(key) ?? 0;
+  }
+
+  /** @param amount negative: it is given back */
+  add(key: string, amount: number): void {
+    this.#sum += amount;
+    const held = this.of(key) + amount;
+    if (held > 0) this.#held.set(key, held);
+    else this.#held.delete(key);
+  }
+}

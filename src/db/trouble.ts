@@ -1,0 +1,110 @@
+/**
+ * What keeps the database from serving, by its SQLSTATE: whose fault a refusal is, and what callers are told, which is
+ * the kind of trouble and nothing of tables and hosts. Pure.
+ */
+
+import type { TroubleKind } from '../../schema/system.js';
+import { conflict, EngineError } from '../base/errors.js';
+
+const RETRY_AFTER_MS = 1_000;
+
+/** What `execution.update` fails with when it was decided on another version of its row. */
+const STALE = '22P02';
+const UNIQUE_VIOLATION = '23505';
+
+/** Why the database refused a unit. */
+export function refusedUnit(sqlState: string, reason: string): EngineError {
+  if (sqlState === UNIQUE_VIOLATION) return conflict('a row with this key exists already');
+  if (sqlState === STALE) return conflict('it was changed meanwhile');
+  const message = `invalid argument: the database refused the data: ${reason}`;
+  return new EngineError('ENG_REFUSED_DATA', message);
+}
+
+/**
+ * Whether a refusal is the fault of the data: values (22), constraints (23), and what is too large or too deep for
+ * the server (54), or in an encoding that it cannot convert (0A000, which stands for much else). Every other
+ * SQLSTATE is about the database or how it is operated: what it met is tried again, and fails nothing.
+ */
+export function isFaultOfData(sqlState: string, message: string): boolean {
+  return /^(22|23|54)/.test(sqlState) || (sqlState === '0A000' && /conversion/.test(message));
+}
+
+const TROUBLE_TEXTS: Readonly<Record<TroubleKind, string>> = {
+  unreachable: 'it cannot be reached',
+  'disk-full': 'its disk is full',
+  resources: 'it lacks resources',
+  descriptors: 'too many files are open',
+  connections: 'it has no connection to spare',
+  rights: 'a right is missing',
+  schema: 'its schema is not the one that is needed',
+  'read-only': 'it is read-only',
+  replica: 'its replica does not confirm',
+  lease: 'another engine may own it',
+  other: 'it fails',
+};
+
+/** What keeps the database from serving the writer. */
+export interface DatabaseTrouble {
+  readonly kind: TroubleKind;
+  /** Absent when no server has answered. */
+  readonly sqlState?: string;
+  readonly message: string;
+}
+
+/** By SQLSTATE or, for what is not listed, by its class. */
+const TROUBLES: Readonly<Record<string, TroubleKind>> = {
+  '08': 'unreachable',
+  '57P01': 'unreachable',
+  '57P02': 'unreachable',
+  '57P03': 'unreachable',
+  53: 'resources',
+  53000: 'descriptors',
+  53100: 'disk-full',
+  53300: 'connections',
+  28: 'rights',
+  42501: 'rights',
+  '3D': 'schema',
+  '3F': 'schema',
+  42: 'schema',
+  25006: 'read-only',
+};
+
+/** No class begins with an E, unlike the codes of sockets, such as EPIPE. */
+const SQLSTATE = /^(?!E)[0-9A-Z]{5}$/;
+
+/** @param code a SQLSTATE, or of an error of sockets, such as ECONNREFUSED */
+export function databaseTrouble(code: string | undefined, message: string): DatabaseTrouble {
+  if (code === 'EMFILE' || code === 'ENFILE') return { kind: 'descriptors', message };
+  if (code === undefined || !SQLSTATE.test(code)) return { kind: 'unreachable', message };
+  const kind = TROUBLES[code] ?? TROUBLES[code.slice(0, 2)] ?? 'other';
+  return { kind, sqlState: code, message };
+}
+
+/** The same of whatever was thrown. */
+export function troubleOf(error: unknown): DatabaseTrouble {
+  const { code, message } = error as { readonly code?: unknown; readonly message?: unknown };
+  return databaseTrouble(typeof code === 'string' ? code : undefined, String(message));
+}
+
+/**
+ * What callers are told of it: which kind it is, and nothing of tables and hosts.
+ * @param what such as `takes no writes`
+ */
+export function databaseDown(what: string, { kind, sqlState }: DatabaseTrouble, cause?: unknown) {
+  const state = sqlState === undefined ? '' : ` (${sqlState})`;
+  const message = `unavailable: the database ${what}: ${TROUBLE_TEXTS[kind]}${state}`;
+  return new EngineError('ENG_DATABASE_DOWN', message, RETRY_AFTER_MS, cause);
+}
+
+/**
+ * What those are told who wait for a commit while the database takes no writes. A full disk stays so until somebody
+ * comes; all else may be over soon, and changes wait for that.
+ */
+export function stallOf(trouble: DatabaseTrouble) {
+  const ofReads = databaseDown('takes no writes', trouble);
+  if (trouble.kind !== 'disk-full') return { ofReads };
+  const unknown =
+    'the change may still be made: ask again, with an idempotency key where there is one';
+  const { code, message, retryAfterMs } = ofReads;
+  return { ofReads, ofChanges: new EngineError(code, `${message}; ${unknown}`, retryAfterMs) };
+}
