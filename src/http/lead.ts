@@ -8,6 +8,7 @@ import { isUuid } from '../../schema/formats.js';
 import type { Lead, LeadKind } from '../../schema/route-row.js';
 import { eventKeyId, keyedInstanceId, routeOf, routeOfName } from '../base/ids.js';
 import { JsonReader } from '../base/json-members.js';
+import { CLOSE_OBJECT, COMMA } from '../base/json-text.js';
 import { idempotencyKeyOf } from '../core/creation-key.js';
 
 /** In characters. To look through a longer text takes this thread longer than a shard takes to hand it on. */
@@ -55,7 +56,8 @@ function membersIn(text: string, names: readonly string[]): Members {
     const place = names.indexOf(name);
     if (place < 0) return reader.skip();
     const value = reader.value();
-    if (value === undefined) return false;
+    const behind = reader.peek();
+    if (value === undefined || (behind !== COMMA && behind !== CLOSE_OBJECT)) return false;
     found[place] = JSON.parse(value);
     left -= 1;
     return left > 0;
