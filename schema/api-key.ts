@@ -1,4 +1,4 @@
-/** Wire shapes and routes of keys of tenants (docs/authorization.md). */
+/** Wire shapes and routes of tenant keys (docs/authorization.md). */
 
 import { type Static, Type } from '@sinclair/typebox';
 import {
@@ -17,12 +17,12 @@ import {
 import { CAPABILITIES, listOf, type RouteRow, read, refusals } from './route-row.js';
 import { strict } from './strict.js';
 
-/** More entries than there are capabilities can only repeat some; they are kept as given. */
+/** A longer list would only repeat capabilities. */
 export const KEY_CAPABILITIES_MAX = 32;
 
 const CapabilityWord = oneOfWords(CAPABILITIES);
 
-/** What a key may do is always said: no key gets rights by what somebody left out or misspelt. */
+/** Required, so that no key gets rights by default or by a misspelt member. */
 export const MintKey = strict(
   named('MintKey', {
     tenant_id: TenantName,
@@ -35,19 +35,21 @@ export type MintKey = Static<typeof MintKey>;
 
 const KeyId = Type.String({ description: 'ak_ and 32 hexadecimal digits.' });
 
-/** The only answer that ever holds the secret. */
+/** The only response with the secret. */
 export const KeyMinted = named('KeyMinted', {
   id: KeyId,
   tenant_id: Type.String(),
   name: Type.String(),
   capabilities: Type.Array(CapabilityWord),
-  secret: Type.String({ description: 'sk_ and 64 hexadecimal digits; shown this once.' }),
+  secret: Type.String({
+    description: 'sk_ and 64 hexadecimal digits; shown only in this response.',
+  }),
   created_at: Timestamp,
   expires_at: orNull(Timestamp),
 });
 export type KeyMinted = Static<typeof KeyMinted>;
 
-/** No default limit: a reply that was cut says so by its link. */
+/** No default limit: a truncated response has a link to the next page. */
 export const KeyListQuery = Type.Object({
   tenant_id: Name,
   offset: Offset,
@@ -68,15 +70,18 @@ export const ApiKey = named('ApiKey', {
 });
 export type ApiKey = Static<typeof ApiKey>;
 
-/** Who asks, for programs that show what their key may do. */
+/** For programs that show what their key may do. */
 export const WhoAmI = named('WhoAmI', {
-  is_root: Type.Boolean({ description: 'The root key, or nobody is asked for a key.' }),
-  is_insecure: Type.Boolean({ description: 'The server asks for no keys (--insecure-auth).' }),
-  tenant_id: noted(orNull(Type.String()), 'Of the key; null: any, named by x-tenant-id.'),
+  is_root: Type.Boolean({ description: 'The root key, or a server that requires no keys.' }),
+  is_insecure: Type.Boolean({ description: 'The server requires no keys (--insecure-auth).' }),
+  tenant_id: noted(
+    orNull(Type.String()),
+    'Tenant of the key; null: any tenant, named by x-tenant-id.',
+  ),
   requires_tenant: Type.Boolean({
-    description: 'Requests must name a tenant, by x-tenant-id (ENGINE_REQUIRE_TENANT_HEADER).',
+    description: 'Requests must name a tenant in x-tenant-id (ENGINE_REQUIRE_TENANT_HEADER).',
   }),
-  capabilities: noted(Type.Array(CapabilityWord), 'Of root: all of them.'),
+  capabilities: noted(Type.Array(CapabilityWord), 'Root has all.'),
   key: Type.Union([
     Type.Object({ id: KeyId, name: Type.String(), expires_at: orNull(Timestamp) }),
     Type.Null(),
@@ -84,17 +89,15 @@ export const WhoAmI = named('WhoAmI', {
 });
 export type WhoAmI = Static<typeof WhoAmI>;
 
-/** Any text: an id that no key has is not found, whatever it looks like. */
+/** Any text: a malformed id is not found, as an unknown one. */
 export const KeyParams = Type.Object({ id: Type.String({ maxLength: NAME_LENGTH_MAX }) });
 export type KeyParams = Static<typeof KeyParams>;
-
-// ---------------------------------------------------------------- routes
 
 export const KEY_ROWS = {
   whoami: {
     ...read,
     path: '/whoami',
-    summary: 'What the key of the request may do, and for whom.',
+    summary: "Get the tenant and capabilities of the request's key.",
     isTenantless: true,
     isAlwaysServed: true,
     replies: { 200: WhoAmI },
@@ -102,7 +105,7 @@ export const KEY_ROWS = {
   'apiKeys.mint': {
     method: 'POST',
     path: '/api-keys',
-    summary: 'Make a key for a tenant. Its secret is shown in this answer only.',
+    summary: 'Create a key for a tenant. Only this response has its secret.',
     owner: 'front',
     body: MintKey,
     isTenantless: true,
@@ -119,7 +122,7 @@ export const KEY_ROWS = {
   'apiKeys.revoke': {
     method: 'DELETE',
     path: '/api-keys/{id}',
-    summary: 'Revoke a key, at once and for good.',
+    summary: 'Revoke a key immediately and permanently.',
     owner: 'front',
     params: KeyParams,
     isTenantless: true,

@@ -8,14 +8,17 @@ import { strict } from './strict.js';
 
 export const CHANGES_LIMIT_MAX = 500;
 
-/** Opaque to clients: base64url of the place of the last entry that was read. */
+/** Opaque to clients: base64url of the position of the last entry read. */
 const Cursor = (absent: string) =>
-  Type.String({ maxLength: 512, description: `From an earlier answer; exclusive. ${absent}` });
+  Type.String({
+    maxLength: 512,
+    description: `Cursor of an earlier response; exclusive. ${absent}`,
+  });
 
 export const ChangesQuery = strict(
   Type.Object({
     tenant_id: Type.Optional(Type.String()),
-    cursor: Type.Optional(Cursor('Without one the list begins with the oldest.')),
+    cursor: Type.Optional(Cursor('Default: the oldest entry.')),
     limit: Limit(100, CHANGES_LIMIT_MAX),
   }),
 );
@@ -24,7 +27,7 @@ export type ChangesQuery = Static<typeof ChangesQuery>;
 export const ChangesStreamQuery = strict(
   Type.Object({
     tenant_id: Type.Optional(Type.String()),
-    cursor: Type.Optional(Cursor('Without one the stream begins with the present.')),
+    cursor: Type.Optional(Cursor('Default: now.')),
   }),
 );
 export type ChangesStreamQuery = Static<typeof ChangesStreamQuery>;
@@ -37,13 +40,11 @@ export const Changes = named('Changes', {
 });
 export type Changes = Static<typeof Changes>;
 
-// ---------------------------------------------------------------- routes
-
 export const CHANGE_ROWS = {
   'changes.list': {
     ...read,
     path: '/changes',
-    summary: 'Read what happened to the instances of the tenant, oldest first.',
+    summary: "List the changes of the tenant's instances, oldest first.",
     isTenantInBody: true,
     query: ChangesQuery,
     replies: { 200: Changes, ...refusals(400) },
@@ -51,7 +52,7 @@ export const CHANGE_ROWS = {
   'changes.stream': {
     method: 'GET',
     path: '/changes/stream',
-    summary: 'Follow what happens to the instances of the tenant as server-sent events.',
+    summary: "Stream the changes of the tenant's instances as server-sent events.",
     owner: 'stream',
     isTenantInBody: true,
     query: ChangesStreamQuery,

@@ -1,9 +1,6 @@
-/** The states of executions, handoffs, effects and migrations, and which may follow which. */
+/** States of executions, handoffs, effects and migrations, and their transitions. */
 
-/**
- * Of a continuity execution. A migration moves it from owned to owned, with the next epoch. The last
- * three are those of its instance, and are read off that (`execution-view.ts`).
- */
+/** A migration keeps `owned` and raises the epoch. The last three are states of the instance (`execution-view.ts`). */
 export const EXECUTION_STATES = [
   'owned',
   'transferring',
@@ -58,17 +55,17 @@ const EFFECT_MOVES: Readonly<Record<EffectState, readonly EffectState[]>> = {
   dispatched: ['committed', 'failed', 'unknown'],
   unknown: ['verified', 'committed', 'failed', 'compensated', 'abandoned'],
   committed: ['compensated'],
-  // Whoever looks may find that it happened all the same, or that nothing had been done.
+  // A check may show that the effect happened after all, or that nothing was done.
   failed: ['verified', 'compensated', 'abandoned'],
   verified: ['compensated'],
   compensated: [],
   abandoned: [],
 };
 
-/** Somebody is at it, or nobody knows how far it came. */
+/** In progress, or with an unknown result. */
 const DOUBTFUL_EFFECTS: readonly EffectState[] = ['dispatched', 'unknown'];
 
-/** What an effect of the applied epoch may not have become if its migration is to be undone. */
+/** States of effects of the applied epoch that forbid a rollback. */
 const EFFECTS_AGAINST_ROLLBACK: readonly EffectState[] = [
   'dispatched',
   'committed',
@@ -90,7 +87,7 @@ export function mayMoveHandoff(from: HandoffState, to: HandoffState): boolean {
   return HANDOFF_MOVES[from].includes(to);
 }
 
-/** While a handoff is in one of these states, its execution belongs to it. */
+/** In these states of a handoff, it controls its execution. */
 export function holdsExecution(state: HandoffState): boolean {
   return state === 'quiescing' || state === 'exported';
 }
@@ -100,8 +97,8 @@ export function mayMoveEffect(from: EffectState, to: EffectState): boolean {
 }
 
 /**
- * Stands in the way of a handoff: what was sent may have happened, and might happen again elsewhere.
- * What nobody has taken yet, and what is known to have failed, does not.
+ * Blocks a handoff: a dispatched effect may have happened, and would happen again elsewhere. Unclaimed and failed
+ * effects do not block.
  */
 export function isEffectInDoubt(state: EffectState): boolean {
   return DOUBTFUL_EFFECTS.includes(state);
@@ -133,7 +130,7 @@ export const MIGRATION_VERDICTS = [
   'incompatible',
 ] as const;
 
-/** What the server itself writes down. */
+/** Recorded by the server. */
 const SERVER_PROVENANCE_KINDS = [
   'execution_created',
   'capsule_exported',
@@ -144,7 +141,7 @@ const SERVER_PROVENANCE_KINDS = [
   'migration_rolled_back',
 ] as const;
 
-/** What a caller may write down. */
+/** Recorded by callers. */
 export const CALLER_PROVENANCE_KINDS = [
   'package_identity',
   'model_selected',
@@ -157,8 +154,6 @@ export type ProvenanceKind = (typeof PROVENANCE_KINDS)[number];
 export const TRANSFORM_OPERATIONS = ['copy', 'move', 'drop'] as const;
 export const TRANSFORMS_MAX = 128;
 
-// ---------------------------------------------------------------- runtimes and policies
-
 export const RUNTIME_KINDS = ['server', 'edge', 'mobile', 'desktop', 'browser'] as const;
 export type RuntimeKind = (typeof RUNTIME_KINDS)[number];
 
@@ -166,7 +161,7 @@ export type RuntimeKind = (typeof RUNTIME_KINDS)[number];
 export const TRUST_LEVELS = ['unverified', 'registered', 'signed', 'attested'] as const;
 export type TrustLevel = (typeof TRUST_LEVELS)[number];
 
-/** The others need a proof that a registration does not carry. */
+/** The other levels need a proof, which a registration does not have. */
 export const CLAIMABLE_TRUST = [
   'unverified',
   'registered',
@@ -174,7 +169,7 @@ export const CLAIMABLE_TRUST = [
 
 export const CONNECTIVITIES = ['offline', 'metered', 'wifi', 'ethernet'] as const;
 
-/** Of each list of what a runtime has, and of what an execution asks for. */
+/** Bounds of each list of a runtime's facts and of an execution's requirements. */
 export const CAPABILITY_FACTS_MAX = 256;
 export const REQUIREMENT_FACTS_MAX = 64;
 export const POLICY_RULES_MAX = 256;

@@ -1,6 +1,6 @@
 /**
- * Wire shapes and routes of what is done to instances beside their normal course: injected blocks,
- * resuming and forking from a block, migration, actions on many, checkpoints and step logs.
+ * Wire shapes and routes of edits of instances: injected blocks, resuming and forking from a block, migration, bulk
+ * actions, checkpoints and step logs.
  */
 
 import { type Static, Type } from '@sinclair/typebox';
@@ -34,9 +34,7 @@ export const BATCH_ACTION_LIMIT_MAX = 10_000;
 export const CHECKPOINTS_LISTED_MAX = 100;
 const SIGNALS_MAX = 1_000;
 
-// ---------------------------------------------------------------- one instance
-
-/** `position` counts within the injected blocks, which run after the stored ones; default: the end. */
+/** `position` is an index into the injected blocks, which run after the stored ones; default: the end. */
 export const InjectBlocks = named('InjectBlocks', {
   blocks: noted(InjectedBlocks, 'At most 1 MiB as JSON over all injections of an instance.'),
   position: optional(Type.Integer({ minimum: 0 })),
@@ -53,24 +51,24 @@ export type BlocksInjected = Static<typeof BlocksInjected>;
 
 const Signals = Type.Array(SendSignal, { maxItems: SIGNALS_MAX });
 
-/** How `context` is taken; merged are top-level members. */
+/** How `context` is applied; a merge replaces top-level members. */
 export const CONTEXT_MODES = ['merge', 'replace'] as const;
 
 const AMENDED_DATA = {
-  context: optional(noted(JsonObjectSchema, 'For context.data, before anything runs.')),
+  context: optional(noted(JsonObjectSchema, 'Changes context.data before anything runs.')),
   context_mode: optional(
     withDefault(
-      oneOfWords(CONTEXT_MODES, 'merge: member by member; replace: in place of all data.'),
+      oneOfWords(CONTEXT_MODES, 'merge: replaces top-level members; replace: replaces all data.'),
       'merge',
     ),
   ),
 };
 
-/** `context` becomes part of the data in the unit that retries; a misspelt member would retry without it. */
+/** Strict, since a misspelt `context` would retry without the new data. */
 export const RetryInstance = strict(named('RetryInstance', AMENDED_DATA));
 export type RetryInstance = Static<typeof RetryInstance>;
 
-/** `context` is shallow-merged into context.data; signals take effect before the instance runs. */
+/** `context` is merged into context.data by top-level members; signals are applied before the instance runs. */
 export const ResumeFrom = strict(
   named('ResumeFrom', {
     ...AMENDED_DATA,
@@ -125,9 +123,7 @@ export const InstanceMigrated = named('InstanceMigrated', {
 });
 export type InstanceMigrated = Static<typeof InstanceMigrated>;
 
-// ---------------------------------------------------------------- many instances
-
-/** Only scheduled instances move, by `offset_secs`, which may be negative. */
+/** Moves only scheduled instances, by `offset_secs`, which may be negative. */
 export const BulkReschedule = strict(
   named('BulkReschedule', {
     filter: InstanceFilter,
@@ -139,7 +135,7 @@ export type BulkReschedule = Static<typeof BulkReschedule>;
 
 export const BATCH_ACTIONS = ['retry', 'pause', 'resume', 'cancel', 'signal'] as const;
 
-/** The check: `signal` needs `signal_type`, the bare name of a custom signal. */
+/** The check: `signal` requires `signal_type`, the name of a custom signal without prefix. */
 export const BatchAction = Type.Object(
   {
     filter: InstanceFilter,
@@ -160,12 +156,12 @@ export const BatchAction = Type.Object(
 );
 export type BatchAction = Static<typeof BatchAction>;
 
-/** Of those that were refused; all of them are counted. */
+/** Listed failures; all are counted. */
 export const REFUSALS_TOLD_MAX = 20;
 
 export const ChangeRefusal = named('ChangeRefusal', {
   instance_id: Uuid,
-  error: noted(Type.String(), 'As the answer to a change of this instance alone says it.'),
+  error: noted(Type.String(), 'As in the response to a change of this instance alone.'),
 });
 export type ChangeRefusal = Static<typeof ChangeRefusal>;
 
@@ -179,13 +175,11 @@ export const BatchActionResult = named('BatchActionResult', {
   refusals: Type.Optional(
     Type.Array(ChangeRefusal, {
       maxItems: REFUSALS_TOLD_MAX,
-      description: 'The first of those that failed, with the reasons; absent: none did.',
+      description: 'The first failures with their reasons; absent if none.',
     }),
   ),
 });
 export type BatchActionResult = Static<typeof BatchActionResult>;
-
-// ---------------------------------------------------------------- checkpoints and logs
 
 export const SaveCheckpoint = named('SaveCheckpoint', {
   checkpoint_data: noted(AnyJson, 'At most 256 KiB as JSON.'),
@@ -203,7 +197,7 @@ export const Checkpoint = named('Checkpoint', {
 });
 export type Checkpoint = Static<typeof Checkpoint>;
 
-/** 0 clears all. */
+/** 0 deletes all. */
 export const PruneCheckpoints = strict(
   named('PruneCheckpoints', {
     keep: Type.Integer({ minimum: 0, maximum: 2 ** 31 - 1 }),
@@ -233,13 +227,12 @@ export const StepLogQuery = Type.Object({
 });
 export type StepLogQuery = Static<typeof StepLogQuery>;
 
-/** `poll_ms`: how long changes are collected before they are sent, 100 … 5,000. */
 export const StreamQuery = Type.Object({
   poll_ms: Type.Integer({ minimum: 0, default: 500 }),
 });
 export type StreamQuery = Static<typeof StreamQuery>;
 
-/** The states that `resume-from` takes an instance from. */
+/** The states from which `resume-from` is accepted. */
 export const RESUMABLE_STATES: readonly InstanceStateWord[] = [
   'failed',
   'paused',
@@ -247,13 +240,11 @@ export const RESUMABLE_STATES: readonly InstanceStateWord[] = [
   'cancelled',
 ];
 
-// ---------------------------------------------------------------- routes
-
 export const EDIT_ROWS = {
   'sequences.migrateInstance': {
     method: 'POST',
     path: '/sequences/migrate-instance',
-    summary: 'Move an instance at rest to another version of its sequence.',
+    summary: 'Move an idle instance to another version of its sequence.',
     owner: 'by-body',
     ledBy: { kind: 'id', members: ['instance_id'] },
     body: MigrateInstance,
@@ -280,14 +271,14 @@ export const EDIT_ROWS = {
   'instances.logs': {
     ...readById,
     path: '/instances/{id}/logs',
-    summary: 'List the lines that steps logged, oldest first.',
+    summary: 'List the log lines of steps, oldest first.',
     query: StepLogQuery,
     replies: { 200: listOf(StepLogLine), ...refusals(400, 404) },
   },
   'instances.stream': {
     ...readById,
     path: '/instances/{id}/stream',
-    summary: 'Follow states and outputs as server-sent events until the instance ends.',
+    summary: 'Stream states and outputs as server-sent events until the instance finishes.',
     owner: 'stream',
     query: StreamQuery,
     contentType: 'text/event-stream',
@@ -296,7 +287,7 @@ export const EDIT_ROWS = {
   'instances.injectBlocks': {
     ...actById,
     path: '/instances/{id}/inject-blocks',
-    summary: 'Let this instance run further blocks after those of its sequence.',
+    summary: 'Add blocks to this instance, after those of its sequence.',
     body: InjectBlocks,
     bodySize: 'large',
     definition: 'the body',
@@ -306,7 +297,7 @@ export const EDIT_ROWS = {
   'instances.retry': {
     ...actById,
     path: '/instances/{id}/retry',
-    summary: 'Run a failed instance again from where it failed, with other data if it is given.',
+    summary: 'Retry a failed instance where it failed, optionally with changed data.',
     body: RetryInstance,
     bodySize: 'large',
     isBodyOptional: true,
@@ -327,7 +318,7 @@ export const EDIT_ROWS = {
   'instances.fork': {
     ...actById,
     path: '/instances/{id}/fork',
-    summary: 'Create a copy of an instance that runs on from one of its top-level blocks.',
+    summary: 'Create a copy of an instance that continues from one of its top-level blocks.',
     body: ForkInstance,
     bringsSignals: true,
     bodySize: 'large',
@@ -337,7 +328,7 @@ export const EDIT_ROWS = {
   'instances.saveCheckpoint': {
     ...actById,
     path: '/instances/{id}/checkpoints',
-    summary: 'Keep a value with the instance.',
+    summary: 'Save a value as a checkpoint of the instance.',
     body: SaveCheckpoint,
     replies: { 201: CheckpointSaved, ...refusals(400, 404, 409, 413) },
   },

@@ -1,7 +1,4 @@
-/**
- * Wire shapes of runtimes, placement, handoffs and capsules. Rules between fields are judged on the
- * typed values by `core/continuity`.
- */
+/** Wire shapes of runtimes, placement, handoffs and capsules. `core/continuity` checks rules between fields. */
 
 import { type Static, type TSchema, Type } from '@sinclair/typebox';
 import {
@@ -38,10 +35,8 @@ import {
   TRUST_LEVELS,
 } from './continuity-words.js';
 
-// ---------------------------------------------------------------- runtimes
-
 const Texts = Type.Array(Type.String());
-/** The name of something that a runtime has; its bytes are counted. */
+/** Name of a fact of a runtime, limited in bytes. */
 const Fact = Type.String({ pattern: '\\S', 'x-check': 'fact' });
 const facts = (most: number) => Type.Array(Fact, { maxItems: most });
 const OfferedFacts = facts(CAPABILITY_FACTS_MAX);
@@ -80,16 +75,16 @@ export const RegisterRuntime = named('RegisterRuntime', {
   tenant_id: TenantField,
   capabilities: Type.Object(CAPABILITY_FIELDS, {
     description:
-      'observed_at at most 30 s ahead, expires_at at most 5 min after it. trust is unverified or ' +
-      'registered. Of each list at most 256 entries of at most 256 bytes.',
+      'observed_at: at most 30 s in the future. expires_at: at most 5 min later. trust: ' +
+      'unverified or registered. Each list has at most 256 entries of at most 256 bytes.',
   }),
 });
 export type RegisterRuntime = Static<typeof RegisterRuntime>;
 
-/** As stored and shown: empty lists and what was not given are left out. */
+/** Stored and shown without empty lists and absent members. */
 export const RuntimeCapabilities = named(
   'RuntimeCapabilities',
-  'What a runtime says of itself; live until expires_at.',
+  'Facts about a runtime, as it registered them; live until expires_at.',
   {
     runtime_id: Uuid,
     kind: Kind,
@@ -108,11 +103,9 @@ export const RuntimeCapabilities = named(
 );
 export type RuntimeCapabilities = Static<typeof RuntimeCapabilities>;
 
-// ---------------------------------------------------------------- placement
-
 export const Requirements = named(
   'Requirements',
-  'What a runtime must offer: all of each list, but any one of the regions.',
+  'Requirements on a runtime: all entries of each list, but only one of the regions.',
   {
     ...factsOf(optional(WantedFacts)),
     requires_network: optional(Type.Boolean()),
@@ -124,7 +117,7 @@ export type Requirements = Static<typeof Requirements>;
 
 export const LocalityPolicy = named(
   'LocalityPolicy',
-  'Where data of a classification may go; all rules of it hold together.',
+  'Where data of a classification may go; all matching rules apply.',
   {
     version: Type.Integer({ minimum: 1, maximum: INTEGER_MAX }),
     rules: Type.Array(
@@ -170,7 +163,7 @@ export type PreviewHandoff = Static<typeof PreviewHandoff>;
 
 export const PlacementDecision = named(
   'PlacementDecision',
-  'What was found of every live runtime of the tenant.',
+  'Evaluation of every live runtime of the tenant.',
   {
     id: Uuid,
     tenant_id: Type.String(),
@@ -204,8 +197,9 @@ export type PlacementDecision = Static<typeof PlacementDecision>;
 
 export const HandoffPreview = named(
   'HandoffPreview',
-  'Holds as long as nothing of what it was computed from changes: the execution, its effects, what the ' +
-    'destination offers, and the policy. Other runtimes, and a registration with the same facts, stale nothing.',
+  'Valid while its inputs are unchanged: the execution, its effects, the ' +
+    "destination's facts, and the policy. Changes of other runtimes, and a " +
+    'registration with the same facts, do not invalidate it.',
   {
     continuity_id: Uuid,
     source_runtime_id: Uuid,
@@ -217,7 +211,7 @@ export const HandoffPreview = named(
         status: oneOfWords(['pass', 'fail', 'unknown'] as const),
         summary: Type.String(),
         remedy: Type.Optional(
-          noted(Type.String(), 'What would change that, where the execution itself is in the way.'),
+          noted(Type.String(), 'How to resolve findings about the execution itself.'),
         ),
       }),
     ),
@@ -229,11 +223,9 @@ export const HandoffPreview = named(
 );
 export type HandoffPreview = Static<typeof HandoffPreview>;
 
-// ---------------------------------------------------------------- handoffs
-
 export const CreateHandoff = named(
   'CreateHandoff',
-  'Everything as it was previewed. policy and classification are other spellings.',
+  'Must equal the preview. policy and classification are aliases.',
   {
     ...PLACEMENT_FIELDS,
     continuity_id: optional(Uuid),
@@ -269,13 +261,13 @@ const Base64 = Type.String();
 
 export const ExportHandoff = named('ExportHandoff', {
   tenant_id: TenantField,
-  requirements: optional(noted(Requirements, 'Those of the placement decision.')),
+  requirements: optional(noted(Requirements, 'Findings of the placement decision.')),
   expires_in_seconds: optional(Type.Integer({ minimum: 1, maximum: 3_600, default: 300 })),
   payload_key_base64: optional(
     noted(
       Base64,
-      '32 bytes that the destination made for this once; without it only a server with the same ' +
-        'encryption key opens the capsule.',
+      'A single-use nonce of 32 bytes, made by the destination; without it ' +
+        'only a server with the same encryption key can open the capsule.',
     ),
   ),
   capture_checkpoint: optional(CaptureCheckpoint),
@@ -305,7 +297,7 @@ export type CapsuleManifest = Static<typeof CapsuleManifest>;
 
 export const Capsule = named(
   'Capsule',
-  'Says what was sealed, for whom and until when; signed by who sealed it.',
+  'Content, recipient and expiry of the capsule, signed by its sealer.',
   {
     manifest: CapsuleManifest,
     manifest_sha256: Sha256,
@@ -326,29 +318,29 @@ export const ImportCapsule = named('ImportCapsule', {
   tenant_id: TenantField,
   destination_runtime_id: Uuid,
   expected_epoch: Epoch,
-  destination_instance_id: optional(noted(Uuid, 'Made by the server when absent.')),
+  destination_instance_id: optional(noted(Uuid, 'Default: generated.')),
   capsule: Capsule,
-  payload_base64: optional(noted(Base64, 'When absent, what this server sealed itself is taken.')),
+  payload_base64: optional(noted(Base64, 'Default: the capsule that this server sealed.')),
   payload_key_base64: optional(Base64),
 });
 export type ImportCapsule = Static<typeof ImportCapsule>;
 
-/** Signed statements by which two servers with databases of their own tell each other what is so. */
+/** Signed statements exchanged by two servers with separate databases. */
 const Statement = Type.Object({
-  statement: Type.String({ description: 'Canonical JSON of what is stated.' }),
+  statement: Type.String({ description: 'Canonical JSON of the statement.' }),
   public_key: Type.String(),
   signature: Type.String(),
 });
 
-/** The destination's word that it holds the capsule's instance, and no other one. */
+/** Signed by the destination: it has the capsule's instance, and no other one. */
 export const ImportReceipt = named(
   'ImportReceipt',
-  'A signed statement: this server holds the instance of the capsule.',
+  'A signed statement: this server has the instance of the capsule.',
   { ...Statement.properties },
 );
 export type ImportReceipt = Static<typeof ImportReceipt>;
 
-/** The source's word that the destination owns the execution from an epoch on. */
+/** Signed by the source: the destination owns the execution from an epoch on. */
 export const OwnershipGrant = named(
   'OwnershipGrant',
   'A signed statement: from this epoch on the destination owns the execution.',
@@ -368,7 +360,7 @@ export const AcceptHandoff = named('AcceptHandoff', {
   destination_instance_id: Uuid,
   import_receipt: Type.Optional(
     Type.Unsafe<ImportReceipt | null>({
-      description: 'Of an instance on another server: what its import answered.',
+      description: 'Import receipt of an instance on another server.',
       anyOf: [ImportReceipt, { type: 'null' }],
     }),
   ),
@@ -382,7 +374,7 @@ export const HandoffAccepted = named('HandoffAccepted', {
 });
 export type HandoffAccepted = Static<typeof HandoffAccepted>;
 
-/** On the destination: the execution that was imported is its own from now on. */
+/** Claims ownership of an imported execution, on the destination. */
 export const ClaimExecution = named('ClaimExecution', {
   tenant_id: TenantField,
   ownership_grant: OwnershipGrant,

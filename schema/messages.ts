@@ -1,4 +1,4 @@
-/** What is wrong with a value, in words for the caller: the field, and what is asked of it. */
+/** Validation errors as messages for callers: the field and its rule. */
 
 import type { TSchema } from '@sinclair/typebox';
 import type { ErrorObject } from 'ajv/dist/2020.js';
@@ -39,15 +39,15 @@ const TYPE_TEXTS: Readonly<Record<string, string>> = {
   array: 'an array',
 };
 
-/** A sentence for the caller about the first thing that is wrong with `what`. */
+/** A message about the first error in `what`. */
 export function describeError(error: ErrorObject | undefined, what: string): string {
   return error === undefined ? `${what} is not valid` : findingOfError(error, what).message;
 }
 
 /**
- * The same with its place, and what was probably meant by a word that is none of those asked for.
+ * A message with its path and a suggestion for a misspelt word.
  *
- * @param more the end of the sentence
+ * @param more end of the sentence
  */
 export function findingOfError(error: ErrorObject, what: string, more = ''): Finding {
   const { keyword, params, data } = error;
@@ -83,8 +83,8 @@ export function findingOfError(error: ErrorObject, what: string, more = ''): Fin
 }
 
 /**
- * A member that a strict shape does not have, in the object or in those within it. It is told before anything else that is wrong there: where a name is misspelt, the right one is mostly what
- * is missing.
+ * An unknown member of a strict shape, in the object or inside it. Reported before other errors: a missing member is
+ * mostly the misspelt one.
  */
 function strayMember(schema: TSchema, value: unknown, path: string): Finding | undefined {
   if (!isStrict(schema) || !isJsonObject(value)) return undefined;
@@ -103,7 +103,7 @@ function strayMember(schema: TSchema, value: unknown, path: string): Finding | u
   return undefined;
 }
 
-/** With the words to choose from, when the member is a list of such. */
+/** With the allowed words, if the member is a list of them. */
 function describeMissing(field: string, { params, parentSchema }: ErrorObject): string {
   const name = String(params.missingProperty);
   const words: unknown = parentSchema?.properties?.[name]?.items?.enum;
@@ -111,7 +111,7 @@ function describeMissing(field: string, { params, parentSchema }: ErrorObject): 
   return `${field} is required${choice}`;
 }
 
-/** @param words may have values that are none */
+/** @param words may include values that are not strings */
 function guess(given: unknown, words: readonly unknown[]): string | undefined {
   if (typeof given !== 'string') return undefined;
   return suggest(
@@ -151,7 +151,7 @@ function ruleText(error: ErrorObject): string {
   }
 }
 
-/** `params.type` is a word or a list of them; null is left out, since it only means absent. */
+/** `params.type` is a word or a list; null is omitted, since it only means absent. */
 function typeText(type: unknown): string {
   const names = Array.isArray(type) ? type : String(type).split(',');
   return names

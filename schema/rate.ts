@@ -1,4 +1,4 @@
-/** Wire shapes and routes of rate limits: per tenant and key; a key without a limit is unlimited. */
+/** Wire shapes and routes of rate limits by tenant and key; a key without a limit is unlimited. */
 
 import { type Static, Type } from '@sinclair/typebox';
 import { UNCHANGED } from './change-shapes.js';
@@ -6,11 +6,11 @@ import { addressed, KEY_LENGTH_MAX, named, Offset, TenantQuery, Timestamp } from
 import { listOf, type RouteRow, read, refusals } from './route-row.js';
 import { strict } from './strict.js';
 
-/** Grants are kept one by one within a window, so that no window of any position exceeds the limit. */
+/** Each grant in a window is kept, so that no sliding window exceeds the limit. */
 export const RATE_COUNT_MAX = 100_000;
 export const RATE_WINDOW_SECONDS_MAX = 86_400;
 
-/** At most `max_count` tries in any window of `window_seconds`. */
+/** At most `max_count` attempts in any window of `window_seconds`. */
 export const PutRateLimit = strict(
   named('PutRateLimit', {
     max_count: Type.Integer({ minimum: 1, maximum: RATE_COUNT_MAX }),
@@ -33,15 +33,13 @@ const LimitKey = Type.String({ pattern: '\\S', maxLength: KEY_LENGTH_MAX });
 export const RateLimitParams = Type.Object({ key: LimitKey });
 export type RateLimitParams = Static<typeof RateLimitParams>;
 
-/** No default limit (docs/decisions/0016-lists.md): a reply that was cut says so by its link. */
+/** No default limit (docs/decisions/0016-lists.md): a truncated response has a link to the next page. */
 export const RateLimitListQuery = Type.Object({
   ...TenantQuery.properties,
   offset: Offset,
   limit: Type.Optional(Type.Integer({ minimum: 0 })),
 });
 export type RateLimitListQuery = Static<typeof RateLimitListQuery>;
-
-// ---------------------------------------------------------------- routes
 
 export const RATE_ROWS = {
   'rateLimits.put': {
@@ -63,7 +61,7 @@ export const RATE_ROWS = {
   'rateLimits.delete': {
     method: 'DELETE',
     path: '/rate-limits/{key}',
-    summary: 'Remove the rate limit of a key, which is unlimited then.',
+    summary: 'Delete the rate limit of a key, which becomes unlimited.',
     owner: 'by-limit',
     params: RateLimitParams,
     replies: { 204: null, ...refusals(400, 404) },

@@ -24,11 +24,11 @@ import {
 import { listOf, type RouteRow, read, readById, refusals } from './route-row.js';
 import { strict } from './strict.js';
 
-/** Nobody needs more: there are two metrics. */
+/** There are two metrics. */
 export const GATES_MAX = 16;
 export const RELEASE_LIST_DEFAULT = 100;
 export const RELEASE_LIST_MAX = 1_000;
-/** How many ended runs are replayed (docs/releases.md). */
+/** Replayed runs (docs/releases.md). */
 export const SAMPLE_DEFAULT = 10;
 export const SAMPLE_MAX = 50;
 
@@ -37,21 +37,22 @@ export type ReleaseState = Static<typeof ReleaseState>;
 
 export const Gate = named(
   'Gate',
-  'Judged once both versions have min_sample ended instances: it fails when the rate of the ' +
-    'candidate is above that of the baseline by more than max_regression.',
+  'Evaluated once both versions have min_sample finished instances. Fails if the ' +
+    "candidate's rate exceeds the baseline's by more than max_regression.",
   {
     metric: oneOfWords(
       GATE_METRICS,
-      'error_rate: failed among all that ended; cancel_rate: cancelled among them.',
+      'error_rate: share of failed instances among finished ' +
+        'ones; cancel_rate: share of cancelled ones.',
     ),
     max_regression: Type.Number({
       minimum: 0,
-      description: 'By how much the rate of the candidate may exceed that of the baseline, 0 to 1.',
+      description: "Allowed excess of the candidate's rate over the baseline's, 0 to 1.",
     }),
     min_sample: Type.Integer({
       minimum: 0,
       maximum: INT32_MAX,
-      description: 'How many ended instances each version needs for a verdict.',
+      description: 'Finished instances of each version required for a verdict.',
     }),
   },
 );
@@ -59,23 +60,27 @@ export type Gate = Static<typeof Gate>;
 
 const InFlightPolicy = oneOfWords(
   IN_FLIGHT_POLICIES,
-  'Neither moves a running instance: with operator_decision an operator migrates them explicitly.',
+  'Neither migrates running instances: with operator_decision an operator does so explicitly.',
 );
 
 export const CreateRelease = strict(
-  named('CreateRelease', 'Baseline and candidate are versions of one name in one namespace.', {
-    tenant_id: optional(
-      Type.String({ description: 'The same as in the header x-tenant-id when that is sent.' }),
-    ),
-    baseline_sequence_id: Uuid,
-    candidate_sequence_id: Uuid,
-    gates: optional(Type.Array(Gate, { maxItems: GATES_MAX, default: [] })),
-    in_flight_policy: optional(withDefault(InFlightPolicy, 'pin')),
-  }),
+  named(
+    'CreateRelease',
+    'Baseline and candidate are versions of one sequence name in one namespace.',
+    {
+      tenant_id: optional(
+        Type.String({ description: 'Must equal the header x-tenant-id, if sent.' }),
+      ),
+      baseline_sequence_id: Uuid,
+      candidate_sequence_id: Uuid,
+      gates: optional(Type.Array(Gate, { maxItems: GATES_MAX, default: [] })),
+      in_flight_policy: optional(withDefault(InFlightPolicy, 'pin')),
+    },
+  ),
 );
 export type CreateRelease = Static<typeof CreateRelease>;
 
-/** A limit beyond the bounds is taken for the nearest one. */
+/** A limit out of range becomes the nearest bound. */
 export const ReleaseListQuery = Type.Object({
   tenant_id: Type.Optional(Type.String()),
   state: Type.Optional(ReleaseState),
@@ -88,14 +93,14 @@ export const ReleaseListQuery = Type.Object({
 });
 export type ReleaseListQuery = Static<typeof ReleaseListQuery>;
 
-/** A sample beyond the bounds is taken for the nearest one. */
+/** A sample out of range becomes the nearest bound. */
 export const ValidateRelease = strict(
   named('ValidateRelease', {
     sample: optional(
       Type.Integer({
         minimum: 0,
         default: SAMPLE_DEFAULT,
-        description: `How many of the newest ended runs are replayed: at least 1, at most ${SAMPLE_MAX}.`,
+        description: `Number of newest finished runs to replay: at least 1 and at most ${SAMPLE_MAX}.`,
       }),
     ),
     skip: optional(
@@ -110,7 +115,7 @@ export const StartCanary = strict(
     percent: Type.Integer({
       minimum: 1,
       maximum: 100,
-      description: 'Of new instances of the baseline, those that the candidate gets.',
+      description: "Percentage of the baseline's new instances routed to the candidate.",
     }),
   }),
 );
@@ -121,7 +126,7 @@ export const PromoteRelease = strict(
     force: optional(
       Type.Boolean({
         default: false,
-        description: 'Noted in the decision; evidence that does not pass is refused all the same.',
+        description: 'Recorded in the decision; failing evidence is refused regardless.',
       }),
     ),
   }),
@@ -141,7 +146,7 @@ export const ChangedCall = named('ChangedCall', {
 });
 export type ChangedCall = Static<typeof ChangedCall>;
 
-export const Divergence = named('Divergence', 'A run that went another way with the candidate.', {
+export const Divergence = named('Divergence', 'A run that takes another path with the candidate.', {
   instance_id: Uuid,
   recorded_state: InstanceStateWord,
   replayed_state: InstanceStateWord,
@@ -149,7 +154,7 @@ export const Divergence = named('Divergence', 'A run that went another way with 
   blocks_removed: Type.Array(Type.String()),
   calls_changed: Type.Optional(
     Type.Array(ChangedCall, {
-      description: 'Steps that ask for something else than was recorded; left out without any.',
+      description: 'Steps whose request differs from the recorded one; absent if none.',
     }),
   ),
 });
@@ -162,57 +167,60 @@ export const InconclusiveRun = named('InconclusiveRun', {
 export type InconclusiveRun = Static<typeof InconclusiveRun>;
 
 const Evidence = {
-  replayed: Type.Integer({ description: 'The inconclusive ones among them.' }),
+  replayed: Type.Integer({ description: 'Includes the inconclusive runs.' }),
   matches: Type.Integer(),
-  diverged: Type.Integer({ description: 'All, of which divergences lists the first 20.' }),
+  diverged: Type.Integer({ description: 'All diverged runs; divergences lists the first 20.' }),
   inconclusive: Type.Integer(),
   divergences: Type.Array(Divergence),
   inconclusive_runs: Type.Optional(
     Type.Array(InconclusiveRun, {
-      description: 'The first 20 of those that show nothing, and why; left out without any.',
+      description: 'The first 20 inconclusive runs with reasons; absent if none.',
     }),
   ),
 };
 
 export const ValidationReport = named(
   'ValidationReport',
-  'What replays of ended runs of the baseline showed.',
+  'Result of replaying finished runs of the baseline.',
   { ...Evidence, release_state: ReleaseState },
 );
 export type ValidationReport = Static<typeof ValidationReport>;
 
-export const ValidationSummary = named(
-  'ValidationSummary',
-  'The evidence of the last validation.',
-  { ...Evidence, validated_at: Timestamp },
-);
+export const ValidationSummary = named('ValidationSummary', 'Evidence of the last validation.', {
+  ...Evidence,
+  validated_at: Timestamp,
+});
 export type ValidationSummary = Static<typeof ValidationSummary>;
 
-export const Release = named('Release', 'Leads new instances from the baseline to the candidate.', {
-  id: Uuid,
-  tenant_id: Type.String(),
-  namespace: Type.String(),
-  sequence_name: Type.String(),
-  baseline_sequence_id: Uuid,
-  baseline_version: Type.Integer(),
-  candidate_sequence_id: Uuid,
-  candidate_version: Type.Integer(),
-  state: ReleaseState,
-  canary_percent: Type.Integer({
-    description: 'What was asked for last; 0 before the first canary.',
-  }),
-  gates: Type.Optional(Type.Array(Gate, { description: 'Left out when there are none.' })),
-  in_flight_policy: InFlightPolicy,
-  validation_summary: Type.Optional(ValidationSummary),
-  canary_started_at: Type.Optional(
-    noted(Timestamp, 'Of the last start of the canary; left out until the first.'),
-  ),
-  created_at: Timestamp,
-  updated_at: Timestamp,
-});
+export const Release = named(
+  'Release',
+  'Routes new instances from the baseline to the candidate.',
+  {
+    id: Uuid,
+    tenant_id: Type.String(),
+    namespace: Type.String(),
+    sequence_name: Type.String(),
+    baseline_sequence_id: Uuid,
+    baseline_version: Type.Integer(),
+    candidate_sequence_id: Uuid,
+    candidate_version: Type.Integer(),
+    state: ReleaseState,
+    canary_percent: Type.Integer({
+      description: 'Last requested percentage; 0 before the first canary.',
+    }),
+    gates: Type.Optional(Type.Array(Gate, { description: 'Absent if there are none.' })),
+    in_flight_policy: InFlightPolicy,
+    validation_summary: Type.Optional(ValidationSummary),
+    canary_started_at: Type.Optional(
+      noted(Timestamp, 'Last start of the canary; absent before the first.'),
+    ),
+    created_at: Timestamp,
+    updated_at: Timestamp,
+  },
+);
 export type Release = Static<typeof Release>;
 
-export const ReleaseDecision = named('ReleaseDecision', 'A change of state; never altered.', {
+export const ReleaseDecision = named('ReleaseDecision', 'A state change; immutable.', {
   id: Uuid,
   release_id: Uuid,
   from_state: ReleaseState,
@@ -235,14 +243,14 @@ export type DiffEntry = Static<typeof DiffEntry>;
 
 export const SemanticDiff = named(
   'SemanticDiff',
-  'What changes from one definition to another, the gravest first.',
+  'Differences between two definitions, most severe first.',
   {
     entries: Type.Array(DiffEntry),
     max_severity: Type.Optional(Severity),
     entries_omitted: Type.Optional(
       Type.Integer({
         minimum: 1,
-        description: `Present when there are more than ${DIFF_ENTRIES_MAX}: the least severe are left out.`,
+        description: `Present above ${DIFF_ENTRIES_MAX} entries: the least severe are omitted.`,
       }),
     ),
     candidate_lint: Type.Optional(Type.Array(Type.String())),
@@ -250,7 +258,7 @@ export const SemanticDiff = named(
 );
 export type SemanticDiff = Static<typeof SemanticDiff>;
 
-export const EndedCounts = named('EndedCounts', 'How many instances of a version ended, and how.', {
+export const EndedCounts = named('EndedCounts', 'Finished instances of a version by final state.', {
   total: Type.Integer(),
   completed: Type.Integer(),
   failed: Type.Integer(),
@@ -258,7 +266,7 @@ export const EndedCounts = named('EndedCounts', 'How many instances of a version
 });
 export type EndedCounts = Static<typeof EndedCounts>;
 
-export const GateJudgement = named('GateJudgement', 'What a gate says of both versions.', {
+export const GateJudgement = named('GateJudgement', 'Verdict of a gate with both rates.', {
   gate: Gate,
   baseline_rate: Type.Optional(Type.Number()),
   candidate_rate: Type.Optional(Type.Number()),
@@ -267,7 +275,8 @@ export const GateJudgement = named('GateJudgement', 'What a gate says of both ve
 export type GateJudgement = Static<typeof GateJudgement>;
 
 const HISTORY =
-  'baseline_history: the newest runs of the baseline before the canary, for gates that have too few since then.';
+  "baseline_history: the baseline's newest runs before " +
+  'the canary, for gates with too few since then.';
 
 const GateEvidence = {
   baseline: EndedCounts,
@@ -278,21 +287,19 @@ const GateEvidence = {
 
 export const GateReport = named(
   'GateReport',
-  `Ended instances since the canary began, and what the gates say of them now. ${HISTORY}`,
+  `Finished instances since the canary started, and the current verdicts of the gates. ${HISTORY}`,
   GateEvidence,
 );
 export type GateReport = Static<typeof GateReport>;
 
 export const EvaluationReport = named(
   'EvaluationReport',
-  `Ended instances since the canary began, and what the gates say of them. ${HISTORY}`,
+  `Finished instances since the canary started, and the verdicts of the gates. ${HISTORY}`,
   { ...GateEvidence, auto_rolled_back: Type.Boolean(), release_state: ReleaseState },
 );
 export type EvaluationReport = Static<typeof EvaluationReport>;
 
-// ---------------------------------------------------------------- routes
-
-/** The transitions belong to the owner of the releases, on the first shard. */
+/** Transitions belong to the owner of the releases, on the first shard. */
 const move = {
   method: 'POST',
   params: IdParams,
@@ -303,7 +310,7 @@ export const RELEASE_ROWS = {
   'releases.create': {
     method: 'POST',
     path: '/releases',
-    summary: 'Draft a release that leads from one version of a sequence to another.',
+    summary: 'Draft a release from one version of a sequence to another.',
     owner: 'first-shard',
     body: CreateRelease,
     replies: { 201: Release, ...refusals(400, 404, 409, 413) },
@@ -324,13 +331,13 @@ export const RELEASE_ROWS = {
   'releases.diff': {
     ...readById,
     path: '/releases/{id}/diff',
-    summary: 'Tell what changes from the baseline to the candidate.',
+    summary: 'Compare the baseline with the candidate.',
     replies: { 200: SemanticDiff, ...refusals(400, 404) },
   },
   'releases.gates': {
     ...readById,
     path: '/releases/{id}/gates',
-    summary: 'Tell what the gates say now. Changes nothing.',
+    summary: 'Get the current verdicts of the gates, without acting on them.',
     replies: { 200: GateReport, ...refusals(400, 404) },
   },
   'releases.decisions': {
@@ -342,7 +349,7 @@ export const RELEASE_ROWS = {
   'releases.validate': {
     method: 'POST',
     path: '/releases/{id}/validate',
-    summary: 'Replay ended runs of the baseline through the candidate, without any side effect.',
+    summary: 'Replay finished runs of the baseline with the candidate, without side effects.',
     params: IdParams,
     owner: 'front',
     body: ValidateRelease,
@@ -352,21 +359,21 @@ export const RELEASE_ROWS = {
   'releases.canary': {
     ...move,
     path: '/releases/{id}/canary',
-    summary: 'Route a share of the new instances of the baseline to the candidate.',
+    summary: "Route a percentage of the baseline's new instances to the candidate.",
     body: StartCanary,
     replies: { 200: Release, ...refusals(400, 404, 409, 413) },
   },
   'releases.evaluate': {
     ...move,
     path: '/releases/{id}/evaluate',
-    summary: 'Judge the gates by the instances that have ended; a failing one rolls a canary back.',
-    repeats: 'the gates are judged again',
+    summary: 'Evaluate the gates now. A failed gate rolls a canary back.',
+    repeats: 'the gates are evaluated again',
     replies: { 200: EvaluationReport, ...refusals(400, 404) },
   },
   'releases.promote': {
     ...move,
     path: '/releases/{id}/promote',
-    summary: 'Route all new instances of the baseline to the candidate, for good.',
+    summary: 'Route all new instances of the baseline to the candidate permanently.',
     body: PromoteRelease,
     isBodyOptional: true,
     replies: { 200: Release, ...refusals(400, 404, 409, 413) },
@@ -374,20 +381,20 @@ export const RELEASE_ROWS = {
   'releases.pause': {
     ...move,
     path: '/releases/{id}/pause',
-    summary: 'Route new instances to the baseline again, for the time being.',
+    summary: 'Route new instances to the baseline until the canary continues.',
     replies: { 200: Release, ...refusals(400, 404, 409) },
   },
   'releases.rollback': {
     ...move,
     path: '/releases/{id}/rollback',
-    summary: 'Route new instances to the baseline again, for good.',
-    repeats: 'a release that was rolled back is answered as it is',
+    summary: 'Route new instances to the baseline permanently.',
+    repeats: 'a release that was rolled back is returned unchanged',
     replies: { 200: Release, ...refusals(400, 404, 409) },
   },
   'sequences.compare': {
     method: 'POST',
     path: '/sequences/releases/diff',
-    summary: 'Tell what changes from one stored definition to another.',
+    summary: 'Compare two stored definitions.',
     owner: 'front',
     body: CompareSequences,
     repeats: 'it changes nothing',

@@ -1,4 +1,4 @@
-/** Rows of the operations on executions, their effects and provenance, and live migration. */
+/** Routes of executions, their effects and provenance, and live migration. */
 
 import { IdParams, TenantQuery } from './common.js';
 import * as continuity from './continuity.js';
@@ -7,7 +7,6 @@ import { actById as act, listOf, type RouteRow, readById, refusals } from './rou
 
 const create = { method: 'POST', owner: 'by-body' } as const;
 const read = { ...readById, query: TenantQuery } as const;
-/** A body that only says whose the object is. */
 const bare = { body: continuity.TenantBody, isBodyOptional: true } as const;
 
 export const CONTINUITY_ROWS = {
@@ -15,16 +14,16 @@ export const CONTINUITY_ROWS = {
     ...create,
     ledBy: { kind: 'id', members: ['instance_id'] },
     path: '/continuity/executions',
-    summary: 'Give an instance a portable identity with an owner and an epoch.',
+    summary: 'Create an execution: a portable identity of an instance, with an owner and an epoch.',
     body: continuity.CreateExecution,
     replies: { 201: continuity.Execution, ...refusals(400, 404, 409, 413) },
   },
   'continuity.claim': {
     ...create,
     path: '/continuity/executions/claim',
-    summary: 'Take over an imported execution that its source has granted to this server.',
+    summary: 'Claim an imported execution that its source has granted to this server.',
     body: handoff.ClaimExecution,
-    repeats: 'the same body gets the same answer',
+    repeats: 'the same body gets the same response',
     replies: { 200: continuity.Execution, ...refusals(400, 404, 409, 413) },
   },
   'continuity.get': {
@@ -36,13 +35,13 @@ export const CONTINUITY_ROWS = {
   'continuity.locations': {
     ...read,
     path: '/continuity/executions/{id}/locations',
-    summary: 'List where an execution has been, by epoch.',
+    summary: 'List the locations of an execution by epoch.',
     replies: { 200: listOf(continuity.Location), ...refusals(400, 404) },
   },
   'continuity.effects': {
     ...read,
     path: '/continuity/executions/{id}/effects',
-    summary: 'List the receipts of what an execution did outside; none of an unknown one.',
+    summary: 'List the effect receipts of an execution; empty for an unknown one.',
     replies: { 200: listOf(continuity.EffectReceipt), ...refusals(400) },
   },
   'continuity.checkpoints': {
@@ -55,7 +54,7 @@ export const CONTINUITY_ROWS = {
   'continuity.checkpoint': {
     method: 'GET',
     path: '/continuity/executions/{id}/checkpoints/{checkpoint_id}',
-    summary: 'Get one of them, with what changed since the one before.',
+    summary: 'Get a boundary with the changes since the previous one.',
     params: continuity.BoundaryParams,
     owner: 'front',
     query: TenantQuery,
@@ -64,27 +63,27 @@ export const CONTINUITY_ROWS = {
   'continuity.provenance': {
     ...read,
     path: '/continuity/executions/{id}/provenance',
-    summary: 'List the chain of what was decided about an execution; empty of an unknown one.',
+    summary: 'List the provenance chain of an execution; empty for an unknown one.',
     replies: { 200: listOf(continuity.ProvenanceEntry), ...refusals(400) },
   },
   'continuity.appendProvenance': {
     ...act,
     path: '/continuity/executions/{id}/provenance',
-    summary: 'Append an entry of your own to the chain.',
+    summary: 'Append an entry to the provenance chain.',
     body: continuity.AppendProvenance,
     replies: { 201: continuity.ProvenanceEntry, ...refusals(400, 404, 409, 413) },
   },
   'continuity.verifyProvenance': {
     ...read,
     path: '/continuity/executions/{id}/provenance/verify',
-    summary: 'Check every link, hash and signature of the chain.',
+    summary: 'Verify every link, hash and signature of the provenance chain.',
     query: continuity.VerifyProvenanceQuery,
     replies: { 200: continuity.ProvenanceVerdict, ...refusals(400) },
   },
   'continuity.place': {
     ...act,
     path: '/continuity/executions/{id}/placement',
-    summary: 'Judge every live runtime as a place for an execution.',
+    summary: 'Evaluate every live runtime as a place for an execution.',
     body: handoff.PlaceExecution,
     bodySize: 'large',
     replies: { 200: handoff.PlacementDecision, ...refusals(400, 404, 413) },
@@ -92,7 +91,7 @@ export const CONTINUITY_ROWS = {
   'continuity.preview': {
     ...act,
     path: '/continuity/executions/{id}/handoff-preview',
-    summary: 'Judge one runtime as the destination of a handoff.',
+    summary: 'Evaluate one runtime as the destination of a handoff.',
     body: handoff.PreviewHandoff,
     bodySize: 'large',
     replies: { 200: handoff.HandoffPreview, ...refusals(400, 404, 413) },
@@ -100,21 +99,21 @@ export const CONTINUITY_ROWS = {
   'instances.effects': {
     ...read,
     path: '/instances/{id}/effects',
-    summary: 'List the receipts of what an instance did outside, oldest first.',
+    summary: 'List the effect receipts of an instance, oldest first.',
     query: continuity.EffectListQuery,
     replies: { 200: listOf(continuity.EffectReceipt), ...refusals(400, 404) },
   },
   'continuity.resolveEffect': {
     ...act,
     path: '/continuity/effects/{id}/resolve',
-    summary: 'Say what became of an effect.',
+    summary: 'Record the result of an effect.',
     body: continuity.ResolveEffect,
     replies: { 200: continuity.EffectReceipt, ...refusals(400, 404, 409, 413) },
   },
   'migrations.migrate': {
     ...act,
     path: '/instances/{id}/migrate',
-    summary: 'Have an instance go over to another version, where that is safe.',
+    summary: 'Migrate an instance to another version, if that is safe.',
     body: continuity.MigrateTo,
     replies: { 200: continuity.MigratedInstance, ...refusals(400, 404, 409, 413) },
   },
@@ -123,7 +122,7 @@ export const CONTINUITY_ROWS = {
     owner: 'front',
     params: IdParams,
     path: '/sequences/{id}/migrate-instances',
-    summary: 'Have matching instances of a version go over to another one, where that is safe.',
+    summary: 'Migrate matching instances of a version to another one, where that is safe.',
     body: continuity.MigrateInstances,
     replies: { 200: continuity.InstancesMigrated, ...refusals(400, 404, 413) },
   },
@@ -131,7 +130,7 @@ export const CONTINUITY_ROWS = {
     ...create,
     ledBy: { kind: 'id', members: ['continuity_id'] },
     path: '/continuity/migrations/plan',
-    summary: 'Judge whether a live execution can go over to another version.',
+    summary: 'Plan the migration of a live execution to another version.',
     body: continuity.PlanMigration,
     bodySize: 'large',
     replies: { 200: continuity.MigrationPlan, ...refusals(400, 404, 409, 413) },
@@ -145,7 +144,7 @@ export const CONTINUITY_ROWS = {
   'migrations.apply': {
     ...act,
     path: '/continuity/migrations/{id}/apply',
-    summary: 'Go over to the other version, and stay paused there.',
+    summary: 'Migrate to the other version and leave the instance paused.',
     body: continuity.ApplyMigration,
     isBodyOptional: true,
     replies: { 200: continuity.MigrationRecord, ...refusals(400, 404, 409, 413) },
@@ -153,7 +152,7 @@ export const CONTINUITY_ROWS = {
   'migrations.rollback': {
     ...act,
     path: '/continuity/migrations/{id}/rollback',
-    summary: 'Go back to what the sealed capsule of the migration holds.',
+    summary: 'Roll a migration back to its sealed capsule.',
     ...bare,
     replies: { 200: continuity.MigrationRecord, ...refusals(400, 404, 409, 413) },
   },
@@ -163,16 +162,16 @@ export const HANDOFF_ROWS = {
   'runtimes.register': {
     method: 'POST',
     path: '/runtimes/register',
-    summary: 'Tell what a runtime offers, for some minutes.',
+    summary: 'Register the facts of a runtime for some minutes.',
     owner: 'any-shard',
     body: handoff.RegisterRuntime,
-    repeats: 'what was observed last counts',
+    repeats: 'the last observation counts',
     replies: { 201: handoff.RuntimeCapabilities, ...refusals(400, 413) },
   },
   'runtimes.list': {
     method: 'GET',
     path: '/runtimes',
-    summary: 'List the runtimes that are live, those seen last first.',
+    summary: 'List live runtimes, last seen first.',
     owner: 'front',
     query: TenantQuery,
     replies: { 200: listOf(handoff.RuntimeCapabilities), ...refusals(400) },
@@ -181,7 +180,7 @@ export const HANDOFF_ROWS = {
     ...create,
     ledBy: { kind: 'id', members: ['placement_decision_id'] },
     path: '/continuity/handoffs',
-    summary: 'Begin to hand an execution to the runtime of a fresh preview.',
+    summary: 'Start the handoff of an execution to the runtime of a current preview.',
     body: handoff.CreateHandoff,
     replies: { 201: handoff.Handoff, ...refusals(400, 404, 409, 413) },
   },
@@ -202,7 +201,7 @@ export const HANDOFF_ROWS = {
   'handoffs.attach': {
     ...act,
     path: '/continuity/handoffs/{id}/attach-device-capsule',
-    summary: 'Import a capsule that an isolated device sealed, as the export of its handoff.',
+    summary: 'Import a capsule sealed by an isolated device, as the export of its handoff.',
     body: handoff.AttachCapsule,
     bodySize: 'large',
     replies: { 200: handoff.CapsuleAttached, ...refusals(400, 404, 409, 413) },
@@ -212,37 +211,37 @@ export const HANDOFF_ROWS = {
     path: '/continuity/handoffs/{id}/accept',
     summary: 'Make the destination the owner.',
     body: handoff.AcceptHandoff,
-    repeats: 'the same body gets the same answer',
+    repeats: 'the same body gets the same response',
     replies: { 200: handoff.HandoffAccepted, ...refusals(400, 404, 409, 413) },
   },
   'handoffs.resume': {
     ...act,
     path: '/continuity/handoffs/{id}/resume',
-    summary: 'Let the destination run.',
+    summary: 'Start running at the destination.',
     ...bare,
     replies: { 200: handoff.Handoff, ...refusals(400, 404, 409, 413) },
   },
   'handoffs.reject': {
     ...act,
     path: '/continuity/handoffs/{id}/reject',
-    summary: 'Refuse a handoff before its export.',
+    summary: 'Reject a handoff before its export.',
     ...bare,
     replies: { 200: handoff.Handoff, ...refusals(400, 404, 409, 413) },
   },
   'handoffs.revoke': {
     ...act,
     path: '/continuity/handoffs/{id}/revoke',
-    summary: 'Take an exported capsule back before it is accepted.',
+    summary: 'Revoke an exported capsule before it is accepted.',
     ...bare,
     replies: { 200: handoff.Handoff, ...refusals(400, 404, 409, 413) },
   },
   'capsules.import': {
     ...create,
     path: '/continuity/capsules/import',
-    summary: 'Create the paused instance that a capsule holds.',
+    summary: 'Create the paused instance of a capsule.',
     body: handoff.ImportCapsule,
     bodySize: 'large',
-    repeats: 'the same body gets the same answer',
+    repeats: 'the same body gets the same response',
     replies: { 201: handoff.CapsuleImported, ...refusals(400, 409, 413) },
   },
 } as const satisfies Record<string, RouteRow>;

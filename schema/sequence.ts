@@ -1,7 +1,4 @@
-/**
- * Wire shapes and routes of stored definitions, and the rule on what a JSON Schema given by a user may
- * contain. Definitions are immutable once stored.
- */
+/** Wire shapes and routes of stored definitions, and the rule for users' JSON Schemas. Definitions are immutable. */
 
 import { type Static, Type } from '@sinclair/typebox';
 import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '../src/base/json.js';
@@ -35,32 +32,32 @@ const ON_FAILURE = hooks('FailureHook', 'an instance has failed');
 const ON_CANCEL = hooks('CancelHook', 'an instance was cancelled');
 
 export const CreateSequence = named('CreateSequence', 'A definition; immutable once stored.', {
-  id: optional(noted(Uuid, 'Made by the server when absent.')),
+  id: optional(noted(Uuid, 'Default: generated.')),
   tenant_id: Type.String({
     maxLength: NAME_LENGTH_MAX,
     'x-check': 'tenant',
     description:
-      'Must be there, may be blank when the header x-tenant-id is sent; else both must be the same.',
+      'Required. May be blank if the header x-tenant-id is sent; else both must be equal.',
   }),
   namespace: Name,
   name: Name,
-  version: noted(Version, 'Unique together with tenant, namespace and name.'),
+  version: noted(Version, 'Unique with tenant, namespace and name.'),
   blocks: noted(
     RootBlocks,
-    `At most ${BLOCKS_MAX} blocks in all, nested at most ${DEPTH_MAX} levels deep.`,
+    `At most ${BLOCKS_MAX} blocks in total, nested at most ${DEPTH_MAX} levels.`,
   ),
   deprecated: optional(Type.Boolean({ default: false })),
   hold: optional(
     Type.Boolean({
       default: false,
       description:
-        'No name leads to it: only its id, or its name with version, until the hold is lifted or a ' +
-        'release promotes it.',
+        'Excludes the version from lookups by name, except with ' +
+        'version, until the hold is lifted or a release promotes it.',
     }),
   ),
   status: optional(withDefault(SequenceStatus, 'production')),
   input_schema: optional(
-    noted(UserSchema, 'What context.data of a new instance must conform to, else 422.'),
+    noted(UserSchema, 'Schema of context.data of new instances; other data is answered 422.'),
   ),
   created_at: optional(Timestamp),
   on_failure: optional(ON_FAILURE),
@@ -69,21 +66,22 @@ export const CreateSequence = named('CreateSequence', 'A definition; immutable o
 });
 export type CreateSequence = Static<typeof CreateSequence>;
 
-/** Warnings are never fatal and are present only when there are any. */
+/** Warnings are never fatal, and absent if there are none. */
 export const SequenceCreated = named('SequenceCreated', { id: Uuid, warnings: Warnings });
 export type SequenceCreated = Static<typeof SequenceCreated>;
 
 export const UpdateSequence = strict(
   named(
     'UpdateSequence',
-    'Lifts the hold of a version. The rest of it never changes; deprecate one to take it out of the choice again.',
+    'Lifts the hold of a version, the only change of a ' +
+      'definition. Deprecate a version to exclude it again.',
     { hold: Type.Literal(false) },
   ),
 );
 export type UpdateSequence = Static<typeof UpdateSequence>;
 
 export const SequenceCheckQuery = Type.Object({
-  strict: Type.Boolean({ default: false, description: 'Warnings refuse the definition too.' }),
+  strict: Type.Boolean({ default: false, description: 'Also refuses definitions with warnings.' }),
 });
 export type SequenceCheckQuery = Static<typeof SequenceCheckQuery>;
 
@@ -95,9 +93,10 @@ export type SequenceValidated = Static<typeof SequenceValidated>;
 
 export const DefinitionRefused = named(
   'DefinitionRefused',
-  'The lists are there when the definition was validated, or stored strictly; each only if it has any.',
+  'Has lists only when the definition was validated or ' +
+    'stored with strict; empty lists are absent.',
   {
-    error: Type.String({ description: 'Has the first ten, with what was probably meant.' }),
+    error: Type.String({ description: 'Has the first ten findings with suggestions.' }),
     errors: Warnings,
     warnings: Warnings,
   },
@@ -111,7 +110,7 @@ export const SequenceDefinition = named('SequenceDefinition', 'A stored definiti
   name: Type.String(),
   version: Type.Integer(),
   deprecated: Type.Boolean(),
-  hold: noted(Type.Boolean(), 'No name leads to it.'),
+  hold: noted(Type.Boolean(), 'Excluded from lookups by name.'),
   status: SequenceStatus,
   blocks: RootBlocks,
   input_schema: Type.Optional(UserSchema),
@@ -121,7 +120,7 @@ export const SequenceDefinition = named('SequenceDefinition', 'A stored definiti
 });
 export type SequenceDefinition = Static<typeof SequenceDefinition>;
 
-/** Whether a refusal has its findings as lists: those who only ask for a judgement get all of it. */
+/** Whether an error has its findings as lists. */
 export function hasLists(
   operation: string,
   { strict }: Readonly<Record<string, unknown>>,
@@ -133,12 +132,12 @@ const { blocks: BLOCKS, ...WITHOUT_BLOCKS } = SequenceDefinition.properties;
 
 export const SequenceListed = named(
   'SequenceListed',
-  'A stored definition, or what it is known by where the definition was left out.',
+  'A stored definition, complete or without its content.',
   {
     ...WITHOUT_BLOCKS,
     blocks: Type.Optional(BLOCKS),
     versions: Type.Optional(
-      Type.Integer({ description: 'With newest_only: how many the name has.' }),
+      Type.Integer({ description: 'With newest_only: number of versions of the name.' }),
     ),
   },
 );
@@ -147,7 +146,7 @@ export type SequenceListed = Static<typeof SequenceListed>;
 export const SequenceList = Type.Array(SequenceDefinition);
 export type SequenceList = Static<typeof SequenceList>;
 
-/** The tenant header overrides `tenant_id` silently, here and in every list. */
+/** The tenant header overrides `tenant_id`, here and in every list. */
 export const SequenceByNameQuery = Type.Object({
   tenant_id: Type.String({ minLength: 1 }),
   namespace: Type.String({ minLength: 1 }),
@@ -168,15 +167,15 @@ export const SequenceListQuery = Type.Object({
   namespace: Type.Optional(Type.String()),
   name: Type.Optional(Type.String()),
   name_contains: Type.Optional(
-    Type.String({ maxLength: NAME_LENGTH_MAX, description: 'In any case.' }),
+    Type.String({ maxLength: NAME_LENGTH_MAX, description: 'Case-insensitive.' }),
   ),
   newest_only: Type.Boolean({
     default: false,
-    description: 'The newest version of each name alone, and how many versions there are.',
+    description: 'Only the newest version of each name, with the number of versions.',
   }),
   include_definition: Type.Boolean({
     default: true,
-    description: 'False: without blocks, input_schema, on_failure and on_cancel.',
+    description: 'False: omits blocks, input_schema, on_failure and on_cancel.',
   }),
   offset: Offset,
   limit: Limit(200, 1_000),
@@ -188,42 +187,43 @@ export const SequenceDeleteQuery = strict(
   Type.Object({
     cascade: Type.Boolean({
       default: false,
-      description: 'Failed instances go with the sequence; otherwise they refuse its deletion.',
+      description: 'Deletes failed instances too; otherwise they prevent the deletion.',
     }),
     dry_run: Type.Boolean({
       default: false,
-      description: 'Answers 200 with how many instances would go, or the refusal; deletes nothing.',
+      description:
+        'Answers 200 with the number of instances to delete, or the error; deletes nothing.',
     }),
   }),
 );
 export type SequenceDeleteQuery = Static<typeof SequenceDeleteQuery>;
 
-/** `count` is the sum of the others: what would go with the sequence. */
+/** `count` is the sum of `ended` and `failed`. */
 export const SequenceDeletionPreview = named('SequenceDeletionPreview', {
-  count: Type.Integer({ description: 'Instances that would go with the sequence.' }),
-  ended: Type.Integer({ description: 'Completed and cancelled ones among them.' }),
-  failed: Type.Integer({ description: 'Failed ones among them.' }),
+  count: Type.Integer({ description: 'Instances that would be deleted.' }),
+  ended: Type.Integer({ description: 'Completed and cancelled ones.' }),
+  failed: Type.Integer({ description: 'Failed ones.' }),
   dry_run: Type.Literal(true),
 });
 export type SequenceDeletionPreview = Static<typeof SequenceDeletionPreview>;
 
-/** Values in a user's schema, references followed. It bounds the work of every later validation. */
+/** Values in a user's schema with references followed. Bounds the work of every validation. */
 export const USER_SCHEMA_NODES_MAX = 5_000;
 export const USER_SCHEMA_BYTES_MAX = 65_536;
 /**
- * What becomes code when a user's schema is compiled (`SchemaCost`): most kinds took 15 to 50 ms of a shard on
- * a busy machine, the dearest 139. Some hundred properties with two or three keywords each are a large schema.
+ * The size of the compiled code (`SchemaCost`): most kinds took 15 to 50 ms of a shard on a busy machine, the most
+ * expensive 139. Some hundred properties with two or three keywords each are a large schema.
  */
 export const USER_SCHEMA_PARTS_MAX = 1_000;
-/** Schemas within schemas, references followed: the compiler goes down as deep, by some 20 frames for each. */
+/** Nested schemas with references followed: the compiler recurses as deep, with some 20 frames for each. */
 export const USER_SCHEMA_DEPTH_MAX = 100;
-/** Lists of names and of values that are longer are looked through by a loop, which is the same code for all. */
+/** Longer lists of names and values are searched by a loop, whose code does not grow. */
 export const USER_SCHEMA_LOOP_FROM = 20;
 
 export interface SchemaCost {
-  /** Of everything that the schema says. */
+  /** Number of all values. */
   readonly nodes: number;
-  /** Schemas, keywords that ask something, and what these list unless a loop goes through it. */
+  /** Schemas, asserting keywords, and their list items outside loops. */
   readonly parts: number;
   readonly depth: number;
 }
@@ -240,27 +240,26 @@ const WHERE_SCHEMAS_ARE = {
   map: words(SCHEMA_MAP),
 } as const;
 
-/** Patterns would reach a backtracking engine; the others are no part of the drafts we speak. */
+/** Patterns would reach a backtracking engine; the others are not part of the supported drafts. */
 const REFUSED_KEYWORDS = words('pattern patternProperties id nullable $async $vocabulary');
-/** They change what a reference means, and count wherever they stand, also where nothing refers. */
+/** They change the meaning of references, and count even where nothing refers. */
 const REFUSED_NAMES = words(
   '$id $anchor $dynamicRef $dynamicAnchor $recursiveRef $recursiveAnchor',
 );
-/** They ask nothing of a value. */
+/** They assert nothing about a value. */
 const REMARKS = words(
   'title description $comment default examples deprecated readOnly writeOnly $defs definitions $schema $id',
 );
 const LOOPED = words('required enum');
 
-/** No percent-encoding, so that there is one reading of it. */
+/** Without percent-encoding, a reference has one reading. */
 const LOCAL_REFERENCE = /^#(?:\/[\w$.~-]+)*$/;
 
 /**
- * What forbids this schema, as the end of a sentence about its field; undefined when it may be used.
- * No patterns; references only within the document and never to a schema that contains them, so that
- * a validation takes time proportional to schema × data; bounded size. Whether it is a valid JSON
- * Schema is not asked here, but `onTarget` gets every part that a reference names, and `onCounted` what
- * it costs with references followed, up to where it was refused.
+ * Why this schema is refused, as the end of a sentence about its field; undefined if it is accepted. No patterns, local
+ * and non-recursive references only, and bounded size, so that a validation takes time proportional to schema × data.
+ * Does not check whether it is a valid JSON Schema. `onTarget` receives every referenced part, `onCounted` the cost up
+ * to a refusal.
  */
 export function findSchemaProblem(
   root: JsonObject,
@@ -333,7 +332,7 @@ export function findSchemaProblem(
   return problem;
 }
 
-/** Of a keyword, but for the schemas in it. */
+/** The cost of a keyword without the schemas in it. */
 function partsOf(keyword: string, value: JsonValue): number {
   if (Array.isArray(value)) {
     if (WHERE_SCHEMAS_ARE.list.has(keyword)) return 1;
@@ -346,7 +345,7 @@ function partsOf(keyword: string, value: JsonValue): number {
   );
 }
 
-/** The root's own `$id` is let through: it is taken off before the schema is used. */
+/** The root's own `$id` is accepted: it is removed before use. */
 function findRefusedName(value: JsonValue, isRoot: boolean): string | undefined {
   if (typeof value !== 'object' || value === null) return undefined;
   for (const [key, inner] of Object.entries(value)) {
@@ -362,7 +361,7 @@ function refusedKeyword(keyword: string): string {
   return `must not use ${keyword}: it is not supported`;
 }
 
-/** The schema at `#/a/b`; undefined when there is none. */
+/** The schema at `#/a/b`; undefined if there is none. */
 function resolvePointer(root: JsonObject, reference: string): JsonValue | undefined {
   let at: JsonValue | undefined = root;
   for (const part of reference.split('/').slice(1)) {
@@ -372,8 +371,6 @@ function resolvePointer(root: JsonObject, reference: string): JsonValue | undefi
   }
   return isJsonObject(at) || typeof at === 'boolean' ? at : undefined;
 }
-
-// ---------------------------------------------------------------- routes
 
 export const SEQUENCE_ROWS = {
   'sequences.create': {
@@ -391,7 +388,7 @@ export const SEQUENCE_ROWS = {
   'sequences.validate': {
     method: 'POST',
     path: '/sequences/validate',
-    summary: 'Say what storing the definition would answer, and store nothing.',
+    summary: 'Return the answer to storing the definition, without storing it.',
     owner: 'first-shard',
     body: CreateSequence,
     bodySize: 'large',
@@ -412,7 +409,8 @@ export const SEQUENCE_ROWS = {
     ...read,
     path: '/sequences/by-name',
     summary:
-      'Get a version of a definition by name; the newest not deprecated nor on hold when not given.',
+      'Get a version of a definition by name; default: the ' +
+      'newest that is neither deprecated nor on hold.',
     query: SequenceByNameQuery,
     replies: { 200: SequenceDefinition, ...refusals(400, 404) },
   },
@@ -432,26 +430,28 @@ export const SEQUENCE_ROWS = {
   'sequences.update': {
     method: 'PATCH',
     path: '/sequences/{id}',
-    summary: 'Lift the hold of a version: its name can lead to it.',
+    summary: 'Lift the hold of a version, so that lookups by name include it.',
     owner: 'first-shard',
     params: IdParams,
     body: UpdateSequence,
-    repeats: 'a hold that is lifted stays so',
+    repeats: 'a lifted hold stays lifted',
     replies: { 204: null, ...refusals(400, 404) },
   },
   'sequences.deprecate': {
     method: 'POST',
     path: '/sequences/{id}/deprecate',
-    summary: 'Take a version out of the choice of the newest one.',
+    summary: 'Deprecate a version: it is no longer the newest for lookups by name.',
     owner: 'first-shard',
     params: IdParams,
-    repeats: 'what is deprecated stays so',
+    repeats: 'a deprecated version stays deprecated',
     replies: { 204: null, ...refusals(400, 404) },
   },
   'sequences.delete': {
     method: 'DELETE',
     path: '/sequences/{id}',
-    summary: 'Delete a definition that no live or failed instance uses; the others follow.',
+    summary:
+      'Delete a definition and its finished instances; ' +
+      'refused while live or failed instances use it.',
     owner: 'front',
     params: IdParams,
     query: SequenceDeleteQuery,

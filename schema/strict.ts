@@ -1,8 +1,7 @@
 /**
- * Shapes of what selects or changes many, of what grants rights, and of what is set up once and then acts by itself,
- * such as a schedule: a member that is not one of their own is refused. Ignoring a filter that is misspelt would reach
- * everything that the filter should have left out, and ignoring "metdata" of a schedule shows at each of its fires.
- * What creates or reports a single thing, such as an instance or a task, goes on ignoring what it does not know.
+ * Strict shapes refuse unknown members: filters and bulk changes, where an ignored misspelt filter would select too
+ * much; grants; and resources that act later by themselves, such as schedules. Requests that create or report one thing
+ * ignore unknown members.
  */
 
 import type { TObject, TSchema } from '@sinclair/typebox';
@@ -17,7 +16,7 @@ export function isStrict(shape: TSchema): boolean {
   return shape.additionalProperties === false;
 }
 
-/** A name that is none of those that are known where it stands; without a guess all of them are told. */
+/** An unknown name, with a suggestion or all known names. */
 export function findingOfStray(field: string, name: string, known: readonly string[]): Finding {
   const guess = suggest(name, known);
   const told = `${field} is unknown`;

@@ -1,4 +1,4 @@
-/** Wire shapes and routes of the server itself: liveness, readiness and what the server says about itself. */
+/** Wire shapes and routes of the server: liveness, readiness and information. */
 
 import { type Static, Type } from '@sinclair/typebox';
 import { named, oneOfWords } from './common.js';
@@ -18,7 +18,7 @@ export type Health = Static<typeof Health>;
 /** Why readiness is refused. */
 export const NotReady = named(
   'NotReady',
-  '`reason` is there when the database is why, with its SQLSTATE if it answered.',
+  '`reason` is present if the database is the cause, with its SQLSTATE if it answered.',
   {
     error: Type.String(),
     reason: Type.Optional(
@@ -35,10 +35,10 @@ export const SEALING_KEY_STATES = ['unknown', 'none', 'fits', 'former', 'other']
 export type SealingKeyState = (typeof SEALING_KEY_STATES)[number];
 
 /**
- * `version` is the server's own semantic version, `cell` the schema of its tables, `cluster` whether other cells are
- * known; labels are null when not set. `encryption_key` says whether the secrets in the database can be opened: there is
- * no key (`none`), the key `fits`, some secrets are still sealed with the `former` one, or some with an `other` one that the
- * server does not have; `unknown` until it owns the database.
+ * `version` is the semantic version of the server, `cell` the version of its tables, `cluster` whether other cells are
+ * known; unset labels are null. `encryption_key` says whether the secrets in the database can be opened: there is no
+ * key (`none`), the key `fits`, some secrets are sealed with the `former` key, or some with an `other` key that the
+ * server does not have; `unknown` until the server owns the database.
  */
 export const Info = named('Info', {
   version: Type.String(),
@@ -48,15 +48,15 @@ export const Info = named('Info', {
   cluster: Type.Boolean(),
   env_label: Type.Union([Type.String(), Type.Null()]),
   env_color: Type.Union([Type.String(), Type.Null()]),
-  // A `SealingKeyState`; servers of before do not say.
+  // A `SealingKeyState`; absent from older servers.
   encryption_key: Type.Optional(Type.String()),
 });
 export type Info = Static<typeof Info>;
 
-/** Raised when the wire contract changes in a way that a client could notice. */
+/** Raised when the wire contract changes visibly for clients. */
 export const CONTRACT_VERSION = 1;
 
-/** The description of the API; OpenAPI has a schema of its own. */
+/** The OpenAPI document; OpenAPI has a schema of its own. */
 export const OpenApiDocument = named('OpenApiDocument', {
   openapi: Type.String(),
   info: Type.Object({}),
@@ -67,13 +67,11 @@ export type OpenApiDocument = Static<typeof OpenApiDocument>;
 export const AssetParams = Type.Object({ file: Type.String({ maxLength: 255 }) });
 export type AssetParams = Static<typeof AssetParams>;
 
-// ---------------------------------------------------------------- routes
-
 export const SYSTEM_ROWS = {
   'health.live': {
     method: 'GET',
     path: '/health/live',
-    summary: 'Answers while the process runs.',
+    summary: 'Answer 200 while the process runs.',
     owner: 'probe',
     replies: { 200: Health },
     isPublic: true,
@@ -82,7 +80,7 @@ export const SYSTEM_ROWS = {
   'health.ready': {
     method: 'GET',
     path: '/health/ready',
-    summary: 'Answers 200 while this engine owns the database and can reach it.',
+    summary: 'Answer 200 while this engine owns the database and can reach it.',
     owner: 'probe',
     replies: { 200: Health, 503: NotReady },
     isPublic: true,
@@ -92,7 +90,7 @@ export const SYSTEM_ROWS = {
   info: {
     method: 'GET',
     path: '/info',
-    summary: 'Versions of the server and of its schemas.',
+    summary: 'Get the versions of the server and of its schemas.',
     owner: 'probe',
     replies: { 200: Info },
     isPublic: true,
@@ -101,7 +99,7 @@ export const SYSTEM_ROWS = {
   metrics: {
     ...read,
     path: '/metrics',
-    summary: 'Counters, histograms and gauges in the text format of Prometheus.',
+    summary: 'Get the metrics in the text format of Prometheus.',
     contentType: 'text/plain; version=0.0.4; charset=utf-8',
     replies: { 200: Type.String() },
     isTenantless: true,
@@ -111,7 +109,7 @@ export const SYSTEM_ROWS = {
   'docs.openapi': {
     method: 'GET',
     path: '/api-docs/openapi.json',
-    summary: 'This document.',
+    summary: 'Get this document.',
     owner: 'probe',
     replies: { 200: OpenApiDocument },
     isPublic: true,
@@ -121,7 +119,7 @@ export const SYSTEM_ROWS = {
   'docs.ui': {
     method: 'GET',
     path: '/swagger-ui',
-    summary: 'A page to read this document and to try the operations.',
+    summary: 'Show this document as a page that can send requests.',
     owner: 'probe',
     contentType: 'text/html; charset=utf-8',
     replies: { 200: Type.String() },
@@ -131,7 +129,7 @@ export const SYSTEM_ROWS = {
   'docs.asset': {
     method: 'GET',
     path: '/swagger-ui/{file}',
-    summary: 'Scripts and styles of that page.',
+    summary: 'Get the scripts and styles of that page.',
     owner: 'probe',
     params: AssetParams,
     contentType: ['text/css', 'text/javascript', 'text/plain', 'image/png'],

@@ -1,4 +1,4 @@
-/** Wire shapes and routes of tenants and of their limits (docs/limits.md); for the root key. */
+/** Wire shapes and routes of tenants and their limits (docs/limits.md); for the root key. */
 
 import { type Static, Type } from '@sinclair/typebox';
 import { UNCHANGED } from './change-shapes.js';
@@ -15,11 +15,11 @@ import {
 import { listOf, type RouteRow, read, refusals } from './route-row.js';
 import { strict } from './strict.js';
 
-/** What requests are measured in before anything is done for them. */
+/** Units of the cost of requests. */
 export const WORK_UNITS = ['bytes', 'rows', 'blocks', 'schedules'] as const;
 export type WorkUnit = (typeof WORK_UNITS)[number];
 
-/** More than any server does; sums of such numbers are exact. */
+/** Sums of such numbers are exact. */
 const NUMBER_MAX = 1_000_000_000_000;
 
 const Rate = Type.Integer({ minimum: 1, maximum: NUMBER_MAX });
@@ -40,7 +40,7 @@ const NUMBERS = {
 export type TenantLimitName = keyof typeof NUMBERS;
 export const TENANT_LIMIT_NAMES = Object.keys(NUMBERS) as TenantLimitName[];
 
-/** All of them are replaced: one that is left out, or null, is the default. */
+/** Replaces all limits: absent and null members are reset to the default. */
 export const PutTenantLimits = strict(
   named('PutTenantLimits', {
     bytes_per_second: optional(NUMBERS.bytes_per_second),
@@ -85,8 +85,6 @@ export type TenantListQuery = Static<typeof TenantListQuery>;
 export const Tenant = named('Tenant', { tenant_id: Type.String() });
 export type Tenant = Static<typeof Tenant>;
 
-// ---------------------------------------------------------------- routes
-
 const ofTenant = {
   path: '/tenants/{id}/limits',
   owner: 'front',
@@ -98,7 +96,7 @@ export const TENANT_ROWS = {
   'tenants.list': {
     ...read,
     path: '/tenants',
-    summary: 'List the tenants that have sequences, instances, keys or limits, by their names.',
+    summary: 'List the tenants that have sequences, instances, keys or limits, by name.',
     query: TenantListQuery,
     isTenantless: true,
     replies: { 200: listOf(Tenant), ...refusals(400) },
@@ -107,7 +105,7 @@ export const TENANT_ROWS = {
     ...ofTenant,
     method: 'PUT',
     params: Type.Object({ id: TenantName }),
-    summary: 'Set the limits of a tenant; what is left out is the default.',
+    summary: 'Replace the limits of a tenant; absent members are reset to the default.',
     body: PutTenantLimits,
     replies: { 200: TenantLimits, ...refusals(400, 409) },
   },
@@ -120,7 +118,7 @@ export const TENANT_ROWS = {
   'tenantLimits.delete': {
     ...ofTenant,
     method: 'DELETE',
-    summary: 'Give a tenant the default limits again.',
+    summary: 'Reset a tenant to the default limits.',
     replies: { 204: null, ...refusals(400, 404) },
   },
 } as const satisfies Record<string, RouteRow>;

@@ -1,4 +1,4 @@
-/** Wire shapes and routes of outbound webhooks, their outbox and their delivery log (docs/webhooks.md). */
+/** Wire shapes and routes of outbound webhooks, their outbox and delivery log (docs/webhooks.md). */
 
 import { type Static, Type } from '@sinclair/typebox';
 import { changeOf, UNCHANGED } from './change-shapes.js';
@@ -40,17 +40,17 @@ export const DELIVERY_ERROR_CLASSES = [
   'other',
 ] as const;
 export const ERROR_EXCERPT_MAX = 512;
-/** It is stored with each webhook, and an index has it. */
+/** Stored with each webhook, and indexed. */
 export const SUBSCRIPTION_URL_LENGTH_MAX = 2_000;
-/** More entries than there are events can only repeat some. */
+/** A longer list would only repeat events. */
 const SUBSCRIPTION_EVENTS_MAX = 32;
 
 const EventType = oneOfWords(WEBHOOK_EVENTS);
 const ErrorClass = oneOfWords(DELIVERY_ERROR_CLASSES);
 
 /**
- * What is sent; `timestamp` is the moment of the end. Webhooks that were left over by a version before this
- * one have only the members that must be there.
+ * The sent body; `timestamp` is the end of the instance. Webhooks queued by an older version have only the required
+ * members.
  */
 export const WebhookBody = named('WebhookBody', {
   event_type: EventType,
@@ -62,7 +62,7 @@ export const WebhookBody = named('WebhookBody', {
   sequence_name: Type.Optional(orNull(Type.String())),
   sequence_version: Type.Optional(orNull(Type.Integer())),
   metadata: Type.Optional(JsonObjectSchema),
-  failure: Type.Optional(noted(orNull(JsonObjectSchema), 'Why it failed; null when it did not.')),
+  failure: Type.Optional(noted(orNull(JsonObjectSchema), 'The failure; null if it did not fail.')),
   data: AnyJson,
 });
 export type WebhookBody = Static<typeof WebhookBody>;
@@ -114,7 +114,7 @@ export const DeliveriesQuery = Type.Object({
 });
 export type DeliveriesQuery = Static<typeof DeliveriesQuery>;
 
-/** One delivery: all attempts to bring one event to one address. */
+/** One delivery: all attempts to send one event to one address. */
 export const DeliverySummary = named('DeliverySummary', {
   delivery_id: Uuid,
   url: Type.String(),
@@ -155,7 +155,7 @@ const SubscriptionUrl = Type.String({
   pattern: '\\S',
   maxLength: SUBSCRIPTION_URL_LENGTH_MAX,
   description:
-    'http or https, without credentials; a public address unless the deployment says else.',
+    'http or https, without credentials; a public address unless the deployment allows others.',
 });
 const SubscriptionEvents = Type.Array(EventType, {
   minItems: 1,
@@ -164,17 +164,15 @@ const SubscriptionEvents = Type.Array(EventType, {
 const SubscriptionSecret = secretText({
   pattern: '\\S',
   maxLength: KEY_LENGTH_MAX,
-  description: 'What its webhooks are signed with.',
+  description: "Key of the webhooks' signatures.",
 });
 
 export const CreateSubscription = strict(
   named('CreateSubscription', {
-    tenant_id: optional(
-      noted(TenantName, 'The same as in the header x-tenant-id when that is sent.'),
-    ),
+    tenant_id: optional(noted(TenantName, 'Must equal the header x-tenant-id, if sent.')),
     url: SubscriptionUrl,
-    events: optional(noted(SubscriptionEvents, 'All that there are when absent.')),
-    secret: optional(noted(SubscriptionSecret, 'Made by the server when absent.')),
+    events: optional(noted(SubscriptionEvents, 'Default: all events.')),
+    secret: optional(noted(SubscriptionSecret, 'Default: generated.')),
   }),
 );
 export type CreateSubscription = Static<typeof CreateSubscription>;
@@ -197,10 +195,10 @@ export const UpdateSubscription = changeOf('UpdateSubscription', WebhookSubscrip
 });
 export type UpdateSubscription = Static<typeof UpdateSubscription>;
 
-/** The only answer that ever holds the secret. */
+/** The only response with the secret. */
 export const SubscriptionCreated = named('SubscriptionCreated', {
   ...WebhookSubscription.properties,
-  secret: Type.String({ description: 'Shown this once.' }),
+  secret: Type.String({ description: 'Shown only in this response.' }),
 });
 export type SubscriptionCreated = Static<typeof SubscriptionCreated>;
 
@@ -214,13 +212,11 @@ export type SubscriptionListQuery = Static<typeof SubscriptionListQuery>;
 export const SubscriptionDeliveriesQuery = Type.Omit(DeliveriesQuery, ['url']);
 export type SubscriptionDeliveriesQuery = Static<typeof SubscriptionDeliveriesQuery>;
 
-// ---------------------------------------------------------------- routes
-
 export const WEBHOOK_ROWS = {
   'webhooks.subscribe': {
     method: 'POST',
     path: '/webhooks',
-    summary: 'Be told of ended instances of the tenant. The secret is shown in this answer only.',
+    summary: 'Subscribe to finished instances of the tenant. Only this response has the secret.',
     owner: 'first-shard',
     body: CreateSubscription,
     replies: { 201: SubscriptionCreated, ...refusals(400, 409, 413) },
@@ -241,7 +237,7 @@ export const WEBHOOK_ROWS = {
   'webhooks.update': {
     method: 'PATCH',
     path: '/webhooks/{id}',
-    summary: 'Change a webhook subscription; a new secret signs from the next attempt on.',
+    summary: 'Change a webhook subscription. A new secret signs from the next attempt on.',
     owner: 'first-shard',
     params: IdParams,
     body: UpdateSubscription,
@@ -251,7 +247,7 @@ export const WEBHOOK_ROWS = {
   'webhooks.unsubscribe': {
     method: 'DELETE',
     path: '/webhooks/{id}',
-    summary: 'Delete a webhook subscription; what is not delivered yet is given up.',
+    summary: 'Delete a webhook subscription. Undelivered webhooks are dropped.',
     owner: 'first-shard',
     params: IdParams,
     replies: { 204: null, ...refusals(400, 404) },
@@ -266,7 +262,7 @@ export const WEBHOOK_ROWS = {
   'webhooks.outbox': {
     ...read,
     path: '/webhooks/outbox',
-    summary: 'List webhooks that are not delivered yet, oldest first.',
+    summary: 'List undelivered webhooks, oldest first.',
     query: OutboxQuery,
     isTenantless: true,
     replies: { 200: listOf(OutboxEntry), ...refusals(400) },
@@ -274,21 +270,21 @@ export const WEBHOOK_ROWS = {
   'webhooks.redeliver': {
     ...actById,
     path: '/webhooks/outbox/{id}/redeliver',
-    summary: 'Try to deliver a webhook now; the answer says whether it was delivered.',
+    summary: 'Deliver a webhook now; the response reports success or failure.',
     isTenantless: true,
     replies: { 200: Redelivered, ...refusals(400, 404, 409, 502) },
   },
   'webhooks.redeliverPreview': {
     ...readById,
     path: '/webhooks/outbox/{id}/redeliver-preview',
-    summary: 'What a redelivery would send.',
+    summary: 'Get the body that a redelivery would send.',
     isTenantless: true,
     replies: { 200: RedeliverPreview, ...refusals(400, 404) },
   },
   'webhooks.discard': {
     method: 'DELETE',
     path: '/webhooks/outbox/{id}',
-    summary: 'Give a webhook up that is not delivered yet.',
+    summary: 'Drop an undelivered webhook.',
     ...byId,
     isTenantless: true,
     replies: { 204: null, ...refusals(400, 404) },
