@@ -18,7 +18,7 @@ import { CAPABILITIES, listOf, type RouteRow, read, refusals } from './route-row
 import { strict } from './strict.js';
 
 /** A longer list would only repeat capabilities. */
-export const KEY_CAPABILITIES_MAX = 32;
+const KEY_CAPABILITIES_MAX = 32;
 
 const CapabilityWord = oneOfWords(CAPABILITIES);
 
@@ -50,13 +50,12 @@ export const KeyMinted = named('KeyMinted', {
 export type KeyMinted = Static<typeof KeyMinted>;
 
 /** No default limit: a truncated response has a link to the next page. */
-export const KeyListQuery = Type.Object({
+const KeyListQuery = Type.Object({
   tenant_id: Name,
   offset: Offset,
   limit: Type.Optional(Type.Integer({ minimum: 0 })),
   cursor: Cursor,
 });
-export type KeyListQuery = Static<typeof KeyListQuery>;
 
 export const ApiKey = named('ApiKey', {
   id: KeyId,
@@ -90,8 +89,7 @@ export const WhoAmI = named('WhoAmI', {
 export type WhoAmI = Static<typeof WhoAmI>;
 
 /** Any text: a malformed id is not found, as an unknown one. */
-export const KeyParams = Type.Object({ id: Type.String({ maxLength: NAME_LENGTH_MAX }) });
-export type KeyParams = Static<typeof KeyParams>;
+const KeyParams = Type.Object({ id: Type.String({ maxLength: NAME_LENGTH_MAX }) });
 
 export const KEY_ROWS = {
   whoami: {

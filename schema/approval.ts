@@ -26,7 +26,7 @@ export const COMMENT_LENGTH_MAX = 4_096;
 export const APPROVALS_COUNTED_MAX = 10_000;
 /** A week: recipients of mailed links may be away for some days. */
 export const LINK_SECONDS_DEFAULT = 7 * 24 * 60 * 60;
-export const LINK_SECONDS_MAX = 30 * 24 * 60 * 60;
+const LINK_SECONDS_MAX = 30 * 24 * 60 * 60;
 /** Fits a value and a recipient of the greatest length, in base64, and a signature. */
 const TOKEN_LENGTH_MAX = 8_192;
 
@@ -37,7 +37,7 @@ const Comment = Type.String({
   description: 'Allowed only with allow_comment.',
 });
 
-export const ApprovalListQuery = strict(
+const ApprovalListQuery = strict(
   Type.Object({
     tenant_id: Type.Optional(Type.String()),
     namespace: Type.Optional(Type.String()),
@@ -51,7 +51,6 @@ export const ApprovalListQuery = strict(
     cursor: Cursor,
   }),
 );
-export type ApprovalListQuery = Static<typeof ApprovalListQuery>;
 
 export const Approval = named('Approval', "A step that waits for a person's answer.", {
   id: Uuid,
@@ -116,7 +115,6 @@ export const MakeApprovalLink = strict(
     recipient: optional(noted(Name, 'Recorded as answered_by.')),
   }),
 );
-export type MakeApprovalLink = Static<typeof MakeApprovalLink>;
 
 export const ApprovalLink = named('ApprovalLink', {
   url: Type.String({ description: 'Allows its holder to answer once, without a key.' }),
@@ -133,7 +131,6 @@ export const AnswerByLink = named('AnswerByLink', {
   value: optional(Value),
   comment: optional(Comment),
 });
-export type AnswerByLink = Static<typeof AnswerByLink>;
 
 const HTML = 'text/html; charset=utf-8';
 

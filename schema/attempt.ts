@@ -16,7 +16,7 @@ import {
 } from './common.js';
 import { listOf, type RouteRow, readById, refusals } from './route-row.js';
 
-export const ATTEMPT_STATES = [
+const ATTEMPT_STATES = [
   'pending',
   'claimed',
   'completed',
@@ -24,7 +24,6 @@ export const ATTEMPT_STATES = [
   'timed_out',
   'cancelled',
 ] as const;
-export type AttemptState = (typeof ATTEMPT_STATES)[number];
 
 /** Iterations that one request may select. */
 export const PASSES_MAX = 1_000;

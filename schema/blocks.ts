@@ -91,7 +91,7 @@ function blockObject<K extends string, P extends TProperties>(
 }
 
 /** Runs inside the server: `log` and the other pure handlers, or `http_request`. */
-export const OnDeadlineBreach = Type.Object({
+const OnDeadlineBreach = Type.Object({
   handler: noted(Name, 'A built-in handler that does not wait.'),
   params: optional(
     noted(

@@ -17,17 +17,11 @@ import {
 } from './common.js';
 import { listOf, type RouteRow, read, refusals } from './route-row.js';
 
-export const BULK_OPERATIONS = ['state', 'reschedule', 'batch_action'] as const;
+const BULK_OPERATIONS = ['state', 'reschedule', 'batch_action'] as const;
 export type BulkOperation = (typeof BULK_OPERATIONS)[number];
 
 /** `cancelling`: the changes in progress are still being counted. */
-export const BULK_JOB_STATES = [
-  'running',
-  'cancelling',
-  'completed',
-  'cancelled',
-  'failed',
-] as const;
+const BULK_JOB_STATES = ['running', 'cancelling', 'completed', 'cancelled', 'failed'] as const;
 export type BulkJobState = (typeof BULK_JOB_STATES)[number];
 
 /** Query of the routes that change many instances. */
@@ -67,14 +61,13 @@ export const BulkJob = named('BulkJob', 'A change of many instances that runs in
 });
 export type BulkJob = Static<typeof BulkJob>;
 
-export const BulkJobListQuery = Type.Object({
+const BulkJobListQuery = Type.Object({
   ...TenantQuery.properties,
   state: Type.Optional(oneOfWords(BULK_JOB_STATES)),
   offset: Offset,
   limit: Limit(100, 1_000),
   cursor: Cursor,
 });
-export type BulkJobListQuery = Static<typeof BulkJobListQuery>;
 
 export const BULK_JOB_ROWS = {
   'bulkJobs.list': {

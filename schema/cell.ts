@@ -64,12 +64,11 @@ export const TenantMove = named('TenantMove', {
 });
 export type TenantMove = Static<typeof TenantMove>;
 
-export const MoveListQuery = Type.Object({
+const MoveListQuery = Type.Object({
   under_way: Type.Optional(noted(Type.Boolean({ default: false }), 'Only unfinished moves.')),
   limit: Limit(100, 1_000),
   cursor: Cursor,
 });
-export type MoveListQuery = Static<typeof MoveListQuery>;
 
 export const CELL_ROWS = {
   'cells.list': {

@@ -15,14 +15,13 @@ const Cursor = (absent: string) =>
     description: `Cursor of an earlier response; exclusive. ${absent}`,
   });
 
-export const ChangesQuery = strict(
+const ChangesQuery = strict(
   Type.Object({
     tenant_id: Type.Optional(Type.String()),
     cursor: Type.Optional(Cursor('Default: the oldest entry.')),
     limit: Limit(100, CHANGES_LIMIT_MAX),
   }),
 );
-export type ChangesQuery = Static<typeof ChangesQuery>;
 
 export const ChangesStreamQuery = strict(
   Type.Object({
@@ -30,7 +29,6 @@ export const ChangesStreamQuery = strict(
     cursor: Type.Optional(Cursor('Default: now.')),
   }),
 );
-export type ChangesStreamQuery = Static<typeof ChangesStreamQuery>;
 
 /** Ascending by time and id. */
 export const Changes = named('Changes', {

@@ -33,7 +33,7 @@ export const LIST_LIMIT_MAX = 1_000;
 /** Conditions are written by hand and parsed once per definition. */
 export const EXPRESSION_LENGTH_MAX = 16_384;
 /** Fits three names of the longest characters, escaped and in base64. */
-export const CURSOR_LENGTH_MAX = 8_192;
+const CURSOR_LENGTH_MAX = 8_192;
 /** A century in ms: every wake time stays within the ranges of Postgres and JavaScript. */
 export const DURATION_MS_MAX = 100 * 366 * 24 * 60 * 60 * 1_000;
 /** The range of 32-bit columns, and the largest integer that JSON preserves. */

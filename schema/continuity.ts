@@ -39,7 +39,6 @@ import { InstanceFilter } from './instance-filter.js';
 export const TenantField = optional(Type.String());
 
 export const TenantBody = named('TenantBody', { tenant_id: TenantField });
-export type TenantBody = Static<typeof TenantBody>;
 
 export const SHA256_PATTERN = '^[0-9a-f]{64}$';
 export const Sha256 = Type.String({ pattern: SHA256_PATTERN });
@@ -55,7 +54,6 @@ export const CreateExecution = named('CreateExecution', {
   instance_id: Uuid,
   runtime_id: Uuid,
 });
-export type CreateExecution = Static<typeof CreateExecution>;
 
 export const Execution = named(
   'ContinuityExecution',
@@ -89,7 +87,6 @@ export const BoundaryListQuery = Type.Object({
   tenant_id: Type.Optional(Type.String()),
   limit: Limit(1_000, 10_000),
 });
-export type BoundaryListQuery = Static<typeof BoundaryListQuery>;
 
 export const BoundaryParams = Type.Object({ id: Uuid, checkpoint_id: Uuid });
 
@@ -156,14 +153,12 @@ export const EffectListQuery = Type.Object({
   limit: Limit(LIST_LIMIT_MAX, LIST_LIMIT_MAX, 1),
   cursor: Cursor,
 });
-export type EffectListQuery = Static<typeof EffectListQuery>;
 
 export const ResolveEffect = named('ResolveEffect', {
   tenant_id: TenantField,
   state: oneOfWords(EFFECT_STATES),
   provider_receipt_id: optional(Type.String({ maxLength: 256 })),
 });
-export type ResolveEffect = Static<typeof ResolveEffect>;
 
 // ---------------------------------------------------------------- provenance
 
@@ -172,7 +167,6 @@ export const AppendProvenance = named('AppendProvenance', {
   kind: oneOfWords(CALLER_PROVENANCE_KINDS),
   payload_sha256: Sha256Input,
 });
-export type AppendProvenance = Static<typeof AppendProvenance>;
 
 export const ProvenanceEntry = named(
   'ProvenanceEntry',
@@ -198,7 +192,6 @@ export const VerifyProvenanceQuery = Type.Object({
   tenant_id: Type.Optional(Type.String()),
   expected_head: Type.Optional(Type.String()),
 });
-export type VerifyProvenanceQuery = Static<typeof VerifyProvenanceQuery>;
 
 export const ProvenanceVerdict = named(
   'ProvenanceVerdict',
@@ -268,7 +261,6 @@ export const ApplyMigration = named('ApplyMigration', {
   tenant_id: TenantField,
   approved: optional(Type.Boolean({ default: false })),
 });
-export type ApplyMigration = Static<typeof ApplyMigration>;
 
 export const MigrationVerdict = oneOfWords(MIGRATION_VERDICTS);
 export type MigrationVerdict = Static<typeof MigrationVerdict>;
@@ -372,7 +364,7 @@ export const MigratedInstance = named(
 export type MigratedInstance = Static<typeof MigratedInstance>;
 
 export const MIGRATE_MANY_LIMIT_DEFAULT = 200;
-export const MIGRATE_MANY_LIMIT_MAX = 1_000;
+const MIGRATE_MANY_LIMIT_MAX = 1_000;
 
 export const MigrateInstances = Type.Object(
   {

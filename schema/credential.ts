@@ -23,7 +23,7 @@ import {
 import { listOf, type RouteRow, read, refusals } from './route-row.js';
 import { strict } from './strict.js';
 
-export const CREDENTIAL_KINDS = ['api_key', 'oauth2', 'basic'] as const;
+const CREDENTIAL_KINDS = ['api_key', 'oauth2', 'basic'] as const;
 /** In bytes: fits a key file or certificate. */
 export const CREDENTIAL_VALUE_BYTES_MAX = 256 * 1024;
 const REFRESH_URL_LENGTH_MAX = 2_000;
@@ -97,18 +97,16 @@ export const UpdateCredential = changeOf('UpdateCredential', Credential, {
 });
 export type UpdateCredential = Static<typeof UpdateCredential>;
 
-export const CredentialParams = Type.Object({ id: Id });
-export type CredentialParams = Static<typeof CredentialParams>;
+const CredentialParams = Type.Object({ id: Id });
 
 /** No default limit (docs/decisions/0016-lists.md): a truncated response has a link to the next page. */
-export const CredentialListQuery = Type.Object({
+const CredentialListQuery = Type.Object({
   ...TenantQuery.properties,
   kind: Type.Optional(oneOfWords(CREDENTIAL_KINDS)),
   offset: Offset,
   limit: Type.Optional(Type.Integer({ minimum: 0 })),
   cursor: Cursor,
 });
-export type CredentialListQuery = Static<typeof CredentialListQuery>;
 
 export const CREDENTIAL_ROWS = {
   'credentials.create': {

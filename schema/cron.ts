@@ -26,13 +26,13 @@ import { actById, byId, listOf, type RouteRow, read, readById, refusals } from '
 import { strict } from './strict.js';
 
 /** Fits lists of every second and minute. */
-export const CRON_EXPRESSION_LENGTH_MAX = 1_024;
+const CRON_EXPRESSION_LENGTH_MAX = 1_024;
 export const NEXT_FIRES_MAX = 50;
 export const PREVIEW_FIRES = 5;
 /** A search takes 25 µs, so that the longest answer costs less than the commit of a creation. */
-export const PREVIEW_FIRES_MAX = 100;
+const PREVIEW_FIRES_MAX = 100;
 
-export const OVERLAP_POLICIES = ['allow', 'skip', 'buffer_one', 'cancel_previous'] as const;
+const OVERLAP_POLICIES = ['allow', 'skip', 'buffer_one', 'cancel_previous'] as const;
 
 const CronExpression = Type.String({
   pattern: '\\S',
@@ -86,7 +86,7 @@ export const RunSchedule = strict(
 export type RunSchedule = Static<typeof RunSchedule>;
 
 /** No default limit (docs/decisions/0016-lists.md): a truncated response has a link to the next page. */
-export const ScheduleListQuery = Type.Object({
+const ScheduleListQuery = Type.Object({
   tenant_id: Type.Optional(Type.String()),
   order: Type.Optional(
     oneOfWords(
@@ -98,13 +98,11 @@ export const ScheduleListQuery = Type.Object({
   limit: Type.Optional(Type.Integer({ minimum: 0 })),
   cursor: Cursor,
 });
-export type ScheduleListQuery = Static<typeof ScheduleListQuery>;
 
 /** Numbers out of range become the nearest bound. */
-export const NextFiresQuery = Type.Object({
+const NextFiresQuery = Type.Object({
   n: Type.Integer({ default: 5, description: `At least 1 and at most ${NEXT_FIRES_MAX}.` }),
 });
-export type NextFiresQuery = Static<typeof NextFiresQuery>;
 
 export const ScheduleCreated = named('ScheduleCreated', {
   id: Uuid,
@@ -170,7 +168,6 @@ export const PreviewSchedule = strict(
     from: optional(noted(Timestamp, 'Fires after this time; default: now.')),
   }),
 );
-export type PreviewSchedule = Static<typeof PreviewSchedule>;
 
 export const PreviewedFire = named('PreviewedFire', {
   at: noted(Timestamp, 'In UTC.'),
@@ -179,7 +176,6 @@ export const PreviewedFire = named('PreviewedFire', {
     description: 'The same time with the offset of the time zone.',
   }),
 });
-export type PreviewedFire = Static<typeof PreviewedFire>;
 
 export const SchedulePreview = named(
   'SchedulePreview',

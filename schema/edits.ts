@@ -28,9 +28,9 @@ import { actById, listOf, type RouteRow, readById, refusals } from './route-row.
 import { strict } from './strict.js';
 
 /** Offsets of a bulk reschedule: a year either way. */
-export const OFFSET_SECS_MAX = 365 * 86_400;
+const OFFSET_SECS_MAX = 365 * 86_400;
 export const BATCH_ACTION_LIMIT_DEFAULT = 1_000;
-export const BATCH_ACTION_LIMIT_MAX = 10_000;
+const BATCH_ACTION_LIMIT_MAX = 10_000;
 export const CHECKPOINTS_LISTED_MAX = 100;
 const SIGNALS_MAX = 1_000;
 
@@ -39,7 +39,6 @@ export const InjectBlocks = named('InjectBlocks', {
   blocks: noted(InjectedBlocks, 'At most 1 MiB as JSON over all injections of an instance.'),
   position: optional(Type.Integer({ minimum: 0 })),
 });
-export type InjectBlocks = Static<typeof InjectBlocks>;
 
 export const BlocksInjected = named('BlocksInjected', {
   injected_block_ids: Type.Array(Type.String()),
@@ -52,7 +51,7 @@ export type BlocksInjected = Static<typeof BlocksInjected>;
 const Signals = Type.Array(SendSignal, { maxItems: SIGNALS_MAX });
 
 /** How `context` is applied; a merge replaces top-level members. */
-export const CONTEXT_MODES = ['merge', 'replace'] as const;
+const CONTEXT_MODES = ['merge', 'replace'] as const;
 
 const AMENDED_DATA = {
   context: optional(noted(JsonObjectSchema, 'Changes context.data before anything runs.')),
@@ -66,7 +65,6 @@ const AMENDED_DATA = {
 
 /** Strict, since a misspelt `context` would retry without the new data. */
 export const RetryInstance = strict(named('RetryInstance', AMENDED_DATA));
-export type RetryInstance = Static<typeof RetryInstance>;
 
 /** `context` is merged into context.data by top-level members; signals are applied before the instance runs. */
 export const ResumeFrom = strict(
@@ -86,8 +84,7 @@ export const ResumedFrom = named('ResumedFrom', {
 });
 export type ResumedFrom = Static<typeof ResumedFrom>;
 
-export const BlockParams = Type.Object({ id: Uuid, block_id: Type.String() });
-export type BlockParams = Static<typeof BlockParams>;
+const BlockParams = Type.Object({ id: Uuid, block_id: Type.String() });
 
 export const ForkInstance = strict(
   named('ForkInstance', {
@@ -97,7 +94,6 @@ export const ForkInstance = strict(
     signals: optional(Signals),
   }),
 );
-export type ForkInstance = Static<typeof ForkInstance>;
 
 export const InstanceForked = named('InstanceForked', {
   id: Uuid,
@@ -113,7 +109,6 @@ export const MigrateInstance = named('MigrateInstance', {
   instance_id: Uuid,
   target_sequence_id: Uuid,
 });
-export type MigrateInstance = Static<typeof MigrateInstance>;
 
 export const InstanceMigrated = named('InstanceMigrated', {
   migrated: Type.Literal(true),
@@ -133,7 +128,7 @@ export const BulkReschedule = strict(
 );
 export type BulkReschedule = Static<typeof BulkReschedule>;
 
-export const BATCH_ACTIONS = ['retry', 'pause', 'resume', 'cancel', 'signal'] as const;
+const BATCH_ACTIONS = ['retry', 'pause', 'resume', 'cancel', 'signal'] as const;
 
 /** The check: `signal` requires `signal_type`, the name of a custom signal without prefix. */
 export const BatchAction = Type.Object(
@@ -184,10 +179,8 @@ export type BatchActionResult = Static<typeof BatchActionResult>;
 export const SaveCheckpoint = named('SaveCheckpoint', {
   checkpoint_data: noted(AnyJson, 'At most 256 KiB as JSON.'),
 });
-export type SaveCheckpoint = Static<typeof SaveCheckpoint>;
 
 export const CheckpointSaved = named('CheckpointSaved', { id: Uuid });
-export type CheckpointSaved = Static<typeof CheckpointSaved>;
 
 export const Checkpoint = named('Checkpoint', {
   id: Uuid,
@@ -204,13 +197,11 @@ export const PruneCheckpoints = strict(
     dry_run: DryRun,
   }),
 );
-export type PruneCheckpoints = Static<typeof PruneCheckpoints>;
 
 export const CheckpointsPruned = named('CheckpointsPruned', {
   count: Type.Integer(),
   dry_run: Type.Optional(Type.Literal(true)),
 });
-export type CheckpointsPruned = Static<typeof CheckpointsPruned>;
 
 export const StepLogLine = named('StepLogLine', {
   block_id: Type.String(),
@@ -220,17 +211,15 @@ export const StepLogLine = named('StepLogLine', {
 });
 export type StepLogLine = Static<typeof StepLogLine>;
 
-export const StepLogQuery = Type.Object({
+const StepLogQuery = Type.Object({
   block_id: Type.Optional(Type.String()),
   ...KeysetQuery.properties,
   max_bytes: MaxBytes,
 });
-export type StepLogQuery = Static<typeof StepLogQuery>;
 
-export const StreamQuery = Type.Object({
+const StreamQuery = Type.Object({
   poll_ms: Type.Integer({ minimum: 0, default: 500 }),
 });
-export type StreamQuery = Static<typeof StreamQuery>;
 
 /** The states from which `resume-from` is accepted. */
 export const RESUMABLE_STATES: readonly InstanceStateWord[] = [

@@ -24,13 +24,13 @@ import { strict } from './strict.js';
 /** A day: related producers and instances are seldom further apart. */
 export const EVENT_TTL_SECS_DEFAULT = 86_400;
 /** Bounds the storage of unmatched events. */
-export const EVENT_TTL_SECS_MAX = 30 * 86_400;
+const EVENT_TTL_SECS_MAX = 30 * 86_400;
 /** Each event is a commit of its own. */
-export const EVENTS_PER_BATCH_MAX = 100;
+const EVENTS_PER_BATCH_MAX = 100;
 export const EVENT_TAKERS_SHOWN_MAX = 100;
 
-export const EVENT_STATUSES = ['pending', 'consumed', 'expired'] as const;
-export const TAKE_OUTCOMES = ['taken', 'refused'] as const;
+const EVENT_STATUSES = ['pending', 'consumed', 'expired'] as const;
+const TAKE_OUTCOMES = ['taken', 'refused'] as const;
 
 const ProducerKey = Type.String({ pattern: '\\S', maxLength: KEY_LENGTH_MAX });
 
@@ -56,17 +56,15 @@ export const SendEvent = named('SendEvent', {
     ),
   ),
 });
-export type SendEvent = Static<typeof SendEvent>;
 
 /** Of a known tenant. */
-export type ReceivedEvent = Omit<SendEvent, 'tenant_id'>;
+export type ReceivedEvent = Omit<Static<typeof SendEvent>, 'tenant_id'>;
 
 export const SendEvents = strict(
   named('SendEvents', {
     events: Type.Array(SendEvent, { minItems: 1, maxItems: EVENTS_PER_BATCH_MAX }),
   }),
 );
-export type SendEvents = Static<typeof SendEvents>;
 
 export const EventReceipt = named('EventReceipt', 'Result of sending an event.', {
   event_id: Uuid,
@@ -111,7 +109,6 @@ export const EventTaker = named('EventTaker', {
   ),
   taken_at: Timestamp,
 });
-export type EventTaker = Static<typeof EventTaker>;
 
 export const EventDetails = named('EventDetails', {
   ...StoredEvent.properties,
@@ -122,7 +119,7 @@ export const EventDetails = named('EventDetails', {
 });
 export type EventDetails = Static<typeof EventDetails>;
 
-export const EventListQuery = Type.Object({
+const EventListQuery = Type.Object({
   tenant_id: Type.Optional(Type.String()),
   status: Type.Optional(oneOfWords(EVENT_STATUSES)),
   event_name: Type.Optional(Type.String()),
@@ -134,7 +131,6 @@ export const EventListQuery = Type.Object({
   limit: Limit(100, 1_000),
   cursor: Cursor,
 });
-export type EventListQuery = Static<typeof EventListQuery>;
 
 export const EVENT_ROWS = {
   'events.send': {

@@ -159,7 +159,6 @@ export const PreviewHandoff = named('PreviewHandoff', {
   ...PLACEMENT_FIELDS,
   destination_runtime_id: Uuid,
 });
-export type PreviewHandoff = Static<typeof PreviewHandoff>;
 
 export const PlacementDecision = named(
   'PlacementDecision',
@@ -234,7 +233,6 @@ export const CreateHandoff = named(
     destination_runtime_id: Uuid,
   },
 );
-export type CreateHandoff = Static<typeof CreateHandoff>;
 
 export const Handoff = named('Handoff', {
   id: Uuid,
@@ -388,7 +386,6 @@ export const AttachCapsule = named('AttachCapsule', {
   payload_base64: Base64,
   payload_key_base64: Base64,
 });
-export type AttachCapsule = Static<typeof AttachCapsule>;
 
 export const CapsuleAttached = named('CapsuleAttached', {
   handoff: Handoff,

@@ -26,7 +26,7 @@ const SelectedText = Type.String({ minLength: 1 });
 /** The most that people select on pages. */
 export const IDS_MAX = 1_000;
 /** Kinds of waits by which instances can be filtered. */
-export const OPEN_WAITS = [
+const OPEN_WAITS = [
   'task',
   'handler',
   'approval',

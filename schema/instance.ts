@@ -46,8 +46,8 @@ import { SignalAccepted, SignalListQuery, StoredSignal } from './signal.js';
 import { NODE_STATES } from './states.js';
 import { strict } from './strict.js';
 
-export const BATCH_INSTANCES_MAX = 10_000;
-export const AUDIT_LIMIT_DEFAULT = 200;
+const BATCH_INSTANCES_MAX = 10_000;
+const AUDIT_LIMIT_DEFAULT = 200;
 
 /** Only `data` and `config` are accepted; the engine keeps the other sections. */
 export const GivenContext = Type.Object({
@@ -87,7 +87,7 @@ export const CreateInstance = checked(
       Type.Integer({
         exclusiveMinimum: 0,
         maximum: INT32_MAX,
-        description: 'Maximum number of these instances that run concurrently.',
+        description: 'Maximum number of these instances that run at once.',
       }),
     ),
     idempotency_key: optional(
@@ -126,7 +126,6 @@ export const PatchState = named('PatchState', {
     ),
   ),
 });
-export type PatchState = Static<typeof PatchState>;
 
 export const PatchContext = named(
   'PatchContext',
@@ -140,7 +139,6 @@ export const PatchContext = named(
     ...UNCHANGED,
   },
 );
-export type PatchContext = Static<typeof PatchContext>;
 
 /**
  * `pause`, `resume`, `cancel`, `update_context` or `custom:<name>`. The form `{"custom": name}` is accepted too, and
@@ -172,14 +170,13 @@ export const BulkState = strict(
 export type BulkState = Static<typeof BulkState>;
 
 /** `state` is a comma-separated list on the wire; empty means no filter. */
-export const InstanceListQuery = Type.Object({
+const InstanceListQuery = Type.Object({
   ...Type.Partial(Type.Object(SELECTION)).properties,
   state: Type.Optional(Type.Array(InstanceStateWord)),
   offset: Offset,
   limit: Limit(LIST_LIMIT_DEFAULT, LIST_LIMIT_MAX),
   cursor: Cursor,
 });
-export type InstanceListQuery = Static<typeof InstanceListQuery>;
 
 /** All rows of one instance; a truncated response continues at the next offset (docs/limits.md). */
 export const PageQuery = Type.Object({
@@ -193,19 +190,17 @@ export const KeysetQuery = Type.Object({ ...PageQuery.properties, cursor: Cursor
 export type KeysetQuery = Static<typeof KeysetQuery>;
 
 /** A definition may have 5,000 blocks: pages request a part. */
-export const TreeQuery = Type.Object({
+const TreeQuery = Type.Object({
   block_id: Type.Optional(noted(Type.String(), 'Only this block and the blocks inside it.')),
   depth: Type.Optional(
     Type.Integer({ minimum: 0, description: 'Number of levels below the first.' }),
   ),
 });
-export type TreeQuery = Static<typeof TreeQuery>;
 
-export const ChildListQuery = Type.Object({
+const ChildListQuery = Type.Object({
   ...KeysetQuery.properties,
   state: Type.Optional(Type.Array(InstanceStateWord)),
 });
-export type ChildListQuery = Static<typeof ChildListQuery>;
 
 /** Outputs may be large; this keeps pages small. */
 export const MaxBytes = Type.Optional(
@@ -216,20 +211,18 @@ export const MaxBytes = Type.Optional(
   }),
 );
 
-export const OutputListQuery = Type.Object({
+const OutputListQuery = Type.Object({
   ...BLOCK_QUERY,
   ...KeysetQuery.properties,
   max_bytes: MaxBytes,
 });
-export type OutputListQuery = Static<typeof OutputListQuery>;
 
-export const AuditListQuery = Type.Object({
+const AuditListQuery = Type.Object({
   limit: Limit(AUDIT_LIMIT_DEFAULT, LIST_LIMIT_MAX, 1),
   cursor: Cursor,
 });
-export type AuditListQuery = Static<typeof AuditListQuery>;
 
-export const TimelineQuery = strict(
+const TimelineQuery = strict(
   Type.Object({
     ...BLOCK_QUERY,
     cursor: Cursor,
@@ -239,13 +232,12 @@ export const TimelineQuery = strict(
     include_outputs: Type.Boolean({ default: true }),
   }),
 );
-export type TimelineQuery = Static<typeof TimelineQuery>;
 
 export const CapitalPriority = oneOfWords(['Low', 'Normal', 'High', 'Critical']);
 export type CapitalPriority = Static<typeof CapitalPriority>;
 
 /** Facts about the run; fields appear once they are known. */
-export const RuntimeContext = Type.Object({
+const RuntimeContext = Type.Object({
   instance_id: Type.Optional(Uuid),
   run_id: Type.Optional(Uuid),
   current_step: Type.Optional(orNull(Type.String())),
@@ -256,7 +248,6 @@ export const RuntimeContext = Type.Object({
   dry_run: Type.Optional(Type.Boolean()),
   dry_run_auto_approve: Type.Optional(Type.Boolean()),
 });
-export type RuntimeContext = Static<typeof RuntimeContext>;
 
 export const InstanceContext = named(
   'InstanceContext',
@@ -304,8 +295,7 @@ export const TaskInstance = named('TaskInstance', 'A run of a sequence.', {
 });
 export type TaskInstance = Static<typeof TaskInstance>;
 
-export const InstanceList = Type.Array(TaskInstance);
-export type InstanceList = Static<typeof InstanceList>;
+const InstanceList = Type.Array(TaskInstance);
 
 export const InstanceCreated = named('InstanceCreated', {
   id: Uuid,
@@ -332,7 +322,6 @@ export const BulkUpdated = named('BulkUpdated', {
 export type BulkUpdated = Static<typeof BulkUpdated>;
 
 export const ContextPatched = named('ContextPatched', { context: InstanceContext });
-export type ContextPatched = Static<typeof ContextPatched>;
 
 export const InstanceRetried = named('InstanceRetried', {
   id: Uuid,
@@ -406,7 +395,6 @@ export const StateTransition = Type.Object({
   to_state: Type.Optional(InstanceStateWord),
   at: Timestamp,
 });
-export type StateTransition = Static<typeof StateTransition>;
 
 export const TimelineEntry = Type.Object({
   block_id: Type.String(),
@@ -417,7 +405,6 @@ export const TimelineEntry = Type.Object({
   output_ref: Type.Optional(orNull(Type.String())),
   is_sentinel: Type.Boolean(),
 });
-export type TimelineEntry = Static<typeof TimelineEntry>;
 
 /** Oldest first; internal rows are marked `is_sentinel`, not hidden. */
 export const Timeline = named('Timeline', {

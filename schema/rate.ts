@@ -7,8 +7,8 @@ import { listOf, type RouteRow, read, refusals } from './route-row.js';
 import { strict } from './strict.js';
 
 /** Each grant in a window is kept, so that no sliding window exceeds the limit. */
-export const RATE_COUNT_MAX = 100_000;
-export const RATE_WINDOW_SECONDS_MAX = 86_400;
+const RATE_COUNT_MAX = 100_000;
+const RATE_WINDOW_SECONDS_MAX = 86_400;
 
 /** At most `max_count` attempts in any window of `window_seconds`. */
 export const PutRateLimit = strict(
@@ -30,16 +30,14 @@ export const RateLimit = named('RateLimit', {
 export type RateLimit = Static<typeof RateLimit>;
 
 const LimitKey = Type.String({ pattern: '\\S', maxLength: KEY_LENGTH_MAX });
-export const RateLimitParams = Type.Object({ key: LimitKey });
-export type RateLimitParams = Static<typeof RateLimitParams>;
+const RateLimitParams = Type.Object({ key: LimitKey });
 
 /** No default limit (docs/decisions/0016-lists.md): a truncated response has a link to the next page. */
-export const RateLimitListQuery = Type.Object({
+const RateLimitListQuery = Type.Object({
   ...TenantQuery.properties,
   offset: Offset,
   limit: Type.Optional(Type.Integer({ minimum: 0 })),
 });
-export type RateLimitListQuery = Static<typeof RateLimitListQuery>;
 
 export const RATE_ROWS = {
   'rateLimits.put': {

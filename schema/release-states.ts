@@ -21,7 +21,6 @@ export type GateVerdict = (typeof GATE_VERDICTS)[number];
 
 /** Neither policy changes running instances at a promotion. */
 export const IN_FLIGHT_POLICIES = ['pin', 'operator_decision'] as const;
-export type InFlightPolicy = (typeof IN_FLIGHT_POLICIES)[number];
 
 export const VARIANTS = ['baseline', 'candidate'] as const;
 export type Variant = (typeof VARIANTS)[number];

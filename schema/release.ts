@@ -26,7 +26,7 @@ import { strict } from './strict.js';
 
 /** There are two metrics. */
 export const GATES_MAX = 16;
-export const RELEASE_LIST_DEFAULT = 100;
+const RELEASE_LIST_DEFAULT = 100;
 export const RELEASE_LIST_MAX = 1_000;
 /** Replayed runs (docs/releases.md). */
 export const SAMPLE_DEFAULT = 10;
@@ -81,7 +81,7 @@ export const CreateRelease = strict(
 export type CreateRelease = Static<typeof CreateRelease>;
 
 /** A limit out of range becomes the nearest bound. */
-export const ReleaseListQuery = Type.Object({
+const ReleaseListQuery = Type.Object({
   tenant_id: Type.Optional(Type.String()),
   state: Type.Optional(ReleaseState),
   sequence_name: Type.Optional(Type.String()),
@@ -91,7 +91,6 @@ export const ReleaseListQuery = Type.Object({
   }),
   cursor: Cursor,
 });
-export type ReleaseListQuery = Static<typeof ReleaseListQuery>;
 
 /** A sample out of range becomes the nearest bound. */
 export const ValidateRelease = strict(
@@ -138,7 +137,6 @@ export const CompareSequences = named('CompareSequences', {
   baseline_sequence_id: Uuid,
   candidate_sequence_id: Uuid,
 });
-export type CompareSequences = Static<typeof CompareSequences>;
 
 export const ChangedCall = named('ChangedCall', {
   block_id: Type.String(),
@@ -239,7 +237,6 @@ export const DiffEntry = named('DiffEntry', {
   block_id: Type.Optional(Type.String()),
   summary: Type.String(),
 });
-export type DiffEntry = Static<typeof DiffEntry>;
 
 export const SemanticDiff = named(
   'SemanticDiff',

@@ -25,7 +25,7 @@ import { Finding, Warnings } from './finding.js';
 import { type RouteRow, read, readById, refusals } from './route-row.js';
 import { strict } from './strict.js';
 
-export const SEQUENCE_STATUSES = ['draft', 'staging', 'production', 'unpublished'] as const;
+const SEQUENCE_STATUSES = ['draft', 'staging', 'production', 'unpublished'] as const;
 const SequenceStatus = oneOfWords(SEQUENCE_STATUSES);
 
 const ON_FAILURE = hooks('FailureHook', 'an instance has failed');
@@ -91,7 +91,7 @@ export const SequenceValidated = named('SequenceValidated', 'The definition can 
 });
 export type SequenceValidated = Static<typeof SequenceValidated>;
 
-export const DefinitionRefused = named(
+const DefinitionRefused = named(
   'DefinitionRefused',
   'Has lists only when the definition was validated or ' +
     'stored with strict; empty lists are absent.',
@@ -101,7 +101,6 @@ export const DefinitionRefused = named(
     warnings: Warnings,
   },
 );
-export type DefinitionRefused = Static<typeof DefinitionRefused>;
 
 export const SequenceDefinition = named('SequenceDefinition', 'A stored definition.', {
   id: Uuid,
@@ -143,8 +142,7 @@ export const SequenceListed = named(
 );
 export type SequenceListed = Static<typeof SequenceListed>;
 
-export const SequenceList = Type.Array(SequenceDefinition);
-export type SequenceList = Static<typeof SequenceList>;
+const SequenceList = Type.Array(SequenceDefinition);
 
 /** The tenant header overrides `tenant_id`, here and in every list. */
 export const SequenceByNameQuery = Type.Object({
@@ -155,12 +153,11 @@ export const SequenceByNameQuery = Type.Object({
 });
 export type SequenceByNameQuery = Static<typeof SequenceByNameQuery>;
 
-export const SequenceVersionsQuery = Type.Object({
+const SequenceVersionsQuery = Type.Object({
   tenant_id: Type.Optional(Type.String()),
   namespace: Type.String({ minLength: 1 }),
   name: Type.String({ minLength: 1 }),
 });
-export type SequenceVersionsQuery = Static<typeof SequenceVersionsQuery>;
 
 export const SequenceListQuery = Type.Object({
   tenant_id: Type.Optional(Type.String()),
@@ -205,7 +202,6 @@ export const SequenceDeletionPreview = named('SequenceDeletionPreview', {
   failed: Type.Integer({ description: 'Failed ones.' }),
   dry_run: Type.Literal(true),
 });
-export type SequenceDeletionPreview = Static<typeof SequenceDeletionPreview>;
 
 /** Values in a user's schema with references followed. Bounds the work of every validation. */
 export const USER_SCHEMA_NODES_MAX = 5_000;

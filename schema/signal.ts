@@ -16,7 +16,7 @@ import {
   Uuid,
 } from './common.js';
 
-export const SIGNAL_STATUSES = ['kept', 'taken', 'refused', 'applied'] as const;
+const SIGNAL_STATUSES = ['kept', 'taken', 'refused', 'applied'] as const;
 const SignalStatus = oneOfWords(
   SIGNAL_STATUSES,
   'kept: no step has waited for it yet; taken, refused: by ' +

@@ -28,7 +28,7 @@ const Count = Type.Integer({ minimum: 0 });
 const Milliseconds = Type.Number({ minimum: 0 });
 const Complete = (note: string) => Type.Boolean({ description: note });
 
-export const FailureGroupsQuery = strict(
+const FailureGroupsQuery = strict(
   Type.Object({
     tenant_id: Type.Optional(Type.String()),
     namespace: Type.Optional(Type.String()),
@@ -74,7 +74,7 @@ export const FailureGroups = named('FailureGroups', {
 });
 export type FailureGroups = Static<typeof FailureGroups>;
 
-export const QueuesQuery = strict(
+const QueuesQuery = strict(
   Type.Object({
     tenant_id: Type.Optional(Type.String()),
     alive_within_secs: Type.Integer({ minimum: 0, default: 60 }),
@@ -100,7 +100,7 @@ export const Queues = named('Queues', {
 });
 export type Queues = Static<typeof Queues>;
 
-export const ActivityQuery = strict(
+const ActivityQuery = strict(
   Type.Object({
     tenant_id: Type.Optional(Type.String()),
     since: Type.Optional(noted(Timestamp, 'Default: an hour ago. At most seven days ago.')),
@@ -136,7 +136,7 @@ export const Activity = named('Activity', 'Created and finished instances by int
 });
 export type Activity = Static<typeof Activity>;
 
-export const ReleaseSeriesQuery = strict(
+const ReleaseSeriesQuery = strict(
   Type.Object({
     step: Type.Optional(
       Type.Integer({

@@ -29,7 +29,7 @@ export const GATE_CHOICES_DEFAULT = [
   { label: 'Yes', value: 'yes' },
   { label: 'No', value: 'no' },
 ] as const;
-export const GATE_CHOICES_MAX = 50;
+const GATE_CHOICES_MAX = 50;
 /** Bounds the prompt, also after its templates are rendered. */
 export const GATE_PROMPT_LENGTH_MAX = 4_096;
 

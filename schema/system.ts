@@ -13,7 +13,6 @@ export type TroubleKind = (typeof TROUBLE_KINDS)[number];
 
 /** The same body for liveness and readiness. */
 export const Health = named('Health', { status: Type.Literal('ok') });
-export type Health = Static<typeof Health>;
 
 /** Why readiness is refused. */
 export const NotReady = named(
@@ -62,10 +61,8 @@ export const OpenApiDocument = named('OpenApiDocument', {
   info: Type.Object({}),
   paths: Type.Object({}),
 });
-export type OpenApiDocument = Static<typeof OpenApiDocument>;
 
-export const AssetParams = Type.Object({ file: Type.String({ maxLength: 255 }) });
-export type AssetParams = Static<typeof AssetParams>;
+const AssetParams = Type.Object({ file: Type.String({ maxLength: 255 }) });
 
 export const SYSTEM_ROWS = {
   'health.live': {

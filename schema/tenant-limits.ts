@@ -16,7 +16,7 @@ import { listOf, type RouteRow, read, refusals } from './route-row.js';
 import { strict } from './strict.js';
 
 /** Units of the cost of requests. */
-export const WORK_UNITS = ['bytes', 'rows', 'blocks', 'schedules'] as const;
+const WORK_UNITS = ['bytes', 'rows', 'blocks', 'schedules'] as const;
 export type WorkUnit = (typeof WORK_UNITS)[number];
 
 /** Sums of such numbers are exact. */
@@ -56,7 +56,6 @@ export const PutTenantLimits = strict(
     ...UNCHANGED,
   }),
 );
-export type PutTenantLimits = Static<typeof PutTenantLimits>;
 
 export const TenantLimits = named('TenantLimits', {
   tenant_id: Type.String(),
@@ -74,13 +73,11 @@ export const TenantLimits = named('TenantLimits', {
 });
 export type TenantLimits = Static<typeof TenantLimits>;
 
-export const TenantParams = Type.Object({
+const TenantParams = Type.Object({
   id: Type.String({ pattern: '\\S', maxLength: NAME_LENGTH_MAX }),
 });
-export type TenantParams = Static<typeof TenantParams>;
 
-export const TenantListQuery = Type.Object({ limit: Limit(100, 1_000), cursor: Cursor });
-export type TenantListQuery = Static<typeof TenantListQuery>;
+const TenantListQuery = Type.Object({ limit: Limit(100, 1_000), cursor: Cursor });
 
 export const Tenant = named('Tenant', { tenant_id: Type.String() });
 export type Tenant = Static<typeof Tenant>;

@@ -27,7 +27,7 @@ import {
 import { listOf, type RouteRow, read, refusals } from './route-row.js';
 import { strict } from './strict.js';
 
-export const TRIGGER_TYPES = ['webhook', 'event'] as const;
+const TRIGGER_TYPES = ['webhook', 'event'] as const;
 export const NAMESPACE_DEFAULT = 'default';
 
 export const SLUG_PATTERN = '^[A-Za-z0-9._~-]+$';
@@ -92,10 +92,9 @@ export const UpdateTrigger = changeOf('UpdateTrigger', Trigger, {
 });
 export type UpdateTrigger = Static<typeof UpdateTrigger>;
 
-export const TriggerParams = Type.Object({ slug: Slug });
-export type TriggerParams = Static<typeof TriggerParams>;
+const TriggerParams = Type.Object({ slug: Slug });
 
-export const TriggerListQuery = Type.Object({
+const TriggerListQuery = Type.Object({
   ...TenantQuery.properties,
   namespace: Type.Optional(Type.String()),
   sequence_name: Type.Optional(Type.String()),
@@ -104,7 +103,6 @@ export const TriggerListQuery = Type.Object({
   limit: Type.Optional(Type.Integer({ minimum: 0 })),
   cursor: Cursor,
 });
-export type TriggerListQuery = Static<typeof TriggerListQuery>;
 
 export const TriggerFired = named('TriggerFired', {
   instance_id: Uuid,

@@ -80,7 +80,7 @@ function findProblem(schema: JsonObject): string | undefined {
  * Values of a schema times values of the data, since each of the former may examine each of the latter. Ten million
  * take some tenths of a second: a schema of 100 values checks 100,000 values.
  */
-export const USER_SCHEMA_STEPS_MAX = 10_000_000;
+const USER_SCHEMA_STEPS_MAX = 10_000_000;
 
 /**
  * Compiles a schema that `checkUserSchema` accepts; throws on others. The result describes the first error of a value,

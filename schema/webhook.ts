@@ -24,7 +24,7 @@ import { actById, byId, listOf, type RouteRow, read, readById, refusals } from '
 import { strict } from './strict.js';
 
 export const WEBHOOK_EVENTS = ['instance.completed', 'instance.failed'] as const;
-export const OUTBOX_STATUSES = ['pending', 'in_flight', 'parked'] as const;
+const OUTBOX_STATUSES = ['pending', 'in_flight', 'parked'] as const;
 export const DELIVERY_ERROR_CLASSES = [
   'dns',
   'connect',
@@ -41,7 +41,7 @@ export const DELIVERY_ERROR_CLASSES = [
 ] as const;
 export const ERROR_EXCERPT_MAX = 512;
 /** Stored with each webhook, and indexed. */
-export const SUBSCRIPTION_URL_LENGTH_MAX = 2_000;
+const SUBSCRIPTION_URL_LENGTH_MAX = 2_000;
 /** A longer list would only repeat events. */
 const SUBSCRIPTION_EVENTS_MAX = 32;
 
@@ -67,8 +67,7 @@ export const WebhookBody = named('WebhookBody', {
 });
 export type WebhookBody = Static<typeof WebhookBody>;
 
-export const OutboxQuery = Type.Object({ limit: Limit(100, 1_000) });
-export type OutboxQuery = Static<typeof OutboxQuery>;
+const OutboxQuery = Type.Object({ limit: Limit(100, 1_000) });
 
 export const OutboxEntry = named('OutboxEntry', {
   id: Uuid,
@@ -91,7 +90,6 @@ export const Redelivered = named('Redelivered', {
   redelivered: Type.Literal(true),
   delivery_id: Uuid,
 });
-export type Redelivered = Static<typeof Redelivered>;
 
 export const RedeliverPreview = named('RedeliverPreview', {
   url: Type.String(),
@@ -102,9 +100,8 @@ export const RedeliverPreview = named('RedeliverPreview', {
   previous_attempts: Type.Integer(),
   last_error: orNull(Type.String()),
 });
-export type RedeliverPreview = Static<typeof RedeliverPreview>;
 
-export const DeliveriesQuery = Type.Object({
+const DeliveriesQuery = Type.Object({
   url: Type.Optional(Type.String()),
   event_type: Type.Optional(EventType),
   delivered: Type.Optional(Type.Boolean()),
@@ -112,7 +109,6 @@ export const DeliveriesQuery = Type.Object({
   limit: Limit(100, 1_000),
   cursor: Cursor,
 });
-export type DeliveriesQuery = Static<typeof DeliveriesQuery>;
 
 /** One delivery: all attempts to send one event to one address. */
 export const DeliverySummary = named('DeliverySummary', {
@@ -148,8 +144,7 @@ export const DeliveryAttempt = named('DeliveryAttempt', {
 });
 export type DeliveryAttempt = Static<typeof DeliveryAttempt>;
 
-export const DeliveryParams = Type.Object({ delivery_id: Uuid });
-export type DeliveryParams = Static<typeof DeliveryParams>;
+const DeliveryParams = Type.Object({ delivery_id: Uuid });
 
 const SubscriptionUrl = Type.String({
   pattern: '\\S',
@@ -202,15 +197,13 @@ export const SubscriptionCreated = named('SubscriptionCreated', {
 });
 export type SubscriptionCreated = Static<typeof SubscriptionCreated>;
 
-export const SubscriptionListQuery = Type.Object({
+const SubscriptionListQuery = Type.Object({
   tenant_id: Type.Optional(Type.String()),
   offset: Offset,
   limit: Limit(100, 1_000),
 });
-export type SubscriptionListQuery = Static<typeof SubscriptionListQuery>;
 
-export const SubscriptionDeliveriesQuery = Type.Omit(DeliveriesQuery, ['url']);
-export type SubscriptionDeliveriesQuery = Static<typeof SubscriptionDeliveriesQuery>;
+const SubscriptionDeliveriesQuery = Type.Omit(DeliveriesQuery, ['url']);
 
 export const WEBHOOK_ROWS = {
   'webhooks.subscribe': {

@@ -28,20 +28,20 @@ import { actById, listOf, type RouteRow, read, readById, refusals } from './rout
 import { strict } from './strict.js';
 
 export const POLL_LIMIT_DEFAULT = 1;
-export const POLL_LIMIT_MAX = 1_000;
+const POLL_LIMIT_MAX = 1_000;
 /** Proxies commonly close a request after a minute. */
 export const POLL_WAIT_MS_MAX = 60_000;
 
 /** Lines of one attempt. */
-export const LOG_LINES_MAX = 1_000;
-export const LOG_LEVEL_LENGTH_MAX = 32;
+const LOG_LINES_MAX = 1_000;
+const LOG_LEVEL_LENGTH_MAX = 32;
 /** In characters. */
-export const LOG_MESSAGE_LENGTH_MAX = 8_192;
+const LOG_MESSAGE_LENGTH_MAX = 8_192;
 
 /** Results of one exchange. */
-export const EXCHANGE_RESULTS_MAX = 1_000;
+const EXCHANGE_RESULTS_MAX = 1_000;
 /** Handlers, and queue names, of one exchange. */
-export const EXCHANGE_NAMES_MAX = 100;
+const EXCHANGE_NAMES_MAX = 100;
 
 const Epoch = Type.Integer({ minimum: 0, maximum: INTEGER_MAX });
 const ClaimedBy = noted(Name, "Must equal the claim's worker_id.");
@@ -78,7 +78,6 @@ export type PollTasks = Static<typeof PollTasks>;
 
 /** Only tasks with exactly this queue and handler. */
 export const PollQueue = named('PollQueue', { ...POLL_FIELDS, queue_name: Name });
-export type PollQueue = Static<typeof PollQueue>;
 
 /** Log lines of the worker. Default of `ts`: time of arrival; of `level`: info. */
 const LogLines = Type.Array(
@@ -101,7 +100,6 @@ export const CompleteTask = named(
     logs: optional(LogLines),
   },
 );
-export type CompleteTask = Static<typeof CompleteTask>;
 
 export const FailTask = named('FailTask', {
   worker_id: ClaimedBy,
@@ -110,7 +108,6 @@ export const FailTask = named('FailTask', {
   claim_epoch: ClaimEpoch,
   logs: optional(LogLines),
 });
-export type FailTask = Static<typeof FailTask>;
 
 export const HeartbeatTask = Type.Object(
   {
@@ -131,7 +128,6 @@ export const HeartbeatTask = Type.Object(
     description: 'A checkpoint requires the checkpoint_seq of the last response.',
   },
 );
-export type HeartbeatTask = Static<typeof HeartbeatTask>;
 
 /** The body of a single result, with the task in place of the path. */
 function resultOf<Kind extends string, Body extends TObject>(kind: Kind, body: Body) {
@@ -216,7 +212,7 @@ export const ExchangeTasks = strict(
 );
 export type ExchangeTasks = Static<typeof ExchangeTasks>;
 
-export const TaskListQuery = Type.Object({
+const TaskListQuery = Type.Object({
   tenant_id: Type.Optional(Type.String()),
   state: Type.Optional(Type.Array(TaskStateWord)),
   handler_name: Type.Optional(Type.String()),
@@ -228,14 +224,12 @@ export const TaskListQuery = Type.Object({
   limit: Limit(50, 1_000),
   cursor: Cursor,
 });
-export type TaskListQuery = Static<typeof TaskListQuery>;
 
-export const WorkerListQuery = Type.Object({
+const WorkerListQuery = Type.Object({
   ...TenantQuery.properties,
   alive_within_secs: Type.Integer({ minimum: 0, default: 60 }),
   include_stale: Type.Boolean({ default: false }),
 });
-export type WorkerListQuery = Static<typeof WorkerListQuery>;
 
 /** `context` has the sections visible to the step. Fields typed with null are always present. */
 export const WorkerTask = named('WorkerTask', 'A step for an external worker.', {
@@ -273,11 +267,9 @@ export const WorkerTask = named('WorkerTask', 'A step for an external worker.', 
 });
 export type WorkerTask = Static<typeof WorkerTask>;
 
-export const TaskList = Type.Array(WorkerTask);
-export type TaskList = Static<typeof TaskList>;
+const TaskList = Type.Array(WorkerTask);
 
 export const HeartbeatAccepted = named('HeartbeatAccepted', { checkpoint_seq: Type.Integer() });
-export type HeartbeatAccepted = Static<typeof HeartbeatAccepted>;
 
 /** `error` and `code` are present unless status is 200. */
 export const TaskOutcome = named('TaskOutcome', 'Outcome of one result.', {
@@ -296,7 +288,7 @@ export const TasksExchanged = named('TasksExchanged', {
 });
 export type TasksExchanged = Static<typeof TasksExchanged>;
 
-export const ATTEMPT_EVENTS = [
+const ATTEMPT_EVENTS = [
   'claimed',
   'reclaimed',
   'completed',
