@@ -14,7 +14,7 @@ import {
   TenantName,
   Timestamp,
 } from './common.js';
-import { CAPABILITIES, listOf, type RouteRow, read, refusals } from './route-row.js';
+import { CAPABILITIES, get, listOf, type RouteRow, read, refusals } from './route-row.js';
 import { strict } from './strict.js';
 
 /** A longer list would only repeat capabilities. */
@@ -109,14 +109,10 @@ export const KEY_ROWS = {
     isTenantless: true,
     replies: { 201: KeyMinted, ...refusals(400, 409) },
   },
-  'apiKeys.list': {
-    ...read,
-    path: '/api-keys',
-    summary: 'List the keys of a tenant, oldest first.',
+  'apiKeys.list': get('/api-keys', 'List the keys of a tenant, oldest first.', listOf(ApiKey), {
     query: KeyListQuery,
     isTenantless: true,
-    replies: { 200: listOf(ApiKey), ...refusals(400) },
-  },
+  }),
   'apiKeys.revoke': {
     method: 'DELETE',
     path: '/api-keys/{id}',

@@ -17,7 +17,7 @@ import {
   Timestamp,
   Uuid,
 } from './common.js';
-import { actById, type RouteRow, read, refusals } from './route-row.js';
+import { actById, get, type RouteRow, refusals } from './route-row.js';
 import { GateChoice } from './step-options.js';
 import { strict } from './strict.js';
 
@@ -135,13 +135,9 @@ export const AnswerByLink = named('AnswerByLink', {
 const HTML = 'text/html; charset=utf-8';
 
 export const APPROVAL_ROWS = {
-  'approvals.list': {
-    ...read,
-    path: '/approvals',
-    summary: 'List open approvals, oldest first.',
+  'approvals.list': get('/approvals', 'List open approvals, oldest first.', ApprovalPage, {
     query: ApprovalListQuery,
-    replies: { 200: ApprovalPage, ...refusals(400) },
-  },
+  }),
   'approvals.answer': {
     ...actById,
     owner: 'front',

@@ -14,7 +14,7 @@ import {
   Uuid,
   withDefault,
 } from './common.js';
-import { listOf, type RouteRow, readById, refusals } from './route-row.js';
+import { getById, listOf, type RouteRow } from './route-row.js';
 
 const ATTEMPT_STATES = [
   'pending',
@@ -96,11 +96,10 @@ export const StepAttempt = named(
 export type StepAttempt = Static<typeof StepAttempt>;
 
 export const ATTEMPT_ROWS = {
-  'instances.attempts': {
-    ...readById,
-    path: '/instances/{id}/attempts',
-    summary: 'List the step attempts of an instance in the order of their start.',
-    query: AttemptListQuery,
-    replies: { 200: listOf(StepAttempt), ...refusals(400, 404) },
-  },
+  'instances.attempts': getById(
+    '/instances/{id}/attempts',
+    'List the step attempts of an instance in the order of their start.',
+    listOf(StepAttempt),
+    { query: AttemptListQuery },
+  ),
 } as const satisfies Record<string, RouteRow>;

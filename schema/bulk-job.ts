@@ -15,7 +15,7 @@ import {
   Timestamp,
   Uuid,
 } from './common.js';
-import { listOf, type RouteRow, read, refusals } from './route-row.js';
+import { get, listOf, type RouteRow, read, refusals } from './route-row.js';
 
 const BULK_OPERATIONS = ['state', 'reschedule', 'batch_action'] as const;
 export type BulkOperation = (typeof BULK_OPERATIONS)[number];
@@ -70,13 +70,9 @@ const BulkJobListQuery = Type.Object({
 });
 
 export const BULK_JOB_ROWS = {
-  'bulkJobs.list': {
-    ...read,
-    path: '/instances/bulk/jobs',
-    summary: 'List bulk jobs, newest first.',
+  'bulkJobs.list': get('/instances/bulk/jobs', 'List bulk jobs, newest first.', listOf(BulkJob), {
     query: BulkJobListQuery,
-    replies: { 200: listOf(BulkJob), ...refusals(400) },
-  },
+  }),
   'bulkJobs.get': {
     ...read,
     path: '/instances/bulk/jobs/{id}',

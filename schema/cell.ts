@@ -12,7 +12,7 @@ import {
   Timestamp,
   Uuid,
 } from './common.js';
-import { listOf, type RouteRow, read, refusals } from './route-row.js';
+import { get, listOf, type RouteRow, read } from './route-row.js';
 
 /** open: takes new tenants. closed: keeps those it has. draining: its tenants are being moved away. */
 export const CELL_STATES = ['open', 'closed', 'draining'] as const;
@@ -79,13 +79,10 @@ export const CELL_ROWS = {
     isAlwaysServed: true,
     replies: { 200: Cells },
   },
-  'cells.moves': {
-    ...read,
-    path: '/cells/moves',
-    summary: 'List tenant moves between cells, newest first.',
-    query: MoveListQuery,
-    isTenantless: true,
-    isAlwaysServed: true,
-    replies: { 200: listOf(TenantMove), ...refusals(400) },
-  },
+  'cells.moves': get(
+    '/cells/moves',
+    'List tenant moves between cells, newest first.',
+    listOf(TenantMove),
+    { query: MoveListQuery, isTenantless: true, isAlwaysServed: true },
+  ),
 } as const satisfies Record<string, RouteRow>;

@@ -3,7 +3,7 @@
 import { type Static, Type } from '@sinclair/typebox';
 import { Limit, named } from './common.js';
 import { AuditEntry } from './instance.js';
-import { type RouteRow, read, refusals } from './route-row.js';
+import { get, type RouteRow, refusals } from './route-row.js';
 import { strict } from './strict.js';
 
 export const CHANGES_LIMIT_MAX = 500;
@@ -39,14 +39,12 @@ export const Changes = named('Changes', {
 export type Changes = Static<typeof Changes>;
 
 export const CHANGE_ROWS = {
-  'changes.list': {
-    ...read,
-    path: '/changes',
-    summary: "List the changes of the tenant's instances, oldest first.",
-    isTenantInBody: true,
-    query: ChangesQuery,
-    replies: { 200: Changes, ...refusals(400) },
-  },
+  'changes.list': get(
+    '/changes',
+    "List the changes of the tenant's instances, oldest first.",
+    Changes,
+    { isTenantInBody: true, query: ChangesQuery },
+  ),
   'changes.stream': {
     method: 'GET',
     path: '/changes/stream',

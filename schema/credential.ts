@@ -20,7 +20,7 @@ import {
   Timestamp,
   withDefault,
 } from './common.js';
-import { listOf, type RouteRow, read, refusals } from './route-row.js';
+import { get, listOf, type RouteRow, read, refusals } from './route-row.js';
 import { strict } from './strict.js';
 
 const CREDENTIAL_KINDS = ['api_key', 'oauth2', 'basic'] as const;
@@ -117,13 +117,12 @@ export const CREDENTIAL_ROWS = {
     body: CreateCredential,
     replies: { 201: Credential, ...refusals(400, 409, 413) },
   },
-  'credentials.list': {
-    ...read,
-    path: '/credentials',
-    summary: 'List the credentials of the tenant, oldest first, without their secrets.',
-    query: CredentialListQuery,
-    replies: { 200: listOf(Credential), ...refusals(400) },
-  },
+  'credentials.list': get(
+    '/credentials',
+    'List the credentials of the tenant, oldest first, without their secrets.',
+    listOf(Credential),
+    { query: CredentialListQuery },
+  ),
   'credentials.get': {
     ...read,
     path: '/credentials/{id}',

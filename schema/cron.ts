@@ -22,7 +22,7 @@ import {
   withDefault,
 } from './common.js';
 import { CapitalPriority, GivenContext, InstanceCreated, InstanceTimeout } from './instance.js';
-import { actById, byId, listOf, type RouteRow, read, readById, refusals } from './route-row.js';
+import { actById, byId, get, getById, listOf, type RouteRow, refusals } from './route-row.js';
 import { strict } from './strict.js';
 
 /** Fits lists of every second and minute. */
@@ -211,19 +211,10 @@ export const CRON_ROWS = {
     repeats: 'it changes nothing',
     replies: { 200: SchedulePreview, ...refusals(400, 413) },
   },
-  'cron.list': {
-    ...read,
-    path: '/cron',
-    summary: 'List schedules, oldest first or by next fire.',
+  'cron.list': get('/cron', 'List schedules, oldest first or by next fire.', listOf(CronSchedule), {
     query: ScheduleListQuery,
-    replies: { 200: listOf(CronSchedule), ...refusals(400) },
-  },
-  'cron.get': {
-    ...readById,
-    path: '/cron/{id}',
-    summary: 'Get a schedule.',
-    replies: { 200: CronSchedule, ...refusals(400, 404) },
-  },
+  }),
+  'cron.get': getById('/cron/{id}', 'Get a schedule.', CronSchedule),
   'cron.update': {
     method: 'PUT',
     path: '/cron/{id}',
@@ -250,11 +241,10 @@ export const CRON_ROWS = {
     keyed: 'run',
     replies: { 201: ScheduleRun, ...refusals(400, 404, 409, 413, 422) },
   },
-  'cron.nextFires': {
-    ...readById,
-    path: '/cron/{id}/next-fires',
-    summary: 'List the next fires of a schedule.',
-    query: NextFiresQuery,
-    replies: { 200: NextFires, ...refusals(400, 404) },
-  },
+  'cron.nextFires': getById(
+    '/cron/{id}/next-fires',
+    'List the next fires of a schedule.',
+    NextFires,
+    { query: NextFiresQuery },
+  ),
 } as const satisfies Record<string, RouteRow>;

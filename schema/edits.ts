@@ -24,7 +24,7 @@ import {
 import { Warnings } from './finding.js';
 import { BulkUpdated, InstanceRetried, KeysetQuery, MaxBytes, SendSignal } from './instance.js';
 import { InstanceFilter } from './instance-filter.js';
-import { actById, listOf, type RouteRow, readById, refusals } from './route-row.js';
+import { actById, getById, listOf, type RouteRow, readById, refusals } from './route-row.js';
 import { strict } from './strict.js';
 
 /** Offsets of a bulk reschedule: a year either way. */
@@ -257,13 +257,12 @@ export const EDIT_ROWS = {
     body: BatchAction,
     replies: { 200: BatchActionResult, 202: BulkJob, ...refusals(400, 429) },
   },
-  'instances.logs': {
-    ...readById,
-    path: '/instances/{id}/logs',
-    summary: 'List the log lines of steps, oldest first.',
-    query: StepLogQuery,
-    replies: { 200: listOf(StepLogLine), ...refusals(400, 404) },
-  },
+  'instances.logs': getById(
+    '/instances/{id}/logs',
+    'List the log lines of steps, oldest first.',
+    listOf(StepLogLine),
+    { query: StepLogQuery },
+  ),
   'instances.stream': {
     ...readById,
     path: '/instances/{id}/stream',
@@ -321,18 +320,16 @@ export const EDIT_ROWS = {
     body: SaveCheckpoint,
     replies: { 201: CheckpointSaved, ...refusals(400, 404, 409, 413) },
   },
-  'instances.checkpoints': {
-    ...readById,
-    path: '/instances/{id}/checkpoints',
-    summary: 'List the newest 100 checkpoints, newest first.',
-    replies: { 200: listOf(Checkpoint), ...refusals(400, 404) },
-  },
-  'instances.latestCheckpoint': {
-    ...readById,
-    path: '/instances/{id}/checkpoints/latest',
-    summary: 'Get the newest checkpoint.',
-    replies: { 200: Checkpoint, ...refusals(400, 404) },
-  },
+  'instances.checkpoints': getById(
+    '/instances/{id}/checkpoints',
+    'List the newest 100 checkpoints, newest first.',
+    listOf(Checkpoint),
+  ),
+  'instances.latestCheckpoint': getById(
+    '/instances/{id}/checkpoints/latest',
+    'Get the newest checkpoint.',
+    Checkpoint,
+  ),
   'instances.pruneCheckpoints': {
     ...actById,
     path: '/instances/{id}/checkpoints/prune',

@@ -18,7 +18,7 @@ import {
   Uuid,
   withDefault,
 } from './common.js';
-import { listOf, type RouteRow, read, readById, refusals } from './route-row.js';
+import { get, getById, listOf, type RouteRow, refusals } from './route-row.js';
 import { strict } from './strict.js';
 
 /** A day: related producers and instances are seldom further apart. */
@@ -156,17 +156,8 @@ export const EVENT_ROWS = {
     makes: 'events',
     replies: { 200: EventReceipts, ...refusals(400, 413) },
   },
-  'events.list': {
-    ...read,
-    path: '/events',
-    summary: 'List events, newest first.',
+  'events.list': get('/events', 'List events, newest first.', listOf(StoredEvent), {
     query: EventListQuery,
-    replies: { 200: listOf(StoredEvent), ...refusals(400) },
-  },
-  'events.get': {
-    ...readById,
-    path: '/events/{id}',
-    summary: 'Get an event with its consumers.',
-    replies: { 200: EventDetails, ...refusals(400, 404) },
-  },
+  }),
+  'events.get': getById('/events/{id}', 'Get an event with its consumers.', EventDetails),
 } as const satisfies Record<string, RouteRow>;

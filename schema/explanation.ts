@@ -13,7 +13,7 @@ import {
 } from './common.js';
 import { FailureOrNull } from './failure.js';
 import { Cancelling } from './instance.js';
-import { type RouteRow, readById, refusals } from './route-row.js';
+import { getById, type RouteRow } from './route-row.js';
 
 /** Further waits are only counted. */
 export const WAITS_MAX = 100;
@@ -244,10 +244,9 @@ export const InstanceExplanation = named('InstanceExplanation', {
 export type InstanceExplanation = Static<typeof InstanceExplanation>;
 
 export const EXPLANATION_ROWS = {
-  'instances.explain': {
-    ...readById,
-    path: '/instances/{id}/explain',
-    summary: 'Explain what an instance does, what it waits for, and the suggested actions.',
-    replies: { 200: InstanceExplanation, ...refusals(400, 404) },
-  },
+  'instances.explain': getById(
+    '/instances/{id}/explain',
+    'Explain what an instance does, what it waits for, and the suggested actions.',
+    InstanceExplanation,
+  ),
 } as const satisfies Record<string, RouteRow>;

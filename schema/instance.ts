@@ -41,7 +41,7 @@ import {
 } from './common.js';
 import { Failure, FailureOrNull } from './failure.js';
 import { InstanceFilter, SELECTION } from './instance-filter.js';
-import { actById, byId, listOf, type RouteRow, read, readById, refusals } from './route-row.js';
+import { actById, byId, get, getById, listOf, type RouteRow, refusals } from './route-row.js';
 import { SignalAccepted, SignalListQuery, StoredSignal } from './signal.js';
 import { NODE_STATES } from './states.js';
 import { strict } from './strict.js';
@@ -449,20 +449,15 @@ export const INSTANCE_ROWS = {
     keyed: 'items',
     replies: { 201: BatchCreated, ...refusals(400, 404, 413, 422) },
   },
-  'instances.list': {
-    ...read,
-    path: '/instances',
-    summary: 'List instances, newest first.',
+  'instances.list': get('/instances', 'List instances, newest first.', InstanceList, {
     query: InstanceListQuery,
-    replies: { 200: InstanceList, ...refusals(400) },
-  },
-  'instances.deadLetters': {
-    ...read,
-    path: '/instances/dlq',
-    summary: 'List failed instances, newest first.',
-    query: InstanceListQuery,
-    replies: { 200: InstanceList, ...refusals(400) },
-  },
+  }),
+  'instances.deadLetters': get(
+    '/instances/dlq',
+    'List failed instances, newest first.',
+    InstanceList,
+    { query: InstanceListQuery },
+  ),
   'instances.bulkState': {
     method: 'PATCH',
     path: '/instances/bulk/state',
@@ -507,13 +502,12 @@ export const INSTANCE_ROWS = {
     bringsSignals: true,
     replies: { 201: SignalAccepted, ...refusals(400, 404, 409, 413) },
   },
-  'instances.signals': {
-    ...readById,
-    path: '/instances/{id}/signals',
-    summary: 'List the signals of an instance, oldest first, with their status.',
-    query: SignalListQuery,
-    replies: { 200: listOf(StoredSignal), ...refusals(400, 404) },
-  },
+  'instances.signals': getById(
+    '/instances/{id}/signals',
+    'List the signals of an instance, oldest first, with their status.',
+    listOf(StoredSignal),
+    { query: SignalListQuery },
+  ),
   'instances.tree': {
     method: 'GET',
     path: '/instances/{id}/tree',
@@ -522,32 +516,28 @@ export const INSTANCE_ROWS = {
     query: TreeQuery,
     replies: { 200: listOf(TreeNode), ...refusals(400, 404) },
   },
-  'instances.outputs': {
-    ...readById,
-    path: '/instances/{id}/outputs',
-    summary: 'List block outputs, oldest first.',
-    query: OutputListQuery,
-    replies: { 200: listOf(BlockOutput), ...refusals(400, 404) },
-  },
-  'instances.children': {
-    ...readById,
-    path: '/instances/{id}/children',
-    summary: 'List the child instances, oldest first.',
-    query: ChildListQuery,
-    replies: { 200: InstanceList, ...refusals(400, 404) },
-  },
-  'instances.audit': {
-    ...readById,
-    path: '/instances/{id}/audit',
-    summary: 'List the audit entries of an instance, newest first.',
-    query: AuditListQuery,
-    replies: { 200: listOf(AuditEntry), ...refusals(400, 404) },
-  },
-  'instances.timeline': {
-    ...readById,
-    path: '/instances/{id}/timeline',
-    summary: 'Get state transitions and outputs in chronological order.',
-    query: TimelineQuery,
-    replies: { 200: Timeline, ...refusals(400, 404) },
-  },
+  'instances.outputs': getById(
+    '/instances/{id}/outputs',
+    'List block outputs, oldest first.',
+    listOf(BlockOutput),
+    { query: OutputListQuery },
+  ),
+  'instances.children': getById(
+    '/instances/{id}/children',
+    'List the child instances, oldest first.',
+    InstanceList,
+    { query: ChildListQuery },
+  ),
+  'instances.audit': getById(
+    '/instances/{id}/audit',
+    'List the audit entries of an instance, newest first.',
+    listOf(AuditEntry),
+    { query: AuditListQuery },
+  ),
+  'instances.timeline': getById(
+    '/instances/{id}/timeline',
+    'Get state transitions and outputs in chronological order.',
+    Timeline,
+    { query: TimelineQuery },
+  ),
 } as const satisfies Record<string, RouteRow>;

@@ -3,7 +3,7 @@
 import { type Static, Type } from '@sinclair/typebox';
 import { UNCHANGED } from './change-shapes.js';
 import { addressed, KEY_LENGTH_MAX, named, Offset, TenantQuery, Timestamp } from './common.js';
-import { listOf, type RouteRow, read, refusals } from './route-row.js';
+import { get, listOf, type RouteRow, refusals } from './route-row.js';
 import { strict } from './strict.js';
 
 /** Each grant in a window is kept, so that no sliding window exceeds the limit. */
@@ -49,13 +49,12 @@ export const RATE_ROWS = {
     body: PutRateLimit,
     replies: { 200: RateLimit, ...refusals(400, 409) },
   },
-  'rateLimits.list': {
-    ...read,
-    path: '/rate-limits',
-    summary: 'List the rate limits of the tenant by key.',
-    query: RateLimitListQuery,
-    replies: { 200: listOf(RateLimit), ...refusals(400) },
-  },
+  'rateLimits.list': get(
+    '/rate-limits',
+    'List the rate limits of the tenant by key.',
+    listOf(RateLimit),
+    { query: RateLimitListQuery },
+  ),
   'rateLimits.delete': {
     method: 'DELETE',
     path: '/rate-limits/{key}',

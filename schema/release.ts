@@ -21,7 +21,7 @@ import {
   IN_FLIGHT_POLICIES,
   RELEASE_STATES,
 } from './release-states.js';
-import { listOf, type RouteRow, read, readById, refusals } from './route-row.js';
+import { get, getById, listOf, type RouteRow, refusals } from './route-row.js';
 import { strict } from './strict.js';
 
 /** There are two metrics. */
@@ -312,37 +312,25 @@ export const RELEASE_ROWS = {
     body: CreateRelease,
     replies: { 201: Release, ...refusals(400, 404, 409, 413) },
   },
-  'releases.list': {
-    ...read,
-    path: '/releases',
-    summary: 'List releases, newest first.',
+  'releases.list': get('/releases', 'List releases, newest first.', listOf(Release), {
     query: ReleaseListQuery,
-    replies: { 200: listOf(Release), ...refusals(400) },
-  },
-  'releases.get': {
-    ...readById,
-    path: '/releases/{id}',
-    summary: 'Get a release.',
-    replies: { 200: Release, ...refusals(400, 404) },
-  },
-  'releases.diff': {
-    ...readById,
-    path: '/releases/{id}/diff',
-    summary: 'Compare the baseline with the candidate.',
-    replies: { 200: SemanticDiff, ...refusals(400, 404) },
-  },
-  'releases.gates': {
-    ...readById,
-    path: '/releases/{id}/gates',
-    summary: 'Get the current verdicts of the gates, without acting on them.',
-    replies: { 200: GateReport, ...refusals(400, 404) },
-  },
-  'releases.decisions': {
-    ...readById,
-    path: '/releases/{id}/decisions',
-    summary: 'List the decisions about a release, oldest first.',
-    replies: { 200: listOf(ReleaseDecision), ...refusals(400, 404) },
-  },
+  }),
+  'releases.get': getById('/releases/{id}', 'Get a release.', Release),
+  'releases.diff': getById(
+    '/releases/{id}/diff',
+    'Compare the baseline with the candidate.',
+    SemanticDiff,
+  ),
+  'releases.gates': getById(
+    '/releases/{id}/gates',
+    'Get the current verdicts of the gates, without acting on them.',
+    GateReport,
+  ),
+  'releases.decisions': getById(
+    '/releases/{id}/decisions',
+    'List the decisions about a release, oldest first.',
+    listOf(ReleaseDecision),
+  ),
   'releases.validate': {
     method: 'POST',
     path: '/releases/{id}/validate',

@@ -146,3 +146,27 @@ export const byId = { params: IdParams, owner: 'by-id' } as const;
 export const actById = { method: 'POST', ...byId } as const;
 export const readById = { method: 'GET', params: IdParams, owner: 'front' } as const;
 export const read = { method: 'GET', owner: 'front' } as const;
+
+type More = Partial<Omit<RouteRow, 'method' | 'path' | 'summary' | 'replies'>>;
+
+/** A read by the front thread. */
+export const get = <R extends TSchema, M extends More = object>(
+  path: string,
+  summary: string,
+  reply: R,
+  more?: M,
+) => ({ ...read, path, summary, replies: { 200: reply, ...refusals(400) }, ...(more as M) });
+
+/** A read of the id in the path. */
+export const getById = <R extends TSchema, M extends More = object>(
+  path: string,
+  summary: string,
+  reply: R,
+  more?: M,
+) => ({
+  ...readById,
+  path,
+  summary,
+  replies: { 200: reply, ...refusals(400, 404) },
+  ...(more as M),
+});

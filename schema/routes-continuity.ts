@@ -3,7 +3,15 @@
 import { IdParams, TenantQuery } from './common.js';
 import * as continuity from './continuity.js';
 import * as handoff from './handoff.js';
-import { actById as act, listOf, type RouteRow, readById, refusals } from './route-row.js';
+import {
+  actById as act,
+  get,
+  getById,
+  listOf,
+  type RouteRow,
+  readById,
+  refusals,
+} from './route-row.js';
 
 const create = { method: 'POST', owner: 'by-body' } as const;
 const read = { ...readById, query: TenantQuery } as const;
@@ -26,31 +34,30 @@ export const CONTINUITY_ROWS = {
     repeats: 'the same body gets the same response',
     replies: { 200: continuity.Execution, ...refusals(400, 404, 409, 413) },
   },
-  'continuity.get': {
-    ...read,
-    path: '/continuity/executions/{id}',
-    summary: 'Get an execution.',
-    replies: { 200: continuity.Execution, ...refusals(400, 404) },
-  },
-  'continuity.locations': {
-    ...read,
-    path: '/continuity/executions/{id}/locations',
-    summary: 'List the locations of an execution by epoch.',
-    replies: { 200: listOf(continuity.Location), ...refusals(400, 404) },
-  },
+  'continuity.get': getById(
+    '/continuity/executions/{id}',
+    'Get an execution.',
+    continuity.Execution,
+    { query: TenantQuery },
+  ),
+  'continuity.locations': getById(
+    '/continuity/executions/{id}/locations',
+    'List the locations of an execution by epoch.',
+    listOf(continuity.Location),
+    { query: TenantQuery },
+  ),
   'continuity.effects': {
     ...read,
     path: '/continuity/executions/{id}/effects',
     summary: 'List the effect receipts of an execution; empty for an unknown one.',
     replies: { 200: listOf(continuity.EffectReceipt), ...refusals(400) },
   },
-  'continuity.checkpoints': {
-    ...read,
-    path: '/continuity/executions/{id}/checkpoints',
-    summary: 'List the boundaries at which checkpoints of an execution were saved.',
-    query: continuity.BoundaryListQuery,
-    replies: { 200: listOf(continuity.Boundary), ...refusals(400, 404) },
-  },
+  'continuity.checkpoints': getById(
+    '/continuity/executions/{id}/checkpoints',
+    'List the boundaries at which checkpoints of an execution were saved.',
+    listOf(continuity.Boundary),
+    { query: continuity.BoundaryListQuery },
+  ),
   'continuity.checkpoint': {
     method: 'GET',
     path: '/continuity/executions/{id}/checkpoints/{checkpoint_id}',
@@ -96,13 +103,12 @@ export const CONTINUITY_ROWS = {
     bodySize: 'large',
     replies: { 200: handoff.HandoffPreview, ...refusals(400, 404, 413) },
   },
-  'instances.effects': {
-    ...read,
-    path: '/instances/{id}/effects',
-    summary: 'List the effect receipts of an instance, oldest first.',
-    query: continuity.EffectListQuery,
-    replies: { 200: listOf(continuity.EffectReceipt), ...refusals(400, 404) },
-  },
+  'instances.effects': getById(
+    '/instances/{id}/effects',
+    'List the effect receipts of an instance, oldest first.',
+    listOf(continuity.EffectReceipt),
+    { query: continuity.EffectListQuery },
+  ),
   'continuity.resolveEffect': {
     ...act,
     path: '/continuity/effects/{id}/resolve',
@@ -135,12 +141,12 @@ export const CONTINUITY_ROWS = {
     bodySize: 'large',
     replies: { 200: continuity.MigrationPlan, ...refusals(400, 404, 409, 413) },
   },
-  'migrations.get': {
-    ...read,
-    path: '/continuity/migrations/{id}',
-    summary: 'Get a migration.',
-    replies: { 200: continuity.MigrationRecord, ...refusals(400, 404) },
-  },
+  'migrations.get': getById(
+    '/continuity/migrations/{id}',
+    'Get a migration.',
+    continuity.MigrationRecord,
+    { query: TenantQuery },
+  ),
   'migrations.apply': {
     ...act,
     path: '/continuity/migrations/{id}/apply',
@@ -168,14 +174,12 @@ export const HANDOFF_ROWS = {
     repeats: 'the last observation counts',
     replies: { 201: handoff.RuntimeCapabilities, ...refusals(400, 413) },
   },
-  'runtimes.list': {
-    method: 'GET',
-    path: '/runtimes',
-    summary: 'List live runtimes, last seen first.',
-    owner: 'front',
-    query: TenantQuery,
-    replies: { 200: listOf(handoff.RuntimeCapabilities), ...refusals(400) },
-  },
+  'runtimes.list': get(
+    '/runtimes',
+    'List live runtimes, last seen first.',
+    listOf(handoff.RuntimeCapabilities),
+    { query: TenantQuery },
+  ),
   'handoffs.create': {
     ...create,
     ledBy: { kind: 'id', members: ['placement_decision_id'] },
@@ -184,12 +188,9 @@ export const HANDOFF_ROWS = {
     body: handoff.CreateHandoff,
     replies: { 201: handoff.Handoff, ...refusals(400, 404, 409, 413) },
   },
-  'handoffs.get': {
-    ...read,
-    path: '/continuity/handoffs/{id}',
-    summary: 'Get a handoff.',
-    replies: { 200: handoff.Handoff, ...refusals(400, 404) },
-  },
+  'handoffs.get': getById('/continuity/handoffs/{id}', 'Get a handoff.', handoff.Handoff, {
+    query: TenantQuery,
+  }),
   'handoffs.export': {
     ...act,
     path: '/continuity/handoffs/{id}/export',

@@ -22,7 +22,7 @@ import {
   withDefault,
 } from './common.js';
 import { Finding, Warnings } from './finding.js';
-import { type RouteRow, read, readById, refusals } from './route-row.js';
+import { get, getById, type RouteRow, read, refusals } from './route-row.js';
 import { strict } from './strict.js';
 
 const SEQUENCE_STATUSES = ['draft', 'staging', 'production', 'unpublished'] as const;
@@ -394,13 +394,12 @@ export const SEQUENCE_ROWS = {
     makes: 'definition',
     replies: { 200: SequenceValidated, 400: DefinitionRefused, ...refusals(413) },
   },
-  'sequences.list': {
-    ...read,
-    path: '/sequences',
-    summary: 'List definitions by tenant, namespace, name and descending version.',
-    query: SequenceListQuery,
-    replies: { 200: Type.Array(SequenceListed), ...refusals(400) },
-  },
+  'sequences.list': get(
+    '/sequences',
+    'List definitions by tenant, namespace, name and descending version.',
+    Type.Array(SequenceListed),
+    { query: SequenceListQuery },
+  ),
   'sequences.byName': {
     ...read,
     path: '/sequences/by-name',
@@ -410,19 +409,13 @@ export const SEQUENCE_ROWS = {
     query: SequenceByNameQuery,
     replies: { 200: SequenceDefinition, ...refusals(400, 404) },
   },
-  'sequences.versions': {
-    ...read,
-    path: '/sequences/versions',
-    summary: 'List the versions of a name that are not deprecated, newest first.',
-    query: SequenceVersionsQuery,
-    replies: { 200: SequenceList, ...refusals(400) },
-  },
-  'sequences.get': {
-    ...readById,
-    path: '/sequences/{id}',
-    summary: 'Get a definition.',
-    replies: { 200: SequenceDefinition, ...refusals(400, 404) },
-  },
+  'sequences.versions': get(
+    '/sequences/versions',
+    'List the versions of a name that are not deprecated, newest first.',
+    SequenceList,
+    { query: SequenceVersionsQuery },
+  ),
+  'sequences.get': getById('/sequences/{id}', 'Get a definition.', SequenceDefinition),
   'sequences.update': {
     method: 'PATCH',
     path: '/sequences/{id}',

@@ -6,7 +6,7 @@
 import { type Static, Type } from '@sinclair/typebox';
 import { named, noted, orNull, Timestamp, Uuid } from './common.js';
 import type { FailureCode } from './failure.js';
-import { listOf, type RouteRow, read, readById, refusals } from './route-row.js';
+import { get, getById, listOf, type RouteRow } from './route-row.js';
 import { strict } from './strict.js';
 
 /** Each failed instance is fetched by its key, in some tens of milliseconds together. */
@@ -184,32 +184,22 @@ export const ReleaseSeries = named(
 export type ReleaseSeries = Static<typeof ReleaseSeries>;
 
 export const STATISTIC_ROWS = {
-  'instances.failures': {
-    ...read,
-    path: '/instances/failures',
-    summary: 'Count failed instances by sequence and reason.',
-    query: FailureGroupsQuery,
-    replies: { 200: FailureGroups, ...refusals(400) },
-  },
-  'queues.list': {
-    ...read,
-    path: '/queues',
-    summary: 'Count open tasks and workers by handler and queue.',
+  'instances.failures': get(
+    '/instances/failures',
+    'Count failed instances by sequence and reason.',
+    FailureGroups,
+    { query: FailureGroupsQuery },
+  ),
+  'queues.list': get('/queues', 'Count open tasks and workers by handler and queue.', Queues, {
     query: QueuesQuery,
-    replies: { 200: Queues, ...refusals(400) },
-  },
-  'activity.get': {
-    ...read,
-    path: '/activity',
-    summary: 'Count created and finished instances over time.',
+  }),
+  'activity.get': get('/activity', 'Count created and finished instances over time.', Activity, {
     query: ActivityQuery,
-    replies: { 200: Activity, ...refusals(400) },
-  },
-  'releases.series': {
-    ...readById,
-    path: '/releases/{id}/series',
-    summary: 'Compare both versions of a release over time.',
-    query: ReleaseSeriesQuery,
-    replies: { 200: ReleaseSeries, ...refusals(400, 404) },
-  },
+  }),
+  'releases.series': getById(
+    '/releases/{id}/series',
+    'Compare both versions of a release over time.',
+    ReleaseSeries,
+    { query: ReleaseSeriesQuery },
+  ),
 } as const satisfies Record<string, RouteRow>;

@@ -12,7 +12,7 @@ import {
   TenantName,
   Timestamp,
 } from './common.js';
-import { listOf, type RouteRow, read, refusals } from './route-row.js';
+import { get, listOf, type RouteRow, refusals } from './route-row.js';
 import { strict } from './strict.js';
 
 /** Units of the cost of requests. */
@@ -90,14 +90,12 @@ const ofTenant = {
 } as const;
 
 export const TENANT_ROWS = {
-  'tenants.list': {
-    ...read,
-    path: '/tenants',
-    summary: 'List the tenants that have sequences, instances, keys or limits, by name.',
-    query: TenantListQuery,
-    isTenantless: true,
-    replies: { 200: listOf(Tenant), ...refusals(400) },
-  },
+  'tenants.list': get(
+    '/tenants',
+    'List the tenants that have sequences, instances, keys or limits, by name.',
+    listOf(Tenant),
+    { query: TenantListQuery, isTenantless: true },
+  ),
   'tenantLimits.put': {
     ...ofTenant,
     method: 'PUT',

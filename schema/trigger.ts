@@ -24,7 +24,7 @@ import {
   Version,
   withDefault,
 } from './common.js';
-import { listOf, type RouteRow, read, refusals } from './route-row.js';
+import { get, listOf, type RouteRow, read, refusals } from './route-row.js';
 import { strict } from './strict.js';
 
 const TRIGGER_TYPES = ['webhook', 'event'] as const;
@@ -128,13 +128,12 @@ export const TRIGGER_ROWS = {
     body: CreateTrigger,
     replies: { 201: Trigger, ...refusals(400, 404, 409, 413) },
   },
-  'triggers.list': {
-    ...read,
-    path: '/triggers',
-    summary: 'List the triggers of the tenant, oldest first.',
-    query: TriggerListQuery,
-    replies: { 200: listOf(Trigger), ...refusals(400) },
-  },
+  'triggers.list': get(
+    '/triggers',
+    'List the triggers of the tenant, oldest first.',
+    listOf(Trigger),
+    { query: TriggerListQuery },
+  ),
   'triggers.get': {
     ...read,
     ...bySlug,

@@ -20,7 +20,7 @@ import {
   Timestamp,
   Uuid,
 } from './common.js';
-import { actById, byId, listOf, type RouteRow, read, readById, refusals } from './route-row.js';
+import { actById, byId, get, getById, listOf, type RouteRow, read, refusals } from './route-row.js';
 import { strict } from './strict.js';
 
 export const WEBHOOK_EVENTS = ['instance.completed', 'instance.failed'] as const;
@@ -214,19 +214,17 @@ export const WEBHOOK_ROWS = {
     body: CreateSubscription,
     replies: { 201: SubscriptionCreated, ...refusals(400, 409, 413) },
   },
-  'webhooks.subscriptions': {
-    ...read,
-    path: '/webhooks',
-    summary: 'List the webhook subscriptions of the tenant, oldest first.',
-    query: SubscriptionListQuery,
-    replies: { 200: listOf(WebhookSubscription), ...refusals(400) },
-  },
-  'webhooks.subscription': {
-    ...readById,
-    path: '/webhooks/{id}',
-    summary: 'Get a webhook subscription.',
-    replies: { 200: WebhookSubscription, ...refusals(400, 404) },
-  },
+  'webhooks.subscriptions': get(
+    '/webhooks',
+    'List the webhook subscriptions of the tenant, oldest first.',
+    listOf(WebhookSubscription),
+    { query: SubscriptionListQuery },
+  ),
+  'webhooks.subscription': getById(
+    '/webhooks/{id}',
+    'Get a webhook subscription.',
+    WebhookSubscription,
+  ),
   'webhooks.update': {
     method: 'PATCH',
     path: '/webhooks/{id}',
@@ -245,21 +243,18 @@ export const WEBHOOK_ROWS = {
     params: IdParams,
     replies: { 204: null, ...refusals(400, 404) },
   },
-  'webhooks.subscriptionDeliveries': {
-    ...readById,
-    path: '/webhooks/{id}/deliveries',
-    summary: 'List deliveries to a webhook subscription, newest first.',
-    query: SubscriptionDeliveriesQuery,
-    replies: { 200: listOf(DeliverySummary), ...refusals(400, 404) },
-  },
-  'webhooks.outbox': {
-    ...read,
-    path: '/webhooks/outbox',
-    summary: 'List undelivered webhooks, oldest first.',
-    query: OutboxQuery,
-    isTenantless: true,
-    replies: { 200: listOf(OutboxEntry), ...refusals(400) },
-  },
+  'webhooks.subscriptionDeliveries': getById(
+    '/webhooks/{id}/deliveries',
+    'List deliveries to a webhook subscription, newest first.',
+    listOf(DeliverySummary),
+    { query: SubscriptionDeliveriesQuery },
+  ),
+  'webhooks.outbox': get(
+    '/webhooks/outbox',
+    'List undelivered webhooks, oldest first.',
+    listOf(OutboxEntry),
+    { query: OutboxQuery, isTenantless: true },
+  ),
   'webhooks.redeliver': {
     ...actById,
     path: '/webhooks/outbox/{id}/redeliver',
@@ -267,13 +262,12 @@ export const WEBHOOK_ROWS = {
     isTenantless: true,
     replies: { 200: Redelivered, ...refusals(400, 404, 409, 502) },
   },
-  'webhooks.redeliverPreview': {
-    ...readById,
-    path: '/webhooks/outbox/{id}/redeliver-preview',
-    summary: 'Get the body that a redelivery would send.',
-    isTenantless: true,
-    replies: { 200: RedeliverPreview, ...refusals(400, 404) },
-  },
+  'webhooks.redeliverPreview': getById(
+    '/webhooks/outbox/{id}/redeliver-preview',
+    'Get the body that a redelivery would send.',
+    RedeliverPreview,
+    { isTenantless: true },
+  ),
   'webhooks.discard': {
     method: 'DELETE',
     path: '/webhooks/outbox/{id}',
@@ -282,14 +276,12 @@ export const WEBHOOK_ROWS = {
     isTenantless: true,
     replies: { 204: null, ...refusals(400, 404) },
   },
-  'webhooks.deliveries': {
-    ...read,
-    path: '/webhooks/deliveries',
-    summary: 'List deliveries, newest first.',
-    query: DeliveriesQuery,
-    isTenantless: true,
-    replies: { 200: listOf(DeliverySummary), ...refusals(400) },
-  },
+  'webhooks.deliveries': get(
+    '/webhooks/deliveries',
+    'List deliveries, newest first.',
+    listOf(DeliverySummary),
+    { query: DeliveriesQuery, isTenantless: true },
+  ),
   'webhooks.delivery': {
     ...read,
     path: '/webhooks/deliveries/{delivery_id}',

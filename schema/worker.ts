@@ -24,7 +24,7 @@ import {
   Uuid,
 } from './common.js';
 import { PageQuery } from './instance.js';
-import { actById, listOf, type RouteRow, read, readById, refusals } from './route-row.js';
+import { actById, get, getById, listOf, type RouteRow, refusals } from './route-row.js';
 import { strict } from './strict.js';
 
 export const POLL_LIMIT_DEFAULT = 1;
@@ -384,20 +384,12 @@ export const WORKER_ROWS = {
     repeats: 'a result is accepted once, and claims with a lost response are released',
     replies: { 200: TasksExchanged, ...refusals(400) },
   },
-  'workers.tasks': {
-    ...read,
-    path: '/workers/tasks',
-    summary: 'List tasks, newest first.',
+  'workers.tasks': get('/workers/tasks', 'List tasks, newest first.', TaskList, {
     query: TaskListQuery,
-    replies: { 200: TaskList, ...refusals(400) },
-  },
-  'workers.stats': {
-    ...read,
-    path: '/workers/tasks/stats',
-    summary: 'Count tasks by state and handler.',
+  }),
+  'workers.stats': get('/workers/tasks/stats', 'Count tasks by state and handler.', TaskStats, {
     query: strict(TenantQuery),
-    replies: { 200: TaskStats, ...refusals(400) },
-  },
+  }),
   'workers.complete': {
     ...actById,
     path: '/workers/tasks/{id}/complete',
@@ -423,26 +415,23 @@ export const WORKER_ROWS = {
     body: HeartbeatTask,
     replies: { 200: HeartbeatAccepted, ...refusals(400, 404, 409, 413) },
   },
-  'workers.attempts': {
-    ...readById,
-    path: '/workers/tasks/{id}/attempts',
-    summary: 'List the claim history of a task, oldest first.',
-    query: PageQuery,
-    replies: { 200: listOf(WorkerAttempt), ...refusals(400, 404) },
-  },
-  'workers.list': {
-    ...read,
-    path: '/workers',
-    summary: 'List workers by last contact, newest first.',
-    query: WorkerListQuery,
-    replies: { 200: listOf(WorkerInfo), ...refusals(400) },
-  },
+  'workers.attempts': getById(
+    '/workers/tasks/{id}/attempts',
+    'List the claim history of a task, oldest first.',
+    listOf(WorkerAttempt),
+    { query: PageQuery },
+  ),
+  'workers.list': get(
+    '/workers',
+    'List workers by last contact, newest first.',
+    listOf(WorkerInfo),
+    { query: WorkerListQuery },
+  ),
 
-  handlers: {
-    ...read,
-    path: '/handlers',
-    summary: 'List the names of built-in handlers and of those that workers serve.',
-    query: strict(TenantQuery),
-    replies: { 200: HandlerNames, ...refusals(400) },
-  },
+  handlers: get(
+    '/handlers',
+    'List the names of built-in handlers and of those that workers serve.',
+    HandlerNames,
+    { query: strict(TenantQuery) },
+  ),
 } as const satisfies Record<string, RouteRow>;
