@@ -2,12 +2,11 @@
 
 import { type Static, Type } from '@sinclair/typebox';
 import {
-  Cursor,
+  ALL_BY_KEY,
   NAME_LENGTH_MAX,
   Name,
   named,
   noted,
-  Offset,
   oneOfWords,
   optional,
   orNull,
@@ -15,7 +14,7 @@ import {
   Timestamp,
 } from './common.js';
 import { CAPABILITIES, get, listOf, type RouteRow, read, refusals } from './route-row.js';
-import { strict } from './strict.js';
+import { strictNamed } from './strict.js';
 
 /** A longer list would only repeat capabilities. */
 const KEY_CAPABILITIES_MAX = 32;
@@ -23,14 +22,12 @@ const KEY_CAPABILITIES_MAX = 32;
 const CapabilityWord = oneOfWords(CAPABILITIES);
 
 /** Required, so that no key gets rights by default or by a misspelt member. */
-export const MintKey = strict(
-  named('MintKey', {
-    tenant_id: TenantName,
-    name: optional(Type.String({ maxLength: NAME_LENGTH_MAX, default: '' })),
-    capabilities: Type.Array(CapabilityWord, { minItems: 1, maxItems: KEY_CAPABILITIES_MAX }),
-    expires_at: optional(Timestamp),
-  }),
-);
+export const MintKey = strictNamed('MintKey', {
+  tenant_id: TenantName,
+  name: optional(Type.String({ maxLength: NAME_LENGTH_MAX, default: '' })),
+  capabilities: Type.Array(CapabilityWord, { minItems: 1, maxItems: KEY_CAPABILITIES_MAX }),
+  expires_at: optional(Timestamp),
+});
 export type MintKey = Static<typeof MintKey>;
 
 const KeyId = Type.String({ description: 'ak_ and 32 hexadecimal digits.' });
@@ -41,20 +38,15 @@ export const KeyMinted = named('KeyMinted', {
   tenant_id: Type.String(),
   name: Type.String(),
   capabilities: Type.Array(CapabilityWord),
-  secret: Type.String({
-    description: 'sk_ and 64 hexadecimal digits; shown only in this response.',
-  }),
+  secret: noted(Type.String(), 'sk_ and 64 hexadecimal digits; shown only in this response.'),
   created_at: Timestamp,
   expires_at: orNull(Timestamp),
 });
 export type KeyMinted = Static<typeof KeyMinted>;
 
-/** No default limit: a truncated response has a link to the next page. */
 const KeyListQuery = Type.Object({
   tenant_id: Name,
-  offset: Offset,
-  limit: Type.Optional(Type.Integer({ minimum: 0 })),
-  cursor: Cursor,
+  ...ALL_BY_KEY,
 });
 
 export const ApiKey = named('ApiKey', {

@@ -2,24 +2,22 @@
 
 import { type Static, Type } from '@sinclair/typebox';
 import {
-  Cursor,
   JsonObjectSchema,
   Key,
   LIST_LIMIT_DEFAULT,
   LIST_LIMIT_MAX,
-  Limit,
   Name,
   named,
   noted,
-  Offset,
   optional,
   orNull,
+  pageOf,
   Timestamp,
   Uuid,
 } from './common.js';
 import { actById, get, type RouteRow, refusals } from './route-row.js';
 import { GateChoice } from './step-options.js';
-import { strict } from './strict.js';
+import { strict, strictNamed } from './strict.js';
 
 export const COMMENT_LENGTH_MAX = 4_096;
 /** Counting stops here, so that a page costs the same however many approvals are open. */
@@ -46,9 +44,7 @@ const ApprovalListQuery = strict(
       Type.String({ description: 'Includes every version of the sequences with this name.' }),
     ),
     sequence: Type.Optional(Type.String({ description: 'Alias of sequence_name.' })),
-    offset: Offset,
-    limit: Limit(LIST_LIMIT_DEFAULT, LIST_LIMIT_MAX),
-    cursor: Cursor,
+    ...pageOf(LIST_LIMIT_DEFAULT, LIST_LIMIT_MAX),
   }),
 );
 
@@ -100,21 +96,17 @@ export const ApprovalAnswered = named('ApprovalAnswered', 'The accepted answer.'
   comment: orNull(Type.String()),
   answered_by: noted(orNull(Type.String()), 'Name of the key, or recipient of the link.'),
   answered_at: Timestamp,
-  repeated: Type.Boolean({
-    description: 'True: the answer with this answer_id was accepted before.',
-  }),
+  repeated: noted(Type.Boolean(), 'True: the answer with this answer_id was accepted before.'),
 });
 export type ApprovalAnswered = Static<typeof ApprovalAnswered>;
 
-export const MakeApprovalLink = strict(
-  named('MakeApprovalLink', {
-    expires_in_seconds: optional(
-      Type.Integer({ minimum: 1, maximum: LINK_SECONDS_MAX, default: LINK_SECONDS_DEFAULT }),
-    ),
-    value: optional(noted(Value, 'Restricts the link to this value.')),
-    recipient: optional(noted(Name, 'Recorded as answered_by.')),
-  }),
-);
+export const MakeApprovalLink = strictNamed('MakeApprovalLink', {
+  expires_in_seconds: optional(
+    Type.Integer({ minimum: 1, maximum: LINK_SECONDS_MAX, default: LINK_SECONDS_DEFAULT }),
+  ),
+  value: optional(noted(Value, 'Restricts the link to this value.')),
+  recipient: optional(noted(Name, 'Recorded as answered_by.')),
+});
 
 export const ApprovalLink = named('ApprovalLink', {
   url: Type.String({ description: 'Allows its holder to answer once, without a key.' }),

@@ -33,18 +33,14 @@ const Pass = Type.Integer({ minimum: 0, maximum: INT32_MAX });
 /** Filters of outputs and attempts. */
 export const BLOCK_QUERY = {
   block_id: Type.Optional(Type.String()),
-  iteration: Type.Optional(
-    Type.String({ description: 'Counters of the enclosing loops, such as 2.0.' }),
-  ),
+  iteration: noted(Type.Optional(Type.String()), 'Counters of the enclosing loops, such as 2.0.'),
 };
 
 /** Selects iterations of a block in loops. */
 const PASSES_QUERY = {
-  iteration_from: Type.Optional(
-    noted(
-      Pass,
-      `With block_id: iteration of its outermost loop, from 0; a range has at most ${PASSES_MAX}.`,
-    ),
+  iteration_from: noted(
+    Type.Optional(Pass),
+    `With block_id: iteration of its outermost loop, from 0; a range has at most ${PASSES_MAX}.`,
   ),
   iteration_to: Type.Optional(noted(Pass, 'Inclusive; default: iteration_from.')),
 };

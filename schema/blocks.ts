@@ -65,18 +65,13 @@ const MaxIterations = Type.Integer({
 const headOf = <K extends string>(kind: K) => ({
   type: Type.Literal(kind, { description: 'Kind of the block.' }),
   id: noted(BlockId, 'Unique in the sequence. Expressions use it to refer to the output.'),
-  when: optional(
-    Type.String({
-      maxLength: EXPRESSION_LENGTH_MAX,
-      description: 'Condition; if it is false, the block is skipped.',
-    }),
+  when: noted(
+    optional(Type.String({ maxLength: EXPRESSION_LENGTH_MAX })),
+    'Condition; if it is false, the block is skipped.',
   ),
-  timeout: optional(
-    noted(
-      DurationMs,
-      'Maximum duration in ms. When it passes, everything ' +
-        'inside is cancelled and the block fails.',
-    ),
+  timeout: noted(
+    optional(DurationMs),
+    'Maximum duration in ms. When it passes, everything inside is cancelled and the block fails.',
   ),
 });
 
@@ -93,12 +88,10 @@ function blockObject<K extends string, P extends TProperties>(
 /** Runs inside the server: `log` and the other pure handlers, or `http_request`. */
 const OnDeadlineBreach = Type.Object({
   handler: noted(Name, 'A built-in handler that does not wait.'),
-  params: optional(
-    noted(
-      JsonObjectSchema,
-      'Parameters, with templates. The server adds _breach_block_id, ' +
-        '_breach_instance_id, _breach_elapsed_ms and _breach_deadline_ms.',
-    ),
+  params: noted(
+    optional(JsonObjectSchema),
+    'Parameters, with templates. The server adds _breach_block_id, ' +
+      '_breach_instance_id, _breach_elapsed_ms and _breach_deadline_ms.',
   ),
 });
 
@@ -110,55 +103,43 @@ const STEP_NOTE =
 
 const Step = blockObject('step', STEP_NOTE, {
   handler: noted(Name, 'Name of a built-in handler, or of one that external workers serve.'),
-  params: optional(
-    noted(
-      JsonObjectSchema,
-      'Parameters of the handler. Those that a built-in handler ' +
-        `always rejects are answered 400. ${PARAMS_NOTE}`,
-    ),
+  params: noted(
+    optional(JsonObjectSchema),
+    'Parameters of the handler. Those that a built-in handler ' +
+      `always rejects are answered 400. ${PARAMS_NOTE}`,
   ),
   delay: optional(noted(Delay, 'Waits before the first attempt.')),
   retry: optional(noted(Retry, 'Retries after failed attempts.')),
-  timeout: optional(
-    noted(
-      DurationMs,
-      'Maximum duration of one attempt in ms, for a task from ' +
-        'its claim. When it passes, the attempt fails.',
-    ),
+  timeout: noted(
+    optional(DurationMs),
+    'Maximum duration of one attempt in ms, for a task from ' +
+      'its claim. When it passes, the attempt fails.',
   ),
-  queue_timeout: optional(
-    noted(
-      DurationMs,
-      'Maximum time in ms that a task waits for a worker. When it passes, the attempt fails.',
-    ),
+  queue_timeout: noted(
+    optional(DurationMs),
+    'Maximum time in ms that a task waits for a worker. When it passes, the attempt fails.',
   ),
-  deadline: optional(
-    noted(
-      DurationMs,
-      'Maximum duration of the step in ms, with all waits ' +
-        'and attempts. When it passes, the step fails.',
-    ),
+  deadline: noted(
+    optional(DurationMs),
+    'Maximum duration of the step in ms, with all waits ' +
+      'and attempts. When it passes, the step fails.',
   ),
   on_deadline_breach: optional(noted(OnDeadlineBreach, 'Called once when the deadline passes.')),
   send_window: optional(noted(SendWindow, 'Hours in which the step may start. It waits for them.')),
   rate_limit_key: optional(
     noted(Key, 'Steps with the same key share a rate limit. Above the limit a step waits.'),
   ),
-  cancellable: optional(
-    Type.Boolean({
-      default: true,
-      description: 'If false, the signal cancel takes effect after the step.',
-    }),
+  cancellable: noted(
+    optional(Type.Boolean({ default: true })),
+    'If false, the signal cancel takes effect after the step.',
   ),
   queue_name: optional(noted(Name, 'Queue of the task. A poll can select one queue.')),
   output_schema: optional(
     noted(UserSchema, 'Schema of the output. Any other output fails the step permanently.'),
   ),
-  merge_output: optional(
-    Type.Boolean({
-      default: true,
-      description: "Merges a worker's output into context.data.",
-    }),
+  merge_output: noted(
+    optional(Type.Boolean({ default: true })),
+    "Merges a worker's output into context.data.",
   ),
   wait_for_input: optional(WaitForInput),
   ...unsupported('context_access', 'fallback_handler', 'cache_key', 'compensation'),
@@ -196,10 +177,9 @@ const Route = Type.Object({
 const Router = Type.Object(
   {
     ...headOf('router'),
-    routes: optional(
-      Type.Array(Route, {
-        description: 'Evaluated in order; the first whose condition is true runs.',
-      }),
+    routes: noted(
+      optional(Type.Array(Route)),
+      'Evaluated in order; the first whose condition is true runs.',
     ),
     default: optional(noted(BlockList, 'Runs if no condition is true.')),
   },
@@ -240,23 +220,17 @@ const ForEach = blockObject(
       'A path in context.data, or a template, of an array. ' +
         'Nothing runs if it is missing or empty.',
     ),
-    item_var: optional(
-      noted(
-        withDefault(PlainName, ITEM_VAR_DEFAULT),
-        'Key of context.data with the item, in the body.',
-      ),
+    item_var: noted(
+      optional(withDefault(PlainName, ITEM_VAR_DEFAULT)),
+      'Key of context.data with the item, in the body.',
     ),
     body: noted(NonEmptyBlockList, 'Blocks that run for each item.'),
     index_var: optional(
       noted(PlainName, 'Key of context.data with the index of the item, from 0, in the body.'),
     ),
-    concurrency: optional(
-      Type.Integer({
-        minimum: 1,
-        maximum: CONCURRENCY_MAX,
-        default: 1,
-        description: 'Number of items that run concurrently.',
-      }),
+    concurrency: noted(
+      optional(Type.Integer({ minimum: 1, maximum: CONCURRENCY_MAX, default: 1 })),
+      'Number of items that run concurrently.',
     ),
     max_iterations: optional(
       noted(MaxIterations, 'A longer collection fails the block before its first item.'),
@@ -270,12 +244,10 @@ const SubSequence = blockObject(
   'Starts a child instance of another sequence, and waits for it.',
   {
     sequence_name: noted(Name, 'Sequence of the child, in the namespace of this instance.'),
-    version: optional(
-      noted(
-        Version,
-        'Pins this version. Default: chosen when the child ' +
-          'starts, as for an instance created by name.',
-      ),
+    version: noted(
+      optional(Version),
+      'Pins this version. Default: chosen when the child ' +
+        'starts, as for an instance created by name.',
     ),
     input: optional(
       noted(JsonObjectSchema, 'context.data of the child; its strings may be templates.'),
@@ -294,11 +266,9 @@ export interface CancellationScopeBlock extends Static<typeof CancellationScope>
 const SagaStep = named('SagaStep', {
   id: noted(PlainName, "Id of the saga's step, unique in the sequence among all block ids."),
   action: noted(blocksOrOne(NonEmptyBlockList), 'A block, or a list of blocks.'),
-  compensation: Type.Optional(
-    noted(
-      blocksOrOne(optional(BlockList)),
-      'A block, or a list of blocks, that undoes the action.',
-    ),
+  compensation: noted(
+    Type.Optional(blocksOrOne(optional(BlockList))),
+    'A block, or a list of blocks, that undoes the action.',
   ),
 });
 
@@ -316,11 +286,10 @@ export interface SagaBlock extends Static<typeof Saga> {}
 
 const Variant = named('SplitVariant', {
   name: noted(Name, 'Unique in the block; part of its output.'),
-  weight: Type.Integer({
-    minimum: 0,
-    maximum: INT32_MAX,
-    description: 'Share of this variant in the sum of all weights.',
-  }),
+  weight: noted(
+    Type.Integer({ minimum: 0, maximum: INT32_MAX }),
+    'Share of this variant in the sum of all weights.',
+  ),
   blocks: noted(BlockList, 'Blocks of this variant.'),
 });
 
@@ -334,11 +303,10 @@ const AbSplit = Type.Object(
   {
     ...headOf('ab_split'),
     type: oneOfWords(SPLIT_WORDS, 'Kind of the block; both names mean the same.'),
-    variants: Type.Array(Variant, {
-      minItems: 2,
-      maxItems: BRANCHES_MAX,
-      description: 'The variants to choose from.',
-    }),
+    variants: noted(
+      Type.Array(Variant, { minItems: 2, maxItems: BRANCHES_MAX }),
+      'The variants to choose from.',
+    ),
   },
   { 'x-check': 'variants', description: SPLIT_NOTE },
 );

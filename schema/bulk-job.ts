@@ -2,15 +2,13 @@
 
 import { type Static, Type } from '@sinclair/typebox';
 import {
-  Cursor,
   IdParams,
   JsonObjectSchema,
-  Limit,
   named,
   noted,
-  Offset,
   oneOfWords,
   orNull,
+  pageOf,
   TenantQuery,
   Timestamp,
   Uuid,
@@ -43,15 +41,9 @@ export const BulkJob = named('BulkJob', 'A change of many instances that runs in
   operation: oneOfWords(BULK_OPERATIONS),
   request: noted(JsonObjectSchema, 'The request body.'),
   state: oneOfWords(BULK_JOB_STATES),
-  matched: Type.Integer({
-    description: 'Matches found so far: updated, skipped and failed.',
-  }),
-  applied: Type.Integer({
-    description: 'Changed instances; with dry_run, those that would be changed.',
-  }),
-  skipped: Type.Integer({
-    description: 'Matches that needed no change or were deleted.',
-  }),
+  matched: noted(Type.Integer(), 'Matches found so far: updated, skipped and failed.'),
+  applied: noted(Type.Integer(), 'Changed instances; with dry_run, those that would be changed.'),
+  skipped: noted(Type.Integer(), 'Matches that needed no change or were deleted.'),
   failed: Type.Integer({ description: 'Matches whose change was refused.' }),
   repeats_effects: RepeatsEffects,
   error: noted(orNull(Type.String()), 'Why the job failed.'),
@@ -64,9 +56,7 @@ export type BulkJob = Static<typeof BulkJob>;
 const BulkJobListQuery = Type.Object({
   ...TenantQuery.properties,
   state: Type.Optional(oneOfWords(BULK_JOB_STATES)),
-  offset: Offset,
-  limit: Limit(100, 1_000),
-  cursor: Cursor,
+  ...pageOf(100, 1_000),
 });
 
 export const BULK_JOB_ROWS = {

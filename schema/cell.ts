@@ -32,7 +32,7 @@ export const CellEngine = named('CellEngine', 'As last reported by the engine.',
 export type CellEngine = Static<typeof CellEngine>;
 
 export const Cell = named('Cell', {
-  name: noted(Type.String(), 'Version of the engine and of its schema.'),
+  name: noted(Type.String(), 'Also the name of its Postgres schema.'),
   state: oneOfWords(CELL_STATES),
   database_url: noted(Type.String(), 'Without password.'),
   addresses: noted(Type.Array(Type.String()), 'Address of its engines for proxies.'),

@@ -150,6 +150,7 @@ export const TenantName = Type.String({
   'x-check': 'tenant',
 });
 export type TenantName = Static<typeof TenantName>;
+export const BodyTenant = noted(TenantName, 'Must equal the header x-tenant-id, if sent.');
 
 /** Length of a header, counted in characters as in bodies; some characters are two UTF-16 units. */
 export function isTenantTooLong(tenant: string): boolean {
@@ -173,20 +174,16 @@ export const Version = Type.Integer({ minimum: -INT32_MAX, maximum: INT32_MAX })
 
 /** References a sequence by id or by name, never both; objects with it have the check `sequence-or-id`. */
 export const SEQUENCE_REFERENCE = {
-  sequence_id: optional(
-    noted(
-      Uuid,
-      'Id of a version, from which a release may route to another one. ' +
-        'Exactly one of sequence_id and sequence is required.',
-    ),
+  sequence_id: noted(
+    optional(Uuid),
+    'Id of a version, from which a release may route to another one. ' +
+      'Exactly one of sequence_id and sequence is required.',
   ),
   sequence: optional(noted(Name, 'Name of a sequence in the namespace, instead of sequence_id.')),
-  version: optional(
-    noted(
-      Version,
-      'With sequence: pins this version; no release routes it elsewhere. Default: the ' +
-        'newest version that is not deprecated, on hold, or held back by a release.',
-    ),
+  version: noted(
+    optional(Version),
+    'With sequence: pins this version; no release routes it elsewhere. Default: the ' +
+      'newest version that is not deprecated, on hold, or held back by a release.',
   ),
 };
 
@@ -288,12 +285,24 @@ export const Cursor = Type.Optional(
   }),
 );
 
-/** Page size; a `limit` above the maximum is lowered to it. */
 export const Offset = Type.Integer({ minimum: 0, default: 0 });
 
+/** Page size; a `limit` above the maximum is lowered to it. */
 export function Limit(byDefault: number, max: number, min = 0) {
   return Type.Integer({ minimum: min, default: byDefault, 'x-cap': max });
 }
+
+/** A page of a list. */
+export const pageOf = (byDefault: number, max: number) => ({
+  offset: Offset,
+  limit: Limit(byDefault, max),
+  cursor: Cursor,
+});
+
+/** All rows: no default limit, and a truncated response has a link to the next page (docs/limits.md). */
+export const ALL_ROWS = { offset: Offset, limit: Type.Optional(Type.Integer({ minimum: 0 })) };
+/** The same for rows with keys to continue after. */
+export const ALL_BY_KEY = { ...ALL_ROWS, cursor: Cursor };
 
 export const IdParams = Type.Object({ id: Uuid });
 export type IdParams = Static<typeof IdParams>;

@@ -240,18 +240,15 @@ export const PlanMigration = named(
     tenant_id: TenantField,
     continuity_id: Uuid,
     to_sequence_id: Uuid,
-    to_version: Type.Integer({
-      minimum: -INT32_MAX,
-      maximum: INT32_MAX,
-      description: 'Version of to_sequence_id, else 404.',
-    }),
+    to_version: noted(
+      Type.Integer({ minimum: -INT32_MAX, maximum: INT32_MAX }),
+      'Version of to_sequence_id, else 404.',
+    ),
     transforms: optional(Type.Array(Transform, { maxItems: TRANSFORMS_MAX, default: [] })),
     rollback_retention_seconds: RollbackRetention,
-    capture_checkpoint: optional(
-      noted(
-        CaptureCheckpoint,
-        'First saves a checkpoint of the live state. Without any checkpoint: 409.',
-      ),
+    capture_checkpoint: noted(
+      optional(CaptureCheckpoint),
+      'First saves a checkpoint of the live state. Without any checkpoint: 409.',
     ),
   },
 );
@@ -380,11 +377,9 @@ export const MigrateInstances = Type.Object(
         description: 'Instances examined by one request.',
       }),
     ),
-    cursor: optional(
-      Type.String({
-        'x-check': 'empty-is-absent',
-        description: 'next_cursor of the previous response.',
-      }),
+    cursor: noted(
+      optional(Type.String({ 'x-check': 'empty-is-absent' })),
+      'next_cursor of the previous response.',
     ),
   },
   { $id: 'MigrateInstances', 'x-check': 'migration-target', additionalProperties: false },

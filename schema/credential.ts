@@ -3,25 +3,24 @@
 import { type Static, Type } from '@sinclair/typebox';
 import { changeOf } from './change-shapes.js';
 import {
+  ALL_BY_KEY,
   addressed,
-  Cursor,
+  BodyTenant,
   KEY_LENGTH_MAX,
   NAME_LENGTH_MAX,
   Name,
   named,
   noted,
-  Offset,
   oneOfWords,
   optional,
   orNull,
   secretText,
-  TenantName,
   TenantQuery,
   Timestamp,
   withDefault,
 } from './common.js';
 import { get, listOf, type RouteRow, read, refusals } from './route-row.js';
-import { strict } from './strict.js';
+import { strictNamed } from './strict.js';
 
 const CREDENTIAL_KINDS = ['api_key', 'oauth2', 'basic'] as const;
 /** In bytes: fits a key file or certificate. */
@@ -55,19 +54,17 @@ const RefreshToken = secretText({
   description: 'Sealed like the value.',
 });
 
-export const CreateCredential = strict(
-  named('CreateCredential', {
-    tenant_id: optional(noted(TenantName, 'Must equal the header x-tenant-id, if sent.')),
-    id: optional(noted(addressed(Id), 'Default: the name.')),
-    name: optional(noted(Name, 'Default: the id.')),
-    value: Value,
-    kind: optional(Kind),
-    description: optional(Description),
-    expires_at: optional(ExpiresAt),
-    refresh_url: optional(RefreshUrl),
-    refresh_token: optional(RefreshToken),
-  }),
-);
+export const CreateCredential = strictNamed('CreateCredential', {
+  tenant_id: optional(BodyTenant),
+  id: optional(noted(addressed(Id), 'Default: the name.')),
+  name: optional(noted(Name, 'Default: the id.')),
+  value: Value,
+  kind: optional(Kind),
+  description: optional(Description),
+  expires_at: optional(ExpiresAt),
+  refresh_url: optional(RefreshUrl),
+  refresh_token: optional(RefreshToken),
+});
 export type CreateCredential = Static<typeof CreateCredential>;
 
 export const Credential = named('Credential', 'A credential without its secrets.', {
@@ -99,13 +96,10 @@ export type UpdateCredential = Static<typeof UpdateCredential>;
 
 const CredentialParams = Type.Object({ id: Id });
 
-/** No default limit (docs/decisions/0016-lists.md): a truncated response has a link to the next page. */
 const CredentialListQuery = Type.Object({
   ...TenantQuery.properties,
   kind: Type.Optional(oneOfWords(CREDENTIAL_KINDS)),
-  offset: Offset,
-  limit: Type.Optional(Type.Integer({ minimum: 0 })),
-  cursor: Cursor,
+  ...ALL_BY_KEY,
 });
 
 export const CREDENTIAL_ROWS = {

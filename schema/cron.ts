@@ -3,7 +3,7 @@
 import { type Static, Type } from '@sinclair/typebox';
 import { changeOf, UNCHANGED } from './change-shapes.js';
 import {
-  Cursor,
+  ALL_BY_KEY,
   checked,
   JsonObjectSchema,
   Key,
@@ -23,7 +23,7 @@ import {
 } from './common.js';
 import { CapitalPriority, GivenContext, InstanceCreated, InstanceTimeout } from './instance.js';
 import { actById, byId, get, getById, listOf, type RouteRow, refusals } from './route-row.js';
-import { strict } from './strict.js';
+import { strict, strictNamed } from './strict.js';
 
 /** Fits lists of every second and minute. */
 const CRON_EXPRESSION_LENGTH_MAX = 1_024;
@@ -76,16 +76,13 @@ export const CreateSchedule = strict(
 );
 export type CreateSchedule = Static<typeof CreateSchedule>;
 
-export const RunSchedule = strict(
-  named('RunSchedule', {
-    idempotency_key: optional(
-      noted(Key, 'A repeated request with the same key returns the first instance.'),
-    ),
-  }),
-);
+export const RunSchedule = strictNamed('RunSchedule', {
+  idempotency_key: optional(
+    noted(Key, 'A repeated request with the same key returns the first instance.'),
+  ),
+});
 export type RunSchedule = Static<typeof RunSchedule>;
 
-/** No default limit (docs/decisions/0016-lists.md): a truncated response has a link to the next page. */
 const ScheduleListQuery = Type.Object({
   tenant_id: Type.Optional(Type.String()),
   order: Type.Optional(
@@ -94,9 +91,7 @@ const ScheduleListQuery = Type.Object({
       'next_fire: enabled schedules by next fire. Default: created, oldest first.',
     ),
   ),
-  offset: Type.Integer({ minimum: 0, default: 0 }),
-  limit: Type.Optional(Type.Integer({ minimum: 0 })),
-  cursor: Cursor,
+  ...ALL_BY_KEY,
 });
 
 /** Numbers out of range become the nearest bound. */
@@ -158,16 +153,12 @@ export const ScheduleRun = named('ScheduleRun', {
 });
 export type ScheduleRun = Static<typeof ScheduleRun>;
 
-export const PreviewSchedule = strict(
-  named('PreviewSchedule', {
-    cron_expr: CronExpression,
-    timezone: optional(withDefault(TimeZone, 'UTC')),
-    count: optional(
-      Type.Integer({ minimum: 1, maximum: PREVIEW_FIRES_MAX, default: PREVIEW_FIRES }),
-    ),
-    from: optional(noted(Timestamp, 'Fires after this time; default: now.')),
-  }),
-);
+export const PreviewSchedule = strictNamed('PreviewSchedule', {
+  cron_expr: CronExpression,
+  timezone: optional(withDefault(TimeZone, 'UTC')),
+  count: optional(Type.Integer({ minimum: 1, maximum: PREVIEW_FIRES_MAX, default: PREVIEW_FIRES })),
+  from: optional(noted(Timestamp, 'Fires after this time; default: now.')),
+});
 
 export const PreviewedFire = named('PreviewedFire', {
   at: noted(Timestamp, 'In UTC.'),

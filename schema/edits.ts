@@ -7,6 +7,7 @@ import { type Static, Type } from '@sinclair/typebox';
 import { InjectedBlocks } from './blocks.js';
 import { BulkJob, BulkQuery, RepeatsEffects } from './bulk-job.js';
 import {
+  ALL_BY_KEY,
   AnyJson,
   DryRun,
   type InstanceStateWord,
@@ -22,10 +23,10 @@ import {
   withDefault,
 } from './common.js';
 import { Warnings } from './finding.js';
-import { BulkUpdated, InstanceRetried, KeysetQuery, MaxBytes, SendSignal } from './instance.js';
+import { BulkUpdated, InstanceRetried, MaxBytes, SendSignal } from './instance.js';
 import { InstanceFilter } from './instance-filter.js';
-import { actById, getById, listOf, type RouteRow, readById, refusals } from './route-row.js';
-import { strict } from './strict.js';
+import { act, actById, getById, listOf, type RouteRow, readById, refusals } from './route-row.js';
+import { strictNamed } from './strict.js';
 
 /** Offsets of a bulk reschedule: a year either way. */
 const OFFSET_SECS_MAX = 365 * 86_400;
@@ -64,15 +65,13 @@ const AMENDED_DATA = {
 };
 
 /** Strict, since a misspelt `context` would retry without the new data. */
-export const RetryInstance = strict(named('RetryInstance', AMENDED_DATA));
+export const RetryInstance = strictNamed('RetryInstance', AMENDED_DATA);
 
 /** `context` is merged into context.data by top-level members; signals are applied before the instance runs. */
-export const ResumeFrom = strict(
-  named('ResumeFrom', {
-    ...AMENDED_DATA,
-    signals: optional(Signals),
-  }),
-);
+export const ResumeFrom = strictNamed('ResumeFrom', {
+  ...AMENDED_DATA,
+  signals: optional(Signals),
+});
 export type ResumeFrom = Static<typeof ResumeFrom>;
 
 export const ResumedFrom = named('ResumedFrom', {
@@ -86,14 +85,12 @@ export type ResumedFrom = Static<typeof ResumedFrom>;
 
 const BlockParams = Type.Object({ id: Uuid, block_id: Type.String() });
 
-export const ForkInstance = strict(
-  named('ForkInstance', {
-    from_block_id: Name,
-    ...AMENDED_DATA,
-    dry_run: optional(Type.Boolean({ default: true })),
-    signals: optional(Signals),
-  }),
-);
+export const ForkInstance = strictNamed('ForkInstance', {
+  from_block_id: Name,
+  ...AMENDED_DATA,
+  dry_run: optional(Type.Boolean({ default: true })),
+  signals: optional(Signals),
+});
 
 export const InstanceForked = named('InstanceForked', {
   id: Uuid,
@@ -119,13 +116,11 @@ export const InstanceMigrated = named('InstanceMigrated', {
 export type InstanceMigrated = Static<typeof InstanceMigrated>;
 
 /** Moves only scheduled instances, by `offset_secs`, which may be negative. */
-export const BulkReschedule = strict(
-  named('BulkReschedule', {
-    filter: InstanceFilter,
-    offset_secs: Type.Integer({ minimum: -OFFSET_SECS_MAX, maximum: OFFSET_SECS_MAX }),
-    dry_run: DryRun,
-  }),
-);
+export const BulkReschedule = strictNamed('BulkReschedule', {
+  filter: InstanceFilter,
+  offset_secs: Type.Integer({ minimum: -OFFSET_SECS_MAX, maximum: OFFSET_SECS_MAX }),
+  dry_run: DryRun,
+});
 export type BulkReschedule = Static<typeof BulkReschedule>;
 
 const BATCH_ACTIONS = ['retry', 'pause', 'resume', 'cancel', 'signal'] as const;
@@ -167,11 +162,9 @@ export const BatchActionResult = named('BatchActionResult', {
   failed: Type.Integer(),
   dry_run: Type.Boolean(),
   repeats_effects: RepeatsEffects,
-  refusals: Type.Optional(
-    Type.Array(ChangeRefusal, {
-      maxItems: REFUSALS_TOLD_MAX,
-      description: 'The first failures with their reasons; absent if none.',
-    }),
+  refusals: noted(
+    Type.Optional(Type.Array(ChangeRefusal, { maxItems: REFUSALS_TOLD_MAX })),
+    'The first failures with their reasons; absent if none.',
   ),
 });
 export type BatchActionResult = Static<typeof BatchActionResult>;
@@ -191,12 +184,10 @@ export const Checkpoint = named('Checkpoint', {
 export type Checkpoint = Static<typeof Checkpoint>;
 
 /** 0 deletes all. */
-export const PruneCheckpoints = strict(
-  named('PruneCheckpoints', {
-    keep: Type.Integer({ minimum: 0, maximum: 2 ** 31 - 1 }),
-    dry_run: DryRun,
-  }),
-);
+export const PruneCheckpoints = strictNamed('PruneCheckpoints', {
+  keep: Type.Integer({ minimum: 0, maximum: 2 ** 31 - 1 }),
+  dry_run: DryRun,
+});
 
 export const CheckpointsPruned = named('CheckpointsPruned', {
   count: Type.Integer(),
@@ -213,7 +204,7 @@ export type StepLogLine = Static<typeof StepLogLine>;
 
 const StepLogQuery = Type.Object({
   block_id: Type.Optional(Type.String()),
-  ...KeysetQuery.properties,
+  ...ALL_BY_KEY,
   max_bytes: MaxBytes,
 });
 
@@ -272,25 +263,18 @@ export const EDIT_ROWS = {
     contentType: 'text/event-stream',
     replies: { 200: null, ...refusals(400, 404, 503) },
   },
-  'instances.injectBlocks': {
-    ...actById,
-    path: '/instances/{id}/inject-blocks',
-    summary: 'Add blocks to this instance, after those of its sequence.',
-    body: InjectBlocks,
-    bodySize: 'large',
-    definition: 'the body',
-    makes: 'definition',
-    replies: { 200: BlocksInjected, ...refusals(400, 404, 409, 413) },
-  },
-  'instances.retry': {
-    ...actById,
-    path: '/instances/{id}/retry',
-    summary: 'Retry a failed instance where it failed, optionally with changed data.',
-    body: RetryInstance,
-    bodySize: 'large',
-    isBodyOptional: true,
-    replies: { 200: InstanceRetried, ...refusals(400, 404, 409, 413) },
-  },
+  'instances.injectBlocks': act(
+    '/instances/{id}/inject-blocks',
+    'Add blocks to this instance, after those of its sequence.',
+    BlocksInjected,
+    { body: InjectBlocks, bodySize: 'large', definition: 'the body', makes: 'definition' },
+  ),
+  'instances.retry': act(
+    '/instances/{id}/retry',
+    'Retry a failed instance where it failed, optionally with changed data.',
+    InstanceRetried,
+    { body: RetryInstance, bodySize: 'large', isBodyOptional: true },
+  ),
   'instances.resumeFrom': {
     method: 'POST',
     path: '/instances/{id}/resume-from/{block_id}',

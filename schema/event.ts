@@ -3,23 +3,21 @@
 import { type Static, Type } from '@sinclair/typebox';
 import {
   AnyJson,
-  Cursor,
+  BodyTenant,
   KEY_LENGTH_MAX,
-  Limit,
   Name,
   named,
   noted,
-  Offset,
   oneOfWords,
   optional,
   orNull,
-  TenantName,
+  pageOf,
   Timestamp,
   Uuid,
   withDefault,
 } from './common.js';
 import { get, getById, listOf, type RouteRow, refusals } from './route-row.js';
-import { strict } from './strict.js';
+import { strictNamed } from './strict.js';
 
 /** A day: related producers and instances are seldom further apart. */
 export const EVENT_TTL_SECS_DEFAULT = 86_400;
@@ -35,7 +33,7 @@ const TAKE_OUTCOMES = ['taken', 'refused'] as const;
 const ProducerKey = Type.String({ pattern: '\\S', maxLength: KEY_LENGTH_MAX });
 
 export const SendEvent = named('SendEvent', {
-  tenant_id: optional(noted(TenantName, 'Must equal the header x-tenant-id, if sent.')),
+  tenant_id: optional(BodyTenant),
   event_name: Name,
   producer_event_id: noted(
     ProducerKey,
@@ -60,11 +58,9 @@ export const SendEvent = named('SendEvent', {
 /** Of a known tenant. */
 export type ReceivedEvent = Omit<Static<typeof SendEvent>, 'tenant_id'>;
 
-export const SendEvents = strict(
-  named('SendEvents', {
-    events: Type.Array(SendEvent, { minItems: 1, maxItems: EVENTS_PER_BATCH_MAX }),
-  }),
-);
+export const SendEvents = strictNamed('SendEvents', {
+  events: Type.Array(SendEvent, { minItems: 1, maxItems: EVENTS_PER_BATCH_MAX }),
+});
 
 export const EventReceipt = named('EventReceipt', 'Result of sending an event.', {
   event_id: Uuid,
@@ -127,9 +123,7 @@ const EventListQuery = Type.Object({
   producer_event_id: Type.Optional(Type.String()),
   created_after: Type.Optional(noted(Timestamp, 'Exclusive.')),
   created_before: Type.Optional(noted(Timestamp, 'Exclusive.')),
-  offset: Offset,
-  limit: Limit(100, 1_000),
-  cursor: Cursor,
+  ...pageOf(100, 1_000),
 });
 
 export const EVENT_ROWS = {

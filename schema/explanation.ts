@@ -59,9 +59,7 @@ export const Wait = named(
     path: noted(orNull(Type.String()), 'Path from the outermost block, such as orders[2]/charge.'),
     since: orNull(Timestamp),
     until: noted(orNull(Timestamp), 'When the wait ends at the latest; null: no time limit.'),
-    attempt: Type.Optional(
-      Type.Integer({ description: 'The attempt, from 0; for a retry the next one.' }),
-    ),
+    attempt: noted(Type.Optional(Type.Integer()), 'The attempt, from 0; for a retry the next one.'),
     max_attempts: Type.Optional(orNull(Type.Integer({ description: 'Null: no retry policy.' }))),
     last_error: Type.Optional(Type.String({ description: 'Of the previous attempt.' })),
     handler: Type.Optional(Type.String()),
@@ -69,10 +67,9 @@ export const Wait = named(
     task_id: Type.Optional(Uuid),
     worker_id: Type.Optional(Type.String()),
     heartbeat_at: Type.Optional(Timestamp),
-    lost_claims: Type.Optional(
-      Type.Integer({
-        description: 'Claims of this attempt lost to silent workers; absent: none.',
-      }),
+    lost_claims: noted(
+      Type.Optional(Type.Integer()),
+      'Claims of this attempt lost to silent workers; absent: none.',
     ),
     workers: Type.Optional(
       Type.Object({
@@ -135,18 +132,15 @@ export const RunsAgainBlock = named('RunsAgainBlock', 'A block that a retry runs
   summary: Type.String(),
   block_id: Type.String(),
   path: noted(Type.String(), 'Path from the outermost block, such as orders[2]/charge.'),
-  repeats: Type.Array(Type.String(), {
-    maxItems: REPEATS_MAX,
-    description:
-      'Paths of completed steps whose external effects are repeated with new ' +
+  repeats: noted(
+    Type.Array(Type.String(), { maxItems: REPEATS_MAX }),
+    'Paths of completed steps whose external effects are repeated with new ' +
       'idempotency keys; for a retried child, paths in the child.',
-  }),
+  ),
   repeats_effects: noted(Type.Boolean(), 'Whether external effects are repeated.'),
-  child_id: Type.Optional(
-    noted(
-      Uuid,
-      'The child that is retried or waited for; absent: none, or a new child is started.',
-    ),
+  child_id: noted(
+    Type.Optional(Uuid),
+    'The child that is retried or waited for; absent: none, or a new child is started.',
   ),
   cleans_up: Type.Optional(
     Type.Literal(true, {
@@ -234,11 +228,9 @@ export const InstanceExplanation = named('InstanceExplanation', {
   cancelling: Type.Optional(Cancelling),
   parent_instance_id: Type.Optional(noted(Uuid, 'The parent, if a sub_sequence created it.')),
   next: Type.Array(NextAction),
-  warnings: Type.Optional(
-    Type.Array(ExplanationWarning, {
-      maxItems: WARNINGS_MAX,
-      description: 'Probable reasons for unexpected behavior; absent: none.',
-    }),
+  warnings: noted(
+    Type.Optional(Type.Array(ExplanationWarning, { maxItems: WARNINGS_MAX })),
+    'Probable reasons for unexpected behavior; absent: none.',
   ),
 });
 export type InstanceExplanation = Static<typeof InstanceExplanation>;

@@ -55,11 +55,10 @@ export const HANDLER_PARAMS = {
     ),
   }),
   wait_for_event: Type.Object({
-    name: Type.String({
-      pattern: '\\S',
-      maxLength: NAME_LENGTH_MAX,
-      description: 'Name of the events, and after `custom:` of the signals, that end the wait.',
-    }),
+    name: noted(
+      Type.String({ pattern: '\\S', maxLength: NAME_LENGTH_MAX }),
+      'Name of the events, and after `custom:` of the signals, that end the wait.',
+    ),
     key: Type.Optional(
       Type.Unsafe<string | number | null>({
         anyOf: [
@@ -71,18 +70,13 @@ export const HANDLER_PARAMS = {
           '`correlation_key` of the events, a string or a number; default: events without one.',
       }),
     ),
-    timeout_ms: optional(
-      Type.Integer({
-        minimum: 1,
-        maximum: DURATION_MS_MAX,
-        description: 'Milliseconds after which the attempt fails, like the `timeout` of the step.',
-      }),
+    timeout_ms: noted(
+      optional(Type.Integer({ minimum: 1, maximum: DURATION_MS_MAX })),
+      'Milliseconds after which the attempt fails, like the `timeout` of the step.',
     ),
-    schema: optional(
-      noted(
-        UserSchema,
-        'Schema of the payload. Any other payload is consumed, and the wait continues.',
-      ),
+    schema: noted(
+      optional(UserSchema),
+      'Schema of the payload. Any other payload is consumed, and the wait continues.',
     ),
   }),
   http_request: Type.Object({
@@ -96,11 +90,9 @@ export const HANDLER_PARAMS = {
       ...optional(withDefault(oneOfWords(HTTP_METHODS, 'Case-insensitive.'), HTTP_METHOD_DEFAULT)),
       'x-any-case': true,
     },
-    headers: optional(
-      noted(
-        Type.Record(Type.String(), lenient(Type.String(), 'is not sent')),
-        'Headers by name. Host and values that are not strings are not sent.',
-      ),
+    headers: noted(
+      optional(Type.Record(Type.String(), lenient(Type.String(), 'is not sent'))),
+      'Headers by name. Host and values that are not strings are not sent.',
     ),
     body: anything(
       'Strings are sent unchanged, other values as JSON. ' +

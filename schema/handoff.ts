@@ -261,12 +261,10 @@ export const ExportHandoff = named('ExportHandoff', {
   tenant_id: TenantField,
   requirements: optional(noted(Requirements, 'Findings of the placement decision.')),
   expires_in_seconds: optional(Type.Integer({ minimum: 1, maximum: 3_600, default: 300 })),
-  payload_key_base64: optional(
-    noted(
-      Base64,
-      'A single-use nonce of 32 bytes, made by the destination; without it ' +
-        'only a server with the same encryption key can open the capsule.',
-    ),
+  payload_key_base64: noted(
+    optional(Base64),
+    'A single-use nonce of 32 bytes, made by the destination; without it ' +
+      'only a server with the same encryption key can open the capsule.',
   ),
   capture_checkpoint: optional(CaptureCheckpoint),
 });

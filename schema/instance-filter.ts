@@ -52,11 +52,10 @@ export const SELECTION = {
   sequence: noted(SelectedText, 'Alias of sequence_name.'),
   sequence_version: noted(Version, 'Version of the sequence.'),
   parent_instance_id: noted(Uuid, 'Children of this instance.'),
-  ids: Type.Array(Uuid, {
-    minItems: 1,
-    maxItems: IDS_MAX,
-    description: `Only these instances, at most ${IDS_MAX}.`,
-  }),
+  ids: noted(
+    Type.Array(Uuid, { minItems: 1, maxItems: IDS_MAX }),
+    `Only these instances, at most ${IDS_MAX}.`,
+  ),
   waiting_for: oneOfWords(
     OPEN_WAITS,
     'Instances with a step that waits for it; see /instances/{id}/explain.',

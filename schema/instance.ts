@@ -8,7 +8,9 @@ import { BLOCK_QUERY } from './attempt.js';
 import { BulkJob, BulkQuery, RepeatsEffects } from './bulk-job.js';
 import { UNCHANGED } from './change-shapes.js';
 import {
+  ALL_BY_KEY,
   AnyJson,
+  BodyTenant,
   Cursor,
   checked,
   DryRun,
@@ -31,8 +33,8 @@ import {
   optional,
   orNull,
   PriorityWord,
+  pageOf,
   SEQUENCE_REFERENCE,
-  TenantName,
   Timestamp,
   TimeZone,
   Uuid,
@@ -44,7 +46,7 @@ import { InstanceFilter, SELECTION } from './instance-filter.js';
 import { actById, byId, get, getById, listOf, type RouteRow, refusals } from './route-row.js';
 import { SignalAccepted, SignalListQuery, StoredSignal } from './signal.js';
 import { NODE_STATES } from './states.js';
-import { strict } from './strict.js';
+import { strict, strictNamed } from './strict.js';
 
 const BATCH_INSTANCES_MAX = 10_000;
 const AUDIT_LIMIT_DEFAULT = 200;
@@ -70,7 +72,7 @@ export const CreateInstance = checked(
   'sequence-or-id',
   named('CreateInstance', 'Of one instance, alone or in a batch.', {
     ...SEQUENCE_REFERENCE,
-    tenant_id: noted(TenantName, 'Must equal the header x-tenant-id, if sent.'),
+    tenant_id: BodyTenant,
     namespace: Name,
     priority: optional(withDefault(PriorityWord, 'normal')),
     timezone: optional(withDefault(TimeZone, 'UTC')),
@@ -83,25 +85,18 @@ export const CreateInstance = checked(
     concurrency_key: optional(
       noted(ConcurrencyKey, 'Instances of the tenant with this key share a concurrency limit.'),
     ),
-    max_concurrency: optional(
-      Type.Integer({
-        exclusiveMinimum: 0,
-        maximum: INT32_MAX,
-        description: 'Maximum number of these instances that run at once.',
-      }),
+    max_concurrency: noted(
+      optional(Type.Integer({ exclusiveMinimum: 0, maximum: INT32_MAX })),
+      'Maximum number of these instances that run at once.',
     ),
-    idempotency_key: optional(
-      noted(
-        Key,
-        'If an instance of the tenant has this key, its id is returned with deduplicated true.',
-      ),
+    idempotency_key: noted(
+      optional(Key),
+      'If an instance of the tenant has this key, its id is returned with deduplicated true.',
     ),
     dry_run: optional(Type.Boolean({ default: false })),
-    dry_run_auto_approve: optional(
-      Type.Boolean({
-        default: false,
-        description: 'In a dry run, approvals are answered immediately with the first choice.',
-      }),
+    dry_run_auto_approve: noted(
+      optional(Type.Boolean({ default: false })),
+      'In a dry run, approvals are answered immediately with the first choice.',
     ),
     ...unsupported('budget'),
   }),
@@ -109,21 +104,17 @@ export const CreateInstance = checked(
 export type CreateInstance = Static<typeof CreateInstance>;
 
 /** Each item is deduplicated by its own idempotency key. */
-export const CreateBatch = strict(
-  named('CreateBatch', 'Creates all instances or none.', {
-    instances: Type.Array(CreateInstance, { maxItems: BATCH_INSTANCES_MAX }),
-  }),
-);
+export const CreateBatch = strictNamed('CreateBatch', 'Creates all instances or none.', {
+  instances: Type.Array(CreateInstance, { maxItems: BATCH_INSTANCES_MAX }),
+});
 export type CreateBatch = Static<typeof CreateBatch>;
 
 export const PatchState = named('PatchState', {
   state: InstanceStateWord,
-  next_fire_at: optional(
-    noted(
-      Timestamp,
-      'For a change to scheduled. Default: now, or for a paused ' +
-        'instance the time at which it would continue.',
-    ),
+  next_fire_at: noted(
+    optional(Timestamp),
+    'For a change to scheduled. Default: now, or for a paused ' +
+      'instance the time at which it would continue.',
   ),
 });
 
@@ -159,46 +150,29 @@ export const SendSignal = named('SendSignal', {
 export type SendSignal = Static<typeof SendSignal>;
 
 /** Terminal instances are skipped (docs/decisions/0019-bulk-changes.md). */
-export const BulkState = strict(
-  named('BulkState', {
-    filter: InstanceFilter,
-    state: InstanceStateWord,
-    dry_run: DryRun,
-    orphans: Orphans,
-  }),
-);
+export const BulkState = strictNamed('BulkState', {
+  filter: InstanceFilter,
+  state: InstanceStateWord,
+  dry_run: DryRun,
+  orphans: Orphans,
+});
 export type BulkState = Static<typeof BulkState>;
 
 /** `state` is a comma-separated list on the wire; empty means no filter. */
 const InstanceListQuery = Type.Object({
   ...Type.Partial(Type.Object(SELECTION)).properties,
   state: Type.Optional(Type.Array(InstanceStateWord)),
-  offset: Offset,
-  limit: Limit(LIST_LIMIT_DEFAULT, LIST_LIMIT_MAX),
-  cursor: Cursor,
+  ...pageOf(LIST_LIMIT_DEFAULT, LIST_LIMIT_MAX),
 });
-
-/** All rows of one instance; a truncated response continues at the next offset (docs/limits.md). */
-export const PageQuery = Type.Object({
-  offset: Offset,
-  limit: Type.Optional(Type.Integer({ minimum: 0 })),
-});
-export type PageQuery = Static<typeof PageQuery>;
-
-/** With a cursor, for rows with keys of their own. */
-export const KeysetQuery = Type.Object({ ...PageQuery.properties, cursor: Cursor });
-export type KeysetQuery = Static<typeof KeysetQuery>;
 
 /** A definition may have 5,000 blocks: pages request a part. */
 const TreeQuery = Type.Object({
   block_id: Type.Optional(noted(Type.String(), 'Only this block and the blocks inside it.')),
-  depth: Type.Optional(
-    Type.Integer({ minimum: 0, description: 'Number of levels below the first.' }),
-  ),
+  depth: noted(Type.Optional(Type.Integer({ minimum: 0 })), 'Number of levels below the first.'),
 });
 
 const ChildListQuery = Type.Object({
-  ...KeysetQuery.properties,
+  ...ALL_BY_KEY,
   state: Type.Optional(Type.Array(InstanceStateWord)),
 });
 
@@ -213,7 +187,7 @@ export const MaxBytes = Type.Optional(
 
 const OutputListQuery = Type.Object({
   ...BLOCK_QUERY,
-  ...KeysetQuery.properties,
+  ...ALL_BY_KEY,
   max_bytes: MaxBytes,
 });
 
@@ -299,9 +273,7 @@ const InstanceList = Type.Array(TaskInstance);
 
 export const InstanceCreated = named('InstanceCreated', {
   id: Uuid,
-  deduplicated: Type.Boolean({
-    description: 'True: id is that of an existing instance.',
-  }),
+  deduplicated: noted(Type.Boolean(), 'True: id is that of an existing instance.'),
 });
 export type InstanceCreated = Static<typeof InstanceCreated>;
 
@@ -312,9 +284,7 @@ export const BatchCreated = named('BatchCreated', {
 export type BatchCreated = Static<typeof BatchCreated>;
 
 export const BulkUpdated = named('BulkUpdated', {
-  count: Type.Integer({
-    description: 'Changed instances; with dry_run, those that would be changed.',
-  }),
+  count: noted(Type.Integer(), 'Changed instances; with dry_run, those that would be changed.'),
   updated: Type.Integer({ description: 'Alias of count for older clients; 0 with dry_run.' }),
   dry_run: Type.Optional(Type.Literal(true)),
   repeats_effects: Type.Optional(noted(RepeatsEffects, 'Absent: 0.')),
@@ -367,10 +337,9 @@ export const TreeNode = named('TreeNode', {
   iteration: Type.Optional(
     Type.Integer({ description: 'For an open loop: the current iteration, from 0.' }),
   ),
-  output_count: Type.Optional(
-    Type.Integer({
-      description: 'For a block in loops: its output rows over all iterations.',
-    }),
+  output_count: noted(
+    Type.Optional(Type.Integer()),
+    'For a block in loops: its output rows over all iterations.',
   ),
 });
 export type TreeNode = Static<typeof TreeNode>;

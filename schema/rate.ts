@@ -2,22 +2,20 @@
 
 import { type Static, Type } from '@sinclair/typebox';
 import { UNCHANGED } from './change-shapes.js';
-import { addressed, KEY_LENGTH_MAX, named, Offset, TenantQuery, Timestamp } from './common.js';
+import { ALL_ROWS, addressed, KEY_LENGTH_MAX, named, TenantQuery, Timestamp } from './common.js';
 import { get, listOf, type RouteRow, refusals } from './route-row.js';
-import { strict } from './strict.js';
+import { strictNamed } from './strict.js';
 
 /** Each grant in a window is kept, so that no sliding window exceeds the limit. */
 const RATE_COUNT_MAX = 100_000;
 const RATE_WINDOW_SECONDS_MAX = 86_400;
 
 /** At most `max_count` attempts in any window of `window_seconds`. */
-export const PutRateLimit = strict(
-  named('PutRateLimit', {
-    max_count: Type.Integer({ minimum: 1, maximum: RATE_COUNT_MAX }),
-    window_seconds: Type.Integer({ minimum: 1, maximum: RATE_WINDOW_SECONDS_MAX }),
-    ...UNCHANGED,
-  }),
-);
+export const PutRateLimit = strictNamed('PutRateLimit', {
+  max_count: Type.Integer({ minimum: 1, maximum: RATE_COUNT_MAX }),
+  window_seconds: Type.Integer({ minimum: 1, maximum: RATE_WINDOW_SECONDS_MAX }),
+  ...UNCHANGED,
+});
 export type PutRateLimit = Static<typeof PutRateLimit>;
 
 export const RateLimit = named('RateLimit', {
@@ -32,11 +30,9 @@ export type RateLimit = Static<typeof RateLimit>;
 const LimitKey = Type.String({ pattern: '\\S', maxLength: KEY_LENGTH_MAX });
 const RateLimitParams = Type.Object({ key: LimitKey });
 
-/** No default limit (docs/decisions/0016-lists.md): a truncated response has a link to the next page. */
 const RateLimitListQuery = Type.Object({
   ...TenantQuery.properties,
-  offset: Offset,
-  limit: Type.Optional(Type.Integer({ minimum: 0 })),
+  ...ALL_ROWS,
 });
 
 export const RATE_ROWS = {

@@ -22,7 +22,7 @@ import {
   RELEASE_STATES,
 } from './release-states.js';
 import { get, getById, listOf, type RouteRow, refusals } from './route-row.js';
-import { strict } from './strict.js';
+import { strictNamed } from './strict.js';
 
 /** There are two metrics. */
 export const GATES_MAX = 16;
@@ -49,11 +49,10 @@ export const Gate = named(
       minimum: 0,
       description: "Allowed excess of the candidate's rate over the baseline's, 0 to 1.",
     }),
-    min_sample: Type.Integer({
-      minimum: 0,
-      maximum: INT32_MAX,
-      description: 'Finished instances of each version required for a verdict.',
-    }),
+    min_sample: noted(
+      Type.Integer({ minimum: 0, maximum: INT32_MAX }),
+      'Finished instances of each version required for a verdict.',
+    ),
   },
 );
 export type Gate = Static<typeof Gate>;
@@ -63,20 +62,16 @@ const InFlightPolicy = oneOfWords(
   'Neither migrates running instances: with operator_decision an operator does so explicitly.',
 );
 
-export const CreateRelease = strict(
-  named(
-    'CreateRelease',
-    'Baseline and candidate are versions of one sequence name in one namespace.',
-    {
-      tenant_id: optional(
-        Type.String({ description: 'Must equal the header x-tenant-id, if sent.' }),
-      ),
-      baseline_sequence_id: Uuid,
-      candidate_sequence_id: Uuid,
-      gates: optional(Type.Array(Gate, { maxItems: GATES_MAX, default: [] })),
-      in_flight_policy: optional(withDefault(InFlightPolicy, 'pin')),
-    },
-  ),
+export const CreateRelease = strictNamed(
+  'CreateRelease',
+  'Baseline and candidate are versions of one sequence name in one namespace.',
+  {
+    tenant_id: noted(optional(Type.String()), 'Must equal the header x-tenant-id, if sent.'),
+    baseline_sequence_id: Uuid,
+    candidate_sequence_id: Uuid,
+    gates: optional(Type.Array(Gate, { maxItems: GATES_MAX, default: [] })),
+    in_flight_policy: optional(withDefault(InFlightPolicy, 'pin')),
+  },
 );
 export type CreateRelease = Static<typeof CreateRelease>;
 
@@ -93,43 +88,31 @@ const ReleaseListQuery = Type.Object({
 });
 
 /** A sample out of range becomes the nearest bound. */
-export const ValidateRelease = strict(
-  named('ValidateRelease', {
-    sample: optional(
-      Type.Integer({
-        minimum: 0,
-        default: SAMPLE_DEFAULT,
-        description: `Number of newest finished runs to replay: at least 1 and at most ${SAMPLE_MAX}.`,
-      }),
-    ),
-    skip: optional(
-      Type.Boolean({ default: false, description: 'Makes the release ready without a replay.' }),
-    ),
-  }),
-);
+export const ValidateRelease = strictNamed('ValidateRelease', {
+  sample: noted(
+    optional(Type.Integer({ minimum: 0, default: SAMPLE_DEFAULT })),
+    `Number of newest finished runs to replay: at least 1 and at most ${SAMPLE_MAX}.`,
+  ),
+  skip: optional(
+    Type.Boolean({ default: false, description: 'Makes the release ready without a replay.' }),
+  ),
+});
 export type ValidateRelease = Static<typeof ValidateRelease>;
 
-export const StartCanary = strict(
-  named('StartCanary', {
-    percent: Type.Integer({
-      minimum: 1,
-      maximum: 100,
-      description: "Percentage of the baseline's new instances routed to the candidate.",
-    }),
-  }),
-);
+export const StartCanary = strictNamed('StartCanary', {
+  percent: noted(
+    Type.Integer({ minimum: 1, maximum: 100 }),
+    "Percentage of the baseline's new instances routed to the candidate.",
+  ),
+});
 export type StartCanary = Static<typeof StartCanary>;
 
-export const PromoteRelease = strict(
-  named('PromoteRelease', {
-    force: optional(
-      Type.Boolean({
-        default: false,
-        description: 'Recorded in the decision; failing evidence is refused regardless.',
-      }),
-    ),
-  }),
-);
+export const PromoteRelease = strictNamed('PromoteRelease', {
+  force: noted(
+    optional(Type.Boolean({ default: false })),
+    'Recorded in the decision; failing evidence is refused regardless.',
+  ),
+});
 export type PromoteRelease = Static<typeof PromoteRelease>;
 
 export const CompareSequences = named('CompareSequences', {
@@ -150,10 +133,9 @@ export const Divergence = named('Divergence', 'A run that takes another path wit
   replayed_state: InstanceStateWord,
   blocks_added: Type.Array(Type.String()),
   blocks_removed: Type.Array(Type.String()),
-  calls_changed: Type.Optional(
-    Type.Array(ChangedCall, {
-      description: 'Steps whose request differs from the recorded one; absent if none.',
-    }),
+  calls_changed: noted(
+    Type.Optional(Type.Array(ChangedCall)),
+    'Steps whose request differs from the recorded one; absent if none.',
   ),
 });
 export type Divergence = Static<typeof Divergence>;
@@ -170,10 +152,9 @@ const Evidence = {
   diverged: Type.Integer({ description: 'All diverged runs; divergences lists the first 20.' }),
   inconclusive: Type.Integer(),
   divergences: Type.Array(Divergence),
-  inconclusive_runs: Type.Optional(
-    Type.Array(InconclusiveRun, {
-      description: 'The first 20 inconclusive runs with reasons; absent if none.',
-    }),
+  inconclusive_runs: noted(
+    Type.Optional(Type.Array(InconclusiveRun)),
+    'The first 20 inconclusive runs with reasons; absent if none.',
   ),
 };
 
@@ -203,9 +184,7 @@ export const Release = named(
     candidate_sequence_id: Uuid,
     candidate_version: Type.Integer(),
     state: ReleaseState,
-    canary_percent: Type.Integer({
-      description: 'Last requested percentage; 0 before the first canary.',
-    }),
+    canary_percent: noted(Type.Integer(), 'Last requested percentage; 0 before the first canary.'),
     gates: Type.Optional(Type.Array(Gate, { description: 'Absent if there are none.' })),
     in_flight_policy: InFlightPolicy,
     validation_summary: Type.Optional(ValidationSummary),
@@ -244,11 +223,9 @@ export const SemanticDiff = named(
   {
     entries: Type.Array(DiffEntry),
     max_severity: Type.Optional(Severity),
-    entries_omitted: Type.Optional(
-      Type.Integer({
-        minimum: 1,
-        description: `Present above ${DIFF_ENTRIES_MAX} entries: the least severe are omitted.`,
-      }),
+    entries_omitted: noted(
+      Type.Optional(Type.Integer({ minimum: 1 })),
+      `Present above ${DIFF_ENTRIES_MAX} entries: the least severe are omitted.`,
     ),
     candidate_lint: Type.Optional(Type.Array(Type.String())),
   },

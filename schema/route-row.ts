@@ -147,26 +147,25 @@ export const actById = { method: 'POST', ...byId } as const;
 export const readById = { method: 'GET', params: IdParams, owner: 'front' } as const;
 export const read = { method: 'GET', owner: 'front' } as const;
 
-type More = Partial<Omit<RouteRow, 'method' | 'path' | 'summary' | 'replies'>>;
+type Fixed = 'method' | 'path' | 'summary' | 'owner' | 'params' | 'replies';
+type More = Partial<Omit<RouteRow, Fixed>>;
 
-/** A read by the front thread. */
-export const get = <R extends TSchema, M extends More = object>(
-  path: string,
-  summary: string,
-  reply: R,
-  more?: M,
-) => ({ ...read, path, summary, replies: { 200: reply, ...refusals(400) }, ...(more as M) });
+/** Rows with the same owner and errors, answered 200. */
+const rowsOf =
+  <const Base extends object, S extends number>(base: Base, ...errors: readonly S[]) =>
+  <R extends TSchema, M extends More = object>(
+    path: string,
+    summary: string,
+    reply: R,
+    more?: M,
+  ) => ({
+    ...base,
+    path,
+    summary,
+    replies: { 200: reply, ...refusals(...errors) },
+    ...(more as M),
+  });
 
-/** A read of the id in the path. */
-export const getById = <R extends TSchema, M extends More = object>(
-  path: string,
-  summary: string,
-  reply: R,
-  more?: M,
-) => ({
-  ...readById,
-  path,
-  summary,
-  replies: { 200: reply, ...refusals(400, 404) },
-  ...(more as M),
-});
+export const get = rowsOf(read, 400);
+export const getById = rowsOf(readById, 400, 404);
+export const act = rowsOf(actById, 400, 404, 409, 413);

@@ -4,7 +4,8 @@ import { IdParams, TenantQuery } from './common.js';
 import * as continuity from './continuity.js';
 import * as handoff from './handoff.js';
 import {
-  actById as act,
+  act,
+  actById,
   get,
   getById,
   listOf,
@@ -74,7 +75,7 @@ export const CONTINUITY_ROWS = {
     replies: { 200: listOf(continuity.ProvenanceEntry), ...refusals(400) },
   },
   'continuity.appendProvenance': {
-    ...act,
+    ...actById,
     path: '/continuity/executions/{id}/provenance',
     summary: 'Append an entry to the provenance chain.',
     body: continuity.AppendProvenance,
@@ -88,7 +89,7 @@ export const CONTINUITY_ROWS = {
     replies: { 200: continuity.ProvenanceVerdict, ...refusals(400) },
   },
   'continuity.place': {
-    ...act,
+    ...actById,
     path: '/continuity/executions/{id}/placement',
     summary: 'Evaluate every live runtime as a place for an execution.',
     body: handoff.PlaceExecution,
@@ -96,7 +97,7 @@ export const CONTINUITY_ROWS = {
     replies: { 200: handoff.PlacementDecision, ...refusals(400, 404, 413) },
   },
   'continuity.preview': {
-    ...act,
+    ...actById,
     path: '/continuity/executions/{id}/handoff-preview',
     summary: 'Evaluate one runtime as the destination of a handoff.',
     body: handoff.PreviewHandoff,
@@ -109,20 +110,18 @@ export const CONTINUITY_ROWS = {
     listOf(continuity.EffectReceipt),
     { query: continuity.EffectListQuery },
   ),
-  'continuity.resolveEffect': {
-    ...act,
-    path: '/continuity/effects/{id}/resolve',
-    summary: 'Record the result of an effect.',
-    body: continuity.ResolveEffect,
-    replies: { 200: continuity.EffectReceipt, ...refusals(400, 404, 409, 413) },
-  },
-  'migrations.migrate': {
-    ...act,
-    path: '/instances/{id}/migrate',
-    summary: 'Migrate an instance to another version, if that is safe.',
-    body: continuity.MigrateTo,
-    replies: { 200: continuity.MigratedInstance, ...refusals(400, 404, 409, 413) },
-  },
+  'continuity.resolveEffect': act(
+    '/continuity/effects/{id}/resolve',
+    'Record the result of an effect.',
+    continuity.EffectReceipt,
+    { body: continuity.ResolveEffect },
+  ),
+  'migrations.migrate': act(
+    '/instances/{id}/migrate',
+    'Migrate an instance to another version, if that is safe.',
+    continuity.MigratedInstance,
+    { body: continuity.MigrateTo },
+  ),
   'sequences.migrateInstances': {
     method: 'POST',
     owner: 'front',
@@ -147,21 +146,18 @@ export const CONTINUITY_ROWS = {
     continuity.MigrationRecord,
     { query: TenantQuery },
   ),
-  'migrations.apply': {
-    ...act,
-    path: '/continuity/migrations/{id}/apply',
-    summary: 'Migrate to the other version and leave the instance paused.',
-    body: continuity.ApplyMigration,
-    isBodyOptional: true,
-    replies: { 200: continuity.MigrationRecord, ...refusals(400, 404, 409, 413) },
-  },
-  'migrations.rollback': {
-    ...act,
-    path: '/continuity/migrations/{id}/rollback',
-    summary: 'Roll a migration back to its sealed capsule.',
-    ...bare,
-    replies: { 200: continuity.MigrationRecord, ...refusals(400, 404, 409, 413) },
-  },
+  'migrations.apply': act(
+    '/continuity/migrations/{id}/apply',
+    'Migrate to the other version and leave the instance paused.',
+    continuity.MigrationRecord,
+    { body: continuity.ApplyMigration, isBodyOptional: true },
+  ),
+  'migrations.rollback': act(
+    '/continuity/migrations/{id}/rollback',
+    'Roll a migration back to its sealed capsule.',
+    continuity.MigrationRecord,
+    bare,
+  ),
 } as const satisfies Record<string, RouteRow>;
 
 export const HANDOFF_ROWS = {
@@ -191,51 +187,42 @@ export const HANDOFF_ROWS = {
   'handoffs.get': getById('/continuity/handoffs/{id}', 'Get a handoff.', handoff.Handoff, {
     query: TenantQuery,
   }),
-  'handoffs.export': {
-    ...act,
-    path: '/continuity/handoffs/{id}/export',
-    summary: 'Seal the execution into a capsule for its destination.',
-    body: handoff.ExportHandoff,
-    isBodyOptional: true,
-    replies: { 200: handoff.HandoffExported, ...refusals(400, 404, 409, 413) },
-  },
-  'handoffs.attach': {
-    ...act,
-    path: '/continuity/handoffs/{id}/attach-device-capsule',
-    summary: 'Import a capsule sealed by an isolated device, as the export of its handoff.',
-    body: handoff.AttachCapsule,
-    bodySize: 'large',
-    replies: { 200: handoff.CapsuleAttached, ...refusals(400, 404, 409, 413) },
-  },
-  'handoffs.accept': {
-    ...act,
-    path: '/continuity/handoffs/{id}/accept',
-    summary: 'Make the destination the owner.',
-    body: handoff.AcceptHandoff,
-    repeats: 'the same body gets the same response',
-    replies: { 200: handoff.HandoffAccepted, ...refusals(400, 404, 409, 413) },
-  },
-  'handoffs.resume': {
-    ...act,
-    path: '/continuity/handoffs/{id}/resume',
-    summary: 'Start running at the destination.',
-    ...bare,
-    replies: { 200: handoff.Handoff, ...refusals(400, 404, 409, 413) },
-  },
-  'handoffs.reject': {
-    ...act,
-    path: '/continuity/handoffs/{id}/reject',
-    summary: 'Reject a handoff before its export.',
-    ...bare,
-    replies: { 200: handoff.Handoff, ...refusals(400, 404, 409, 413) },
-  },
-  'handoffs.revoke': {
-    ...act,
-    path: '/continuity/handoffs/{id}/revoke',
-    summary: 'Revoke an exported capsule before it is accepted.',
-    ...bare,
-    replies: { 200: handoff.Handoff, ...refusals(400, 404, 409, 413) },
-  },
+  'handoffs.export': act(
+    '/continuity/handoffs/{id}/export',
+    'Seal the execution into a capsule for its destination.',
+    handoff.HandoffExported,
+    { body: handoff.ExportHandoff, isBodyOptional: true },
+  ),
+  'handoffs.attach': act(
+    '/continuity/handoffs/{id}/attach-device-capsule',
+    'Import a capsule sealed by an isolated device, as the export of its handoff.',
+    handoff.CapsuleAttached,
+    { body: handoff.AttachCapsule, bodySize: 'large' },
+  ),
+  'handoffs.accept': act(
+    '/continuity/handoffs/{id}/accept',
+    'Make the destination the owner.',
+    handoff.HandoffAccepted,
+    { body: handoff.AcceptHandoff, repeats: 'the same body gets the same response' },
+  ),
+  'handoffs.resume': act(
+    '/continuity/handoffs/{id}/resume',
+    'Start running at the destination.',
+    handoff.Handoff,
+    bare,
+  ),
+  'handoffs.reject': act(
+    '/continuity/handoffs/{id}/reject',
+    'Reject a handoff before its export.',
+    handoff.Handoff,
+    bare,
+  ),
+  'handoffs.revoke': act(
+    '/continuity/handoffs/{id}/revoke',
+    'Revoke an exported capsule before it is accepted.',
+    handoff.Handoff,
+    bare,
+  ),
   'capsules.import': {
     ...create,
     path: '/continuity/capsules/import',

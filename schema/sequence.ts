@@ -4,16 +4,14 @@ import { type Static, Type } from '@sinclair/typebox';
 import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '../src/base/json.js';
 import { BLOCKS_MAX, DEPTH_MAX, hooks, RootBlocks } from './blocks.js';
 import {
-  Cursor,
   IdParams,
-  Limit,
   NAME_LENGTH_MAX,
   Name,
   named,
   noted,
-  Offset,
   oneOfWords,
   optional,
+  pageOf,
   Timestamp,
   UserSchema,
   Uuid,
@@ -23,7 +21,7 @@ import {
 } from './common.js';
 import { Finding, Warnings } from './finding.js';
 import { get, getById, type RouteRow, read, refusals } from './route-row.js';
-import { strict } from './strict.js';
+import { strict, strictNamed } from './strict.js';
 
 const SEQUENCE_STATUSES = ['draft', 'staging', 'production', 'unpublished'] as const;
 const SequenceStatus = oneOfWords(SEQUENCE_STATUSES);
@@ -33,12 +31,10 @@ const ON_CANCEL = hooks('CancelHook', 'an instance was cancelled');
 
 export const CreateSequence = named('CreateSequence', 'A definition; immutable once stored.', {
   id: optional(noted(Uuid, 'Default: generated.')),
-  tenant_id: Type.String({
-    maxLength: NAME_LENGTH_MAX,
-    'x-check': 'tenant',
-    description:
-      'Required. May be blank if the header x-tenant-id is sent; else both must be equal.',
-  }),
+  tenant_id: noted(
+    Type.String({ maxLength: NAME_LENGTH_MAX, 'x-check': 'tenant' }),
+    'Required. May be blank if the header x-tenant-id is sent; else both must be equal.',
+  ),
   namespace: Name,
   name: Name,
   version: noted(Version, 'Unique with tenant, namespace and name.'),
@@ -47,13 +43,10 @@ export const CreateSequence = named('CreateSequence', 'A definition; immutable o
     `At most ${BLOCKS_MAX} blocks in total, nested at most ${DEPTH_MAX} levels.`,
   ),
   deprecated: optional(Type.Boolean({ default: false })),
-  hold: optional(
-    Type.Boolean({
-      default: false,
-      description:
-        'Excludes the version from lookups by name, except with ' +
-        'version, until the hold is lifted or a release promotes it.',
-    }),
+  hold: noted(
+    optional(Type.Boolean({ default: false })),
+    'Excludes the version from lookups by name, except with ' +
+      'version, until the hold is lifted or a release promotes it.',
   ),
   status: optional(withDefault(SequenceStatus, 'production')),
   input_schema: optional(
@@ -70,13 +63,11 @@ export type CreateSequence = Static<typeof CreateSequence>;
 export const SequenceCreated = named('SequenceCreated', { id: Uuid, warnings: Warnings });
 export type SequenceCreated = Static<typeof SequenceCreated>;
 
-export const UpdateSequence = strict(
-  named(
-    'UpdateSequence',
-    'Lifts the hold of a version, the only change of a ' +
-      'definition. Deprecate a version to exclude it again.',
-    { hold: Type.Literal(false) },
-  ),
+export const UpdateSequence = strictNamed(
+  'UpdateSequence',
+  'Lifts the hold of a version, the only change of a ' +
+    'definition. Deprecate a version to exclude it again.',
+  { hold: Type.Literal(false) },
 );
 export type UpdateSequence = Static<typeof UpdateSequence>;
 
@@ -174,9 +165,7 @@ export const SequenceListQuery = Type.Object({
     default: true,
     description: 'False: omits blocks, input_schema, on_failure and on_cancel.',
   }),
-  offset: Offset,
-  limit: Limit(200, 1_000),
-  cursor: Cursor,
+  ...pageOf(200, 1_000),
 });
 export type SequenceListQuery = Static<typeof SequenceListQuery>;
 
@@ -186,11 +175,10 @@ export const SequenceDeleteQuery = strict(
       default: false,
       description: 'Deletes failed instances too; otherwise they prevent the deletion.',
     }),
-    dry_run: Type.Boolean({
-      default: false,
-      description:
-        'Answers 200 with the number of instances to delete, or the error; deletes nothing.',
-    }),
+    dry_run: noted(
+      Type.Boolean({ default: false }),
+      'Answers 200 with the number of instances to delete, or the error; deletes nothing.',
+    ),
   }),
 );
 export type SequenceDeleteQuery = Static<typeof SequenceDeleteQuery>;

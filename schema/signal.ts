@@ -3,15 +3,13 @@
 import { type Static, Type } from '@sinclair/typebox';
 import {
   AnyJson,
-  Cursor,
   LIST_LIMIT_DEFAULT,
   LIST_LIMIT_MAX,
-  Limit,
   named,
   noted,
-  Offset,
   oneOfWords,
   orNull,
+  pageOf,
   Timestamp,
   Uuid,
 } from './common.js';
@@ -39,9 +37,7 @@ export type StoredSignal = Static<typeof StoredSignal>;
 export const SignalListQuery = Type.Object({
   signal_type: Type.Optional(Type.String()),
   status: Type.Optional(SignalStatus),
-  offset: Offset,
-  limit: Limit(LIST_LIMIT_DEFAULT, LIST_LIMIT_MAX),
-  cursor: Cursor,
+  ...pageOf(LIST_LIMIT_DEFAULT, LIST_LIMIT_MAX),
 });
 export type SignalListQuery = Static<typeof SignalListQuery>;
 

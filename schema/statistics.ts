@@ -104,13 +104,10 @@ const ActivityQuery = strict(
   Type.Object({
     tenant_id: Type.Optional(Type.String()),
     since: Type.Optional(noted(Timestamp, 'Default: an hour ago. At most seven days ago.')),
-    step: Type.Integer({
-      minimum: 60,
-      maximum: STEP_SECS_MAX,
-      multipleOf: 60,
-      default: 60,
-      description: 'In seconds.',
-    }),
+    step: noted(
+      Type.Integer({ minimum: 60, maximum: STEP_SECS_MAX, multipleOf: 60, default: 60 }),
+      'In seconds.',
+    ),
   }),
 );
 
@@ -138,12 +135,9 @@ export type Activity = Static<typeof Activity>;
 
 const ReleaseSeriesQuery = strict(
   Type.Object({
-    step: Type.Optional(
-      Type.Integer({
-        minimum: 1,
-        maximum: STEP_SECS_MAX,
-        description: 'In seconds. Default: a sixtieth of the time since the canary started.',
-      }),
+    step: noted(
+      Type.Optional(Type.Integer({ minimum: 1, maximum: STEP_SECS_MAX })),
+      'In seconds. Default: a sixtieth of the time since the canary started.',
     ),
   }),
 );
@@ -160,11 +154,10 @@ export const ReleasePoint = named('ReleasePoint', {
   cancel_rate: Type.Number({ minimum: 0, maximum: 1 }),
   duration_p50_ms: noted(Milliseconds, 'Time from creation to the end.'),
   duration_p95_ms: Milliseconds,
-  share: Type.Number({
-    minimum: 0,
-    maximum: 1,
-    description: 'Share of the finished instances of both versions.',
-  }),
+  share: noted(
+    Type.Number({ minimum: 0, maximum: 1 }),
+    'Share of the finished instances of both versions.',
+  ),
 });
 export type ReleasePoint = Static<typeof ReleasePoint>;
 

@@ -36,37 +36,27 @@ export const GATE_PROMPT_LENGTH_MAX = 4_096;
 /** The check: initial_backoff is not above max_backoff. */
 export const Retry = Type.Object(
   {
-    max_attempts: Type.Integer({
-      exclusiveMinimum: 0,
-      maximum: INT32_MAX,
-      description: 'Attempts in total.',
-    }),
-    initial_backoff: optional(
-      noted(
-        withDefault(DurationMs, RETRY_DEFAULTS.initial_backoff),
-        'Wait in ms after the first attempt.',
-      ),
+    max_attempts: noted(
+      Type.Integer({ exclusiveMinimum: 0, maximum: INT32_MAX }),
+      'Attempts in total.',
+    ),
+    initial_backoff: noted(
+      optional(withDefault(DurationMs, RETRY_DEFAULTS.initial_backoff)),
+      'Wait in ms after the first attempt.',
     ),
     max_backoff: optional(
       noted(withDefault(DurationMs, RETRY_DEFAULTS.max_backoff), 'Longest wait in ms.'),
     ),
-    backoff_multiplier: optional(
-      Type.Number({
-        exclusiveMinimum: 0,
-        default: RETRY_DEFAULTS.backoff_multiplier,
-        description: 'Factor between a wait and the next.',
-      }),
+    backoff_multiplier: noted(
+      optional(Type.Number({ exclusiveMinimum: 0, default: RETRY_DEFAULTS.backoff_multiplier })),
+      'Factor between a wait and the next.',
     ),
-    retry_if: optional(
-      noted(
-        Expression,
-        'Condition evaluated after each failure, with the ' +
-          'failure as _error; no retry if it is false.',
-      ),
+    retry_if: noted(
+      optional(Expression),
+      'Condition evaluated after each failure, with the ' +
+        'failure as _error; no retry if it is false.',
     ),
-    non_retryable_codes: optional(
-      Type.Array(Name, { description: 'Error codes that are not retried.' }),
-    ),
+    non_retryable_codes: noted(optional(Type.Array(Name)), 'Error codes that are not retried.'),
   },
   { 'x-check': 'retry' },
 );
@@ -78,26 +68,21 @@ export type Retry = Static<typeof Retry>;
  */
 export const Delay = Type.Object({
   duration: optional(noted(DurationMs, 'Duration in ms.')),
-  fire_at_local: optional(
-    Type.String({
-      description: 'Waits until this time: YYYY-MM-DDTHH:MM:SS. Excludes duration.',
-    }),
+  fire_at_local: noted(
+    optional(Type.String()),
+    'Waits until this time: YYYY-MM-DDTHH:MM:SS. Excludes duration.',
   ),
   timezone: optional(noted(TimeZone, "Time zone of fire_at_local; default: the instance's.")),
-  business_days_only: optional(
-    Type.Boolean({
-      default: false,
-      description: 'Moves an end on a Saturday, Sunday or holiday to the next business day.',
-    }),
+  business_days_only: noted(
+    optional(Type.Boolean({ default: false })),
+    'Moves an end on a Saturday, Sunday or holiday to the next business day.',
   ),
   jitter: optional(
     noted(DurationMs, 'Moves the end by a random time of at most this many ms, either way.'),
   ),
-  holidays: optional(
-    Type.Array(Type.String({ format: 'calendar-day' }), {
-      maxItems: 1_000,
-      description: 'Holidays besides those in context.config.holidays.',
-    }),
+  holidays: noted(
+    optional(Type.Array(Type.String({ format: 'calendar-day' }), { maxItems: 1_000 })),
+    'Holidays besides those in context.config.holidays.',
   ),
 });
 export type Delay = Static<typeof Delay>;
@@ -111,11 +96,9 @@ export const SendWindow = Type.Object(
   {
     start_hour: optional(hourOfDay(SEND_WINDOW_DEFAULTS.start_hour, 'First open hour.')),
     end_hour: optional(hourOfDay(SEND_WINDOW_DEFAULTS.end_hour, 'First closed hour.')),
-    days: optional(
-      Type.Array(DayOfWeek, {
-        maxItems: 7,
-        description: 'Open days: 0 is Monday, 6 is Sunday. Empty: every day.',
-      }),
+    days: noted(
+      optional(Type.Array(DayOfWeek, { maxItems: 7 })),
+      'Open days: 0 is Monday, 6 is Sunday. Empty: every day.',
     ),
   },
   { description: 'The two hours must differ; a window may span midnight.' },
@@ -131,12 +114,9 @@ export type GateChoice = Static<typeof GateChoice>;
 
 export const WaitForInput = Type.Object(
   {
-    prompt: optional(
-      Type.String({
-        maxLength: GATE_PROMPT_LENGTH_MAX,
-        default: '',
-        description: 'The question; may have templates.',
-      }),
+    prompt: noted(
+      optional(Type.String({ maxLength: GATE_PROMPT_LENGTH_MAX, default: '' })),
+      'The question; may have templates.',
     ),
     choices: optional(
       Type.Array(GateChoice, {
@@ -146,19 +126,15 @@ export const WaitForInput = Type.Object(
         description: 'Possible answers. Default: Yes (yes) and No (no).',
       }),
     ),
-    store_as: optional(
-      noted(
-        PlainName,
-        'Key of context.data that receives the value; default: the id of the block.',
-      ),
+    store_as: noted(
+      optional(PlainName),
+      'Key of context.data that receives the value; default: the id of the block.',
     ),
     timeout: optional(noted(DurationMs, 'Time limit in seconds; default: none.')),
-    escalation_handler: optional(
-      noted(
-        Name,
-        'After the time limit, the step completes with this ' +
-          "handler's name in its output, instead of failing.",
-      ),
+    escalation_handler: noted(
+      optional(Name),
+      'After the time limit, the step completes with this ' +
+        "handler's name in its output, instead of failing.",
     ),
     allow_comment: optional(
       Type.Boolean({ default: false, description: 'Whether the answer may have a comment.' }),

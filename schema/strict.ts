@@ -5,12 +5,17 @@
  */
 
 import type { TObject, TSchema } from '@sinclair/typebox';
+import { named } from './common.js';
 import { type Finding, findingOf } from './finding.js';
 import { suggest } from './suggest.js';
 
 export function strict<T extends TObject>(shape: T): T {
   return { ...shape, additionalProperties: false };
 }
+
+/** A strict `named` shape. */
+export const strictNamed = ((...args: Parameters<typeof named>) =>
+  strict(named(...args))) as typeof named;
 
 export function isStrict(shape: TSchema): boolean {
   return shape.additionalProperties === false;

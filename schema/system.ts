@@ -34,7 +34,7 @@ export const SEALING_KEY_STATES = ['unknown', 'none', 'fits', 'former', 'other']
 export type SealingKeyState = (typeof SEALING_KEY_STATES)[number];
 
 /**
- * `version` is the semantic version of the server, `cell` the version of its tables, `cluster` whether other cells are
+ * `version` is the semantic version of the server, `cell` the Postgres schema of its tables, `cluster` whether other cells are
  * known; unset labels are null. `encryption_key` says whether the secrets in the database can be opened: there is no
  * key (`none`), the key `fits`, some secrets are sealed with the `former` key, or some with an `other` key that the
  * server does not have; `unknown` until the server owns the database.
@@ -64,34 +64,26 @@ export const OpenApiDocument = named('OpenApiDocument', {
 
 const AssetParams = Type.Object({ file: Type.String({ maxLength: 255 }) });
 
+const probe = { method: 'GET', owner: 'probe', isPublic: true, isAtRoot: true } as const;
+
 export const SYSTEM_ROWS = {
   'health.live': {
-    method: 'GET',
+    ...probe,
     path: '/health/live',
     summary: 'Answer 200 while the process runs.',
-    owner: 'probe',
     replies: { 200: Health },
-    isPublic: true,
-    isAtRoot: true,
   },
   'health.ready': {
-    method: 'GET',
+    ...probe,
     path: '/health/ready',
     summary: 'Answer 200 while this engine owns the database and can reach it.',
-    owner: 'probe',
     replies: { 200: Health, 503: NotReady },
-    isPublic: true,
-    isAtRoot: true,
   },
-
   info: {
-    method: 'GET',
+    ...probe,
     path: '/info',
     summary: 'Get the versions of the server and of its schemas.',
-    owner: 'probe',
     replies: { 200: Info },
-    isPublic: true,
-    isAtRoot: true,
   },
   metrics: {
     ...read,
@@ -104,34 +96,25 @@ export const SYSTEM_ROWS = {
     isAtRoot: true,
   },
   'docs.openapi': {
-    method: 'GET',
+    ...probe,
     path: '/api-docs/openapi.json',
     summary: 'Get this document.',
-    owner: 'probe',
     replies: { 200: OpenApiDocument },
-    isPublic: true,
     isDocument: true,
-    isAtRoot: true,
   },
   'docs.ui': {
-    method: 'GET',
+    ...probe,
     path: '/swagger-ui',
     summary: 'Show this document as a page that can send requests.',
-    owner: 'probe',
     contentType: 'text/html; charset=utf-8',
     replies: { 200: Type.String() },
-    isPublic: true,
-    isAtRoot: true,
   },
   'docs.asset': {
-    method: 'GET',
+    ...probe,
     path: '/swagger-ui/{file}',
     summary: 'Get the scripts and styles of that page.',
-    owner: 'probe',
     params: AssetParams,
     contentType: ['text/css', 'text/javascript', 'text/plain', 'image/png'],
     replies: { 200: null, ...refusals(404) },
-    isPublic: true,
-    isAtRoot: true,
   },
 } as const satisfies Record<string, RouteRow>;

@@ -13,7 +13,7 @@ import {
   Timestamp,
 } from './common.js';
 import { get, listOf, type RouteRow, refusals } from './route-row.js';
-import { strict } from './strict.js';
+import { strictNamed } from './strict.js';
 
 /** Units of the cost of requests. */
 const WORK_UNITS = ['bytes', 'rows', 'blocks', 'schedules'] as const;
@@ -41,21 +41,19 @@ export type TenantLimitName = keyof typeof NUMBERS;
 export const TENANT_LIMIT_NAMES = Object.keys(NUMBERS) as TenantLimitName[];
 
 /** Replaces all limits: absent and null members are reset to the default. */
-export const PutTenantLimits = strict(
-  named('PutTenantLimits', {
-    bytes_per_second: optional(NUMBERS.bytes_per_second),
-    bytes_burst: optional(NUMBERS.bytes_burst),
-    rows_per_second: optional(NUMBERS.rows_per_second),
-    rows_burst: optional(NUMBERS.rows_burst),
-    blocks_per_second: optional(NUMBERS.blocks_per_second),
-    blocks_burst: optional(NUMBERS.blocks_burst),
-    schedules_per_second: optional(NUMBERS.schedules_per_second),
-    schedules_burst: optional(NUMBERS.schedules_burst),
-    schedules_max: optional(NUMBERS.schedules_max),
-    queue_depth_max: optional(NUMBERS.queue_depth_max),
-    ...UNCHANGED,
-  }),
-);
+export const PutTenantLimits = strictNamed('PutTenantLimits', {
+  bytes_per_second: optional(NUMBERS.bytes_per_second),
+  bytes_burst: optional(NUMBERS.bytes_burst),
+  rows_per_second: optional(NUMBERS.rows_per_second),
+  rows_burst: optional(NUMBERS.rows_burst),
+  blocks_per_second: optional(NUMBERS.blocks_per_second),
+  blocks_burst: optional(NUMBERS.blocks_burst),
+  schedules_per_second: optional(NUMBERS.schedules_per_second),
+  schedules_burst: optional(NUMBERS.schedules_burst),
+  schedules_max: optional(NUMBERS.schedules_max),
+  queue_depth_max: optional(NUMBERS.queue_depth_max),
+  ...UNCHANGED,
+});
 
 export const TenantLimits = named('TenantLimits', {
   tenant_id: Type.String(),

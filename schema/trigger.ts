@@ -3,21 +3,20 @@
 import { type Static, Type } from '@sinclair/typebox';
 import { changeOf, UNCHANGED } from './change-shapes.js';
 import {
+  ALL_BY_KEY,
   addressed,
-  Cursor,
+  BodyTenant,
   JsonObjectSchema,
   KEY_LENGTH_MAX,
   NAME_LENGTH_MAX,
   Name,
   named,
   noted,
-  Offset,
   oneOfWords,
   optional,
   orNull,
   REDACTED,
   secretText,
-  TenantName,
   TenantQuery,
   Timestamp,
   Uuid,
@@ -25,7 +24,7 @@ import {
   withDefault,
 } from './common.js';
 import { get, listOf, type RouteRow, read, refusals } from './route-row.js';
-import { strict } from './strict.js';
+import { strictNamed } from './strict.js';
 
 const TRIGGER_TYPES = ['webhook', 'event'] as const;
 export const NAMESPACE_DEFAULT = 'default';
@@ -50,21 +49,19 @@ const Config = noted(
   'For event triggers: event_name, and optionally correlation_key to filter events.',
 );
 
-export const CreateTrigger = strict(
-  named('CreateTrigger', {
-    slug: addressed(Slug),
-    tenant_id: noted(TenantName, 'Must equal the header x-tenant-id, if sent.'),
-    sequence_name: noted(Name, 'Resolved at each fire.'),
-    version: optional(
-      noted(Version, 'Pins this version. Default: chosen as for an instance created by name.'),
-    ),
-    namespace: optional(withDefault(Name, NAMESPACE_DEFAULT)),
-    trigger_type: optional(withDefault(TriggerType, 'webhook')),
-    secret: optional(Secret),
-    config: optional(Config),
-    enabled: optional(Type.Boolean({ default: true })),
-  }),
-);
+export const CreateTrigger = strictNamed('CreateTrigger', {
+  slug: addressed(Slug),
+  tenant_id: BodyTenant,
+  sequence_name: noted(Name, 'Resolved at each fire.'),
+  version: optional(
+    noted(Version, 'Pins this version. Default: chosen as for an instance created by name.'),
+  ),
+  namespace: optional(withDefault(Name, NAMESPACE_DEFAULT)),
+  trigger_type: optional(withDefault(TriggerType, 'webhook')),
+  secret: optional(Secret),
+  config: optional(Config),
+  enabled: optional(Type.Boolean({ default: true })),
+});
 export type CreateTrigger = Static<typeof CreateTrigger>;
 
 export const Trigger = named('Trigger', {
@@ -99,9 +96,7 @@ const TriggerListQuery = Type.Object({
   namespace: Type.Optional(Type.String()),
   sequence_name: Type.Optional(Type.String()),
   trigger_type: Type.Optional(TriggerType),
-  offset: Offset,
-  limit: Type.Optional(Type.Integer({ minimum: 0 })),
-  cursor: Cursor,
+  ...ALL_BY_KEY,
 });
 
 export const TriggerFired = named('TriggerFired', {

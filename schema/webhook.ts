@@ -4,6 +4,7 @@ import { type Static, Type } from '@sinclair/typebox';
 import { changeOf, UNCHANGED } from './change-shapes.js';
 import {
   AnyJson,
+  BodyTenant,
   Cursor,
   IdParams,
   JsonObjectSchema,
@@ -16,12 +17,11 @@ import {
   optional,
   orNull,
   secretText,
-  TenantName,
   Timestamp,
   Uuid,
 } from './common.js';
 import { actById, byId, get, getById, listOf, type RouteRow, read, refusals } from './route-row.js';
-import { strict } from './strict.js';
+import { strictNamed } from './strict.js';
 
 export const WEBHOOK_EVENTS = ['instance.completed', 'instance.failed'] as const;
 const OUTBOX_STATUSES = ['pending', 'in_flight', 'parked'] as const;
@@ -162,14 +162,12 @@ const SubscriptionSecret = secretText({
   description: "Key of the webhooks' signatures.",
 });
 
-export const CreateSubscription = strict(
-  named('CreateSubscription', {
-    tenant_id: optional(noted(TenantName, 'Must equal the header x-tenant-id, if sent.')),
-    url: SubscriptionUrl,
-    events: optional(noted(SubscriptionEvents, 'Default: all events.')),
-    secret: optional(noted(SubscriptionSecret, 'Default: generated.')),
-  }),
-);
+export const CreateSubscription = strictNamed('CreateSubscription', {
+  tenant_id: optional(BodyTenant),
+  url: SubscriptionUrl,
+  events: optional(noted(SubscriptionEvents, 'Default: all events.')),
+  secret: optional(noted(SubscriptionSecret, 'Default: generated.')),
+});
 export type CreateSubscription = Static<typeof CreateSubscription>;
 
 export const WebhookSubscription = named('WebhookSubscription', {

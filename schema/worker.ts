@@ -5,27 +5,25 @@
 
 import { type Static, type TObject, Type } from '@sinclair/typebox';
 import {
+  ALL_ROWS,
   AnyJson,
   CREATED_BETWEEN,
-  Cursor,
   checked,
   INTEGER_MAX,
   JsonObjectSchema,
-  Limit,
   Name,
   named,
   noted,
-  Offset,
   optional,
   orNull,
+  pageOf,
   TaskStateWord,
   TenantQuery,
   Timestamp,
   Uuid,
 } from './common.js';
-import { PageQuery } from './instance.js';
-import { actById, get, getById, listOf, type RouteRow, refusals } from './route-row.js';
-import { strict } from './strict.js';
+import { act, actById, get, getById, listOf, type RouteRow, refusals } from './route-row.js';
+import { strict, strictNamed } from './strict.js';
 
 export const POLL_LIMIT_DEFAULT = 1;
 const POLL_LIMIT_MAX = 1_000;
@@ -62,13 +60,9 @@ const POLL_FIELDS = {
   handler_name: Name,
   worker_id: Name,
   limit: PollLimit,
-  wait_ms: optional(
-    Type.Integer({
-      minimum: 0,
-      'x-cap': POLL_WAIT_MS_MAX,
-      default: 0,
-      description: 'Maximum wait in ms for a task if there is none.',
-    }),
+  wait_ms: noted(
+    optional(Type.Integer({ minimum: 0, 'x-cap': POLL_WAIT_MS_MAX, default: 0 })),
+    'Maximum wait in ms for a task if there is none.',
   ),
   version: optional(Name),
 };
@@ -115,11 +109,9 @@ export const HeartbeatTask = Type.Object(
     claim_epoch: ClaimEpoch,
     checkpoint_seq: optional(Epoch),
     checkpoint: optional(JsonObjectSchema),
-    release: optional(
-      Type.Boolean({
-        default: false,
-        description: 'Releases the claim: the task can be claimed again immediately.',
-      }),
+    release: noted(
+      optional(Type.Boolean({ default: false })),
+      'Releases the claim: the task can be claimed again immediately.',
     ),
   },
   {
@@ -175,14 +167,9 @@ const ExchangePoll = strict(
           noted(NameList, 'Restricts the poll to these queues. Default: all tasks.'),
         ),
         limit: PollLimit,
-        wait_ms: optional(
-          Type.Integer({
-            minimum: 0,
-            'x-cap': POLL_WAIT_MS_MAX,
-            default: 0,
-            description:
-              'Maximum wait in ms for a task if there is none. A refused result ends the wait.',
-          }),
+        wait_ms: noted(
+          optional(Type.Integer({ minimum: 0, 'x-cap': POLL_WAIT_MS_MAX, default: 0 })),
+          'Maximum wait in ms for a task if there is none. A refused result ends the wait.',
         ),
       },
       { description: 'Tasks of any of the handlers, by priority of their instances, then age.' },
@@ -191,24 +178,22 @@ const ExchangePoll = strict(
 );
 export type ExchangePoll = Static<typeof ExchangePoll>;
 
-export const ExchangeTasks = strict(
-  named('ExchangeTasks', 'Results of earlier tasks, and a poll for new ones; both are optional.', {
+export const ExchangeTasks = strictNamed(
+  'ExchangeTasks',
+  'Results of earlier tasks, and a poll for new ones; both are optional.',
+  {
     worker_id: Name,
     version: optional(Name),
-    results: optional(
-      Type.Array(TaskResult, {
-        maxItems: EXCHANGE_RESULTS_MAX,
-        description: 'Each is checked separately, in this order.',
-      }),
+    results: noted(
+      optional(Type.Array(TaskResult, { maxItems: EXCHANGE_RESULTS_MAX })),
+      'Each is checked separately, in this order.',
     ),
     poll: optional(ExchangePoll),
-    end_polls: optional(
-      Type.Boolean({
-        default: false,
-        description: 'For a worker that stops: its waiting polls are answered immediately.',
-      }),
+    end_polls: noted(
+      optional(Type.Boolean({ default: false })),
+      'For a worker that stops: its waiting polls are answered immediately.',
     ),
-  }),
+  },
 );
 export type ExchangeTasks = Static<typeof ExchangeTasks>;
 
@@ -220,9 +205,7 @@ const TaskListQuery = Type.Object({
   queue_name: Type.Optional(Type.String()),
   ...Type.Partial(Type.Object(CREATED_BETWEEN)).properties,
   sequence_name: Type.Optional(Type.String()),
-  offset: Offset,
-  limit: Limit(50, 1_000),
-  cursor: Cursor,
+  ...pageOf(50, 1_000),
 });
 
 const WorkerListQuery = Type.Object({
@@ -390,15 +373,16 @@ export const WORKER_ROWS = {
   'workers.stats': get('/workers/tasks/stats', 'Count tasks by state and handler.', TaskStats, {
     query: strict(TenantQuery),
   }),
-  'workers.complete': {
-    ...actById,
-    path: '/workers/tasks/{id}/complete',
-    summary: 'Complete a claimed task with its output.',
-    body: CompleteTask,
-    bodySize: 'large',
-    repeats: 'a result is accepted once: a repetition is a 409',
-    replies: { 200: WorkerTask, ...refusals(400, 404, 409, 413) },
-  },
+  'workers.complete': act(
+    '/workers/tasks/{id}/complete',
+    'Complete a claimed task with its output.',
+    WorkerTask,
+    {
+      body: CompleteTask,
+      bodySize: 'large',
+      repeats: 'a result is accepted once: a repetition is a 409',
+    },
+  ),
   'workers.fail': {
     ...actById,
     path: '/workers/tasks/{id}/fail',
@@ -408,18 +392,17 @@ export const WORKER_ROWS = {
     repeats: 'a result is accepted once: a repetition is a 409',
     replies: { 200: WorkerTask, ...refusals(400, 404, 409) },
   },
-  'workers.heartbeat': {
-    ...actById,
-    path: '/workers/tasks/{id}/heartbeat',
-    summary: 'Renew a claim and save a checkpoint.',
-    body: HeartbeatTask,
-    replies: { 200: HeartbeatAccepted, ...refusals(400, 404, 409, 413) },
-  },
+  'workers.heartbeat': act(
+    '/workers/tasks/{id}/heartbeat',
+    'Renew a claim and save a checkpoint.',
+    HeartbeatAccepted,
+    { body: HeartbeatTask },
+  ),
   'workers.attempts': getById(
     '/workers/tasks/{id}/attempts',
     'List the claim history of a task, oldest first.',
     listOf(WorkerAttempt),
-    { query: PageQuery },
+    { query: Type.Object(ALL_ROWS) },
   ),
   'workers.list': get(
     '/workers',

@@ -602,7 +602,7 @@ export interface CapsuleManifest {
 }
 
 export interface Cell {
-  /** Version of the engine and of its schema. */
+  /** Also the name of its Postgres schema. */
   readonly name: string;
   readonly state: 'open' | 'closed' | 'draining';
   /** Without password. */
@@ -949,7 +949,7 @@ export interface CreateInstance {
   readonly timeout?: number | null | undefined;
   /** Instances of the tenant with this key share a concurrency limit. */
   readonly concurrency_key?: string | null | undefined;
-  /** Maximum number of these instances that run concurrently. */
+  /** Maximum number of these instances that run at once. */
   readonly max_concurrency?: number | null | undefined;
   /**
    * If an instance of the tenant has this key, its id is returned with deduplicated true. An

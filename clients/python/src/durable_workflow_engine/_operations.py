@@ -550,7 +550,7 @@ class InstancesOperations(Resource):
             timeout: Maximum duration in ms from the first step, without pauses. When it
                 passes, the instance fails. Milliseconds.
             concurrency_key: Instances of the tenant with this key share a concurrency limit.
-            max_concurrency: Maximum number of these instances that run concurrently.
+            max_concurrency: Maximum number of these instances that run at once.
             idempotency_key: If an instance of the tenant has this key, its id is returned
                 with deduplicated true. An empty text stands for none.
             dry_run: Default: False.

@@ -1068,7 +1068,7 @@ class CapsuleManifestSequence(Model):
 
 class Cell(Model):
     name: str
-    """Version of the engine and of its schema."""
+    """Also the name of its Postgres schema."""
     state: CellState
     database_url: str
     """Without password."""
@@ -1322,7 +1322,7 @@ class CreateInstance(Model):
     concurrency_key: str | None = None
     """Instances of the tenant with this key share a concurrency limit."""
     max_concurrency: int | None = None
-    """Maximum number of these instances that run concurrently."""
+    """Maximum number of these instances that run at once."""
     idempotency_key: str | None = None
     """If an instance of the tenant has this key, its id is returned with deduplicated true. An
     empty text stands for none.
