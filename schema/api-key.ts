@@ -65,10 +65,7 @@ export type ApiKey = Static<typeof ApiKey>;
 export const WhoAmI = named('WhoAmI', {
   is_root: Type.Boolean({ description: 'The root key, or a server that requires no keys.' }),
   is_insecure: Type.Boolean({ description: 'The server requires no keys (--insecure-auth).' }),
-  tenant_id: noted(
-    orNull(Type.String()),
-    'Tenant of the key; null: any tenant, named by x-tenant-id.',
-  ),
+  tenant_id: noted(orNull(Type.String()), 'Tenant of the key; null: any, named by x-tenant-id.'),
   requires_tenant: Type.Boolean({
     description: 'Requests must name a tenant in x-tenant-id (ENGINE_REQUIRE_TENANT_HEADER).',
   }),

@@ -29,11 +29,10 @@ const LINK_SECONDS_MAX = 30 * 24 * 60 * 60;
 const TOKEN_LENGTH_MAX = 8_192;
 
 const Value = noted(Name, 'One of the values in choices.');
-const Comment = Type.String({
-  maxLength: COMMENT_LENGTH_MAX,
-  'x-check': 'empty-is-absent',
-  description: 'Allowed only with allow_comment.',
-});
+const Comment = noted(
+  Type.String({ maxLength: COMMENT_LENGTH_MAX, 'x-check': 'empty-is-absent' }),
+  'Allowed only with allow_comment.',
+);
 
 const ApprovalListQuery = strict(
   Type.Object({
@@ -72,9 +71,7 @@ export type Approval = Static<typeof Approval>;
 export const ApprovalPage = named('ApprovalPage', {
   items: Type.Array(Approval),
   total: Type.Integer({
-    description:
-      'Number on all pages. Counting stops at ' +
-      `${APPROVALS_COUNTED_MAX} and after a bounded number of open approvals.`,
+    description: `Number on all pages; at most ${APPROVALS_COUNTED_MAX} of a bounded number of open ones.`,
   }),
 });
 export type ApprovalPage = Static<typeof ApprovalPage>;

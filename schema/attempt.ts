@@ -75,10 +75,7 @@ export const StepAttempt = named(
     task_id: orNull(Uuid),
     worker_id: noted(orNull(Type.String()), 'The last worker to claim the task.'),
     queued_at: noted(orNull(Timestamp), 'Time of the dispatch to workers.'),
-    started_at: noted(
-      orNull(Timestamp),
-      'Time of the last claim or outgoing request; null: none yet, or not recorded.',
-    ),
+    started_at: noted(orNull(Timestamp), 'Last claim or outgoing request; null: none, or unknown.'),
     ended_at: orNull(Timestamp),
     timeout_ms: orNull(Type.Integer()),
     params: Type.Optional(noted(AnyJson, 'Parameters as rendered for the worker.')),

@@ -71,7 +71,7 @@ const headOf = <K extends string>(kind: K) => ({
   ),
   timeout: noted(
     optional(DurationMs),
-    'Maximum duration in ms. When it passes, everything inside is cancelled and the block fails.',
+    'Maximum duration in ms; then everything inside is cancelled, and the block fails.',
   ),
 });
 
@@ -105,24 +105,22 @@ const Step = blockObject('step', STEP_NOTE, {
   handler: noted(Name, 'Name of a built-in handler, or of one that external workers serve.'),
   params: noted(
     optional(JsonObjectSchema),
-    'Parameters of the handler. Those that a built-in handler ' +
-      `always rejects are answered 400. ${PARAMS_NOTE}`,
+    'Parameters of the handler. Invalid ones of built-in handlers are answered 400. ' +
+      `${PARAMS_NOTE}`,
   ),
   delay: optional(noted(Delay, 'Waits before the first attempt.')),
   retry: optional(noted(Retry, 'Retries after failed attempts.')),
   timeout: noted(
     optional(DurationMs),
-    'Maximum duration of one attempt in ms, for a task from ' +
-      'its claim. When it passes, the attempt fails.',
+    'Maximum duration of an attempt in ms, for a task from its claim; then the attempt fails.',
   ),
   queue_timeout: noted(
     optional(DurationMs),
-    'Maximum time in ms that a task waits for a worker. When it passes, the attempt fails.',
+    'Maximum wait in ms for a worker; then the attempt fails.',
   ),
   deadline: noted(
     optional(DurationMs),
-    'Maximum duration of the step in ms, with all waits ' +
-      'and attempts. When it passes, the step fails.',
+    'Maximum duration in ms with all waits and attempts; then the step fails.',
   ),
   on_deadline_breach: optional(noted(OnDeadlineBreach, 'Called once when the deadline passes.')),
   send_window: optional(noted(SendWindow, 'Hours in which the step may start. It waits for them.')),
@@ -131,7 +129,7 @@ const Step = blockObject('step', STEP_NOTE, {
   ),
   cancellable: noted(
     optional(Type.Boolean({ default: true })),
-    'If false, the signal cancel takes effect after the step.',
+    'False: the signal cancel waits for the step.',
   ),
   queue_name: optional(noted(Name, 'Queue of the task. A poll can select one queue.')),
   output_schema: optional(
@@ -148,7 +146,7 @@ export interface StepBlock extends Static<typeof Step> {}
 
 const Parallel = blockObject(
   'parallel',
-  `Runs all branches concurrently, at most ${BRANCHES_MAX}; fails if one of them fails.`,
+  `Runs all branches concurrently, at most ${BRANCHES_MAX}. Fails if one fails.`,
   { branches: noted(Branches, 'Lists of blocks that run concurrently.') },
 );
 export interface ParallelBlock extends Static<typeof Parallel> {}
@@ -177,10 +175,7 @@ const Route = Type.Object({
 const Router = Type.Object(
   {
     ...headOf('router'),
-    routes: noted(
-      optional(Type.Array(Route)),
-      'Evaluated in order; the first whose condition is true runs.',
-    ),
+    routes: noted(optional(Type.Array(Route)), 'The first route whose condition is true runs.'),
     default: optional(noted(BlockList, 'Runs if no condition is true.')),
   },
   {
@@ -192,7 +187,7 @@ export interface RouterBlock extends Static<typeof Router> {}
 
 const TryCatch = blockObject(
   'try_catch',
-  'Runs catch_block only if try_block failed, and finally_block always.',
+  'Runs catch_block if try_block failed, finally_block always.',
   {
     try_block: noted(NonEmptyBlockList, 'Runs first.'),
     catch_block: noted(BlockList, 'Runs if try_block failed.'),
@@ -213,12 +208,11 @@ export interface LoopBlock extends Static<typeof Loop> {}
 
 const ForEach = blockObject(
   'for_each',
-  'Runs its body for each item of an array in context.data.',
+  'Runs its body for each item of an array of context.data.',
   {
     collection: noted(
       Expression,
-      'A path in context.data, or a template, of an array. ' +
-        'Nothing runs if it is missing or empty.',
+      'Path in context.data, or template, of an array. Missing or empty: nothing runs.',
     ),
     item_var: noted(
       optional(withDefault(PlainName, ITEM_VAR_DEFAULT)),
@@ -246,8 +240,7 @@ const SubSequence = blockObject(
     sequence_name: noted(Name, 'Sequence of the child, in the namespace of this instance.'),
     version: noted(
       optional(Version),
-      'Pins this version. Default: chosen when the child ' +
-        'starts, as for an instance created by name.',
+      'Pins this version. Default: chosen at the start of the child, as by name.',
     ),
     input: optional(
       noted(JsonObjectSchema, 'context.data of the child; its strings may be templates.'),
@@ -288,7 +281,7 @@ const Variant = named('SplitVariant', {
   name: noted(Name, 'Unique in the block; part of its output.'),
   weight: noted(
     Type.Integer({ minimum: 0, maximum: INT32_MAX }),
-    'Share of this variant in the sum of all weights.',
+    'Share of the sum of all weights.',
   ),
   blocks: noted(BlockList, 'Blocks of this variant.'),
 });
@@ -390,8 +383,8 @@ export function hooks(name: 'FailureHook' | 'CancelHook', when: string) {
   return Type.Array(step, {
     maxItems: HOOKS_MAX,
     description:
-      'Steps that run in the server, in order, after ' +
-      `${when}. A failed step does not stop the next.`,
+      `Steps that run in the server after ${when}, in order. A failed step does not stop the ` +
+      'next.',
   });
 }
 export type HookStep = Static<ReturnType<typeof hooks>>[number];

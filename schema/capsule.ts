@@ -16,6 +16,7 @@ import {
   Uuid,
 } from './common.js';
 import type { CheckpointRecord } from './continuity.js';
+import { Checkpoint } from './edits.js';
 import type { DoneCode, DoneRecord, OpenRecord } from './execution.js';
 import { Failure } from './failure.js';
 import { PRIORITIES } from './states.js';
@@ -96,11 +97,9 @@ export const TreeEntry = Type.Object({
 });
 export type TreeEntry = Static<typeof TreeEntry>;
 
-const Checkpoint = Type.Object({
-  id: Uuid,
-  instance_id: Uuid,
+const SealedCheckpoint = Type.Object({
+  ...Checkpoint.properties,
   checkpoint_data: Type.Optional(AnyJson),
-  created_at: Timestamp,
 });
 
 /** A row of outputs without ids. Its receipt stays behind, since the importer did nothing. */
@@ -158,7 +157,7 @@ export const CapsulePayload = Type.Object({
     parent_instance_id: optional(Uuid),
     timeout: optional(Natural),
   }),
-  checkpoint: Checkpoint,
+  checkpoint: SealedCheckpoint,
   ...OPTIONAL_LISTS,
   redacted_audit_context: Type.Optional(AnyJson),
 });
@@ -167,7 +166,7 @@ interface Payload {
   redacted_audit_context?: JsonValue;
 }
 /** The sealed form. */
-export type SealedPayload = Payload & { checkpoint: Static<typeof Checkpoint> } & {
+export type SealedPayload = Payload & { checkpoint: Static<typeof SealedCheckpoint> } & {
   [Name in ListName]?: Lists[Name] | null;
 };
 /** The form before sealing and after opening: every list is present. */

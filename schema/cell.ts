@@ -22,10 +22,7 @@ export const CellEngine = named('CellEngine', 'As last reported by the engine.',
   address: Type.String(),
   role: oneOfWords(['owner', 'standby']),
   version: Type.String(),
-  lag_ms: noted(
-    orNull(Type.Integer()),
-    'Delay in ms of uncommitted writes; null: the engine does not write.',
-  ),
+  lag_ms: noted(orNull(Type.Integer()), 'Delay in ms of uncommitted writes; null: no writes.'),
   seen_at: Timestamp,
   is_silent: noted(Type.Boolean(), 'Not reported for 15 seconds: considered down.'),
 });
@@ -79,10 +76,9 @@ export const CELL_ROWS = {
     isAlwaysServed: true,
     replies: { 200: Cells },
   },
-  'cells.moves': get(
-    '/cells/moves',
-    'List tenant moves between cells, newest first.',
-    listOf(TenantMove),
-    { query: MoveListQuery, isTenantless: true, isAlwaysServed: true },
-  ),
+  'cells.moves': get('/cells/moves', 'List tenant moves, newest first.', listOf(TenantMove), {
+    query: MoveListQuery,
+    isTenantless: true,
+    isAlwaysServed: true,
+  }),
 } as const satisfies Record<string, RouteRow>;

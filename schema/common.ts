@@ -62,6 +62,14 @@ export function allOptional<P extends TProperties>(members: P): AllOptional<P> {
   return Object.fromEntries(fields) as AllOptional<P>;
 }
 
+type AllOrNull<P extends TProperties> = { [K in keyof P]: TUnsafe<Static<P[K]> | null> };
+
+/** The same members, each always present and possibly null. */
+export function allOrNull<P extends TProperties>(members: P): AllOrNull<P> {
+  const fields = Object.entries(members).map(([name, schema]) => [name, orNull(schema)]);
+  return Object.fromEntries(fields) as AllOrNull<P>;
+}
+
 /** A named schema without its name and description. */
 function unnamed(schema: TSchema): Record<string, unknown> {
   const { $id, description, ...shape } = schema;
@@ -117,6 +125,10 @@ export function unsupported<K extends string>(...names: readonly K[]): Unsupport
 export function orNull<T extends TSchema>(schema: T): TUnsafe<Static<T> | null> {
   return Type.Unsafe<Static<T> | null>({ ...schema, type: [schema.type as string, 'null'] });
 }
+
+/** The same for a named schema, which stays a reference. */
+export const refOrNull = <T extends TSchema>(schema: T) =>
+  Type.Unsafe<Static<T> | null>({ anyOf: [schema, { type: 'null' }] });
 
 export function oneOfWords<const T extends readonly string[]>(words: T, note?: string) {
   const base = { type: 'string', enum: [...words] };
@@ -203,12 +215,7 @@ export type Expression = Static<typeof Expression>;
 /** A non-negative integer. */
 export const Natural = Type.Integer({ minimum: 0, maximum: INTEGER_MAX });
 
-/** Whole milliseconds. */
-export const DurationMs = Type.Integer({
-  minimum: 0,
-  maximum: DURATION_MS_MAX,
-  description: 'Milliseconds.',
-});
+export const DurationMs = Type.Integer({ minimum: 0, maximum: DURATION_MS_MAX });
 export type DurationMs = Static<typeof DurationMs>;
 
 export const TimeZone = Type.String({
@@ -223,13 +230,9 @@ export const DryRun = optional(
 );
 
 /** For bulk changes that may retry instances. */
-export const Orphans = optional(
-  Type.Boolean({
-    default: false,
-    description:
-      'Also retries children whose parents continued without them ' +
-      'and ignore their result. Default: they are skipped.',
-  }),
+export const Orphans = noted(
+  optional(Type.Boolean({ default: false })),
+  'Also retries children whose parents continued without them. Default: skips them.',
 );
 
 export const AnyJson = Type.Unsafe<JsonValue>({});
@@ -261,8 +264,7 @@ export type PriorityWord = Static<typeof PriorityWord>;
 
 export const ErrorBody = named(
   'ErrorBody',
-  'Body of every error. A refused migration also returns ' +
-    'its verdict and findings (MigrationFinding).',
+  'Body of every error. A refused migration adds its verdict and findings (MigrationFinding).',
   { error: Type.String() },
 );
 export type ErrorBody = Static<typeof ErrorBody>;
@@ -278,11 +280,9 @@ export const CREATED_BETWEEN = {
 };
 
 /** Keyset pagination: rows that come and go do not shift the page (docs/decisions/0016-lists.md). */
-export const Cursor = Type.Optional(
-  Type.String({
-    maxLength: CURSOR_LENGTH_MAX,
-    description: 'From the header x-next-cursor of the previous page; instead of an offset.',
-  }),
+export const Cursor = noted(
+  Type.Optional(Type.String({ maxLength: CURSOR_LENGTH_MAX })),
+  'From the header x-next-cursor of the previous page; instead of an offset.',
 );
 
 export const Offset = Type.Integer({ minimum: 0, default: 0 });

@@ -1,5 +1,7 @@
 /** States of executions, handoffs, effects and migrations, and their transitions. */
 
+import { machineOf } from './states.js';
+
 /** A migration keeps `owned` and raises the epoch. The last three are states of the instance (`execution-view.ts`). */
 export const EXECUTION_STATES = [
   'owned',
@@ -9,21 +11,7 @@ export const EXECUTION_STATES = [
   'cancelled',
 ] as const;
 
-export const HANDOFF_STATES = [
-  'requested',
-  'quiescing',
-  'exported',
-  'accepted',
-  'resumed',
-  'completed',
-  'rejected',
-  'failed',
-  'expired',
-  'revoked',
-] as const;
-export type HandoffState = (typeof HANDOFF_STATES)[number];
-
-const HANDOFF_MOVES: Readonly<Record<HandoffState, readonly HandoffState[]>> = {
+const HANDOFF = machineOf({
   requested: ['quiescing', 'rejected', 'failed'],
   quiescing: ['exported', 'failed'],
   exported: ['accepted', 'expired', 'revoked', 'failed'],
@@ -34,33 +22,26 @@ const HANDOFF_MOVES: Readonly<Record<HandoffState, readonly HandoffState[]>> = {
   failed: [],
   expired: [],
   revoked: [],
-};
+});
+export const HANDOFF_STATES = HANDOFF.states;
+export type HandoffState = (typeof HANDOFF_STATES)[number];
+export const mayMoveHandoff = HANDOFF.allows;
 
-export const EFFECT_STATES = [
-  'planned',
-  'prepared',
-  'dispatched',
-  'committed',
-  'failed',
-  'unknown',
-  'verified',
-  'compensated',
-  'abandoned',
-] as const;
-export type EffectState = (typeof EFFECT_STATES)[number];
-
-const EFFECT_MOVES: Readonly<Record<EffectState, readonly EffectState[]>> = {
+const EFFECT = machineOf({
   planned: ['prepared', 'abandoned'],
   prepared: ['dispatched', 'abandoned'],
   dispatched: ['committed', 'failed', 'unknown'],
-  unknown: ['verified', 'committed', 'failed', 'compensated', 'abandoned'],
   committed: ['compensated'],
   // A check may show that the effect happened after all, or that nothing was done.
   failed: ['verified', 'compensated', 'abandoned'],
+  unknown: ['verified', 'committed', 'failed', 'compensated', 'abandoned'],
   verified: ['compensated'],
   compensated: [],
   abandoned: [],
-};
+});
+export const EFFECT_STATES = EFFECT.states;
+export type EffectState = (typeof EFFECT_STATES)[number];
+export const mayMoveEffect = EFFECT.allows;
 
 /** In progress, or with an unknown result. */
 const DOUBTFUL_EFFECTS: readonly EffectState[] = ['dispatched', 'unknown'];
@@ -74,26 +55,14 @@ const EFFECTS_AGAINST_ROLLBACK: readonly EffectState[] = [
   'verified',
 ];
 
-export const MIGRATION_STATES = ['planned', 'applied', 'rolled_back'] as const;
+const MIGRATION = machineOf({ planned: ['applied'], applied: ['rolled_back'], rolled_back: [] });
+export const MIGRATION_STATES = MIGRATION.states;
 export type MigrationState = (typeof MIGRATION_STATES)[number];
-
-const MIGRATION_MOVES: Readonly<Record<MigrationState, readonly MigrationState[]>> = {
-  planned: ['applied'],
-  applied: ['rolled_back'],
-  rolled_back: [],
-};
-
-export function mayMoveHandoff(from: HandoffState, to: HandoffState): boolean {
-  return HANDOFF_MOVES[from].includes(to);
-}
+export const mayMoveMigration = MIGRATION.allows;
 
 /** In these states of a handoff, it controls its execution. */
 export function holdsExecution(state: HandoffState): boolean {
   return state === 'quiescing' || state === 'exported';
-}
-
-export function mayMoveEffect(from: EffectState, to: EffectState): boolean {
-  return EFFECT_MOVES[from].includes(to);
 }
 
 /**
@@ -106,10 +75,6 @@ export function isEffectInDoubt(state: EffectState): boolean {
 
 export function forbidsRollback(state: EffectState): boolean {
   return EFFECTS_AGAINST_ROLLBACK.includes(state);
-}
-
-export function mayMoveMigration(from: MigrationState, to: MigrationState): boolean {
-  return MIGRATION_MOVES[from].includes(to);
 }
 
 export const EFFECT_KINDS = [

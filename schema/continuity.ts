@@ -19,6 +19,7 @@ import {
   oneOfWords,
   optional,
   orNull,
+  refOrNull,
   TenantQuery,
   Timestamp,
   Uuid,
@@ -33,6 +34,7 @@ import {
   TRANSFORM_OPERATIONS,
   TRANSFORMS_MAX,
 } from './continuity-words.js';
+import { Checkpoint } from './edits.js';
 import { InstanceFilter } from './instance-filter.js';
 
 /** Default: the tenant of the header. */
@@ -47,8 +49,6 @@ export const SHA256_INPUT_PATTERN = '^[0-9a-fA-F]{64}$';
 export const Sha256Input = Type.String({ pattern: SHA256_INPUT_PATTERN });
 export const Epoch = Type.Integer({ minimum: 0, maximum: INTEGER_MAX });
 
-// ---------------------------------------------------------------- executions
-
 export const CreateExecution = named('CreateExecution', {
   tenant_id: TenantField,
   instance_id: Uuid,
@@ -57,7 +57,7 @@ export const CreateExecution = named('CreateExecution', {
 
 export const Execution = named(
   'ContinuityExecution',
-  'The portable identity of an instance. Each change of owner or version increments its epoch.',
+  'Portable identity of an instance. Changes of owner or version raise its epoch.',
   {
     continuity_id: Uuid,
     tenant_id: Type.String(),
@@ -81,8 +81,6 @@ export const Location = named('ContinuityLocation', {
 });
 export type Location = Static<typeof Location>;
 
-// ---------------------------------------------------------------- checkpoints
-
 export const BoundaryListQuery = Type.Object({
   tenant_id: Type.Optional(Type.String()),
   limit: Limit(1_000, 10_000),
@@ -90,27 +88,23 @@ export const BoundaryListQuery = Type.Object({
 
 export const BoundaryParams = Type.Object({ id: Uuid, checkpoint_id: Uuid });
 
-export const Boundary = named(
-  'CheckpointBoundary',
-  'A checkpoint at one of the epochs of its instance.',
-  {
-    checkpoint_id: Uuid,
-    instance_id: Uuid,
-    continuity_id: Uuid,
-    epoch: Epoch,
-    sequence_id: Uuid,
-    sequence_version: Type.Integer(),
-    block_id: Type.String(),
-    checkpoint_sha256: Sha256,
-    provenance_head: orNull(Sha256),
-    created_at: Timestamp,
-  },
-);
+export const Boundary = named('CheckpointBoundary', 'A checkpoint at an epoch of its instance.', {
+  checkpoint_id: Uuid,
+  instance_id: Uuid,
+  continuity_id: Uuid,
+  epoch: Epoch,
+  sequence_id: Uuid,
+  sequence_version: Type.Integer(),
+  block_id: Type.String(),
+  checkpoint_sha256: Sha256,
+  provenance_head: orNull(Sha256),
+  created_at: Timestamp,
+});
 export type Boundary = Static<typeof Boundary>;
 
 export const BoundaryDetail = named(
   'CheckpointBoundaryDetail',
-  'Probable secrets are [REDACTED] in the diff, and unchanged in the data.',
+  'Probable secrets are [REDACTED] in the diff, not in the data.',
   {
     boundary: Boundary,
     checkpoint_data: AnyJson,
@@ -121,8 +115,6 @@ export const BoundaryDetail = named(
   },
 );
 export type BoundaryDetail = Static<typeof BoundaryDetail>;
-
-// ---------------------------------------------------------------- effects
 
 export const EffectReceipt = named(
   'EffectReceipt',
@@ -159,8 +151,6 @@ export const ResolveEffect = named('ResolveEffect', {
   state: oneOfWords(EFFECT_STATES),
   provider_receipt_id: optional(Type.String({ maxLength: 256 })),
 });
-
-// ---------------------------------------------------------------- provenance
 
 export const AppendProvenance = named('AppendProvenance', {
   tenant_id: TenantField,
@@ -206,8 +196,6 @@ export const ProvenanceVerdict = named(
 );
 export type ProvenanceVerdict = Static<typeof ProvenanceVerdict>;
 
-// ---------------------------------------------------------------- live migration
-
 /** Path rules are in `core/continuity/transforms`. */
 export const Transform = named(
   'Transform',
@@ -226,16 +214,14 @@ export const CaptureCheckpoint = Type.Boolean({
   description: 'First saves a checkpoint of the live state.',
 });
 
-const RollbackRetention = optional(
-  Type.Integer({
-    default: 86_400,
-    description: 'At least 60 and at most 2,592,000; default: 86,400.',
-  }),
+const RollbackRetention = noted(
+  optional(Type.Integer({ default: 86_400 })),
+  'At least 60 and at most 2,592,000; default: 86,400.',
 );
 
 export const PlanMigration = named(
   'PlanMigration',
-  'Moves data of a source checkpoint to where the target expects it.',
+  'Moves data of a checkpoint to where the target expects it.',
   {
     tenant_id: TenantField,
     continuity_id: Uuid,
@@ -262,17 +248,13 @@ export const ApplyMigration = named('ApplyMigration', {
 export const MigrationVerdict = oneOfWords(MIGRATION_VERDICTS);
 export type MigrationVerdict = Static<typeof MigrationVerdict>;
 
-export const MigrationFinding = named(
-  'MigrationFinding',
-  'A reason why a migration is not automatic.',
-  {
-    code: Type.String({ description: 'The codes of finding_codes, and further ones.' }),
-    block_id: orNull(Type.String()),
-    path: orNull(Type.String({ description: 'Includes the iterations of enclosing loops.' })),
-    summary: Type.String(),
-    remedy: Type.String({ description: 'How to resolve it.' }),
-  },
-);
+export const MigrationFinding = named('MigrationFinding', 'Why a migration is not automatic.', {
+  code: Type.String({ description: 'The codes of finding_codes, and further ones.' }),
+  block_id: orNull(Type.String()),
+  path: orNull(Type.String({ description: 'Includes the iterations of enclosing loops.' })),
+  summary: Type.String(),
+  remedy: Type.String({ description: 'How to resolve it.' }),
+});
 export type MigrationFinding = Static<typeof MigrationFinding>;
 
 export const MigrationPlan = named(
@@ -291,10 +273,7 @@ export const MigrationPlan = named(
     verdict: MigrationVerdict,
     transforms: Type.Array(Transform),
     finding_codes: Type.Array(Type.String()),
-    findings: noted(
-      Type.Array(MigrationFinding),
-      'Reasons why it is not automatic; empty if it is.',
-    ),
+    findings: noted(Type.Array(MigrationFinding), 'Why it is not automatic; empty if it is.'),
     rollback_capsule_required: Type.Boolean(),
     created_at: Timestamp,
   },
@@ -319,11 +298,9 @@ const MigrateDryRun = optional(
   Type.Boolean({ default: false, description: 'Only returns the verdict: nothing is changed.' }),
 );
 
-const MigrateApproved = optional(
-  Type.Boolean({
-    default: false,
-    description: 'Also migrates where the verdict is approval_required.',
-  }),
+const MigrateApproved = noted(
+  optional(Type.Boolean({ default: false })),
+  'Also migrates where the verdict is approval_required.',
 );
 
 export const MigrateTo = Type.Object(
@@ -343,7 +320,7 @@ const SequenceVersion = Type.Object({ sequence_id: Uuid, version: Type.Integer()
 
 export const MigratedInstance = named(
   'MigratedInstance',
-  'migrated is false for a dry run, and if the instance already has that version.',
+  'migrated is false in a dry run, or if the version is the same.',
   {
     migrated: Type.Boolean(),
     instance_id: Uuid,
@@ -399,27 +376,20 @@ const MigrationOfMany = named('MigrationOfMany', 'A migrated instance.', {
   migration_id: noted(Uuid, 'Required for a rollback.'),
 });
 
-export const InstancesMigrated = named(
-  'InstancesMigrated',
-  'Results for the instances that this request examined.',
-  {
-    count: noted(Natural, 'Examined instances.'),
-    automatic: noted(Natural, 'Instances that can be migrated.'),
-    migrated: noted(Natural, 'Migrated instances; 0 in a dry run.'),
-    approval_required: noted(Natural, 'Instances that need approval.'),
-    pinned: Natural,
-    incompatible: Natural,
-    failed: noted(
-      Natural,
-      'Refused for another reason, such as a running step; send the request again.',
-    ),
-    findings: Type.Array(FindingOfMany),
-    migrations: noted(Type.Array(MigrationOfMany), 'The migrated instances, in no order.'),
-    done: noted(Type.Boolean(), 'False: continue with next_cursor.'),
-    next_cursor: orNull(Type.String()),
-    dry_run: Type.Boolean(),
-  },
-);
+export const InstancesMigrated = named('InstancesMigrated', 'Results for the examined instances.', {
+  count: noted(Natural, 'Examined instances.'),
+  automatic: noted(Natural, 'Instances that can be migrated.'),
+  migrated: noted(Natural, 'Migrated instances; 0 in a dry run.'),
+  approval_required: noted(Natural, 'Instances that need approval.'),
+  pinned: Natural,
+  incompatible: Natural,
+  failed: noted(Natural, 'Refused for another reason, such as a running step; try later.'),
+  findings: Type.Array(FindingOfMany),
+  migrations: noted(Type.Array(MigrationOfMany), 'The migrated instances, in no order.'),
+  done: noted(Type.Boolean(), 'False: continue with next_cursor.'),
+  next_cursor: orNull(Type.String()),
+  dry_run: Type.Boolean(),
+});
 export type InstancesMigrated = Static<typeof InstancesMigrated>;
 
 export const PayloadArtifact = named('PayloadArtifact', {
@@ -438,12 +408,7 @@ export const RollbackCapsule = named('RollbackCapsule', {
 });
 export type RollbackCapsule = Static<typeof RollbackCapsule>;
 
-const CheckpointRecord = Type.Object({
-  id: Uuid,
-  instance_id: Uuid,
-  checkpoint_data: AnyJson,
-  created_at: Timestamp,
-});
+const CheckpointRecord = Type.Object(Checkpoint.properties);
 export type CheckpointRecord = Static<typeof CheckpointRecord>;
 
 export const MigrationRecord = named('MigrationRecord', 'A plan and its result.', {
@@ -452,9 +417,7 @@ export const MigrationRecord = named('MigrationRecord', 'A plan and its result.'
   source_checkpoint: CheckpointRecord,
   source_context: JsonObjectSchema,
   source_state: InstanceStateWord,
-  rollback_capsule: Type.Unsafe<RollbackCapsule | null>({
-    anyOf: [RollbackCapsule, { type: 'null' }],
-  }),
+  rollback_capsule: refOrNull(RollbackCapsule),
   state: oneOfWords(MIGRATION_STATES),
   applied_epoch: orNull(Epoch),
   rollback_expires_at: Timestamp,

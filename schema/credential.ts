@@ -28,11 +28,10 @@ export const CREDENTIAL_VALUE_BYTES_MAX = 256 * 1024;
 const REFRESH_URL_LENGTH_MAX = 2_000;
 
 export const CREDENTIAL_ID_PATTERN = '^[A-Za-z0-9._-]+$';
-const Id = Type.String({
-  pattern: CREDENTIAL_ID_PATTERN,
-  maxLength: NAME_LENGTH_MAX,
-  description: 'Used in templates as {{secrets.id}}. Letters, digits, dots, _ and -.',
-});
+const Id = noted(
+  Type.String({ pattern: CREDENTIAL_ID_PATTERN, maxLength: NAME_LENGTH_MAX }),
+  'Used in templates as {{secrets.id}}. Letters, digits, dots, _ and -.',
+);
 const Value = secretText({
   minLength: 1,
   maxLength: CREDENTIAL_VALUE_BYTES_MAX,
@@ -43,11 +42,10 @@ const Value = secretText({
 const Kind = withDefault(oneOfWords(CREDENTIAL_KINDS, 'A label for people.'), 'api_key');
 const Description = Type.String({ maxLength: KEY_LENGTH_MAX });
 const ExpiresAt = noted(Timestamp, 'From then on steps cannot use it.');
-const RefreshUrl = Type.String({
-  pattern: '\\S',
-  maxLength: REFRESH_URL_LENGTH_MAX,
-  description: 'With oauth2 only: stored for clients that renew it. A public address.',
-});
+const RefreshUrl = noted(
+  Type.String({ pattern: '\\S', maxLength: REFRESH_URL_LENGTH_MAX }),
+  'With oauth2 only: stored for clients that renew it. A public address.',
+);
 const RefreshToken = secretText({
   minLength: 1,
   maxLength: CREDENTIAL_VALUE_BYTES_MAX,

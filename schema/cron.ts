@@ -34,14 +34,12 @@ const PREVIEW_FIRES_MAX = 100;
 
 const OVERLAP_POLICIES = ['allow', 'skip', 'buffer_one', 'cancel_previous'] as const;
 
-const CronExpression = Type.String({
-  pattern: '\\S',
-  maxLength: CRON_EXPRESSION_LENGTH_MAX,
-  description:
-    'Seven fields: second minute hour day month day_of_week year. Also ' +
+const CronExpression = noted(
+  Type.String({ pattern: '\\S', maxLength: CRON_EXPRESSION_LENGTH_MAX }),
+  'Seven fields: second minute hour day month day_of_week year. Also ' +
     'accepted: six (without year) or five (without second and year), ?, ' +
     'and @hourly, @daily, @weekly, @monthly, @yearly.',
-});
+);
 
 const OverlapPolicy = oneOfWords(
   OVERLAP_POLICIES,

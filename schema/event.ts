@@ -35,10 +35,7 @@ const ProducerKey = Type.String({ pattern: '\\S', maxLength: KEY_LENGTH_MAX });
 export const SendEvent = named('SendEvent', {
   tenant_id: optional(BodyTenant),
   event_name: Name,
-  producer_event_id: noted(
-    ProducerKey,
-    "Producer's id of the event: a repeated id is a duplicate.",
-  ),
+  producer_event_id: noted(ProducerKey, "Producer's id: a repeated id is a duplicate."),
   correlation_key: optional(
     noted(ProducerKey, 'Matches steps that wait for the name and this key.'),
   ),
@@ -130,9 +127,7 @@ export const EVENT_ROWS = {
   'events.send': {
     method: 'POST',
     path: '/events',
-    summary:
-      'Send an event to every step that waits for it. ' +
-      'Without one, it is kept for the first later wait.',
+    summary: 'Send an event to all steps that wait for it, or else to the first that will.',
     owner: 'by-body',
     ledBy: { kind: 'event-key', members: ['event_name', 'correlation_key', 'tenant_id'] },
     body: SendEvent,

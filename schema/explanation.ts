@@ -51,7 +51,7 @@ const FENCE_REASONS = ['transferring', 'moved', 'imported'] as const;
 
 export const Wait = named(
   'Wait',
-  'One thing that an instance waits for. Members that do not apply to the kind are absent.',
+  'One thing that an instance waits for, with members of its kind.',
   {
     kind: oneOfWords(Object.keys(WAIT_KINDS) as WaitKind[]),
     summary: Type.String(),
@@ -164,7 +164,7 @@ export type ParentStands = keyof typeof PARENT_STANDS;
 
 export const RunsAgainParent = named(
   'RunsAgainParent',
-  'For a child retried separately: the effect on its parent.',
+  "Effect of a child's own retry on its parent.",
   {
     id: Uuid,
     stands: oneOfWords(Object.keys(PARENT_STANDS) as ParentStands[]),
@@ -173,28 +173,24 @@ export const RunsAgainParent = named(
 );
 export type RunsAgainParent = Static<typeof RunsAgainParent>;
 
-export const RunsAgain = named(
-  'RunsAgain',
-  'Effect of a retry, or of a resume that retries: what runs again, and what does not.',
-  {
-    blocks: Type.Array(RunsAgainBlock),
-    blocks_count: Type.Integer({ description: 'Number of all blocks that run again.' }),
-    stays: Type.Array(Type.String(), {
-      maxItems: STAYS_MAX,
-      description: 'Paths of completed outermost blocks that do not run again.',
-    }),
-    stays_count: Type.Integer({ description: 'Number of all such blocks.' }),
-    repeats_effects: noted(
-      Type.Boolean(),
-      'Whether a completed step repeats external effects, or a child ' +
-        'continues whose parent ignores it: ask for confirmation.',
-    ),
-    parent: Type.Optional(RunsAgainParent),
-    ends: Type.Optional(
-      oneOfWords(AGAIN_ENDS, 'Final state if the retry succeeds; absent: the instance continues.'),
-    ),
-  },
-);
+export const RunsAgain = named('RunsAgain', 'Effect of a retry, or of a resume that retries.', {
+  blocks: Type.Array(RunsAgainBlock),
+  blocks_count: Type.Integer({ description: 'Number of all blocks that run again.' }),
+  stays: Type.Array(Type.String(), {
+    maxItems: STAYS_MAX,
+    description: 'Paths of completed outermost blocks that do not run again.',
+  }),
+  stays_count: Type.Integer({ description: 'Number of all such blocks.' }),
+  repeats_effects: noted(
+    Type.Boolean(),
+    'Whether a completed step repeats external effects, or a child ' +
+      'continues whose parent ignores it: ask for confirmation.',
+  ),
+  parent: Type.Optional(RunsAgainParent),
+  ends: Type.Optional(
+    oneOfWords(AGAIN_ENDS, 'Final state if the retry succeeds; absent: the instance continues.'),
+  ),
+});
 export type RunsAgain = Static<typeof RunsAgain>;
 
 export const NextAction = named('NextAction', 'A suggested request.', {
@@ -230,7 +226,7 @@ export const InstanceExplanation = named('InstanceExplanation', {
   next: Type.Array(NextAction),
   warnings: noted(
     Type.Optional(Type.Array(ExplanationWarning, { maxItems: WARNINGS_MAX })),
-    'Probable reasons for unexpected behavior; absent: none.',
+    'Probable causes of unexpected behavior; absent: none.',
   ),
 });
 export type InstanceExplanation = Static<typeof InstanceExplanation>;
@@ -238,7 +234,7 @@ export type InstanceExplanation = Static<typeof InstanceExplanation>;
 export const EXPLANATION_ROWS = {
   'instances.explain': getById(
     '/instances/{id}/explain',
-    'Explain what an instance does, what it waits for, and the suggested actions.',
+    'Explain what an instance does and waits for, with suggested actions.',
     InstanceExplanation,
   ),
 } as const satisfies Record<string, RouteRow>;

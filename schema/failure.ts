@@ -1,7 +1,7 @@
 /** The failure of an instance or block (docs/reference/failures.md): its shape and codes. */
 
 import { type Static, Type } from '@sinclair/typebox';
-import { named, oneOfWords, orNull, Timestamp } from './common.js';
+import { named, oneOfWords, orNull, refOrNull, Timestamp } from './common.js';
 
 /** Longer messages are truncated, since lists show them. */
 export const FAILURE_MESSAGE_MAX = 500;
@@ -75,4 +75,4 @@ export const Failure = named(
 );
 export type Failure = Static<typeof Failure>;
 
-export const FailureOrNull = Type.Unsafe<Failure | null>({ anyOf: [Failure, { type: 'null' }] });
+export const FailureOrNull = refOrNull(Failure);

@@ -1,6 +1,7 @@
 /** Findings about a definition: errors, for which it is refused, and warnings, each with the path of its place. */
 
 import { type Static, Type } from '@sinclair/typebox';
+import { noted } from './common.js';
 
 /** Of each kind; a last entry counts the rest, so that the response stays smaller than the request. */
 export const FINDINGS_MAX = 100;
@@ -16,10 +17,9 @@ export const Finding = Type.Object(
 export type Finding = Static<typeof Finding>;
 
 /** Of an accepted definition; absent if empty. */
-export const Warnings = Type.Optional(
-  Type.Array(Finding, {
-    description: `At most ${FINDINGS_MAX}; a last entry counts the rest.`,
-  }),
+export const Warnings = noted(
+  Type.Optional(Type.Array(Finding)),
+  `At most ${FINDINGS_MAX}; the last counts the rest.`,
 );
 
 /** Errors in the shape of a definition. */

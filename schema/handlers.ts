@@ -50,9 +50,7 @@ export const HANDLER_PARAMS = {
     ),
   }),
   sleep: Type.Object({
-    duration_ms: optional(
-      noted(withDefault(DurationMs, SLEEP_MS_DEFAULT), 'Duration of the wait.'),
-    ),
+    duration_ms: optional(noted(withDefault(DurationMs, SLEEP_MS_DEFAULT), 'Duration in ms.')),
   }),
   wait_for_event: Type.Object({
     name: noted(

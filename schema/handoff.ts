@@ -9,6 +9,7 @@ import {
   oneOfWords,
   optional,
   orNull,
+  refOrNull,
   Timestamp,
   Uuid,
   withDefault,
@@ -75,8 +76,8 @@ export const RegisterRuntime = named('RegisterRuntime', {
   tenant_id: TenantField,
   capabilities: Type.Object(CAPABILITY_FIELDS, {
     description:
-      'observed_at: at most 30 s in the future. expires_at: at most 5 min later. trust: ' +
-      'unverified or registered. Each list has at most 256 entries of at most 256 bytes.',
+      'observed_at: at most 30 s ahead. expires_at: 5 min later at most. trust: unverified ' +
+      'or registered. Lists: at most 256 entries of 256 bytes.',
   }),
 });
 export type RegisterRuntime = Static<typeof RegisterRuntime>;
@@ -84,7 +85,7 @@ export type RegisterRuntime = Static<typeof RegisterRuntime>;
 /** Stored and shown without empty lists and absent members. */
 export const RuntimeCapabilities = named(
   'RuntimeCapabilities',
-  'Facts about a runtime, as it registered them; live until expires_at.',
+  'Registered facts of a runtime, live until expires_at.',
   {
     runtime_id: Uuid,
     kind: Kind,
@@ -105,7 +106,7 @@ export type RuntimeCapabilities = Static<typeof RuntimeCapabilities>;
 
 export const Requirements = named(
   'Requirements',
-  'Requirements on a runtime: all entries of each list, but only one of the regions.',
+  'Requirements on a runtime: all of each list, but one of the regions.',
   {
     ...factsOf(optional(WantedFacts)),
     requires_network: optional(Type.Boolean()),
@@ -160,45 +161,39 @@ export const PreviewHandoff = named('PreviewHandoff', {
   destination_runtime_id: Uuid,
 });
 
-export const PlacementDecision = named(
-  'PlacementDecision',
-  'Evaluation of every live runtime of the tenant.',
-  {
-    id: Uuid,
-    tenant_id: Type.String(),
-    continuity_id: Uuid,
-    epoch: Epoch,
-    selected_runtime_id: orNull(Uuid),
-    requirements: Requirements,
-    policy: Type.Optional(LocalityPolicy),
-    classification: Classification,
-    policy_version: orNull(Type.Integer()),
-    candidates: Type.Array(
-      Type.Object({
-        runtime_id: Uuid,
-        outcome: oneOfWords(['allow', 'deny', 'unknown'] as const),
-        score: Type.Integer(),
-        score_factors: Type.Object({
-          trust: Type.Integer(),
-          current_runtime: Type.Integer(),
-          offline_capable: Type.Integer(),
-          battery_rank: Type.Integer(),
-          cost_rank: Type.Integer(),
-          latency_rank: Type.Integer(),
-        }),
-        finding_codes: Texts,
+export const PlacementDecision = named('PlacementDecision', 'Evaluation of all live runtimes.', {
+  id: Uuid,
+  tenant_id: Type.String(),
+  continuity_id: Uuid,
+  epoch: Epoch,
+  selected_runtime_id: orNull(Uuid),
+  requirements: Requirements,
+  policy: Type.Optional(LocalityPolicy),
+  classification: Classification,
+  policy_version: orNull(Type.Integer()),
+  candidates: Type.Array(
+    Type.Object({
+      runtime_id: Uuid,
+      outcome: oneOfWords(['allow', 'deny', 'unknown'] as const),
+      score: Type.Integer(),
+      score_factors: Type.Object({
+        trust: Type.Integer(),
+        current_runtime: Type.Integer(),
+        offline_capable: Type.Integer(),
+        battery_rank: Type.Integer(),
+        cost_rank: Type.Integer(),
+        latency_rank: Type.Integer(),
       }),
-    ),
-    created_at: Timestamp,
-  },
-);
+      finding_codes: Texts,
+    }),
+  ),
+  created_at: Timestamp,
+});
 export type PlacementDecision = Static<typeof PlacementDecision>;
 
 export const HandoffPreview = named(
   'HandoffPreview',
-  'Valid while its inputs are unchanged: the execution, its effects, the ' +
-    "destination's facts, and the policy. Changes of other runtimes, and a " +
-    'registration with the same facts, do not invalidate it.',
+  "Valid while the execution, its effects, the destination's facts and the policy are unchanged.",
   {
     continuity_id: Uuid,
     source_runtime_id: Uuid,
@@ -263,8 +258,8 @@ export const ExportHandoff = named('ExportHandoff', {
   expires_in_seconds: optional(Type.Integer({ minimum: 1, maximum: 3_600, default: 300 })),
   payload_key_base64: noted(
     optional(Base64),
-    'A single-use nonce of 32 bytes, made by the destination; without it ' +
-      'only a server with the same encryption key can open the capsule.',
+    'A single-use key of 32 bytes, made by the destination. Default: only servers with the ' +
+      'same encryption key can open the capsule.',
   ),
   capture_checkpoint: optional(CaptureCheckpoint),
 });
@@ -291,16 +286,12 @@ export const CapsuleManifest = named('CapsuleManifest', {
 });
 export type CapsuleManifest = Static<typeof CapsuleManifest>;
 
-export const Capsule = named(
-  'Capsule',
-  'Content, recipient and expiry of the capsule, signed by its sealer.',
-  {
-    manifest: CapsuleManifest,
-    manifest_sha256: Sha256,
-    signature: Type.String(),
-    public_key: Type.String(),
-  },
-);
+export const Capsule = named('Capsule', 'Content, recipient and expiry, signed by its sealer.', {
+  manifest: CapsuleManifest,
+  manifest_sha256: Sha256,
+  signature: Type.String(),
+  public_key: Type.String(),
+});
 export type Capsule = Static<typeof Capsule>;
 
 export const HandoffExported = named('HandoffExported', {
@@ -354,11 +345,9 @@ export type CapsuleImported = Static<typeof CapsuleImported>;
 export const AcceptHandoff = named('AcceptHandoff', {
   tenant_id: TenantField,
   destination_instance_id: Uuid,
-  import_receipt: Type.Optional(
-    Type.Unsafe<ImportReceipt | null>({
-      description: 'Import receipt of an instance on another server.',
-      anyOf: [ImportReceipt, { type: 'null' }],
-    }),
+  import_receipt: noted(
+    Type.Optional(refOrNull(ImportReceipt)),
+    'Import receipt of an instance on another server.',
   ),
 });
 export type AcceptHandoff = Static<typeof AcceptHandoff>;

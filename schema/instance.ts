@@ -60,8 +60,7 @@ export const GivenContext = Type.Object({
 /** Not inherited by children. */
 export const InstanceTimeout = noted(
   DurationMs,
-  'Maximum duration in ms from the first step, without ' +
-    'pauses. When it passes, the instance fails.',
+  'Maximum duration in ms from the first step, without pauses; then it fails.',
 );
 
 /** Not empty: an empty key would be a mistake, or no limit where one was meant. */
@@ -118,18 +117,14 @@ export const PatchState = named('PatchState', {
   ),
 });
 
-export const PatchContext = named(
-  'PatchContext',
-  'Replaces the given sections and keeps the others.',
-  {
-    context: Type.Object({
-      data: optional(JsonObjectSchema),
-      config: optional(JsonObjectSchema),
-      audit: optional(Type.Array(AnyJson)),
-    }),
-    ...UNCHANGED,
-  },
-);
+export const PatchContext = named('PatchContext', 'Replaces given sections and keeps the others.', {
+  context: Type.Object({
+    data: optional(JsonObjectSchema),
+    config: optional(JsonObjectSchema),
+    audit: optional(Type.Array(AnyJson)),
+  }),
+  ...UNCHANGED,
+});
 
 /**
  * `pause`, `resume`, `cancel`, `update_context` or `custom:<name>`. The form `{"custom": name}` is accepted too, and
@@ -177,12 +172,9 @@ const ChildListQuery = Type.Object({
 });
 
 /** Outputs may be large; this keeps pages small. */
-export const MaxBytes = Type.Optional(
-  Type.Integer({
-    minimum: 1,
-    description:
-      'Maximum size of the response; it has at least one row, and a link to the next page.',
-  }),
+export const MaxBytes = noted(
+  Type.Optional(Type.Integer({ minimum: 1 })),
+  'Maximum size of the response, which has at least one row.',
 );
 
 const OutputListQuery = Type.Object({
@@ -237,7 +229,7 @@ export type InstanceContext = Static<typeof InstanceContext>;
 
 export const Cancelling = named(
   'Cancelling',
-  'The instance is being cancelled or has timed out; it finishes after protected work.',
+  'Cancelled or timed out; finishes after protected work.',
   {
     since: Timestamp,
     reason: oneOfWords(['cancel', 'timeout']),
@@ -337,10 +329,7 @@ export const TreeNode = named('TreeNode', {
   iteration: Type.Optional(
     Type.Integer({ description: 'For an open loop: the current iteration, from 0.' }),
   ),
-  output_count: noted(
-    Type.Optional(Type.Integer()),
-    'For a block in loops: its output rows over all iterations.',
-  ),
+  output_count: noted(Type.Optional(Type.Integer()), 'In loops: output rows over all iterations.'),
 });
 export type TreeNode = Static<typeof TreeNode>;
 

@@ -139,14 +139,17 @@ function isObject(value: unknown): value is JsonObject {
 
 function describeUnknown(path: string, key: string, named: Named, owner: JsonObject): Finding {
   const { name, members, around } = named;
-  const told = `${shownName(key)} is no member of ${name}, and is ignored`;
+  const message = `${shownName(key)} is no member of ${name}, and is ignored`;
   const meant = meantBy(key, members);
-  if (meant !== undefined) return findingOf(path, told, meant);
+  if (meant !== undefined) return findingOf(path, message, meant);
   if (around !== undefined && isKnown(key, around.members)) {
-    return findingOf(path, `${told}: it stands beside ${name}`);
+    return findingOf(path, `${message}: it stands beside ${name}`);
   }
   const homes = homesOf(key, named, owner);
-  return findingOf(path, homes.length === 0 ? told : `${told}: it belongs to ${homes.join(', ')}`);
+  return findingOf(
+    path,
+    homes.length === 0 ? message : `${message}: it belongs to ${homes.join(', ')}`,
+  );
 }
 
 /** The intended member: an exact member of a part, a misspelling, a misspelling in a part, or the same stem. */

@@ -72,13 +72,13 @@ export function findingOfError(error: ErrorObject, what: string, more = ''): Fin
       return findingOf(place, describeTag(place, tagValue) + more, guess(tagValue, BLOCK_TYPES));
     }
     case 'enum': {
-      const told = describeWords(field, params.allowedValues) + more;
-      return findingOf(path, told, guess(data, params.allowedValues));
+      const message = describeWords(field, params.allowedValues) + more;
+      return findingOf(path, message, guess(data, params.allowedValues));
     }
     case 'x-check':
       return findingOf(path, `${field} ${error.message}${more}`);
     default:
-      return findingOf(path, `${field} ${ruleText(error)}${more}`);
+      return findingOf(path, `${field} ${RULE_TEXTS[keyword]?.(params) ?? 'is not valid'}${more}`);
   }
 }
 
@@ -120,36 +120,22 @@ function guess(given: unknown, words: readonly unknown[]): string | undefined {
   );
 }
 
-function ruleText(error: ErrorObject): string {
-  const { params } = error;
-  const limit = String(params.limit);
-  switch (error.keyword) {
-    case 'type':
-      return `must be ${typeText(params.type)}`;
-    case 'format':
-      return FORMAT_TEXTS[params.format] ?? 'is not valid';
-    case 'pattern':
-      return PATTERN_TEXTS[params.pattern] ?? 'is not valid';
-    case 'const':
-      return `must be ${String(params.allowedValue)}`;
-    case 'minLength':
-      return 'must not be empty';
-    case 'maxLength':
-      return `must have at most ${limit} characters`;
-    case 'minItems':
-      return params.limit === 1 ? 'must not be empty' : `must have at least ${limit} items`;
-    case 'maxItems':
-      return `must have at most ${limit} items`;
-    case 'minimum':
-      return `must be >= ${limit}`;
-    case 'exclusiveMinimum':
-      return `must be > ${limit}`;
-    case 'maximum':
-      return `must be <= ${limit}`;
-    default:
-      return 'is not valid';
-  }
-}
+/** The end of a sentence by keyword; unknown keywords are `not valid`. */
+const RULE_TEXTS: Readonly<Record<string, (params: ErrorObject['params']) => string | undefined>> =
+  {
+    type: ({ type }) => `must be ${typeText(type)}`,
+    format: ({ format }) => FORMAT_TEXTS[format],
+    pattern: ({ pattern }) => PATTERN_TEXTS[pattern],
+    const: ({ allowedValue }) => `must be ${String(allowedValue)}`,
+    minLength: () => 'must not be empty',
+    maxLength: ({ limit }) => `must have at most ${limit} characters`,
+    minItems: ({ limit }) =>
+      limit === 1 ? 'must not be empty' : `must have at least ${limit} items`,
+    maxItems: ({ limit }) => `must have at most ${limit} items`,
+    minimum: ({ limit }) => `must be >= ${limit}`,
+    exclusiveMinimum: ({ limit }) => `must be > ${limit}`,
+    maximum: ({ limit }) => `must be <= ${limit}`,
+  };
 
 /** `params.type` is a word or a list; null is omitted, since it only means absent. */
 function typeText(type: unknown): string {

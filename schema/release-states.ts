@@ -1,16 +1,20 @@
 /** States of a release and their transitions (docs/releases.md). Pure. */
 
-export const RELEASE_STATES = [
-  'draft',
-  'validating',
-  'ready',
-  'canary',
-  'promoted',
-  'paused',
-  'rolled_back',
-  'failed',
-] as const;
+import { machineOf } from './states.js';
+
+const RELEASE = machineOf({
+  draft: ['validating', 'ready', 'failed'],
+  validating: ['ready', 'draft', 'failed'],
+  ready: ['canary', 'failed'],
+  canary: ['paused', 'promoted', 'rolled_back'],
+  promoted: [],
+  paused: ['canary', 'rolled_back'],
+  rolled_back: [],
+  failed: [],
+});
+export const RELEASE_STATES = RELEASE.states;
 export type ReleaseState = (typeof RELEASE_STATES)[number];
+export const mayMove = RELEASE.allows;
 
 /** Metrics that gates compare between the two versions (docs/releases.md). */
 export const GATE_METRICS = ['error_rate', 'cancel_rate'] as const;
@@ -24,19 +28,3 @@ export const IN_FLIGHT_POLICIES = ['pin', 'operator_decision'] as const;
 
 export const VARIANTS = ['baseline', 'candidate'] as const;
 export type Variant = (typeof VARIANTS)[number];
-
-/** Allowed transitions. */
-const MOVES: Readonly<Record<ReleaseState, readonly ReleaseState[]>> = {
-  draft: ['validating', 'ready', 'failed'],
-  validating: ['ready', 'draft', 'failed'],
-  ready: ['canary', 'failed'],
-  canary: ['paused', 'promoted', 'rolled_back'],
-  paused: ['canary', 'rolled_back'],
-  promoted: [],
-  rolled_back: [],
-  failed: [],
-};
-
-export function mayMove(from: ReleaseState, to: ReleaseState): boolean {
-  return MOVES[from].includes(to);
-}

@@ -158,11 +158,10 @@ const Evidence = {
   ),
 };
 
-export const ValidationReport = named(
-  'ValidationReport',
-  'Result of replaying finished runs of the baseline.',
-  { ...Evidence, release_state: ReleaseState },
-);
+export const ValidationReport = named('ValidationReport', 'Result of replays of finished runs.', {
+  ...Evidence,
+  release_state: ReleaseState,
+});
 export type ValidationReport = Static<typeof ValidationReport>;
 
 export const ValidationSummary = named('ValidationSummary', 'Evidence of the last validation.', {
@@ -171,30 +170,26 @@ export const ValidationSummary = named('ValidationSummary', 'Evidence of the las
 });
 export type ValidationSummary = Static<typeof ValidationSummary>;
 
-export const Release = named(
-  'Release',
-  'Routes new instances from the baseline to the candidate.',
-  {
-    id: Uuid,
-    tenant_id: Type.String(),
-    namespace: Type.String(),
-    sequence_name: Type.String(),
-    baseline_sequence_id: Uuid,
-    baseline_version: Type.Integer(),
-    candidate_sequence_id: Uuid,
-    candidate_version: Type.Integer(),
-    state: ReleaseState,
-    canary_percent: noted(Type.Integer(), 'Last requested percentage; 0 before the first canary.'),
-    gates: Type.Optional(Type.Array(Gate, { description: 'Absent if there are none.' })),
-    in_flight_policy: InFlightPolicy,
-    validation_summary: Type.Optional(ValidationSummary),
-    canary_started_at: Type.Optional(
-      noted(Timestamp, 'Last start of the canary; absent before the first.'),
-    ),
-    created_at: Timestamp,
-    updated_at: Timestamp,
-  },
-);
+export const Release = named('Release', 'Routes new instances from baseline to candidate.', {
+  id: Uuid,
+  tenant_id: Type.String(),
+  namespace: Type.String(),
+  sequence_name: Type.String(),
+  baseline_sequence_id: Uuid,
+  baseline_version: Type.Integer(),
+  candidate_sequence_id: Uuid,
+  candidate_version: Type.Integer(),
+  state: ReleaseState,
+  canary_percent: noted(Type.Integer(), 'Last requested percentage; 0 before the first canary.'),
+  gates: Type.Optional(Type.Array(Gate, { description: 'Absent if there are none.' })),
+  in_flight_policy: InFlightPolicy,
+  validation_summary: Type.Optional(ValidationSummary),
+  canary_started_at: Type.Optional(
+    noted(Timestamp, 'Last start of the canary; absent before the first.'),
+  ),
+  created_at: Timestamp,
+  updated_at: Timestamp,
+});
 export type Release = Static<typeof Release>;
 
 export const ReleaseDecision = named('ReleaseDecision', 'A state change; immutable.', {
@@ -219,7 +214,7 @@ export const DiffEntry = named('DiffEntry', {
 
 export const SemanticDiff = named(
   'SemanticDiff',
-  'Differences between two definitions, most severe first.',
+  'Differences of two definitions, most severe first.',
   {
     entries: Type.Array(DiffEntry),
     max_severity: Type.Optional(Severity),
@@ -261,14 +256,14 @@ const GateEvidence = {
 
 export const GateReport = named(
   'GateReport',
-  `Finished instances since the canary started, and the current verdicts of the gates. ${HISTORY}`,
+  `Finished instances since the canary started, and current verdicts. ${HISTORY}`,
   GateEvidence,
 );
 export type GateReport = Static<typeof GateReport>;
 
 export const EvaluationReport = named(
   'EvaluationReport',
-  `Finished instances since the canary started, and the verdicts of the gates. ${HISTORY}`,
+  `Finished instances since the canary started, and verdicts. ${HISTORY}`,
   { ...GateEvidence, auto_rolled_back: Type.Boolean(), release_state: ReleaseState },
 );
 export type EvaluationReport = Static<typeof EvaluationReport>;
@@ -293,14 +288,10 @@ export const RELEASE_ROWS = {
     query: ReleaseListQuery,
   }),
   'releases.get': getById('/releases/{id}', 'Get a release.', Release),
-  'releases.diff': getById(
-    '/releases/{id}/diff',
-    'Compare the baseline with the candidate.',
-    SemanticDiff,
-  ),
+  'releases.diff': getById('/releases/{id}/diff', 'Compare baseline and candidate.', SemanticDiff),
   'releases.gates': getById(
     '/releases/{id}/gates',
-    'Get the current verdicts of the gates, without acting on them.',
+    'Get the current verdicts of the gates.',
     GateReport,
   ),
   'releases.decisions': getById(

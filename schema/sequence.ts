@@ -33,20 +33,19 @@ export const CreateSequence = named('CreateSequence', 'A definition; immutable o
   id: optional(noted(Uuid, 'Default: generated.')),
   tenant_id: noted(
     Type.String({ maxLength: NAME_LENGTH_MAX, 'x-check': 'tenant' }),
-    'Required. May be blank if the header x-tenant-id is sent; else both must be equal.',
+    'Required. May be blank with the header x-tenant-id; else both must be equal.',
   ),
   namespace: Name,
   name: Name,
   version: noted(Version, 'Unique with tenant, namespace and name.'),
   blocks: noted(
     RootBlocks,
-    `At most ${BLOCKS_MAX} blocks in total, nested at most ${DEPTH_MAX} levels.`,
+    `At most ${BLOCKS_MAX} blocks in total, at most ${DEPTH_MAX} levels deep.`,
   ),
   deprecated: optional(Type.Boolean({ default: false })),
   hold: noted(
     optional(Type.Boolean({ default: false })),
-    'Excludes the version from lookups by name, except with ' +
-      'version, until the hold is lifted or a release promotes it.',
+    'Excluded from lookups by name without version, until lifted or promoted by a release.',
   ),
   status: optional(withDefault(SequenceStatus, 'production')),
   input_schema: optional(
@@ -65,8 +64,7 @@ export type SequenceCreated = Static<typeof SequenceCreated>;
 
 export const UpdateSequence = strictNamed(
   'UpdateSequence',
-  'Lifts the hold of a version, the only change of a ' +
-    'definition. Deprecate a version to exclude it again.',
+  'Lifts the hold, the only change of a version; deprecate it to exclude it again.',
   { hold: Type.Literal(false) },
 );
 export type UpdateSequence = Static<typeof UpdateSequence>;
@@ -391,9 +389,7 @@ export const SEQUENCE_ROWS = {
   'sequences.byName': {
     ...read,
     path: '/sequences/by-name',
-    summary:
-      'Get a version of a definition by name; default: the ' +
-      'newest that is neither deprecated nor on hold.',
+    summary: 'Get a definition by name; default: the newest version not deprecated or on hold.',
     query: SequenceByNameQuery,
     replies: { 200: SequenceDefinition, ...refusals(400, 404) },
   },
@@ -426,9 +422,7 @@ export const SEQUENCE_ROWS = {
   'sequences.delete': {
     method: 'DELETE',
     path: '/sequences/{id}',
-    summary:
-      'Delete a definition and its finished instances; ' +
-      'refused while live or failed instances use it.',
+    summary: 'Delete a definition that has no live or failed instances, with its finished ones.',
     owner: 'front',
     params: IdParams,
     query: SequenceDeleteQuery,

@@ -1,19 +1,26 @@
-/**
- * State machines as tables. Allowed transitions of an instance: scheduled → running, paused, cancelled; running →
- * scheduled, waiting, completed, failed, paused, cancelled; waiting → running, scheduled, cancelled, failed; paused →
- * scheduled, cancelled; failed → scheduled; completed and cancelled are terminal.
- */
+/** State machines as tables, and the order of priorities. */
 
-export const INSTANCE_STATES = [
-  'scheduled',
-  'running',
-  'waiting',
-  'paused',
-  'failed',
-  'completed',
-  'cancelled',
-] as const;
+/** A state machine: its states in the order of the table, and the transitions that the table allows. */
+export function machineOf<S extends string>(moves: Readonly<Record<S, readonly NoInfer<S>[]>>) {
+  return {
+    states: Object.keys(moves) as unknown as readonly S[],
+    allows: (from: S, to: S): boolean => moves[from].includes(to),
+  };
+}
+
+/** The transitions of `PATCH /instances/{id}/state`. */
+const INSTANCE = machineOf({
+  scheduled: ['running', 'paused', 'cancelled'],
+  running: ['scheduled', 'waiting', 'completed', 'failed', 'paused', 'cancelled'],
+  waiting: ['running', 'scheduled', 'cancelled', 'failed'],
+  paused: ['scheduled', 'cancelled'],
+  failed: ['scheduled'],
+  completed: [],
+  cancelled: [],
+});
+export const INSTANCE_STATES = INSTANCE.states;
 export type InstanceState = (typeof INSTANCE_STATES)[number];
+export const canPatch = INSTANCE.allows;
 
 export const TASK_STATES = ['pending', 'claimed', 'completed', 'failed'] as const;
 export type TaskState = (typeof TASK_STATES)[number];
@@ -28,21 +35,6 @@ export const NODE_STATES = [
   'skipped',
 ] as const;
 export type NodeState = (typeof NODE_STATES)[number];
-
-/** The transitions of `PATCH /instances/{id}/state`. */
-const PATCH_MOVES: Readonly<Record<InstanceState, readonly InstanceState[]>> = {
-  scheduled: ['running', 'paused', 'cancelled'],
-  running: ['scheduled', 'waiting', 'completed', 'failed', 'paused', 'cancelled'],
-  waiting: ['running', 'scheduled', 'cancelled', 'failed'],
-  paused: ['scheduled', 'cancelled'],
-  failed: ['scheduled'],
-  completed: [],
-  cancelled: [],
-};
-
-export function canPatch(from: InstanceState, to: InstanceState): boolean {
-  return PATCH_MOVES[from].includes(to);
-}
 
 /** A failed instance is not terminal: it can be retried. */
 export function isTerminal(state: InstanceState): boolean {

@@ -154,10 +154,7 @@ export const ReleasePoint = named('ReleasePoint', {
   cancel_rate: Type.Number({ minimum: 0, maximum: 1 }),
   duration_p50_ms: noted(Milliseconds, 'Time from creation to the end.'),
   duration_p95_ms: Milliseconds,
-  share: noted(
-    Type.Number({ minimum: 0, maximum: 1 }),
-    'Share of the finished instances of both versions.',
-  ),
+  share: noted(Type.Number({ minimum: 0, maximum: 1 }), 'Share of the finished instances of both.'),
 });
 export type ReleasePoint = Static<typeof ReleasePoint>;
 

@@ -53,8 +53,7 @@ export const Retry = Type.Object(
     ),
     retry_if: noted(
       optional(Expression),
-      'Condition evaluated after each failure, with the ' +
-        'failure as _error; no retry if it is false.',
+      'Condition evaluated after each failure (_error); false: no retry.',
     ),
     non_retryable_codes: noted(optional(Type.Array(Name)), 'Error codes that are not retried.'),
   },
@@ -70,7 +69,7 @@ export const Delay = Type.Object({
   duration: optional(noted(DurationMs, 'Duration in ms.')),
   fire_at_local: noted(
     optional(Type.String()),
-    'Waits until this time: YYYY-MM-DDTHH:MM:SS. Excludes duration.',
+    'Waits until YYYY-MM-DDTHH:MM:SS; excludes duration.',
   ),
   timezone: optional(noted(TimeZone, "Time zone of fire_at_local; default: the instance's.")),
   business_days_only: noted(
@@ -98,7 +97,7 @@ export const SendWindow = Type.Object(
     end_hour: optional(hourOfDay(SEND_WINDOW_DEFAULTS.end_hour, 'First closed hour.')),
     days: noted(
       optional(Type.Array(DayOfWeek, { maxItems: 7 })),
-      'Open days: 0 is Monday, 6 is Sunday. Empty: every day.',
+      'Open days; 0 is Monday. Empty: every day.',
     ),
   },
   { description: 'The two hours must differ; a window may span midnight.' },
@@ -128,9 +127,9 @@ export const WaitForInput = Type.Object(
     ),
     store_as: noted(
       optional(PlainName),
-      'Key of context.data that receives the value; default: the id of the block.',
+      'Key of context.data for the value; default: the block id.',
     ),
-    timeout: optional(noted(DurationMs, 'Time limit in seconds; default: none.')),
+    timeout: optional(noted(DurationMs, 'Time limit in ms; default: none.')),
     escalation_handler: noted(
       optional(Name),
       'After the time limit, the step completes with this ' +

@@ -24,8 +24,8 @@ export function isStrict(shape: TSchema): boolean {
 /** An unknown name, with a suggestion or all known names. */
 export function findingOfStray(field: string, name: string, known: readonly string[]): Finding {
   const guess = suggest(name, known);
-  const told = `${field} is unknown`;
-  if (guess !== undefined) return findingOf(field, told, guess);
+  const message = `${field} is unknown`;
+  if (guess !== undefined) return findingOf(field, message, guess);
   const list = `there ${known.length === 1 ? 'is' : 'are'} ${known.join(', ')}`;
-  return findingOf(field, `${told}: ${list}`);
+  return findingOf(field, `${message}: ${list}`);
 }

@@ -3,11 +3,12 @@
 import { type Static, Type } from '@sinclair/typebox';
 import { UNCHANGED } from './change-shapes.js';
 import {
+  allOptional,
+  allOrNull,
   Cursor,
   Limit,
   NAME_LENGTH_MAX,
   named,
-  optional,
   orNull,
   TenantName,
   Timestamp,
@@ -42,31 +43,13 @@ export const TENANT_LIMIT_NAMES = Object.keys(NUMBERS) as TenantLimitName[];
 
 /** Replaces all limits: absent and null members are reset to the default. */
 export const PutTenantLimits = strictNamed('PutTenantLimits', {
-  bytes_per_second: optional(NUMBERS.bytes_per_second),
-  bytes_burst: optional(NUMBERS.bytes_burst),
-  rows_per_second: optional(NUMBERS.rows_per_second),
-  rows_burst: optional(NUMBERS.rows_burst),
-  blocks_per_second: optional(NUMBERS.blocks_per_second),
-  blocks_burst: optional(NUMBERS.blocks_burst),
-  schedules_per_second: optional(NUMBERS.schedules_per_second),
-  schedules_burst: optional(NUMBERS.schedules_burst),
-  schedules_max: optional(NUMBERS.schedules_max),
-  queue_depth_max: optional(NUMBERS.queue_depth_max),
+  ...allOptional(NUMBERS),
   ...UNCHANGED,
 });
 
 export const TenantLimits = named('TenantLimits', {
   tenant_id: Type.String(),
-  bytes_per_second: orNull(NUMBERS.bytes_per_second),
-  bytes_burst: orNull(NUMBERS.bytes_burst),
-  rows_per_second: orNull(NUMBERS.rows_per_second),
-  rows_burst: orNull(NUMBERS.rows_burst),
-  blocks_per_second: orNull(NUMBERS.blocks_per_second),
-  blocks_burst: orNull(NUMBERS.blocks_burst),
-  schedules_per_second: orNull(NUMBERS.schedules_per_second),
-  schedules_burst: orNull(NUMBERS.schedules_burst),
-  schedules_max: orNull(NUMBERS.schedules_max),
-  queue_depth_max: orNull(NUMBERS.queue_depth_max),
+  ...allOrNull(NUMBERS),
   updated_at: orNull(Timestamp),
 });
 export type TenantLimits = Static<typeof TenantLimits>;

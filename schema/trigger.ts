@@ -30,11 +30,10 @@ const TRIGGER_TYPES = ['webhook', 'event'] as const;
 export const NAMESPACE_DEFAULT = 'default';
 
 export const SLUG_PATTERN = '^[A-Za-z0-9._~-]+$';
-const Slug = Type.String({
-  pattern: SLUG_PATTERN,
-  maxLength: NAME_LENGTH_MAX,
-  description: 'Part of the address, unique on the server: letters, digits, dots, _, ~ and -.',
-});
+const Slug = noted(
+  Type.String({ pattern: SLUG_PATTERN, maxLength: NAME_LENGTH_MAX }),
+  'Part of the address, unique on the server: letters, digits, dots, _, ~ and -.',
+);
 const Secret = secretText({
   minLength: 1,
   maxLength: KEY_LENGTH_MAX,
@@ -125,7 +124,7 @@ export const TRIGGER_ROWS = {
   },
   'triggers.list': get(
     '/triggers',
-    'List the triggers of the tenant, oldest first.',
+    'List the triggers of a tenant, oldest first.',
     listOf(Trigger),
     { query: TriggerListQuery },
   ),

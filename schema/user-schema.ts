@@ -137,15 +137,15 @@ function metaSchemaOf(schema: JsonObject): MetaSchema | undefined {
   return META_SCHEMAS.find((meta) => meta.name === name);
 }
 
-/** Stops at its bounds: the value may be of any size. */
-function hasMoreValues(value: JsonValue, most: number): boolean {
+/** Whether a value of any size has more than `most` members and items, itself included. */
+export function hasMoreValues(value: unknown, most: number): boolean {
   let count = 0;
-  const left: JsonValue[] = [value];
+  const left: unknown[] = [value];
   for (let at = left.pop(); at !== undefined; at = left.pop()) {
     count += 1;
     if (count > most) return true;
     if (typeof at !== 'object' || at === null) continue;
-    for (const inner of Object.values(at)) left.push(inner as JsonValue);
+    for (const inner of Object.values(at)) left.push(inner);
   }
   return false;
 }

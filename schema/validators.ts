@@ -22,6 +22,7 @@ import {
   ROUTES,
   type RouteId,
 } from './routes.js';
+import { hasMoreValues } from './user-schema.js';
 
 export type Checked<T> =
   | { readonly ok: true; readonly value: T }
@@ -116,18 +117,6 @@ const VALUES_MAX = 100_000;
 
 /** Several errors may concern one path; only one is reported. */
 const ERRORS_READ_MAX = 10 * FINDINGS_MAX;
-
-/** Counts members and items up to `most` + 1. */
-function hasMoreValues(value: unknown, most: number): boolean {
-  let left = most;
-  const count = (inner: unknown): void => {
-    left -= 1;
-    if (typeof inner !== 'object' || inner === null) return;
-    for (const member of Object.values(inner)) if (left >= 0) count(member);
-  };
-  count(value);
-  return left < 0;
-}
 
 /** Keeps each `$id` only at its first occurrence: the compiler refuses repeated ones. */
 function namedOnce(schema: unknown): unknown {

@@ -146,12 +146,10 @@ export type DeliveryAttempt = Static<typeof DeliveryAttempt>;
 
 const DeliveryParams = Type.Object({ delivery_id: Uuid });
 
-const SubscriptionUrl = Type.String({
-  pattern: '\\S',
-  maxLength: SUBSCRIPTION_URL_LENGTH_MAX,
-  description:
-    'http or https, without credentials; a public address unless the deployment allows others.',
-});
+const SubscriptionUrl = noted(
+  Type.String({ pattern: '\\S', maxLength: SUBSCRIPTION_URL_LENGTH_MAX }),
+  'http or https, without credentials; a public address unless the deployment allows others.',
+);
 const SubscriptionEvents = Type.Array(EventType, {
   minItems: 1,
   maxItems: SUBSCRIPTION_EVENTS_MAX,

@@ -47,13 +47,9 @@ const ClaimEpoch = optional(
   noted(Epoch, "Must equal the claim's epoch; required by some deployments."),
 );
 
-const PollLimit = optional(
-  Type.Integer({
-    minimum: 0,
-    'x-cap': POLL_LIMIT_MAX,
-    default: POLL_LIMIT_DEFAULT,
-    description: '0 returns none.',
-  }),
+const PollLimit = noted(
+  optional(Type.Integer({ minimum: 0, 'x-cap': POLL_LIMIT_MAX, default: POLL_LIMIT_DEFAULT })),
+  '0 returns none.',
 );
 
 const POLL_FIELDS = {
@@ -226,8 +222,8 @@ export const WorkerTask = named('WorkerTask', 'A step for an external worker.', 
   attempt: Type.Integer(),
   idempotency_key: noted(
     Uuid,
-    'The same for all attempts of one execution of the step; ' +
-      'differs between items, iterations and restarts.',
+    'The same for all attempts of one execution of the step; differs by item, iteration ' +
+      'and restart.',
   ),
   timeout_ms: orNull(Type.Integer()),
   state: TaskStateWord,
@@ -411,10 +407,7 @@ export const WORKER_ROWS = {
     { query: WorkerListQuery },
   ),
 
-  handlers: get(
-    '/handlers',
-    'List the names of built-in handlers and of those that workers serve.',
-    HandlerNames,
-    { query: strict(TenantQuery) },
-  ),
+  handlers: get('/handlers', 'List built-in handlers and those of workers.', HandlerNames, {
+    query: strict(TenantQuery),
+  }),
 } as const satisfies Record<string, RouteRow>;
