@@ -254,8 +254,8 @@ export interface Operations {
    */
   metrics(options?: CallOptions): Promise<string>;
   /**
-   * List the names of built-in handlers and of those that workers serve. For the root key and for
-   * keys with the capability operator or worker or auditor. Unknown parameters are refused.
+   * List built-in handlers and those of workers. For the root key and for keys with the
+   * capability operator or worker or auditor. Unknown parameters are refused.
    */
   handlers(query?: HandlersQuery, options?: CallOptions): Promise<HandlerNames>;
   /**
@@ -298,9 +298,8 @@ export interface Operations {
      */
     list(query?: SequencesListQuery, options?: CallOptions): List<SequenceListed>;
     /**
-     * Get a version of a definition by name; default: the newest that is neither deprecated nor
-     * on hold. For the root key and for keys with the capability operator or publisher or auditor
-     * or starter.
+     * Get a definition by name; default: the newest version not deprecated or on hold. For the
+     * root key and for keys with the capability operator or publisher or auditor or starter.
      */
     byName(query: SequencesByNameQuery, options?: CallOptions): Promise<SequenceDefinition>;
     /**
@@ -329,9 +328,9 @@ export interface Operations {
      */
     deprecate(id: string, options?: CallOptions): Promise<void>;
     /**
-     * Delete a definition and its finished instances; refused while live or failed instances use
-     * it. For the root key and for keys with the capability operator or publisher. Unknown
-     * parameters are refused.
+     * Delete a definition that has no live or failed instances, with its finished ones. For the
+     * root key and for keys with the capability operator or publisher. Unknown parameters are
+     * refused.
      */
     delete(
       id: string,
@@ -452,8 +451,8 @@ export interface Operations {
      */
     attempts(id: string, query?: InstancesAttemptsQuery, options?: CallOptions): List<StepAttempt>;
     /**
-     * Explain what an instance does, what it waits for, and the suggested actions. For the root
-     * key and for keys with the capability operator or auditor or starter.
+     * Explain what an instance does and waits for, with suggested actions. For the root key and
+     * for keys with the capability operator or auditor or starter.
      */
     explain(id: string, options?: CallOptions): Promise<InstanceExplanation>;
     /**
@@ -740,13 +739,13 @@ export interface Operations {
      */
     get(id: string, options?: CallOptions): Promise<Release>;
     /**
-     * Compare the baseline with the candidate. For the root key and for keys with the capability
-     * operator or publisher or auditor.
+     * Compare baseline and candidate. For the root key and for keys with the capability operator
+     * or publisher or auditor.
      */
     diff(id: string, options?: CallOptions): Promise<SemanticDiff>;
     /**
-     * Get the current verdicts of the gates, without acting on them. For the root key and for
-     * keys with the capability operator or publisher or auditor.
+     * Get the current verdicts of the gates. For the root key and for keys with the capability
+     * operator or publisher or auditor.
      */
     gates(id: string, options?: CallOptions): Promise<GateReport>;
     /**
@@ -1024,10 +1023,7 @@ export interface Operations {
      * only.
      */
     list(options?: CallOptions): Promise<Cells>;
-    /**
-     * List tenant moves between cells, newest first. For the root key only. Unknown parameters
-     * are refused.
-     */
+    /** List tenant moves, newest first. For the root key only. Unknown parameters are refused. */
     moves(query?: CellsMovesQuery, options?: CallOptions): List<TenantMove>;
   };
   readonly webhooks: {
@@ -1095,7 +1091,7 @@ export interface Operations {
      */
     create(body: CreateTrigger, options?: CallOptions): Promise<Trigger>;
     /**
-     * List the triggers of the tenant, oldest first. For the root key and for keys with the
+     * List the triggers of a tenant, oldest first. For the root key and for keys with the
      * capability operator or auditor. Unknown parameters are refused.
      */
     list(query?: TriggersListQuery, options?: CallOptions): List<Trigger>;
@@ -1122,8 +1118,8 @@ export interface Operations {
   };
   readonly events: {
     /**
-     * Send an event to every step that waits for it. Without one, it is kept for the first later
-     * wait. For the root key and for keys with the capability operator.
+     * Send an event to all steps that wait for it, or else to the first that will. For the root
+     * key and for keys with the capability operator.
      */
     send(body: SendEvent, options?: CallOptions): Promise<EventReceipt>;
     /**

@@ -21,10 +21,7 @@ export interface AbSplitBlock {
   readonly id: string;
   /** Condition; if it is false, the block is skipped. */
   readonly when?: string | null | undefined;
-  /**
-   * Maximum duration in ms. When it passes, everything inside is cancelled and the block fails.
-   * Milliseconds.
-   */
+  /** Maximum duration in ms; then everything inside is cancelled, and the block fails. */
   readonly timeout?: number | null | undefined;
   /** The variants to choose from. */
   readonly variants: readonly SplitVariant[];
@@ -150,7 +147,7 @@ export interface ApprovalLink {
 
 export interface ApprovalPage {
   readonly items: readonly Approval[];
-  /** Number on all pages. Counting stops at 10000 and after a bounded number of open approvals. */
+  /** Number on all pages; at most 10000 of a bounded number of open ones. */
   readonly total: number;
 }
 
@@ -234,8 +231,8 @@ export interface BatchAction {
   /** Only counts: nothing is changed. Default: false. */
   readonly dry_run?: boolean | null | undefined;
   /**
-   * Also retries children whose parents continued without them and ignore their result. Default:
-   * they are skipped. Default: false.
+   * Also retries children whose parents continued without them. Default: skips them. Default:
+   * false.
    */
   readonly orphans?: boolean | null | undefined;
   /** Default: 1000. */
@@ -306,7 +303,7 @@ export interface BlocksInjected {
   readonly injected_block_ids: readonly string[];
   readonly position: number;
   readonly total_injected: number;
-  /** At most 100; a last entry counts the rest. */
+  /** At most 100; the last counts the rest. */
   readonly warnings?: readonly {
     /** Such as blocks[2].branches[0][1].retry.initialBackoff. */
     readonly path: string;
@@ -455,8 +452,8 @@ export interface BulkState {
   /** Only counts: nothing is changed. Default: false. */
   readonly dry_run?: boolean | null | undefined;
   /**
-   * Also retries children whose parents continued without them and ignore their result. Default:
-   * they are skipped. Default: false.
+   * Also retries children whose parents continued without them. Default: skips them. Default:
+   * false.
    */
   readonly orphans?: boolean | null | undefined;
 }
@@ -482,16 +479,16 @@ export interface CancelHook {
   readonly id: string;
   /** Condition; if it is false, the block is skipped. */
   readonly when?: string | null | undefined;
-  /** Maximum duration in ms. Default and maximum: 30000. Milliseconds. */
+  /** Maximum duration in ms. Default and maximum: 30000. */
   readonly timeout?: number | null | undefined;
   /** A built-in handler; hooks cannot use workers. */
   readonly handler: 'noop' | 'log' | 'sleep' | 'http_request' | 'fail' | 'transform' | 'assert';
   /**
-   * Parameters of the handler. Those that a built-in handler always rejects are answered 400.
-   * noop: none. log: message, level (debug, info, warn). sleep: duration_ms (default 100).
-   * wait_for_event: name (required), key, timeout_ms, schema. http_request: url (required),
-   * method (GET, POST, PUT, PATCH, DELETE, HEAD), headers, body, timeout_ms (default 10000).
-   * fail: message, retryable. transform: anything. assert: condition (required), message.
+   * Parameters of the handler. Invalid ones of built-in handlers are answered 400. noop: none.
+   * log: message, level (debug, info, warn). sleep: duration_ms (default 100). wait_for_event:
+   * name (required), key, timeout_ms, schema. http_request: url (required), method (GET, POST,
+   * PUT, PATCH, DELETE, HEAD), headers, body, timeout_ms (default 10000). fail: message,
+   * retryable. transform: anything. assert: condition (required), message.
    */
   readonly params?: object | null | undefined;
   /** Not supported. */
@@ -523,16 +520,13 @@ export interface CancellationScopeBlock {
   readonly id: string;
   /** Condition; if it is false, the block is skipped. */
   readonly when?: string | null | undefined;
-  /**
-   * Maximum duration in ms. When it passes, everything inside is cancelled and the block fails.
-   * Milliseconds.
-   */
+  /** Maximum duration in ms; then everything inside is cancelled, and the block fails. */
   readonly timeout?: number | null | undefined;
   /** Blocks to run. */
   readonly blocks: readonly Block[];
 }
 
-/** The instance is being cancelled or has timed out; it finishes after protected work. */
+/** Cancelled or timed out; finishes after protected work. */
 export interface Cancelling {
   /** ISO 8601. */
   readonly since: string;
@@ -550,7 +544,7 @@ export type Capability =
   | 'starter'
   | 'secrets';
 
-/** Content, recipient and expiry of the capsule, signed by its sealer. */
+/** Content, recipient and expiry, signed by its sealer. */
 export interface Capsule {
   readonly manifest: CapsuleManifest;
   readonly manifest_sha256: string;
@@ -623,7 +617,7 @@ export interface CellEngine {
   readonly address: string;
   readonly role: 'owner' | 'standby';
   readonly version: string;
-  /** Delay in ms of uncommitted writes; null: the engine does not write. */
+  /** Delay in ms of uncommitted writes; null: no writes. */
   readonly lag_ms: number | null;
   /** ISO 8601. */
   readonly seen_at: string;
@@ -665,7 +659,7 @@ export interface Checkpoint {
   readonly created_at: string;
 }
 
-/** A checkpoint at one of the epochs of its instance. */
+/** A checkpoint at an epoch of its instance. */
 export interface CheckpointBoundary {
   readonly checkpoint_id: string;
   readonly instance_id: string;
@@ -680,7 +674,7 @@ export interface CheckpointBoundary {
   readonly created_at: string;
 }
 
-/** Probable secrets are [REDACTED] in the diff, and unchanged in the data. */
+/** Probable secrets are [REDACTED] in the diff, not in the data. */
 export interface CheckpointBoundaryDetail {
   readonly boundary: CheckpointBoundary;
   readonly checkpoint_data: JsonValue;
@@ -751,7 +745,7 @@ export interface ContextPatched {
   readonly context: InstanceContext;
 }
 
-/** The portable identity of an instance. Each change of owner or version increments its epoch. */
+/** Portable identity of an instance. Changes of owner or version raise its epoch. */
 export interface ContinuityExecution {
   readonly continuity_id: string;
   readonly tenant_id: string;
@@ -942,10 +936,7 @@ export interface CreateInstance {
     | undefined;
   /** Start time; default: now. */
   readonly next_fire_at?: string | null | undefined;
-  /**
-   * Maximum duration in ms from the first step, without pauses. When it passes, the instance
-   * fails. Milliseconds.
-   */
+  /** Maximum duration in ms from the first step, without pauses; then it fails. */
   readonly timeout?: number | null | undefined;
   /** Instances of the tenant with this key share a concurrency limit. */
   readonly concurrency_key?: string | null | undefined;
@@ -1017,10 +1008,7 @@ export interface CreateSchedule {
       }
     | null
     | undefined;
-  /**
-   * Maximum duration in ms from the first step, without pauses. When it passes, the instance
-   * fails. Milliseconds.
-   */
+  /** Maximum duration in ms from the first step, without pauses; then it fails. */
   readonly timeout?: number | null | undefined;
   /** Case-insensitive. Default: "normal". */
   readonly priority?: 'low' | 'normal' | 'high' | 'critical' | null | undefined;
@@ -1035,8 +1023,8 @@ export interface CreateSequence {
   /** Default: generated. */
   readonly id?: string | null | undefined;
   /**
-   * Required. May be blank if the header x-tenant-id is sent; else both must be equal. Not . or
-   * .., and without spaces and tabs around it. The client's own when absent.
+   * Required. May be blank with the header x-tenant-id; else both must be equal. Not . or .., and
+   * without spaces and tabs around it. The client's own when absent.
    */
   readonly tenant_id?: string | undefined;
   /** The client's own when absent. */
@@ -1044,13 +1032,13 @@ export interface CreateSequence {
   readonly name: string;
   /** Unique with tenant, namespace and name. */
   readonly version: number;
-  /** At most 5000 blocks in total, nested at most 64 levels. */
+  /** At most 5000 blocks in total, at most 64 levels deep. */
   readonly blocks: readonly Block[];
   /** Default: false. */
   readonly deprecated?: boolean | null | undefined;
   /**
-   * Excludes the version from lookups by name, except with version, until the hold is lifted or a
-   * release promotes it. Default: false.
+   * Excluded from lookups by name without version, until lifted or promoted by a release.
+   * Default: false.
    */
   readonly hold?: boolean | null | undefined;
   /** Default: "production". */
@@ -1065,12 +1053,12 @@ export interface CreateSequence {
   /** ISO 8601. */
   readonly created_at?: string | null | undefined;
   /**
-   * Steps that run in the server, in order, after an instance has failed. A failed step does not
+   * Steps that run in the server after an instance has failed, in order. A failed step does not
    * stop the next.
    */
   readonly on_failure?: readonly FailureHook[] | null | undefined;
   /**
-   * Steps that run in the server, in order, after an instance was cancelled. A failed step does
+   * Steps that run in the server after an instance was cancelled, in order. A failed step does
    * not stop the next.
    */
   readonly on_cancel?: readonly CancelHook[] | null | undefined;
@@ -1176,15 +1164,15 @@ export interface CronSchedule {
 
 /** Waits before the first attempt. */
 export interface Delay {
-  /** Duration in ms. Milliseconds. */
+  /** Duration in ms. */
   readonly duration?: number | null | undefined;
-  /** Waits until this time: YYYY-MM-DDTHH:MM:SS. Excludes duration. */
+  /** Waits until YYYY-MM-DDTHH:MM:SS; excludes duration. */
   readonly fire_at_local?: string | null | undefined;
   /** Time zone of fire_at_local; default: the instance's. IANA time zone, such as Europe/Berlin. */
   readonly timezone?: string | null | undefined;
   /** Moves an end on a Saturday, Sunday or holiday to the next business day. Default: false. */
   readonly business_days_only?: boolean | null | undefined;
-  /** Moves the end by a random time of at most this many ms, either way. Milliseconds. */
+  /** Moves the end by a random time of at most this many ms, either way. */
   readonly jitter?: number | null | undefined;
   /** Holidays besides those in context.config.holidays. */
   readonly holidays?: readonly string[] | null | undefined;
@@ -1337,8 +1325,8 @@ export interface EndedCounts {
 }
 
 /**
- * Finished instances since the canary started, and the verdicts of the gates. baseline_history:
- * the baseline's newest runs before the canary, for gates with too few since then.
+ * Finished instances since the canary started, and verdicts. baseline_history: the baseline's
+ * newest runs before the canary, for gates with too few since then.
  */
 export interface EvaluationReport {
   readonly baseline: EndedCounts;
@@ -1444,8 +1432,8 @@ export interface ExportHandoff {
   /** Default: 300. */
   readonly expires_in_seconds?: number | null | undefined;
   /**
-   * A single-use nonce of 32 bytes, made by the destination; without it only a server with the
-   * same encryption key can open the capsule.
+   * A single-use key of 32 bytes, made by the destination. Default: only servers with the same
+   * encryption key can open the capsule.
    */
   readonly payload_key_base64?: string | null | undefined;
   /** First saves a checkpoint of the live state. Default: false. */
@@ -1578,16 +1566,16 @@ export interface FailureHook {
   readonly id: string;
   /** Condition; if it is false, the block is skipped. */
   readonly when?: string | null | undefined;
-  /** Maximum duration in ms. Default and maximum: 30000. Milliseconds. */
+  /** Maximum duration in ms. Default and maximum: 30000. */
   readonly timeout?: number | null | undefined;
   /** A built-in handler; hooks cannot use workers. */
   readonly handler: 'noop' | 'log' | 'sleep' | 'http_request' | 'fail' | 'transform' | 'assert';
   /**
-   * Parameters of the handler. Those that a built-in handler always rejects are answered 400.
-   * noop: none. log: message, level (debug, info, warn). sleep: duration_ms (default 100).
-   * wait_for_event: name (required), key, timeout_ms, schema. http_request: url (required),
-   * method (GET, POST, PUT, PATCH, DELETE, HEAD), headers, body, timeout_ms (default 10000).
-   * fail: message, retryable. transform: anything. assert: condition (required), message.
+   * Parameters of the handler. Invalid ones of built-in handlers are answered 400. noop: none.
+   * log: message, level (debug, info, warn). sleep: duration_ms (default 100). wait_for_event:
+   * name (required), key, timeout_ms, schema. http_request: url (required), method (GET, POST,
+   * PUT, PATCH, DELETE, HEAD), headers, body, timeout_ms (default 10000). fail: message,
+   * retryable. transform: anything. assert: condition (required), message.
    */
   readonly params?: object | null | undefined;
   /** Not supported. */
@@ -1619,7 +1607,7 @@ export interface FindingOfMany {
   readonly example_ids: readonly string[];
 }
 
-/** Runs its body for each item of an array in context.data. */
+/** Runs its body for each item of an array of context.data. */
 export interface ForEachBlock {
   /** Kind of the block. */
   readonly type: 'for_each';
@@ -1630,12 +1618,9 @@ export interface ForEachBlock {
   readonly id: string;
   /** Condition; if it is false, the block is skipped. */
   readonly when?: string | null | undefined;
-  /**
-   * Maximum duration in ms. When it passes, everything inside is cancelled and the block fails.
-   * Milliseconds.
-   */
+  /** Maximum duration in ms; then everything inside is cancelled, and the block fails. */
   readonly timeout?: number | null | undefined;
-  /** A path in context.data, or a template, of an array. Nothing runs if it is missing or empty. */
+  /** Path in context.data, or template, of an array. Missing or empty: nothing runs. */
   readonly collection: string;
   /**
    * Key of context.data with the item, in the body. Not __proto__, constructor or prototype.
@@ -1698,9 +1683,8 @@ export interface GateJudgement {
 }
 
 /**
- * Finished instances since the canary started, and the current verdicts of the gates.
- * baseline_history: the baseline's newest runs before the canary, for gates with too few since
- * then.
+ * Finished instances since the canary started, and current verdicts. baseline_history: the
+ * baseline's newest runs before the canary, for gates with too few since then.
  */
 export interface GateReport {
   readonly baseline: EndedCounts;
@@ -1748,11 +1732,7 @@ export interface HandoffExported {
   readonly payload_base64: string;
 }
 
-/**
- * Valid while its inputs are unchanged: the execution, its effects, the destination's facts, and
- * the policy. Changes of other runtimes, and a registration with the same facts, do not
- * invalidate it.
- */
+/** Valid while the execution, its effects, the destination's facts and the policy are unchanged. */
 export interface HandoffPreview {
   readonly continuity_id: string;
   readonly source_runtime_id: string;
@@ -1902,7 +1882,7 @@ export interface InstanceExplanation {
   /** The parent, if a sub_sequence created it. */
   readonly parent_instance_id?: string;
   readonly next: readonly NextAction[];
-  /** Probable reasons for unexpected behavior; absent: none. */
+  /** Probable causes of unexpected behavior; absent: none. */
   readonly warnings?: readonly ExplanationWarning[];
 }
 
@@ -1936,7 +1916,7 @@ export type InstanceState =
   | 'completed'
   | 'cancelled';
 
-/** Results for the instances that this request examined. */
+/** Results for the examined instances. */
 export interface InstancesMigrated {
   /** Examined instances. */
   readonly count: number;
@@ -1948,7 +1928,7 @@ export interface InstancesMigrated {
   readonly approval_required: number;
   readonly pinned: number;
   readonly incompatible: number;
-  /** Refused for another reason, such as a running step; send the request again. */
+  /** Refused for another reason, such as a running step; try later. */
   readonly failed: number;
   readonly findings: readonly FindingOfMany[];
   /** The migrated instances, in no order. */
@@ -2012,10 +1992,7 @@ export interface LoopBlock {
   readonly id: string;
   /** Condition; if it is false, the block is skipped. */
   readonly when?: string | null | undefined;
-  /**
-   * Maximum duration in ms. When it passes, everything inside is cancelled and the block fails.
-   * Milliseconds.
-   */
+  /** Maximum duration in ms; then everything inside is cancelled, and the block fails. */
   readonly timeout?: number | null | undefined;
   /** Evaluated before each iteration; the loop ends when it is false. */
   readonly condition: string;
@@ -2140,7 +2117,7 @@ export interface MigrateTo {
   readonly dry_run?: boolean | null | undefined;
 }
 
-/** migrated is false for a dry run, and if the instance already has that version. */
+/** migrated is false in a dry run, or if the version is the same. */
 export interface MigratedInstance {
   readonly migrated: boolean;
   readonly instance_id: string;
@@ -2164,7 +2141,7 @@ export interface MigratedInstance {
   readonly dry_run?: true;
 }
 
-/** A reason why a migration is not automatic. */
+/** Why a migration is not automatic. */
 export interface MigrationFinding {
   /** The codes of finding_codes, and further ones. */
   readonly code: string;
@@ -2199,7 +2176,7 @@ export interface MigrationPlan {
   readonly verdict: MigrationVerdict;
   readonly transforms: readonly Transform[];
   readonly finding_codes: readonly string[];
-  /** Reasons why it is not automatic; empty if it is. */
+  /** Why it is not automatic; empty if it is. */
   readonly findings: readonly MigrationFinding[];
   readonly rollback_capsule_required: boolean;
   /** ISO 8601. */
@@ -2288,7 +2265,7 @@ export interface OwnershipGrant {
   readonly signature: string;
 }
 
-/** Runs all branches concurrently, at most 256; fails if one of them fails. */
+/** Runs all branches concurrently, at most 256. Fails if one fails. */
 export interface ParallelBlock {
   /** Kind of the block. */
   readonly type: 'parallel';
@@ -2299,16 +2276,13 @@ export interface ParallelBlock {
   readonly id: string;
   /** Condition; if it is false, the block is skipped. */
   readonly when?: string | null | undefined;
-  /**
-   * Maximum duration in ms. When it passes, everything inside is cancelled and the block fails.
-   * Milliseconds.
-   */
+  /** Maximum duration in ms; then everything inside is cancelled, and the block fails. */
   readonly timeout?: number | null | undefined;
   /** Lists of blocks that run concurrently. */
   readonly branches: readonly (readonly Block[])[];
 }
 
-/** Replaces the given sections and keeps the others. */
+/** Replaces given sections and keeps the others. */
 export interface PatchContext {
   readonly context: {
     readonly data?: object | null | undefined;
@@ -2418,7 +2392,7 @@ export interface PlaceExecution {
     | undefined;
 }
 
-/** Evaluation of every live runtime of the tenant. */
+/** Evaluation of all live runtimes. */
 export interface PlacementDecision {
   readonly id: string;
   readonly tenant_id: string;
@@ -2447,7 +2421,7 @@ export interface PlacementDecision {
   readonly created_at: string;
 }
 
-/** Moves data of a source checkpoint to where the target expects it. */
+/** Moves data of a checkpoint to where the target expects it. */
 export interface PlanMigration {
   readonly tenant_id?: string | null | undefined;
   readonly continuity_id: string;
@@ -2695,10 +2669,7 @@ export interface RaceBlock {
   readonly id: string;
   /** Condition; if it is false, the block is skipped. */
   readonly when?: string | null | undefined;
-  /**
-   * Maximum duration in ms. When it passes, everything inside is cancelled and the block fails.
-   * Milliseconds.
-   */
+  /** Maximum duration in ms; then everything inside is cancelled, and the block fails. */
   readonly timeout?: number | null | undefined;
   /** Lists of blocks that run until one has won. */
   readonly branches: readonly (readonly Block[])[];
@@ -2733,8 +2704,8 @@ export interface Redelivered {
 export interface RegisterRuntime {
   readonly tenant_id?: string | null | undefined;
   /**
-   * observed_at: at most 30 s in the future. expires_at: at most 5 min later. trust: unverified
-   * or registered. Each list has at most 256 entries of at most 256 bytes.
+   * observed_at: at most 30 s ahead. expires_at: 5 min later at most. trust: unverified or
+   * registered. Lists: at most 256 entries of 256 bytes.
    */
   readonly capabilities: {
     readonly runtime_id: string;
@@ -2759,7 +2730,7 @@ export interface RegisterRuntime {
   };
 }
 
-/** Routes new instances from the baseline to the candidate. */
+/** Routes new instances from baseline to candidate. */
 export interface Release {
   readonly id: string;
   readonly tenant_id: string;
@@ -2811,7 +2782,7 @@ export interface ReleasePoint {
   /** Time from creation to the end. */
   readonly duration_p50_ms: number;
   readonly duration_p95_ms: number;
-  /** Share of the finished instances of both versions. */
+  /** Share of the finished instances of both. */
   readonly share: number;
 }
 
@@ -2836,7 +2807,7 @@ export type ReleaseState =
   | 'rolled_back'
   | 'failed';
 
-/** Requirements on a runtime: all entries of each list, but only one of the regions. */
+/** Requirements on a runtime: all of each list, but one of the regions. */
 export interface Requirements {
   readonly handlers?: readonly string[] | null;
   readonly plugins?: readonly string[] | null;
@@ -2874,13 +2845,13 @@ export interface ResumedFrom {
 export interface Retry {
   /** Attempts in total. */
   readonly max_attempts: number;
-  /** Wait in ms after the first attempt. Milliseconds. Default: 1000. */
+  /** Wait in ms after the first attempt. Default: 1000. */
   readonly initial_backoff?: number | null | undefined;
-  /** Longest wait in ms. Milliseconds. Default: 60000. */
+  /** Longest wait in ms. Default: 60000. */
   readonly max_backoff?: number | null | undefined;
   /** Factor between a wait and the next. Default: 2. */
   readonly backoff_multiplier?: number | null | undefined;
-  /** Condition evaluated after each failure, with the failure as _error; no retry if it is false. */
+  /** Condition evaluated after each failure (_error); false: no retry. */
   readonly retry_if?: string | null | undefined;
   /** Error codes that are not retried. */
   readonly non_retryable_codes?: readonly string[] | null | undefined;
@@ -2915,12 +2886,9 @@ export interface RouterBlock {
   readonly id: string;
   /** Condition; if it is false, the block is skipped. */
   readonly when?: string | null | undefined;
-  /**
-   * Maximum duration in ms. When it passes, everything inside is cancelled and the block fails.
-   * Milliseconds.
-   */
+  /** Maximum duration in ms; then everything inside is cancelled, and the block fails. */
   readonly timeout?: number | null | undefined;
-  /** Evaluated in order; the first whose condition is true runs. */
+  /** The first route whose condition is true runs. */
   readonly routes?:
     | readonly {
         /** Condition of the route. */
@@ -2942,7 +2910,7 @@ export interface RunSchedule {
   readonly idempotency_key?: string | null | undefined;
 }
 
-/** Effect of a retry, or of a resume that retries: what runs again, and what does not. */
+/** Effect of a retry, or of a resume that retries. */
 export interface RunsAgain {
   readonly blocks: readonly RunsAgainBlock[];
   /** Number of all blocks that run again. */
@@ -2981,14 +2949,14 @@ export interface RunsAgainBlock {
   readonly cleans_up?: true;
 }
 
-/** For a child retried separately: the effect on its parent. */
+/** Effect of a child's own retry on its parent. */
 export interface RunsAgainParent {
   readonly id: string;
   readonly stands: 'waits' | 'takes' | 'went_on' | 'ended';
   readonly summary: string;
 }
 
-/** Facts about a runtime, as it registered them; live until expires_at. */
+/** Registered facts of a runtime, live until expires_at. */
 export interface RuntimeCapabilities {
   readonly runtime_id: string;
   readonly kind: 'server' | 'edge' | 'mobile' | 'desktop' | 'browser';
@@ -3025,10 +2993,7 @@ export interface SagaBlock {
   readonly id: string;
   /** Condition; if it is false, the block is skipped. */
   readonly when?: string | null | undefined;
-  /**
-   * Maximum duration in ms. When it passes, everything inside is cancelled and the block fails.
-   * Milliseconds.
-   */
+  /** Maximum duration in ms; then everything inside is cancelled, and the block fails. */
   readonly timeout?: number | null | undefined;
   /** Actions with their compensations. If empty, the saga completes. */
   readonly steps: readonly SagaStep[];
@@ -3070,7 +3035,7 @@ export interface ScheduleRun {
   readonly instance_id: string;
 }
 
-/** Differences between two definitions, most severe first. */
+/** Differences of two definitions, most severe first. */
 export interface SemanticDiff {
   readonly entries: readonly DiffEntry[];
   readonly max_severity?: Severity;
@@ -3086,7 +3051,7 @@ export interface SendEvent {
    */
   readonly tenant_id?: string | null | undefined;
   readonly event_name: string;
-  /** Producer's id of the event: a repeated id is a duplicate. */
+  /** Producer's id: a repeated id is a duplicate. */
   readonly producer_event_id: string;
   /** Matches steps that wait for the name and this key. */
   readonly correlation_key?: string | null | undefined;
@@ -3122,13 +3087,13 @@ export interface SendWindow {
   readonly start_hour?: number | null | undefined;
   /** First closed hour. Default: 17. */
   readonly end_hour?: number | null | undefined;
-  /** Open days: 0 is Monday, 6 is Sunday. Empty: every day. */
+  /** Open days; 0 is Monday. Empty: every day. */
   readonly days?: readonly number[] | null | undefined;
 }
 
 export interface SequenceCreated {
   readonly id: string;
-  /** At most 100; a last entry counts the rest. */
+  /** At most 100; the last counts the rest. */
   readonly warnings?: readonly {
     /** Such as blocks[2].branches[0][1].retry.initialBackoff. */
     readonly path: string;
@@ -3157,12 +3122,12 @@ export interface SequenceDefinition {
    */
   readonly input_schema?: JsonObject;
   /**
-   * Steps that run in the server, in order, after an instance has failed. A failed step does not
+   * Steps that run in the server after an instance has failed, in order. A failed step does not
    * stop the next.
    */
   readonly on_failure?: readonly FailureHook[];
   /**
-   * Steps that run in the server, in order, after an instance was cancelled. A failed step does
+   * Steps that run in the server after an instance was cancelled, in order. A failed step does
    * not stop the next.
    */
   readonly on_cancel?: readonly CancelHook[];
@@ -3198,12 +3163,12 @@ export interface SequenceListed {
    */
   readonly input_schema?: JsonObject;
   /**
-   * Steps that run in the server, in order, after an instance has failed. A failed step does not
+   * Steps that run in the server after an instance has failed, in order. A failed step does not
    * stop the next.
    */
   readonly on_failure?: readonly FailureHook[];
   /**
-   * Steps that run in the server, in order, after an instance was cancelled. A failed step does
+   * Steps that run in the server after an instance was cancelled, in order. A failed step does
    * not stop the next.
    */
   readonly on_cancel?: readonly CancelHook[];
@@ -3243,7 +3208,7 @@ export type SignalStatus = 'kept' | 'taken' | 'refused' | 'applied';
 export interface SplitVariant {
   /** Unique in the block; part of its output. */
   readonly name: string;
-  /** Share of this variant in the sum of all weights. */
+  /** Share of the sum of all weights. */
   readonly weight: number;
   /** Blocks of this variant. */
   readonly blocks: readonly Block[];
@@ -3275,7 +3240,7 @@ export interface StepAttempt {
   readonly worker_id: string | null;
   /** Time of the dispatch to workers. */
   readonly queued_at: string | null;
-  /** Time of the last claim or outgoing request; null: none yet, or not recorded. */
+  /** Last claim or outgoing request; null: none, or unknown. */
   readonly started_at: string | null;
   /** ISO 8601. */
   readonly ended_at: string | null;
@@ -3305,34 +3270,25 @@ export interface StepBlock {
   readonly id: string;
   /** Condition; if it is false, the block is skipped. */
   readonly when?: string | null | undefined;
-  /**
-   * Maximum duration of one attempt in ms, for a task from its claim. When it passes, the attempt
-   * fails. Milliseconds.
-   */
+  /** Maximum duration of an attempt in ms, for a task from its claim; then the attempt fails. */
   readonly timeout?: number | null | undefined;
   /** Name of a built-in handler, or of one that external workers serve. */
   readonly handler: string;
   /**
-   * Parameters of the handler. Those that a built-in handler always rejects are answered 400.
-   * noop: none. log: message, level (debug, info, warn). sleep: duration_ms (default 100).
-   * wait_for_event: name (required), key, timeout_ms, schema. http_request: url (required),
-   * method (GET, POST, PUT, PATCH, DELETE, HEAD), headers, body, timeout_ms (default 10000).
-   * fail: message, retryable. transform: anything. assert: condition (required), message.
+   * Parameters of the handler. Invalid ones of built-in handlers are answered 400. noop: none.
+   * log: message, level (debug, info, warn). sleep: duration_ms (default 100). wait_for_event:
+   * name (required), key, timeout_ms, schema. http_request: url (required), method (GET, POST,
+   * PUT, PATCH, DELETE, HEAD), headers, body, timeout_ms (default 10000). fail: message,
+   * retryable. transform: anything. assert: condition (required), message.
    */
   readonly params?: object | null | undefined;
   /** Waits before the first attempt. */
   readonly delay?: Delay | null | undefined;
   /** Retries after failed attempts. initial_backoff must not be above max_backoff. */
   readonly retry?: Retry | null | undefined;
-  /**
-   * Maximum time in ms that a task waits for a worker. When it passes, the attempt fails.
-   * Milliseconds.
-   */
+  /** Maximum wait in ms for a worker; then the attempt fails. */
   readonly queue_timeout?: number | null | undefined;
-  /**
-   * Maximum duration of the step in ms, with all waits and attempts. When it passes, the step
-   * fails. Milliseconds.
-   */
+  /** Maximum duration in ms with all waits and attempts; then the step fails. */
   readonly deadline?: number | null | undefined;
   /** Called once when the deadline passes. */
   readonly on_deadline_breach?:
@@ -3357,7 +3313,7 @@ export interface StepBlock {
         readonly start_hour?: number | null | undefined;
         /** First closed hour. Default: 17. */
         readonly end_hour?: number | null | undefined;
-        /** Open days: 0 is Monday, 6 is Sunday. Empty: every day. */
+        /** Open days; 0 is Monday. Empty: every day. */
         readonly days?: readonly number[] | null | undefined;
       }
     | null
@@ -3367,7 +3323,7 @@ export interface StepBlock {
    * stands for none.
    */
   readonly rate_limit_key?: string | null | undefined;
-  /** If false, the signal cancel takes effect after the step. Default: true. */
+  /** False: the signal cancel waits for the step. Default: true. */
   readonly cancellable?: boolean | null | undefined;
   /** Queue of the task. A poll can select one queue. */
   readonly queue_name?: string | null | undefined;
@@ -3451,14 +3407,11 @@ export interface SubSequenceBlock {
   readonly id: string;
   /** Condition; if it is false, the block is skipped. */
   readonly when?: string | null | undefined;
-  /**
-   * Maximum duration in ms. When it passes, everything inside is cancelled and the block fails.
-   * Milliseconds.
-   */
+  /** Maximum duration in ms; then everything inside is cancelled, and the block fails. */
   readonly timeout?: number | null | undefined;
   /** Sequence of the child, in the namespace of this instance. */
   readonly sequence_name: string;
-  /** Pins this version. Default: chosen when the child starts, as for an instance created by name. */
+  /** Pins this version. Default: chosen at the start of the child, as by name. */
   readonly version?: number | null | undefined;
   /** context.data of the child; its strings may be templates. */
   readonly input?: object | null | undefined;
@@ -3637,7 +3590,7 @@ export interface TreeNode {
   readonly items?: ItemCounts;
   /** For an open loop: the current iteration, from 0. */
   readonly iteration?: number;
-  /** For a block in loops: its output rows over all iterations. */
+  /** In loops: output rows over all iterations. */
   readonly output_count?: number;
 }
 
@@ -3666,7 +3619,7 @@ export interface TriggerFired {
 
 export type TriggerType = 'webhook' | 'event';
 
-/** Runs catch_block only if try_block failed, and finally_block always. */
+/** Runs catch_block if try_block failed, finally_block always. */
 export interface TryCatchBlock {
   /** Kind of the block. */
   readonly type: 'try_catch';
@@ -3677,10 +3630,7 @@ export interface TryCatchBlock {
   readonly id: string;
   /** Condition; if it is false, the block is skipped. */
   readonly when?: string | null | undefined;
-  /**
-   * Maximum duration in ms. When it passes, everything inside is cancelled and the block fails.
-   * Milliseconds.
-   */
+  /** Maximum duration in ms; then everything inside is cancelled, and the block fails. */
   readonly timeout?: number | null | undefined;
   /** Runs first. */
   readonly try_block: readonly Block[];
@@ -3739,10 +3689,7 @@ export interface UpdateSchedule {
       }
     | null
     | undefined;
-  /**
-   * Maximum duration in ms from the first step, without pauses. When it passes, the instance
-   * fails. Milliseconds.
-   */
+  /** Maximum duration in ms from the first step, without pauses; then it fails. */
   readonly timeout?: number | null | undefined;
   /** Case-insensitive. */
   readonly priority?: 'low' | 'normal' | 'high' | 'critical' | null | undefined;
@@ -3750,10 +3697,7 @@ export interface UpdateSchedule {
   readonly overlap_policy?: OverlapPolicy | null | undefined;
 }
 
-/**
- * Lifts the hold of a version, the only change of a definition. Deprecate a version to exclude it
- * again.
- */
+/** Lifts the hold, the only change of a version; deprecate it to exclude it again. */
 export interface UpdateSequence {
   readonly hold: false;
 }
@@ -3795,7 +3739,7 @@ export interface ValidateRelease {
   readonly skip?: boolean | null | undefined;
 }
 
-/** Result of replaying finished runs of the baseline. */
+/** Result of replays of finished runs. */
 export interface ValidationReport {
   /** Includes the inconclusive runs. */
   readonly replayed: number;
@@ -3824,7 +3768,7 @@ export interface ValidationSummary {
   readonly validated_at: string;
 }
 
-/** One thing that an instance waits for. Members that do not apply to the kind are absent. */
+/** One thing that an instance waits for, with members of its kind. */
 export interface Wait {
   readonly kind: WaitKind;
   readonly summary: string;
@@ -3887,11 +3831,11 @@ export interface WaitForInput {
   /** Possible answers. Default: Yes (yes) and No (no). Each value once. */
   readonly choices?: readonly GateChoice[] | null | undefined;
   /**
-   * Key of context.data that receives the value; default: the id of the block. Not __proto__,
-   * constructor or prototype.
+   * Key of context.data for the value; default: the block id. Not __proto__, constructor or
+   * prototype.
    */
   readonly store_as?: string | null | undefined;
-  /** Time limit in seconds; default: none. Milliseconds. */
+  /** Time limit in ms; default: none. */
   readonly timeout?: number | null | undefined;
   /**
    * After the time limit, the step completes with this handler's name in its output, instead of
@@ -3959,7 +3903,7 @@ export interface WhoAmI {
   readonly is_root: boolean;
   /** The server requires no keys (--insecure-auth). */
   readonly is_insecure: boolean;
-  /** Tenant of the key; null: any tenant, named by x-tenant-id. */
+  /** Tenant of the key; null: any, named by x-tenant-id. */
   readonly tenant_id: string | null;
   /** Requests must name a tenant in x-tenant-id (ENGINE_REQUIRE_TENANT_HEADER). */
   readonly requires_tenant: boolean;
@@ -4017,8 +3961,8 @@ export interface WorkerTask {
   };
   readonly attempt: number;
   /**
-   * The same for all attempts of one execution of the step; differs between items, iterations and
-   * restarts.
+   * The same for all attempts of one execution of the step; differs by item, iteration and
+   * restart.
    */
   readonly idempotency_key: string;
   readonly timeout_ms: number | null;
@@ -4265,7 +4209,7 @@ export interface InstancesOutputsQuery {
   readonly limit?: number | undefined;
   /** Where to go on. From the header x-next-cursor of the previous page; instead of an offset. */
   readonly cursor?: string | undefined;
-  /** Maximum size of the response; it has at least one row, and a link to the next page. */
+  /** Maximum size of the response, which has at least one row. */
   readonly max_bytes?: number | undefined;
 }
 
@@ -4296,7 +4240,7 @@ export interface InstancesTimelineQuery {
   readonly iteration?: string | undefined;
   /** Where to go on. From the header x-next-cursor of the previous page; instead of an offset. */
   readonly cursor?: string | undefined;
-  /** Maximum size of the response; it has at least one row, and a link to the next page. */
+  /** Maximum size of the response, which has at least one row. */
   readonly max_bytes?: number | undefined;
   /** How many to leave out. Default: 0. */
   readonly offset?: number | undefined;
@@ -4368,7 +4312,7 @@ export interface InstancesLogsQuery {
   readonly limit?: number | undefined;
   /** Where to go on. From the header x-next-cursor of the previous page; instead of an offset. */
   readonly cursor?: string | undefined;
-  /** Maximum size of the response; it has at least one row, and a link to the next page. */
+  /** Maximum size of the response, which has at least one row. */
   readonly max_bytes?: number | undefined;
 }
 

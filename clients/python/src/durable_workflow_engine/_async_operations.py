@@ -118,22 +118,22 @@ class AsyncSequencesOperations(Resource):
 
         Args:
             version: Unique with tenant, namespace and name.
-            blocks: At most 5000 blocks in total, nested at most 64 levels.
+            blocks: At most 5000 blocks in total, at most 64 levels deep.
             id: Default: generated.
-            tenant_id: Required. May be blank if the header x-tenant-id is sent; else both
-                must be equal. Not . or .., and without spaces and tabs around it.
+            tenant_id: Required. May be blank with the header x-tenant-id; else both must be
+                equal. Not . or .., and without spaces and tabs around it.
             deprecated: Default: False.
-            hold: Excludes the version from lookups by name, except with version, until the
-                hold is lifted or a release promotes it. Default: False.
+            hold: Excluded from lookups by name without version, until lifted or promoted by a
+                release. Default: False.
             status: Default: "production".
             input_schema: Schema of context.data of new instances; other data is answered 422.
                 JSON Schema 2020-12 without pattern, patternProperties and recursive
                 references. At most 65536 bytes, and with references followed 5000 values,
                 1000 schemas, keywords and listed names, and 100 schemas within one another.
-            on_failure: Steps that run in the server, in order, after an instance has failed.
+            on_failure: Steps that run in the server after an instance has failed, in order. A
+                failed step does not stop the next.
+            on_cancel: Steps that run in the server after an instance was cancelled, in order.
                 A failed step does not stop the next.
-            on_cancel: Steps that run in the server, in order, after an instance was
-                cancelled. A failed step does not stop the next.
             interceptors: Not supported.
             sla: Not supported.
             strict: Also refuses definitions with warnings. Default: False.
@@ -191,22 +191,22 @@ class AsyncSequencesOperations(Resource):
 
         Args:
             version: Unique with tenant, namespace and name.
-            blocks: At most 5000 blocks in total, nested at most 64 levels.
+            blocks: At most 5000 blocks in total, at most 64 levels deep.
             id: Default: generated.
-            tenant_id: Required. May be blank if the header x-tenant-id is sent; else both
-                must be equal. Not . or .., and without spaces and tabs around it.
+            tenant_id: Required. May be blank with the header x-tenant-id; else both must be
+                equal. Not . or .., and without spaces and tabs around it.
             deprecated: Default: False.
-            hold: Excludes the version from lookups by name, except with version, until the
-                hold is lifted or a release promotes it. Default: False.
+            hold: Excluded from lookups by name without version, until lifted or promoted by a
+                release. Default: False.
             status: Default: "production".
             input_schema: Schema of context.data of new instances; other data is answered 422.
                 JSON Schema 2020-12 without pattern, patternProperties and recursive
                 references. At most 65536 bytes, and with references followed 5000 values,
                 1000 schemas, keywords and listed names, and 100 schemas within one another.
-            on_failure: Steps that run in the server, in order, after an instance has failed.
+            on_failure: Steps that run in the server after an instance has failed, in order. A
+                failed step does not stop the next.
+            on_cancel: Steps that run in the server after an instance was cancelled, in order.
                 A failed step does not stop the next.
-            on_cancel: Steps that run in the server, in order, after an instance was
-                cancelled. A failed step does not stop the next.
             interceptors: Not supported.
             sla: Not supported.
             strict: Also refuses definitions with warnings. Default: False.
@@ -294,8 +294,7 @@ class AsyncSequencesOperations(Resource):
         namespace: str | None = None,
         version: int | None = None,
     ) -> models.SequenceDefinition:
-        """Get a version of a definition by name; default: the newest that is neither deprecated
-        nor on hold.
+        """Get a definition by name; default: the newest version not deprecated or on hold.
 
         For the root key and for keys with the capability operator or publisher or auditor or
         starter.
@@ -392,8 +391,7 @@ class AsyncSequencesOperations(Resource):
         cascade: bool | None = None,
         dry_run: bool | None = None,
     ) -> models.SequenceDeletionPreview | None:
-        """Delete a definition and its finished instances; refused while live or failed instances
-        use it.
+        """Delete a definition that has no live or failed instances, with its finished ones.
 
         For the root key and for keys with the capability operator or publisher. Unknown
         parameters are refused.
@@ -547,8 +545,8 @@ class AsyncInstancesOperations(Resource):
             timezone: IANA time zone, such as Europe/Berlin. Default: "UTC".
             context: At most 256 KiB as JSON, unless the deployment sets another limit.
             next_fire_at: Start time; default: now.
-            timeout: Maximum duration in ms from the first step, without pauses. When it
-                passes, the instance fails. Milliseconds.
+            timeout: Maximum duration in ms from the first step, without pauses; then it
+                fails.
             concurrency_key: Instances of the tenant with this key share a concurrency limit.
             max_concurrency: Maximum number of these instances that run at once.
             idempotency_key: If an instance of the tenant has this key, its id is returned
@@ -797,8 +795,8 @@ class AsyncInstancesOperations(Resource):
 
         Args:
             dry_run: Only counts: nothing is changed. Default: False.
-            orphans: Also retries children whose parents continued without them and ignore
-                their result. Default: they are skipped. Default: False.
+            orphans: Also retries children whose parents continued without them. Default:
+                skips them. Default: False.
             async_: Answers 202 with a job immediately, as does the header Prefer:
                 respond-async. Default: False.
         """
@@ -996,8 +994,7 @@ class AsyncInstancesOperations(Resource):
             limit: How many at most.
             cursor: Where to go on. From the header x-next-cursor of the previous page;
                 instead of an offset.
-            max_bytes: Maximum size of the response; it has at least one row, and a link to
-                the next page.
+            max_bytes: Maximum size of the response, which has at least one row.
         """
         return self._pages(
             "GET",
@@ -1097,8 +1094,7 @@ class AsyncInstancesOperations(Resource):
             iteration: Counters of the enclosing loops, such as 2.0.
             cursor: Where to go on. From the header x-next-cursor of the previous page;
                 instead of an offset.
-            max_bytes: Maximum size of the response; it has at least one row, and a link to
-                the next page.
+            max_bytes: Maximum size of the response, which has at least one row.
             offset: How many to leave out. Default: 0.
             limit: How many at most. Larger values are lowered to 1000. Default: 200.
             include_outputs: False leaves the values of outputs out. Default: True.
@@ -1169,7 +1165,7 @@ class AsyncInstancesOperations(Resource):
         )
 
     async def explain(self, id: str) -> models.InstanceExplanation:
-        """Explain what an instance does, what it waits for, and the suggested actions.
+        """Explain what an instance does and waits for, with suggested actions.
 
         For the root key and for keys with the capability operator or auditor or starter.
         """
@@ -1229,8 +1225,8 @@ class AsyncInstancesOperations(Resource):
 
         Args:
             dry_run: Only counts: nothing is changed. Default: False.
-            orphans: Also retries children whose parents continued without them and ignore
-                their result. Default: they are skipped. Default: False.
+            orphans: Also retries children whose parents continued without them. Default:
+                skips them. Default: False.
             limit: Default: 1000.
             async_: Answers 202 with a job immediately, as does the header Prefer:
                 respond-async. Default: False.
@@ -1273,8 +1269,7 @@ class AsyncInstancesOperations(Resource):
             limit: How many at most.
             cursor: Where to go on. From the header x-next-cursor of the previous page;
                 instead of an offset.
-            max_bytes: Maximum size of the response; it has at least one row, and a link to
-                the next page.
+            max_bytes: Maximum size of the response, which has at least one row.
         """
         return self._pages(
             "GET",
@@ -2339,8 +2334,8 @@ class AsyncCronOperations(Resource):
             timezone: IANA time zone, such as Europe/Berlin. Default: "UTC".
             metadata: Copied to its instances.
             context: Initial context of its instances; data must conform to the input_schema.
-            timeout: Maximum duration in ms from the first step, without pauses. When it
-                passes, the instance fails. Milliseconds.
+            timeout: Maximum duration in ms from the first step, without pauses; then it
+                fails.
             priority: Case-insensitive. Default: "normal".
             enabled: Default: True.
             overlap_policy: Action of a fire while an earlier run has not finished. Default:
@@ -2477,8 +2472,8 @@ class AsyncCronOperations(Resource):
             timezone: IANA time zone, such as Europe/Berlin.
             metadata: Copied to its instances.
             context: Initial context of its instances; data must conform to the input_schema.
-            timeout: Maximum duration in ms from the first step, without pauses. When it
-                passes, the instance fails. Milliseconds.
+            timeout: Maximum duration in ms from the first step, without pauses; then it
+                fails.
             priority: Case-insensitive.
             overlap_policy: Action of a fire while an earlier run has not finished.
         """
@@ -2634,7 +2629,7 @@ class AsyncReleasesOperations(Resource):
         )
 
     async def diff(self, id: str) -> models.SemanticDiff:
-        """Compare the baseline with the candidate.
+        """Compare baseline and candidate.
 
         For the root key and for keys with the capability operator or publisher or auditor.
         """
@@ -2646,7 +2641,7 @@ class AsyncReleasesOperations(Resource):
         )
 
     async def gates(self, id: str) -> models.GateReport:
-        """Get the current verdicts of the gates, without acting on them.
+        """Get the current verdicts of the gates.
 
         For the root key and for keys with the capability operator or publisher or auditor.
         """
@@ -3293,9 +3288,8 @@ class AsyncRuntimesOperations(Resource):
         root key and for keys with the capability operator.
 
         Args:
-            capabilities: observed_at: at most 30 s in the future. expires_at: at most 5 min
-                later. trust: unverified or registered. Each list has at most 256 entries of
-                at most 256 bytes.
+            capabilities: observed_at: at most 30 s ahead. expires_at: 5 min later at most.
+                trust: unverified or registered. Lists: at most 256 entries of 256 bytes.
         """
         return await self._call(
             "POST",
@@ -3412,8 +3406,8 @@ class AsyncHandoffsOperations(Resource):
         Args:
             requirements: Findings of the placement decision.
             expires_in_seconds: Default: 300.
-            payload_key_base64: A single-use nonce of 32 bytes, made by the destination;
-                without it only a server with the same encryption key can open the capsule.
+            payload_key_base64: A single-use key of 32 bytes, made by the destination.
+                Default: only servers with the same encryption key can open the capsule.
             capture_checkpoint: First saves a checkpoint of the live state. Default: False.
         """
         return await self._call(
@@ -3768,7 +3762,7 @@ class AsyncCellsOperations(Resource):
         limit: int | None = None,
         cursor: str | None = None,
     ) -> AsyncPages[models.TenantMove]:
-        """List tenant moves between cells, newest first.
+        """List tenant moves, newest first.
 
         For the root key only. Unknown parameters are refused.
 
@@ -4109,7 +4103,7 @@ class AsyncTriggersOperations(Resource):
         limit: int | None = None,
         cursor: str | None = None,
     ) -> AsyncPages[models.Trigger]:
-        """List the triggers of the tenant, oldest first.
+        """List the triggers of a tenant, oldest first.
 
         For the root key and for keys with the capability operator or auditor. Unknown
         parameters are refused.
@@ -4238,13 +4232,12 @@ class AsyncEventsOperations(Resource):
         payload: Any = None,
         ttl_seconds: int | None = None,
     ) -> models.EventReceipt:
-        """Send an event to every step that waits for it. Without one, it is kept for the first
-        later wait.
+        """Send an event to all steps that wait for it, or else to the first that will.
 
         For the root key and for keys with the capability operator.
 
         Args:
-            producer_event_id: Producer's id of the event: a repeated id is a duplicate.
+            producer_event_id: Producer's id: a repeated id is a duplicate.
             tenant_id: Must equal the header x-tenant-id, if sent. Not . or .., and without
                 spaces and tabs around it.
             correlation_key: Matches steps that wait for the name and this key.
@@ -4501,7 +4494,7 @@ class AsyncOperations(Resource):
         )
 
     async def handlers(self, *, tenant_id: str | None = None) -> models.HandlerNames:
-        """List the names of built-in handlers and of those that workers serve.
+        """List built-in handlers and those of workers.
 
         For the root key and for keys with the capability operator or worker or auditor.
         Unknown parameters are refused.

@@ -637,9 +637,7 @@ class AbSplitBlock(Model):
     when: str | None = None
     """Condition; if it is false, the block is skipped."""
     timeout: int | None = None
-    """Maximum duration in ms. When it passes, everything inside is cancelled and the block
-    fails. Milliseconds.
-    """
+    """Maximum duration in ms; then everything inside is cancelled, and the block fails."""
     variants: list[SplitVariant]
     """The variants to choose from."""
 
@@ -767,7 +765,7 @@ class ApprovalLink(Model):
 class ApprovalPage(Model):
     items: list[Approval]
     total: int
-    """Number on all pages. Counting stops at 10000 and after a bounded number of open approvals."""
+    """Number on all pages; at most 10000 of a bounded number of open ones."""
 
 
 class AttachCapsule(Model):
@@ -802,8 +800,8 @@ class BatchAction(Model):
     dry_run: bool | None = None
     """Only counts: nothing is changed. Default: False."""
     orphans: bool | None = None
-    """Also retries children whose parents continued without them and ignore their result.
-    Default: they are skipped. Default: False.
+    """Also retries children whose parents continued without them. Default: skips them. Default:
+    False.
     """
     limit: int | None = None
     """Default: 1000."""
@@ -886,7 +884,7 @@ class BlocksInjected(Model):
     position: int
     total_injected: int
     warnings: list[DefinitionWarning] | None = None
-    """At most 100; a last entry counts the rest."""
+    """At most 100; the last counts the rest."""
 
 
 class BulkJob(Model):
@@ -928,8 +926,8 @@ class BulkState(Model):
     dry_run: bool | None = None
     """Only counts: nothing is changed. Default: False."""
     orphans: bool | None = None
-    """Also retries children whose parents continued without them and ignore their result.
-    Default: they are skipped. Default: False.
+    """Also retries children whose parents continued without them. Default: skips them. Default:
+    False.
     """
 
 
@@ -955,15 +953,15 @@ class CancelHook(Model):
     when: str | None = None
     """Condition; if it is false, the block is skipped."""
     timeout: int | None = None
-    """Maximum duration in ms. Default and maximum: 30000. Milliseconds."""
+    """Maximum duration in ms. Default and maximum: 30000."""
     handler: CancelHookHandler
     """A built-in handler; hooks cannot use workers."""
     params: dict[str, Any] | None = None
-    """Parameters of the handler. Those that a built-in handler always rejects are answered 400.
-    noop: none. log: message, level (debug, info, warn). sleep: duration_ms (default 100).
-    wait_for_event: name (required), key, timeout_ms, schema. http_request: url (required),
-    method (GET, POST, PUT, PATCH, DELETE, HEAD), headers, body, timeout_ms (default 10000).
-    fail: message, retryable. transform: anything. assert: condition (required), message.
+    """Parameters of the handler. Invalid ones of built-in handlers are answered 400. noop: none.
+    log: message, level (debug, info, warn). sleep: duration_ms (default 100). wait_for_event:
+    name (required), key, timeout_ms, schema. http_request: url (required), method (GET, POST,
+    PUT, PATCH, DELETE, HEAD), headers, body, timeout_ms (default 10000). fail: message,
+    retryable. transform: anything. assert: condition (required), message.
     """
     delay: Literal[False] | None = None
     """Not supported."""
@@ -995,15 +993,13 @@ class CancellationScopeBlock(Model):
     when: str | None = None
     """Condition; if it is false, the block is skipped."""
     timeout: int | None = None
-    """Maximum duration in ms. When it passes, everything inside is cancelled and the block
-    fails. Milliseconds.
-    """
+    """Maximum duration in ms; then everything inside is cancelled, and the block fails."""
     blocks: list[Block]
     """Blocks to run."""
 
 
 class Cancelling(Model):
-    """The instance is being cancelled or has timed out; it finishes after protected work."""
+    """Cancelled or timed out; finishes after protected work."""
 
     since: datetime
     reason: CancellingReason
@@ -1011,7 +1007,7 @@ class Cancelling(Model):
 
 
 class Capsule(Model):
-    """Content, recipient and expiry of the capsule, signed by its sealer."""
+    """Content, recipient and expiry, signed by its sealer."""
 
     manifest: CapsuleManifest
     manifest_sha256: str
@@ -1089,7 +1085,7 @@ class CellEngine(Model):
     role: CellEngineRole
     version: str
     lag_ms: int | None
-    """Delay in ms of uncommitted writes; null: the engine does not write."""
+    """Delay in ms of uncommitted writes; null: no writes."""
     seen_at: datetime
     is_silent: bool
     """Not reported for 15 seconds: considered down."""
@@ -1129,7 +1125,7 @@ class Checkpoint(Model):
 
 
 class CheckpointBoundary(Model):
-    """A checkpoint at one of the epochs of its instance."""
+    """A checkpoint at an epoch of its instance."""
 
     checkpoint_id: str
     instance_id: str
@@ -1144,7 +1140,7 @@ class CheckpointBoundary(Model):
 
 
 class CheckpointBoundaryDetail(Model):
-    """Probable secrets are [REDACTED] in the diff, and unchanged in the data."""
+    """Probable secrets are [REDACTED] in the diff, not in the data."""
 
     boundary: CheckpointBoundary
     checkpoint_data: Any
@@ -1209,9 +1205,7 @@ class ContextPatched(Model):
 
 
 class ContinuityExecution(Model):
-    """The portable identity of an instance. Each change of owner or version increments its
-    epoch.
-    """
+    """Portable identity of an instance. Changes of owner or version raise its epoch."""
 
     continuity_id: str
     tenant_id: str
@@ -1316,9 +1310,7 @@ class CreateInstance(Model):
     next_fire_at: datetime | None = None
     """Start time; default: now."""
     timeout: int | None = None
-    """Maximum duration in ms from the first step, without pauses. When it passes, the instance
-    fails. Milliseconds.
-    """
+    """Maximum duration in ms from the first step, without pauses; then it fails."""
     concurrency_key: str | None = None
     """Instances of the tenant with this key share a concurrency limit."""
     max_concurrency: int | None = None
@@ -1387,9 +1379,7 @@ class CreateSchedule(Model):
     context: CreateInstanceContext | None = None
     """Initial context of its instances; data must conform to the input_schema."""
     timeout: int | None = None
-    """Maximum duration in ms from the first step, without pauses. When it passes, the instance
-    fails. Milliseconds.
-    """
+    """Maximum duration in ms from the first step, without pauses; then it fails."""
     priority: Priority | None = None
     """Case-insensitive. Default: "normal"."""
     enabled: bool | None = None
@@ -1404,20 +1394,20 @@ class CreateSequence(Model):
     id: str | None = None
     """Default: generated."""
     tenant_id: str
-    """Required. May be blank if the header x-tenant-id is sent; else both must be equal. Not .
-    or .., and without spaces and tabs around it.
+    """Required. May be blank with the header x-tenant-id; else both must be equal. Not . or ..,
+    and without spaces and tabs around it.
     """
     namespace: str
     name: str
     version: int
     """Unique with tenant, namespace and name."""
     blocks: list[Block]
-    """At most 5000 blocks in total, nested at most 64 levels."""
+    """At most 5000 blocks in total, at most 64 levels deep."""
     deprecated: bool | None = None
     """Default: False."""
     hold: bool | None = None
-    """Excludes the version from lookups by name, except with version, until the hold is lifted
-    or a release promotes it. Default: False.
+    """Excluded from lookups by name without version, until lifted or promoted by a release.
+    Default: False.
     """
     status: SequenceStatus | None = None
     """Default: "production"."""
@@ -1429,12 +1419,12 @@ class CreateSequence(Model):
     """
     created_at: datetime | None = None
     on_failure: list[FailureHook] | None = None
-    """Steps that run in the server, in order, after an instance has failed. A failed step does
+    """Steps that run in the server after an instance has failed, in order. A failed step does
     not stop the next.
     """
     on_cancel: list[CancelHook] | None = None
-    """Steps that run in the server, in order, after an instance was cancelled. A failed step
-    does not stop the next.
+    """Steps that run in the server after an instance was cancelled, in order. A failed step does
+    not stop the next.
     """
     interceptors: Literal[False] | None = None
     """Not supported."""
@@ -1534,9 +1524,9 @@ class DefinitionRefused(Model):
     error: str
     """Has the first ten findings with suggestions."""
     errors: list[DefinitionWarning] | None = None
-    """At most 100; a last entry counts the rest."""
+    """At most 100; the last counts the rest."""
     warnings: list[DefinitionWarning] | None = None
-    """At most 100; a last entry counts the rest."""
+    """At most 100; the last counts the rest."""
 
 
 class DefinitionWarning(Model):
@@ -1553,9 +1543,9 @@ class Delay(Model):
     """Waits before the first attempt."""
 
     duration: int | None = None
-    """Duration in ms. Milliseconds."""
+    """Duration in ms."""
     fire_at_local: str | None = None
-    """Waits until this time: YYYY-MM-DDTHH:MM:SS. Excludes duration."""
+    """Waits until YYYY-MM-DDTHH:MM:SS; excludes duration."""
     timezone: str | None = None
     """Time zone of fire_at_local; default: the instance's. IANA time zone, such as
     Europe/Berlin.
@@ -1563,7 +1553,7 @@ class Delay(Model):
     business_days_only: bool | None = None
     """Moves an end on a Saturday, Sunday or holiday to the next business day. Default: False."""
     jitter: int | None = None
-    """Moves the end by a random time of at most this many ms, either way. Milliseconds."""
+    """Moves the end by a random time of at most this many ms, either way."""
     holidays: list[str] | None = None
     """Holidays besides those in context.config.holidays."""
 
@@ -1651,17 +1641,14 @@ class EndedCounts(Model):
 
 
 class ErrorBody(Model):
-    """Body of every error. A refused migration also returns its verdict and findings
-    (MigrationFinding).
-    """
+    """Body of every error. A refused migration adds its verdict and findings (MigrationFinding)."""
 
     error: str
 
 
 class EvaluationReport(Model):
-    """Finished instances since the canary started, and the verdicts of the gates.
-    baseline_history: the baseline's newest runs before the canary, for gates with too few
-    since then.
+    """Finished instances since the canary started, and verdicts. baseline_history: the
+    baseline's newest runs before the canary, for gates with too few since then.
     """
 
     baseline: EndedCounts
@@ -1765,8 +1752,8 @@ class ExportHandoff(Model):
     expires_in_seconds: int | None = None
     """Default: 300."""
     payload_key_base64: str | None = None
-    """A single-use nonce of 32 bytes, made by the destination; without it only a server with the
-    same encryption key can open the capsule.
+    """A single-use key of 32 bytes, made by the destination. Default: only servers with the same
+    encryption key can open the capsule.
     """
     capture_checkpoint: bool | None = None
     """First saves a checkpoint of the live state. Default: False."""
@@ -1856,15 +1843,15 @@ class FailureHook(Model):
     when: str | None = None
     """Condition; if it is false, the block is skipped."""
     timeout: int | None = None
-    """Maximum duration in ms. Default and maximum: 30000. Milliseconds."""
+    """Maximum duration in ms. Default and maximum: 30000."""
     handler: CancelHookHandler
     """A built-in handler; hooks cannot use workers."""
     params: dict[str, Any] | None = None
-    """Parameters of the handler. Those that a built-in handler always rejects are answered 400.
-    noop: none. log: message, level (debug, info, warn). sleep: duration_ms (default 100).
-    wait_for_event: name (required), key, timeout_ms, schema. http_request: url (required),
-    method (GET, POST, PUT, PATCH, DELETE, HEAD), headers, body, timeout_ms (default 10000).
-    fail: message, retryable. transform: anything. assert: condition (required), message.
+    """Parameters of the handler. Invalid ones of built-in handlers are answered 400. noop: none.
+    log: message, level (debug, info, warn). sleep: duration_ms (default 100). wait_for_event:
+    name (required), key, timeout_ms, schema. http_request: url (required), method (GET, POST,
+    PUT, PATCH, DELETE, HEAD), headers, body, timeout_ms (default 10000). fail: message,
+    retryable. transform: anything. assert: condition (required), message.
     """
     delay: Literal[False] | None = None
     """Not supported."""
@@ -1897,7 +1884,7 @@ class FindingOfMany(Model):
 
 
 class ForEachBlock(Model):
-    """Runs its body for each item of an array in context.data."""
+    """Runs its body for each item of an array of context.data."""
 
     type: Literal["for_each"] = "for_each"
     """Kind of the block."""
@@ -1908,13 +1895,9 @@ class ForEachBlock(Model):
     when: str | None = None
     """Condition; if it is false, the block is skipped."""
     timeout: int | None = None
-    """Maximum duration in ms. When it passes, everything inside is cancelled and the block
-    fails. Milliseconds.
-    """
+    """Maximum duration in ms; then everything inside is cancelled, and the block fails."""
     collection: str
-    """A path in context.data, or a template, of an array. Nothing runs if it is missing or
-    empty.
-    """
+    """Path in context.data, or template, of an array. Missing or empty: nothing runs."""
     item_var: str | None = None
     """Key of context.data with the item, in the body. Not __proto__, constructor or prototype.
     Default: "item".
@@ -1974,9 +1957,8 @@ class GateJudgement(Model):
 
 
 class GateReport(Model):
-    """Finished instances since the canary started, and the current verdicts of the gates.
-    baseline_history: the baseline's newest runs before the canary, for gates with too few
-    since then.
+    """Finished instances since the canary started, and current verdicts. baseline_history: the
+    baseline's newest runs before the canary, for gates with too few since then.
     """
 
     baseline: EndedCounts
@@ -2023,9 +2005,8 @@ class HandoffExported(Model):
 
 
 class HandoffPreview(Model):
-    """Valid while its inputs are unchanged: the execution, its effects, the destination's facts,
-    and the policy. Changes of other runtimes, and a registration with the same facts, do not
-    invalidate it.
+    """Valid while the execution, its effects, the destination's facts and the policy are
+    unchanged.
     """
 
     continuity_id: str
@@ -2172,7 +2153,7 @@ class InstanceExplanation(Model):
     """The parent, if a sub_sequence created it."""
     next: list[NextAction]
     warnings: list[ExplanationWarning] | None = None
-    """Probable reasons for unexpected behavior; absent: none."""
+    """Probable causes of unexpected behavior; absent: none."""
 
 
 class InstanceForked(Model):
@@ -2197,7 +2178,7 @@ class InstanceRetried(Model):
 
 
 class InstancesMigrated(Model):
-    """Results for the instances that this request examined."""
+    """Results for the examined instances."""
 
     count: int
     """Examined instances."""
@@ -2210,7 +2191,7 @@ class InstancesMigrated(Model):
     pinned: int
     incompatible: int
     failed: int
-    """Refused for another reason, such as a running step; send the request again."""
+    """Refused for another reason, such as a running step; try later."""
     findings: list[FindingOfMany]
     migrations: list[MigrationOfMany]
     """The migrated instances, in no order."""
@@ -2274,9 +2255,7 @@ class LoopBlock(Model):
     when: str | None = None
     """Condition; if it is false, the block is skipped."""
     timeout: int | None = None
-    """Maximum duration in ms. When it passes, everything inside is cancelled and the block
-    fails. Milliseconds.
-    """
+    """Maximum duration in ms; then everything inside is cancelled, and the block fails."""
     condition: str
     """Evaluated before each iteration; the loop ends when it is false."""
     body: list[Block]
@@ -2352,7 +2331,7 @@ class MigrateTo(Model):
 
 
 class MigratedInstance(Model):
-    """migrated is false for a dry run, and if the instance already has that version."""
+    """migrated is false in a dry run, or if the version is the same."""
 
     migrated: bool
     instance_id: str
@@ -2376,7 +2355,7 @@ class MigratedInstanceFrom(Model):
 
 
 class MigrationFinding(Model):
-    """A reason why a migration is not automatic."""
+    """Why a migration is not automatic."""
 
     code: str
     """The codes of finding_codes, and further ones."""
@@ -2413,7 +2392,7 @@ class MigrationPlan(Model):
     transforms: list[Transform]
     finding_codes: list[str]
     findings: list[MigrationFinding]
-    """Reasons why it is not automatic; empty if it is."""
+    """Why it is not automatic; empty if it is."""
     rollback_capsule_required: bool
     created_at: datetime
 
@@ -2508,7 +2487,7 @@ class OwnershipGrant(Model):
 
 
 class ParallelBlock(Model):
-    """Runs all branches concurrently, at most 256; fails if one of them fails."""
+    """Runs all branches concurrently, at most 256. Fails if one fails."""
 
     type: Literal["parallel"] = "parallel"
     """Kind of the block."""
@@ -2519,15 +2498,13 @@ class ParallelBlock(Model):
     when: str | None = None
     """Condition; if it is false, the block is skipped."""
     timeout: int | None = None
-    """Maximum duration in ms. When it passes, everything inside is cancelled and the block
-    fails. Milliseconds.
-    """
+    """Maximum duration in ms; then everything inside is cancelled, and the block fails."""
     branches: list[list[Block]]
     """Lists of blocks that run concurrently."""
 
 
 class PatchContext(Model):
-    """Replaces the given sections and keeps the others."""
+    """Replaces given sections and keeps the others."""
 
     context: PatchContextContext
     if_unchanged_since: datetime | None = None
@@ -2565,7 +2542,7 @@ class PlaceExecution(Model):
 
 
 class PlacementDecision(Model):
-    """Evaluation of every live runtime of the tenant."""
+    """Evaluation of all live runtimes."""
 
     id: str
     tenant_id: str
@@ -2598,7 +2575,7 @@ class PlacementDecisionCandidateScoreFactors(Model):
 
 
 class PlanMigration(Model):
-    """Moves data of a source checkpoint to where the target expects it."""
+    """Moves data of a checkpoint to where the target expects it."""
 
     tenant_id: str | None = None
     continuity_id: str
@@ -2769,9 +2746,7 @@ class RaceBlock(Model):
     when: str | None = None
     """Condition; if it is false, the block is skipped."""
     timeout: int | None = None
-    """Maximum duration in ms. When it passes, everything inside is cancelled and the block
-    fails. Milliseconds.
-    """
+    """Maximum duration in ms; then everything inside is cancelled, and the block fails."""
     branches: list[list[Block]]
     """Lists of blocks that run until one has won."""
     semantics: RaceBlockSemantics | None = None
@@ -2804,14 +2779,14 @@ class Redelivered(Model):
 class RegisterRuntime(Model):
     tenant_id: str | None = None
     capabilities: RegisterRuntimeCapabilities
-    """observed_at: at most 30 s in the future. expires_at: at most 5 min later. trust:
-    unverified or registered. Each list has at most 256 entries of at most 256 bytes.
+    """observed_at: at most 30 s ahead. expires_at: 5 min later at most. trust: unverified or
+    registered. Lists: at most 256 entries of 256 bytes.
     """
 
 
 class RegisterRuntimeCapabilities(Model):
-    """observed_at: at most 30 s in the future. expires_at: at most 5 min later. trust:
-    unverified or registered. Each list has at most 256 entries of at most 256 bytes.
+    """observed_at: at most 30 s ahead. expires_at: 5 min later at most. trust: unverified or
+    registered. Lists: at most 256 entries of 256 bytes.
     """
 
     runtime_id: str
@@ -2834,7 +2809,7 @@ class RegisterRuntimeCapabilities(Model):
 
 
 class Release(Model):
-    """Routes new instances from the baseline to the candidate."""
+    """Routes new instances from baseline to candidate."""
 
     id: str
     tenant_id: str
@@ -2885,7 +2860,7 @@ class ReleasePoint(Model):
     """Time from creation to the end."""
     duration_p95_ms: float
     share: float
-    """Share of the finished instances of both versions."""
+    """Share of the finished instances of both."""
 
 
 class ReleaseSeries(Model):
@@ -2900,7 +2875,7 @@ class ReleaseSeries(Model):
 
 
 class Requirements(Model):
-    """Requirements on a runtime: all entries of each list, but only one of the regions."""
+    """Requirements on a runtime: all of each list, but one of the regions."""
 
     handlers: list[str] | None = None
     plugins: list[str] | None = None
@@ -2940,15 +2915,13 @@ class Retry(Model):
     max_attempts: int
     """Attempts in total."""
     initial_backoff: int | None = None
-    """Wait in ms after the first attempt. Milliseconds. Default: 1000."""
+    """Wait in ms after the first attempt. Default: 1000."""
     max_backoff: int | None = None
-    """Longest wait in ms. Milliseconds. Default: 60000."""
+    """Longest wait in ms. Default: 60000."""
     backoff_multiplier: float | None = None
     """Factor between a wait and the next. Default: 2."""
     retry_if: str | None = None
-    """Condition evaluated after each failure, with the failure as _error; no retry if it is
-    false.
-    """
+    """Condition evaluated after each failure (_error); false: no retry."""
     non_retryable_codes: list[str] | None = None
     """Error codes that are not retried."""
 
@@ -2989,11 +2962,9 @@ class RouterBlock(Model):
     when: str | None = None
     """Condition; if it is false, the block is skipped."""
     timeout: int | None = None
-    """Maximum duration in ms. When it passes, everything inside is cancelled and the block
-    fails. Milliseconds.
-    """
+    """Maximum duration in ms; then everything inside is cancelled, and the block fails."""
     routes: list[Route] | None = None
-    """Evaluated in order; the first whose condition is true runs."""
+    """The first route whose condition is true runs."""
     default: list[Block] | None = None
     """Runs if no condition is true."""
 
@@ -3006,7 +2977,7 @@ class RunSchedule(Model):
 
 
 class RunsAgain(Model):
-    """Effect of a retry, or of a resume that retries: what runs again, and what does not."""
+    """Effect of a retry, or of a resume that retries."""
 
     blocks: list[RunsAgainBlock]
     blocks_count: int
@@ -3045,7 +3016,7 @@ class RunsAgainBlock(Model):
 
 
 class RunsAgainParent(Model):
-    """For a child retried separately: the effect on its parent."""
+    """Effect of a child's own retry on its parent."""
 
     id: str
     stands: RunsAgainParentStands
@@ -3053,7 +3024,7 @@ class RunsAgainParent(Model):
 
 
 class RuntimeCapabilities(Model):
-    """Facts about a runtime, as it registered them; live until expires_at."""
+    """Registered facts of a runtime, live until expires_at."""
 
     runtime_id: str
     kind: RuntimeKind
@@ -3088,9 +3059,7 @@ class SagaBlock(Model):
     when: str | None = None
     """Condition; if it is false, the block is skipped."""
     timeout: int | None = None
-    """Maximum duration in ms. When it passes, everything inside is cancelled and the block
-    fails. Milliseconds.
-    """
+    """Maximum duration in ms; then everything inside is cancelled, and the block fails."""
     steps: list[SagaStep]
     """Actions with their compensations. If empty, the saga completes."""
 
@@ -3131,7 +3100,7 @@ class ScheduleRun(Model):
 
 
 class SemanticDiff(Model):
-    """Differences between two definitions, most severe first."""
+    """Differences of two definitions, most severe first."""
 
     entries: list[DiffEntry]
     max_severity: DiffEntrySeverity | None = None
@@ -3147,7 +3116,7 @@ class SendEvent(Model):
     """
     event_name: str
     producer_event_id: str
-    """Producer's id of the event: a repeated id is a duplicate."""
+    """Producer's id: a repeated id is a duplicate."""
     correlation_key: str | None = None
     """Matches steps that wait for the name and this key."""
     payload: Any = None
@@ -3182,13 +3151,13 @@ class SendWindow(Model):
     end_hour: int | None = None
     """First closed hour. Default: 17."""
     days: list[int] | None = None
-    """Open days: 0 is Monday, 6 is Sunday. Empty: every day."""
+    """Open days; 0 is Monday. Empty: every day."""
 
 
 class SequenceCreated(Model):
     id: str
     warnings: list[DefinitionWarning] | None = None
-    """At most 100; a last entry counts the rest."""
+    """At most 100; the last counts the rest."""
 
 
 class SequenceDefinition(Model):
@@ -3210,12 +3179,12 @@ class SequenceDefinition(Model):
     names, and 100 schemas within one another.
     """
     on_failure: list[FailureHook] | None = None
-    """Steps that run in the server, in order, after an instance has failed. A failed step does
+    """Steps that run in the server after an instance has failed, in order. A failed step does
     not stop the next.
     """
     on_cancel: list[CancelHook] | None = None
-    """Steps that run in the server, in order, after an instance was cancelled. A failed step
-    does not stop the next.
+    """Steps that run in the server after an instance was cancelled, in order. A failed step does
+    not stop the next.
     """
     created_at: datetime
 
@@ -3248,12 +3217,12 @@ class SequenceListed(Model):
     names, and 100 schemas within one another.
     """
     on_failure: list[FailureHook] | None = None
-    """Steps that run in the server, in order, after an instance has failed. A failed step does
+    """Steps that run in the server after an instance has failed, in order. A failed step does
     not stop the next.
     """
     on_cancel: list[CancelHook] | None = None
-    """Steps that run in the server, in order, after an instance was cancelled. A failed step
-    does not stop the next.
+    """Steps that run in the server after an instance was cancelled, in order. A failed step does
+    not stop the next.
     """
     created_at: datetime
     blocks: list[Block] | None = None
@@ -3276,7 +3245,7 @@ class SplitVariant(Model):
     name: str
     """Unique in the block; part of its output."""
     weight: int
-    """Share of this variant in the sum of all weights."""
+    """Share of the sum of all weights."""
     blocks: list[Block]
     """Blocks of this variant."""
 
@@ -3308,7 +3277,7 @@ class StepAttempt(Model):
     queued_at: datetime | None
     """Time of the dispatch to workers."""
     started_at: datetime | None
-    """Time of the last claim or outgoing request; null: none yet, or not recorded."""
+    """Last claim or outgoing request; null: none, or unknown."""
     ended_at: datetime | None
     timeout_ms: int | None
     params: Any = None
@@ -3338,30 +3307,24 @@ class StepBlock(Model):
     when: str | None = None
     """Condition; if it is false, the block is skipped."""
     timeout: int | None = None
-    """Maximum duration of one attempt in ms, for a task from its claim. When it passes, the
-    attempt fails. Milliseconds.
-    """
+    """Maximum duration of an attempt in ms, for a task from its claim; then the attempt fails."""
     handler: str
     """Name of a built-in handler, or of one that external workers serve."""
     params: dict[str, Any] | None = None
-    """Parameters of the handler. Those that a built-in handler always rejects are answered 400.
-    noop: none. log: message, level (debug, info, warn). sleep: duration_ms (default 100).
-    wait_for_event: name (required), key, timeout_ms, schema. http_request: url (required),
-    method (GET, POST, PUT, PATCH, DELETE, HEAD), headers, body, timeout_ms (default 10000).
-    fail: message, retryable. transform: anything. assert: condition (required), message.
+    """Parameters of the handler. Invalid ones of built-in handlers are answered 400. noop: none.
+    log: message, level (debug, info, warn). sleep: duration_ms (default 100). wait_for_event:
+    name (required), key, timeout_ms, schema. http_request: url (required), method (GET, POST,
+    PUT, PATCH, DELETE, HEAD), headers, body, timeout_ms (default 10000). fail: message,
+    retryable. transform: anything. assert: condition (required), message.
     """
     delay: Delay | None = None
     """Waits before the first attempt."""
     retry: Retry | None = None
     """Retries after failed attempts. initial_backoff must not be above max_backoff."""
     queue_timeout: int | None = None
-    """Maximum time in ms that a task waits for a worker. When it passes, the attempt fails.
-    Milliseconds.
-    """
+    """Maximum wait in ms for a worker; then the attempt fails."""
     deadline: int | None = None
-    """Maximum duration of the step in ms, with all waits and attempts. When it passes, the step
-    fails. Milliseconds.
-    """
+    """Maximum duration in ms with all waits and attempts; then the step fails."""
     on_deadline_breach: StepBlockOnDeadlineBreach | None = None
     """Called once when the deadline passes."""
     send_window: SendWindow | None = None
@@ -3373,7 +3336,7 @@ class StepBlock(Model):
     stands for none.
     """
     cancellable: bool | None = None
-    """If false, the signal cancel takes effect after the step. Default: True."""
+    """False: the signal cancel waits for the step. Default: True."""
     queue_name: str | None = None
     """Queue of the task. A poll can select one queue."""
     output_schema: dict[str, Any] | None = None
@@ -3462,15 +3425,11 @@ class SubSequenceBlock(Model):
     when: str | None = None
     """Condition; if it is false, the block is skipped."""
     timeout: int | None = None
-    """Maximum duration in ms. When it passes, everything inside is cancelled and the block
-    fails. Milliseconds.
-    """
+    """Maximum duration in ms; then everything inside is cancelled, and the block fails."""
     sequence_name: str
     """Sequence of the child, in the namespace of this instance."""
     version: int | None = None
-    """Pins this version. Default: chosen when the child starts, as for an instance created by
-    name.
-    """
+    """Pins this version. Default: chosen at the start of the child, as by name."""
     input: dict[str, Any] | None = None
     """context.data of the child; its strings may be templates."""
 
@@ -3640,7 +3599,7 @@ class TreeNode(Model):
     iteration: int | None = None
     """For an open loop: the current iteration, from 0."""
     output_count: int | None = None
-    """For a block in loops: its output rows over all iterations."""
+    """In loops: output rows over all iterations."""
 
 
 class Trigger(Model):
@@ -3665,7 +3624,7 @@ class TriggerFired(Model):
 
 
 class TryCatchBlock(Model):
-    """Runs catch_block only if try_block failed, and finally_block always."""
+    """Runs catch_block if try_block failed, finally_block always."""
 
     type: Literal["try_catch"] = "try_catch"
     """Kind of the block."""
@@ -3676,9 +3635,7 @@ class TryCatchBlock(Model):
     when: str | None = None
     """Condition; if it is false, the block is skipped."""
     timeout: int | None = None
-    """Maximum duration in ms. When it passes, everything inside is cancelled and the block
-    fails. Milliseconds.
-    """
+    """Maximum duration in ms; then everything inside is cancelled, and the block fails."""
     try_block: list[Block]
     """Runs first."""
     catch_block: list[Block]
@@ -3731,9 +3688,7 @@ class UpdateSchedule(Model):
     context: CreateInstanceContext | None = None
     """Initial context of its instances; data must conform to the input_schema."""
     timeout: int | None = None
-    """Maximum duration in ms from the first step, without pauses. When it passes, the instance
-    fails. Milliseconds.
-    """
+    """Maximum duration in ms from the first step, without pauses; then it fails."""
     priority: Priority | None = None
     """Case-insensitive."""
     overlap_policy: OverlapPolicy | None = None
@@ -3741,9 +3696,7 @@ class UpdateSchedule(Model):
 
 
 class UpdateSequence(Model):
-    """Lifts the hold of a version, the only change of a definition. Deprecate a version to
-    exclude it again.
-    """
+    """Lifts the hold, the only change of a version; deprecate it to exclude it again."""
 
     hold: Literal[False]
 
@@ -3786,7 +3739,7 @@ class ValidateRelease(Model):
 
 
 class ValidationReport(Model):
-    """Result of replaying finished runs of the baseline."""
+    """Result of replays of finished runs."""
 
     replayed: int
     """Includes the inconclusive runs."""
@@ -3816,7 +3769,7 @@ class ValidationSummary(Model):
 
 
 class Wait(Model):
-    """One thing that an instance waits for. Members that do not apply to the kind are absent."""
+    """One thing that an instance waits for, with members of its kind."""
 
     kind: WaitKind
     summary: str
@@ -3867,11 +3820,11 @@ class WaitForInput(Model):
     choices: list[GateChoice] | None = None
     """Possible answers. Default: Yes (yes) and No (no). Each value once."""
     store_as: str | None = None
-    """Key of context.data that receives the value; default: the id of the block. Not __proto__,
-    constructor or prototype.
+    """Key of context.data for the value; default: the block id. Not __proto__, constructor or
+    prototype.
     """
     timeout: int | None = None
-    """Time limit in seconds; default: none. Milliseconds."""
+    """Time limit in ms; default: none."""
     escalation_handler: str | None = None
     """After the time limit, the step completes with this handler's name in its output, instead
     of failing.
@@ -3931,7 +3884,7 @@ class WhoAmI(Model):
     is_insecure: bool
     """The server requires no keys (--insecure-auth)."""
     tenant_id: str | None
-    """Tenant of the key; null: any tenant, named by x-tenant-id."""
+    """Tenant of the key; null: any, named by x-tenant-id."""
     requires_tenant: bool
     """Requests must name a tenant in x-tenant-id (ENGINE_REQUIRE_TENANT_HEADER)."""
     capabilities: list[Capability]
@@ -3978,8 +3931,8 @@ class WorkerTask(Model):
     context: CronScheduleContext
     attempt: int
     idempotency_key: str
-    """The same for all attempts of one execution of the step; differs between items, iterations
-    and restarts.
+    """The same for all attempts of one execution of the step; differs by item, iteration and
+    restart.
     """
     timeout_ms: int | None
     state: TaskState
