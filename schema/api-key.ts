@@ -13,7 +13,7 @@ import {
   TenantName,
   Timestamp,
 } from './common.js';
-import { CAPABILITIES, get, listOf, type RouteRow, read, refusals } from './route-row.js';
+import { CAPABILITIES, get, listOf, type RouteRow, read, refusals, remove } from './route-row.js';
 import { strictNamed } from './strict.js';
 
 /** A longer list would only repeat capabilities. */
@@ -32,7 +32,6 @@ export type MintKey = Static<typeof MintKey>;
 
 const KeyId = Type.String({ description: 'ak_ and 32 hexadecimal digits.' });
 
-/** The only response with the secret. */
 export const KeyMinted = named('KeyMinted', {
   id: KeyId,
   tenant_id: Type.String(),
@@ -61,7 +60,6 @@ export const ApiKey = named('ApiKey', {
 });
 export type ApiKey = Static<typeof ApiKey>;
 
-/** For programs that show what their key may do. */
 export const WhoAmI = named('WhoAmI', {
   is_root: Type.Boolean({ description: 'The root key, or a server that requires no keys.' }),
   is_insecure: Type.Boolean({ description: 'The server requires no keys (--insecure-auth).' }),
@@ -102,13 +100,9 @@ export const KEY_ROWS = {
     query: KeyListQuery,
     isTenantless: true,
   }),
-  'apiKeys.revoke': {
-    method: 'DELETE',
-    path: '/api-keys/{id}',
-    summary: 'Revoke a key immediately and permanently.',
+  'apiKeys.revoke': remove('/api-keys/{id}', 'Revoke a key immediately and permanently.', {
     owner: 'front',
     params: KeyParams,
     isTenantless: true,
-    replies: { 204: null, ...refusals(400, 404) },
-  },
+  }),
 } as const satisfies Record<string, RouteRow>;

@@ -4,8 +4,6 @@ import { type Static, Type } from '@sinclair/typebox';
 import {
   JsonObjectSchema,
   Key,
-  LIST_LIMIT_DEFAULT,
-  LIST_LIMIT_MAX,
   Name,
   named,
   noted,
@@ -17,7 +15,7 @@ import {
 } from './common.js';
 import { actById, get, type RouteRow, refusals } from './route-row.js';
 import { GateChoice } from './step-options.js';
-import { strict, strictNamed } from './strict.js';
+import { strictNamed, strictObject } from './strict.js';
 
 export const COMMENT_LENGTH_MAX = 4_096;
 /** Counting stops here, so that a page costs the same however many approvals are open. */
@@ -34,18 +32,16 @@ const Comment = noted(
   'Allowed only with allow_comment.',
 );
 
-const ApprovalListQuery = strict(
-  Type.Object({
-    tenant_id: Type.Optional(Type.String()),
-    namespace: Type.Optional(Type.String()),
-    sequence_id: Type.Optional(Uuid),
-    sequence_name: Type.Optional(
-      Type.String({ description: 'Includes every version of the sequences with this name.' }),
-    ),
-    sequence: Type.Optional(Type.String({ description: 'Alias of sequence_name.' })),
-    ...pageOf(LIST_LIMIT_DEFAULT, LIST_LIMIT_MAX),
-  }),
-);
+const ApprovalListQuery = strictObject({
+  tenant_id: Type.Optional(Type.String()),
+  namespace: Type.Optional(Type.String()),
+  sequence_id: Type.Optional(Uuid),
+  sequence_name: Type.Optional(
+    Type.String({ description: 'Includes every version of the sequences with this name.' }),
+  ),
+  sequence: Type.Optional(Type.String({ description: 'Alias of sequence_name.' })),
+  ...pageOf(),
+});
 
 export const Approval = named('Approval', "A step that waits for a person's answer.", {
   id: Uuid,
@@ -115,7 +111,6 @@ const TokenParams = Type.Object({
   token: Type.String({ minLength: 1, maxLength: TOKEN_LENGTH_MAX }),
 });
 
-/** Form data of the page. Without a value, the link must have one. */
 export const AnswerByLink = named('AnswerByLink', {
   value: optional(Value),
   comment: optional(Comment),

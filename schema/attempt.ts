@@ -25,18 +25,15 @@ const ATTEMPT_STATES = [
   'cancelled',
 ] as const;
 
-/** Iterations that one request may select. */
 export const PASSES_MAX = 1_000;
 
 const Pass = Type.Integer({ minimum: 0, maximum: INT32_MAX });
 
-/** Filters of outputs and attempts. */
 export const BLOCK_QUERY = {
   block_id: Type.Optional(Type.String()),
   iteration: noted(Type.Optional(Type.String()), 'Counters of the enclosing loops, such as 2.0.'),
 };
 
-/** Selects iterations of a block in loops. */
 const PASSES_QUERY = {
   iteration_from: noted(
     Type.Optional(Pass),

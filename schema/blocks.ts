@@ -9,6 +9,7 @@ import {
   DurationMs,
   EXPRESSION_LENGTH_MAX,
   Expression,
+  flag,
   INT32_MAX,
   JsonObjectSchema,
   Key,
@@ -31,7 +32,6 @@ export const DEPTH_MAX = 64;
 export const BLOCKS_MAX = 5_000;
 export const BRANCHES_MAX = 256;
 export const ITERATIONS_MAX = 100_000;
-/** Items of one for_each that run concurrently. */
 export const CONCURRENCY_MAX = 256;
 /** Blocks of a plan, which repeats the body of a for_each for each concurrent item. */
 export const PLAN_BLOCKS_MAX = 20_000;
@@ -61,7 +61,6 @@ const MaxIterations = Type.Integer({
   default: MAX_ITERATIONS_DEFAULT,
 });
 
-/** Members of every kind. */
 const headOf = <K extends string>(kind: K) => ({
   type: Type.Literal(kind, { description: 'Kind of the block.' }),
   id: noted(BlockId, 'Unique in the sequence. Expressions use it to refer to the output.'),
@@ -127,28 +126,20 @@ const Step = blockObject('step', STEP_NOTE, {
   rate_limit_key: optional(
     noted(Key, 'Steps with the same key share a rate limit. Above the limit a step waits.'),
   ),
-  cancellable: noted(
-    optional(Type.Boolean({ default: true })),
-    'False: the signal cancel waits for the step.',
-  ),
+  cancellable: noted(flag(true), 'False: the signal cancel waits for the step.'),
   queue_name: optional(noted(Name, 'Queue of the task. A poll can select one queue.')),
   output_schema: optional(
     noted(UserSchema, 'Schema of the output. Any other output fails the step permanently.'),
   ),
-  merge_output: noted(
-    optional(Type.Boolean({ default: true })),
-    "Merges a worker's output into context.data.",
-  ),
+  merge_output: noted(flag(true), "Merges a worker's output into context.data."),
   wait_for_input: optional(WaitForInput),
   ...unsupported('context_access', 'fallback_handler', 'cache_key', 'compensation'),
 });
 export interface StepBlock extends Static<typeof Step> {}
 
-const Parallel = blockObject(
-  'parallel',
-  `Runs all branches concurrently, at most ${BRANCHES_MAX}. Fails if one fails.`,
-  { branches: noted(Branches, 'Lists of blocks that run concurrently.') },
-);
+const Parallel = blockObject('parallel', 'Runs all branches concurrently; fails if one fails.', {
+  branches: noted(Branches, 'Lists of blocks that run concurrently.'),
+});
 export interface ParallelBlock extends Static<typeof Parallel> {}
 
 const RACE_NOTE =
@@ -187,7 +178,7 @@ export interface RouterBlock extends Static<typeof Router> {}
 
 const TryCatch = blockObject(
   'try_catch',
-  'Runs catch_block if try_block failed, finally_block always.',
+  'Runs catch_block on failure, and finally_block always.',
   {
     try_block: noted(NonEmptyBlockList, 'Runs first.'),
     catch_block: noted(BlockList, 'Runs if try_block failed.'),
@@ -206,31 +197,27 @@ const Loop = blockObject('loop', 'Repeats its body while the condition is true.'
 });
 export interface LoopBlock extends Static<typeof Loop> {}
 
-const ForEach = blockObject(
-  'for_each',
-  'Runs its body for each item of an array of context.data.',
-  {
-    collection: noted(
-      Expression,
-      'Path in context.data, or template, of an array. Missing or empty: nothing runs.',
-    ),
-    item_var: noted(
-      optional(withDefault(PlainName, ITEM_VAR_DEFAULT)),
-      'Key of context.data with the item, in the body.',
-    ),
-    body: noted(NonEmptyBlockList, 'Blocks that run for each item.'),
-    index_var: optional(
-      noted(PlainName, 'Key of context.data with the index of the item, from 0, in the body.'),
-    ),
-    concurrency: noted(
-      optional(Type.Integer({ minimum: 1, maximum: CONCURRENCY_MAX, default: 1 })),
-      'Number of items that run concurrently.',
-    ),
-    max_iterations: optional(
-      noted(MaxIterations, 'A longer collection fails the block before its first item.'),
-    ),
-  },
-);
+const ForEach = blockObject('for_each', 'Runs its body for each item of a context.data array.', {
+  collection: noted(
+    Expression,
+    'Path in context.data, or template, of an array. Missing or empty: nothing runs.',
+  ),
+  item_var: noted(
+    optional(withDefault(PlainName, ITEM_VAR_DEFAULT)),
+    'Key of context.data with the item, in the body.',
+  ),
+  body: noted(NonEmptyBlockList, 'Blocks that run for each item.'),
+  index_var: optional(
+    noted(PlainName, 'Key of context.data with the index of the item, from 0, in the body.'),
+  ),
+  concurrency: noted(
+    optional(Type.Integer({ minimum: 1, maximum: CONCURRENCY_MAX, default: 1 })),
+    'Number of items that run concurrently.',
+  ),
+  max_iterations: optional(
+    noted(MaxIterations, 'A longer collection fails the block before its first item.'),
+  ),
+});
 export interface ForEachBlock extends Static<typeof ForEach> {}
 
 const SubSequence = blockObject(
@@ -238,10 +225,7 @@ const SubSequence = blockObject(
   'Starts a child instance of another sequence, and waits for it.',
   {
     sequence_name: noted(Name, 'Sequence of the child, in the namespace of this instance.'),
-    version: noted(
-      optional(Version),
-      'Pins this version. Default: chosen at the start of the child, as by name.',
-    ),
+    version: noted(optional(Version), 'Pins this version. Default: chosen as the child starts.'),
     input: optional(
       noted(JsonObjectSchema, 'context.data of the child; its strings may be templates.'),
     ),
@@ -279,10 +263,7 @@ export interface SagaBlock extends Static<typeof Saga> {}
 
 const Variant = named('SplitVariant', {
   name: noted(Name, 'Unique in the block; part of its output.'),
-  weight: noted(
-    Type.Integer({ minimum: 0, maximum: INT32_MAX }),
-    'Share of the sum of all weights.',
-  ),
+  weight: noted(Type.Integer({ minimum: 0, maximum: INT32_MAX }), 'Share of the total weight.'),
   blocks: noted(BlockList, 'Blocks of this variant.'),
 });
 
@@ -346,7 +327,6 @@ export const KIND_NAMES: readonly KindName[] = [
   ...new Set(BLOCK_TYPES.map((type) => kindName({ type }))),
 ];
 
-/** Maximum duration of a hook in ms. */
 export const HOOK_TIMEOUT_MS = 30_000;
 export const HOOKS_MAX = 100;
 
@@ -391,7 +371,6 @@ export type HookStep = Static<ReturnType<typeof hooks>>[number];
 
 export const HOOK_LISTS = ['on_failure', 'on_cancel'] as const;
 export type HookList = (typeof HOOK_LISTS)[number];
-/** The hooks of a definition. */
 export type Hooks = { readonly [List in HookList]?: readonly HookStep[] | null | undefined };
 
 /** Members that the kind uses; others are stored without effect. */
@@ -412,9 +391,7 @@ export const Block = Type.Unsafe<Block>({
   oneOf: [...new Set(Object.values(BLOCKS))],
 });
 
-/** Blocks injected into one instance. */
 export const InjectedBlocks = NonEmptyBlockList;
 
-/** The root list of a sequence. */
 export const RootBlocks = NonEmptyBlockList;
 export type RootBlocks = Static<typeof RootBlocks>;

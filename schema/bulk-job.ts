@@ -13,7 +13,7 @@ import {
   Timestamp,
   Uuid,
 } from './common.js';
-import { get, listOf, type RouteRow, read, refusals } from './route-row.js';
+import { get, getById, listOf, type RouteRow, refusals } from './route-row.js';
 
 const BULK_OPERATIONS = ['state', 'reschedule', 'batch_action'] as const;
 export type BulkOperation = (typeof BULK_OPERATIONS)[number];
@@ -22,7 +22,6 @@ export type BulkOperation = (typeof BULK_OPERATIONS)[number];
 const BULK_JOB_STATES = ['running', 'cancelling', 'completed', 'cancelled', 'failed'] as const;
 export type BulkJobState = (typeof BULK_JOB_STATES)[number];
 
-/** Query of the routes that change many instances. */
 export const BulkQuery = Type.Object({
   async: Type.Boolean({
     default: false,
@@ -30,7 +29,6 @@ export const BulkQuery = Type.Object({
   }),
 });
 
-/** Part of every response that counts changes. */
 export const RepeatsEffects = Type.Integer({
   description: 'With dry_run: retried instances that would repeat external effects; else 0.',
 });
@@ -56,20 +54,14 @@ export type BulkJob = Static<typeof BulkJob>;
 const BulkJobListQuery = Type.Object({
   ...TenantQuery.properties,
   state: Type.Optional(oneOfWords(BULK_JOB_STATES)),
-  ...pageOf(100, 1_000),
+  ...pageOf(),
 });
 
 export const BULK_JOB_ROWS = {
   'bulkJobs.list': get('/instances/bulk/jobs', 'List bulk jobs, newest first.', listOf(BulkJob), {
     query: BulkJobListQuery,
   }),
-  'bulkJobs.get': {
-    ...read,
-    path: '/instances/bulk/jobs/{id}',
-    summary: 'Get the progress of a bulk job.',
-    params: IdParams,
-    replies: { 200: BulkJob, ...refusals(400, 404) },
-  },
+  'bulkJobs.get': getById('/instances/bulk/jobs/{id}', 'Get the progress of a bulk job.', BulkJob),
   'bulkJobs.cancel': {
     method: 'POST',
     path: '/instances/bulk/jobs/{id}/cancel',

@@ -132,7 +132,6 @@ type Lists = { [Name in ListName]: Static<(typeof LISTS)[Name]>[] };
 
 export const PAYLOAD_LISTS = Object.keys(LISTS) as ListName[];
 
-/** Maximum length of a list. */
 export function listMax(name: ListName): number {
   return name === 'stream_cursors' ? STREAM_CURSORS_MAX : PAYLOAD_LIST_MAX;
 }
@@ -151,7 +150,6 @@ export const CapsulePayload = Type.Object({
     priority: oneOfWords(PRIORITIES),
     timezone: Type.String(),
     metadata: JsonObjectSchema,
-    /** All sections. */
     context: JsonObjectSchema,
     budget: Type.Optional(AnyJson),
     parent_instance_id: optional(Uuid),

@@ -32,7 +32,6 @@ export const UNCHANGED = {
   ),
 };
 
-/** Members that cannot be changed. */
 export function fixedMembers(shape: TSchema): readonly string[] {
   return shape['x-fixed'] ?? [];
 }

@@ -4,7 +4,7 @@ import { type Static, Type } from '@sinclair/typebox';
 import { Limit, named } from './common.js';
 import { AuditEntry } from './instance.js';
 import { get, type RouteRow, refusals } from './route-row.js';
-import { strict } from './strict.js';
+import { strictObject } from './strict.js';
 
 export const CHANGES_LIMIT_MAX = 500;
 
@@ -15,20 +15,16 @@ const Cursor = (absent: string) =>
     description: `Cursor of an earlier response; exclusive. ${absent}`,
   });
 
-const ChangesQuery = strict(
-  Type.Object({
-    tenant_id: Type.Optional(Type.String()),
-    cursor: Type.Optional(Cursor('Default: the oldest entry.')),
-    limit: Limit(100, CHANGES_LIMIT_MAX),
-  }),
-);
+const ChangesQuery = strictObject({
+  tenant_id: Type.Optional(Type.String()),
+  cursor: Type.Optional(Cursor('Default: the oldest entry.')),
+  limit: Limit(100, CHANGES_LIMIT_MAX),
+});
 
-export const ChangesStreamQuery = strict(
-  Type.Object({
-    tenant_id: Type.Optional(Type.String()),
-    cursor: Type.Optional(Cursor('Default: now.')),
-  }),
-);
+export const ChangesStreamQuery = strictObject({
+  tenant_id: Type.Optional(Type.String()),
+  cursor: Type.Optional(Cursor('Default: now.')),
+});
 
 /** Ascending by time and id. */
 export const Changes = named('Changes', {
@@ -39,12 +35,10 @@ export const Changes = named('Changes', {
 export type Changes = Static<typeof Changes>;
 
 export const CHANGE_ROWS = {
-  'changes.list': get(
-    '/changes',
-    "List the changes of the tenant's instances, oldest first.",
-    Changes,
-    { isTenantInBody: true, query: ChangesQuery },
-  ),
+  'changes.list': get('/changes', 'List changes of instances of a tenant, oldest first.', Changes, {
+    isTenantInBody: true,
+    query: ChangesQuery,
+  }),
   'changes.stream': {
     method: 'GET',
     path: '/changes/stream',

@@ -27,7 +27,6 @@ export const KEY_LENGTH_MAX = 512;
 export const FACT_BYTES_MAX = 256;
 /** Pairs of a handler and a queue in one exchange: each pair is a separate read of its table. */
 export const EXCHANGE_PAIRS_MAX = 100;
-/** Rows of a page, unless its list has other limits. */
 export const LIST_LIMIT_DEFAULT = 100;
 export const LIST_LIMIT_MAX = 1_000;
 /** Conditions are written by hand and parsed once per definition. */
@@ -83,7 +82,6 @@ export function noted<T extends TSchema>(schema: T, note: string): T {
   return { ...shape, description: words } as T;
 }
 
-/** Adds the default. */
 export function withDefault<T extends TSchema>(schema: T, value: JsonValue): T {
   return { ...schema, default: value };
 }
@@ -129,6 +127,9 @@ export function orNull<T extends TSchema>(schema: T): TUnsafe<Static<T> | null> 
 /** The same for a named schema, which stays a reference. */
 export const refOrNull = <T extends TSchema>(schema: T) =>
   Type.Unsafe<Static<T> | null>({ anyOf: [schema, { type: 'null' }] });
+
+/** An optional switch of a request. */
+export const flag = (byDefault: boolean) => optional(Type.Boolean({ default: byDefault }));
 
 export function oneOfWords<const T extends readonly string[]>(words: T, note?: string) {
   const base = { type: 'string', enum: [...words] };
@@ -181,7 +182,6 @@ export type PlainName = Static<typeof PlainName>;
 export const BlockId = { ...PlainName, 'x-check': 'block-id' };
 export type BlockId = Static<typeof BlockId>;
 
-/** Version of a sequence. */
 export const Version = Type.Integer({ minimum: -INT32_MAX, maximum: INT32_MAX });
 
 /** References a sequence by id or by name, never both; objects with it have the check `sequence-or-id`. */
@@ -212,7 +212,6 @@ export type Key = Static<typeof Key>;
 export const Expression = Type.String({ pattern: '\\S', maxLength: EXPRESSION_LENGTH_MAX });
 export type Expression = Static<typeof Expression>;
 
-/** A non-negative integer. */
 export const Natural = Type.Integer({ minimum: 0, maximum: INTEGER_MAX });
 
 export const DurationMs = Type.Integer({ minimum: 0, maximum: DURATION_MS_MAX });
@@ -224,14 +223,10 @@ export const TimeZone = Type.String({
 });
 export type TimeZone = Static<typeof TimeZone>;
 
-/** For bulk changes. */
-export const DryRun = optional(
-  Type.Boolean({ default: false, description: 'Only counts: nothing is changed.' }),
-);
+export const DryRun = noted(flag(false), 'Only counts: nothing is changed.');
 
-/** For bulk changes that may retry instances. */
 export const Orphans = noted(
-  optional(Type.Boolean({ default: false })),
+  flag(false),
   'Also retries children whose parents continued without them. Default: skips them.',
 );
 
@@ -292,8 +287,7 @@ export function Limit(byDefault: number, max: number, min = 0) {
   return Type.Integer({ minimum: min, default: byDefault, 'x-cap': max });
 }
 
-/** A page of a list. */
-export const pageOf = (byDefault: number, max: number) => ({
+export const pageOf = (byDefault = LIST_LIMIT_DEFAULT, max = LIST_LIMIT_MAX) => ({
   offset: Offset,
   limit: Limit(byDefault, max),
   cursor: Cursor,

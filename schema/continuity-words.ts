@@ -95,7 +95,6 @@ export const MIGRATION_VERDICTS = [
   'incompatible',
 ] as const;
 
-/** Recorded by the server. */
 const SERVER_PROVENANCE_KINDS = [
   'execution_created',
   'capsule_exported',
@@ -106,7 +105,6 @@ const SERVER_PROVENANCE_KINDS = [
   'migration_rolled_back',
 ] as const;
 
-/** Recorded by callers. */
 export const CALLER_PROVENANCE_KINDS = [
   'package_identity',
   'model_selected',

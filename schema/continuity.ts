@@ -7,7 +7,7 @@ import { type Static, Type } from '@sinclair/typebox';
 import {
   AnyJson,
   Cursor,
-  INT32_MAX,
+  flag,
   INTEGER_MAX,
   InstanceStateWord,
   JsonObjectSchema,
@@ -23,6 +23,7 @@ import {
   TenantQuery,
   Timestamp,
   Uuid,
+  Version,
 } from './common.js';
 import {
   CALLER_PROVENANCE_KINDS,
@@ -158,24 +159,20 @@ export const AppendProvenance = named('AppendProvenance', {
   payload_sha256: Sha256Input,
 });
 
-export const ProvenanceEntry = named(
-  'ProvenanceEntry',
-  'One decision, with the hash of the previous entry.',
-  {
-    id: Uuid,
-    continuity_id: Uuid,
-    tenant_id: Type.String(),
-    epoch: Epoch,
-    kind: Type.String(),
-    redacted_summary: Type.Optional(Type.String()),
-    payload_sha256: Sha256,
-    previous_sha256: orNull(Sha256),
-    entry_sha256: Sha256,
-    signing_key_id: orNull(Type.String()),
-    signature: orNull(Type.String()),
-    created_at: Timestamp,
-  },
-);
+export const ProvenanceEntry = named('ProvenanceEntry', 'A decision, with the previous hash.', {
+  id: Uuid,
+  continuity_id: Uuid,
+  tenant_id: Type.String(),
+  epoch: Epoch,
+  kind: Type.String(),
+  redacted_summary: Type.Optional(Type.String()),
+  payload_sha256: Sha256,
+  previous_sha256: orNull(Sha256),
+  entry_sha256: Sha256,
+  signing_key_id: orNull(Type.String()),
+  signature: orNull(Type.String()),
+  created_at: Timestamp,
+});
 export type ProvenanceEntry = Static<typeof ProvenanceEntry>;
 
 export const VerifyProvenanceQuery = Type.Object({
@@ -183,17 +180,13 @@ export const VerifyProvenanceQuery = Type.Object({
   expected_head: Type.Optional(Type.String()),
 });
 
-export const ProvenanceVerdict = named(
-  'ProvenanceVerdict',
-  'code: what is wrong with the first invalid entry.',
-  {
-    valid: Type.Boolean(),
-    entries_checked: Type.Integer(),
-    first_invalid_index: orNull(Type.Integer()),
-    code: orNull(Type.String()),
-    head_sha256: orNull(Sha256),
-  },
-);
+export const ProvenanceVerdict = named('ProvenanceVerdict', 'code: error of the first bad entry.', {
+  valid: Type.Boolean(),
+  entries_checked: Type.Integer(),
+  first_invalid_index: orNull(Type.Integer()),
+  code: orNull(Type.String()),
+  head_sha256: orNull(Sha256),
+});
 export type ProvenanceVerdict = Static<typeof ProvenanceVerdict>;
 
 /** Path rules are in `core/continuity/transforms`. */
@@ -219,30 +212,23 @@ const RollbackRetention = noted(
   'At least 60 and at most 2,592,000; default: 86,400.',
 );
 
-export const PlanMigration = named(
-  'PlanMigration',
-  'Moves data of a checkpoint to where the target expects it.',
-  {
-    tenant_id: TenantField,
-    continuity_id: Uuid,
-    to_sequence_id: Uuid,
-    to_version: noted(
-      Type.Integer({ minimum: -INT32_MAX, maximum: INT32_MAX }),
-      'Version of to_sequence_id, else 404.',
-    ),
-    transforms: optional(Type.Array(Transform, { maxItems: TRANSFORMS_MAX, default: [] })),
-    rollback_retention_seconds: RollbackRetention,
-    capture_checkpoint: noted(
-      optional(CaptureCheckpoint),
-      'First saves a checkpoint of the live state. Without any checkpoint: 409.',
-    ),
-  },
-);
+export const PlanMigration = named('PlanMigration', 'Moves data to where the target expects it.', {
+  tenant_id: TenantField,
+  continuity_id: Uuid,
+  to_sequence_id: Uuid,
+  to_version: noted(Version, 'Version of to_sequence_id, else 404.'),
+  transforms: optional(Type.Array(Transform, { maxItems: TRANSFORMS_MAX, default: [] })),
+  rollback_retention_seconds: RollbackRetention,
+  capture_checkpoint: noted(
+    optional(CaptureCheckpoint),
+    'First saves a checkpoint of the live state. Without any checkpoint: 409.',
+  ),
+});
 export type PlanMigration = Static<typeof PlanMigration>;
 
 export const ApplyMigration = named('ApplyMigration', {
   tenant_id: TenantField,
-  approved: optional(Type.Boolean({ default: false })),
+  approved: flag(false),
 });
 
 export const MigrationVerdict = oneOfWords(MIGRATION_VERDICTS);
@@ -281,10 +267,7 @@ export const MigrationPlan = named(
 export type MigrationPlan = Static<typeof MigrationPlan>;
 
 const ToSequence = noted(Uuid, 'Id of the target version.');
-const TargetVersion = noted(
-  Type.Integer({ minimum: -INT32_MAX, maximum: INT32_MAX }),
-  'Version of the same sequence.',
-);
+const TargetVersion = noted(Version, 'Version of the same sequence.');
 
 /** The check: a version or an id is required, and all ids are equal. */
 const TARGET = {
@@ -294,14 +277,9 @@ const TARGET = {
   target_sequence_id: optional(noted(Uuid, 'Alias of sequence_id.')),
 };
 
-const MigrateDryRun = optional(
-  Type.Boolean({ default: false, description: 'Only returns the verdict: nothing is changed.' }),
-);
+const MigrateDryRun = noted(flag(false), 'Only returns the verdict: nothing is changed.');
 
-const MigrateApproved = noted(
-  optional(Type.Boolean({ default: false })),
-  'Also migrates where the verdict is approval_required.',
-);
+const MigrateApproved = noted(flag(false), 'Also migrates where the verdict is approval_required.');
 
 export const MigrateTo = Type.Object(
   {

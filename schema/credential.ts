@@ -19,7 +19,7 @@ import {
   Timestamp,
   withDefault,
 } from './common.js';
-import { get, listOf, type RouteRow, read, refusals } from './route-row.js';
+import { get, listOf, type RouteRow, read, refusals, remove } from './route-row.js';
 import { strictNamed } from './strict.js';
 
 const CREDENTIAL_KINDS = ['api_key', 'oauth2', 'basic'] as const;
@@ -132,12 +132,9 @@ export const CREDENTIAL_ROWS = {
     repeats: 'the same fields get the same values',
     replies: { 200: Credential, ...refusals(400, 404, 413) },
   },
-  'credentials.delete': {
-    method: 'DELETE',
-    path: '/credentials/{id}',
-    summary: 'Delete a credential. Steps that use it fail from then on.',
-    owner: 'first-shard',
-    params: CredentialParams,
-    replies: { 204: null, ...refusals(400, 404) },
-  },
+  'credentials.delete': remove(
+    '/credentials/{id}',
+    'Delete a credential. Steps that use it fail from then on.',
+    { owner: 'first-shard', params: CredentialParams },
+  ),
 } as const satisfies Record<string, RouteRow>;

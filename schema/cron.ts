@@ -5,6 +5,7 @@ import { changeOf, UNCHANGED } from './change-shapes.js';
 import {
   ALL_BY_KEY,
   checked,
+  flag,
   JsonObjectSchema,
   Key,
   Name,
@@ -22,10 +23,18 @@ import {
   withDefault,
 } from './common.js';
 import { CapitalPriority, GivenContext, InstanceCreated, InstanceTimeout } from './instance.js';
-import { actById, byId, get, getById, listOf, type RouteRow, refusals } from './route-row.js';
+import {
+  actById,
+  byId,
+  get,
+  getById,
+  listOf,
+  type RouteRow,
+  refusals,
+  remove,
+} from './route-row.js';
 import { strict, strictNamed } from './strict.js';
 
-/** Fits lists of every second and minute. */
 const CRON_EXPRESSION_LENGTH_MAX = 1_024;
 export const NEXT_FIRES_MAX = 50;
 export const PREVIEW_FIRES = 5;
@@ -46,7 +55,6 @@ const OverlapPolicy = oneOfWords(
   'Action of a fire while an earlier run has not finished.',
 );
 
-/** Initial values of its instances. */
 const STARTED = {
   metadata: optional(noted(JsonObjectSchema, 'Copied to its instances.')),
   context: optional(
@@ -67,7 +75,7 @@ export const CreateSchedule = strict(
       timezone: optional(withDefault(TimeZone, 'UTC')),
       ...STARTED,
       priority: optional(withDefault(PriorityWord, 'normal')),
-      enabled: optional(Type.Boolean({ default: true })),
+      enabled: flag(true),
       overlap_policy: optional(withDefault(OverlapPolicy, 'allow')),
     }),
   ),
@@ -213,13 +221,7 @@ export const CRON_ROWS = {
     bodySize: 'large',
     replies: { 200: CronSchedule, ...refusals(400, 404, 409, 413) },
   },
-  'cron.delete': {
-    method: 'DELETE',
-    path: '/cron/{id}',
-    summary: 'Delete a schedule. Its instances continue.',
-    ...byId,
-    replies: { 204: null, ...refusals(400, 404) },
-  },
+  'cron.delete': remove('/cron/{id}', 'Delete a schedule. Its instances continue.', byId),
   'cron.run': {
     ...actById,
     path: '/cron/{id}/run',
@@ -230,10 +232,7 @@ export const CRON_ROWS = {
     keyed: 'run',
     replies: { 201: ScheduleRun, ...refusals(400, 404, 409, 413, 422) },
   },
-  'cron.nextFires': getById(
-    '/cron/{id}/next-fires',
-    'List the next fires of a schedule.',
-    NextFires,
-    { query: NextFiresQuery },
-  ),
+  'cron.nextFires': getById('/cron/{id}/next-fires', 'List next fires of a schedule.', NextFires, {
+    query: NextFiresQuery,
+  }),
 } as const satisfies Record<string, RouteRow>;

@@ -10,6 +10,7 @@ import {
   ALL_BY_KEY,
   AnyJson,
   DryRun,
+  flag,
   type InstanceStateWord,
   JsonObjectSchema,
   Name,
@@ -88,7 +89,7 @@ const BlockParams = Type.Object({ id: Uuid, block_id: Type.String() });
 export const ForkInstance = strictNamed('ForkInstance', {
   from_block_id: Name,
   ...AMENDED_DATA,
-  dry_run: optional(Type.Boolean({ default: true })),
+  dry_run: flag(true),
   signals: optional(Signals),
 });
 
@@ -212,7 +213,6 @@ const StreamQuery = Type.Object({
   poll_ms: Type.Integer({ minimum: 0, default: 500 }),
 });
 
-/** The states from which `resume-from` is accepted. */
 export const RESUMABLE_STATES: readonly InstanceStateWord[] = [
   'failed',
   'paused',

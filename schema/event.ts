@@ -21,7 +21,6 @@ import { strictNamed } from './strict.js';
 
 /** A day: related producers and instances are seldom further apart. */
 export const EVENT_TTL_SECS_DEFAULT = 86_400;
-/** Bounds the storage of unmatched events. */
 const EVENT_TTL_SECS_MAX = 30 * 86_400;
 /** Each event is a commit of its own. */
 const EVENTS_PER_BATCH_MAX = 100;
@@ -120,7 +119,7 @@ const EventListQuery = Type.Object({
   producer_event_id: Type.Optional(Type.String()),
   created_after: Type.Optional(noted(Timestamp, 'Exclusive.')),
   created_before: Type.Optional(noted(Timestamp, 'Exclusive.')),
-  ...pageOf(100, 1_000),
+  ...pageOf(),
 });
 
 export const EVENT_ROWS = {

@@ -17,16 +17,13 @@ import { getById, type RouteRow } from './route-row.js';
 
 /** Further waits are only counted. */
 export const WAITS_MAX = 100;
-/** Further warnings are omitted. */
 export const WARNINGS_MAX = 20;
-/** Further slot holders are omitted. */
 export const HOLDERS_MAX = 20;
 /** Bound of the count of instances ahead in a queue. */
 export const AHEAD_MAX = 10_000;
 /** A worker counts as polling if it polled within this time. */
 export const POLLED_LATELY_SECS = 60;
 
-/** What an instance can wait for. */
 export const WAIT_KINDS = {
   pause: 'the instance is paused: nothing new starts until it is resumed',
   start: 'its start time, or the later time of a request',
@@ -49,63 +46,59 @@ export type WaitKind = keyof typeof WAIT_KINDS;
 
 const FENCE_REASONS = ['transferring', 'moved', 'imported'] as const;
 
-export const Wait = named(
-  'Wait',
-  'One thing that an instance waits for, with members of its kind.',
-  {
-    kind: oneOfWords(Object.keys(WAIT_KINDS) as WaitKind[]),
-    summary: Type.String(),
-    block_id: noted(orNull(Type.String()), 'Null if the instance as a whole waits.'),
-    path: noted(orNull(Type.String()), 'Path from the outermost block, such as orders[2]/charge.'),
-    since: orNull(Timestamp),
-    until: noted(orNull(Timestamp), 'When the wait ends at the latest; null: no time limit.'),
-    attempt: noted(Type.Optional(Type.Integer()), 'The attempt, from 0; for a retry the next one.'),
-    max_attempts: Type.Optional(orNull(Type.Integer({ description: 'Null: no retry policy.' }))),
-    last_error: Type.Optional(Type.String({ description: 'Of the previous attempt.' })),
-    handler: Type.Optional(Type.String()),
-    queue: Type.Optional(orNull(Type.String())),
-    task_id: Type.Optional(Uuid),
-    worker_id: Type.Optional(Type.String()),
-    heartbeat_at: Type.Optional(Timestamp),
-    lost_claims: noted(
-      Type.Optional(Type.Integer()),
-      'Claims of this attempt lost to silent workers; absent: none.',
-    ),
-    workers: Type.Optional(
-      Type.Object({
-        polled_lately: Type.Integer({
-          description: `Workers for this task that polled within ${POLLED_LATELY_SECS} s.`,
-        }),
-        last_polled_at: orNull(Timestamp),
+export const Wait = named('Wait', 'One thing that an instance waits for, with members by kind.', {
+  kind: oneOfWords(Object.keys(WAIT_KINDS) as WaitKind[]),
+  summary: Type.String(),
+  block_id: noted(orNull(Type.String()), 'Null if the instance as a whole waits.'),
+  path: noted(orNull(Type.String()), 'Path from the outermost block, such as orders[2]/charge.'),
+  since: orNull(Timestamp),
+  until: noted(orNull(Timestamp), 'When the wait ends at the latest; null: no time limit.'),
+  attempt: noted(Type.Optional(Type.Integer()), 'The attempt, from 0; for a retry the next one.'),
+  max_attempts: Type.Optional(orNull(Type.Integer({ description: 'Null: no retry policy.' }))),
+  last_error: Type.Optional(Type.String({ description: 'Of the previous attempt.' })),
+  handler: Type.Optional(Type.String()),
+  queue: Type.Optional(orNull(Type.String())),
+  task_id: Type.Optional(Uuid),
+  worker_id: Type.Optional(Type.String()),
+  heartbeat_at: Type.Optional(Timestamp),
+  lost_claims: noted(
+    Type.Optional(Type.Integer()),
+    'Claims of this attempt lost to silent workers; absent: none.',
+  ),
+  workers: Type.Optional(
+    Type.Object({
+      polled_lately: Type.Integer({
+        description: `Workers for this task that polled within ${POLLED_LATELY_SECS} s.`,
       }),
+      last_polled_at: orNull(Timestamp),
+    }),
+  ),
+  reason: Type.Optional(
+    oneOfWords(
+      FENCE_REASONS,
+      'transferring: being handed over; moved: owned elsewhere; imported: not yet owned here.',
     ),
-    reason: Type.Optional(
-      oneOfWords(
-        FENCE_REASONS,
-        'transferring: being handed over; moved: owned elsewhere; imported: not yet owned here.',
-      ),
-    ),
-    name: Type.Optional(Type.String({ description: 'Name of the event.' })),
-    approval_id: Type.Optional(Uuid),
-    prompt: Type.Optional(Type.String({ description: 'The question.' })),
-    choices: Type.Optional(Type.Array(Type.String({ description: 'A possible answer.' }))),
-    child_id: Type.Optional(Uuid),
-    child_state: Type.Optional(InstanceStateWord),
-    key: Type.Optional(Type.String()),
-    max_concurrency: Type.Optional(Type.Integer()),
-    holders: Type.Optional(
-      Type.Array(Type.Object({ instance_id: Uuid, state: InstanceStateWord }), {
-        maxItems: HOLDERS_MAX,
-      }),
-    ),
-    ahead: Type.Optional(
-      Type.Integer({ description: `Instances ahead in the queue, at most ${AHEAD_MAX}.` }),
-    ),
-    limit: Type.Optional(
-      orNull(Type.Object({ max_count: Type.Integer(), window_seconds: Type.Integer() })),
-    ),
-  },
-);
+  ),
+  name: Type.Optional(Type.String({ description: 'Name of the event.' })),
+  approval_id: Type.Optional(Uuid),
+  prompt: Type.Optional(Type.String({ description: 'The question.' })),
+  choices: Type.Optional(Type.Array(Type.String({ description: 'A possible answer.' }))),
+  child_id: Type.Optional(Uuid),
+  child_state: Type.Optional(InstanceStateWord),
+  key: Type.Optional(Type.String()),
+  max_concurrency: Type.Optional(Type.Integer()),
+  holders: Type.Optional(
+    Type.Array(Type.Object({ instance_id: Uuid, state: InstanceStateWord }), {
+      maxItems: HOLDERS_MAX,
+    }),
+  ),
+  ahead: Type.Optional(
+    Type.Integer({ description: `Instances ahead in the queue, at most ${AHEAD_MAX}.` }),
+  ),
+  limit: Type.Optional(
+    orNull(Type.Object({ max_count: Type.Integer(), window_seconds: Type.Integer() })),
+  ),
+});
 export type Wait = Static<typeof Wait>;
 
 /** Further blocks are only counted, unless they repeat effects. */
@@ -162,15 +155,11 @@ export const PARENT_STANDS = {
 } as const;
 export type ParentStands = keyof typeof PARENT_STANDS;
 
-export const RunsAgainParent = named(
-  'RunsAgainParent',
-  "Effect of a child's own retry on its parent.",
-  {
-    id: Uuid,
-    stands: oneOfWords(Object.keys(PARENT_STANDS) as ParentStands[]),
-    summary: Type.String(),
-  },
-);
+export const RunsAgainParent = named('RunsAgainParent', 'Effect of a child retry on the parent.', {
+  id: Uuid,
+  stands: oneOfWords(Object.keys(PARENT_STANDS) as ParentStands[]),
+  summary: Type.String(),
+});
 export type RunsAgainParent = Static<typeof RunsAgainParent>;
 
 export const RunsAgain = named('RunsAgain', 'Effect of a retry, or of a resume that retries.', {

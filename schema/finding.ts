@@ -22,7 +22,6 @@ export const Warnings = noted(
   `At most ${FINDINGS_MAX}; the last counts the rest.`,
 );
 
-/** Errors in the shape of a definition. */
 export interface ShapeErrors {
   readonly found: readonly Finding[];
   /**
@@ -43,7 +42,6 @@ export function findingText({ path, message }: Finding): string {
   return path === '' || message.startsWith(path) ? message : `${path}: ${message}`;
 }
 
-/** The first findings, in one message. */
 export function findingsText(findings: readonly Finding[]): string {
   const shown = findings.slice(0, SHOWN_MAX).map(findingText).join('; ');
   const left = findings.length - SHOWN_MAX;

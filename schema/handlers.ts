@@ -10,6 +10,7 @@ import {
   AnyJson,
   DURATION_MS_MAX,
   DurationMs,
+  flag,
   KEY_LENGTH_MAX,
   NAME_LENGTH_MAX,
   noted,
@@ -110,9 +111,7 @@ export const HANDLER_PARAMS = {
   fail: Type.Object({
     message: withDefault(anything('Error message.'), FAIL_MESSAGE_DEFAULT),
     retryable: lenient(
-      optional(
-        Type.Boolean({ default: false, description: 'Whether the retry policy may retry.' }),
-      ),
+      noted(flag(false), 'Whether the retry policy may retry.'),
       'counts as false',
     ),
   }),
@@ -127,7 +126,6 @@ export type BuiltinName = keyof typeof HANDLER_PARAMS;
 export type LogLevel = (typeof LOG_LEVELS)[number];
 export type HttpMethod = (typeof HTTP_METHODS)[number];
 
-/** Names that are never dispatched to external workers. */
 export const BUILTIN_HANDLERS = Object.keys(HANDLER_PARAMS) as BuiltinName[];
 
 export function isBuiltin(handler: string): handler is BuiltinName {

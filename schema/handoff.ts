@@ -143,7 +143,6 @@ export const LocalityPolicy = named(
 );
 export type LocalityPolicy = Static<typeof LocalityPolicy>;
 
-/** Both spellings of a policy and a classification. */
 const PLACEMENT_FIELDS = {
   tenant_id: TenantField,
   requirements: optional(Requirements),

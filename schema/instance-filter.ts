@@ -12,7 +12,7 @@ import {
   Uuid,
   Version,
 } from './common.js';
-import { strict } from './strict.js';
+import { strictObject } from './strict.js';
 
 /** Top-level string equality on `metadata`; all must match. */
 const MetadataFilter = Type.Unsafe<Record<string, string>>({
@@ -25,7 +25,6 @@ const SelectedText = Type.String({ minLength: 1 });
 
 /** The most that people select on pages. */
 export const IDS_MAX = 1_000;
-/** Kinds of waits by which instances can be filtered. */
 const OPEN_WAITS = [
   'task',
   'handler',
@@ -52,10 +51,7 @@ export const SELECTION = {
   sequence: noted(SelectedText, 'Alias of sequence_name.'),
   sequence_version: noted(Version, 'Version of the sequence.'),
   parent_instance_id: noted(Uuid, 'Children of this instance.'),
-  ids: noted(
-    Type.Array(Uuid, { minItems: 1, maxItems: IDS_MAX }),
-    `Only these instances, at most ${IDS_MAX}.`,
-  ),
+  ids: noted(Type.Array(Uuid, { minItems: 1, maxItems: IDS_MAX }), `At most ${IDS_MAX} instances.`),
   waiting_for: oneOfWords(
     OPEN_WAITS,
     'Instances with a step that waits for it; see /instances/{id}/explain.',
@@ -72,7 +68,8 @@ export const SELECTION = {
 };
 
 /** For bulk actions. No `states`, null or an empty list: every state. */
-export const InstanceFilter = strict(
-  Type.Object({ ...allOptional(SELECTION), states: optional(Type.Array(InstanceStateWord)) }),
-);
+export const InstanceFilter = strictObject({
+  ...allOptional(SELECTION),
+  states: optional(Type.Array(InstanceStateWord)),
+});
 export type InstanceFilter = Static<typeof InstanceFilter>;

@@ -15,12 +15,12 @@ import {
   checked,
   DryRun,
   DurationMs,
+  flag,
   INT32_MAX,
   InstanceStateWord,
   JsonObjectSchema,
   KEY_LENGTH_MAX,
   Key,
-  LIST_LIMIT_DEFAULT,
   LIST_LIMIT_MAX,
   Limit,
   Name,
@@ -43,10 +43,19 @@ import {
 } from './common.js';
 import { Failure, FailureOrNull } from './failure.js';
 import { InstanceFilter, SELECTION } from './instance-filter.js';
-import { actById, byId, get, getById, listOf, type RouteRow, refusals } from './route-row.js';
+import {
+  actById,
+  byId,
+  get,
+  getById,
+  listOf,
+  type RouteRow,
+  refusals,
+  rowsOf,
+} from './route-row.js';
 import { SignalAccepted, SignalListQuery, StoredSignal } from './signal.js';
 import { NODE_STATES } from './states.js';
-import { strict, strictNamed } from './strict.js';
+import { strictNamed, strictObject } from './strict.js';
 
 const BATCH_INSTANCES_MAX = 10_000;
 const AUDIT_LIMIT_DEFAULT = 200;
@@ -92,9 +101,9 @@ export const CreateInstance = checked(
       optional(Key),
       'If an instance of the tenant has this key, its id is returned with deduplicated true.',
     ),
-    dry_run: optional(Type.Boolean({ default: false })),
+    dry_run: flag(false),
     dry_run_auto_approve: noted(
-      optional(Type.Boolean({ default: false })),
+      flag(false),
       'In a dry run, approvals are answered immediately with the first choice.',
     ),
     ...unsupported('budget'),
@@ -157,7 +166,7 @@ export type BulkState = Static<typeof BulkState>;
 const InstanceListQuery = Type.Object({
   ...Type.Partial(Type.Object(SELECTION)).properties,
   state: Type.Optional(Type.Array(InstanceStateWord)),
-  ...pageOf(LIST_LIMIT_DEFAULT, LIST_LIMIT_MAX),
+  ...pageOf(),
 });
 
 /** A definition may have 5,000 blocks: pages request a part. */
@@ -171,7 +180,6 @@ const ChildListQuery = Type.Object({
   state: Type.Optional(Type.Array(InstanceStateWord)),
 });
 
-/** Outputs may be large; this keeps pages small. */
 export const MaxBytes = noted(
   Type.Optional(Type.Integer({ minimum: 1 })),
   'Maximum size of the response, which has at least one row.',
@@ -188,16 +196,14 @@ const AuditListQuery = Type.Object({
   cursor: Cursor,
 });
 
-const TimelineQuery = strict(
-  Type.Object({
-    ...BLOCK_QUERY,
-    cursor: Cursor,
-    max_bytes: MaxBytes,
-    offset: Offset,
-    limit: Limit(200, LIST_LIMIT_MAX, 1),
-    include_outputs: Type.Boolean({ default: true }),
-  }),
-);
+const TimelineQuery = strictObject({
+  ...BLOCK_QUERY,
+  cursor: Cursor,
+  max_bytes: MaxBytes,
+  offset: Offset,
+  limit: Limit(200, LIST_LIMIT_MAX, 1),
+  include_outputs: Type.Boolean({ default: true }),
+});
 
 export const CapitalPriority = oneOfWords(['Low', 'Normal', 'High', 'Critical']);
 export type CapitalPriority = Static<typeof CapitalPriority>;
@@ -227,15 +233,11 @@ export const InstanceContext = named(
 );
 export type InstanceContext = Static<typeof InstanceContext>;
 
-export const Cancelling = named(
-  'Cancelling',
-  'Cancelled or timed out; finishes after protected work.',
-  {
-    since: Timestamp,
-    reason: oneOfWords(['cancel', 'timeout']),
-    waiting_for: Type.Array(noted(Type.String(), 'Running blocks, at most 20.')),
-  },
-);
+export const Cancelling = named('Cancelling', 'Cancelled or timed out; finishes protected work.', {
+  since: Timestamp,
+  reason: oneOfWords(['cancel', 'timeout']),
+  waiting_for: Type.Array(noted(Type.String(), 'Running blocks, at most 20.')),
+});
 export type Cancelling = Static<typeof Cancelling>;
 
 export const TaskInstance = named('TaskInstance', 'A run of a sequence.', {
@@ -382,6 +384,9 @@ export const Timeline = named('Timeline', {
 });
 export type Timeline = Static<typeof Timeline>;
 
+/** Reads of the current state, by its owner. */
+const ask = rowsOf({ method: 'GET', ...byId }, 400, 404);
+
 export const INSTANCE_ROWS = {
   'instances.create': {
     method: 'POST',
@@ -425,13 +430,7 @@ export const INSTANCE_ROWS = {
     body: BulkState,
     replies: { 200: BulkUpdated, 202: BulkJob, ...refusals(400, 429) },
   },
-  'instances.get': {
-    method: 'GET',
-    path: '/instances/{id}',
-    summary: 'Get an instance.',
-    ...byId,
-    replies: { 200: TaskInstance, ...refusals(400, 404) },
-  },
+  'instances.get': ask('/instances/{id}', 'Get an instance.', TaskInstance),
   'instances.patchState': {
     method: 'PATCH',
     path: '/instances/{id}/state',
@@ -466,14 +465,12 @@ export const INSTANCE_ROWS = {
     listOf(StoredSignal),
     { query: SignalListQuery },
   ),
-  'instances.tree': {
-    method: 'GET',
-    path: '/instances/{id}/tree',
-    summary: 'Get the nodes of the execution tree.',
-    ...byId,
-    query: TreeQuery,
-    replies: { 200: listOf(TreeNode), ...refusals(400, 404) },
-  },
+  'instances.tree': ask(
+    '/instances/{id}/tree',
+    'Get the nodes of the execution tree.',
+    listOf(TreeNode),
+    { query: TreeQuery },
+  ),
   'instances.outputs': getById(
     '/instances/{id}/outputs',
     'List block outputs, oldest first.',

@@ -10,7 +10,6 @@ import { UNSUPPORTED_VALUES } from './common.js';
 import { type Finding, findingOf, joinPath, shownName } from './finding.js';
 import { misspelt, suggest } from './suggest.js';
 
-/** A block and its place. */
 export interface BlockPlace {
   readonly block: JsonObject;
   readonly path: string;
@@ -25,7 +24,6 @@ export interface BlockPlace {
 export interface Visitor {
   /** In the order of the definition, parents first. */
   block(place: BlockPlace): void;
-  /** An unknown member. */
   unknown(describe: () => Finding): void;
   /** A string in a place known to the schema. */
   text(path: string, text: string): void;

@@ -39,7 +39,6 @@ const TYPE_TEXTS: Readonly<Record<string, string>> = {
   array: 'an array',
 };
 
-/** A message about the first error in `what`. */
 export function describeError(error: ErrorObject | undefined, what: string): string {
   return error === undefined ? `${what} is not valid` : findingOfError(error, what).message;
 }
@@ -103,7 +102,6 @@ function strayMember(schema: TSchema, value: unknown, path: string): Finding | u
   return undefined;
 }
 
-/** With the allowed words, if the member is a list of them. */
 function describeMissing(field: string, { params, parentSchema }: ErrorObject): string {
   const name = String(params.missingProperty);
   const words: unknown = parentSchema?.properties?.[name]?.items?.enum;

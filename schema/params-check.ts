@@ -50,7 +50,6 @@ export function checkParams(handler: BuiltinName, params: JsonObject): ParamProb
   return [...problems.values()];
 }
 
-/** Checks members that are JSON Schemas themselves. */
 function schemaProblems(handler: BuiltinName, params: JsonObject): ParamProblem[] {
   const members = Object.entries<TSchema>(HANDLER_PARAMS[handler].properties);
   return members.flatMap(([name, { 'x-check': check }]) => {
@@ -62,7 +61,6 @@ function schemaProblems(handler: BuiltinName, params: JsonObject): ParamProblem[
   });
 }
 
-/** Number of members or items. */
 function sizeOf(value: object): number {
   return Array.isArray(value) ? value.length : Object.keys(value).length;
 }

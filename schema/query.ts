@@ -50,7 +50,6 @@ export function readQuery(schema: TObject, rawQuery: string): Checked<Record<str
   return { ok: true, value: values };
 }
 
-/** Parameter names as written in a query. */
 function names(schema: TObject): string[] {
   return Object.entries(schema.properties).map(([name, { type }]) =>
     type === 'object' ? `${name}.<key>` : name,

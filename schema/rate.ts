@@ -3,7 +3,7 @@
 import { type Static, Type } from '@sinclair/typebox';
 import { UNCHANGED } from './change-shapes.js';
 import { ALL_ROWS, addressed, KEY_LENGTH_MAX, named, TenantQuery, Timestamp } from './common.js';
-import { get, listOf, type RouteRow, refusals } from './route-row.js';
+import { get, listOf, type RouteRow, refusals, remove } from './route-row.js';
 import { strictNamed } from './strict.js';
 
 /** Each grant in a window is kept, so that no sliding window exceeds the limit. */
@@ -45,18 +45,12 @@ export const RATE_ROWS = {
     body: PutRateLimit,
     replies: { 200: RateLimit, ...refusals(400, 409) },
   },
-  'rateLimits.list': get(
-    '/rate-limits',
-    'List the rate limits of the tenant by key.',
-    listOf(RateLimit),
-    { query: RateLimitListQuery },
+  'rateLimits.list': get('/rate-limits', 'List rate limits by key.', listOf(RateLimit), {
+    query: RateLimitListQuery,
+  }),
+  'rateLimits.delete': remove(
+    '/rate-limits/{key}',
+    'Delete the rate limit of a key, which becomes unlimited.',
+    { owner: 'by-limit', params: RateLimitParams },
   ),
-  'rateLimits.delete': {
-    method: 'DELETE',
-    path: '/rate-limits/{key}',
-    summary: 'Delete the rate limit of a key, which becomes unlimited.',
-    owner: 'by-limit',
-    params: RateLimitParams,
-    replies: { 204: null, ...refusals(400, 404) },
-  },
 } as const satisfies Record<string, RouteRow>;

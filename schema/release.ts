@@ -3,6 +3,7 @@
 import { type Static, Type } from '@sinclair/typebox';
 import {
   Cursor,
+  flag,
   IdParams,
   INT32_MAX,
   InstanceStateWord,
@@ -21,14 +22,13 @@ import {
   IN_FLIGHT_POLICIES,
   RELEASE_STATES,
 } from './release-states.js';
-import { get, getById, listOf, type RouteRow, refusals } from './route-row.js';
+import { get, getById, listOf, type RouteRow, refusals, rowsOf } from './route-row.js';
 import { strictNamed } from './strict.js';
 
 /** There are two metrics. */
 export const GATES_MAX = 16;
 const RELEASE_LIST_DEFAULT = 100;
 export const RELEASE_LIST_MAX = 1_000;
-/** Replayed runs (docs/releases.md). */
 export const SAMPLE_DEFAULT = 10;
 export const SAMPLE_MAX = 50;
 
@@ -93,9 +93,7 @@ export const ValidateRelease = strictNamed('ValidateRelease', {
     optional(Type.Integer({ minimum: 0, default: SAMPLE_DEFAULT })),
     `Number of newest finished runs to replay: at least 1 and at most ${SAMPLE_MAX}.`,
   ),
-  skip: optional(
-    Type.Boolean({ default: false, description: 'Makes the release ready without a replay.' }),
-  ),
+  skip: noted(flag(false), 'Makes the release ready without a replay.'),
 });
 export type ValidateRelease = Static<typeof ValidateRelease>;
 
@@ -108,10 +106,7 @@ export const StartCanary = strictNamed('StartCanary', {
 export type StartCanary = Static<typeof StartCanary>;
 
 export const PromoteRelease = strictNamed('PromoteRelease', {
-  force: noted(
-    optional(Type.Boolean({ default: false })),
-    'Recorded in the decision; failing evidence is refused regardless.',
-  ),
+  force: noted(flag(false), 'Recorded in the decision; failing evidence is refused regardless.'),
 });
 export type PromoteRelease = Static<typeof PromoteRelease>;
 
@@ -212,19 +207,15 @@ export const DiffEntry = named('DiffEntry', {
   summary: Type.String(),
 });
 
-export const SemanticDiff = named(
-  'SemanticDiff',
-  'Differences of two definitions, most severe first.',
-  {
-    entries: Type.Array(DiffEntry),
-    max_severity: Type.Optional(Severity),
-    entries_omitted: noted(
-      Type.Optional(Type.Integer({ minimum: 1 })),
-      `Present above ${DIFF_ENTRIES_MAX} entries: the least severe are omitted.`,
-    ),
-    candidate_lint: Type.Optional(Type.Array(Type.String())),
-  },
-);
+export const SemanticDiff = named('SemanticDiff', 'Differences, most severe first.', {
+  entries: Type.Array(DiffEntry),
+  max_severity: Type.Optional(Severity),
+  entries_omitted: noted(
+    Type.Optional(Type.Integer({ minimum: 1 })),
+    `Present above ${DIFF_ENTRIES_MAX} entries: the least severe are omitted.`,
+  ),
+  candidate_lint: Type.Optional(Type.Array(Type.String())),
+});
 export type SemanticDiff = Static<typeof SemanticDiff>;
 
 export const EndedCounts = named('EndedCounts', 'Finished instances of a version by final state.', {
@@ -269,11 +260,10 @@ export const EvaluationReport = named(
 export type EvaluationReport = Static<typeof EvaluationReport>;
 
 /** Transitions belong to the owner of the releases, on the first shard. */
-const move = {
-  method: 'POST',
-  params: IdParams,
-  owner: 'first-shard',
-} as const;
+const owned = { method: 'POST', params: IdParams, owner: 'first-shard' } as const;
+const move = rowsOf(owned, 400, 404, 409);
+const decide = rowsOf(owned, 400, 404, 409, 413);
+const evaluate = rowsOf(owned, 400, 404);
 
 export const RELEASE_ROWS = {
   'releases.create': {
@@ -289,11 +279,7 @@ export const RELEASE_ROWS = {
   }),
   'releases.get': getById('/releases/{id}', 'Get a release.', Release),
   'releases.diff': getById('/releases/{id}/diff', 'Compare baseline and candidate.', SemanticDiff),
-  'releases.gates': getById(
-    '/releases/{id}/gates',
-    'Get the current verdicts of the gates.',
-    GateReport,
-  ),
+  'releases.gates': getById('/releases/{id}/gates', 'Get current verdicts of gates.', GateReport),
   'releases.decisions': getById(
     '/releases/{id}/decisions',
     'List the decisions about a release, oldest first.',
@@ -309,41 +295,35 @@ export const RELEASE_ROWS = {
     isBodyOptional: true,
     replies: { 200: ValidationReport, ...refusals(400, 404, 409, 413) },
   },
-  'releases.canary': {
-    ...move,
-    path: '/releases/{id}/canary',
-    summary: "Route a percentage of the baseline's new instances to the candidate.",
-    body: StartCanary,
-    replies: { 200: Release, ...refusals(400, 404, 409, 413) },
-  },
-  'releases.evaluate': {
-    ...move,
-    path: '/releases/{id}/evaluate',
-    summary: 'Evaluate the gates now. A failed gate rolls a canary back.',
-    repeats: 'the gates are evaluated again',
-    replies: { 200: EvaluationReport, ...refusals(400, 404) },
-  },
-  'releases.promote': {
-    ...move,
-    path: '/releases/{id}/promote',
-    summary: 'Route all new instances of the baseline to the candidate permanently.',
-    body: PromoteRelease,
-    isBodyOptional: true,
-    replies: { 200: Release, ...refusals(400, 404, 409, 413) },
-  },
-  'releases.pause': {
-    ...move,
-    path: '/releases/{id}/pause',
-    summary: 'Route new instances to the baseline until the canary continues.',
-    replies: { 200: Release, ...refusals(400, 404, 409) },
-  },
-  'releases.rollback': {
-    ...move,
-    path: '/releases/{id}/rollback',
-    summary: 'Route new instances to the baseline permanently.',
-    repeats: 'a release that was rolled back is returned unchanged',
-    replies: { 200: Release, ...refusals(400, 404, 409) },
-  },
+  'releases.canary': decide(
+    '/releases/{id}/canary',
+    "Route a percentage of the baseline's new instances to the candidate.",
+    Release,
+    { body: StartCanary },
+  ),
+  'releases.evaluate': evaluate(
+    '/releases/{id}/evaluate',
+    'Evaluate the gates now. A failed gate rolls a canary back.',
+    EvaluationReport,
+    { repeats: 'the gates are evaluated again' },
+  ),
+  'releases.promote': decide(
+    '/releases/{id}/promote',
+    'Route all new instances of the baseline to the candidate permanently.',
+    Release,
+    { body: PromoteRelease, isBodyOptional: true },
+  ),
+  'releases.pause': move(
+    '/releases/{id}/pause',
+    'Route new instances to the baseline until the canary continues.',
+    Release,
+  ),
+  'releases.rollback': move(
+    '/releases/{id}/rollback',
+    'Route new instances to the baseline permanently.',
+    Release,
+    { repeats: 'a release that was rolled back is returned unchanged' },
+  ),
   'sequences.compare': {
     method: 'POST',
     path: '/sequences/releases/diff',

@@ -61,7 +61,6 @@ export function bodyBytesOf(method: string, path: string): number | undefined {
   return bodyBytesMax(isRoute ? found.route : {});
 }
 
-/** Health checks, with and without the prefix. */
 const HEALTH_PATHS: ReadonlySet<string> = new Set(
   [ROUTES['health.live'], ROUTES['health.ready']].flatMap(({ path }) => [path, PREFIX + path]),
 );

@@ -8,7 +8,6 @@ import { ErrorBody, IdParams } from './common.js';
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
-/** Capabilities of tenant keys. */
 export const CAPABILITIES = [
   'operator',
   'worker',
@@ -33,7 +32,6 @@ export type Capability = (typeof CAPABILITIES)[number];
 export type Owner = FrontOwner | 'by-id' | 'by-limit' | 'by-body' | 'first-shard' | 'any-shard';
 export type FrontOwner = 'probe' | 'front' | 'stream';
 
-/** Default limit of a body. */
 export const BODY_BYTES_ANYWHERE = 64 * 1024;
 
 /**
@@ -43,7 +41,6 @@ export const BODY_BYTES_ANYWHERE = 64 * 1024;
  */
 export type BodySize = 'small' | 'large';
 
-/** Limit of the body; undefined: the server's limit. */
 export function bodyBytesMax({ bodySize }: Pick<RouteRow, 'bodySize'>): number | undefined {
   if (bodySize === 'large') return undefined;
   return bodySize === 'small' ? BODY_BYTES_ANYWHERE : 1024 * 1024;
@@ -136,7 +133,6 @@ export interface RouteRow {
 
 type Refusals<S extends number> = Record<S, typeof ErrorBody>;
 
-/** The errors of an operation, all of one shape. */
 export function refusals<S extends number>(...statuses: readonly S[]): Refusals<S> {
   return Object.fromEntries(statuses.map((status) => [status, ErrorBody])) as Refusals<S>;
 }
@@ -151,7 +147,7 @@ type Fixed = 'method' | 'path' | 'summary' | 'owner' | 'params' | 'replies';
 type More = Partial<Omit<RouteRow, Fixed>>;
 
 /** Rows with the same owner and errors, answered 200. */
-const rowsOf =
+export const rowsOf =
   <const Base extends object, S extends number>(base: Base, ...errors: readonly S[]) =>
   <R extends TSchema, M extends More = object>(
     path: string,
@@ -169,3 +165,16 @@ const rowsOf =
 export const get = rowsOf(read, 400);
 export const getById = rowsOf(readById, 400, 404);
 export const act = rowsOf(actById, 400, 404, 409, 413);
+
+/** A deletion, with its owner and parameters. */
+export const remove = <const Base extends Pick<RouteRow, 'owner' | 'params' | 'isTenantless'>>(
+  path: string,
+  summary: string,
+  base: Base,
+) => ({
+  method: 'DELETE' as const,
+  path,
+  summary,
+  ...base,
+  replies: { 204: null, ...refusals(400, 404) },
+});

@@ -67,7 +67,6 @@ const ROWS = {
 type Rows = typeof ROWS;
 export type RouteId = keyof Rows;
 
-/** Operations of an owner. */
 export type RoutesOf<By extends Owner> = {
   [Id in RouteId]: Rows[Id]['owner'] extends By ? Id : never;
 }[RouteId];
@@ -75,7 +74,6 @@ export type RoutesOf<By extends Owner> = {
 export type FrontRouteId = RoutesOf<FrontOwner>;
 export type ShardRouteId = Exclude<RouteId, FrontRouteId>;
 
-/** The checked body, query and path parameters of an operation. */
 export type BodyOf<Id extends RouteId> = Rows[Id] extends { body: infer S extends TSchema }
   ? Static<S>
   : undefined;
@@ -91,7 +89,6 @@ type WireOf<S> = S extends TSchema ? Static<S> : undefined;
 /** The body of a success; undefined for a response without one. */
 export type ReplyOf<Id extends RouteId> = WireOf<SuccessReply<Rows[Id]['replies']>>;
 
-/** Operations with a body. */
 export type BodyRouteId = {
   [Id in RouteId]: Rows[Id] extends { body: TSchema } ? Id : never;
 }[RouteId];
@@ -102,11 +99,9 @@ export interface Route extends RouteRow {
   /** Capabilities of which a tenant key needs one; empty: root only. */
   readonly capability: 'public' | readonly Capability[];
   readonly tenant: 'required' | 'optional' | 'none';
-  /** Names of the path parameters, in order. */
   readonly paramNames: readonly string[];
 }
 
-/** Path prefixes for the root key only. */
 const ROOT_ONLY = [
   '/api-keys',
   '/tenants',

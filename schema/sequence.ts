@@ -4,6 +4,7 @@ import { type Static, Type } from '@sinclair/typebox';
 import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '../src/base/json.js';
 import { BLOCKS_MAX, DEPTH_MAX, hooks, RootBlocks } from './blocks.js';
 import {
+  flag,
   IdParams,
   NAME_LENGTH_MAX,
   Name,
@@ -21,7 +22,7 @@ import {
 } from './common.js';
 import { Finding, Warnings } from './finding.js';
 import { get, getById, type RouteRow, read, refusals } from './route-row.js';
-import { strict, strictNamed } from './strict.js';
+import { strictNamed, strictObject } from './strict.js';
 
 const SEQUENCE_STATUSES = ['draft', 'staging', 'production', 'unpublished'] as const;
 const SequenceStatus = oneOfWords(SEQUENCE_STATUSES);
@@ -38,13 +39,10 @@ export const CreateSequence = named('CreateSequence', 'A definition; immutable o
   namespace: Name,
   name: Name,
   version: noted(Version, 'Unique with tenant, namespace and name.'),
-  blocks: noted(
-    RootBlocks,
-    `At most ${BLOCKS_MAX} blocks in total, at most ${DEPTH_MAX} levels deep.`,
-  ),
-  deprecated: optional(Type.Boolean({ default: false })),
+  blocks: noted(RootBlocks, `At most ${BLOCKS_MAX} blocks in total, ${DEPTH_MAX} levels deep.`),
+  deprecated: flag(false),
   hold: noted(
-    optional(Type.Boolean({ default: false })),
+    flag(false),
     'Excluded from lookups by name without version, until lifted or promoted by a release.',
   ),
   status: optional(withDefault(SequenceStatus, 'production')),
@@ -58,7 +56,6 @@ export const CreateSequence = named('CreateSequence', 'A definition; immutable o
 });
 export type CreateSequence = Static<typeof CreateSequence>;
 
-/** Warnings are never fatal, and absent if there are none. */
 export const SequenceCreated = named('SequenceCreated', { id: Uuid, warnings: Warnings });
 export type SequenceCreated = Static<typeof SequenceCreated>;
 
@@ -118,17 +115,13 @@ export function hasLists(
 
 const { blocks: BLOCKS, ...WITHOUT_BLOCKS } = SequenceDefinition.properties;
 
-export const SequenceListed = named(
-  'SequenceListed',
-  'A stored definition, complete or without its content.',
-  {
-    ...WITHOUT_BLOCKS,
-    blocks: Type.Optional(BLOCKS),
-    versions: Type.Optional(
-      Type.Integer({ description: 'With newest_only: number of versions of the name.' }),
-    ),
-  },
-);
+export const SequenceListed = named('SequenceListed', 'A stored definition, full or partial.', {
+  ...WITHOUT_BLOCKS,
+  blocks: Type.Optional(BLOCKS),
+  versions: Type.Optional(
+    Type.Integer({ description: 'With newest_only: number of versions of the name.' }),
+  ),
+});
 export type SequenceListed = Static<typeof SequenceListed>;
 
 const SequenceList = Type.Array(SequenceDefinition);
@@ -167,18 +160,16 @@ export const SequenceListQuery = Type.Object({
 });
 export type SequenceListQuery = Static<typeof SequenceListQuery>;
 
-export const SequenceDeleteQuery = strict(
-  Type.Object({
-    cascade: Type.Boolean({
-      default: false,
-      description: 'Deletes failed instances too; otherwise they prevent the deletion.',
-    }),
-    dry_run: noted(
-      Type.Boolean({ default: false }),
-      'Answers 200 with the number of instances to delete, or the error; deletes nothing.',
-    ),
+export const SequenceDeleteQuery = strictObject({
+  cascade: Type.Boolean({
+    default: false,
+    description: 'Deletes failed instances too; otherwise they prevent the deletion.',
   }),
-);
+  dry_run: noted(
+    Type.Boolean({ default: false }),
+    'Answers 200 with the number of instances to delete, or the error; deletes nothing.',
+  ),
+});
 export type SequenceDeleteQuery = Static<typeof SequenceDeleteQuery>;
 
 /** `count` is the sum of `ended` and `failed`. */
@@ -203,7 +194,6 @@ export const USER_SCHEMA_DEPTH_MAX = 100;
 export const USER_SCHEMA_LOOP_FROM = 20;
 
 export interface SchemaCost {
-  /** Number of all values. */
   readonly nodes: number;
   /** Schemas, asserting keywords, and their list items outside loops. */
   readonly parts: number;

@@ -1,18 +1,7 @@
 /** Stored and listed signals of an instance. */
 
 import { type Static, Type } from '@sinclair/typebox';
-import {
-  AnyJson,
-  LIST_LIMIT_DEFAULT,
-  LIST_LIMIT_MAX,
-  named,
-  noted,
-  oneOfWords,
-  orNull,
-  pageOf,
-  Timestamp,
-  Uuid,
-} from './common.js';
+import { AnyJson, named, noted, oneOfWords, orNull, pageOf, Timestamp, Uuid } from './common.js';
 
 const SIGNAL_STATUSES = ['kept', 'taken', 'refused', 'applied'] as const;
 const SignalStatus = oneOfWords(
@@ -37,7 +26,7 @@ export type StoredSignal = Static<typeof StoredSignal>;
 export const SignalListQuery = Type.Object({
   signal_type: Type.Optional(Type.String()),
   status: Type.Optional(SignalStatus),
-  ...pageOf(LIST_LIMIT_DEFAULT, LIST_LIMIT_MAX),
+  ...pageOf(),
 });
 export type SignalListQuery = Static<typeof SignalListQuery>;
 

@@ -7,7 +7,7 @@ import { type Static, Type } from '@sinclair/typebox';
 import { named, noted, orNull, Timestamp, Uuid } from './common.js';
 import type { FailureCode } from './failure.js';
 import { get, getById, listOf, type RouteRow } from './route-row.js';
-import { strict } from './strict.js';
+import { strictObject } from './strict.js';
 
 /** Each failed instance is fetched by its key, in some tens of milliseconds together. */
 export const FAILURES_LOOKED_AT_MAX = 10_000;
@@ -19,7 +19,6 @@ export const QUEUED_TASKS_LOOKED_AT_MAX = 20_000;
 export const OUTCOMES_LOOKED_AT_MAX = 10_000;
 /** Stored minutes of tenants read for one response. */
 export const ACTIVITY_ROWS_MAX = 20_000;
-/** Intervals in one response. */
 export const INTERVALS_MAX = 1_500;
 /** A year. */
 const STEP_SECS_MAX = 366 * 86_400;
@@ -28,15 +27,13 @@ const Count = Type.Integer({ minimum: 0 });
 const Milliseconds = Type.Number({ minimum: 0 });
 const Complete = (note: string) => Type.Boolean({ description: note });
 
-const FailureGroupsQuery = strict(
-  Type.Object({
-    tenant_id: Type.Optional(Type.String()),
-    namespace: Type.Optional(Type.String()),
-    sequence_name: Type.Optional(Type.String()),
-    failed_after: Type.Optional(noted(Timestamp, 'Exclusive.')),
-    failed_before: Type.Optional(noted(Timestamp, 'Exclusive.')),
-  }),
-);
+const FailureGroupsQuery = strictObject({
+  tenant_id: Type.Optional(Type.String()),
+  namespace: Type.Optional(Type.String()),
+  sequence_name: Type.Optional(Type.String()),
+  failed_after: Type.Optional(noted(Timestamp, 'Exclusive.')),
+  failed_before: Type.Optional(noted(Timestamp, 'Exclusive.')),
+});
 
 export const FailureGroup = named(
   'FailureGroup',
@@ -66,20 +63,15 @@ export type FailureGroup = Static<typeof FailureGroup>;
 
 export const FailureGroups = named('FailureGroups', {
   groups: noted(listOf(FailureGroup), `Largest first, at most ${FAILURE_GROUPS_MAX}.`),
-  looked_at: noted(
-    Count,
-    `Examined instances: the newest failed ones, at most ${FAILURES_LOOKED_AT_MAX}.`,
-  ),
+  looked_at: noted(Count, `Examined newest failed instances, at most ${FAILURES_LOOKED_AT_MAX}.`),
   complete: Complete('Whether all failed instances and all groups are included.'),
 });
 export type FailureGroups = Static<typeof FailureGroups>;
 
-const QueuesQuery = strict(
-  Type.Object({
-    tenant_id: Type.Optional(Type.String()),
-    alive_within_secs: Type.Integer({ minimum: 0, default: 60 }),
-  }),
-);
+const QueuesQuery = strictObject({
+  tenant_id: Type.Optional(Type.String()),
+  alive_within_secs: Type.Integer({ minimum: 0, default: 60 }),
+});
 
 export const QueueInfo = named('QueueInfo', 'Open tasks of a handler and queue.', {
   handler: Type.String(),
@@ -100,16 +92,14 @@ export const Queues = named('Queues', {
 });
 export type Queues = Static<typeof Queues>;
 
-const ActivityQuery = strict(
-  Type.Object({
-    tenant_id: Type.Optional(Type.String()),
-    since: Type.Optional(noted(Timestamp, 'Default: an hour ago. At most seven days ago.')),
-    step: noted(
-      Type.Integer({ minimum: 60, maximum: STEP_SECS_MAX, multipleOf: 60, default: 60 }),
-      'In seconds.',
-    ),
-  }),
-);
+const ActivityQuery = strictObject({
+  tenant_id: Type.Optional(Type.String()),
+  since: Type.Optional(noted(Timestamp, 'Default: an hour ago. At most seven days ago.')),
+  step: noted(
+    Type.Integer({ minimum: 60, maximum: STEP_SECS_MAX, multipleOf: 60, default: 60 }),
+    'In seconds.',
+  ),
+});
 
 export const ActivityInterval = named('ActivityInterval', {
   at: noted(Timestamp, 'Start of the interval.'),
@@ -133,14 +123,12 @@ export const Activity = named('Activity', 'Created and finished instances by int
 });
 export type Activity = Static<typeof Activity>;
 
-const ReleaseSeriesQuery = strict(
-  Type.Object({
-    step: noted(
-      Type.Optional(Type.Integer({ minimum: 1, maximum: STEP_SECS_MAX })),
-      'In seconds. Default: a sixtieth of the time since the canary started.',
-    ),
-  }),
-);
+const ReleaseSeriesQuery = strictObject({
+  step: noted(
+    Type.Optional(Type.Integer({ minimum: 1, maximum: STEP_SECS_MAX })),
+    'In seconds. Default: a sixtieth of the time since the canary started.',
+  ),
+});
 
 export const ReleasePoint = named('ReleasePoint', {
   at: noted(Timestamp, 'Start of the interval in which the instances were created.'),

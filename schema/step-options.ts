@@ -4,6 +4,7 @@ import { type Static, Type } from '@sinclair/typebox';
 import {
   DurationMs,
   Expression,
+  flag,
   INT32_MAX,
   Name,
   named,
@@ -24,7 +25,6 @@ export const RETRY_DEFAULTS = {
 /** Hours of the day in the time zone of the instance. */
 export const SEND_WINDOW_DEFAULTS = { start_hour: 9, end_hour: 17 } as const;
 
-/** Default choices of an approval. */
 export const GATE_CHOICES_DEFAULT = [
   { label: 'Yes', value: 'yes' },
   { label: 'No', value: 'no' },
@@ -51,10 +51,7 @@ export const Retry = Type.Object(
       optional(Type.Number({ exclusiveMinimum: 0, default: RETRY_DEFAULTS.backoff_multiplier })),
       'Factor between a wait and the next.',
     ),
-    retry_if: noted(
-      optional(Expression),
-      'Condition evaluated after each failure (_error); false: no retry.',
-    ),
+    retry_if: noted(optional(Expression), 'Evaluated after a failure (_error); false: no retry.'),
     non_retryable_codes: noted(optional(Type.Array(Name)), 'Error codes that are not retried.'),
   },
   { 'x-check': 'retry' },
@@ -67,13 +64,10 @@ export type Retry = Static<typeof Retry>;
  */
 export const Delay = Type.Object({
   duration: optional(noted(DurationMs, 'Duration in ms.')),
-  fire_at_local: noted(
-    optional(Type.String()),
-    'Waits until YYYY-MM-DDTHH:MM:SS; excludes duration.',
-  ),
+  fire_at_local: noted(optional(Type.String()), 'Instead of duration: YYYY-MM-DDTHH:MM:SS.'),
   timezone: optional(noted(TimeZone, "Time zone of fire_at_local; default: the instance's.")),
   business_days_only: noted(
-    optional(Type.Boolean({ default: false })),
+    flag(false),
     'Moves an end on a Saturday, Sunday or holiday to the next business day.',
   ),
   jitter: optional(
@@ -95,10 +89,7 @@ export const SendWindow = Type.Object(
   {
     start_hour: optional(hourOfDay(SEND_WINDOW_DEFAULTS.start_hour, 'First open hour.')),
     end_hour: optional(hourOfDay(SEND_WINDOW_DEFAULTS.end_hour, 'First closed hour.')),
-    days: noted(
-      optional(Type.Array(DayOfWeek, { maxItems: 7 })),
-      'Open days; 0 is Monday. Empty: every day.',
-    ),
+    days: noted(optional(Type.Array(DayOfWeek, { maxItems: 7 })), '0 is Monday. Empty: every day.'),
   },
   { description: 'The two hours must differ; a window may span midnight.' },
 );
@@ -125,19 +116,14 @@ export const WaitForInput = Type.Object(
         description: 'Possible answers. Default: Yes (yes) and No (no).',
       }),
     ),
-    store_as: noted(
-      optional(PlainName),
-      'Key of context.data for the value; default: the block id.',
-    ),
+    store_as: noted(optional(PlainName), 'Key of context.data for the value; default: block id.'),
     timeout: optional(noted(DurationMs, 'Time limit in ms; default: none.')),
     escalation_handler: noted(
       optional(Name),
       'After the time limit, the step completes with this ' +
         "handler's name in its output, instead of failing.",
     ),
-    allow_comment: optional(
-      Type.Boolean({ default: false, description: 'Whether the answer may have a comment.' }),
-    ),
+    allow_comment: noted(flag(false), 'Whether the answer may have a comment.'),
   },
   { description: "Requires a person's answer before the first attempt." },
 );

@@ -4,7 +4,7 @@
  * ignore unknown members.
  */
 
-import type { TObject, TSchema } from '@sinclair/typebox';
+import { type TObject, type TProperties, type TSchema, Type } from '@sinclair/typebox';
 import { named } from './common.js';
 import { type Finding, findingOf } from './finding.js';
 import { suggest } from './suggest.js';
@@ -13,7 +13,9 @@ export function strict<T extends TObject>(shape: T): T {
   return { ...shape, additionalProperties: false };
 }
 
-/** A strict `named` shape. */
+export const strictObject = <P extends TProperties>(properties: P) =>
+  Type.Object(properties, { additionalProperties: false });
+
 export const strictNamed = ((...args: Parameters<typeof named>) =>
   strict(named(...args))) as typeof named;
 

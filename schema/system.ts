@@ -14,7 +14,6 @@ export type TroubleKind = (typeof TROUBLE_KINDS)[number];
 /** The same body for liveness and readiness. */
 export const Health = named('Health', { status: Type.Literal('ok') });
 
-/** Why readiness is refused. */
 export const NotReady = named(
   'NotReady',
   '`reason` is present if the database is the cause, with its SQLSTATE if it answered.',
@@ -55,7 +54,6 @@ export type Info = Static<typeof Info>;
 /** Raised when the wire contract changes visibly for clients. */
 export const CONTRACT_VERSION = 1;
 
-/** The OpenAPI document; OpenAPI has a schema of its own. */
 export const OpenApiDocument = named('OpenApiDocument', {
   openapi: Type.String(),
   info: Type.Object({}),

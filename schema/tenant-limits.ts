@@ -16,7 +16,6 @@ import {
 import { get, listOf, type RouteRow, refusals } from './route-row.js';
 import { strictNamed } from './strict.js';
 
-/** Units of the cost of requests. */
 const WORK_UNITS = ['bytes', 'rows', 'blocks', 'schedules'] as const;
 export type WorkUnit = (typeof WORK_UNITS)[number];
 

@@ -6,6 +6,7 @@ import {
   ALL_BY_KEY,
   addressed,
   BodyTenant,
+  flag,
   JsonObjectSchema,
   KEY_LENGTH_MAX,
   NAME_LENGTH_MAX,
@@ -59,7 +60,7 @@ export const CreateTrigger = strictNamed('CreateTrigger', {
   trigger_type: optional(withDefault(TriggerType, 'webhook')),
   secret: optional(Secret),
   config: optional(Config),
-  enabled: optional(Type.Boolean({ default: true })),
+  enabled: flag(true),
 });
 export type CreateTrigger = Static<typeof CreateTrigger>;
 
@@ -122,12 +123,9 @@ export const TRIGGER_ROWS = {
     body: CreateTrigger,
     replies: { 201: Trigger, ...refusals(400, 404, 409, 413) },
   },
-  'triggers.list': get(
-    '/triggers',
-    'List the triggers of a tenant, oldest first.',
-    listOf(Trigger),
-    { query: TriggerListQuery },
-  ),
+  'triggers.list': get('/triggers', 'List triggers of a tenant, oldest first.', listOf(Trigger), {
+    query: TriggerListQuery,
+  }),
   'triggers.get': {
     ...read,
     ...bySlug,

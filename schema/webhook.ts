@@ -20,7 +20,17 @@ import {
   Timestamp,
   Uuid,
 } from './common.js';
-import { actById, byId, get, getById, listOf, type RouteRow, read, refusals } from './route-row.js';
+import {
+  actById,
+  byId,
+  get,
+  getById,
+  listOf,
+  type RouteRow,
+  read,
+  refusals,
+  remove,
+} from './route-row.js';
 import { strictNamed } from './strict.js';
 
 export const WEBHOOK_EVENTS = ['instance.completed', 'instance.failed'] as const;
@@ -186,7 +196,6 @@ export const UpdateSubscription = changeOf('UpdateSubscription', WebhookSubscrip
 });
 export type UpdateSubscription = Static<typeof UpdateSubscription>;
 
-/** The only response with the secret. */
 export const SubscriptionCreated = named('SubscriptionCreated', {
   ...WebhookSubscription.properties,
   secret: Type.String({ description: 'Shown only in this response.' }),
@@ -216,11 +225,7 @@ export const WEBHOOK_ROWS = {
     listOf(WebhookSubscription),
     { query: SubscriptionListQuery },
   ),
-  'webhooks.subscription': getById(
-    '/webhooks/{id}',
-    'Get a webhook subscription.',
-    WebhookSubscription,
-  ),
+  'webhooks.subscription': getById('/webhooks/{id}', 'Get a subscription.', WebhookSubscription),
   'webhooks.update': {
     method: 'PATCH',
     path: '/webhooks/{id}',
@@ -231,14 +236,11 @@ export const WEBHOOK_ROWS = {
     repeats: 'the same fields get the same values',
     replies: { 200: WebhookSubscription, ...refusals(400, 404, 409, 413) },
   },
-  'webhooks.unsubscribe': {
-    method: 'DELETE',
-    path: '/webhooks/{id}',
-    summary: 'Delete a webhook subscription. Undelivered webhooks are dropped.',
-    owner: 'first-shard',
-    params: IdParams,
-    replies: { 204: null, ...refusals(400, 404) },
-  },
+  'webhooks.unsubscribe': remove(
+    '/webhooks/{id}',
+    'Delete a webhook subscription. Undelivered webhooks are dropped.',
+    { owner: 'first-shard', params: IdParams },
+  ),
   'webhooks.subscriptionDeliveries': getById(
     '/webhooks/{id}/deliveries',
     'List deliveries to a webhook subscription, newest first.',
@@ -264,14 +266,10 @@ export const WEBHOOK_ROWS = {
     RedeliverPreview,
     { isTenantless: true },
   ),
-  'webhooks.discard': {
-    method: 'DELETE',
-    path: '/webhooks/outbox/{id}',
-    summary: 'Drop an undelivered webhook.',
+  'webhooks.discard': remove('/webhooks/outbox/{id}', 'Drop an undelivered webhook.', {
     ...byId,
     isTenantless: true,
-    replies: { 204: null, ...refusals(400, 404) },
-  },
+  }),
   'webhooks.deliveries': get(
     '/webhooks/deliveries',
     'List deliveries, newest first.',

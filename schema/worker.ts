@@ -9,6 +9,7 @@ import {
   AnyJson,
   CREATED_BETWEEN,
   checked,
+  flag,
   INTEGER_MAX,
   JsonObjectSchema,
   Name,
@@ -30,15 +31,12 @@ const POLL_LIMIT_MAX = 1_000;
 /** Proxies commonly close a request after a minute. */
 export const POLL_WAIT_MS_MAX = 60_000;
 
-/** Lines of one attempt. */
 const LOG_LINES_MAX = 1_000;
 const LOG_LEVEL_LENGTH_MAX = 32;
 /** In characters. */
 const LOG_MESSAGE_LENGTH_MAX = 8_192;
 
-/** Results of one exchange. */
 const EXCHANGE_RESULTS_MAX = 1_000;
-/** Handlers, and queue names, of one exchange. */
 const EXCHANGE_NAMES_MAX = 100;
 
 const Epoch = Type.Integer({ minimum: 0, maximum: INTEGER_MAX });
@@ -94,7 +92,7 @@ export const CompleteTask = named(
 export const FailTask = named('FailTask', {
   worker_id: ClaimedBy,
   message: Type.String(),
-  retryable: optional(Type.Boolean({ default: false })),
+  retryable: flag(false),
   claim_epoch: ClaimEpoch,
   logs: optional(LogLines),
 });
@@ -105,10 +103,7 @@ export const HeartbeatTask = Type.Object(
     claim_epoch: ClaimEpoch,
     checkpoint_seq: optional(Epoch),
     checkpoint: optional(JsonObjectSchema),
-    release: noted(
-      optional(Type.Boolean({ default: false })),
-      'Releases the claim: the task can be claimed again immediately.',
-    ),
+    release: noted(flag(false), 'Releases the claim: the task can be claimed again immediately.'),
   },
   {
     $id: 'HeartbeatTask',
@@ -185,10 +180,7 @@ export const ExchangeTasks = strictNamed(
       'Each is checked separately, in this order.',
     ),
     poll: optional(ExchangePoll),
-    end_polls: noted(
-      optional(Type.Boolean({ default: false })),
-      'For a worker that stops: its waiting polls are answered immediately.',
-    ),
+    end_polls: noted(flag(false), 'For a worker that stops: answers its waiting polls at once.'),
   },
 );
 export type ExchangeTasks = Static<typeof ExchangeTasks>;
@@ -400,12 +392,9 @@ export const WORKER_ROWS = {
     listOf(WorkerAttempt),
     { query: Type.Object(ALL_ROWS) },
   ),
-  'workers.list': get(
-    '/workers',
-    'List workers by last contact, newest first.',
-    listOf(WorkerInfo),
-    { query: WorkerListQuery },
-  ),
+  'workers.list': get('/workers', 'List workers, last contact first.', listOf(WorkerInfo), {
+    query: WorkerListQuery,
+  }),
 
   handlers: get('/handlers', 'List built-in handlers and those of workers.', HandlerNames, {
     query: strict(TenantQuery),

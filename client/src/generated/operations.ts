@@ -587,8 +587,8 @@ export interface Operations {
     /** Set the rate limit of a key. For the root key and for keys with the capability operator. */
     put(key: string, body: PutRateLimit, options?: CallOptions): Promise<RateLimit>;
     /**
-     * List the rate limits of the tenant by key. For the root key and for keys with the
-     * capability operator or auditor. Unknown parameters are refused.
+     * List rate limits by key. For the root key and for keys with the capability operator or
+     * auditor. Unknown parameters are refused.
      */
     list(query?: RateLimitsListQuery, options?: CallOptions): List<RateLimit>;
     /**
@@ -676,8 +676,8 @@ export interface Operations {
      */
     attempts(id: string, query?: WorkersAttemptsQuery, options?: CallOptions): List<WorkerAttempt>;
     /**
-     * List workers by last contact, newest first. For the root key and for keys with the
-     * capability operator or worker or auditor. Unknown parameters are refused.
+     * List workers, last contact first. For the root key and for keys with the capability
+     * operator or worker or auditor. Unknown parameters are refused.
      */
     list(query?: WorkersListQuery, options?: CallOptions): Promise<readonly WorkerInfo[]>;
   };
@@ -716,8 +716,8 @@ export interface Operations {
      */
     run(id: string, body?: RunSchedule, options?: CreationOptions): Promise<ScheduleRun>;
     /**
-     * List the next fires of a schedule. For the root key and for keys with the capability
-     * operator or auditor.
+     * List next fires of a schedule. For the root key and for keys with the capability operator
+     * or auditor.
      */
     nextFires(id: string, query?: CronNextFiresQuery, options?: CallOptions): Promise<NextFires>;
   };
@@ -744,8 +744,8 @@ export interface Operations {
      */
     diff(id: string, options?: CallOptions): Promise<SemanticDiff>;
     /**
-     * Get the current verdicts of the gates. For the root key and for keys with the capability
-     * operator or publisher or auditor.
+     * Get current verdicts of gates. For the root key and for keys with the capability operator
+     * or publisher or auditor.
      */
     gates(id: string, options?: CallOptions): Promise<GateReport>;
     /**
@@ -1040,10 +1040,7 @@ export interface Operations {
       query?: WebhooksSubscriptionsQuery,
       options?: CallOptions,
     ): List<WebhookSubscription>;
-    /**
-     * Get a webhook subscription. For the root key and for keys with the capability operator or
-     * auditor.
-     */
+    /** Get a subscription. For the root key and for keys with the capability operator or auditor. */
     subscription(id: string, options?: CallOptions): Promise<WebhookSubscription>;
     /**
      * Change a webhook subscription. A new secret signs from the next attempt on. For the root
@@ -1091,8 +1088,8 @@ export interface Operations {
      */
     create(body: CreateTrigger, options?: CallOptions): Promise<Trigger>;
     /**
-     * List the triggers of a tenant, oldest first. For the root key and for keys with the
-     * capability operator or auditor. Unknown parameters are refused.
+     * List triggers of a tenant, oldest first. For the root key and for keys with the capability
+     * operator or auditor. Unknown parameters are refused.
      */
     list(query?: TriggersListQuery, options?: CallOptions): List<Trigger>;
     /** Get a trigger. For the root key and for keys with the capability operator or auditor. */
@@ -1140,9 +1137,9 @@ export interface Operations {
   };
   readonly changes: {
     /**
-     * List the changes of the tenant's instances, oldest first. For the root key and for keys
-     * with the capability operator or auditor. The header x-tenant-id may be left out. Unknown
-     * parameters are refused.
+     * List changes of instances of a tenant, oldest first. For the root key and for keys with the
+     * capability operator or auditor. The header x-tenant-id may be left out. Unknown parameters
+     * are refused.
      */
     list(query?: ChangesListQuery, options?: CallOptions): List<AuditEntry>;
     /**

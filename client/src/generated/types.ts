@@ -188,7 +188,7 @@ export interface BatchAction {
     readonly sequence_version?: number | null | undefined;
     /** Children of this instance. */
     readonly parent_instance_id?: string | null | undefined;
-    /** Only these instances, at most 1000. */
+    /** At most 1000 instances. */
     readonly ids?: readonly string[] | null | undefined;
     /** Instances with a step that waits for it; see /instances/{id}/explain. */
     readonly waiting_for?:
@@ -356,7 +356,7 @@ export interface BulkReschedule {
     readonly sequence_version?: number | null | undefined;
     /** Children of this instance. */
     readonly parent_instance_id?: string | null | undefined;
-    /** Only these instances, at most 1000. */
+    /** At most 1000 instances. */
     readonly ids?: readonly string[] | null | undefined;
     /** Instances with a step that waits for it; see /instances/{id}/explain. */
     readonly waiting_for?:
@@ -411,7 +411,7 @@ export interface BulkState {
     readonly sequence_version?: number | null | undefined;
     /** Children of this instance. */
     readonly parent_instance_id?: string | null | undefined;
-    /** Only these instances, at most 1000. */
+    /** At most 1000 instances. */
     readonly ids?: readonly string[] | null | undefined;
     /** Instances with a step that waits for it; see /instances/{id}/explain. */
     readonly waiting_for?:
@@ -526,7 +526,7 @@ export interface CancellationScopeBlock {
   readonly blocks: readonly Block[];
 }
 
-/** Cancelled or timed out; finishes after protected work. */
+/** Cancelled or timed out; finishes protected work. */
 export interface Cancelling {
   /** ISO 8601. */
   readonly since: string;
@@ -1032,7 +1032,7 @@ export interface CreateSequence {
   readonly name: string;
   /** Unique with tenant, namespace and name. */
   readonly version: number;
-  /** At most 5000 blocks in total, at most 64 levels deep. */
+  /** At most 5000 blocks in total, 64 levels deep. */
   readonly blocks: readonly Block[];
   /** Default: false. */
   readonly deprecated?: boolean | null | undefined;
@@ -1166,7 +1166,7 @@ export interface CronSchedule {
 export interface Delay {
   /** Duration in ms. */
   readonly duration?: number | null | undefined;
-  /** Waits until YYYY-MM-DDTHH:MM:SS; excludes duration. */
+  /** Instead of duration: YYYY-MM-DDTHH:MM:SS. */
   readonly fire_at_local?: string | null | undefined;
   /** Time zone of fire_at_local; default: the instance's. IANA time zone, such as Europe/Berlin. */
   readonly timezone?: string | null | undefined;
@@ -1414,7 +1414,7 @@ export interface ExchangeTasks {
       }
     | null
     | undefined;
-  /** For a worker that stops: its waiting polls are answered immediately. Default: false. */
+  /** For a worker that stops: answers its waiting polls at once. Default: false. */
   readonly end_polls?: boolean | null | undefined;
 }
 
@@ -1549,7 +1549,7 @@ export interface FailureGroup {
 export interface FailureGroups {
   /** Largest first, at most 200. */
   readonly groups: readonly FailureGroup[];
-  /** Examined instances: the newest failed ones, at most 10000. */
+  /** Examined newest failed instances, at most 10000. */
   readonly looked_at: number;
   /** Whether all failed instances and all groups are included. */
   readonly complete: boolean;
@@ -1607,7 +1607,7 @@ export interface FindingOfMany {
   readonly example_ids: readonly string[];
 }
 
-/** Runs its body for each item of an array of context.data. */
+/** Runs its body for each item of a context.data array. */
 export interface ForEachBlock {
   /** Kind of the block. */
   readonly type: 'for_each';
@@ -2047,7 +2047,7 @@ export interface MigrateInstances {
         readonly sequence_version?: number | null | undefined;
         /** Children of this instance. */
         readonly parent_instance_id?: string | null | undefined;
-        /** Only these instances, at most 1000. */
+        /** At most 1000 instances. */
         readonly ids?: readonly string[] | null | undefined;
         /** Instances with a step that waits for it; see /instances/{id}/explain. */
         readonly waiting_for?:
@@ -2265,7 +2265,7 @@ export interface OwnershipGrant {
   readonly signature: string;
 }
 
-/** Runs all branches concurrently, at most 256. Fails if one fails. */
+/** Runs all branches concurrently; fails if one fails. */
 export interface ParallelBlock {
   /** Kind of the block. */
   readonly type: 'parallel';
@@ -2421,7 +2421,7 @@ export interface PlacementDecision {
   readonly created_at: string;
 }
 
-/** Moves data of a checkpoint to where the target expects it. */
+/** Moves data to where the target expects it. */
 export interface PlanMigration {
   readonly tenant_id?: string | null | undefined;
   readonly continuity_id: string;
@@ -2579,7 +2579,7 @@ export interface PromoteRelease {
   readonly force?: boolean | null | undefined;
 }
 
-/** One decision, with the hash of the previous entry. */
+/** A decision, with the previous hash. */
 export interface ProvenanceEntry {
   readonly id: string;
   readonly continuity_id: string;
@@ -2596,7 +2596,7 @@ export interface ProvenanceEntry {
   readonly created_at: string;
 }
 
-/** code: what is wrong with the first invalid entry. */
+/** code: error of the first bad entry. */
 export interface ProvenanceVerdict {
   readonly valid: boolean;
   readonly entries_checked: number;
@@ -2851,7 +2851,7 @@ export interface Retry {
   readonly max_backoff?: number | null | undefined;
   /** Factor between a wait and the next. Default: 2. */
   readonly backoff_multiplier?: number | null | undefined;
-  /** Condition evaluated after each failure (_error); false: no retry. */
+  /** Evaluated after a failure (_error); false: no retry. */
   readonly retry_if?: string | null | undefined;
   /** Error codes that are not retried. */
   readonly non_retryable_codes?: readonly string[] | null | undefined;
@@ -2949,7 +2949,7 @@ export interface RunsAgainBlock {
   readonly cleans_up?: true;
 }
 
-/** Effect of a child's own retry on its parent. */
+/** Effect of a child retry on the parent. */
 export interface RunsAgainParent {
   readonly id: string;
   readonly stands: 'waits' | 'takes' | 'went_on' | 'ended';
@@ -3035,7 +3035,7 @@ export interface ScheduleRun {
   readonly instance_id: string;
 }
 
-/** Differences of two definitions, most severe first. */
+/** Differences, most severe first. */
 export interface SemanticDiff {
   readonly entries: readonly DiffEntry[];
   readonly max_severity?: Severity;
@@ -3087,7 +3087,7 @@ export interface SendWindow {
   readonly start_hour?: number | null | undefined;
   /** First closed hour. Default: 17. */
   readonly end_hour?: number | null | undefined;
-  /** Open days; 0 is Monday. Empty: every day. */
+  /** 0 is Monday. Empty: every day. */
   readonly days?: readonly number[] | null | undefined;
 }
 
@@ -3145,7 +3145,7 @@ export interface SequenceDeletionPreview {
   readonly dry_run: true;
 }
 
-/** A stored definition, complete or without its content. */
+/** A stored definition, full or partial. */
 export interface SequenceListed {
   readonly id: string;
   readonly tenant_id: string;
@@ -3208,7 +3208,7 @@ export type SignalStatus = 'kept' | 'taken' | 'refused' | 'applied';
 export interface SplitVariant {
   /** Unique in the block; part of its output. */
   readonly name: string;
-  /** Share of the sum of all weights. */
+  /** Share of the total weight. */
   readonly weight: number;
   /** Blocks of this variant. */
   readonly blocks: readonly Block[];
@@ -3313,7 +3313,7 @@ export interface StepBlock {
         readonly start_hour?: number | null | undefined;
         /** First closed hour. Default: 17. */
         readonly end_hour?: number | null | undefined;
-        /** Open days; 0 is Monday. Empty: every day. */
+        /** 0 is Monday. Empty: every day. */
         readonly days?: readonly number[] | null | undefined;
       }
     | null
@@ -3411,7 +3411,7 @@ export interface SubSequenceBlock {
   readonly timeout?: number | null | undefined;
   /** Sequence of the child, in the namespace of this instance. */
   readonly sequence_name: string;
-  /** Pins this version. Default: chosen at the start of the child, as by name. */
+  /** Pins this version. Default: chosen as the child starts. */
   readonly version?: number | null | undefined;
   /** context.data of the child; its strings may be templates. */
   readonly input?: object | null | undefined;
@@ -3619,7 +3619,7 @@ export interface TriggerFired {
 
 export type TriggerType = 'webhook' | 'event';
 
-/** Runs catch_block if try_block failed, finally_block always. */
+/** Runs catch_block on failure, and finally_block always. */
 export interface TryCatchBlock {
   /** Kind of the block. */
   readonly type: 'try_catch';
@@ -3768,7 +3768,7 @@ export interface ValidationSummary {
   readonly validated_at: string;
 }
 
-/** One thing that an instance waits for, with members of its kind. */
+/** One thing that an instance waits for, with members by kind. */
 export interface Wait {
   readonly kind: WaitKind;
   readonly summary: string;
@@ -3831,7 +3831,7 @@ export interface WaitForInput {
   /** Possible answers. Default: Yes (yes) and No (no). Each value once. */
   readonly choices?: readonly GateChoice[] | null | undefined;
   /**
-   * Key of context.data for the value; default: the block id. Not __proto__, constructor or
+   * Key of context.data for the value; default: block id. Not __proto__, constructor or
    * prototype.
    */
   readonly store_as?: string | null | undefined;
@@ -4064,7 +4064,7 @@ export interface InstancesListQuery {
   readonly sequence_version?: number | undefined;
   /** Children of this instance. */
   readonly parent_instance_id?: string | undefined;
-  /** Only these instances, at most 1000. */
+  /** At most 1000 instances. */
   readonly ids?: readonly string[] | undefined;
   /** Instances with a step that waits for it; see /instances/{id}/explain. */
   readonly waiting_for?:
@@ -4123,7 +4123,7 @@ export interface InstancesDeadLettersQuery {
   readonly sequence_version?: number | undefined;
   /** Children of this instance. */
   readonly parent_instance_id?: string | undefined;
-  /** Only these instances, at most 1000. */
+  /** At most 1000 instances. */
   readonly ids?: readonly string[] | undefined;
   /** Instances with a step that waits for it; see /instances/{id}/explain. */
   readonly waiting_for?:

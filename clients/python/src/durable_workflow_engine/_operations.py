@@ -118,7 +118,7 @@ class SequencesOperations(Resource):
 
         Args:
             version: Unique with tenant, namespace and name.
-            blocks: At most 5000 blocks in total, at most 64 levels deep.
+            blocks: At most 5000 blocks in total, 64 levels deep.
             id: Default: generated.
             tenant_id: Required. May be blank with the header x-tenant-id; else both must be
                 equal. Not . or .., and without spaces and tabs around it.
@@ -191,7 +191,7 @@ class SequencesOperations(Resource):
 
         Args:
             version: Unique with tenant, namespace and name.
-            blocks: At most 5000 blocks in total, at most 64 levels deep.
+            blocks: At most 5000 blocks in total, 64 levels deep.
             id: Default: generated.
             tenant_id: Required. May be blank with the header x-tenant-id; else both must be
                 equal. Not . or .., and without spaces and tabs around it.
@@ -640,7 +640,7 @@ class InstancesOperations(Resource):
             sequence: Alias of sequence_name.
             sequence_version: Version of the sequence.
             parent_instance_id: Children of this instance.
-            ids: Only these instances, at most 1000.
+            ids: At most 1000 instances.
             waiting_for: Instances with a step that waits for it; see /instances/{id}/explain.
             created_after: Exclusive.
             created_before: Exclusive.
@@ -729,7 +729,7 @@ class InstancesOperations(Resource):
             sequence: Alias of sequence_name.
             sequence_version: Version of the sequence.
             parent_instance_id: Children of this instance.
-            ids: Only these instances, at most 1000.
+            ids: At most 1000 instances.
             waiting_for: Instances with a step that waits for it; see /instances/{id}/explain.
             created_after: Exclusive.
             created_before: Exclusive.
@@ -1776,7 +1776,7 @@ class RateLimitsOperations(Resource):
         offset: int | None = None,
         limit: int | None = None,
     ) -> Page[models.RateLimit]:
-        """List the rate limits of the tenant by key.
+        """List rate limits by key.
 
         For the root key and for keys with the capability operator or auditor. Unknown
         parameters are refused.
@@ -2053,8 +2053,8 @@ class WorkersOperations(Resource):
             results: Each is checked separately, in this order.
             poll: Tasks of any of the handlers, by priority of their instances, then age. At
                 most 100 pairs of a handler and a queue.
-            end_polls: For a worker that stops: its waiting polls are answered immediately.
-                Default: False.
+            end_polls: For a worker that stops: answers its waiting polls at once. Default:
+                False.
         """
         return self._call(
             "POST",
@@ -2273,7 +2273,7 @@ class WorkersOperations(Resource):
         alive_within_secs: int | None = None,
         include_stale: bool | None = None,
     ) -> builtins.list[models.WorkerInfo]:
-        """List workers by last contact, newest first.
+        """List workers, last contact first.
 
         For the root key and for keys with the capability operator or worker or auditor.
         Unknown parameters are refused.
@@ -2527,7 +2527,7 @@ class CronOperations(Resource):
         )
 
     def next_fires(self, id: str, *, n: int | None = None) -> models.NextFires:
-        """List the next fires of a schedule.
+        """List next fires of a schedule.
 
         For the root key and for keys with the capability operator or auditor.
 
@@ -2641,7 +2641,7 @@ class ReleasesOperations(Resource):
         )
 
     def gates(self, id: str) -> models.GateReport:
-        """Get the current verdicts of the gates.
+        """Get current verdicts of gates.
 
         For the root key and for keys with the capability operator or publisher or auditor.
         """
@@ -3841,7 +3841,7 @@ class WebhooksOperations(Resource):
         )
 
     def subscription(self, id: str) -> models.WebhookSubscription:
-        """Get a webhook subscription.
+        """Get a subscription.
 
         For the root key and for keys with the capability operator or auditor.
         """
@@ -4094,7 +4094,7 @@ class TriggersOperations(Resource):
         limit: int | None = None,
         cursor: str | None = None,
     ) -> Page[models.Trigger]:
-        """List the triggers of a tenant, oldest first.
+        """List triggers of a tenant, oldest first.
 
         For the root key and for keys with the capability operator or auditor. Unknown
         parameters are refused.
@@ -4339,7 +4339,7 @@ class ChangesOperations(Resource):
         cursor: str | None = None,
         limit: int | None = None,
     ) -> Page[models.AuditEntry]:
-        """List the changes of the tenant's instances, oldest first.
+        """List changes of instances of a tenant, oldest first.
 
         For the root key and for keys with the capability operator or auditor. The header
         x-tenant-id may be left out. Unknown parameters are refused.

@@ -820,7 +820,7 @@ class BatchActionFilter(Model):
     parent_instance_id: str | None = None
     """Children of this instance."""
     ids: list[str] | None = None
-    """Only these instances, at most 1000."""
+    """At most 1000 instances."""
     waiting_for: BatchActionFilterWaitingFor | None = None
     """Instances with a step that waits for it; see /instances/{id}/explain."""
     created_after: datetime | None = None
@@ -999,7 +999,7 @@ class CancellationScopeBlock(Model):
 
 
 class Cancelling(Model):
-    """Cancelled or timed out; finishes after protected work."""
+    """Cancelled or timed out; finishes protected work."""
 
     since: datetime
     reason: CancellingReason
@@ -1402,7 +1402,7 @@ class CreateSequence(Model):
     version: int
     """Unique with tenant, namespace and name."""
     blocks: list[Block]
-    """At most 5000 blocks in total, at most 64 levels deep."""
+    """At most 5000 blocks in total, 64 levels deep."""
     deprecated: bool | None = None
     """Default: False."""
     hold: bool | None = None
@@ -1545,7 +1545,7 @@ class Delay(Model):
     duration: int | None = None
     """Duration in ms."""
     fire_at_local: str | None = None
-    """Waits until YYYY-MM-DDTHH:MM:SS; excludes duration."""
+    """Instead of duration: YYYY-MM-DDTHH:MM:SS."""
     timezone: str | None = None
     """Time zone of fire_at_local; default: the instance's. IANA time zone, such as
     Europe/Berlin.
@@ -1719,7 +1719,7 @@ class ExchangeTasks(Model):
     of a handler and a queue.
     """
     end_polls: bool | None = None
-    """For a worker that stops: its waiting polls are answered immediately. Default: False."""
+    """For a worker that stops: answers its waiting polls at once. Default: False."""
 
 
 class ExchangeTasksPoll(Model):
@@ -1826,7 +1826,7 @@ class FailureGroups(Model):
     groups: list[FailureGroup]
     """Largest first, at most 200."""
     looked_at: int
-    """Examined instances: the newest failed ones, at most 10000."""
+    """Examined newest failed instances, at most 10000."""
     complete: bool
     """Whether all failed instances and all groups are included."""
 
@@ -1884,7 +1884,7 @@ class FindingOfMany(Model):
 
 
 class ForEachBlock(Model):
-    """Runs its body for each item of an array of context.data."""
+    """Runs its body for each item of a context.data array."""
 
     type: Literal["for_each"] = "for_each"
     """Kind of the block."""
@@ -2487,7 +2487,7 @@ class OwnershipGrant(Model):
 
 
 class ParallelBlock(Model):
-    """Runs all branches concurrently, at most 256. Fails if one fails."""
+    """Runs all branches concurrently; fails if one fails."""
 
     type: Literal["parallel"] = "parallel"
     """Kind of the block."""
@@ -2575,7 +2575,7 @@ class PlacementDecisionCandidateScoreFactors(Model):
 
 
 class PlanMigration(Model):
-    """Moves data of a checkpoint to where the target expects it."""
+    """Moves data to where the target expects it."""
 
     tenant_id: str | None = None
     continuity_id: str
@@ -2655,7 +2655,7 @@ class PromoteRelease(Model):
 
 
 class ProvenanceEntry(Model):
-    """One decision, with the hash of the previous entry."""
+    """A decision, with the previous hash."""
 
     id: str
     continuity_id: str
@@ -2672,7 +2672,7 @@ class ProvenanceEntry(Model):
 
 
 class ProvenanceVerdict(Model):
-    """code: what is wrong with the first invalid entry."""
+    """code: error of the first bad entry."""
 
     valid: bool
     entries_checked: int
@@ -2921,7 +2921,7 @@ class Retry(Model):
     backoff_multiplier: float | None = None
     """Factor between a wait and the next. Default: 2."""
     retry_if: str | None = None
-    """Condition evaluated after each failure (_error); false: no retry."""
+    """Evaluated after a failure (_error); false: no retry."""
     non_retryable_codes: list[str] | None = None
     """Error codes that are not retried."""
 
@@ -3016,7 +3016,7 @@ class RunsAgainBlock(Model):
 
 
 class RunsAgainParent(Model):
-    """Effect of a child's own retry on its parent."""
+    """Effect of a child retry on the parent."""
 
     id: str
     stands: RunsAgainParentStands
@@ -3100,7 +3100,7 @@ class ScheduleRun(Model):
 
 
 class SemanticDiff(Model):
-    """Differences of two definitions, most severe first."""
+    """Differences, most severe first."""
 
     entries: list[DiffEntry]
     max_severity: DiffEntrySeverity | None = None
@@ -3151,7 +3151,7 @@ class SendWindow(Model):
     end_hour: int | None = None
     """First closed hour. Default: 17."""
     days: list[int] | None = None
-    """Open days; 0 is Monday. Empty: every day."""
+    """0 is Monday. Empty: every day."""
 
 
 class SequenceCreated(Model):
@@ -3200,7 +3200,7 @@ class SequenceDeletionPreview(Model):
 
 
 class SequenceListed(Model):
-    """A stored definition, complete or without its content."""
+    """A stored definition, full or partial."""
 
     id: str
     tenant_id: str
@@ -3245,7 +3245,7 @@ class SplitVariant(Model):
     name: str
     """Unique in the block; part of its output."""
     weight: int
-    """Share of the sum of all weights."""
+    """Share of the total weight."""
     blocks: list[Block]
     """Blocks of this variant."""
 
@@ -3429,7 +3429,7 @@ class SubSequenceBlock(Model):
     sequence_name: str
     """Sequence of the child, in the namespace of this instance."""
     version: int | None = None
-    """Pins this version. Default: chosen at the start of the child, as by name."""
+    """Pins this version. Default: chosen as the child starts."""
     input: dict[str, Any] | None = None
     """context.data of the child; its strings may be templates."""
 
@@ -3624,7 +3624,7 @@ class TriggerFired(Model):
 
 
 class TryCatchBlock(Model):
-    """Runs catch_block if try_block failed, finally_block always."""
+    """Runs catch_block on failure, and finally_block always."""
 
     type: Literal["try_catch"] = "try_catch"
     """Kind of the block."""
@@ -3769,7 +3769,7 @@ class ValidationSummary(Model):
 
 
 class Wait(Model):
-    """One thing that an instance waits for, with members of its kind."""
+    """One thing that an instance waits for, with members by kind."""
 
     kind: WaitKind
     summary: str
@@ -3820,7 +3820,7 @@ class WaitForInput(Model):
     choices: list[GateChoice] | None = None
     """Possible answers. Default: Yes (yes) and No (no). Each value once."""
     store_as: str | None = None
-    """Key of context.data for the value; default: the block id. Not __proto__, constructor or
+    """Key of context.data for the value; default: block id. Not __proto__, constructor or
     prototype.
     """
     timeout: int | None = None
