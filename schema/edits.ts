@@ -148,7 +148,7 @@ export const BatchAction = Type.Object(
 export type BatchAction = Static<typeof BatchAction>;
 
 /** Listed failures; all are counted. */
-export const REFUSALS_TOLD_MAX = 20;
+export const REFUSALS_LISTED_MAX = 20;
 
 export const ChangeRefusal = named('ChangeRefusal', {
   instance_id: Uuid,
@@ -164,7 +164,7 @@ export const BatchActionResult = named('BatchActionResult', {
   dry_run: Type.Boolean(),
   repeats_effects: RepeatsEffects,
   refusals: noted(
-    Type.Optional(Type.Array(ChangeRefusal, { maxItems: REFUSALS_TOLD_MAX })),
+    Type.Optional(Type.Array(ChangeRefusal, { maxItems: REFUSALS_LISTED_MAX })),
     'The first failures with their reasons; absent if none.',
   ),
 });

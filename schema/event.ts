@@ -51,7 +51,7 @@ export const SendEvent = named('SendEvent', {
   ),
 });
 
-/** Of a known tenant. */
+/** An event whose tenant is known. */
 export type ReceivedEvent = Omit<Static<typeof SendEvent>, 'tenant_id'>;
 
 export const SendEvents = strictNamed('SendEvents', {

@@ -62,7 +62,7 @@ export interface OpenBase {
  * (docs/migration.md). Immutable.
  */
 export interface OpenEffect {
-  /** Of the receipt, and of the output's row. */
+  /** Id of the receipt and of the output's row. */
   readonly id: string;
   readonly block_id: string;
   readonly handler_name: string;

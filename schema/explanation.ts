@@ -55,7 +55,7 @@ export const Wait = named('Wait', 'One thing that an instance waits for, with me
   until: noted(orNull(Timestamp), 'When the wait ends at the latest; null: no time limit.'),
   attempt: noted(Type.Optional(Type.Integer()), 'The attempt, from 0; for a retry the next one.'),
   max_attempts: Type.Optional(orNull(Type.Integer({ description: 'Null: no retry policy.' }))),
-  last_error: Type.Optional(Type.String({ description: 'Of the previous attempt.' })),
+  last_error: Type.Optional(Type.String({ description: 'Error of the previous attempt.' })),
   handler: Type.Optional(Type.String()),
   queue: Type.Optional(orNull(Type.String())),
   task_id: Type.Optional(Uuid),
@@ -108,7 +108,7 @@ export const REPEATS_MAX = 20;
 /** Further paths are only counted. */
 export const STAYS_MAX = 100;
 
-/** What a retry repeats of a block. */
+/** Kinds of repetition of a block. */
 export const AGAIN_KINDS = {
   step: 'a step that failed or was interrupted, or at which the instance continues',
   block: 'a block without repeated blocks inside: it starts, or continues with new work',

@@ -3,7 +3,7 @@
 import { type Static, Type } from '@sinclair/typebox';
 import { noted } from './common.js';
 
-/** Of each kind; a last entry counts the rest, so that the response stays smaller than the request. */
+/** Bound for each kind; a last entry counts the rest, so that the response stays smaller than the request. */
 export const FINDINGS_MAX = 100;
 
 export const Finding = Type.Object(
@@ -16,7 +16,7 @@ export const Finding = Type.Object(
 );
 export type Finding = Static<typeof Finding>;
 
-/** Of an accepted definition; absent if empty. */
+/** Warnings about an accepted definition; absent if empty. */
 export const Warnings = noted(
   Type.Optional(Type.Array(Finding)),
   `At most ${FINDINGS_MAX}; the last counts the rest.`,

@@ -42,7 +42,7 @@ const Fact = Type.String({ pattern: '\\S', 'x-check': 'fact' });
 const facts = (most: number) => Type.Array(Fact, { maxItems: most });
 const OfferedFacts = facts(CAPABILITY_FACTS_MAX);
 const WantedFacts = facts(REQUIREMENT_FACTS_MAX);
-/** What a runtime has and an execution may require. */
+/** Facts that a runtime has and an execution may require. */
 const factsOf = <T extends TSchema>(list: T) => ({
   handlers: list,
   plugins: list,

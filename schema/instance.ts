@@ -78,7 +78,7 @@ const ConcurrencyKey = Type.String({ minLength: 1, maxLength: KEY_LENGTH_MAX });
 /** An empty `idempotency_key` is absent. `state`, `session_id` and parents are ignored. */
 export const CreateInstance = checked(
   'sequence-or-id',
-  named('CreateInstance', 'Of one instance, alone or in a batch.', {
+  named('CreateInstance', 'One instance, alone or in a batch.', {
     ...SEQUENCE_REFERENCE,
     tenant_id: BodyTenant,
     namespace: Name,
@@ -345,7 +345,7 @@ export const AuditEntry = named('AuditEntry', {
   to_state: Type.Optional(InstanceStateWord),
   block_id: Type.Optional(Type.String()),
   details: AnyJson,
-  failure: Type.Optional(noted(Failure, 'Of a change to failed.')),
+  failure: Type.Optional(noted(Failure, 'Present for a change to failed.')),
   created_at: Timestamp,
 });
 export type AuditEntry = Static<typeof AuditEntry>;

@@ -47,7 +47,7 @@ export function bodyBytesMax({ bodySize }: Pick<RouteRow, 'bodySize'>): number |
 }
 
 /**
- * What a request creates, which its tenant pays for besides the bytes of its body (docs/limits.md): a row for each
+ * The creations of a request, which its tenant pays for besides the bytes of its body (docs/limits.md): a row for each
  * instance or event, the blocks of a definition, a schedule. Instances may lead to open tasks.
  */
 export type Made = 'instance' | 'instances' | 'event' | 'events' | 'definition' | 'schedule';
@@ -97,7 +97,7 @@ export interface RouteRow {
   readonly isParked?: true;
   /** The body's member whose items are checked separately: an invalid item is refused alone. */
   readonly judgesEach?: string;
-  /** Of a success that is not `application/json`; one of several if it depends on the request. */
+  /** Type of a success that is not `application/json`; one of several if it depends on the request. */
   readonly contentType?: string | readonly string[];
   /** The body is a definition, whose errors are all reported; the value names it in messages. */
   readonly definition?: string;

@@ -246,7 +246,7 @@ export const HeartbeatAccepted = named('HeartbeatAccepted', { checkpoint_seq: Ty
 export const TaskOutcome = named('TaskOutcome', 'Outcome of one result.', {
   task_id: orNull(noted(Type.String(), 'As sent; null if it was not a string.')),
   status: Type.Integer({ description: 'HTTP status of the equivalent single request.' }),
-  checkpoint_seq: Type.Optional(Type.Integer({ description: 'Of a heartbeat.' })),
+  checkpoint_seq: Type.Optional(Type.Integer({ description: 'Only for heartbeats.' })),
   error: Type.Optional(Type.String()),
   code: Type.Optional(Type.String({ description: 'As in x-error-code.' })),
 });

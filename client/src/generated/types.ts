@@ -168,7 +168,7 @@ export interface AuditEntry {
   readonly to_state?: InstanceState;
   readonly block_id?: string;
   readonly details: JsonValue;
-  /** Of a change to failed. */
+  /** Present for a change to failed. */
   readonly failure?: Failure;
   /** ISO 8601. */
   readonly created_at: string;
@@ -898,8 +898,8 @@ export interface CreateHandoff {
 }
 
 /**
- * Of one instance, alone or in a batch. Exactly one of sequence_id and sequence; version goes
- * with sequence.
+ * One instance, alone or in a batch. Exactly one of sequence_id and sequence; version goes with
+ * sequence.
  */
 export interface CreateInstance {
   /**
@@ -3464,7 +3464,7 @@ export interface TaskOutcome {
   readonly task_id: string | null;
   /** HTTP status of the equivalent single request. */
   readonly status: number;
-  /** Of a heartbeat. */
+  /** Only for heartbeats. */
   readonly checkpoint_seq?: number;
   readonly error?: string;
   /** As in x-error-code. */
@@ -3784,7 +3784,7 @@ export interface Wait {
   readonly attempt?: number;
   /** Null: no retry policy. */
   readonly max_attempts?: number | null;
-  /** Of the previous attempt. */
+  /** Error of the previous attempt. */
   readonly last_error?: string;
   readonly handler?: string;
   readonly queue?: string | null;

@@ -786,7 +786,7 @@ class AuditEntry(Model):
     block_id: str | None = None
     details: Any
     failure: Failure | None = None
-    """Of a change to failed."""
+    """Present for a change to failed."""
     created_at: datetime
 
 
@@ -1281,8 +1281,8 @@ class CreateHandoff(Model):
 
 
 class CreateInstance(Model):
-    """Of one instance, alone or in a batch. Exactly one of sequence_id and sequence; version
-    goes with sequence.
+    """One instance, alone or in a batch. Exactly one of sequence_id and sequence; version goes
+    with sequence.
     """
 
     sequence_id: str | None = None
@@ -3479,7 +3479,7 @@ class TaskOutcome(Model):
     status: int
     """HTTP status of the equivalent single request."""
     checkpoint_seq: int | None = None
-    """Of a heartbeat."""
+    """Only for heartbeats."""
     error: str | None = None
     code: str | None = None
     """As in x-error-code."""
@@ -3785,7 +3785,7 @@ class Wait(Model):
     max_attempts: int | None = None
     """Null: no retry policy."""
     last_error: str | None = None
-    """Of the previous attempt."""
+    """Error of the previous attempt."""
     handler: str | None = None
     queue: str | None = None
     task_id: str | None = None
