@@ -270,7 +270,7 @@ test('the switch for internal urls accepts every address', () => {
 test('a relative url is judged as what it leads to', () => {
   const base = new URL('http://example.com/a/b');
   const relative = checkUrl('../c', isPublicAddress, base);
-  assert.equal(relative.ok && relative.url.href, 'http://example.com/c');
+  assert.equal(relative.ok && relative.value.href, 'http://example.com/c');
   assert.equal(checkUrl('//127.0.0.1/c', isPublicAddress, base).ok, false);
 });
 
