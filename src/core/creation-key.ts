@@ -1,10 +1,10 @@
-/** The key by which a creation that is sent again is known. */
+/** The idempotency key of a creation. */
 
 import type { BodyOf } from '../../schema/routes.js';
 
 export type CreationBody = BodyOf<'instances.create'>;
 
-/** Keys of dry runs begin with this, lest a real run be taken for done. */
+/** The prefix of dry runs, so that a dry run and a real run never share a key. */
 const DRY_RUN_KEY = 'dryrun:';
 
 /** As it is stored; an empty key is none. */

@@ -23,7 +23,7 @@ import { refusalReply } from '../../../src/http/reply.js';
 import { wantsPage } from '../../../src/http/request-head.js';
 import type { HttpReply } from '../../../src/http/server.js';
 import type { Shards } from '../../runtime/shards.js';
-import { type ApprovalGrant, approvalToken, grantIn } from '../core/approval-link.js';
+import { type ApprovalGrant, approvalToken, verifiedGrant } from '../core/approval-link.js';
 import type { instanceOperations } from '../operations.js';
 import { formPage, notePage } from './approval-page.js';
 import { approvalById, approvalCount, approvalList, type KnownApproval } from './approval-reads.js';
@@ -159,7 +159,7 @@ function gateOf({ gate }: KnownApproval): StoredGate {
 
 /** @throws EngineError 404 unless this server has made it, 410 when its time is over */
 function granted(deps: FrontDeps, token: string): ApprovalGrant {
-  const grant = grantIn(token, keysOf(deps));
+  const grant = verifiedGrant(token, keysOf(deps));
   if (grant === undefined) throw notFound('there is no such link');
   if (grant.expiresAt <= deps.now()) {
     throw new EngineError('ENG_GONE', `gone: the link has expired (${isoTime(grant.expiresAt)})`);
