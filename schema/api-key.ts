@@ -1,60 +1,52 @@
-/** Wire shapes and routes of keys of tenants (docs/authorization.md). */
+/** Wire shapes and routes of tenant keys (docs/authorization.md). */
 
 import { type Static, Type } from '@sinclair/typebox';
 import {
-  Cursor,
+  ALL_BY_KEY,
   NAME_LENGTH_MAX,
   Name,
   named,
   noted,
-  Offset,
   oneOfWords,
   optional,
   orNull,
   TenantName,
   Timestamp,
 } from './common.js';
-import { CAPABILITIES, listOf, type RouteRow, read, refusals } from './route-row.js';
-import { strict } from './strict.js';
+import { CAPABILITIES, get, listOf, type RouteRow, read, refusals, remove } from './route-row.js';
+import { strictNamed } from './strict.js';
 
-/** More entries than there are capabilities can only repeat some; they are kept as given. */
-export const KEY_CAPABILITIES_MAX = 32;
+/** A longer list would only repeat capabilities. */
+const KEY_CAPABILITIES_MAX = 32;
 
 const CapabilityWord = oneOfWords(CAPABILITIES);
 
-/** What a key may do is always said: no key gets rights by what somebody left out or misspelt. */
-export const MintKey = strict(
-  named('MintKey', {
-    tenant_id: TenantName,
-    name: optional(Type.String({ maxLength: NAME_LENGTH_MAX, default: '' })),
-    capabilities: Type.Array(CapabilityWord, { minItems: 1, maxItems: KEY_CAPABILITIES_MAX }),
-    expires_at: optional(Timestamp),
-  }),
-);
+/** Required, so that no key gets rights by default or by a misspelt member. */
+export const MintKey = strictNamed('MintKey', {
+  tenant_id: TenantName,
+  name: optional(Type.String({ maxLength: NAME_LENGTH_MAX, default: '' })),
+  capabilities: Type.Array(CapabilityWord, { minItems: 1, maxItems: KEY_CAPABILITIES_MAX }),
+  expires_at: optional(Timestamp),
+});
 export type MintKey = Static<typeof MintKey>;
 
 const KeyId = Type.String({ description: 'ak_ and 32 hexadecimal digits.' });
 
-/** The only answer that ever holds the secret. */
 export const KeyMinted = named('KeyMinted', {
   id: KeyId,
   tenant_id: Type.String(),
   name: Type.String(),
   capabilities: Type.Array(CapabilityWord),
-  secret: Type.String({ description: 'sk_ and 64 hexadecimal digits; shown this once.' }),
+  secret: noted(Type.String(), 'sk_ and 64 hexadecimal digits; shown only in this response.'),
   created_at: Timestamp,
   expires_at: orNull(Timestamp),
 });
 export type KeyMinted = Static<typeof KeyMinted>;
 
-/** No default limit: a reply that was cut says so by its link. */
-export const KeyListQuery = Type.Object({
+const KeyListQuery = Type.Object({
   tenant_id: Name,
-  offset: Offset,
-  limit: Type.Optional(Type.Integer({ minimum: 0 })),
-  cursor: Cursor,
+  ...ALL_BY_KEY,
 });
-export type KeyListQuery = Static<typeof KeyListQuery>;
 
 export const ApiKey = named('ApiKey', {
   id: KeyId,
@@ -68,15 +60,14 @@ export const ApiKey = named('ApiKey', {
 });
 export type ApiKey = Static<typeof ApiKey>;
 
-/** Who asks, for programs that show what their key may do. */
 export const WhoAmI = named('WhoAmI', {
-  is_root: Type.Boolean({ description: 'The root key, or nobody is asked for a key.' }),
-  is_insecure: Type.Boolean({ description: 'The server asks for no keys (--insecure-auth).' }),
-  tenant_id: noted(orNull(Type.String()), 'Of the key; null: any, named by x-tenant-id.'),
+  is_root: Type.Boolean({ description: 'The root key, or a server that requires no keys.' }),
+  is_insecure: Type.Boolean({ description: 'The server requires no keys (--insecure-auth).' }),
+  tenant_id: noted(orNull(Type.String()), 'Tenant of the key; null: any, named by x-tenant-id.'),
   requires_tenant: Type.Boolean({
-    description: 'Requests must name a tenant, by x-tenant-id (ENGINE_REQUIRE_TENANT_HEADER).',
+    description: 'Requests must name a tenant in x-tenant-id (ENGINE_REQUIRE_TENANT_HEADER).',
   }),
-  capabilities: noted(Type.Array(CapabilityWord), 'Of root: all of them.'),
+  capabilities: noted(Type.Array(CapabilityWord), 'Root has all.'),
   key: Type.Union([
     Type.Object({ id: KeyId, name: Type.String(), expires_at: orNull(Timestamp) }),
     Type.Null(),
@@ -84,17 +75,14 @@ export const WhoAmI = named('WhoAmI', {
 });
 export type WhoAmI = Static<typeof WhoAmI>;
 
-/** Any text: an id that no key has is not found, whatever it looks like. */
-export const KeyParams = Type.Object({ id: Type.String({ maxLength: NAME_LENGTH_MAX }) });
-export type KeyParams = Static<typeof KeyParams>;
-
-// ---------------------------------------------------------------- routes
+/** Any text: a malformed id is not found, as an unknown one. */
+const KeyParams = Type.Object({ id: Type.String({ maxLength: NAME_LENGTH_MAX }) });
 
 export const KEY_ROWS = {
   whoami: {
     ...read,
     path: '/whoami',
-    summary: 'What the key of the request may do, and for whom.',
+    summary: "Get the tenant and capabilities of the request's key.",
     isTenantless: true,
     isAlwaysServed: true,
     replies: { 200: WhoAmI },
@@ -102,27 +90,19 @@ export const KEY_ROWS = {
   'apiKeys.mint': {
     method: 'POST',
     path: '/api-keys',
-    summary: 'Make a key for a tenant. Its secret is shown in this answer only.',
+    summary: 'Create a key for a tenant. Only this response has its secret.',
     owner: 'front',
     body: MintKey,
     isTenantless: true,
     replies: { 201: KeyMinted, ...refusals(400, 409) },
   },
-  'apiKeys.list': {
-    ...read,
-    path: '/api-keys',
-    summary: 'List the keys of a tenant, oldest first.',
+  'apiKeys.list': get('/api-keys', 'List the keys of a tenant, oldest first.', listOf(ApiKey), {
     query: KeyListQuery,
     isTenantless: true,
-    replies: { 200: listOf(ApiKey), ...refusals(400) },
-  },
-  'apiKeys.revoke': {
-    method: 'DELETE',
-    path: '/api-keys/{id}',
-    summary: 'Revoke a key, at once and for good.',
+  }),
+  'apiKeys.revoke': remove('/api-keys/{id}', 'Revoke a key immediately and permanently.', {
     owner: 'front',
     params: KeyParams,
     isTenantless: true,
-    replies: { 204: null, ...refusals(400, 404) },
-  },
+  }),
 } as const satisfies Record<string, RouteRow>;

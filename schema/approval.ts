@@ -1,60 +1,49 @@
-/** Wire shapes and routes of what people are asked, and of their answers (docs/reference/approvals.md). */
+/** Wire shapes and routes of approvals and their answers (docs/reference/approvals.md). */
 
 import { type Static, Type } from '@sinclair/typebox';
 import {
-  Cursor,
   JsonObjectSchema,
   Key,
-  LIST_LIMIT_DEFAULT,
-  LIST_LIMIT_MAX,
-  Limit,
   Name,
   named,
   noted,
-  Offset,
   optional,
   orNull,
+  pageOf,
   Timestamp,
   Uuid,
 } from './common.js';
-import { actById, type RouteRow, read, refusals } from './route-row.js';
+import { actById, get, type RouteRow, refusals } from './route-row.js';
 import { GateChoice } from './step-options.js';
-import { strict } from './strict.js';
+import { strictNamed, strictObject } from './strict.js';
 
-/** A page of text. */
 export const COMMENT_LENGTH_MAX = 4_096;
-/** No more are counted, so that a page of the list costs the same however many wait. */
+/** Counting stops here, so that a page costs the same however many approvals are open. */
 export const APPROVALS_COUNTED_MAX = 10_000;
-/** Whoever gets a link by mail may be away for some days. */
+/** A week: recipients of mailed links may be away for some days. */
 export const LINK_SECONDS_DEFAULT = 7 * 24 * 60 * 60;
-export const LINK_SECONDS_MAX = 30 * 24 * 60 * 60;
-/** Of a value and a recipient of the greatest length, in base64, and a signature. */
+const LINK_SECONDS_MAX = 30 * 24 * 60 * 60;
+/** Fits a value and a recipient of the greatest length, in base64, and a signature. */
 const TOKEN_LENGTH_MAX = 8_192;
 
-const Value = noted(Name, 'One of the values of its choices.');
-const Comment = Type.String({
-  maxLength: COMMENT_LENGTH_MAX,
-  'x-check': 'empty-is-absent',
-  description: 'Only where allow_comment says so.',
+const Value = noted(Name, 'One of the values in choices.');
+const Comment = noted(
+  Type.String({ maxLength: COMMENT_LENGTH_MAX, 'x-check': 'empty-is-absent' }),
+  'Allowed only with allow_comment.',
+);
+
+const ApprovalListQuery = strictObject({
+  tenant_id: Type.Optional(Type.String()),
+  namespace: Type.Optional(Type.String()),
+  sequence_id: Type.Optional(Uuid),
+  sequence_name: Type.Optional(
+    Type.String({ description: 'Includes every version of the sequences with this name.' }),
+  ),
+  sequence: Type.Optional(Type.String({ description: 'Alias of sequence_name.' })),
+  ...pageOf(),
 });
 
-export const ApprovalListQuery = strict(
-  Type.Object({
-    tenant_id: Type.Optional(Type.String()),
-    namespace: Type.Optional(Type.String()),
-    sequence_id: Type.Optional(Uuid),
-    sequence_name: Type.Optional(
-      Type.String({ description: 'Every version of the sequences with this name.' }),
-    ),
-    sequence: Type.Optional(Type.String({ description: 'The same.' })),
-    offset: Offset,
-    limit: Limit(LIST_LIMIT_DEFAULT, LIST_LIMIT_MAX),
-    cursor: Cursor,
-  }),
-);
-export type ApprovalListQuery = Static<typeof ApprovalListQuery>;
-
-export const Approval = named('Approval', 'A step that waits for the answer of a person.', {
+export const Approval = named('Approval', "A step that waits for a person's answer.", {
   id: Uuid,
   instance_id: Uuid,
   tenant_id: Type.String(),
@@ -62,25 +51,23 @@ export const Approval = named('Approval', 'A step that waits for the answer of a
   sequence_id: Uuid,
   sequence_name: orNull(Type.String()),
   block_id: Type.String(),
-  path: noted(Type.String(), 'From the outermost block, as in orders[2]/charge.'),
-  prompt: noted(Type.String(), 'What is asked.'),
+  path: noted(Type.String(), 'Path from the outermost block, such as orders[2]/charge.'),
+  prompt: noted(Type.String(), 'The question.'),
   choices: Type.Array(GateChoice),
-  store_as: noted(Type.String(), 'The key of context.data for the value.'),
+  store_as: noted(Type.String(), 'Key of context.data that receives the value.'),
   timeout_seconds: orNull(Type.Number()),
   escalation_handler: orNull(Type.String()),
   allow_comment: Type.Boolean(),
   waiting_since: Timestamp,
-  deadline: noted(orNull(Timestamp), 'Null: it waits for ever.'),
-  metadata: noted(JsonObjectSchema, 'Of the instance.'),
+  deadline: noted(orNull(Timestamp), 'Null: no deadline.'),
+  metadata: noted(JsonObjectSchema, 'Metadata of the instance.'),
 });
 export type Approval = Static<typeof Approval>;
 
 export const ApprovalPage = named('ApprovalPage', {
   items: Type.Array(Approval),
   total: Type.Integer({
-    description:
-      `How many there are on all pages; at most ${APPROVALS_COUNTED_MAX} are counted, ` +
-      'among a bounded number of open ones.',
+    description: `Number on all pages; at most ${APPROVALS_COUNTED_MAX} of a bounded number of open ones.`,
   }),
 });
 export type ApprovalPage = Static<typeof ApprovalPage>;
@@ -89,36 +76,33 @@ export const AnswerApproval = named('AnswerApproval', {
   value: Value,
   comment: optional(Comment),
   answer_id: optional(
-    noted(Key, 'A repetition with the same one is told of the first answer, and is no conflict.'),
+    noted(Key, 'A repetition with the same id returns the first answer instead of a conflict.'),
   ),
 });
 export type AnswerApproval = Static<typeof AnswerApproval>;
 
-export const ApprovalAnswered = named('ApprovalAnswered', 'What was taken.', {
+export const ApprovalAnswered = named('ApprovalAnswered', 'The accepted answer.', {
   id: Uuid,
   instance_id: Uuid,
   block_id: Type.String(),
   value: Type.String(),
   comment: orNull(Type.String()),
-  answered_by: noted(orNull(Type.String()), 'The name of the key, or the recipient of the link.'),
+  answered_by: noted(orNull(Type.String()), 'Name of the key, or recipient of the link.'),
   answered_at: Timestamp,
-  repeated: Type.Boolean({ description: 'True: the answer with this answer_id was taken before.' }),
+  repeated: noted(Type.Boolean(), 'True: the answer with this answer_id was accepted before.'),
 });
 export type ApprovalAnswered = Static<typeof ApprovalAnswered>;
 
-export const MakeApprovalLink = strict(
-  named('MakeApprovalLink', {
-    expires_in_seconds: optional(
-      Type.Integer({ minimum: 1, maximum: LINK_SECONDS_MAX, default: LINK_SECONDS_DEFAULT }),
-    ),
-    value: optional(noted(Value, 'The link answers this and nothing else.')),
-    recipient: optional(noted(Name, 'Whom the link is for: noted as who answered.')),
-  }),
-);
-export type MakeApprovalLink = Static<typeof MakeApprovalLink>;
+export const MakeApprovalLink = strictNamed('MakeApprovalLink', {
+  expires_in_seconds: optional(
+    Type.Integer({ minimum: 1, maximum: LINK_SECONDS_MAX, default: LINK_SECONDS_DEFAULT }),
+  ),
+  value: optional(noted(Value, 'Restricts the link to this value.')),
+  recipient: optional(noted(Name, 'Recorded as answered_by.')),
+});
 
 export const ApprovalLink = named('ApprovalLink', {
-  url: Type.String({ description: 'Whoever has it can answer, once.' }),
+  url: Type.String({ description: 'Allows its holder to answer once, without a key.' }),
   expires_at: Timestamp,
 });
 export type ApprovalLink = Static<typeof ApprovalLink>;
@@ -127,30 +111,22 @@ const TokenParams = Type.Object({
   token: Type.String({ minLength: 1, maxLength: TOKEN_LENGTH_MAX }),
 });
 
-/** What the form of the page sends. Without a value the link has to fix one. */
 export const AnswerByLink = named('AnswerByLink', {
   value: optional(Value),
   comment: optional(Comment),
 });
-export type AnswerByLink = Static<typeof AnswerByLink>;
-
-// ---------------------------------------------------------------- routes
 
 const HTML = 'text/html; charset=utf-8';
 
 export const APPROVAL_ROWS = {
-  'approvals.list': {
-    ...read,
-    path: '/approvals',
-    summary: 'List what people are asked, oldest first.',
+  'approvals.list': get('/approvals', 'List open approvals, oldest first.', ApprovalPage, {
     query: ApprovalListQuery,
-    replies: { 200: ApprovalPage, ...refusals(400) },
-  },
+  }),
   'approvals.answer': {
     ...actById,
     owner: 'front',
     path: '/approvals/{id}',
-    summary: 'Answer for a person. The first answer counts.',
+    summary: 'Answer an approval. The first answer counts.',
     body: AnswerApproval,
     replies: { 200: ApprovalAnswered, ...refusals(400, 404, 409, 413) },
   },
@@ -158,7 +134,7 @@ export const APPROVAL_ROWS = {
     ...actById,
     owner: 'front',
     path: '/approvals/{id}/link',
-    summary: 'Make a link by which one person can answer once, without a key.',
+    summary: 'Create a link with which one person can answer once, without a key.',
     body: MakeApprovalLink,
     isBodyOptional: true,
     replies: { 201: ApprovalLink, ...refusals(400, 404, 409) },
@@ -166,7 +142,7 @@ export const APPROVAL_ROWS = {
   'approvals.page': {
     method: 'GET',
     path: '/approvals/by-link/{token}',
-    summary: 'The page of a link: the question and its choices. It answers nothing.',
+    summary: 'Show the question and choices of a link, without answering.',
     owner: 'front',
     params: TokenParams,
     isPublic: true,
@@ -177,7 +153,7 @@ export const APPROVAL_ROWS = {
   'approvals.answerByLink': {
     method: 'POST',
     path: '/approvals/by-link/{token}',
-    summary: 'Answer by a link, once.',
+    summary: 'Answer once by link.',
     owner: 'front',
     params: TokenParams,
     body: AnswerByLink,

@@ -1,11 +1,6 @@
 /**
- * The block kinds of a sequence and their sub-objects. Shapes only: unique ids, depth and the
- * number of blocks are rules on the whole tree and belong to `core/plan.ts`. A further kind is one
- * more row: a schema, its type, and a line in the table at the end; `docs/blocks.md` shows the
- * rest.
- *
- * Fields that change what runs and that nothing implements are refused, not ignored
- * (docs/decisions/0017-unknown-fields.md).
+ * The block kinds of a sequence and their parts. Rules on the whole tree, such as unique ids and depth, are in
+ * `core/plan.ts`. A new kind is a schema, its type, and a row of the table at the end (docs/blocks.md).
  */
 
 import { type Static, type TObject, type TProperties, type TSchema, Type } from '@sinclair/typebox';
@@ -14,6 +9,7 @@ import {
   DurationMs,
   EXPRESSION_LENGTH_MAX,
   Expression,
+  flag,
   INT32_MAX,
   JsonObjectSchema,
   Key,
@@ -31,26 +27,25 @@ import {
 import { BUILTIN_HANDLERS, PARAMS_NOTE } from './handlers.js';
 import { Delay, Retry, SendWindow, WaitForInput } from './step-options.js';
 
-/** Caps of ours, against stacks and turns without end (docs/reference/blocks.md). */
+/** Bounds against deep stacks and endless turns (docs/reference/blocks.md). */
 export const DEPTH_MAX = 64;
 export const BLOCKS_MAX = 5_000;
 export const BRANCHES_MAX = 256;
 export const ITERATIONS_MAX = 100_000;
-/** Items of one for_each that run at once. */
 export const CONCURRENCY_MAX = 256;
-/** Blocks of a plan, which has the body of a for_each once for each item that runs at once. */
+/** Blocks of a plan, which repeats the body of a for_each for each concurrent item. */
 export const PLAN_BLOCKS_MAX = 20_000;
-/** The outputs of the items of a for_each that become its own output, together. */
+/** Total size of the item outputs that a for_each collects as its own output. */
 export const COLLECTED_BYTES_MAX = 1024 * 1024;
 
 export const MAX_ITERATIONS_DEFAULT = 1_000;
 export const ITEM_VAR_DEFAULT = 'item';
 
-/** Blocks refer to blocks: the validators know this schema under its `$id`. */
+/** Blocks contain blocks: the validators resolve this schema by its `$id`. */
 const BlockRef = Type.Unsafe<Block>({ $ref: 'Block' });
 const BlockList = Type.Array(BlockRef);
 const NonEmptyBlockList = Type.Array(BlockRef, { minItems: 1 });
-/** A block, or a list of blocks, by one schema; told apart by `if`, so that a mistake is told once. */
+/** A block, or a list of blocks. `if` selects one schema, so that a mistake is reported once. */
 function blocksOrOne<List extends TSchema>(list: List) {
   return Type.Unsafe<Block | Static<List>>({
     if: { type: ['array', 'null'] },
@@ -66,25 +61,20 @@ const MaxIterations = Type.Integer({
   default: MAX_ITERATIONS_DEFAULT,
 });
 
-/** What every kind has. */
 const headOf = <K extends string>(kind: K) => ({
-  type: Type.Literal(kind, { description: 'The kind of the block.' }),
-  id: noted(BlockId, 'Unique in the sequence. Expressions find its output by it.'),
-  when: optional(
-    Type.String({
-      maxLength: EXPRESSION_LENGTH_MAX,
-      description: 'An expression; the block is skipped when it does not hold.',
-    }),
+  type: Type.Literal(kind, { description: 'Kind of the block.' }),
+  id: noted(BlockId, 'Unique in the sequence. Expressions use it to refer to the output.'),
+  when: noted(
+    optional(Type.String({ maxLength: EXPRESSION_LENGTH_MAX })),
+    'Condition; if it is false, the block is skipped.',
   ),
-  timeout: optional(
-    noted(
-      DurationMs,
-      'How long the block may take; past it, all inside is cut off and it has failed.',
-    ),
+  timeout: noted(
+    optional(DurationMs),
+    'Maximum duration in ms; then everything inside is cancelled, and the block fails.',
   ),
 });
 
-/** @param note what the document says of the kind */
+/** @param note description of the kind in the document */
 function blockObject<K extends string, P extends TProperties>(
   kind: K,
   note: string,
@@ -94,93 +84,71 @@ function blockObject<K extends string, P extends TProperties>(
   return Type.Object(shape, { description: note });
 }
 
-/** Called inside the server: `log` and the other pure handlers, or `http_request`. */
-export const OnDeadlineBreach = Type.Object({
-  handler: noted(Name, 'A built-in handler; not one that waits.'),
-  params: optional(
-    noted(
-      JsonObjectSchema,
-      'Its parameters, with templates; the server adds _breach_block_id, _breach_instance_id, ' +
-        '_breach_elapsed_ms and _breach_deadline_ms.',
-    ),
+/** Runs inside the server: `log` and the other pure handlers, or `http_request`. */
+const OnDeadlineBreach = Type.Object({
+  handler: noted(Name, 'A built-in handler that does not wait.'),
+  params: noted(
+    optional(JsonObjectSchema),
+    'Parameters, with templates. The server adds _breach_block_id, ' +
+      '_breach_instance_id, _breach_elapsed_ms and _breach_deadline_ms.',
   ),
 });
 
 // An interface may refer to itself by way of `Block`, where an alias may not.
 
 const STEP_NOTE =
-  `Runs a handler: a built-in one (${BUILTIN_HANDLERS.join(', ')}) in the server, any other by an ` +
-  'external worker.';
+  'Runs a handler: a built-in one ' +
+  `(${BUILTIN_HANDLERS.join(', ')}) in the server, any other in an external worker.`;
 
 const Step = blockObject('step', STEP_NOTE, {
-  handler: noted(Name, 'A name that is not built in is served by external workers.'),
-  params: optional(
-    noted(
-      JsonObjectSchema,
-      `The parameters of the handler; what a built-in one always refuses is 400. ${PARAMS_NOTE}`,
-    ),
+  handler: noted(Name, 'Name of a built-in handler, or of one that external workers serve.'),
+  params: noted(
+    optional(JsonObjectSchema),
+    'Parameters of the handler. Invalid ones of built-in handlers are answered 400. ' +
+      `${PARAMS_NOTE}`,
   ),
-  delay: optional(noted(Delay, 'Waits before the first try.')),
-  retry: optional(noted(Retry, 'What is done after a failed try.')),
-  timeout: optional(
-    noted(
-      DurationMs,
-      'How long one try may take, of a task from its claim on; past it, the try has failed.',
-    ),
+  delay: optional(noted(Delay, 'Waits before the first attempt.')),
+  retry: optional(noted(Retry, 'Retries after failed attempts.')),
+  timeout: noted(
+    optional(DurationMs),
+    'Maximum duration of an attempt in ms, for a task from its claim; then the attempt fails.',
   ),
-  queue_timeout: optional(
-    noted(DurationMs, 'How long a task may wait for a worker; past it, the try has failed.'),
+  queue_timeout: noted(
+    optional(DurationMs),
+    'Maximum wait in ms for a worker; then the attempt fails.',
   ),
-  deadline: optional(
-    noted(
-      DurationMs,
-      'How long the step may take with all of its waits and tries; past it, it has failed.',
-    ),
+  deadline: noted(
+    optional(DurationMs),
+    'Maximum duration in ms with all waits and attempts; then the step fails.',
   ),
-  on_deadline_breach: optional(
-    noted(OnDeadlineBreach, 'What is called, once, when the deadline has passed.'),
-  ),
-  send_window: optional(noted(SendWindow, 'Waits until an hour in which the step may start.')),
+  on_deadline_breach: optional(noted(OnDeadlineBreach, 'Called once when the deadline passes.')),
+  send_window: optional(noted(SendWindow, 'Hours in which the step may start. It waits for them.')),
   rate_limit_key: optional(
-    noted(Key, 'Steps with the same key share a limit per time. Past the limit a step waits.'),
+    noted(Key, 'Steps with the same key share a rate limit. Above the limit a step waits.'),
   ),
-  cancellable: optional(
-    Type.Boolean({
-      default: true,
-      description: 'If false, the signal cancel lets the step end first.',
-    }),
-  ),
-  queue_name: optional(
-    noted(Name, 'The queue of the task. Polls may ask for the tasks of one queue only.'),
-  ),
+  cancellable: noted(flag(true), 'False: the signal cancel waits for the step.'),
+  queue_name: optional(noted(Name, 'Queue of the task. A poll can select one queue.')),
   output_schema: optional(
-    noted(UserSchema, 'What the output must conform to; another one fails the step for good.'),
+    noted(UserSchema, 'Schema of the output. Any other output fails the step permanently.'),
   ),
-  merge_output: optional(
-    Type.Boolean({
-      default: true,
-      description: "Whether a worker's output is merged into context.data.",
-    }),
-  ),
+  merge_output: noted(flag(true), "Merges a worker's output into context.data."),
   wait_for_input: optional(WaitForInput),
   ...unsupported('context_access', 'fallback_handler', 'cache_key', 'compensation'),
 });
 export interface StepBlock extends Static<typeof Step> {}
 
-const Parallel = blockObject(
-  'parallel',
-  `Runs all branches, at most ${BRANCHES_MAX}; fails if one of them fails.`,
-  { branches: noted(Branches, 'Lists of blocks; all lists run.') },
-);
+const Parallel = blockObject('parallel', 'Runs all branches concurrently; fails if one fails.', {
+  branches: noted(Branches, 'Lists of blocks that run concurrently.'),
+});
 export interface ParallelBlock extends Static<typeof Parallel> {}
 
 const RACE_NOTE =
-  'first_to_resolve: the first branch that ends wins, whether it succeeds or fails; ' +
-  'first_to_succeed: the first that succeeds, failures count once all failed. The other branches ' +
-  'are cancelled.';
+  'first_to_resolve: the first branch to finish wins, even by ' +
+  'failing. first_to_succeed: the first branch to succeed wins; the ' +
+  'block fails if all fail. The other branches are cancelled.';
 
 const Race = blockObject('race', RACE_NOTE, {
-  branches: noted(Branches, 'Lists of blocks; all lists run until one has won.'),
+  branches: noted(Branches, 'Lists of blocks that run until one has won.'),
   semantics: optional(
     withDefault(
       oneOfWords(['first_to_resolve', 'first_to_succeed'], 'Which branch wins.'),
@@ -191,93 +159,75 @@ const Race = blockObject('race', RACE_NOTE, {
 export interface RaceBlock extends Static<typeof Race> {}
 
 const Route = Type.Object({
-  condition: noted(Expression, 'When the route is taken.'),
-  blocks: noted(BlockList, 'What runs then.'),
+  condition: noted(Expression, 'Condition of the route.'),
+  blocks: noted(BlockList, 'Blocks of the route.'),
 });
 
 const Router = Type.Object(
   {
     ...headOf('router'),
-    routes: optional(
-      Type.Array(Route, { description: 'Asked in order; the first that holds runs.' }),
-    ),
-    default: optional(noted(BlockList, 'What runs when no condition holds.')),
+    routes: noted(optional(Type.Array(Route)), 'The first route whose condition is true runs.'),
+    default: optional(noted(BlockList, 'Runs if no condition is true.')),
   },
   {
     'x-check': 'router',
-    description: 'Runs the blocks of the first route whose condition holds, else default.',
+    description: 'Runs the blocks of the first route whose condition is true, else default.',
   },
 );
 export interface RouterBlock extends Static<typeof Router> {}
 
 const TryCatch = blockObject(
   'try_catch',
-  'catch_block runs only if try_block failed, finally_block always.',
+  'Runs catch_block on failure, and finally_block always.',
   {
-    try_block: noted(NonEmptyBlockList, 'What runs first.'),
-    catch_block: noted(BlockList, 'What runs if try_block failed.'),
-    finally_block: optional(noted(BlockList, 'What always runs last, also when cancelled.')),
+    try_block: noted(NonEmptyBlockList, 'Runs first.'),
+    catch_block: noted(BlockList, 'Runs if try_block failed.'),
+    finally_block: optional(noted(BlockList, 'Always runs last, also after a cancellation.')),
   },
 );
 export interface TryCatchBlock extends Static<typeof TryCatch> {}
 
-const Loop = blockObject('loop', 'Repeats its body while the condition holds.', {
-  condition: noted(Expression, 'Asked before each iteration; the loop ends when it does not hold.'),
-  body: noted(NonEmptyBlockList, 'What is repeated.'),
-  max_iterations: optional(noted(MaxIterations, 'The loop ends, successfully, after this many.')),
+const Loop = blockObject('loop', 'Repeats its body while the condition is true.', {
+  condition: noted(Expression, 'Evaluated before each iteration; the loop ends when it is false.'),
+  body: noted(NonEmptyBlockList, 'Blocks of each iteration.'),
+  max_iterations: optional(
+    noted(MaxIterations, 'Maximum number of iterations; the loop then succeeds.'),
+  ),
   ...unsupported('break_on', 'poll_interval', 'continue_on_error', 'retain_iterations'),
 });
 export interface LoopBlock extends Static<typeof Loop> {}
 
-const ForEach = blockObject(
-  'for_each',
-  'Runs its body for each item of an array of context.data.',
-  {
-    collection: noted(
-      Expression,
-      'A path in context.data, or a template, of an array. Missing or empty: nothing runs.',
-    ),
-    item_var: optional(
-      noted(
-        withDefault(PlainName, ITEM_VAR_DEFAULT),
-        'The key of context.data under which the body sees the item.',
-      ),
-    ),
-    body: noted(NonEmptyBlockList, 'What runs for each item.'),
-    index_var: optional(
-      noted(
-        PlainName,
-        'The key of context.data under which the body sees the number of the item, counted from 0.',
-      ),
-    ),
-    concurrency: optional(
-      Type.Integer({
-        minimum: 1,
-        maximum: CONCURRENCY_MAX,
-        default: 1,
-        description: 'How many items run at once.',
-      }),
-    ),
-    max_iterations: optional(
-      noted(MaxIterations, 'A longer collection fails the block before its first item.'),
-    ),
-  },
-);
+const ForEach = blockObject('for_each', 'Runs its body for each item of a context.data array.', {
+  collection: noted(
+    Expression,
+    'Path in context.data, or template, of an array. Missing or empty: nothing runs.',
+  ),
+  item_var: noted(
+    optional(withDefault(PlainName, ITEM_VAR_DEFAULT)),
+    'Key of context.data with the item, in the body.',
+  ),
+  body: noted(NonEmptyBlockList, 'Blocks that run for each item.'),
+  index_var: optional(
+    noted(PlainName, 'Key of context.data with the index of the item, from 0, in the body.'),
+  ),
+  concurrency: noted(
+    optional(Type.Integer({ minimum: 1, maximum: CONCURRENCY_MAX, default: 1 })),
+    'Number of items that run concurrently.',
+  ),
+  max_iterations: optional(
+    noted(MaxIterations, 'A longer collection fails the block before its first item.'),
+  ),
+});
 export interface ForEachBlock extends Static<typeof ForEach> {}
 
 const SubSequence = blockObject(
   'sub_sequence',
-  'Starts another sequence as a child instance, and waits for its end.',
+  'Starts a child instance of another sequence, and waits for it.',
   {
-    sequence_name: noted(Name, 'The sequence of the child, in the namespace of this instance.'),
-    version: optional(
-      noted(
-        Version,
-        'Pins this version. Absent: as a creation by name chooses one when the child starts.',
-      ),
-    ),
+    sequence_name: noted(Name, 'Sequence of the child, in the namespace of this instance.'),
+    version: noted(optional(Version), 'Pins this version. Default: chosen as the child starts.'),
     input: optional(
-      noted(JsonObjectSchema, 'The context.data of the child; texts in it may be templates.'),
+      noted(JsonObjectSchema, 'context.data of the child; its strings may be templates.'),
     ),
   },
 );
@@ -285,59 +235,52 @@ export interface SubSequenceBlock extends Static<typeof SubSequence> {}
 
 const CancellationScope = blockObject(
   'cancellation_scope',
-  'Runs its blocks one after the other, and the signal cancel lets them end first.',
-  { blocks: noted(NonEmptyBlockList, 'What runs.') },
+  'Runs its blocks in order; the signal cancel takes effect after them.',
+  { blocks: noted(NonEmptyBlockList, 'Blocks to run.') },
 );
 export interface CancellationScopeBlock extends Static<typeof CancellationScope> {}
 
 const SagaStep = named('SagaStep', {
-  id: noted(
-    PlainName,
-    'Of the step of the saga; unique in the sequence, among those of blocks too.',
-  ),
+  id: noted(PlainName, "Id of the saga's step, unique in the sequence among all block ids."),
   action: noted(blocksOrOne(NonEmptyBlockList), 'A block, or a list of blocks.'),
-  compensation: Type.Optional(
-    noted(blocksOrOne(optional(BlockList)), 'What takes back what the action did; likewise.'),
+  compensation: noted(
+    Type.Optional(blocksOrOne(optional(BlockList))),
+    'A block, or a list of blocks, that undoes the action.',
   ),
 });
 
 const SAGA_NOTE =
-  'Runs its actions in order. When one fails, the compensations of those that completed run, the ' +
-  'last one first, and the saga fails.';
+  'Runs its actions in order. If one fails, the compensations of the ' +
+  'completed ones run in reverse order, and the saga fails.';
 
 const Saga = blockObject('saga', SAGA_NOTE, {
   steps: Type.Array(SagaStep, {
     maxItems: BRANCHES_MAX,
-    description: 'Actions, each with what takes it back. None: the saga completes.',
+    description: 'Actions with their compensations. If empty, the saga completes.',
   }),
 });
 export interface SagaBlock extends Static<typeof Saga> {}
 
 const Variant = named('SplitVariant', {
-  name: noted(Name, 'Unique in the block; shown in its output.'),
-  weight: Type.Integer({
-    minimum: 0,
-    maximum: INT32_MAX,
-    description: 'Its share is this of the sum of all weights.',
-  }),
-  blocks: noted(BlockList, 'What runs for this variant.'),
+  name: noted(Name, 'Unique in the block; part of its output.'),
+  weight: noted(Type.Integer({ minimum: 0, maximum: INT32_MAX }), 'Share of the total weight.'),
+  blocks: noted(BlockList, 'Blocks of this variant.'),
 });
 
 const SPLIT_NOTE =
-  'Runs one of its variants, chosen by the id of the instance and that of the block, in ' +
-  'proportion to the weights.';
+  'Runs one of its variants, chosen in proportion to the ' +
+  'weights by a hash of instance and block id.';
 
 const SPLIT_WORDS = ['ab_split', 'a_b_split'] as const;
 
 const AbSplit = Type.Object(
   {
     ...headOf('ab_split'),
-    type: oneOfWords(SPLIT_WORDS, 'The kind of the block: two words for one.'),
-    variants: Type.Array(Variant, {
-      minItems: 2,
-      maxItems: BRANCHES_MAX,
-      description: 'Of which one runs.',
-    }),
+    type: oneOfWords(SPLIT_WORDS, 'Kind of the block; both names mean the same.'),
+    variants: noted(
+      Type.Array(Variant, { minItems: 2, maxItems: BRANCHES_MAX }),
+      'The variants to choose from.',
+    ),
   },
   { 'x-check': 'variants', description: SPLIT_NOTE },
 );
@@ -373,7 +316,7 @@ const BLOCKS = {
 
 export const BLOCK_TYPES = Object.keys(BLOCKS) as Block['type'][];
 
-/** One word for each kind: some have two in definitions. */
+/** Names of each kind; some have two. */
 export type KindName = Exclude<Block['type'], 'a_b_split'>;
 
 export function kindName({ type }: Pick<Block, 'type'>): KindName {
@@ -384,19 +327,18 @@ export const KIND_NAMES: readonly KindName[] = [
   ...new Set(BLOCK_TYPES.map((type) => kindName({ type }))),
 ];
 
-/** What each hook may take, in ms: nobody waits for it. */
 export const HOOK_TIMEOUT_MS = 30_000;
 export const HOOKS_MAX = 100;
 
-/** An instance that has ended is told of no events. */
+/** A finished instance receives no events. */
 const HOOK_HANDLERS = BUILTIN_HANDLERS.filter((name) => name !== 'wait_for_event');
 
 const HOOK_MEMBERS = {
   ...headOf('step'),
-  handler: oneOfWords(HOOK_HANDLERS, 'A built-in handler: hooks have no tasks for workers.'),
+  handler: oneOfWords(HOOK_HANDLERS, 'A built-in handler; hooks cannot use workers.'),
   params: Step.properties.params,
   timeout: optional(
-    noted(DurationMs, `How long it may take; no more than ${HOOK_TIMEOUT_MS}, the default.`),
+    noted(DurationMs, `Maximum duration in ms. Default and maximum: ${HOOK_TIMEOUT_MS}.`),
   ),
   ...unsupported(
     'delay',
@@ -411,36 +353,37 @@ const HOOK_MEMBERS = {
 };
 
 /**
- * A list of steps that run in the server, once. What a further try, a wait or a worker would need is refused.
+ * A list of steps that run once, in the server. Members for retries, waits or workers are refused.
  *
  * @param name of its steps
- * @param when the end of a sentence: what they run after
+ * @param when end of a sentence: what the hooks follow
  */
 export function hooks(name: 'FailureHook' | 'CancelHook', when: string) {
   const step = named(name, `A step that runs in the server after ${when}.`, HOOK_MEMBERS);
   return Type.Array(step, {
     maxItems: HOOKS_MAX,
-    description: `What runs in the server after ${when}, one after the other, whatever each comes to.`,
+    description:
+      `Steps that run in the server after ${when}, in order. A failed step does not stop the ` +
+      'next.',
   });
 }
 export type HookStep = Static<ReturnType<typeof hooks>>[number];
 
 export const HOOK_LISTS = ['on_failure', 'on_cancel'] as const;
 export type HookList = (typeof HOOK_LISTS)[number];
-/** The hooks of a definition. */
 export type Hooks = { readonly [List in HookList]?: readonly HookStep[] | null | undefined };
 
-/** The members that mean something in blocks of the kind; others are stored and have no effect. */
+/** Members that the kind uses; others are stored without effect. */
 export function membersOf(kind: Block['type']): TProperties {
   return BLOCKS[kind].properties;
 }
 
-/** The tag decides which kind is checked, so that a mistake is reported once and in its place. */
+/** The tag selects the kind to check, so that a mistake is reported once, at its place. */
 export const Block = Type.Unsafe<Block>({
   $id: 'Block',
   description:
-    `A block of a sequence. Blocks nest at most ${DEPTH_MAX} levels deep; a sequence has at most ` +
-    `${BLOCKS_MAX} of them, each with an id of its own.`,
+    `A block of a sequence. Nested at most ${DEPTH_MAX} levels; a ` +
+    `sequence has at most ${BLOCKS_MAX} blocks with unique ids.`,
   type: 'object',
   properties: { type: { type: 'string' } },
   required: ['type'],
@@ -448,9 +391,7 @@ export const Block = Type.Unsafe<Block>({
   oneOf: [...new Set(Object.values(BLOCKS))],
 });
 
-/** Blocks that one instance runs beside its sequence's own. */
 export const InjectedBlocks = NonEmptyBlockList;
 
-/** The root list of a sequence. */
 export const RootBlocks = NonEmptyBlockList;
 export type RootBlocks = Static<typeof RootBlocks>;

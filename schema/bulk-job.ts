@@ -1,108 +1,74 @@
-/** Wire shapes and routes of changes of many instances that go on behind their answer (docs/reference/instances.md). */
+/** Wire shapes and routes of bulk jobs: changes of many instances in the background (docs/reference/instances.md). */
 
 import { type Static, Type } from '@sinclair/typebox';
 import {
-  Cursor,
   IdParams,
   JsonObjectSchema,
-  Limit,
   named,
   noted,
-  Offset,
   oneOfWords,
   orNull,
+  pageOf,
   TenantQuery,
   Timestamp,
   Uuid,
 } from './common.js';
-import { listOf, type RouteRow, read, refusals } from './route-row.js';
+import { get, getById, listOf, type RouteRow, refusals } from './route-row.js';
 
-export const BULK_OPERATIONS = ['state', 'reschedule', 'batch_action'] as const;
+const BULK_OPERATIONS = ['state', 'reschedule', 'batch_action'] as const;
 export type BulkOperation = (typeof BULK_OPERATIONS)[number];
 
-/** `cancelling`: what is under way is still being counted. */
-export const BULK_JOB_STATES = [
-  'running',
-  'cancelling',
-  'completed',
-  'cancelled',
-  'failed',
-] as const;
+/** `cancelling`: the changes in progress are still being counted. */
+const BULK_JOB_STATES = ['running', 'cancelling', 'completed', 'cancelled', 'failed'] as const;
 export type BulkJobState = (typeof BULK_JOB_STATES)[number];
 
-/** Of the routes that change many. */
 export const BulkQuery = Type.Object({
   async: Type.Boolean({
     default: false,
-    description: 'Answers 202 with a job at once. So does the header Prefer: respond-async.',
+    description: 'Answers 202 with a job immediately, as does the header Prefer: respond-async.',
   }),
 });
 
-/** In every answer that counts what would be changed. */
 export const RepeatsEffects = Type.Integer({
-  description:
-    'With dry_run: those that would be retried, and repeat effects outside by that; else 0.',
+  description: 'With dry_run: retried instances that would repeat external effects; else 0.',
 });
 
-export const BulkJob = named(
-  'BulkJob',
-  'A change of many instances that goes on behind its answer.',
-  {
-    id: Uuid,
-    tenant_id: Type.String(),
-    operation: oneOfWords(BULK_OPERATIONS),
-    request: noted(JsonObjectSchema, 'The body that asked for it.'),
-    state: oneOfWords(BULK_JOB_STATES),
-    matched: Type.Integer({
-      description: 'Matches that were found so far: the sum of the next three.',
-    }),
-    applied: Type.Integer({ description: 'How many were changed, or with dry_run would be.' }),
-    skipped: Type.Integer({
-      description: 'Those that the change does not concern, or that are gone.',
-    }),
-    failed: Type.Integer({ description: 'Those whose change was refused.' }),
-    repeats_effects: RepeatsEffects,
-    error: noted(orNull(Type.String()), 'Why a job that failed did not go on.'),
-    created_at: Timestamp,
-    updated_at: Timestamp,
-    ended_at: orNull(Timestamp),
-  },
-);
+export const BulkJob = named('BulkJob', 'A change of many instances that runs in the background.', {
+  id: Uuid,
+  tenant_id: Type.String(),
+  operation: oneOfWords(BULK_OPERATIONS),
+  request: noted(JsonObjectSchema, 'The request body.'),
+  state: oneOfWords(BULK_JOB_STATES),
+  matched: noted(Type.Integer(), 'Matches found so far: updated, skipped and failed.'),
+  applied: noted(Type.Integer(), 'Changed instances; with dry_run, those that would be changed.'),
+  skipped: noted(Type.Integer(), 'Matches that needed no change or were deleted.'),
+  failed: Type.Integer({ description: 'Matches whose change was refused.' }),
+  repeats_effects: RepeatsEffects,
+  error: noted(orNull(Type.String()), 'Why the job failed.'),
+  created_at: Timestamp,
+  updated_at: Timestamp,
+  ended_at: orNull(Timestamp),
+});
 export type BulkJob = Static<typeof BulkJob>;
 
-export const BulkJobListQuery = Type.Object({
+const BulkJobListQuery = Type.Object({
   ...TenantQuery.properties,
   state: Type.Optional(oneOfWords(BULK_JOB_STATES)),
-  offset: Offset,
-  limit: Limit(100, 1_000),
-  cursor: Cursor,
+  ...pageOf(),
 });
-export type BulkJobListQuery = Static<typeof BulkJobListQuery>;
-
-// ---------------------------------------------------------------- routes
 
 export const BULK_JOB_ROWS = {
-  'bulkJobs.list': {
-    ...read,
-    path: '/instances/bulk/jobs',
-    summary: 'List the changes of many instances that went on as jobs, newest first.',
+  'bulkJobs.list': get('/instances/bulk/jobs', 'List bulk jobs, newest first.', listOf(BulkJob), {
     query: BulkJobListQuery,
-    replies: { 200: listOf(BulkJob), ...refusals(400) },
-  },
-  'bulkJobs.get': {
-    ...read,
-    path: '/instances/bulk/jobs/{id}',
-    summary: 'Get how far a change of many instances is.',
-    params: IdParams,
-    replies: { 200: BulkJob, ...refusals(400, 404) },
-  },
+  }),
+  'bulkJobs.get': getById('/instances/bulk/jobs/{id}', 'Get the progress of a bulk job.', BulkJob),
   'bulkJobs.cancel': {
     method: 'POST',
     path: '/instances/bulk/jobs/{id}/cancel',
-    summary: 'End a change of many instances; what is changed stays changed.',
+    summary: 'Cancel a bulk job. Completed changes remain.',
     owner: 'first-shard',
     params: IdParams,
-    repeats: 'it is ended already',
+    repeats: 'the job has already finished',
     replies: { 200: BulkJob, ...refusals(400, 404, 409) },
   },
 } as const satisfies Record<string, RouteRow>;

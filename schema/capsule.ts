@@ -1,6 +1,6 @@
 /**
- * What a capsule carries under its seal: one instance with its checkpoint, outputs and tree. No route
- * takes it as it is; a reader checks what it has unsealed. Lists without entries may be left out.
+ * The sealed content of a capsule: one instance with its checkpoint, outputs and tree. Checked after it is unsealed; no
+ * route takes it in plain. Empty lists may be absent.
  */
 
 import { type Static, type TSchema, Type } from '@sinclair/typebox';
@@ -16,6 +16,7 @@ import {
   Uuid,
 } from './common.js';
 import type { CheckpointRecord } from './continuity.js';
+import { Checkpoint } from './edits.js';
 import type { DoneCode, DoneRecord, OpenRecord } from './execution.js';
 import { Failure } from './failure.js';
 import { PRIORITIES } from './states.js';
@@ -27,12 +28,9 @@ const Num = Type.Number();
 const Flag = Type.Unsafe<1>({ type: 'integer', enum: [1] });
 const EndCode = Type.Unsafe<DoneCode>({ type: 'integer', enum: [0, 1, 2, 3] });
 
-const Why = noted(Failure, 'What failed, while the blocks around it have yet to end.');
+const Why = noted(Failure, 'Why the block failed, while the blocks around it are still open.');
 
-/**
- * The record of an open block: numbers, the phase of a leaf, what it waits for, its child, why blocks inside
- * failed.
- */
+/** The record of an open block: numbers, the phase of a leaf, its wait, its child, and causes of failures inside. */
 const Open = Type.Unsafe<OpenRecord>({
   type: 'object',
   required: ['b'],
@@ -42,13 +40,13 @@ const Open = Type.Unsafe<OpenRecord>({
     y: Why,
     c: Uuid,
     k: Type.String(),
-    // Of a for_each that runs items side by side: where its slots are.
+    // The slots of a concurrent for_each.
     s: Type.Array(Num),
-    // What a step waits for, or what the items of such a for_each have caught.
+    // What a step waits for, or the errors that items of a concurrent for_each have caught.
     v: JsonObjectSchema,
-    // The keys of the data that these have changed.
+    // The keys of context.data that items have changed.
     t: JsonObjectSchema,
-    // What a block has caught.
+    // The error that a block has caught.
     m: { anyOf: [Num, JsonObjectSchema] },
   },
   additionalProperties: Num,
@@ -62,10 +60,10 @@ const Done = Type.Unsafe<DoneRecord>({
   anyOf: [tuple(EndCode, Num, Num), tuple(EndCode, Num, Num, Open)],
 });
 
-/** Of a block in items that run side by side: in which slot of each of those for_each blocks it is. */
+/** For a block inside concurrent for_each blocks: its slot in each of them. */
 const Slots = Type.Array(Natural);
 
-/** An entry is the head, a block that is open or done, the items of a loop, or a block of its own. */
+/** An entry is the head, an open or finished block, the items of a loop, or an injected block. */
 export const TreeEntry = Type.Object({
   execution: optional(
     Type.Object({
@@ -99,14 +97,12 @@ export const TreeEntry = Type.Object({
 });
 export type TreeEntry = Static<typeof TreeEntry>;
 
-const Checkpoint = Type.Object({
-  id: Uuid,
-  instance_id: Uuid,
+const SealedCheckpoint = Type.Object({
+  ...Checkpoint.properties,
   checkpoint_data: Type.Optional(AnyJson),
-  created_at: Timestamp,
 });
 
-/** A row of outputs without ids; its receipt stays behind, since the importer did nothing of it. */
+/** A row of outputs without ids. Its receipt stays behind, since the importer did nothing. */
 export const CarriedOutput = Type.Object({
   block_id: Type.String(),
   iteration: Type.String(),
@@ -119,11 +115,11 @@ export const CarriedOutput = Type.Object({
 });
 export type CarriedOutput = Static<typeof CarriedOutput>;
 
-/** What may be left out where it has no entries. */
+/** Sections that may be absent if empty. */
 const LISTS = {
-  /** So that what is done is not done again. */
+  /** So that completed work is not repeated. */
   outputs: CarriedOutput,
-  /** The nodes that are under way or done; with the outputs, where the instance goes on. */
+  /** The open and finished nodes; with the outputs, the position of the instance. */
   execution_tree: TreeEntry,
   effect_ids: Uuid,
   pending_waits: AnyJson,
@@ -136,7 +132,6 @@ type Lists = { [Name in ListName]: Static<(typeof LISTS)[Name]>[] };
 
 export const PAYLOAD_LISTS = Object.keys(LISTS) as ListName[];
 
-/** The most entries of a list. */
 export function listMax(name: ListName): number {
   return name === 'stream_cursors' ? STREAM_CURSORS_MAX : PAYLOAD_LIST_MAX;
 }
@@ -155,13 +150,12 @@ export const CapsulePayload = Type.Object({
     priority: oneOfWords(PRIORITIES),
     timezone: Type.String(),
     metadata: JsonObjectSchema,
-    /** All sections. */
     context: JsonObjectSchema,
     budget: Type.Optional(AnyJson),
     parent_instance_id: optional(Uuid),
     timeout: optional(Natural),
   }),
-  checkpoint: Checkpoint,
+  checkpoint: SealedCheckpoint,
   ...OPTIONAL_LISTS,
   redacted_audit_context: Type.Optional(AnyJson),
 });
@@ -169,9 +163,9 @@ interface Payload {
   instance: Static<typeof CapsulePayload>['instance'];
   redacted_audit_context?: JsonValue;
 }
-/** As it is sealed. */
-export type SealedPayload = Payload & { checkpoint: Static<typeof Checkpoint> } & {
+/** The sealed form. */
+export type SealedPayload = Payload & { checkpoint: Static<typeof SealedCheckpoint> } & {
   [Name in ListName]?: Lists[Name] | null;
 };
-/** Before that, and once it is opened, every list is there. */
+/** The form before sealing and after opening: every list is present. */
 export type CapsulePayload = Payload & Lists & { checkpoint: CheckpointRecord };

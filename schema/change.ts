@@ -3,31 +3,28 @@
 import { type Static, Type } from '@sinclair/typebox';
 import { Limit, named } from './common.js';
 import { AuditEntry } from './instance.js';
-import { type RouteRow, read, refusals } from './route-row.js';
-import { strict } from './strict.js';
+import { get, type RouteRow, refusals } from './route-row.js';
+import { strictObject } from './strict.js';
 
 export const CHANGES_LIMIT_MAX = 500;
 
-/** Opaque to clients: base64url of the place of the last entry that was read. */
+/** Opaque to clients: base64url of the position of the last entry read. */
 const Cursor = (absent: string) =>
-  Type.String({ maxLength: 512, description: `From an earlier answer; exclusive. ${absent}` });
+  Type.String({
+    maxLength: 512,
+    description: `Cursor of an earlier response; exclusive. ${absent}`,
+  });
 
-export const ChangesQuery = strict(
-  Type.Object({
-    tenant_id: Type.Optional(Type.String()),
-    cursor: Type.Optional(Cursor('Without one the list begins with the oldest.')),
-    limit: Limit(100, CHANGES_LIMIT_MAX),
-  }),
-);
-export type ChangesQuery = Static<typeof ChangesQuery>;
+const ChangesQuery = strictObject({
+  tenant_id: Type.Optional(Type.String()),
+  cursor: Type.Optional(Cursor('Default: the oldest entry.')),
+  limit: Limit(100, CHANGES_LIMIT_MAX),
+});
 
-export const ChangesStreamQuery = strict(
-  Type.Object({
-    tenant_id: Type.Optional(Type.String()),
-    cursor: Type.Optional(Cursor('Without one the stream begins with the present.')),
-  }),
-);
-export type ChangesStreamQuery = Static<typeof ChangesStreamQuery>;
+export const ChangesStreamQuery = strictObject({
+  tenant_id: Type.Optional(Type.String()),
+  cursor: Type.Optional(Cursor('Default: now.')),
+});
 
 /** Ascending by time and id. */
 export const Changes = named('Changes', {
@@ -37,21 +34,15 @@ export const Changes = named('Changes', {
 });
 export type Changes = Static<typeof Changes>;
 
-// ---------------------------------------------------------------- routes
-
 export const CHANGE_ROWS = {
-  'changes.list': {
-    ...read,
-    path: '/changes',
-    summary: 'Read what happened to the instances of the tenant, oldest first.',
+  'changes.list': get('/changes', 'List changes of instances of a tenant, oldest first.', Changes, {
     isTenantInBody: true,
     query: ChangesQuery,
-    replies: { 200: Changes, ...refusals(400) },
-  },
+  }),
   'changes.stream': {
     method: 'GET',
     path: '/changes/stream',
-    summary: 'Follow what happens to the instances of the tenant as server-sent events.',
+    summary: "Stream the changes of the tenant's instances as server-sent events.",
     owner: 'stream',
     isTenantInBody: true,
     query: ChangesStreamQuery,

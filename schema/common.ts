@@ -1,9 +1,8 @@
 /**
- * The scalars and small shapes that every part of the wire contract shares, and the caps that the
- * engine sets where the specification sets none (docs/reference/blocks.md). A field that is
- * optional may be null, which means absent; in a change it takes the value away (`change-shapes.ts`). Three annotations are read by the validators:
- * `x-lower-case` (taken in lower case), `x-cap` (a larger number is lowered to it) and `x-check` (a
- * named rule beyond JSON Schema).
+ * Scalars and small shapes of the wire contract, and bounds that the engine sets (docs/reference/blocks.md). An
+ * optional field may be null, which means absent; in a change it resets the value (`change-shapes.ts`). The validators
+ * use three annotations: `x-lower-case` (converted to lower case), `x-cap` (larger numbers are lowered to it) and
+ * `x-check` (a rule beyond JSON Schema, `keywords.ts`).
  */
 
 import {
@@ -20,31 +19,27 @@ import type { JsonObject, JsonValue } from '../src/base/json.js';
 import type { UnixMs } from '../src/base/time.js';
 import { INSTANCE_STATES, PRIORITIES, TASK_STATES } from './states.js';
 
-/**
- * Names and ids in code points. Three of them and a version share one index row, which Postgres
- * limits to 2,704 bytes.
- */
+/** In code points. Three names and a version share an index row, which Postgres limits to 2,704 bytes. */
 export const NAME_LENGTH_MAX = 255;
-/** Keys that callers make up from their own data: idempotency, concurrency and rate limit keys. */
+/** Keys from callers' own data: idempotency, concurrency and rate limit keys. */
 export const KEY_LENGTH_MAX = 512;
-/** Of the name of a handler, plugin, credential, region or piece of hardware of a runtime. */
+/** Name of a handler, plugin, credential, region or hardware of a runtime. */
 export const FACT_BYTES_MAX = 256;
-/** Pairs of a handler and a queue that one exchange polls: each is read from its table by itself. */
+/** Pairs of a handler and a queue in one exchange: each pair is a separate read of its table. */
 export const EXCHANGE_PAIRS_MAX = 100;
-/** Rows of a page, unless its list says otherwise. */
 export const LIST_LIMIT_DEFAULT = 100;
 export const LIST_LIMIT_MAX = 1_000;
-/** A condition is parsed once per definition; nobody writes one of 16 KiB by hand. */
+/** Conditions are written by hand and parsed once per definition. */
 export const EXPRESSION_LENGTH_MAX = 16_384;
-/** Three names of the longest characters, escaped and in base64, fit in. */
-export const CURSOR_LENGTH_MAX = 8_192;
-/** A century in ms: every wake time stays within what Postgres and JavaScript can hold. */
+/** Fits three names of the longest characters, escaped and in base64. */
+const CURSOR_LENGTH_MAX = 8_192;
+/** A century in ms: every wake time stays within the ranges of Postgres and JavaScript. */
 export const DURATION_MS_MAX = 100 * 366 * 24 * 60 * 60 * 1_000;
-/** Columns of 32 bits, and the largest integer that survives JSON unchanged. */
+/** The range of 32-bit columns, and the largest integer that JSON preserves. */
 export const INT32_MAX = 2_147_483_647;
 export const INTEGER_MAX = Number.MAX_SAFE_INTEGER;
 
-/** A field that may be absent or null, which mean the same. */
+/** A field that may be absent or null, with the same meaning. */
 export function optional<T extends TSchema>(schema: T): TOptional<TUnsafe<Static<T> | null>> {
   const { default: byDefault, ...rest } = unnamed(schema);
   const nullable = {
@@ -60,31 +55,38 @@ type AllOptional<P extends TProperties> = {
   [K in keyof P]: TOptional<TUnsafe<Static<P[K]> | null>>;
 };
 
-/** The same members, each of which may be absent or null. */
+/** The same members, each absent or null at will. */
 export function allOptional<P extends TProperties>(members: P): AllOptional<P> {
   const fields = Object.entries(members).map(([name, schema]) => [name, optional(schema)]);
   return Object.fromEntries(fields) as AllOptional<P>;
 }
 
-/** The shape of a named schema without its name and what the document says under that. */
+type AllOrNull<P extends TProperties> = { [K in keyof P]: TUnsafe<Static<P[K]> | null> };
+
+/** The same members, each always present and possibly null. */
+export function allOrNull<P extends TProperties>(members: P): AllOrNull<P> {
+  const fields = Object.entries(members).map(([name, schema]) => [name, orNull(schema)]);
+  return Object.fromEntries(fields) as AllOrNull<P>;
+}
+
+/** A named schema without its name and description. */
 function unnamed(schema: TSchema): Record<string, unknown> {
   const { $id, description, ...shape } = schema;
   return $id === undefined ? schema : shape;
 }
 
-/** The schema with words for the document, before those that it has. */
+/** Puts a note before the schema's own description. */
 export function noted<T extends TSchema>(schema: T, note: string): T {
   const shape = unnamed(schema);
   const words = shape.description === undefined ? note : `${note} ${shape.description}`;
   return { ...shape, description: words } as T;
 }
 
-/** The schema with the value that the engine puts where there is none. */
 export function withDefault<T extends TSchema>(schema: T, value: JsonValue): T {
   return { ...schema, default: value };
 }
 
-/** A shape that has a name of its own in the document, and words there if it needs some. */
+/** A named component of the document, with an optional description. */
 export function named<P extends TProperties>(name: string, properties: P): TObject<P>;
 export function named<P extends TProperties>(name: string, note: string, properties: P): TObject<P>;
 export function named<P extends TProperties>(name: string, ...rest: [P] | [string, P]): TObject<P> {
@@ -93,20 +95,19 @@ export function named<P extends TProperties>(name: string, ...rest: [P] | [strin
   return note === undefined ? shape : { ...shape, description: note };
 }
 
-/** The schema with a named rule beyond JSON Schema (`keywords.ts`) for the value as a whole. */
+/** Adds a rule beyond JSON Schema (`keywords.ts`) for the whole value. */
 export function checked<T extends TSchema>(check: string, schema: T): T {
   return { ...schema, 'x-check': check };
 }
 
 type Unsupported<K extends string> = Record<K, TOptional<TUnsafe<null | false>>>;
 
-/** What marks a field that is known and refused; the validators recognise these values. */
+/** Marks a known but refused field for the validators. */
 export const UNSUPPORTED_VALUES = [null, false] as const;
 
 /**
- * Fields that change what runs and that nothing implements yet
- * (docs/decisions/0017-unknown-fields.md): refused with 400 unless null or false,
- * because ignoring them would do something other than what was asked.
+ * Fields that would change what runs but are not implemented: refused with 400 unless null or false, because ignoring
+ * them would not do what was asked (docs/decisions/0017-unknown-fields.md).
  */
 export function unsupported<K extends string>(...names: readonly K[]): Unsupported<K> {
   const fields = names.map((name) => [
@@ -118,12 +119,18 @@ export function unsupported<K extends string>(...names: readonly K[]): Unsupport
   return Object.fromEntries(fields) as Unsupported<K>;
 }
 
-/** A reply's field that is always present and may be null. */
+/** A field of a response that is always present and may be null. */
 export function orNull<T extends TSchema>(schema: T): TUnsafe<Static<T> | null> {
   return Type.Unsafe<Static<T> | null>({ ...schema, type: [schema.type as string, 'null'] });
 }
 
-/** One word of a closed list. */
+/** The same for a named schema, which stays a reference. */
+export const refOrNull = <T extends TSchema>(schema: T) =>
+  Type.Unsafe<Static<T> | null>({ anyOf: [schema, { type: 'null' }] });
+
+/** An optional switch of a request. */
+export const flag = (byDefault: boolean) => optional(Type.Boolean({ default: byDefault }));
+
 export function oneOfWords<const T extends readonly string[]>(words: T, note?: string) {
   const base = { type: 'string', enum: [...words] };
   return Type.Unsafe<T[number]>(note === undefined ? base : { ...base, description: note });
@@ -132,7 +139,7 @@ export function oneOfWords<const T extends readonly string[]>(words: T, note?: s
 export const Uuid = Type.String({ format: 'uuid', 'x-lower-case': true });
 export type Uuid = Static<typeof Uuid>;
 
-/** RFC 3339 with any offset on input; UTC with `Z` in replies. */
+/** RFC 3339 with any offset on input; UTC with `Z` in responses. */
 export const Timestamp = Type.String({ format: 'date-time' });
 export type Timestamp = Static<typeof Timestamp>;
 
@@ -141,8 +148,8 @@ export const Name = Type.String({ pattern: '\\S', maxLength: NAME_LENGTH_MAX });
 export type Name = Static<typeof Name>;
 
 /**
- * Of what a path names, where it is stored: whoever makes an address resolves `.` and `..` in it, also when they are
- * percent-encoded, so that nobody could ask for the thing again. What is there already can be removed by its params.
+ * A name in a path, when it is stored: clients resolve `.` and `..` in paths, even percent-encoded, so that nobody
+ * could request it. Paths of deletions still accept them.
  */
 export const addressed = <T extends TSchema>(schema: T): T => ({
   ...schema,
@@ -156,13 +163,14 @@ export const TenantName = Type.String({
   'x-check': 'tenant',
 });
 export type TenantName = Static<typeof TenantName>;
+export const BodyTenant = noted(TenantName, 'Must equal the header x-tenant-id, if sent.');
 
-/** Of a header, as bodies are judged: in characters, of which some are two units of a string. */
+/** Length of a header, counted in characters as in bodies; some characters are two UTF-16 units. */
 export function isTenantTooLong(tenant: string): boolean {
   return tenant.length > NAME_LENGTH_MAX && [...tenant].length > NAME_LENGTH_MAX;
 }
 
-/** A name that becomes a key of the context or of the outputs, where `__proto__` is refused. */
+/** A name used as a key of the context or of the outputs; `__proto__` is refused. */
 export const PlainName = Type.String({
   pattern: '\\S',
   maxLength: NAME_LENGTH_MAX,
@@ -170,41 +178,31 @@ export const PlainName = Type.String({
 });
 export type PlainName = Static<typeof PlainName>;
 
-/** The same of what a path names, too. */
+/** The same for a name in a path. */
 export const BlockId = { ...PlainName, 'x-check': 'block-id' };
 export type BlockId = Static<typeof BlockId>;
 
-/** Of a sequence. */
 export const Version = Type.Integer({ minimum: -INT32_MAX, maximum: INT32_MAX });
 
-/**
- * What starts something names the sequence by its id or by its name, never by both: for objects with
- * the check `sequence-or-id`.
- */
+/** References a sequence by id or by name, never both; objects with it have the check `sequence-or-id`. */
 export const SEQUENCE_REFERENCE = {
-  sequence_id: optional(
-    noted(
-      Uuid,
-      'Of this version, from which a release may lead to another one. Exactly one of sequence_id and ' +
-        'sequence must be there.',
-    ),
+  sequence_id: noted(
+    optional(Uuid),
+    'Id of a version, from which a release may route to another one. ' +
+      'Exactly one of sequence_id and sequence is required.',
   ),
-  sequence: optional(
-    noted(Name, 'The name of a sequence of the namespace, in place of sequence_id.'),
-  ),
-  version: optional(
-    noted(
-      Version,
-      'With sequence: pins this version of it, from which no release leads elsewhere. When absent: the ' +
-        'newest that is not deprecated, not on hold, and that no release holds back.',
-    ),
+  sequence: optional(noted(Name, 'Name of a sequence in the namespace, instead of sequence_id.')),
+  version: noted(
+    optional(Version),
+    'With sequence: pins this version; no release routes it elsewhere. Default: the ' +
+      'newest version that is not deprecated, on hold, or held back by a release.',
   ),
 };
 
-/** Stands for a secret in answers, and is none. */
+/** Replaces secrets in responses. */
 export const REDACTED = '[REDACTED]';
 
-/** Of what is kept as a secret: what an answer shows of it is no value to be kept. */
+/** A secret in a request: the replacement shown in responses is refused. */
 export const secretText = (options: StringOptions) =>
   Type.String({ ...options, 'x-check': 'not-redacted' });
 
@@ -214,15 +212,9 @@ export type Key = Static<typeof Key>;
 export const Expression = Type.String({ pattern: '\\S', maxLength: EXPRESSION_LENGTH_MAX });
 export type Expression = Static<typeof Expression>;
 
-/** A whole number from zero on. */
 export const Natural = Type.Integer({ minimum: 0, maximum: INTEGER_MAX });
 
-/** Whole milliseconds. */
-export const DurationMs = Type.Integer({
-  minimum: 0,
-  maximum: DURATION_MS_MAX,
-  description: 'Milliseconds.',
-});
+export const DurationMs = Type.Integer({ minimum: 0, maximum: DURATION_MS_MAX });
 export type DurationMs = Static<typeof DurationMs>;
 
 export const TimeZone = Type.String({
@@ -231,18 +223,11 @@ export const TimeZone = Type.String({
 });
 export type TimeZone = Static<typeof TimeZone>;
 
-/** Of a change of many. */
-export const DryRun = optional(
-  Type.Boolean({ default: false, description: 'Only counts: nothing is changed.' }),
-);
+export const DryRun = noted(flag(false), 'Only counts: nothing is changed.');
 
-/** Of a change of many that may retry instances. */
-export const Orphans = optional(
-  Type.Boolean({
-    default: false,
-    description:
-      'Also retry children whose parents have gone on without them: nobody takes what they come to. Else they are skipped.',
-  }),
+export const Orphans = noted(
+  flag(false),
+  'Also retries children whose parents continued without them. Default: skips them.',
 );
 
 export const AnyJson = Type.Unsafe<JsonValue>({});
@@ -251,7 +236,7 @@ export type AnyJson = Static<typeof AnyJson>;
 export const JsonObjectSchema = Type.Unsafe<JsonObject>({ type: 'object' });
 export type JsonObjectSchema = Static<typeof JsonObjectSchema>;
 
-/** A schema that a user gives for inputs or outputs; see `findSchemaProblem` in sequence.ts. */
+/** A JSON Schema of a user, for inputs or outputs; see `findSchemaProblem`. */
 export const UserSchema = Type.Unsafe<JsonObject>({
   type: 'object',
   'x-check': 'json-schema',
@@ -265,62 +250,70 @@ export type InstanceStateWord = Static<typeof InstanceStateWord>;
 export const TaskStateWord = oneOfWords(TASK_STATES);
 export type TaskStateWord = Static<typeof TaskStateWord>;
 
-/** Requests write priorities in any case; inside and in rows they are lower case. */
+/** Requests accept priorities in any case; rows have lower case. */
 export const PriorityWord = Type.Unsafe<(typeof PRIORITIES)[number]>({
-  ...oneOfWords(PRIORITIES, 'Any case is accepted.'),
+  ...oneOfWords(PRIORITIES, 'Case-insensitive.'),
   'x-lower-case': true,
 });
 export type PriorityWord = Static<typeof PriorityWord>;
 
 export const ErrorBody = named(
   'ErrorBody',
-  'The body of every answer that is not a success. That of a migration that is refused also has its ' +
-    'verdict and findings (MigrationFinding).',
+  'Body of every error. A refused migration adds its verdict and findings (MigrationFinding).',
   { error: Type.String() },
 );
 export type ErrorBody = Static<typeof ErrorBody>;
 
-/** Whose things are asked for; the header overrides it. */
+/** The tenant of a query; the header overrides it. */
 export const TenantQuery = Type.Object({ tenant_id: Type.Optional(Type.String()) });
 export type TenantQuery = Static<typeof TenantQuery>;
 
-/** By what lists are cut by time; what lies exactly at a bound is left out. */
+/** Filters by time; both bounds are exclusive. */
 export const CREATED_BETWEEN = {
   created_after: noted(Timestamp, 'Exclusive.'),
   created_before: noted(Timestamp, 'Exclusive.'),
 };
 
-/** A page goes on behind a row, whatever comes and goes meanwhile (docs/decisions/0016-lists.md). */
-export const Cursor = Type.Optional(
-  Type.String({
-    maxLength: CURSOR_LENGTH_MAX,
-    description: 'From the header x-next-cursor of the page before; instead of an offset.',
-  }),
+/** Keyset pagination: rows that come and go do not shift the page (docs/decisions/0016-lists.md). */
+export const Cursor = noted(
+  Type.Optional(Type.String({ maxLength: CURSOR_LENGTH_MAX })),
+  'From the header x-next-cursor of the previous page; instead of an offset.',
 );
 
-/** Query fields of a page; `limit` above the maximum is lowered to it without an error. */
 export const Offset = Type.Integer({ minimum: 0, default: 0 });
 
+/** Page size; a `limit` above the maximum is lowered to it. */
 export function Limit(byDefault: number, max: number, min = 0) {
   return Type.Integer({ minimum: min, default: byDefault, 'x-cap': max });
 }
 
+export const pageOf = (byDefault = LIST_LIMIT_DEFAULT, max = LIST_LIMIT_MAX) => ({
+  offset: Offset,
+  limit: Limit(byDefault, max),
+  cursor: Cursor,
+});
+
+/** All rows: no default limit, and a truncated response has a link to the next page (docs/limits.md). */
+export const ALL_ROWS = { offset: Offset, limit: Type.Optional(Type.Integer({ minimum: 0 })) };
+/** The same for rows with keys to continue after. */
+export const ALL_BY_KEY = { ...ALL_ROWS, cursor: Cursor };
+
 export const IdParams = Type.Object({ id: Uuid });
 export type IdParams = Static<typeof IdParams>;
 
-/** The last year that four digits can write; the first instant is 1970, where unix time begins. */
+/** The last four-digit year; the first instant is the Unix epoch. */
 const TIMESTAMP_MS_MAX = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
 
 const RFC_3339 =
   /^(\d{4})-(\d\d)-(\d\d)[Tt ](\d\d):(\d\d):(\d\d)(?:\.(\d{1,18}))?(?:[Zz]|([+-])(\d\d):(\d\d))$/;
 
 /**
- * Unix milliseconds of an RFC 3339 timestamp with an offset; fractions beyond ms are cut off.
- * Undefined when the text is none, names no real date, or lies outside 1970 … 9999.
+ * Unix milliseconds of an RFC 3339 timestamp with an offset, truncated to ms. Undefined if the text is malformed, not a
+ * real date, or outside 1970 … 9999.
  */
 export function toUnixMs(text: string): UnixMs | undefined {
   const parts = RFC_3339.exec(text);
-  // Years below 100 mean 1900 and more to `Date.UTC`; no year before 1970 is taken anyway.
+  // `Date.UTC` reads years below 100 as 1900 and more; years before 1970 are refused below anyway.
   if (parts === null || text < '1969') return undefined;
   const year = Number(parts[1]);
   const month = Number(parts[2]);

@@ -1,9 +1,8 @@
-/** The states of executions, handoffs, effects and migrations, and which may follow which. */
+/** States of executions, handoffs, effects and migrations, and their transitions. */
 
-/**
- * Of a continuity execution. A migration moves it from owned to owned, with the next epoch. The last
- * three are those of its instance, and are read off that (`execution-view.ts`).
- */
+import { machineOf } from './states.js';
+
+/** A migration keeps `owned` and raises the epoch. The last three are states of the instance (`execution-view.ts`). */
 export const EXECUTION_STATES = [
   'owned',
   'transferring',
@@ -12,21 +11,7 @@ export const EXECUTION_STATES = [
   'cancelled',
 ] as const;
 
-export const HANDOFF_STATES = [
-  'requested',
-  'quiescing',
-  'exported',
-  'accepted',
-  'resumed',
-  'completed',
-  'rejected',
-  'failed',
-  'expired',
-  'revoked',
-] as const;
-export type HandoffState = (typeof HANDOFF_STATES)[number];
-
-const HANDOFF_MOVES: Readonly<Record<HandoffState, readonly HandoffState[]>> = {
+const HANDOFF = machineOf({
   requested: ['quiescing', 'rejected', 'failed'],
   quiescing: ['exported', 'failed'],
   exported: ['accepted', 'expired', 'revoked', 'failed'],
@@ -37,38 +22,31 @@ const HANDOFF_MOVES: Readonly<Record<HandoffState, readonly HandoffState[]>> = {
   failed: [],
   expired: [],
   revoked: [],
-};
+});
+export const HANDOFF_STATES = HANDOFF.states;
+export type HandoffState = (typeof HANDOFF_STATES)[number];
+export const mayMoveHandoff = HANDOFF.allows;
 
-export const EFFECT_STATES = [
-  'planned',
-  'prepared',
-  'dispatched',
-  'committed',
-  'failed',
-  'unknown',
-  'verified',
-  'compensated',
-  'abandoned',
-] as const;
-export type EffectState = (typeof EFFECT_STATES)[number];
-
-const EFFECT_MOVES: Readonly<Record<EffectState, readonly EffectState[]>> = {
+const EFFECT = machineOf({
   planned: ['prepared', 'abandoned'],
   prepared: ['dispatched', 'abandoned'],
   dispatched: ['committed', 'failed', 'unknown'],
-  unknown: ['verified', 'committed', 'failed', 'compensated', 'abandoned'],
   committed: ['compensated'],
-  // Whoever looks may find that it happened all the same, or that nothing had been done.
+  // A check may show that the effect happened after all, or that nothing was done.
   failed: ['verified', 'compensated', 'abandoned'],
+  unknown: ['verified', 'committed', 'failed', 'compensated', 'abandoned'],
   verified: ['compensated'],
   compensated: [],
   abandoned: [],
-};
+});
+export const EFFECT_STATES = EFFECT.states;
+export type EffectState = (typeof EFFECT_STATES)[number];
+export const mayMoveEffect = EFFECT.allows;
 
-/** Somebody is at it, or nobody knows how far it came. */
+/** In progress, or with an unknown result. */
 const DOUBTFUL_EFFECTS: readonly EffectState[] = ['dispatched', 'unknown'];
 
-/** What an effect of the applied epoch may not have become if its migration is to be undone. */
+/** States of effects of the applied epoch that forbid a rollback. */
 const EFFECTS_AGAINST_ROLLBACK: readonly EffectState[] = [
   'dispatched',
   'committed',
@@ -77,31 +55,19 @@ const EFFECTS_AGAINST_ROLLBACK: readonly EffectState[] = [
   'verified',
 ];
 
-export const MIGRATION_STATES = ['planned', 'applied', 'rolled_back'] as const;
+const MIGRATION = machineOf({ planned: ['applied'], applied: ['rolled_back'], rolled_back: [] });
+export const MIGRATION_STATES = MIGRATION.states;
 export type MigrationState = (typeof MIGRATION_STATES)[number];
+export const mayMoveMigration = MIGRATION.allows;
 
-const MIGRATION_MOVES: Readonly<Record<MigrationState, readonly MigrationState[]>> = {
-  planned: ['applied'],
-  applied: ['rolled_back'],
-  rolled_back: [],
-};
-
-export function mayMoveHandoff(from: HandoffState, to: HandoffState): boolean {
-  return HANDOFF_MOVES[from].includes(to);
-}
-
-/** While a handoff is in one of these states, its execution belongs to it. */
+/** In these states of a handoff, it controls its execution. */
 export function holdsExecution(state: HandoffState): boolean {
   return state === 'quiescing' || state === 'exported';
 }
 
-export function mayMoveEffect(from: EffectState, to: EffectState): boolean {
-  return EFFECT_MOVES[from].includes(to);
-}
-
 /**
- * Stands in the way of a handoff: what was sent may have happened, and might happen again elsewhere.
- * What nobody has taken yet, and what is known to have failed, does not.
+ * Blocks a handoff: a dispatched effect may have happened, and would happen again elsewhere. Unclaimed and failed
+ * effects do not block.
  */
 export function isEffectInDoubt(state: EffectState): boolean {
   return DOUBTFUL_EFFECTS.includes(state);
@@ -109,10 +75,6 @@ export function isEffectInDoubt(state: EffectState): boolean {
 
 export function forbidsRollback(state: EffectState): boolean {
   return EFFECTS_AGAINST_ROLLBACK.includes(state);
-}
-
-export function mayMoveMigration(from: MigrationState, to: MigrationState): boolean {
-  return MIGRATION_MOVES[from].includes(to);
 }
 
 export const EFFECT_KINDS = [
@@ -133,7 +95,6 @@ export const MIGRATION_VERDICTS = [
   'incompatible',
 ] as const;
 
-/** What the server itself writes down. */
 const SERVER_PROVENANCE_KINDS = [
   'execution_created',
   'capsule_exported',
@@ -144,7 +105,6 @@ const SERVER_PROVENANCE_KINDS = [
   'migration_rolled_back',
 ] as const;
 
-/** What a caller may write down. */
 export const CALLER_PROVENANCE_KINDS = [
   'package_identity',
   'model_selected',
@@ -157,8 +117,6 @@ export type ProvenanceKind = (typeof PROVENANCE_KINDS)[number];
 export const TRANSFORM_OPERATIONS = ['copy', 'move', 'drop'] as const;
 export const TRANSFORMS_MAX = 128;
 
-// ---------------------------------------------------------------- runtimes and policies
-
 export const RUNTIME_KINDS = ['server', 'edge', 'mobile', 'desktop', 'browser'] as const;
 export type RuntimeKind = (typeof RUNTIME_KINDS)[number];
 
@@ -166,7 +124,7 @@ export type RuntimeKind = (typeof RUNTIME_KINDS)[number];
 export const TRUST_LEVELS = ['unverified', 'registered', 'signed', 'attested'] as const;
 export type TrustLevel = (typeof TRUST_LEVELS)[number];
 
-/** The others need a proof that a registration does not carry. */
+/** The other levels need a proof, which a registration does not have. */
 export const CLAIMABLE_TRUST = [
   'unverified',
   'registered',
@@ -174,7 +132,7 @@ export const CLAIMABLE_TRUST = [
 
 export const CONNECTIVITIES = ['offline', 'metered', 'wifi', 'ethernet'] as const;
 
-/** Of each list of what a runtime has, and of what an execution asks for. */
+/** Bounds of each list of a runtime's facts and of an execution's requirements. */
 export const CAPABILITY_FACTS_MAX = 256;
 export const REQUIREMENT_FACTS_MAX = 64;
 export const POLICY_RULES_MAX = 256;

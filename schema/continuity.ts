@@ -1,13 +1,13 @@
 /**
- * Wire shapes of continuity: executions with an owner and an epoch, receipts of effects, provenance,
- * and live migration. Those of runtimes and handoffs are in `handoff.ts`.
+ * Wire shapes of continuity: executions with an owner and an epoch, effect receipts, provenance, and live migration.
+ * Runtimes and handoffs are in `handoff.ts`.
  */
 
 import { type Static, Type } from '@sinclair/typebox';
 import {
   AnyJson,
   Cursor,
-  INT32_MAX,
+  flag,
   INTEGER_MAX,
   InstanceStateWord,
   JsonObjectSchema,
@@ -19,9 +19,11 @@ import {
   oneOfWords,
   optional,
   orNull,
+  refOrNull,
   TenantQuery,
   Timestamp,
   Uuid,
+  Version,
 } from './common.js';
 import {
   CALLER_PROVENANCE_KINDS,
@@ -33,35 +35,30 @@ import {
   TRANSFORM_OPERATIONS,
   TRANSFORMS_MAX,
 } from './continuity-words.js';
+import { Checkpoint } from './edits.js';
 import { InstanceFilter } from './instance-filter.js';
 
-/** Of whom a body speaks; absent: the header's tenant. */
+/** Default: the tenant of the header. */
 export const TenantField = optional(Type.String());
 
-/** A body that says nothing but whose the object is. */
 export const TenantBody = named('TenantBody', { tenant_id: TenantField });
-export type TenantBody = Static<typeof TenantBody>;
 
-/** SHA-256 in hexadecimal digits. */
 export const SHA256_PATTERN = '^[0-9a-f]{64}$';
 export const Sha256 = Type.String({ pattern: SHA256_PATTERN });
-/** As callers may write it. */
+/** Callers may use upper case. */
 export const SHA256_INPUT_PATTERN = '^[0-9a-fA-F]{64}$';
 export const Sha256Input = Type.String({ pattern: SHA256_INPUT_PATTERN });
 export const Epoch = Type.Integer({ minimum: 0, maximum: INTEGER_MAX });
-
-// ---------------------------------------------------------------- executions
 
 export const CreateExecution = named('CreateExecution', {
   tenant_id: TenantField,
   instance_id: Uuid,
   runtime_id: Uuid,
 });
-export type CreateExecution = Static<typeof CreateExecution>;
 
 export const Execution = named(
   'ContinuityExecution',
-  'The portable identity of an instance. Its epoch grows with each change of owner or version.',
+  'Portable identity of an instance. Changes of owner or version raise its epoch.',
   {
     continuity_id: Uuid,
     tenant_id: Type.String(),
@@ -85,37 +82,30 @@ export const Location = named('ContinuityLocation', {
 });
 export type Location = Static<typeof Location>;
 
-// ---------------------------------------------------------------- checkpoints
-
 export const BoundaryListQuery = Type.Object({
   tenant_id: Type.Optional(Type.String()),
   limit: Limit(1_000, 10_000),
 });
-export type BoundaryListQuery = Static<typeof BoundaryListQuery>;
 
 export const BoundaryParams = Type.Object({ id: Uuid, checkpoint_id: Uuid });
 
-export const Boundary = named(
-  'CheckpointBoundary',
-  'A checkpoint at one of the epochs of its instance.',
-  {
-    checkpoint_id: Uuid,
-    instance_id: Uuid,
-    continuity_id: Uuid,
-    epoch: Epoch,
-    sequence_id: Uuid,
-    sequence_version: Type.Integer(),
-    block_id: Type.String(),
-    checkpoint_sha256: Sha256,
-    provenance_head: orNull(Sha256),
-    created_at: Timestamp,
-  },
-);
+export const Boundary = named('CheckpointBoundary', 'A checkpoint at an epoch of its instance.', {
+  checkpoint_id: Uuid,
+  instance_id: Uuid,
+  continuity_id: Uuid,
+  epoch: Epoch,
+  sequence_id: Uuid,
+  sequence_version: Type.Integer(),
+  block_id: Type.String(),
+  checkpoint_sha256: Sha256,
+  provenance_head: orNull(Sha256),
+  created_at: Timestamp,
+});
 export type Boundary = Static<typeof Boundary>;
 
 export const BoundaryDetail = named(
   'CheckpointBoundaryDetail',
-  'Whatever looks like a secret is [REDACTED] in the difference, and as it is in the data.',
+  'Probable secrets are [REDACTED] in the diff, not in the data.',
   {
     boundary: Boundary,
     checkpoint_data: AnyJson,
@@ -127,12 +117,10 @@ export const BoundaryDetail = named(
 );
 export type BoundaryDetail = Static<typeof BoundaryDetail>;
 
-// ---------------------------------------------------------------- effects
-
 export const EffectReceipt = named(
   'EffectReceipt',
-  'What a try of a step did outside: prepared while nobody has it, dispatched while somebody is at ' +
-    'it, then committed, failed where that is known, or unknown.',
+  'External effect of a step attempt: prepared (unclaimed), ' +
+    'dispatched (in progress), then committed, failed or unknown.',
   {
     id: Uuid,
     tenant_id: Type.String(),
@@ -158,142 +146,107 @@ export const EffectListQuery = Type.Object({
   limit: Limit(LIST_LIMIT_MAX, LIST_LIMIT_MAX, 1),
   cursor: Cursor,
 });
-export type EffectListQuery = Static<typeof EffectListQuery>;
 
 export const ResolveEffect = named('ResolveEffect', {
   tenant_id: TenantField,
   state: oneOfWords(EFFECT_STATES),
   provider_receipt_id: optional(Type.String({ maxLength: 256 })),
 });
-export type ResolveEffect = Static<typeof ResolveEffect>;
 
-// ---------------------------------------------------------------- provenance
-
-/** What callers may add to a chain; the server adds the rest itself. */
 export const AppendProvenance = named('AppendProvenance', {
   tenant_id: TenantField,
   kind: oneOfWords(CALLER_PROVENANCE_KINDS),
   payload_sha256: Sha256Input,
 });
-export type AppendProvenance = Static<typeof AppendProvenance>;
 
-export const ProvenanceEntry = named(
-  'ProvenanceEntry',
-  'One decision; holds the hash of the entry before it.',
-  {
-    id: Uuid,
-    continuity_id: Uuid,
-    tenant_id: Type.String(),
-    epoch: Epoch,
-    kind: Type.String(),
-    redacted_summary: Type.Optional(Type.String()),
-    payload_sha256: Sha256,
-    previous_sha256: orNull(Sha256),
-    entry_sha256: Sha256,
-    signing_key_id: orNull(Type.String()),
-    signature: orNull(Type.String()),
-    created_at: Timestamp,
-  },
-);
+export const ProvenanceEntry = named('ProvenanceEntry', 'A decision, with the previous hash.', {
+  id: Uuid,
+  continuity_id: Uuid,
+  tenant_id: Type.String(),
+  epoch: Epoch,
+  kind: Type.String(),
+  redacted_summary: Type.Optional(Type.String()),
+  payload_sha256: Sha256,
+  previous_sha256: orNull(Sha256),
+  entry_sha256: Sha256,
+  signing_key_id: orNull(Type.String()),
+  signature: orNull(Type.String()),
+  created_at: Timestamp,
+});
 export type ProvenanceEntry = Static<typeof ProvenanceEntry>;
 
 export const VerifyProvenanceQuery = Type.Object({
   tenant_id: Type.Optional(Type.String()),
   expected_head: Type.Optional(Type.String()),
 });
-export type VerifyProvenanceQuery = Static<typeof VerifyProvenanceQuery>;
 
-export const ProvenanceVerdict = named(
-  'ProvenanceVerdict',
-  'code says what is wrong with the first entry that is not right.',
-  {
-    valid: Type.Boolean(),
-    entries_checked: Type.Integer(),
-    first_invalid_index: orNull(Type.Integer()),
-    code: orNull(Type.String()),
-    head_sha256: orNull(Sha256),
-  },
-);
+export const ProvenanceVerdict = named('ProvenanceVerdict', 'code: error of the first bad entry.', {
+  valid: Type.Boolean(),
+  entries_checked: Type.Integer(),
+  first_invalid_index: orNull(Type.Integer()),
+  code: orNull(Type.String()),
+  head_sha256: orNull(Sha256),
+});
 export type ProvenanceVerdict = Static<typeof ProvenanceVerdict>;
 
-// ---------------------------------------------------------------- live migration
-
-/** The rules of paths are those of `core/continuity/transforms`. */
+/** Path rules are in `core/continuity/transforms`. */
 export const Transform = named(
   'Transform',
-  'Paths are dotted and lead into checkpoint_data; what stands under context_snapshot becomes ' +
-    'context.data.',
+  'Paths are dotted, within checkpoint_data; context_snapshot becomes context.data.',
   {
     version: optional(Type.Unsafe<1>({ type: 'integer', enum: [1], default: 1 })),
     transform: oneOfWords(TRANSFORM_OPERATIONS),
     from_path: Type.String(),
-    to_path: optional(Type.String({ description: 'Of copy and move; none of drop.' })),
+    to_path: optional(Type.String({ description: 'Required for copy and move; none for drop.' })),
   },
 );
 export type Transform = Static<typeof Transform>;
 
 export const CaptureCheckpoint = Type.Boolean({
   default: false,
-  description: 'First save a checkpoint of the live state.',
+  description: 'First saves a checkpoint of the live state.',
 });
 
-const RollbackRetention = optional(
-  Type.Integer({
-    default: 86_400,
-    description: 'At least 60 and at most 2,592,000; 86,400 by default.',
-  }),
+const RollbackRetention = noted(
+  optional(Type.Integer({ default: 86_400 })),
+  'At least 60 and at most 2,592,000; default: 86,400.',
 );
 
-export const PlanMigration = named(
-  'PlanMigration',
-  'What a checkpoint of the source has is moved to where the target looks for it.',
-  {
-    tenant_id: TenantField,
-    continuity_id: Uuid,
-    to_sequence_id: Uuid,
-    to_version: Type.Integer({
-      minimum: -INT32_MAX,
-      maximum: INT32_MAX,
-      description: 'That of to_sequence_id, else 404.',
-    }),
-    transforms: optional(Type.Array(Transform, { maxItems: TRANSFORMS_MAX, default: [] })),
-    rollback_retention_seconds: RollbackRetention,
-    capture_checkpoint: optional(
-      noted(
-        CaptureCheckpoint,
-        'First save a checkpoint of the live state. Without one, and with none saved, 409.',
-      ),
-    ),
-  },
-);
+export const PlanMigration = named('PlanMigration', 'Moves data to where the target expects it.', {
+  tenant_id: TenantField,
+  continuity_id: Uuid,
+  to_sequence_id: Uuid,
+  to_version: noted(Version, 'Version of to_sequence_id, else 404.'),
+  transforms: optional(Type.Array(Transform, { maxItems: TRANSFORMS_MAX, default: [] })),
+  rollback_retention_seconds: RollbackRetention,
+  capture_checkpoint: noted(
+    optional(CaptureCheckpoint),
+    'First saves a checkpoint of the live state. Without any checkpoint: 409.',
+  ),
+});
 export type PlanMigration = Static<typeof PlanMigration>;
 
 export const ApplyMigration = named('ApplyMigration', {
   tenant_id: TenantField,
-  approved: optional(Type.Boolean({ default: false })),
+  approved: flag(false),
 });
-export type ApplyMigration = Static<typeof ApplyMigration>;
 
 export const MigrationVerdict = oneOfWords(MIGRATION_VERDICTS);
 export type MigrationVerdict = Static<typeof MigrationVerdict>;
 
-export const MigrationFinding = named(
-  'MigrationFinding',
-  'Something that keeps a migration from being automatic.',
-  {
-    code: Type.String({ description: 'Those that are in finding_codes, and further ones.' }),
-    block_id: orNull(Type.String()),
-    path: orNull(Type.String({ description: 'With the passes of the loops around it.' })),
-    summary: Type.String(),
-    remedy: Type.String({ description: 'What would change that.' }),
-  },
-);
+export const MigrationFinding = named('MigrationFinding', 'Why a migration is not automatic.', {
+  code: Type.String({ description: 'The codes of finding_codes, and further ones.' }),
+  block_id: orNull(Type.String()),
+  path: orNull(Type.String({ description: 'Includes the iterations of enclosing loops.' })),
+  summary: Type.String(),
+  remedy: Type.String({ description: 'How to resolve it.' }),
+});
 export type MigrationFinding = Static<typeof MigrationFinding>;
 
 export const MigrationPlan = named(
   'MigrationPlan',
-  'verdict, also named disposition: automatic may be applied, approval_required with approved ' +
-    'true, pin and incompatible never.',
+  'automatic: can be applied. approval_required: only with approved true. ' +
+    'pin, incompatible: never. disposition is an alias of verdict.',
   {
     id: Uuid,
     tenant_id: Type.String(),
@@ -306,37 +259,27 @@ export const MigrationPlan = named(
     verdict: MigrationVerdict,
     transforms: Type.Array(Transform),
     finding_codes: Type.Array(Type.String()),
-    findings: noted(
-      Type.Array(MigrationFinding),
-      'What keeps it from being automatic, in words; empty where nothing does.',
-    ),
+    findings: noted(Type.Array(MigrationFinding), 'Why it is not automatic; empty if it is.'),
     rollback_capsule_required: Type.Boolean(),
     created_at: Timestamp,
   },
 );
 export type MigrationPlan = Static<typeof MigrationPlan>;
 
-const ToSequence = noted(Uuid, 'The version that it goes over to.');
-const TargetVersion = noted(
-  Type.Integer({ minimum: -INT32_MAX, maximum: INT32_MAX }),
-  'Of the same sequence.',
-);
+const ToSequence = noted(Uuid, 'Id of the target version.');
+const TargetVersion = noted(Version, 'Version of the same sequence.');
 
-/** The check: one of `version` and the ids, and no two different ids. */
+/** The check: a version or an id is required, and all ids are equal. */
 const TARGET = {
   version: optional(TargetVersion),
   sequence_id: optional(ToSequence),
-  to_sequence_id: optional(noted(Uuid, 'The same as sequence_id.')),
-  target_sequence_id: optional(noted(Uuid, 'The same as sequence_id.')),
+  to_sequence_id: optional(noted(Uuid, 'Alias of sequence_id.')),
+  target_sequence_id: optional(noted(Uuid, 'Alias of sequence_id.')),
 };
 
-const MigrateDryRun = optional(
-  Type.Boolean({ default: false, description: 'Only judges: nothing is changed.' }),
-);
+const MigrateDryRun = noted(flag(false), 'Only returns the verdict: nothing is changed.');
 
-const MigrateApproved = optional(
-  Type.Boolean({ default: false, description: 'Also where the verdict is approval_required.' }),
-);
+const MigrateApproved = noted(flag(false), 'Also migrates where the verdict is approval_required.');
 
 export const MigrateTo = Type.Object(
   {
@@ -355,7 +298,7 @@ const SequenceVersion = Type.Object({ sequence_id: Uuid, version: Type.Integer()
 
 export const MigratedInstance = named(
   'MigratedInstance',
-  'migrated is false for a dry run, and where the instance has that version already.',
+  'migrated is false in a dry run, or if the version is the same.',
   {
     migrated: Type.Boolean(),
     instance_id: Uuid,
@@ -364,16 +307,16 @@ export const MigratedInstance = named(
     verdict: MigrationVerdict,
     finding_codes: Type.Array(Type.String()),
     findings: Type.Array(MigrationFinding),
-    state: noted(InstanceStateWord, 'Of the instance, which it keeps.'),
-    migration_id: noted(orNull(Uuid), 'What can be rolled back; null when nothing was migrated.'),
-    rollback_expires_at: noted(orNull(Timestamp), 'Null when it cannot be rolled back.'),
+    state: noted(InstanceStateWord, 'State of the instance, which does not change.'),
+    migration_id: noted(orNull(Uuid), 'Required for a rollback; null if nothing was migrated.'),
+    rollback_expires_at: noted(orNull(Timestamp), 'Null if it cannot be rolled back.'),
     dry_run: Type.Optional(Type.Literal(true)),
   },
 );
 export type MigratedInstance = Static<typeof MigratedInstance>;
 
 export const MIGRATE_MANY_LIMIT_DEFAULT = 200;
-export const MIGRATE_MANY_LIMIT_MAX = 1_000;
+const MIGRATE_MANY_LIMIT_MAX = 1_000;
 
 export const MigrateInstances = Type.Object(
   {
@@ -386,51 +329,45 @@ export const MigrateInstances = Type.Object(
         minimum: 1,
         maximum: MIGRATE_MANY_LIMIT_MAX,
         default: MIGRATE_MANY_LIMIT_DEFAULT,
-        description: 'Instances that one call looks at.',
+        description: 'Instances examined by one request.',
       }),
     ),
-    cursor: optional(
-      Type.String({
-        'x-check': 'empty-is-absent',
-        description: 'next_cursor of the call before.',
-      }),
+    cursor: noted(
+      optional(Type.String({ 'x-check': 'empty-is-absent' })),
+      'next_cursor of the previous response.',
     ),
   },
   { $id: 'MigrateInstances', 'x-check': 'migration-target', additionalProperties: false },
 );
 export type MigrateInstances = Static<typeof MigrateInstances>;
 
-const FindingOfMany = named('FindingOfMany', 'What keeps some of them where they are.', {
+const FindingOfMany = named('FindingOfMany', 'A reason why some instances were not migrated.', {
   code: Type.String(),
-  count: noted(Natural, 'Instances.'),
-  summary: noted(Type.String(), 'Of the first one.'),
+  count: noted(Natural, 'Affected instances.'),
+  summary: noted(Type.String(), 'Summary for the first one.'),
   remedy: Type.String(),
   example_ids: Type.Array(Uuid),
 });
 
-const MigrationOfMany = named('MigrationOfMany', 'One that went over.', {
+const MigrationOfMany = named('MigrationOfMany', 'A migrated instance.', {
   instance_id: Uuid,
-  migration_id: noted(Uuid, 'What can be rolled back.'),
+  migration_id: noted(Uuid, 'Required for a rollback.'),
 });
 
-export const InstancesMigrated = named(
-  'InstancesMigrated',
-  'What became of the instances that this call has looked at.',
-  {
-    count: noted(Natural, 'All of them.'),
-    automatic: noted(Natural, 'Those that could go over.'),
-    migrated: noted(Natural, 'Those that did: none in a dry run.'),
-    approval_required: noted(Natural, 'Those that go over when they are approved.'),
-    pinned: Natural,
-    incompatible: Natural,
-    failed: noted(Natural, 'Refused for another reason, such as a step at work: ask again.'),
-    findings: Type.Array(FindingOfMany),
-    migrations: noted(Type.Array(MigrationOfMany), 'Of those that did, in no order.'),
-    done: noted(Type.Boolean(), 'False: there are more, behind next_cursor.'),
-    next_cursor: orNull(Type.String()),
-    dry_run: Type.Boolean(),
-  },
-);
+export const InstancesMigrated = named('InstancesMigrated', 'Results for the examined instances.', {
+  count: noted(Natural, 'Examined instances.'),
+  automatic: noted(Natural, 'Instances that can be migrated.'),
+  migrated: noted(Natural, 'Migrated instances; 0 in a dry run.'),
+  approval_required: noted(Natural, 'Instances that need approval.'),
+  pinned: Natural,
+  incompatible: Natural,
+  failed: noted(Natural, 'Refused for another reason, such as a running step; try later.'),
+  findings: Type.Array(FindingOfMany),
+  migrations: noted(Type.Array(MigrationOfMany), 'The migrated instances, in no order.'),
+  done: noted(Type.Boolean(), 'False: continue with next_cursor.'),
+  next_cursor: orNull(Type.String()),
+  dry_run: Type.Boolean(),
+});
 export type InstancesMigrated = Static<typeof InstancesMigrated>;
 
 export const PayloadArtifact = named('PayloadArtifact', {
@@ -449,23 +386,16 @@ export const RollbackCapsule = named('RollbackCapsule', {
 });
 export type RollbackCapsule = Static<typeof RollbackCapsule>;
 
-const CheckpointRecord = Type.Object({
-  id: Uuid,
-  instance_id: Uuid,
-  checkpoint_data: AnyJson,
-  created_at: Timestamp,
-});
+const CheckpointRecord = Type.Object(Checkpoint.properties);
 export type CheckpointRecord = Static<typeof CheckpointRecord>;
 
-export const MigrationRecord = named('MigrationRecord', 'A plan, and what became of it.', {
+export const MigrationRecord = named('MigrationRecord', 'A plan and its result.', {
   plan: MigrationPlan,
   expected_epoch: Epoch,
   source_checkpoint: CheckpointRecord,
   source_context: JsonObjectSchema,
   source_state: InstanceStateWord,
-  rollback_capsule: Type.Unsafe<RollbackCapsule | null>({
-    anyOf: [RollbackCapsule, { type: 'null' }],
-  }),
+  rollback_capsule: refOrNull(RollbackCapsule),
   state: oneOfWords(MIGRATION_STATES),
   applied_epoch: orNull(Epoch),
   rollback_expires_at: Timestamp,

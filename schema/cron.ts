@@ -3,8 +3,9 @@
 import { type Static, Type } from '@sinclair/typebox';
 import { changeOf, UNCHANGED } from './change-shapes.js';
 import {
-  Cursor,
+  ALL_BY_KEY,
   checked,
+  flag,
   JsonObjectSchema,
   Key,
   Name,
@@ -22,96 +23,87 @@ import {
   withDefault,
 } from './common.js';
 import { CapitalPriority, GivenContext, InstanceCreated, InstanceTimeout } from './instance.js';
-import { actById, byId, listOf, type RouteRow, read, readById, refusals } from './route-row.js';
-import { strict } from './strict.js';
+import {
+  actById,
+  byId,
+  get,
+  getById,
+  listOf,
+  type RouteRow,
+  refusals,
+  remove,
+} from './route-row.js';
+import { strict, strictNamed } from './strict.js';
 
-/** Longer than any expression that a person writes; lists of every second and minute fit in. */
-export const CRON_EXPRESSION_LENGTH_MAX = 1_024;
+const CRON_EXPRESSION_LENGTH_MAX = 1_024;
 export const NEXT_FIRES_MAX = 50;
 export const PREVIEW_FIRES = 5;
 /** A search takes 25 µs, so that the longest answer costs less than the commit of a creation. */
-export const PREVIEW_FIRES_MAX = 100;
+const PREVIEW_FIRES_MAX = 100;
 
-/** What a fire does while an earlier run of the schedule has not ended (docs/cron.md). */
-export const OVERLAP_POLICIES = ['allow', 'skip', 'buffer_one', 'cancel_previous'] as const;
+const OVERLAP_POLICIES = ['allow', 'skip', 'buffer_one', 'cancel_previous'] as const;
 
-const CronExpression = Type.String({
-  pattern: '\\S',
-  maxLength: CRON_EXPRESSION_LENGTH_MAX,
-  description:
-    'Seven fields: second minute hour day month day_of_week year. Six (without year), five ' +
-    '(without second and year), ? and @hourly, @daily, @weekly, @monthly, @yearly are taken too.',
-});
+const CronExpression = noted(
+  Type.String({ pattern: '\\S', maxLength: CRON_EXPRESSION_LENGTH_MAX }),
+  'Seven fields: second minute hour day month day_of_week year. Also ' +
+    'accepted: six (without year) or five (without second and year), ?, ' +
+    'and @hourly, @daily, @weekly, @monthly, @yearly.',
+);
 
 const OverlapPolicy = oneOfWords(
   OVERLAP_POLICIES,
-  'What a fire does while an earlier run has not ended.',
+  'Action of a fire while an earlier run has not finished.',
 );
 
-/** What its instances begin with. */
 const STARTED = {
-  metadata: optional(noted(JsonObjectSchema, 'Copied to the instances that it creates.')),
+  metadata: optional(noted(JsonObjectSchema, 'Copied to its instances.')),
   context: optional(
-    noted(GivenContext, 'What its instances begin with; the input_schema must accept its data.'),
+    noted(GivenContext, 'Initial context of its instances; data must conform to the input_schema.'),
   ),
   timeout: optional(InstanceTimeout),
 };
 
-/** A sequence that is given by its name is looked up at each fire. */
+/** A sequence given by name is resolved at each fire. */
 export const CreateSchedule = strict(
   checked(
     'sequence-or-id',
-    named(
-      'CreateSchedule',
-      'A schedule that creates an instance of the sequence at each of its instants.',
-      {
-        tenant_id: TenantName,
-        namespace: Name,
-        ...SEQUENCE_REFERENCE,
-        cron_expr: CronExpression,
-        timezone: optional(withDefault(TimeZone, 'UTC')),
-        ...STARTED,
-        priority: optional(withDefault(PriorityWord, 'normal')),
-        enabled: optional(Type.Boolean({ default: true })),
-        overlap_policy: optional(withDefault(OverlapPolicy, 'allow')),
-      },
-    ),
+    named('CreateSchedule', 'A schedule that creates an instance of the sequence at each fire.', {
+      tenant_id: TenantName,
+      namespace: Name,
+      ...SEQUENCE_REFERENCE,
+      cron_expr: CronExpression,
+      timezone: optional(withDefault(TimeZone, 'UTC')),
+      ...STARTED,
+      priority: optional(withDefault(PriorityWord, 'normal')),
+      enabled: flag(true),
+      overlap_policy: optional(withDefault(OverlapPolicy, 'allow')),
+    }),
   ),
 );
 export type CreateSchedule = Static<typeof CreateSchedule>;
 
-export const RunSchedule = strict(
-  named('RunSchedule', {
-    idempotency_key: optional(
-      noted(
-        Key,
-        'A repeated request of the same key is answered by the instance of the first one.',
-      ),
-    ),
-  }),
-);
+export const RunSchedule = strictNamed('RunSchedule', {
+  idempotency_key: optional(
+    noted(Key, 'A repeated request with the same key returns the first instance.'),
+  ),
+});
 export type RunSchedule = Static<typeof RunSchedule>;
 
-/** No default limit (docs/decisions/0016-lists.md): a reply that was cut says so by its link. */
-export const ScheduleListQuery = Type.Object({
+const ScheduleListQuery = Type.Object({
   tenant_id: Type.Optional(Type.String()),
   order: Type.Optional(
     oneOfWords(
       ['created', 'next_fire'],
-      'next_fire: those that are enabled, by when they fire next. Default: created, oldest first.',
+      'next_fire: enabled schedules by next fire. Default: created, oldest first.',
     ),
   ),
-  offset: Type.Integer({ minimum: 0, default: 0 }),
-  limit: Type.Optional(Type.Integer({ minimum: 0 })),
-  cursor: Cursor,
+  ...ALL_BY_KEY,
 });
-export type ScheduleListQuery = Static<typeof ScheduleListQuery>;
 
-/** Numbers beyond the bounds are taken for the nearest one. */
-export const NextFiresQuery = Type.Object({
+/** Numbers out of range become the nearest bound. */
+const NextFiresQuery = Type.Object({
   n: Type.Integer({ default: 5, description: `At least 1 and at most ${NEXT_FIRES_MAX}.` }),
 });
-export type NextFiresQuery = Static<typeof NextFiresQuery>;
 
 export const ScheduleCreated = named('ScheduleCreated', {
   id: Uuid,
@@ -120,9 +112,8 @@ export const ScheduleCreated = named('ScheduleCreated', {
 export type ScheduleCreated = Static<typeof ScheduleCreated>;
 
 /**
- * `next_fire_at` lies in the past while a fire waits for an earlier run, or the schedule is disabled.
- * One of `sequence_id` and `sequence` is null: what names a sequence is looked up at each fire.
- * `last_error` says why the last fire could make no instance; null when it made one.
+ * `next_fire_at` is past while a fire waits for an earlier run, or the schedule is disabled. One of `sequence_id` and
+ * `sequence` is null. `last_error` is null if the last fire created an instance.
  */
 export const CronSchedule = named('CronSchedule', {
   id: Uuid,
@@ -149,7 +140,7 @@ export const CronSchedule = named('CronSchedule', {
 });
 export type CronSchedule = Static<typeof CronSchedule>;
 
-/** The next fire is computed anew where one of the first three is another than before, and stays else. */
+/** Only a changed cron_expr, timezone or enabled recomputes the next fire. */
 export const UpdateSchedule = changeOf('UpdateSchedule', CronSchedule, {
   ...UNCHANGED,
   cron_expr: Type.Optional(CronExpression),
@@ -161,37 +152,31 @@ export const UpdateSchedule = changeOf('UpdateSchedule', CronSchedule, {
 });
 export type UpdateSchedule = Static<typeof UpdateSchedule>;
 
-/** `instance_id` is the `id` once more. */
+/** `instance_id` is an alias of `id`. */
 export const ScheduleRun = named('ScheduleRun', {
   ...InstanceCreated.properties,
   instance_id: Uuid,
 });
 export type ScheduleRun = Static<typeof ScheduleRun>;
 
-export const PreviewSchedule = strict(
-  named('PreviewSchedule', {
-    cron_expr: CronExpression,
-    timezone: optional(withDefault(TimeZone, 'UTC')),
-    count: optional(
-      Type.Integer({ minimum: 1, maximum: PREVIEW_FIRES_MAX, default: PREVIEW_FIRES }),
-    ),
-    from: optional(noted(Timestamp, 'Fires after this instant. When absent: after now.')),
-  }),
-);
-export type PreviewSchedule = Static<typeof PreviewSchedule>;
+export const PreviewSchedule = strictNamed('PreviewSchedule', {
+  cron_expr: CronExpression,
+  timezone: optional(withDefault(TimeZone, 'UTC')),
+  count: optional(Type.Integer({ minimum: 1, maximum: PREVIEW_FIRES_MAX, default: PREVIEW_FIRES })),
+  from: optional(noted(Timestamp, 'Fires after this time; default: now.')),
+});
 
 export const PreviewedFire = named('PreviewedFire', {
   at: noted(Timestamp, 'In UTC.'),
   local: Type.String({
     format: 'date-time',
-    description: 'The same instant as clocks in the zone show it, with their offset.',
+    description: 'The same time with the offset of the time zone.',
   }),
 });
-export type PreviewedFire = Static<typeof PreviewedFire>;
 
 export const SchedulePreview = named(
   'SchedulePreview',
-  'Fewer fires than were asked for are the last ones that the expression has.',
+  'Has fewer fires than requested if the expression has no more.',
   { timezone: Type.String(), fires: Type.Array(PreviewedFire) },
 );
 export type SchedulePreview = Static<typeof SchedulePreview>;
@@ -202,13 +187,11 @@ export const NextFires = named('NextFires', {
 });
 export type NextFires = Static<typeof NextFires>;
 
-// ---------------------------------------------------------------- routes
-
 export const CRON_ROWS = {
   'cron.create': {
     method: 'POST',
     path: '/cron',
-    summary: 'Create a schedule that creates instances.',
+    summary: 'Create a schedule, which creates instances.',
     owner: 'any-shard',
     body: CreateSchedule,
     bodySize: 'large',
@@ -218,26 +201,17 @@ export const CRON_ROWS = {
   'cron.preview': {
     method: 'POST',
     path: '/cron/preview',
-    summary: 'List the next instants at which an expression fires, before a schedule has it.',
+    summary: 'Preview the next fires of an expression without creating a schedule.',
     owner: 'front',
     body: PreviewSchedule,
     bodySize: 'small',
     repeats: 'it changes nothing',
     replies: { 200: SchedulePreview, ...refusals(400, 413) },
   },
-  'cron.list': {
-    ...read,
-    path: '/cron',
-    summary: 'List schedules, oldest first or by when they fire next.',
+  'cron.list': get('/cron', 'List schedules, oldest first or by next fire.', listOf(CronSchedule), {
     query: ScheduleListQuery,
-    replies: { 200: listOf(CronSchedule), ...refusals(400) },
-  },
-  'cron.get': {
-    ...readById,
-    path: '/cron/{id}',
-    summary: 'Get a schedule.',
-    replies: { 200: CronSchedule, ...refusals(400, 404) },
-  },
+  }),
+  'cron.get': getById('/cron/{id}', 'Get a schedule.', CronSchedule),
   'cron.update': {
     method: 'PUT',
     path: '/cron/{id}',
@@ -247,28 +221,18 @@ export const CRON_ROWS = {
     bodySize: 'large',
     replies: { 200: CronSchedule, ...refusals(400, 404, 409, 413) },
   },
-  'cron.delete': {
-    method: 'DELETE',
-    path: '/cron/{id}',
-    summary: 'Delete a schedule; the instances that it created go on.',
-    ...byId,
-    replies: { 204: null, ...refusals(400, 404) },
-  },
+  'cron.delete': remove('/cron/{id}', 'Delete a schedule. Its instances continue.', byId),
   'cron.run': {
     ...actById,
     path: '/cron/{id}/run',
-    summary: 'Fire a schedule now; its next fire stays as it is.',
+    summary: 'Fire a schedule now, without changing its next fire.',
     body: RunSchedule,
     isBodyOptional: true,
     makes: 'instance',
     keyed: 'run',
     replies: { 201: ScheduleRun, ...refusals(400, 404, 409, 413, 422) },
   },
-  'cron.nextFires': {
-    ...readById,
-    path: '/cron/{id}/next-fires',
-    summary: 'List the next instants at which a schedule fires.',
+  'cron.nextFires': getById('/cron/{id}/next-fires', 'List next fires of a schedule.', NextFires, {
     query: NextFiresQuery,
-    replies: { 200: NextFires, ...refusals(400, 404) },
-  },
+  }),
 } as const satisfies Record<string, RouteRow>;

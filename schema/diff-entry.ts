@@ -1,7 +1,4 @@
-/**
- * The vocabulary of semantic diffs (docs/releases.md): categories, severities, and the order of
- * both.
- */
+/** The vocabulary of semantic diffs (docs/releases.md): categories, severities, and their order. */
 
 /** In ascending order. */
 export const SEVERITIES = [
@@ -45,20 +42,20 @@ export const DIFF_CATEGORIES = [
 export type DiffCategory = (typeof DIFF_CATEGORIES)[number];
 
 /**
- * Two versions of 5,000 blocks can differ in more than 50,000 ways; whoever reads this many learns
- * nothing from the rest, and the answer stays within the size of other answers.
+ * Two versions of 5,000 blocks can differ in more than 50,000 ways; this many suffice to a reader and keep the response
+ * small.
  */
 export const DIFF_ENTRIES_MAX = 10_000;
 
 export interface Entry {
   readonly category: DiffCategory;
   readonly severity: Severity;
-  /** Absent for what concerns the sequence as a whole. */
+  /** Absent for changes of the sequence as a whole. */
   readonly block_id?: string;
   readonly summary: string;
 }
 
-/** @param about nothing when it concerns the sequence as a whole, and is behavioral */
+/** @param about absent for changes of the sequence as a whole, which are behavioral */
 export function entryOf(
   category: DiffCategory,
   summary: string,

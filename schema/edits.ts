@@ -1,14 +1,16 @@
 /**
- * Wire shapes and routes of what is done to instances beside their normal course: injected blocks,
- * resuming and forking from a block, migration, actions on many, checkpoints and step logs.
+ * Wire shapes and routes of edits of instances: injected blocks, resuming and forking from a block, migration, bulk
+ * actions, checkpoints and step logs.
  */
 
 import { type Static, Type } from '@sinclair/typebox';
 import { InjectedBlocks } from './blocks.js';
 import { BulkJob, BulkQuery, RepeatsEffects } from './bulk-job.js';
 import {
+  ALL_BY_KEY,
   AnyJson,
   DryRun,
+  flag,
   type InstanceStateWord,
   JsonObjectSchema,
   Name,
@@ -22,26 +24,23 @@ import {
   withDefault,
 } from './common.js';
 import { Warnings } from './finding.js';
-import { BulkUpdated, InstanceRetried, KeysetQuery, MaxBytes, SendSignal } from './instance.js';
+import { BulkUpdated, InstanceRetried, MaxBytes, SendSignal } from './instance.js';
 import { InstanceFilter } from './instance-filter.js';
-import { actById, listOf, type RouteRow, readById, refusals } from './route-row.js';
-import { strict } from './strict.js';
+import { act, actById, getById, listOf, type RouteRow, readById, refusals } from './route-row.js';
+import { strictNamed } from './strict.js';
 
 /** Offsets of a bulk reschedule: a year either way. */
-export const OFFSET_SECS_MAX = 365 * 86_400;
+const OFFSET_SECS_MAX = 365 * 86_400;
 export const BATCH_ACTION_LIMIT_DEFAULT = 1_000;
-export const BATCH_ACTION_LIMIT_MAX = 10_000;
+const BATCH_ACTION_LIMIT_MAX = 10_000;
 export const CHECKPOINTS_LISTED_MAX = 100;
 const SIGNALS_MAX = 1_000;
 
-// ---------------------------------------------------------------- one instance
-
-/** `position` counts within the injected blocks, which run after the stored ones; default: the end. */
+/** `position` is an index into the injected blocks, which run after the stored ones; default: the end. */
 export const InjectBlocks = named('InjectBlocks', {
   blocks: noted(InjectedBlocks, 'At most 1 MiB as JSON over all injections of an instance.'),
   position: optional(Type.Integer({ minimum: 0 })),
 });
-export type InjectBlocks = Static<typeof InjectBlocks>;
 
 export const BlocksInjected = named('BlocksInjected', {
   injected_block_ids: Type.Array(Type.String()),
@@ -53,30 +52,27 @@ export type BlocksInjected = Static<typeof BlocksInjected>;
 
 const Signals = Type.Array(SendSignal, { maxItems: SIGNALS_MAX });
 
-/** How `context` is taken; merged are top-level members. */
-export const CONTEXT_MODES = ['merge', 'replace'] as const;
+/** How `context` is applied; a merge replaces top-level members. */
+const CONTEXT_MODES = ['merge', 'replace'] as const;
 
 const AMENDED_DATA = {
-  context: optional(noted(JsonObjectSchema, 'For context.data, before anything runs.')),
+  context: optional(noted(JsonObjectSchema, 'Changes context.data before anything runs.')),
   context_mode: optional(
     withDefault(
-      oneOfWords(CONTEXT_MODES, 'merge: member by member; replace: in place of all data.'),
+      oneOfWords(CONTEXT_MODES, 'merge: replaces top-level members; replace: replaces all data.'),
       'merge',
     ),
   ),
 };
 
-/** `context` becomes part of the data in the unit that retries; a misspelt member would retry without it. */
-export const RetryInstance = strict(named('RetryInstance', AMENDED_DATA));
-export type RetryInstance = Static<typeof RetryInstance>;
+/** Strict, since a misspelt `context` would retry without the new data. */
+export const RetryInstance = strictNamed('RetryInstance', AMENDED_DATA);
 
-/** `context` is shallow-merged into context.data; signals take effect before the instance runs. */
-export const ResumeFrom = strict(
-  named('ResumeFrom', {
-    ...AMENDED_DATA,
-    signals: optional(Signals),
-  }),
-);
+/** `context` is merged into context.data by top-level members; signals are applied before the instance runs. */
+export const ResumeFrom = strictNamed('ResumeFrom', {
+  ...AMENDED_DATA,
+  signals: optional(Signals),
+});
 export type ResumeFrom = Static<typeof ResumeFrom>;
 
 export const ResumedFrom = named('ResumedFrom', {
@@ -88,18 +84,14 @@ export const ResumedFrom = named('ResumedFrom', {
 });
 export type ResumedFrom = Static<typeof ResumedFrom>;
 
-export const BlockParams = Type.Object({ id: Uuid, block_id: Type.String() });
-export type BlockParams = Static<typeof BlockParams>;
+const BlockParams = Type.Object({ id: Uuid, block_id: Type.String() });
 
-export const ForkInstance = strict(
-  named('ForkInstance', {
-    from_block_id: Name,
-    ...AMENDED_DATA,
-    dry_run: optional(Type.Boolean({ default: true })),
-    signals: optional(Signals),
-  }),
-);
-export type ForkInstance = Static<typeof ForkInstance>;
+export const ForkInstance = strictNamed('ForkInstance', {
+  from_block_id: Name,
+  ...AMENDED_DATA,
+  dry_run: flag(true),
+  signals: optional(Signals),
+});
 
 export const InstanceForked = named('InstanceForked', {
   id: Uuid,
@@ -115,7 +107,6 @@ export const MigrateInstance = named('MigrateInstance', {
   instance_id: Uuid,
   target_sequence_id: Uuid,
 });
-export type MigrateInstance = Static<typeof MigrateInstance>;
 
 export const InstanceMigrated = named('InstanceMigrated', {
   migrated: Type.Literal(true),
@@ -125,21 +116,17 @@ export const InstanceMigrated = named('InstanceMigrated', {
 });
 export type InstanceMigrated = Static<typeof InstanceMigrated>;
 
-// ---------------------------------------------------------------- many instances
-
-/** Only scheduled instances move, by `offset_secs`, which may be negative. */
-export const BulkReschedule = strict(
-  named('BulkReschedule', {
-    filter: InstanceFilter,
-    offset_secs: Type.Integer({ minimum: -OFFSET_SECS_MAX, maximum: OFFSET_SECS_MAX }),
-    dry_run: DryRun,
-  }),
-);
+/** Moves only scheduled instances, by `offset_secs`, which may be negative. */
+export const BulkReschedule = strictNamed('BulkReschedule', {
+  filter: InstanceFilter,
+  offset_secs: Type.Integer({ minimum: -OFFSET_SECS_MAX, maximum: OFFSET_SECS_MAX }),
+  dry_run: DryRun,
+});
 export type BulkReschedule = Static<typeof BulkReschedule>;
 
-export const BATCH_ACTIONS = ['retry', 'pause', 'resume', 'cancel', 'signal'] as const;
+const BATCH_ACTIONS = ['retry', 'pause', 'resume', 'cancel', 'signal'] as const;
 
-/** The check: `signal` needs `signal_type`, the bare name of a custom signal. */
+/** The check: `signal` requires `signal_type`, the name of a custom signal without prefix. */
 export const BatchAction = Type.Object(
   {
     filter: InstanceFilter,
@@ -160,12 +147,12 @@ export const BatchAction = Type.Object(
 );
 export type BatchAction = Static<typeof BatchAction>;
 
-/** Of those that were refused; all of them are counted. */
-export const REFUSALS_TOLD_MAX = 20;
+/** Listed failures; all are counted. */
+export const REFUSALS_LISTED_MAX = 20;
 
 export const ChangeRefusal = named('ChangeRefusal', {
   instance_id: Uuid,
-  error: noted(Type.String(), 'As the answer to a change of this instance alone says it.'),
+  error: noted(Type.String(), 'As in the response to a change of this instance alone.'),
 });
 export type ChangeRefusal = Static<typeof ChangeRefusal>;
 
@@ -176,24 +163,18 @@ export const BatchActionResult = named('BatchActionResult', {
   failed: Type.Integer(),
   dry_run: Type.Boolean(),
   repeats_effects: RepeatsEffects,
-  refusals: Type.Optional(
-    Type.Array(ChangeRefusal, {
-      maxItems: REFUSALS_TOLD_MAX,
-      description: 'The first of those that failed, with the reasons; absent: none did.',
-    }),
+  refusals: noted(
+    Type.Optional(Type.Array(ChangeRefusal, { maxItems: REFUSALS_LISTED_MAX })),
+    'The first failures with their reasons; absent if none.',
   ),
 });
 export type BatchActionResult = Static<typeof BatchActionResult>;
 
-// ---------------------------------------------------------------- checkpoints and logs
-
 export const SaveCheckpoint = named('SaveCheckpoint', {
   checkpoint_data: noted(AnyJson, 'At most 256 KiB as JSON.'),
 });
-export type SaveCheckpoint = Static<typeof SaveCheckpoint>;
 
 export const CheckpointSaved = named('CheckpointSaved', { id: Uuid });
-export type CheckpointSaved = Static<typeof CheckpointSaved>;
 
 export const Checkpoint = named('Checkpoint', {
   id: Uuid,
@@ -203,20 +184,16 @@ export const Checkpoint = named('Checkpoint', {
 });
 export type Checkpoint = Static<typeof Checkpoint>;
 
-/** 0 clears all. */
-export const PruneCheckpoints = strict(
-  named('PruneCheckpoints', {
-    keep: Type.Integer({ minimum: 0, maximum: 2 ** 31 - 1 }),
-    dry_run: DryRun,
-  }),
-);
-export type PruneCheckpoints = Static<typeof PruneCheckpoints>;
+/** 0 deletes all. */
+export const PruneCheckpoints = strictNamed('PruneCheckpoints', {
+  keep: Type.Integer({ minimum: 0, maximum: 2 ** 31 - 1 }),
+  dry_run: DryRun,
+});
 
 export const CheckpointsPruned = named('CheckpointsPruned', {
   count: Type.Integer(),
   dry_run: Type.Optional(Type.Literal(true)),
 });
-export type CheckpointsPruned = Static<typeof CheckpointsPruned>;
 
 export const StepLogLine = named('StepLogLine', {
   block_id: Type.String(),
@@ -226,20 +203,16 @@ export const StepLogLine = named('StepLogLine', {
 });
 export type StepLogLine = Static<typeof StepLogLine>;
 
-export const StepLogQuery = Type.Object({
+const StepLogQuery = Type.Object({
   block_id: Type.Optional(Type.String()),
-  ...KeysetQuery.properties,
+  ...ALL_BY_KEY,
   max_bytes: MaxBytes,
 });
-export type StepLogQuery = Static<typeof StepLogQuery>;
 
-/** `poll_ms`: how long changes are collected before they are sent, 100 … 5,000. */
-export const StreamQuery = Type.Object({
+const StreamQuery = Type.Object({
   poll_ms: Type.Integer({ minimum: 0, default: 500 }),
 });
-export type StreamQuery = Static<typeof StreamQuery>;
 
-/** The states that `resume-from` takes an instance from. */
 export const RESUMABLE_STATES: readonly InstanceStateWord[] = [
   'failed',
   'paused',
@@ -247,14 +220,13 @@ export const RESUMABLE_STATES: readonly InstanceStateWord[] = [
   'cancelled',
 ];
 
-// ---------------------------------------------------------------- routes
-
 export const EDIT_ROWS = {
   'sequences.migrateInstance': {
     method: 'POST',
     path: '/sequences/migrate-instance',
-    summary: 'Move an instance at rest to another version of its sequence.',
+    summary: 'Move an idle instance to another version of its sequence.',
     owner: 'by-body',
+    ledBy: { kind: 'id', members: ['instance_id'] },
     body: MigrateInstance,
     replies: { 200: InstanceMigrated, ...refusals(400, 404, 409) },
   },
@@ -276,41 +248,33 @@ export const EDIT_ROWS = {
     body: BatchAction,
     replies: { 200: BatchActionResult, 202: BulkJob, ...refusals(400, 429) },
   },
-  'instances.logs': {
-    ...readById,
-    path: '/instances/{id}/logs',
-    summary: 'List the lines that steps logged, oldest first.',
-    query: StepLogQuery,
-    replies: { 200: listOf(StepLogLine), ...refusals(400, 404) },
-  },
+  'instances.logs': getById(
+    '/instances/{id}/logs',
+    'List the log lines of steps, oldest first.',
+    listOf(StepLogLine),
+    { query: StepLogQuery },
+  ),
   'instances.stream': {
     ...readById,
     path: '/instances/{id}/stream',
-    summary: 'Follow states and outputs as server-sent events until the instance ends.',
+    summary: 'Stream states and outputs as server-sent events until the instance finishes.',
     owner: 'stream',
     query: StreamQuery,
     contentType: 'text/event-stream',
     replies: { 200: null, ...refusals(400, 404, 503) },
   },
-  'instances.injectBlocks': {
-    ...actById,
-    path: '/instances/{id}/inject-blocks',
-    summary: 'Let this instance run further blocks after those of its sequence.',
-    body: InjectBlocks,
-    bodySize: 'large',
-    definition: 'the body',
-    makes: 'definition',
-    replies: { 200: BlocksInjected, ...refusals(400, 404, 409, 413) },
-  },
-  'instances.retry': {
-    ...actById,
-    path: '/instances/{id}/retry',
-    summary: 'Run a failed instance again from where it failed, with other data if it is given.',
-    body: RetryInstance,
-    bodySize: 'large',
-    isBodyOptional: true,
-    replies: { 200: InstanceRetried, ...refusals(400, 404, 409, 413) },
-  },
+  'instances.injectBlocks': act(
+    '/instances/{id}/inject-blocks',
+    'Add blocks to this instance, after those of its sequence.',
+    BlocksInjected,
+    { body: InjectBlocks, bodySize: 'large', definition: 'the body', makes: 'definition' },
+  ),
+  'instances.retry': act(
+    '/instances/{id}/retry',
+    'Retry a failed instance where it failed, optionally with changed data.',
+    InstanceRetried,
+    { body: RetryInstance, bodySize: 'large', isBodyOptional: true },
+  ),
   'instances.resumeFrom': {
     method: 'POST',
     path: '/instances/{id}/resume-from/{block_id}',
@@ -326,7 +290,7 @@ export const EDIT_ROWS = {
   'instances.fork': {
     ...actById,
     path: '/instances/{id}/fork',
-    summary: 'Create a copy of an instance that runs on from one of its top-level blocks.',
+    summary: 'Create a copy of an instance that continues from one of its top-level blocks.',
     body: ForkInstance,
     bringsSignals: true,
     bodySize: 'large',
@@ -336,22 +300,20 @@ export const EDIT_ROWS = {
   'instances.saveCheckpoint': {
     ...actById,
     path: '/instances/{id}/checkpoints',
-    summary: 'Keep a value with the instance.',
+    summary: 'Save a value as a checkpoint of the instance.',
     body: SaveCheckpoint,
     replies: { 201: CheckpointSaved, ...refusals(400, 404, 409, 413) },
   },
-  'instances.checkpoints': {
-    ...readById,
-    path: '/instances/{id}/checkpoints',
-    summary: 'List the newest 100 checkpoints, newest first.',
-    replies: { 200: listOf(Checkpoint), ...refusals(400, 404) },
-  },
-  'instances.latestCheckpoint': {
-    ...readById,
-    path: '/instances/{id}/checkpoints/latest',
-    summary: 'Get the newest checkpoint.',
-    replies: { 200: Checkpoint, ...refusals(400, 404) },
-  },
+  'instances.checkpoints': getById(
+    '/instances/{id}/checkpoints',
+    'List the newest 100 checkpoints, newest first.',
+    listOf(Checkpoint),
+  ),
+  'instances.latestCheckpoint': getById(
+    '/instances/{id}/checkpoints/latest',
+    'Get the newest checkpoint.',
+    Checkpoint,
+  ),
   'instances.pruneCheckpoints': {
     ...actById,
     path: '/instances/{id}/checkpoints/prune',

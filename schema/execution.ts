@@ -1,16 +1,14 @@
 /**
- * What is stored of a running instance beside its context: the nodes that are open or done, and what
- * is left to do. Compact, because it is written with every commit: field names are one letter, a
- * node that is pending has no entry, and a node that is done is an array of numbers.
- *
- * Plain JSON: `JSON.parse(JSON.stringify(execution))` at any point goes on exactly as the original.
+ * The stored progress of a running instance: its open and finished nodes and the remaining work. Written with every
+ * commit, hence one-letter names, no entry for a pending node, and an array of numbers for a finished one. Plain JSON:
+ * a copy through text continues exactly as the original.
  */
 
 import type { JsonObject, JsonValue } from '../src/base/json.js';
 import type { HookList } from './blocks.js';
 import type { Failure } from './failure.js';
 
-/** How a node ended. */
+/** How a node finished. */
 export const COMPLETED = 0;
 export const FAILED = 1;
 export const CANCELLED = 2;
@@ -18,15 +16,15 @@ export const SKIPPED = 3;
 export type DoneCode = typeof COMPLETED | typeof FAILED | typeof CANCELLED | typeof SKIPPED;
 
 /**
- * What an open step is doing.
- * - `ready`: in the queue, to be attempted next.
+ * The phase of an open step.
+ * - `ready`: queued for its next attempt.
  * - `delay`, `limited`, `backoff`: deferred until `w`.
- * - `asking`: a grant of its rate limit was asked for.
- * - `sleep`: a durable timer, over at `w`.
+ * - `asking`: has requested a rate limit grant.
+ * - `sleep`: a durable timer until `w`.
  * - `run`: in a handler of this process. `task`: with an external worker.
- * - `event`: waits for an event or a signal, as `v` says.
- * - `gate`: a person has to answer first.
- * - `child`: a child instance runs for it.
+ * - `event`: waits for an event or a signal, as in `v`.
+ * - `gate`: waits for an approval.
+ * - `child`: waits for a child instance.
  */
 export type StepPhase =
   | 'ready'
@@ -41,30 +39,30 @@ export type StepPhase =
   | 'gate'
   | 'child';
 
-/** What the record of every open node has; further kinds of blocks add to it what they need. */
+/** The record of every open node; kinds of blocks extend it. */
 export interface OpenBase {
-  /** Began, in ms after `Execution.t`. */
+  /** Start, in ms after `Execution.t`. */
   b: number;
-  /** Being cut off: nothing new starts below, and the end of what is protected there ends it. */
+  /** Being cancelled: nothing new starts inside; it finishes after protected work. */
   x?: 1;
-  /** Unix ms: when the block times out; of a leaf, what it is at. */
+  /** Unix ms: timeout of the block; for a leaf, of its current phase. */
   d?: number;
-  /** A composite has timed out: once it has cleaned up it ends as failed, because of `y`. */
+  /** A composite has timed out: after its cleanup it fails because of `y`. */
   o?: 1;
-  /** Why the block will fail, or its first branch has. */
+  /** Why the block will fail, or its first branch failed. */
   y?: Failure;
-  /** What it has to clean up, or its child has, has failed, and is to be done by a retry. */
+  /** Its own or its child's cleanup failed, and a retry repeats it. */
   z?: 1;
-  /** A composite would have ended so, but for what is yet to be cleaned up inside. */
+  /** The result of a composite whose cleanup is unfinished. */
   j?: DoneCode;
 }
 
 /**
- * What is kept of the request of a try that acts outside from within the process: with how it ended
- * that is its receipt (docs/migration.md). Never changed inside.
+ * The request of an attempt with external effects in this process; with its result it becomes the receipt
+ * (docs/migration.md). Immutable.
  */
 export interface OpenEffect {
-  /** Of the receipt, and of the output's row. */
+  /** Id of the receipt and of the output's row. */
   readonly id: string;
   readonly block_id: string;
   readonly handler_name: string;
@@ -76,54 +74,52 @@ export interface OpenEffect {
   readonly created_at: string;
 }
 
-/** What a step waits for. Never changed inside. */
+/** The wait of a step. Immutable. */
 export interface EventWait {
-  /** Of the event, and of the `custom:` signals that are taken for it. */
+  /** Name of the event, and of the `custom:` signals that match. */
   readonly n: string;
-  /** The correlation key; absent: that of events without one. */
+  /** Correlation key; absent: matches events without one. */
   readonly k?: string;
-  /** Of the row that says so: the caller notes it when it makes the row. */
+  /** Id of the wait's row, set by the caller when it creates the row. */
   readonly i?: string;
 }
 
 export interface StepRecord extends OpenBase {
   p: StepPhase;
-  /** The try, counted from 0 in each iteration. */
+  /** The attempt, from 0 in each iteration. */
   a: number;
   /** Unix ms: end of a deferral or of a sleep. */
   w?: number;
-  /** `d` is the end of the time in which a worker has to claim the task. */
+  /** `d` is the time limit for a claim by a worker. */
   q?: 1;
-  /** Unix ms: the deadline of the step, over all of its tries and waits. */
+  /** Unix ms: deadline of the step, with all attempts and waits. */
   h?: number;
   /**
-   * The duration that a sleep was asked for, or after which a wait for an event times out, in ms; of a gate:
-   * when it was reached, in ms after `Execution.t`.
+   * Duration of a sleep or timeout of an event wait in ms; for a gate: when it was reached, in ms after `Execution.t`.
    */
   m?: number;
-  /** The rate limit of this try has been granted. */
+  /** The rate limit of this attempt has been granted. */
   g?: 1;
-  /** The child instance; the caller notes it when that is made, and until then there is none. */
+  /** The child instance; set by the caller when it creates the child. */
   c?: string;
   /**
-   * Of a child that is to be retried: when it has failed. Of a step:
-   * the gate was reached: its id, which the caller notes where this is ''. It stays with the step, so
-   * that nobody is asked twice.
+   * For a child to retry: when it failed. For a step: the id of its reached gate, which the caller sets where it is ''.
+   * The step keeps it, so that no approval is requested twice.
    */
   k?: string;
-  /** The caller notes it at the dispatch; it stays for as long as the try does, over restarts too. */
+  /** Set by the caller at the dispatch; kept for the attempt, also after restarts. */
   u?: OpenEffect;
   v?: EventWait;
 }
 
 export interface BranchesRecord extends OpenBase {
-  /** Branches that are not finished. */
+  /** Unfinished branches. */
   l: number;
   /** A branch has failed, the first one because of `y`. */
   f?: 1;
-  /** A race that is decided: its result, once the losers have cleaned up. */
+  /** Result of a decided race, while the losers clean up. */
   r?: DoneCode;
-  /** The branch that has won it. */
+  /** The winning branch. */
   w?: number;
 }
 
@@ -136,54 +132,51 @@ export const TRY_LIST = 0;
 export const CATCH_LIST = 1;
 export const FINALLY_LIST = 2;
 
-/** A block that hands an error to some of its lists, which is their `data._error`. */
+/** A block that passes an error to some of its lists as `data._error`. */
 export interface CatchingRecord extends OpenBase {
-  /** Absent: none was caught. */
+  /** Absent: no error was caught. */
   m?: JsonObject;
 }
 
 export interface TryCatchRecord extends CatchingRecord {
-  /** The list that runs. */
+  /** The running list. */
   p: typeof TRY_LIST | typeof CATCH_LIST | typeof FINALLY_LIST;
-  /** The result so far, which a failure of the finally list overrides; `y` says why it failed. */
+  /** The result so far; a failure of the finally list overrides it. `y`: why it failed. */
   f: DoneCode;
 }
 
 export interface LoopRecord extends OpenBase {
-  /** The iteration that runs, counted from 0. */
+  /** The current iteration, from 0. */
   i: number;
-  /** That iteration has yet to begin: the one before it has ended. */
+  /** The current iteration has not started: the previous one has finished. */
   e?: 1;
 }
 
 export interface ForEachRecord extends LoopRecord {
-  /** How many items there are; the items themselves are a snapshot beside the execution. */
+  /** Number of items; the items are a separate snapshot. */
   n: number;
-  /**
-   * Where several items run at once: the item that each slot is at, -1 for none. `i` is then the next
-   * item to begin.
-   */
+  /** For concurrent items: the item of each slot, -1 for none. `i` is then the next item to start. */
   s?: number[];
-  /** With `s`: how many items have ended well, and how many not: once there is one, no item begins. */
+  /** With `s`: finished items by success and failure; after a failure, no further item starts. */
   m?: number;
   f?: number;
-  /** With `f`: how the block ends once the items in flight have, and why. */
+  /** With `f`: result of the block after the items in progress, and why. */
   r?: DoneCode;
   y?: Failure;
-  /** With `s`: what an item sees of its own in context.data beside outputs that its steps have merged. */
+  /** With `s`: members of context.data of one item, besides merged outputs of its steps. */
   v?: Record<number, JsonObject>;
   /** With `s`: the keys of context.data that items have changed. */
   t?: Record<string, ItemChange>;
 }
 
-/** The last item, in their order, that has changed the key, and what the other items see there. */
+/** The last item, in item order, that changed the key, and the value that other items see. */
 export type ItemChange = readonly [item: number, before: JsonValue];
 
-/** A saga; each run of it is a pass, with rows and keys of its own. */
+/** A saga; each run is an iteration with rows and keys of its own. */
 export interface SagaRecord extends LoopRecord, CatchingRecord {
-  /** The list that runs: the action of a step, or behind that its compensation. */
+  /** The running list: the action of a step, or after the actions its compensation. */
   l: number;
-  /** What the block comes to when what completed is compensated, from this step on backwards. */
+  /** Result of the block once the completed steps, from this one backwards, are compensated. */
   f?: typeof FAILED | typeof CANCELLED;
   n?: number;
   /** Why, if an action failed. */
@@ -201,54 +194,54 @@ export type OpenRecord =
   | OpenBase;
 
 /**
- * Code, beginning in ms after `Execution.t`, duration in ms, and what a retry goes on from; of a leaf that
- * had a child, a record that names it, and when that failed.
+ * Result code, start in ms after `Execution.t`, duration in ms, and the record that a retry continues from; for a leaf
+ * with a child: a record with its id, and when it failed.
  */
 export type DoneRecord = [code: DoneCode, began: number, took: number, kept?: OpenRecord];
 
-/** Something was to be cleaned up before the instance, or a part of it, ended, and that has failed. */
+/** A cleanup failed before the instance, or a part of it, finished. */
 export interface CleanupFailure {
-  /** The first of what has failed. */
+  /** The first failure. */
   readonly f: Failure;
-  /** Why the instance was to fail. */
+  /** Why the instance was failing. */
   readonly y?: Failure;
 }
 
-/** Hooks that are due after one end of the instance (`hooks.ts`). */
+/** Hooks due after one end of the instance (`hooks.ts`). */
 export interface HookRun {
   readonly l: HookList;
-  /** Counts the runs of hooks of the instance. */
+  /** Number of hook runs of the instance. */
   readonly n: number;
   /** Why the instance had failed. */
   readonly y?: Failure;
-  /** As that of a sequence of these steps. */
+  /** The execution of a sequence of these steps. */
   e: Execution;
-  /** Why the first of the steps that failed did so. */
+  /** Failure of the first failed step. */
   f?: Failure;
 }
 
 export interface HookState {
-  /** How many runs there have been. */
+  /** Number of runs so far. */
   n: number;
-  /** Those that have not ended; the first one is at work. */
+  /** Unfinished runs; the first one is running. */
   r: HookRun[];
-  /** One of an instance that was cancelled or timed out, which has failed: until a retry does that again. */
+  /** A failed run after a cancellation or timeout, kept for a retry. */
   f?: HookRun;
-  /** Those of the end that is next run again already. */
+  /** The hooks of the next end already run again. */
   a?: HookList;
 }
 
-/** The handler of a deadline that has passed: durable work beside the nodes, done at least once. */
+/** The handler of a passed deadline: durable work beside the nodes, at least once. */
 export interface OpenDeadlineHandler {
-  /** The block whose deadline it was. */
+  /** The block with the deadline. */
   readonly i: string;
   readonly h: string;
   /** Rendered. */
   readonly p: JsonValue;
-  /** Of the block: its iteration, and how often it was begun anew in that; absent: never. */
+  /** Iteration of the block, and how often it was restarted there; absent: never. */
   readonly n?: string;
   readonly r?: number;
-  /** As that of a step. */
+  /** As for a step. */
   u?: OpenEffect;
 }
 
@@ -257,51 +250,51 @@ export interface Execution {
   t: number | null;
   /** Open nodes by their index in the plan. */
   o: Record<number, OpenRecord>;
-  /** Nodes that are done, likewise. In a loop body: in the present iteration. */
+  /** Finished nodes by index. In a loop body: of the current iteration. */
   d: Record<number, DoneRecord>;
-  /** Nodes to be started or continued, in order. */
+  /** Nodes to start or continue, in order. */
   q?: number[];
-  /** How the list of the root ended. */
+  /** Result of the root list. */
   e?: DoneCode;
   /** Why the instance failed. */
   y?: Failure;
-  /** Unix ms: nothing new starts before, because a caller asked for that time. */
+  /** Unix ms: nothing new starts before this requested time. */
   h?: number;
-  /** Parked: nothing new starts until a task, a signal or a caller wakes the instance. */
+  /** Parked: nothing new starts until a task, a signal or a request wakes the instance. */
   p?: 1;
   /** Waits for a slot of its concurrency key: nothing new starts until `admitted`. */
   w?: 1;
-  /** Wishes for a slot so far: the number of the present or the last one. */
+  /** Slot requests so far: the number of the current or last one. */
   n?: number;
-  /** Keeps its slot though it is neither running nor waiting; the caller says so. */
+  /** Set by the caller: keeps its slot although it is neither running nor waiting. */
   r?: 1;
-  /** Cancelled by a signal; only protected work goes on. */
+  /** Cancelled by a signal; only protected work continues. */
   x?: 1;
-  /** Blocks that are being cut off are open for a retry, which cleans up and then ends them. */
+  /** Cancelled blocks stay open for a retry, which cleans up and then finishes them. */
   a?: CleanupFailure;
-  /** Blocks that were begun anew in the same iteration, by their first nodes: how often. */
+  /** Number of restarts within one iteration, by first node of the block. */
   v?: Record<number, number>;
-  /** Paused while failed, so that to resume is to retry. */
+  /** Paused while failed: a resume retries. */
   f?: 1;
-  /** Unix ms: paused since; time limits stand still from there on. */
+  /** Unix ms: paused since then; time limits are suspended. */
   z?: number;
-  /** Unix ms: when the instance times out. */
+  /** Unix ms: timeout of the instance. */
   u?: number;
-  /** Handlers of deadlines that are at work, by their numbers; they outlive the end of the instance. */
+  /** Running deadline handlers by number; they may outlive the instance. */
   b?: Record<number, OpenDeadlineHandler>;
-  /** The root that a caller resumed from: those before it are left as they are, by a retry too. */
+  /** The root block of a resume: blocks before it stay unchanged, also in a retry. */
   s?: number;
-  /** Output rows stored by blocks within loops, by node: the number of the next one. */
+  /** Output rows of blocks within loops, by node: the number of the next one. */
   c?: Record<number, number>;
   /** The hooks of the sequence; absent: none were ever due. */
   j?: HookState;
-  /** After a retry: what blocks that are started again go on from. */
+  /** After a retry: the records from which restarted blocks continue. */
   k?: Record<number, OpenRecord>;
-  /** Children asked for so far: the number of the next one. */
+  /** Children requested so far: the number of the next one. */
   g?: number;
-  /** Paused because its parent was, so that it goes on with that. */
+  /** Paused with its parent, and resumed with it. */
   l?: 1;
-  /** Failed, and a retry has something to clean up; its parent reads that in its row. */
+  /** Failed with a cleanup for a retry; its parent reads this in its row. */
   m?: 1;
 }
 

@@ -1,49 +1,56 @@
-/** Why an instance or a block failed (docs/reference/failures.md): its shape, and every code it can have. */
+/** The failure of an instance or block (docs/reference/failures.md): its shape and codes. */
 
 import { type Static, Type } from '@sinclair/typebox';
-import { named, oneOfWords, orNull, Timestamp } from './common.js';
+import { named, oneOfWords, orNull, refOrNull, Timestamp } from './common.js';
 
-/** Longer messages are cut: they are shown in lists. */
+/** Longer messages are truncated, since lists show them. */
 export const FAILURE_MESSAGE_MAX = 500;
 
-/** Every code with what it means. A code is for programs and never changes its meaning. */
+/** Codes are for programs: their meaning never changes. */
 export const FAILURE_CODES = {
-  handler_failed: 'a built-in handler gave up for good: `fail`, `assert`, a refused `http_request`',
-  worker_failed: 'a worker reported a failure that is not retryable',
-  retries_exhausted: 'the last try that `retry` allows failed, too',
+  handler_failed:
+    'a built-in handler failed permanently: `fail`, `assert`, a rejected `http_request`',
+  worker_failed: 'a worker reported a permanent failure',
+  retries_exhausted: 'the last attempt that `retry` allows failed',
   not_retried:
-    'a retryable failure of a step without `retry`, or one that `retry_if` or `non_retryable_codes` excludes',
+    'a retryable failure of a step without `retry`, or ' +
+    'excluded by `retry_if` or `non_retryable_codes`',
   timeout:
-    'a block, or the last try of a step, took longer than its `timeout`, or a handler longer than it may at all; or nobody answered at its gate in time',
+    'a block, or the last attempt of a step, exceeded its `timeout`; a handler ' +
+    "exceeded the server's limit; or an approval was not answered in time",
   claims_lost:
-    'workers took the task of one try and fell silent over it, `ENGINE_WORKER_LOST_CLAIMS_MAX` times: it may be what ends them',
-  queue_timeout: 'no worker claimed the task of the last try within `queue_timeout`',
-  deadline: 'the step took longer than its `deadline`, with all of its waits and tries',
-  instance_timeout: 'the instance took longer than its `timeout`',
+    'workers claimed the task of one attempt and went silent ' +
+    '`ENGINE_WORKER_LOST_CLAIMS_MAX` times: the task may crash them',
+  queue_timeout: 'no worker claimed the task of the last attempt within `queue_timeout`',
+  deadline: 'the step exceeded its `deadline`, with all waits and attempts',
+  instance_timeout: 'the instance exceeded its `timeout`',
   expression_error:
-    'a `when` of any block, a template of `params` or of a `prompt`, or a collection does not parse or cannot be evaluated',
+    'a `when`, a template of `params` or `prompt`, or a ' +
+    'collection does not parse or cannot be evaluated',
   secret_missing:
-    'a secret that the parameters name does not exist, is disabled or has expired when the step is called, or is sealed with another encryption key',
+    'a secret used in the parameters does not exist, is disabled, ' +
+    'has expired, or is sealed with another encryption key',
   invalid_params: 'a built-in handler cannot work with its `params`',
   invalid_collection:
-    'the collection of a `for_each` is not an array, or has more items than `max_iterations`',
+    'the collection of a `for_each` is not an array, or has more than `max_iterations` items',
   context_limit:
-    'with the output of the worker merged into it, the context would be too large; the output is kept',
+    "the context would be too large with the worker's output merged in; the output is kept",
   output_schema: 'the output does not conform to the `output_schema` of the step',
-  handler_crashed: 'a built-in handler threw, or gave what is no outcome; the log has more',
-  data_refused: 'the database refused to store what the step or the instance gave',
-  memory_limit: 'what the instance has to keep in memory is larger than it may be',
+  handler_crashed: 'a built-in handler threw or returned an invalid result; see the log',
+  data_refused: 'the database refused to store data of the step or the instance',
+  memory_limit: 'the state of the instance in memory exceeds its limit',
   internal_error:
-    'the engine met a defect whenever it went on with the instance; the log has the stack',
-  child_failed: 'the child instance of a `sub_sequence` failed, or was cancelled',
+    'a defect of the engine stopped the instance each time it continued; the log has the stack',
+  child_failed: 'the child instance of a `sub_sequence` failed or was cancelled',
   child_not_started:
-    'a `sub_sequence` could not start its child: no such sequence, or it does not take the `input`',
-  child_too_deep: 'a `sub_sequence` would nest more child instances than may be nested',
+    'a `sub_sequence` could not start its child: unknown sequence, or invalid `input`',
+  child_too_deep: 'a `sub_sequence` would exceed the limit of nested child instances',
   cleanup_failed:
-    'a `finally_block`, a compensation or a hook failed while the instance, or a block, was cancelled or timed out; a retry does what failed and then ends it',
-  failed_by_request: 'somebody asked for the state `failed`',
+    'a `finally_block`, a compensation or a hook failed during a cancellation ' +
+    'or timeout; a retry repeats it and then finishes the instance',
+  failed_by_request: 'a request set the state to `failed`',
   unrecorded:
-    'it failed under a version of the engine that did not note why; the audit may tell more',
+    'it failed under a version of the engine that did not record the reason; see the audit',
 } as const;
 export type FailureCode = keyof typeof FAILURE_CODES;
 
@@ -53,12 +60,14 @@ export function isFailureCode(code: unknown): code is FailureCode {
 
 export const Failure = named(
   'Failure',
-  'Why it failed. block_id, path, handler and attempt are null when no block was the reason.',
+  'The reason of a failure. block_id, path, handler and attempt are null if it was not a block.',
   {
-    block_id: orNull(Type.String({ description: 'The block that failed, not those around it.' })),
-    path: orNull(Type.String({ description: 'From the outermost block, as in orders[2]/charge.' })),
-    handler: orNull(Type.String({ description: 'Of a step.' })),
-    attempt: orNull(Type.Integer({ description: 'Of a step: the try, from 0.' })),
+    block_id: orNull(Type.String({ description: 'The failed block, not the blocks around it.' })),
+    path: orNull(
+      Type.String({ description: 'Path from the outermost block, such as orders[2]/charge.' }),
+    ),
+    handler: orNull(Type.String({ description: 'Handler of the step.' })),
+    attempt: orNull(Type.Integer({ description: 'Attempt of the step, from 0.' })),
     code: oneOfWords(Object.keys(FAILURE_CODES) as FailureCode[]),
     message: Type.String({ maxLength: FAILURE_MESSAGE_MAX }),
     at: Timestamp,
@@ -66,4 +75,4 @@ export const Failure = named(
 );
 export type Failure = Static<typeof Failure>;
 
-export const FailureOrNull = Type.Unsafe<Failure | null>({ anyOf: [Failure, { type: 'null' }] });
+export const FailureOrNull = refOrNull(Failure);

@@ -1,62 +1,56 @@
-/**
- * What is told of a definition: mistakes, which refuse it, and what is probably one, each with its
- * place. How places are written is here as well, for everything that names a member.
- */
+/** Findings about a definition: errors, for which it is refused, and warnings, each with the path of its place. */
 
 import { type Static, Type } from '@sinclair/typebox';
+import { noted } from './common.js';
 
-/** Of each sort; a last entry says how many more there are. An answer stays smaller than its question. */
+/** Bound for each kind; a last entry counts the rest, so that the response stays smaller than the request. */
 export const FINDINGS_MAX = 100;
 
 export const Finding = Type.Object(
   {
     path: Type.String({ description: 'Such as blocks[2].branches[0][1].retry.initialBackoff.' }),
     message: Type.String(),
-    suggestion: Type.Optional(Type.String({ description: 'What was probably meant.' })),
+    suggestion: Type.Optional(Type.String({ description: 'The probable intention.' })),
   },
-  { description: 'Something in a definition that is or may be a mistake.' },
+  { description: 'An error or probable mistake in a definition.' },
 );
 export type Finding = Static<typeof Finding>;
 
-/** Of what was accepted; present only when there are any. */
-export const Warnings = Type.Optional(
-  Type.Array(Finding, {
-    description: `At most ${FINDINGS_MAX}; one more says how many are left out.`,
-  }),
+/** Warnings about an accepted definition; absent if empty. */
+export const Warnings = noted(
+  Type.Optional(Type.Array(Finding)),
+  `At most ${FINDINGS_MAX}; the last counts the rest.`,
 );
 
-/** What is wrong with the shape of a definition. */
 export interface ShapeErrors {
   readonly found: readonly Finding[];
   /**
-   * Whether these are all of them. Otherwise little can be said of what the definition means; and nothing
-   * else is looked for in one so large that only the first mistake was.
+   * Whether these are all errors. Otherwise the meaning is not checked; after `first`, which is for very large
+   * definitions, nothing else is.
    */
   readonly extent: 'all' | 'some' | 'first';
 }
 
-/** The guess, if there is one, stands in the message too, worded here for all of them. */
+/** The message includes the suggestion in the same words everywhere. */
 export function findingOf(path: string, message: string, suggestion?: string): Finding {
   if (suggestion === undefined) return { path, message };
   return { path, message: `${message}; did you mean ${suggestion}?`, suggestion };
 }
 
-/** For people: what is told of a place begins with it. */
+/** For people: begins with the path. */
 export function findingText({ path, message }: Finding): string {
   return path === '' || message.startsWith(path) ? message : `${path}: ${message}`;
 }
 
-/** The first ones one after the other. */
 export function findingsText(findings: readonly Finding[]): string {
   const shown = findings.slice(0, SHOWN_MAX).map(findingText).join('; ');
   const left = findings.length - SHOWN_MAX;
   return left > 0 ? `${shown}; and ${left} more` : shown;
 }
 
-/** In one message. */
 const SHOWN_MAX = 10;
 
-/** They may be of any length. */
+/** Names in messages are truncated. */
 const SHOWN_LENGTH_MAX = 100;
 
 /** The path of a member: `branches` and `0` are `branches[0]`. */
@@ -66,12 +60,12 @@ export function joinPath(path: string, key: string | number): string {
   return path === '' ? name : `${path}.${name}`;
 }
 
-/** A name or word of the caller in a message. */
+/** A name or word of the caller, quoted in a message. */
 export function shownName(key: string): string {
   return key === '' ? '""' : key.slice(0, SHOWN_LENGTH_MAX);
 }
 
-/** Whether what stands at `path` is `place` or something inside it. */
+/** Whether `path` is `place` or inside it. */
 export function isWithin(path: string, place: string): boolean {
   if (!path.startsWith(place)) return false;
   const next = path.charAt(place.length);

@@ -1,10 +1,10 @@
-/** The formats of texts in the contract. */
+/** String formats of the contract. */
 
 import { toUnixMs } from './common.js';
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
-/** Any version and variant, only in the form with hyphens. */
+/** Any version and variant, with hyphens. */
 export function isUuid(text: string): boolean {
   return UUID.test(text);
 }
@@ -21,14 +21,14 @@ const zonesSeen = new Set(['UTC']);
 /** There are some 600 zones and aliases; spellings in other cases must not fill the memory. */
 const ZONES_SEEN_MAX = 1_000;
 
-/** Offsets such as `+02:00`, which newer runtimes accept here, are no zones. */
+/** Newer runtimes accept offsets such as `+02:00` as zones; the contract does not. */
 export function isTimeZone(text: string): boolean {
   if (zonesSeen.has(text)) return true;
   if (text.length > 64 || !/^[a-z]/i.test(text)) return false;
   try {
     new Intl.DateTimeFormat('en', { timeZone: text });
   } catch {
-    // The constructor's one error for a string is that the zone is unknown.
+    // The constructor throws only for unknown zones.
     return false;
   }
   if (zonesSeen.size < ZONES_SEEN_MAX) zonesSeen.add(text);

@@ -1,11 +1,8 @@
 /**
- * The built-in handlers and their parameters, one row each: names, types, bounds and defaults are
- * spelled here and nowhere else. A definition is checked against the row when it is stored, and the
- * handlers take their words and bounds from it. A string with a template stands for any value.
- *
- * Two annotations: `x-otherwise` says by keyword what the handler makes of a value that breaks the
- * rule; other breaches fail every such step, so that the definition is refused. `x-any-case` takes a
- * word in any case.
+ * The built-in handlers and their parameters: the only place with their names, types, bounds and defaults. Definitions
+ * are checked against them when stored; a string with a template stands for any value. Two annotations: `x-otherwise`
+ * maps a keyword to the handler's action for a value that breaks it (other violations fail every such step, so that the
+ * definition is refused); `x-any-case` ignores case.
  */
 
 import { type TSchema, Type } from '@sinclair/typebox';
@@ -13,6 +10,7 @@ import {
   AnyJson,
   DURATION_MS_MAX,
   DurationMs,
+  flag,
   KEY_LENGTH_MAX,
   NAME_LENGTH_MAX,
   noted,
@@ -31,36 +29,35 @@ export const SLEEP_MS_DEFAULT = 100;
 export const HTTP_METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD'] as const;
 export const HTTP_METHOD_DEFAULT = 'GET';
 export const HTTP_TIMEOUT_MS_DEFAULT = 10_000;
-/** A day. A request holds a socket and memory all the while, and timers end at 2^31 ms. */
+/** A day. A request holds a socket and memory for as long, and timers end at 2^31 ms. */
 export const HTTP_TIMEOUT_MS_MAX = 24 * 60 * 60 * 1_000;
 export const HTTP_URL_PATTERN = '^[hH][tT][tT][pP][sS]?://';
 
-/** @param meant what the handler does with any other value, in words that follow "anything else" */
+/** @param meant what the handler does with other values, after "anything else" */
 function lenient<T extends TSchema>(schema: T, meant: string): T {
   return { ...schema, 'x-otherwise': { type: meant, enum: meant } };
 }
 
 const anything = (note: string) => Type.Optional(noted(AnyJson, note));
 
-/** An object whose other members mean nothing. */
+/** An object whose other members are ignored. */
 export const HANDLER_PARAMS = {
   noop: Type.Object({}),
   log: Type.Object({
-    message: withDefault(anything('What is written.'), LOG_MESSAGE_DEFAULT),
+    message: withDefault(anything('The logged text.'), LOG_MESSAGE_DEFAULT),
     level: lenient(
-      optional(withDefault(oneOfWords(LOG_LEVELS, 'The level of the line.'), LOG_LEVEL_DEFAULT)),
+      optional(withDefault(oneOfWords(LOG_LEVELS, 'Log level.'), LOG_LEVEL_DEFAULT)),
       `counts as ${LOG_LEVEL_DEFAULT}`,
     ),
   }),
   sleep: Type.Object({
-    duration_ms: optional(noted(withDefault(DurationMs, SLEEP_MS_DEFAULT), 'How long it waits.')),
+    duration_ms: optional(noted(withDefault(DurationMs, SLEEP_MS_DEFAULT), 'Duration in ms.')),
   }),
   wait_for_event: Type.Object({
-    name: Type.String({
-      pattern: '\\S',
-      maxLength: NAME_LENGTH_MAX,
-      description: 'Of the events, and behind `custom:` of the signals, that end the wait.',
-    }),
+    name: noted(
+      Type.String({ pattern: '\\S', maxLength: NAME_LENGTH_MAX }),
+      'Name of the events, and after `custom:` of the signals, that end the wait.',
+    ),
     key: Type.Optional(
       Type.Unsafe<string | number | null>({
         anyOf: [
@@ -69,68 +66,59 @@ export const HANDLER_PARAMS = {
           { type: 'null' },
         ],
         description:
-          'The `correlation_key` of the events, a text or a number; without it those that have none.',
+          '`correlation_key` of the events, a string or a number; default: events without one.',
       }),
     ),
-    timeout_ms: optional(
-      Type.Integer({
-        minimum: 1,
-        maximum: DURATION_MS_MAX,
-        description: 'Milliseconds after which the try fails, as by the `timeout` of the step.',
-      }),
+    timeout_ms: noted(
+      optional(Type.Integer({ minimum: 1, maximum: DURATION_MS_MAX })),
+      'Milliseconds after which the attempt fails, like the `timeout` of the step.',
     ),
-    schema: optional(
-      noted(
-        UserSchema,
-        'What the payload has to be; another one is used up, and the wait goes on.',
-      ),
+    schema: noted(
+      optional(UserSchema),
+      'Schema of the payload. Any other payload is consumed, and the wait continues.',
     ),
   }),
   http_request: Type.Object({
     url: Type.String({
       minLength: 1,
       pattern: HTTP_URL_PATTERN,
-      description: 'Begins with http:// or https://, without user and password.',
+      description: 'Starts with http:// or https://, without user and password.',
       'x-otherwise': { pattern: 'fails the step' },
     }),
     method: {
-      ...optional(withDefault(oneOfWords(HTTP_METHODS, 'In any case.'), HTTP_METHOD_DEFAULT)),
+      ...optional(withDefault(oneOfWords(HTTP_METHODS, 'Case-insensitive.'), HTTP_METHOD_DEFAULT)),
       'x-any-case': true,
     },
-    headers: optional(
-      noted(
-        Type.Record(Type.String(), lenient(Type.String(), 'is not sent')),
-        'Texts by name. Host, and what is no text, is not sent.',
-      ),
+    headers: noted(
+      optional(Type.Record(Type.String(), lenient(Type.String(), 'is not sent'))),
+      'Headers by name. Host and values that are not strings are not sent.',
     ),
     body: anything(
-      'A text is sent as it is, anything else as JSON. With a body, content-type is application/json unless said.',
+      'Strings are sent unchanged, other values as JSON. ' +
+        'Default content-type with a body: application/json.',
     ),
     timeout_ms: optional(
       withDefault(
         Type.Integer({
           minimum: 1,
           maximum: HTTP_TIMEOUT_MS_MAX,
-          description:
-            'Milliseconds until the request is given up, at the latest after `ENGINE_STEP_TIMEOUT_MAX_SECS`.',
+          description: 'Timeout in milliseconds, at most `ENGINE_STEP_TIMEOUT_MAX_SECS`.',
         }),
         HTTP_TIMEOUT_MS_DEFAULT,
       ),
     ),
   }),
   fail: Type.Object({
-    message: withDefault(anything('The message of the error.'), FAIL_MESSAGE_DEFAULT),
+    message: withDefault(anything('Error message.'), FAIL_MESSAGE_DEFAULT),
     retryable: lenient(
-      optional(
-        Type.Boolean({ default: false, description: 'Whether the retry policy may try again.' }),
-      ),
+      noted(flag(false), 'Whether the retry policy may retry.'),
       'counts as false',
     ),
   }),
   transform: Type.Object({}, { additionalProperties: true }),
   assert: Type.Object({
     condition: noted(AnyJson, 'A condition, or a value that must be true.'),
-    message: anything('The message of the error; by default it names the condition.'),
+    message: anything('Error message; default: one with the condition.'),
   }),
 };
 
@@ -138,14 +126,13 @@ export type BuiltinName = keyof typeof HANDLER_PARAMS;
 export type LogLevel = (typeof LOG_LEVELS)[number];
 export type HttpMethod = (typeof HTTP_METHODS)[number];
 
-/** The names that are never given to an external worker. */
 export const BUILTIN_HANDLERS = Object.keys(HANDLER_PARAMS) as BuiltinName[];
 
 export function isBuiltin(handler: string): handler is BuiltinName {
   return Object.hasOwn(HANDLER_PARAMS, handler);
 }
 
-/** What the document says of the parameters: `log: message, level (debug, info, warn). …`. */
+/** Description of the parameters for the document: `log: message, level (debug, info, warn). …`. */
 export const PARAMS_NOTE = BUILTIN_HANDLERS.map((name) => `${name}: ${paramsText(name)}.`).join(
   ' ',
 );

@@ -1,7 +1,4 @@
-/**
- * Wire shapes of runtimes, placement, handoffs and capsules. Rules between fields are judged on the
- * typed values by `core/continuity`.
- */
+/** Wire shapes of runtimes, placement, handoffs and capsules. `core/continuity` checks rules between fields. */
 
 import { type Static, type TSchema, Type } from '@sinclair/typebox';
 import {
@@ -12,6 +9,7 @@ import {
   oneOfWords,
   optional,
   orNull,
+  refOrNull,
   Timestamp,
   Uuid,
   withDefault,
@@ -38,15 +36,13 @@ import {
   TRUST_LEVELS,
 } from './continuity-words.js';
 
-// ---------------------------------------------------------------- runtimes
-
 const Texts = Type.Array(Type.String());
-/** The name of something that a runtime has; its bytes are counted. */
+/** Name of a fact of a runtime, limited in bytes. */
 const Fact = Type.String({ pattern: '\\S', 'x-check': 'fact' });
 const facts = (most: number) => Type.Array(Fact, { maxItems: most });
 const OfferedFacts = facts(CAPABILITY_FACTS_MAX);
 const WantedFacts = facts(REQUIREMENT_FACTS_MAX);
-/** What a runtime has and an execution may require. */
+/** Facts that a runtime has and an execution may require. */
 const factsOf = <T extends TSchema>(list: T) => ({
   handlers: list,
   plugins: list,
@@ -80,16 +76,16 @@ export const RegisterRuntime = named('RegisterRuntime', {
   tenant_id: TenantField,
   capabilities: Type.Object(CAPABILITY_FIELDS, {
     description:
-      'observed_at at most 30 s ahead, expires_at at most 5 min after it. trust is unverified or ' +
-      'registered. Of each list at most 256 entries of at most 256 bytes.',
+      'observed_at: at most 30 s ahead. expires_at: 5 min later at most. trust: unverified ' +
+      'or registered. Lists: at most 256 entries of 256 bytes.',
   }),
 });
 export type RegisterRuntime = Static<typeof RegisterRuntime>;
 
-/** As stored and shown: empty lists and what was not given are left out. */
+/** Stored and shown without empty lists and absent members. */
 export const RuntimeCapabilities = named(
   'RuntimeCapabilities',
-  'What a runtime says of itself; live until expires_at.',
+  'Registered facts of a runtime, live until expires_at.',
   {
     runtime_id: Uuid,
     kind: Kind,
@@ -108,11 +104,9 @@ export const RuntimeCapabilities = named(
 );
 export type RuntimeCapabilities = Static<typeof RuntimeCapabilities>;
 
-// ---------------------------------------------------------------- placement
-
 export const Requirements = named(
   'Requirements',
-  'What a runtime must offer: all of each list, but any one of the regions.',
+  'Requirements on a runtime: all of each list, but one of the regions.',
   {
     ...factsOf(optional(WantedFacts)),
     requires_network: optional(Type.Boolean()),
@@ -124,7 +118,7 @@ export type Requirements = Static<typeof Requirements>;
 
 export const LocalityPolicy = named(
   'LocalityPolicy',
-  'Where data of a classification may go; all rules of it hold together.',
+  'Where data of a classification may go; all matching rules apply.',
   {
     version: Type.Integer({ minimum: 1, maximum: INTEGER_MAX }),
     rules: Type.Array(
@@ -149,7 +143,6 @@ export const LocalityPolicy = named(
 );
 export type LocalityPolicy = Static<typeof LocalityPolicy>;
 
-/** Both spellings of a policy and a classification. */
 const PLACEMENT_FIELDS = {
   tenant_id: TenantField,
   requirements: optional(Requirements),
@@ -166,46 +159,40 @@ export const PreviewHandoff = named('PreviewHandoff', {
   ...PLACEMENT_FIELDS,
   destination_runtime_id: Uuid,
 });
-export type PreviewHandoff = Static<typeof PreviewHandoff>;
 
-export const PlacementDecision = named(
-  'PlacementDecision',
-  'What was found of every live runtime of the tenant.',
-  {
-    id: Uuid,
-    tenant_id: Type.String(),
-    continuity_id: Uuid,
-    epoch: Epoch,
-    selected_runtime_id: orNull(Uuid),
-    requirements: Requirements,
-    policy: Type.Optional(LocalityPolicy),
-    classification: Classification,
-    policy_version: orNull(Type.Integer()),
-    candidates: Type.Array(
-      Type.Object({
-        runtime_id: Uuid,
-        outcome: oneOfWords(['allow', 'deny', 'unknown'] as const),
-        score: Type.Integer(),
-        score_factors: Type.Object({
-          trust: Type.Integer(),
-          current_runtime: Type.Integer(),
-          offline_capable: Type.Integer(),
-          battery_rank: Type.Integer(),
-          cost_rank: Type.Integer(),
-          latency_rank: Type.Integer(),
-        }),
-        finding_codes: Texts,
+export const PlacementDecision = named('PlacementDecision', 'Evaluation of all live runtimes.', {
+  id: Uuid,
+  tenant_id: Type.String(),
+  continuity_id: Uuid,
+  epoch: Epoch,
+  selected_runtime_id: orNull(Uuid),
+  requirements: Requirements,
+  policy: Type.Optional(LocalityPolicy),
+  classification: Classification,
+  policy_version: orNull(Type.Integer()),
+  candidates: Type.Array(
+    Type.Object({
+      runtime_id: Uuid,
+      outcome: oneOfWords(['allow', 'deny', 'unknown'] as const),
+      score: Type.Integer(),
+      score_factors: Type.Object({
+        trust: Type.Integer(),
+        current_runtime: Type.Integer(),
+        offline_capable: Type.Integer(),
+        battery_rank: Type.Integer(),
+        cost_rank: Type.Integer(),
+        latency_rank: Type.Integer(),
       }),
-    ),
-    created_at: Timestamp,
-  },
-);
+      finding_codes: Texts,
+    }),
+  ),
+  created_at: Timestamp,
+});
 export type PlacementDecision = Static<typeof PlacementDecision>;
 
 export const HandoffPreview = named(
   'HandoffPreview',
-  'Holds as long as nothing of what it was computed from changes: the execution, its effects, what the ' +
-    'destination offers, and the policy. Other runtimes, and a registration with the same facts, stale nothing.',
+  "Valid while the execution, its effects, the destination's facts and the policy are unchanged.",
   {
     continuity_id: Uuid,
     source_runtime_id: Uuid,
@@ -217,7 +204,7 @@ export const HandoffPreview = named(
         status: oneOfWords(['pass', 'fail', 'unknown'] as const),
         summary: Type.String(),
         remedy: Type.Optional(
-          noted(Type.String(), 'What would change that, where the execution itself is in the way.'),
+          noted(Type.String(), 'How to resolve findings about the execution itself.'),
         ),
       }),
     ),
@@ -229,11 +216,9 @@ export const HandoffPreview = named(
 );
 export type HandoffPreview = Static<typeof HandoffPreview>;
 
-// ---------------------------------------------------------------- handoffs
-
 export const CreateHandoff = named(
   'CreateHandoff',
-  'Everything as it was previewed. policy and classification are other spellings.',
+  'Must equal the preview. policy and classification are aliases.',
   {
     ...PLACEMENT_FIELDS,
     continuity_id: optional(Uuid),
@@ -242,7 +227,6 @@ export const CreateHandoff = named(
     destination_runtime_id: Uuid,
   },
 );
-export type CreateHandoff = Static<typeof CreateHandoff>;
 
 export const Handoff = named('Handoff', {
   id: Uuid,
@@ -269,14 +253,12 @@ const Base64 = Type.String();
 
 export const ExportHandoff = named('ExportHandoff', {
   tenant_id: TenantField,
-  requirements: optional(noted(Requirements, 'Those of the placement decision.')),
+  requirements: optional(noted(Requirements, 'Findings of the placement decision.')),
   expires_in_seconds: optional(Type.Integer({ minimum: 1, maximum: 3_600, default: 300 })),
-  payload_key_base64: optional(
-    noted(
-      Base64,
-      '32 bytes that the destination made for this once; without it only a server with the same ' +
-        'encryption key opens the capsule.',
-    ),
+  payload_key_base64: noted(
+    optional(Base64),
+    'A single-use key of 32 bytes, made by the destination. Default: only servers with the ' +
+      'same encryption key can open the capsule.',
   ),
   capture_checkpoint: optional(CaptureCheckpoint),
 });
@@ -303,16 +285,12 @@ export const CapsuleManifest = named('CapsuleManifest', {
 });
 export type CapsuleManifest = Static<typeof CapsuleManifest>;
 
-export const Capsule = named(
-  'Capsule',
-  'Says what was sealed, for whom and until when; signed by who sealed it.',
-  {
-    manifest: CapsuleManifest,
-    manifest_sha256: Sha256,
-    signature: Type.String(),
-    public_key: Type.String(),
-  },
-);
+export const Capsule = named('Capsule', 'Content, recipient and expiry, signed by its sealer.', {
+  manifest: CapsuleManifest,
+  manifest_sha256: Sha256,
+  signature: Type.String(),
+  public_key: Type.String(),
+});
 export type Capsule = Static<typeof Capsule>;
 
 export const HandoffExported = named('HandoffExported', {
@@ -326,29 +304,29 @@ export const ImportCapsule = named('ImportCapsule', {
   tenant_id: TenantField,
   destination_runtime_id: Uuid,
   expected_epoch: Epoch,
-  destination_instance_id: optional(noted(Uuid, 'Made by the server when absent.')),
+  destination_instance_id: optional(noted(Uuid, 'Default: generated.')),
   capsule: Capsule,
-  payload_base64: optional(noted(Base64, 'When absent, what this server sealed itself is taken.')),
+  payload_base64: optional(noted(Base64, 'Default: the capsule that this server sealed.')),
   payload_key_base64: optional(Base64),
 });
 export type ImportCapsule = Static<typeof ImportCapsule>;
 
-/** Signed statements by which two servers with databases of their own tell each other what is so. */
+/** Signed statements exchanged by two servers with separate databases. */
 const Statement = Type.Object({
-  statement: Type.String({ description: 'Canonical JSON of what is stated.' }),
+  statement: Type.String({ description: 'Canonical JSON of the statement.' }),
   public_key: Type.String(),
   signature: Type.String(),
 });
 
-/** The destination's word that it holds the capsule's instance, and no other one. */
+/** Signed by the destination: it has the capsule's instance, and no other one. */
 export const ImportReceipt = named(
   'ImportReceipt',
-  'A signed statement: this server holds the instance of the capsule.',
+  'A signed statement: this server has the instance of the capsule.',
   { ...Statement.properties },
 );
 export type ImportReceipt = Static<typeof ImportReceipt>;
 
-/** The source's word that the destination owns the execution from an epoch on. */
+/** Signed by the source: the destination owns the execution from an epoch on. */
 export const OwnershipGrant = named(
   'OwnershipGrant',
   'A signed statement: from this epoch on the destination owns the execution.',
@@ -366,11 +344,9 @@ export type CapsuleImported = Static<typeof CapsuleImported>;
 export const AcceptHandoff = named('AcceptHandoff', {
   tenant_id: TenantField,
   destination_instance_id: Uuid,
-  import_receipt: Type.Optional(
-    Type.Unsafe<ImportReceipt | null>({
-      description: 'Of an instance on another server: what its import answered.',
-      anyOf: [ImportReceipt, { type: 'null' }],
-    }),
+  import_receipt: noted(
+    Type.Optional(refOrNull(ImportReceipt)),
+    'Import receipt of an instance on another server.',
   ),
 });
 export type AcceptHandoff = Static<typeof AcceptHandoff>;
@@ -382,7 +358,7 @@ export const HandoffAccepted = named('HandoffAccepted', {
 });
 export type HandoffAccepted = Static<typeof HandoffAccepted>;
 
-/** On the destination: the execution that was imported is its own from now on. */
+/** Claims ownership of an imported execution, on the destination. */
 export const ClaimExecution = named('ClaimExecution', {
   tenant_id: TenantField,
   ownership_grant: OwnershipGrant,
@@ -396,7 +372,6 @@ export const AttachCapsule = named('AttachCapsule', {
   payload_base64: Base64,
   payload_key_base64: Base64,
 });
-export type AttachCapsule = Static<typeof AttachCapsule>;
 
 export const CapsuleAttached = named('CapsuleAttached', {
   handoff: Handoff,

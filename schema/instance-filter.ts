@@ -1,4 +1,4 @@
-/** By what instances are selected: the filters of their lists, and of changes of many (docs/reference/instances.md). */
+/** Filters of instances, in lists and bulk changes (docs/reference/instances.md). */
 
 import { type Static, Type } from '@sinclair/typebox';
 import {
@@ -12,21 +12,20 @@ import {
   Uuid,
   Version,
 } from './common.js';
-import { strict } from './strict.js';
+import { strictObject } from './strict.js';
 
-/** Top-level string equality on `metadata`, all of them at once. */
+/** Top-level string equality on `metadata`; all must match. */
 const MetadataFilter = Type.Unsafe<Record<string, string>>({
   type: 'object',
   additionalProperties: { type: 'string' },
 });
 
-/** Nothing has an empty name: it is a value that the caller lacks, and must not select everything. */
+/** An empty filter is probably a missing value, and must not select everything. */
 const SelectedText = Type.String({ minLength: 1 });
 
-/** As many as a person selects on pages. */
+/** The most that people select on pages. */
 export const IDS_MAX = 1_000;
-/** What steps can wait for, and instances be looked for by. */
-export const OPEN_WAITS = [
+const OPEN_WAITS = [
   'task',
   'handler',
   'approval',
@@ -41,39 +40,36 @@ export const OPEN_WAITS = [
 export type OpenWait = (typeof OPEN_WAITS)[number];
 
 /**
- * By what instances are selected, in lists and by actions on many; all that is given must hold. In the
- * query of a list, no value means no filter.
+ * Filters of instances for lists and bulk actions; all given ones must match. In a query, an empty value means no
+ * filter.
  */
 export const SELECTION = {
   tenant_id: Type.String(),
   namespace: SelectedText,
   sequence_id: Uuid,
-  sequence_name: noted(SelectedText, 'Every version of the sequences with this name.'),
-  sequence: noted(SelectedText, 'The same.'),
-  sequence_version: noted(Version, 'Of its sequence.'),
-  parent_instance_id: noted(Uuid, 'Those that this instance started.'),
-  ids: Type.Array(Uuid, {
-    minItems: 1,
-    maxItems: IDS_MAX,
-    description: `These and no others, at most ${IDS_MAX}.`,
-  }),
+  sequence_name: noted(SelectedText, 'Includes every version of the sequences with this name.'),
+  sequence: noted(SelectedText, 'Alias of sequence_name.'),
+  sequence_version: noted(Version, 'Version of the sequence.'),
+  parent_instance_id: noted(Uuid, 'Children of this instance.'),
+  ids: noted(Type.Array(Uuid, { minItems: 1, maxItems: IDS_MAX }), `At most ${IDS_MAX} instances.`),
   waiting_for: oneOfWords(
     OPEN_WAITS,
-    'Those with a step that waits for it: see /instances/{id}/explain.',
+    'Instances with a step that waits for it; see /instances/{id}/explain.',
   ),
   ...CREATED_BETWEEN,
   updated_after: noted(Timestamp, 'Exclusive.'),
   updated_before: noted(Timestamp, 'Exclusive.'),
-  failure: noted(SelectedText, 'A part of the message or code of its failure, in any case.'),
-  failure_code: noted(SelectedText, 'The code of its failure.'),
-  failure_block: noted(SelectedText, 'The block_id of its failure.'),
-  failure_handler: noted(SelectedText, 'The handler of its failure.'),
-  failure_reason: noted(SelectedText, 'The reason as /instances/failures tells it.'),
+  failure: noted(SelectedText, "Part of the failure's message or code; case-insensitive."),
+  failure_code: noted(SelectedText, 'Code of the failure.'),
+  failure_block: noted(SelectedText, 'block_id of the failure.'),
+  failure_handler: noted(SelectedText, 'Handler of the failure.'),
+  failure_reason: noted(SelectedText, 'reason in /instances/failures.'),
   metadata: MetadataFilter,
 };
 
-/** Of actions on many. No `states`, null or an empty list: every state. */
-export const InstanceFilter = strict(
-  Type.Object({ ...allOptional(SELECTION), states: optional(Type.Array(InstanceStateWord)) }),
-);
+/** For bulk actions. No `states`, null or an empty list: every state. */
+export const InstanceFilter = strictObject({
+  ...allOptional(SELECTION),
+  states: optional(Type.Array(InstanceStateWord)),
+});
 export type InstanceFilter = Static<typeof InstanceFilter>;

@@ -1,7 +1,6 @@
 /**
- * Wire shapes and routes of instances, their signals and what can be read about them
- * (docs/reference/instances.md). In replies unset optional fields are left out; those typed with
- * null are always present.
+ * Wire shapes and routes of instances, their signals and history (docs/reference/instances.md). Responses omit unset
+ * optional fields; fields typed with null are always present.
  */
 
 import { type Static, Type } from '@sinclair/typebox';
@@ -9,17 +8,19 @@ import { BLOCK_QUERY } from './attempt.js';
 import { BulkJob, BulkQuery, RepeatsEffects } from './bulk-job.js';
 import { UNCHANGED } from './change-shapes.js';
 import {
+  ALL_BY_KEY,
   AnyJson,
+  BodyTenant,
   Cursor,
   checked,
   DryRun,
   DurationMs,
+  flag,
   INT32_MAX,
   InstanceStateWord,
   JsonObjectSchema,
   KEY_LENGTH_MAX,
   Key,
-  LIST_LIMIT_DEFAULT,
   LIST_LIMIT_MAX,
   Limit,
   Name,
@@ -32,8 +33,8 @@ import {
   optional,
   orNull,
   PriorityWord,
+  pageOf,
   SEQUENCE_REFERENCE,
-  TenantName,
   Timestamp,
   TimeZone,
   Uuid,
@@ -42,37 +43,44 @@ import {
 } from './common.js';
 import { Failure, FailureOrNull } from './failure.js';
 import { InstanceFilter, SELECTION } from './instance-filter.js';
-import { actById, byId, listOf, type RouteRow, read, readById, refusals } from './route-row.js';
+import {
+  actById,
+  byId,
+  get,
+  getById,
+  listOf,
+  type RouteRow,
+  refusals,
+  rowsOf,
+} from './route-row.js';
 import { SignalAccepted, SignalListQuery, StoredSignal } from './signal.js';
 import { NODE_STATES } from './states.js';
-import { strict } from './strict.js';
+import { strictNamed, strictObject } from './strict.js';
 
-export const BATCH_INSTANCES_MAX = 10_000;
-export const AUDIT_LIMIT_DEFAULT = 200;
+const BATCH_INSTANCES_MAX = 10_000;
+const AUDIT_LIMIT_DEFAULT = 200;
 
-// ---------------------------------------------------------------- requests
-
-/** Only `data` and `config` can be given; the engine keeps the other sections. */
+/** Only `data` and `config` are accepted; the engine keeps the other sections. */
 export const GivenContext = Type.Object({
   data: optional(JsonObjectSchema),
   config: optional(JsonObjectSchema),
 });
 
-/** Of one instance; those that it starts have none of it. */
+/** Not inherited by children. */
 export const InstanceTimeout = noted(
   DurationMs,
-  'How long it may take from its first step on, pauses not counted; past it, it fails.',
+  'Maximum duration in ms from the first step, without pauses; then it fails.',
 );
 
-/** An empty one would be a key that nobody meant, or no limit where one was meant. */
+/** Not empty: an empty key would be a mistake, or no limit where one was meant. */
 const ConcurrencyKey = Type.String({ minLength: 1, maxLength: KEY_LENGTH_MAX });
 
-/** An empty `idempotency_key` is none. `state`, `session_id` and parents sent along are ignored. */
+/** An empty `idempotency_key` is absent. `state`, `session_id` and parents are ignored. */
 export const CreateInstance = checked(
   'sequence-or-id',
-  named('CreateInstance', 'Of a creation, alone or in a batch.', {
+  named('CreateInstance', 'One instance, alone or in a batch.', {
     ...SEQUENCE_REFERENCE,
-    tenant_id: noted(TenantName, 'The same as in the header x-tenant-id when that is sent.'),
+    tenant_id: BodyTenant,
     namespace: Name,
     priority: optional(withDefault(PriorityWord, 'normal')),
     timezone: optional(withDefault(TimeZone, 'UTC')),
@@ -80,79 +88,63 @@ export const CreateInstance = checked(
     context: optional(
       noted(GivenContext, 'At most 256 KiB as JSON, unless the deployment sets another limit.'),
     ),
-    next_fire_at: optional(noted(Timestamp, 'When to start; now when absent.')),
+    next_fire_at: optional(noted(Timestamp, 'Start time; default: now.')),
     timeout: optional(InstanceTimeout),
     concurrency_key: optional(
-      noted(ConcurrencyKey, 'Instances of the tenant with this key share their slots.'),
+      noted(ConcurrencyKey, 'Instances of the tenant with this key share a concurrency limit.'),
     ),
-    max_concurrency: optional(
-      Type.Integer({
-        exclusiveMinimum: 0,
-        maximum: INT32_MAX,
-        description: 'How many of them run at once.',
-      }),
+    max_concurrency: noted(
+      optional(Type.Integer({ exclusiveMinimum: 0, maximum: INT32_MAX })),
+      'Maximum number of these instances that run at once.',
     ),
-    idempotency_key: optional(
-      noted(
-        Key,
-        'When an instance of the tenant has it, the answer names that one with deduplicated true.',
-      ),
+    idempotency_key: noted(
+      optional(Key),
+      'If an instance of the tenant has this key, its id is returned with deduplicated true.',
     ),
-    dry_run: optional(Type.Boolean({ default: false })),
-    dry_run_auto_approve: optional(
-      Type.Boolean({
-        default: false,
-        description: 'Of a dry run: whoever is asked gives the first choice, at once.',
-      }),
+    dry_run: flag(false),
+    dry_run_auto_approve: noted(
+      flag(false),
+      'In a dry run, approvals are answered immediately with the first choice.',
     ),
     ...unsupported('budget'),
   }),
 );
 export type CreateInstance = Static<typeof CreateInstance>;
 
-/** Items whose idempotency key matches are deduplicated each. */
-export const CreateBatch = strict(
-  named('CreateBatch', 'All are created, or none.', {
-    instances: Type.Array(CreateInstance, { maxItems: BATCH_INSTANCES_MAX }),
-  }),
-);
+/** Each item is deduplicated by its own idempotency key. */
+export const CreateBatch = strictNamed('CreateBatch', 'Creates all instances or none.', {
+  instances: Type.Array(CreateInstance, { maxItems: BATCH_INSTANCES_MAX }),
+});
 export type CreateBatch = Static<typeof CreateBatch>;
 
 export const PatchState = named('PatchState', {
   state: InstanceStateWord,
-  next_fire_at: optional(
-    noted(
-      Timestamp,
-      'For a move to scheduled. When absent: now, or of a paused one when it would go on.',
-    ),
+  next_fire_at: noted(
+    optional(Timestamp),
+    'For a change to scheduled. Default: now, or for a paused ' +
+      'instance the time at which it would continue.',
   ),
 });
-export type PatchState = Static<typeof PatchState>;
 
-export const PatchContext = named(
-  'PatchContext',
-  'Sections that are sent replace the stored ones; the others are kept.',
-  {
-    context: Type.Object({
-      data: optional(JsonObjectSchema),
-      config: optional(JsonObjectSchema),
-      audit: optional(Type.Array(AnyJson)),
-    }),
-    ...UNCHANGED,
-  },
-);
-export type PatchContext = Static<typeof PatchContext>;
+export const PatchContext = named('PatchContext', 'Replaces given sections and keeps the others.', {
+  context: Type.Object({
+    data: optional(JsonObjectSchema),
+    config: optional(JsonObjectSchema),
+    audit: optional(Type.Array(AnyJson)),
+  }),
+  ...UNCHANGED,
+});
 
 /**
- * `pause`, `resume`, `cancel`, `update_context` or `custom:<name>`. The form `{"custom": name}` is
- * taken too and handed on as the string.
+ * `pause`, `resume`, `cancel`, `update_context` or `custom:<name>`. The form `{"custom": name}` is accepted too, and
+ * becomes a string.
  */
 const SignalType = Type.Unsafe<string>({
   'x-check': 'signal-type',
   description: 'pause, resume, cancel, update_context or custom:<name>.',
 });
 
-/** With the id of the block behind it: the answer to its `wait_for_input`. */
+/** Before a block id: the answer to its `wait_for_input`. */
 export const GATE_SIGNAL = 'custom:human_input:';
 
 export const SendSignal = named('SendSignal', {
@@ -162,95 +154,62 @@ export const SendSignal = named('SendSignal', {
 export type SendSignal = Static<typeof SendSignal>;
 
 /** Terminal instances are skipped (docs/decisions/0019-bulk-changes.md). */
-export const BulkState = strict(
-  named('BulkState', {
-    filter: InstanceFilter,
-    state: InstanceStateWord,
-    dry_run: DryRun,
-    orphans: Orphans,
-  }),
-);
+export const BulkState = strictNamed('BulkState', {
+  filter: InstanceFilter,
+  state: InstanceStateWord,
+  dry_run: DryRun,
+  orphans: Orphans,
+});
 export type BulkState = Static<typeof BulkState>;
 
-/** `state` is a comma-separated list on the wire, a list here; blanks and no value mean no filter. */
-export const InstanceListQuery = Type.Object({
+/** `state` is a comma-separated list on the wire; empty means no filter. */
+const InstanceListQuery = Type.Object({
   ...Type.Partial(Type.Object(SELECTION)).properties,
   state: Type.Optional(Type.Array(InstanceStateWord)),
-  offset: Offset,
-  limit: Limit(LIST_LIMIT_DEFAULT, LIST_LIMIT_MAX),
-  cursor: Cursor,
+  ...pageOf(),
 });
-export type InstanceListQuery = Static<typeof InstanceListQuery>;
 
-/**
- * Everything of one instance; a reply cut at its size goes on at the next offset (docs/limits.md).
- */
-export const PageQuery = Type.Object({
-  offset: Offset,
-  limit: Type.Optional(Type.Integer({ minimum: 0 })),
+/** A definition may have 5,000 blocks: pages request a part. */
+const TreeQuery = Type.Object({
+  block_id: Type.Optional(noted(Type.String(), 'Only this block and the blocks inside it.')),
+  depth: noted(Type.Optional(Type.Integer({ minimum: 0 })), 'Number of levels below the first.'),
 });
-export type PageQuery = Static<typeof PageQuery>;
 
-/** The same where rows have places of their own to go on from. */
-export const KeysetQuery = Type.Object({ ...PageQuery.properties, cursor: Cursor });
-export type KeysetQuery = Static<typeof KeysetQuery>;
-
-/** All blocks of a definition have their node, 5,000 at most; a page asks for a part of them. */
-export const TreeQuery = Type.Object({
-  block_id: Type.Optional(noted(Type.String(), 'This block and those inside of it.')),
-  depth: Type.Optional(
-    Type.Integer({ minimum: 0, description: 'How many levels below those that come first.' }),
-  ),
-});
-export type TreeQuery = Static<typeof TreeQuery>;
-
-export const ChildListQuery = Type.Object({
-  ...KeysetQuery.properties,
+const ChildListQuery = Type.Object({
+  ...ALL_BY_KEY,
   state: Type.Optional(Type.Array(InstanceStateWord)),
 });
-export type ChildListQuery = Static<typeof ChildListQuery>;
 
-/** Outputs may be large: a page that a person looks at should not be. */
-export const MaxBytes = Type.Optional(
-  Type.Integer({
-    minimum: 1,
-    description:
-      'The answer ends before it is longer, with at least one row, and says where to go on.',
-  }),
+export const MaxBytes = noted(
+  Type.Optional(Type.Integer({ minimum: 1 })),
+  'Maximum size of the response, which has at least one row.',
 );
 
-export const OutputListQuery = Type.Object({
+const OutputListQuery = Type.Object({
   ...BLOCK_QUERY,
-  ...KeysetQuery.properties,
+  ...ALL_BY_KEY,
   max_bytes: MaxBytes,
 });
-export type OutputListQuery = Static<typeof OutputListQuery>;
 
-export const AuditListQuery = Type.Object({
+const AuditListQuery = Type.Object({
   limit: Limit(AUDIT_LIMIT_DEFAULT, LIST_LIMIT_MAX, 1),
   cursor: Cursor,
 });
-export type AuditListQuery = Static<typeof AuditListQuery>;
 
-export const TimelineQuery = strict(
-  Type.Object({
-    ...BLOCK_QUERY,
-    cursor: Cursor,
-    max_bytes: MaxBytes,
-    offset: Offset,
-    limit: Limit(200, LIST_LIMIT_MAX, 1),
-    include_outputs: Type.Boolean({ default: true }),
-  }),
-);
-export type TimelineQuery = Static<typeof TimelineQuery>;
-
-// ---------------------------------------------------------------- replies
+const TimelineQuery = strictObject({
+  ...BLOCK_QUERY,
+  cursor: Cursor,
+  max_bytes: MaxBytes,
+  offset: Offset,
+  limit: Limit(200, LIST_LIMIT_MAX, 1),
+  include_outputs: Type.Boolean({ default: true }),
+});
 
 export const CapitalPriority = oneOfWords(['Low', 'Normal', 'High', 'Critical']);
 export type CapitalPriority = Static<typeof CapitalPriority>;
 
-/** What the engine tells about the run; fields appear once they are known. */
-export const RuntimeContext = Type.Object({
+/** Facts about the run; fields appear once they are known. */
+const RuntimeContext = Type.Object({
   instance_id: Type.Optional(Uuid),
   run_id: Type.Optional(Uuid),
   current_step: Type.Optional(orNull(Type.String())),
@@ -261,11 +220,10 @@ export const RuntimeContext = Type.Object({
   dry_run: Type.Optional(Type.Boolean()),
   dry_run_auto_approve: Type.Optional(Type.Boolean()),
 });
-export type RuntimeContext = Static<typeof RuntimeContext>;
 
 export const InstanceContext = named(
   'InstanceContext',
-  'Of data, config and audit together 256 KiB at most, unless set otherwise.',
+  'data, config and audit: together at most 256 KiB, unless the deployment sets another limit.',
   {
     data: JsonObjectSchema,
     config: JsonObjectSchema,
@@ -275,15 +233,11 @@ export const InstanceContext = named(
 );
 export type InstanceContext = Static<typeof InstanceContext>;
 
-export const Cancelling = named(
-  'Cancelling',
-  'Its end was asked for, or its time is over; protected work goes on, and then it ends.',
-  {
-    since: Timestamp,
-    reason: oneOfWords(['cancel', 'timeout']),
-    waiting_for: Type.Array(noted(Type.String(), 'A block that is at work; 20 at most.')),
-  },
-);
+export const Cancelling = named('Cancelling', 'Cancelled or timed out; finishes protected work.', {
+  since: Timestamp,
+  reason: oneOfWords(['cancel', 'timeout']),
+  waiting_for: Type.Array(noted(Type.String(), 'Running blocks, at most 20.')),
+});
 export type Cancelling = Static<typeof Cancelling>;
 
 export const TaskInstance = named('TaskInstance', 'A run of a sequence.', {
@@ -301,41 +255,37 @@ export const TaskInstance = named('TaskInstance', 'A run of a sequence.', {
   max_concurrency: Type.Optional(Type.Integer()),
   idempotency_key: Type.Optional(Type.String()),
   parent_instance_id: Type.Optional(Uuid),
-  timeout: Type.Optional(noted(Type.Integer(), 'As it was given.')),
-  failure: noted(FailureOrNull, 'Why it failed; null when it did not, or was retried since.'),
+  timeout: Type.Optional(noted(Type.Integer(), 'As requested.')),
+  failure: noted(FailureOrNull, 'The failure; null if it has not failed or was retried since.'),
   cancelling: Type.Optional(Cancelling),
   created_at: Timestamp,
   updated_at: Timestamp,
 });
 export type TaskInstance = Static<typeof TaskInstance>;
 
-export const InstanceList = Type.Array(TaskInstance);
-export type InstanceList = Static<typeof InstanceList>;
+const InstanceList = Type.Array(TaskInstance);
 
 export const InstanceCreated = named('InstanceCreated', {
   id: Uuid,
-  deduplicated: Type.Boolean({
-    description: 'True: the id is that of an instance that was there already.',
-  }),
+  deduplicated: noted(Type.Boolean(), 'True: id is that of an existing instance.'),
 });
 export type InstanceCreated = Static<typeof InstanceCreated>;
 
 export const BatchCreated = named('BatchCreated', {
   count: Type.Integer({ description: 'Accepted items.' }),
-  created: Type.Integer({ description: 'New ones among them.' }),
+  created: Type.Integer({ description: 'New instances.' }),
 });
 export type BatchCreated = Static<typeof BatchCreated>;
 
 export const BulkUpdated = named('BulkUpdated', {
-  count: Type.Integer({ description: 'How many were changed, or with dry_run would be.' }),
-  updated: Type.Integer({ description: 'The same as count, for older clients; 0 with dry_run.' }),
+  count: noted(Type.Integer(), 'Changed instances; with dry_run, those that would be changed.'),
+  updated: Type.Integer({ description: 'Alias of count for older clients; 0 with dry_run.' }),
   dry_run: Type.Optional(Type.Literal(true)),
   repeats_effects: Type.Optional(noted(RepeatsEffects, 'Absent: 0.')),
 });
 export type BulkUpdated = Static<typeof BulkUpdated>;
 
 export const ContextPatched = named('ContextPatched', { context: InstanceContext });
-export type ContextPatched = Static<typeof ContextPatched>;
 
 export const InstanceRetried = named('InstanceRetried', {
   id: Uuid,
@@ -343,11 +293,11 @@ export const InstanceRetried = named('InstanceRetried', {
 });
 export type InstanceRetried = Static<typeof InstanceRetried>;
 
-/** Absent outside of loops. */
-const Iteration = noted(Type.String(), 'The counters of the loops around it, as in 2.0.');
+/** Absent outside loops. */
+const Iteration = noted(Type.String(), 'Counters of the enclosing loops, such as 2.0.');
 
 /** `output_size` is in bytes of compact JSON (docs/reference/instances.md). */
-export const BlockOutput = named('BlockOutput', 'What a block left. attempt counts from 0.', {
+export const BlockOutput = named('BlockOutput', 'Output of a block. attempt counts from 0.', {
   id: Uuid,
   instance_id: Uuid,
   block_id: Type.String(),
@@ -360,8 +310,7 @@ export const BlockOutput = named('BlockOutput', 'What a block left. attempt coun
 });
 export type BlockOutput = Static<typeof BlockOutput>;
 
-/** How many items a for_each has, how many are at work, and how many have ended in whatever way. */
-export const ItemCounts = named('ItemCounts', 'Of a for_each that is open.', {
+export const ItemCounts = named('ItemCounts', 'Items of an open for_each.', {
   total: Natural,
   running: Natural,
   ended: Natural,
@@ -375,20 +324,14 @@ export const TreeNode = named('TreeNode', {
   block_type: Type.String(),
   branch_index: orNull(Type.Integer()),
   state: oneOfWords(NODE_STATES),
-  child_instance_id: Type.Optional(
-    noted(Uuid, 'Of a sub_sequence: the instance that it started last.'),
-  ),
+  child_instance_id: Type.Optional(noted(Uuid, 'For a sub_sequence: its last child.')),
   started_at: orNull(Timestamp),
   completed_at: orNull(Timestamp),
   items: Type.Optional(ItemCounts),
   iteration: Type.Optional(
-    Type.Integer({ description: 'Of a loop that is open: the pass that it is at, from 0.' }),
+    Type.Integer({ description: 'For an open loop: the current iteration, from 0.' }),
   ),
-  output_count: Type.Optional(
-    Type.Integer({
-      description: 'Of a block in loops: the rows that it has left, over all passes.',
-    }),
-  ),
+  output_count: noted(Type.Optional(Type.Integer()), 'In loops: output rows over all iterations.'),
 });
 export type TreeNode = Static<typeof TreeNode>;
 
@@ -402,7 +345,7 @@ export const AuditEntry = named('AuditEntry', {
   to_state: Type.Optional(InstanceStateWord),
   block_id: Type.Optional(Type.String()),
   details: AnyJson,
-  failure: Type.Optional(noted(Failure, 'Of the move to failed.')),
+  failure: Type.Optional(noted(Failure, 'Present for a change to failed.')),
   created_at: Timestamp,
 });
 export type AuditEntry = Static<typeof AuditEntry>;
@@ -412,7 +355,6 @@ export const StateTransition = Type.Object({
   to_state: Type.Optional(InstanceStateWord),
   at: Timestamp,
 });
-export type StateTransition = Static<typeof StateTransition>;
 
 export const TimelineEntry = Type.Object({
   block_id: Type.String(),
@@ -423,9 +365,8 @@ export const TimelineEntry = Type.Object({
   output_ref: Type.Optional(orNull(Type.String())),
   is_sentinel: Type.Boolean(),
 });
-export type TimelineEntry = Static<typeof TimelineEntry>;
 
-/** Oldest first; bookkeeping rows are marked `is_sentinel`, not hidden. */
+/** Oldest first; internal rows are marked `is_sentinel`, not hidden. */
 export const Timeline = named('Timeline', {
   instance: Type.Object({
     id: Uuid,
@@ -443,7 +384,8 @@ export const Timeline = named('Timeline', {
 });
 export type Timeline = Static<typeof Timeline>;
 
-// ---------------------------------------------------------------- routes
+/** Reads of the current state, by its owner. */
+const ask = rowsOf({ method: 'GET', ...byId }, 400, 404);
 
 export const INSTANCE_ROWS = {
   'instances.create': {
@@ -451,6 +393,7 @@ export const INSTANCE_ROWS = {
     path: '/instances',
     summary: 'Create an instance of a sequence.',
     owner: 'by-body',
+    ledBy: { kind: 'instance-key', members: ['idempotency_key', 'tenant_id', 'dry_run'] },
     body: CreateInstance,
     bodySize: 'large',
     makes: 'instance',
@@ -469,40 +412,29 @@ export const INSTANCE_ROWS = {
     keyed: 'items',
     replies: { 201: BatchCreated, ...refusals(400, 404, 413, 422) },
   },
-  'instances.list': {
-    ...read,
-    path: '/instances',
-    summary: 'List instances, newest first.',
+  'instances.list': get('/instances', 'List instances, newest first.', InstanceList, {
     query: InstanceListQuery,
-    replies: { 200: InstanceList, ...refusals(400) },
-  },
-  'instances.deadLetters': {
-    ...read,
-    path: '/instances/dlq',
-    summary: 'List failed instances, newest first.',
-    query: InstanceListQuery,
-    replies: { 200: InstanceList, ...refusals(400) },
-  },
+  }),
+  'instances.deadLetters': get(
+    '/instances/dlq',
+    'List failed instances, newest first.',
+    InstanceList,
+    { query: InstanceListQuery },
+  ),
   'instances.bulkState': {
     method: 'PATCH',
     path: '/instances/bulk/state',
-    summary: 'Set the state of every matching instance that is not completed or cancelled.',
+    summary: 'Set the state of all matching instances that are neither completed nor cancelled.',
     owner: 'front',
     query: BulkQuery,
     body: BulkState,
     replies: { 200: BulkUpdated, 202: BulkJob, ...refusals(400, 429) },
   },
-  'instances.get': {
-    method: 'GET',
-    path: '/instances/{id}',
-    summary: 'Get an instance.',
-    ...byId,
-    replies: { 200: TaskInstance, ...refusals(400, 404) },
-  },
+  'instances.get': ask('/instances/{id}', 'Get an instance.', TaskInstance),
   'instances.patchState': {
     method: 'PATCH',
     path: '/instances/{id}/state',
-    summary: 'Move an instance to another state.',
+    summary: 'Change the state of an instance.',
     ...byId,
     body: PatchState,
     replies: { 200: TaskInstance, ...refusals(400, 404, 409) },
@@ -520,54 +452,47 @@ export const INSTANCE_ROWS = {
   'instances.signal': {
     ...actById,
     path: '/instances/{id}/signals',
-    summary: 'Send a signal.',
+    summary: 'Send a signal to an instance.',
     body: SendSignal,
     bodySize: 'large',
     answers: GATE_SIGNAL,
     bringsSignals: true,
     replies: { 201: SignalAccepted, ...refusals(400, 404, 409, 413) },
   },
-  'instances.signals': {
-    ...readById,
-    path: '/instances/{id}/signals',
-    summary: 'List the signals of an instance, oldest first, and which of them wait for a step.',
-    query: SignalListQuery,
-    replies: { 200: listOf(StoredSignal), ...refusals(400, 404) },
-  },
-  'instances.tree': {
-    method: 'GET',
-    path: '/instances/{id}/tree',
-    summary: 'Get the nodes of the execution tree.',
-    ...byId,
-    query: TreeQuery,
-    replies: { 200: listOf(TreeNode), ...refusals(400, 404) },
-  },
-  'instances.outputs': {
-    ...readById,
-    path: '/instances/{id}/outputs',
-    summary: 'List block outputs, oldest first.',
-    query: OutputListQuery,
-    replies: { 200: listOf(BlockOutput), ...refusals(400, 404) },
-  },
-  'instances.children': {
-    ...readById,
-    path: '/instances/{id}/children',
-    summary: 'List the instances that this one started, oldest first.',
-    query: ChildListQuery,
-    replies: { 200: InstanceList, ...refusals(400, 404) },
-  },
-  'instances.audit': {
-    ...readById,
-    path: '/instances/{id}/audit',
-    summary: 'List the audit of an instance, newest first.',
-    query: AuditListQuery,
-    replies: { 200: listOf(AuditEntry), ...refusals(400, 404) },
-  },
-  'instances.timeline': {
-    ...readById,
-    path: '/instances/{id}/timeline',
-    summary: 'Get state transitions and outputs in the order in which they happened.',
-    query: TimelineQuery,
-    replies: { 200: Timeline, ...refusals(400, 404) },
-  },
+  'instances.signals': getById(
+    '/instances/{id}/signals',
+    'List the signals of an instance, oldest first, with their status.',
+    listOf(StoredSignal),
+    { query: SignalListQuery },
+  ),
+  'instances.tree': ask(
+    '/instances/{id}/tree',
+    'Get the nodes of the execution tree.',
+    listOf(TreeNode),
+    { query: TreeQuery },
+  ),
+  'instances.outputs': getById(
+    '/instances/{id}/outputs',
+    'List block outputs, oldest first.',
+    listOf(BlockOutput),
+    { query: OutputListQuery },
+  ),
+  'instances.children': getById(
+    '/instances/{id}/children',
+    'List the child instances, oldest first.',
+    InstanceList,
+    { query: ChildListQuery },
+  ),
+  'instances.audit': getById(
+    '/instances/{id}/audit',
+    'List the audit entries of an instance, newest first.',
+    listOf(AuditEntry),
+    { query: AuditListQuery },
+  ),
+  'instances.timeline': getById(
+    '/instances/{id}/timeline',
+    'Get state transitions and outputs in chronological order.',
+    Timeline,
+    { query: TimelineQuery },
+  ),
 } as const satisfies Record<string, RouteRow>;

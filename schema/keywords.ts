@@ -1,7 +1,4 @@
-/**
- * What the schemas of the contract use beyond JSON Schema: keywords that change a value, and named
- * checks.
- */
+/** Keywords of the contract's schemas beyond JSON Schema: changes of a value, and named checks. */
 
 import type { SchemaValidateFunction } from 'ajv/dist/ajv.js';
 import { isJsonObject } from '../src/base/json.js';
@@ -37,8 +34,8 @@ export const runNamedCheck: SchemaValidateFunction = (name: string, value, paren
 };
 
 /**
- * Rules beyond JSON Schema: each gives the end of a sentence that begins with the field, or nothing.
- * They may run before the types of inner fields were checked.
+ * Each rule returns the end of a sentence that begins with the field, or undefined. Types of inner fields may not have
+ * been checked yet.
  */
 const CHECKS: Readonly<Record<string, (value: unknown, place: Place) => string | undefined>> = {
   'empty-is-absent': (value, place) => {
@@ -104,7 +101,7 @@ function checkAddressed(value: unknown): string | undefined {
   return value === '.' || value === '..' ? 'must not be . or .., which no address has' : undefined;
 }
 
-/** The end of a sentence about the header or the member that names the tenant. A blank member may mean none. */
+/** The end of a sentence about the tenant in a header or member. A blank member may mean none. */
 export function tenantProblem(value: unknown): string | undefined {
   if (typeof value !== 'string' || !/\S/.test(value)) return undefined;
   return /^[ \t]|[ \t]$/.test(value)
@@ -112,7 +109,7 @@ export function tenantProblem(value: unknown): string | undefined {
     : checkAddressed(value);
 }
 
-/** A version by its number, by its id, or by both; an id has three spellings. */
+/** A version by number, by id, or both; the id has three spellings. */
 function checkMigrationTarget(value: unknown): string | undefined {
   if (!isJsonObject(value)) return undefined;
   const { version, sequence_id, to_sequence_id, target_sequence_id } = value;
@@ -123,7 +120,7 @@ function checkMigrationTarget(value: unknown): string | undefined {
   return isOne ? undefined : 'must not name two different sequences';
 }
 
-/** An initial wait above the longest one would silently be cut; a low maximum alone is meant so. */
+/** A longer initial wait would be cut silently; a low maximum alone is intended. */
 function checkRetry(value: unknown): string | undefined {
   if (!isJsonObject(value)) return undefined;
   const initial = value.initial_backoff;
@@ -147,7 +144,7 @@ function checkVariants(value: unknown): string | undefined {
     : undefined;
 }
 
-/** What starts something names its sequence once (`SEQUENCE_REFERENCE`). */
+/** Checks `SEQUENCE_REFERENCE`. */
 function checkReference(value: unknown): string | undefined {
   if (!isJsonObject(value)) return undefined;
   const hasName = (value.sequence ?? null) !== null;

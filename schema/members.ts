@@ -1,7 +1,6 @@
 /**
- * A walk over a definition beside its schema: finds the blocks with their places in the tree, members that
- * are in no schema, and texts. What is walked need not be valid; what has the wrong type is passed over,
- * since the validators speak of it.
+ * Walks a definition along its schema and reports blocks with their places, unknown members, and strings. Accepts
+ * invalid definitions: values of a wrong type are skipped, since the validators report them.
  */
 
 import type { TProperties, TSchema } from '@sinclair/typebox';
@@ -11,32 +10,30 @@ import { UNSUPPORTED_VALUES } from './common.js';
 import { type Finding, findingOf, joinPath, shownName } from './finding.js';
 import { misspelt, suggest } from './suggest.js';
 
-/** A block where it stands. */
 export interface BlockPlace {
   readonly block: JsonObject;
   readonly path: string;
   /** Undefined for blocks of the root list. */
   readonly parent: BlockPlace | undefined;
-  /** Which list of the parent, counted as its kind counts them, and where in it. */
+  /** Index of the parent's list, as its kind counts lists, and index in the list. */
   readonly list: number;
   readonly position: number;
   readonly depth: number;
 }
 
 export interface Visitor {
-  /** In the order of the definition, each before the blocks in it. */
+  /** In the order of the definition, parents first. */
   block(place: BlockPlace): void;
-  /** A member that means nothing there. */
   unknown(describe: () => Finding): void;
-  /** A string that the schema asks for. */
+  /** A string in a place known to the schema. */
   text(path: string, text: string): void;
 }
 
-/** What the members of one object may be called, and how the object itself is called. */
+/** An object's name in messages, and its members. */
 interface Named {
   readonly name: string;
   readonly members: TProperties;
-  /** Those of the block that the object is part of. */
+  /** The block that contains the object. */
   readonly around: Named | undefined;
 }
 
@@ -109,7 +106,7 @@ class Walk {
 
   #members(named: Named, value: JsonObject, path: string, block: Around['block']): void {
     const { members } = named;
-    // In the order of the schema, which is that in which kinds count their lists.
+    // In the order of the schema, in which kinds count their lists.
     for (const [key, schema] of Object.entries<TSchema>(members)) {
       if (!Object.hasOwn(value, key)) continue;
       const around = block === undefined ? undefined : (named.around ?? named);
@@ -117,7 +114,7 @@ class Walk {
       this.any(schema, value[key], joinPath(path, key), { name, around, block });
     }
     for (const [key, inner] of Object.entries(value)) {
-      // Null means absent, whatever the member.
+      // Null means absent for every member.
       if (Object.hasOwn(members, key) || inner === null) continue;
       const place = joinPath(path, key);
       this.#visitor.unknown(() => describeUnknown(place, key, named, value));
@@ -125,7 +122,7 @@ class Walk {
   }
 }
 
-/** What the objects in a list are called. */
+/** Names of the objects in lists. */
 const PARTS: Readonly<Record<string, string>> = {
   routes: 'a route',
   steps: 'a step of a saga',
@@ -140,17 +137,20 @@ function isObject(value: unknown): value is JsonObject {
 
 function describeUnknown(path: string, key: string, named: Named, owner: JsonObject): Finding {
   const { name, members, around } = named;
-  const told = `${shownName(key)} is no member of ${name}, and is ignored`;
+  const message = `${shownName(key)} is no member of ${name}, and is ignored`;
   const meant = meantBy(key, members);
-  if (meant !== undefined) return findingOf(path, told, meant);
+  if (meant !== undefined) return findingOf(path, message, meant);
   if (around !== undefined && isKnown(key, around.members)) {
-    return findingOf(path, `${told}: it stands beside ${name}`);
+    return findingOf(path, `${message}: it stands beside ${name}`);
   }
   const homes = homesOf(key, named, owner);
-  return findingOf(path, homes.length === 0 ? told : `${told}: it belongs to ${homes.join(', ')}`);
+  return findingOf(
+    path,
+    homes.length === 0 ? message : `${message}: it belongs to ${homes.join(', ')}`,
+  );
 }
 
-/** A member of a part of the object, in its very name; a slip; a slip in a part; the same stem. */
+/** The intended member: an exact member of a part, a misspelling, a misspelling in a part, or the same stem. */
 function meantBy(key: string, members: TProperties): string | undefined {
   const names = supported(members);
   const parts = Object.entries<TSchema>(members).flatMap(([part, schema]) =>
@@ -170,18 +170,18 @@ function meantBy(key: string, members: TProperties): string | undefined {
   return found === undefined ? suggest(key, names) : `${found.part}.${found.member}`;
 }
 
-/** The kinds of blocks that have the member; none for what belongs to no block. */
+/** The kinds of blocks with this member; none outside blocks. */
 function homesOf(key: string, { around }: Named, owner: JsonObject): string[] {
   if (around !== undefined || typeof owner.type !== 'string') return [];
   return BLOCK_TYPES.filter((kind) => isKnown(key, membersOf(kind)));
 }
 
-/** What is refused there is no place for it. */
+/** Refused members are no suggestion. */
 function isKnown(key: string, members: TProperties): boolean {
   return supported(members).includes(key);
 }
 
-/** What is refused wherever it stands is nobody's intention. */
+/** Without members that are always refused. */
 function supported(members: TProperties): string[] {
   return Object.entries<TSchema>(members).flatMap(([name, { enum: words }]) => {
     const isRefused = UNSUPPORTED_VALUES.every((value, index) => words?.[index] === value);

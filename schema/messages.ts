@@ -1,4 +1,4 @@
-/** What is wrong with a value, in words for the caller: the field, and what is asked of it. */
+/** Validation errors as messages for callers: the field and its rule. */
 
 import type { TSchema } from '@sinclair/typebox';
 import type { ErrorObject } from 'ajv/dist/2020.js';
@@ -39,15 +39,14 @@ const TYPE_TEXTS: Readonly<Record<string, string>> = {
   array: 'an array',
 };
 
-/** A sentence for the caller about the first thing that is wrong with `what`. */
 export function describeError(error: ErrorObject | undefined, what: string): string {
   return error === undefined ? `${what} is not valid` : findingOfError(error, what).message;
 }
 
 /**
- * The same with its place, and what was probably meant by a word that is none of those asked for.
+ * A message with its path and a suggestion for a misspelt word.
  *
- * @param more the end of the sentence
+ * @param more end of the sentence
  */
 export function findingOfError(error: ErrorObject, what: string, more = ''): Finding {
   const { keyword, params, data } = error;
@@ -72,19 +71,19 @@ export function findingOfError(error: ErrorObject, what: string, more = ''): Fin
       return findingOf(place, describeTag(place, tagValue) + more, guess(tagValue, BLOCK_TYPES));
     }
     case 'enum': {
-      const told = describeWords(field, params.allowedValues) + more;
-      return findingOf(path, told, guess(data, params.allowedValues));
+      const message = describeWords(field, params.allowedValues) + more;
+      return findingOf(path, message, guess(data, params.allowedValues));
     }
     case 'x-check':
       return findingOf(path, `${field} ${error.message}${more}`);
     default:
-      return findingOf(path, `${field} ${ruleText(error)}${more}`);
+      return findingOf(path, `${field} ${RULE_TEXTS[keyword]?.(params) ?? 'is not valid'}${more}`);
   }
 }
 
 /**
- * A member that a strict shape does not have, in the object or in those within it. It is told before anything else that is wrong there: where a name is misspelt, the right one is mostly what
- * is missing.
+ * An unknown member of a strict shape, in the object or inside it. Reported before other errors: a missing member is
+ * mostly the misspelt one.
  */
 function strayMember(schema: TSchema, value: unknown, path: string): Finding | undefined {
   if (!isStrict(schema) || !isJsonObject(value)) return undefined;
@@ -103,7 +102,6 @@ function strayMember(schema: TSchema, value: unknown, path: string): Finding | u
   return undefined;
 }
 
-/** With the words to choose from, when the member is a list of such. */
 function describeMissing(field: string, { params, parentSchema }: ErrorObject): string {
   const name = String(params.missingProperty);
   const words: unknown = parentSchema?.properties?.[name]?.items?.enum;
@@ -111,7 +109,7 @@ function describeMissing(field: string, { params, parentSchema }: ErrorObject): 
   return `${field} is required${choice}`;
 }
 
-/** @param words may have values that are none */
+/** @param words may include values that are not strings */
 function guess(given: unknown, words: readonly unknown[]): string | undefined {
   if (typeof given !== 'string') return undefined;
   return suggest(
@@ -120,38 +118,24 @@ function guess(given: unknown, words: readonly unknown[]): string | undefined {
   );
 }
 
-function ruleText(error: ErrorObject): string {
-  const { params } = error;
-  const limit = String(params.limit);
-  switch (error.keyword) {
-    case 'type':
-      return `must be ${typeText(params.type)}`;
-    case 'format':
-      return FORMAT_TEXTS[params.format] ?? 'is not valid';
-    case 'pattern':
-      return PATTERN_TEXTS[params.pattern] ?? 'is not valid';
-    case 'const':
-      return `must be ${String(params.allowedValue)}`;
-    case 'minLength':
-      return 'must not be empty';
-    case 'maxLength':
-      return `must have at most ${limit} characters`;
-    case 'minItems':
-      return params.limit === 1 ? 'must not be empty' : `must have at least ${limit} items`;
-    case 'maxItems':
-      return `must have at most ${limit} items`;
-    case 'minimum':
-      return `must be >= ${limit}`;
-    case 'exclusiveMinimum':
-      return `must be > ${limit}`;
-    case 'maximum':
-      return `must be <= ${limit}`;
-    default:
-      return 'is not valid';
-  }
-}
+/** The end of a sentence by keyword; unknown keywords are `not valid`. */
+const RULE_TEXTS: Readonly<Record<string, (params: ErrorObject['params']) => string | undefined>> =
+  {
+    type: ({ type }) => `must be ${typeText(type)}`,
+    format: ({ format }) => FORMAT_TEXTS[format],
+    pattern: ({ pattern }) => PATTERN_TEXTS[pattern],
+    const: ({ allowedValue }) => `must be ${String(allowedValue)}`,
+    minLength: () => 'must not be empty',
+    maxLength: ({ limit }) => `must have at most ${limit} characters`,
+    minItems: ({ limit }) =>
+      limit === 1 ? 'must not be empty' : `must have at least ${limit} items`,
+    maxItems: ({ limit }) => `must have at most ${limit} items`,
+    minimum: ({ limit }) => `must be >= ${limit}`,
+    exclusiveMinimum: ({ limit }) => `must be > ${limit}`,
+    maximum: ({ limit }) => `must be <= ${limit}`,
+  };
 
-/** `params.type` is a word or a list of them; null is left out, since it only means absent. */
+/** `params.type` is a word or a list; null is omitted, since it only means absent. */
 function typeText(type: unknown): string {
   const names = Array.isArray(type) ? type : String(type).split(',');
   return names

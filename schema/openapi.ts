@@ -231,7 +231,7 @@ const FORM_TYPE = 'application/x-www-form-urlencoded';
 const ANYWHERE = [400, 500, 503];
 /**
  * The transport gives these on any route, whatever the operation (`src/http/transport.ts`), admission 429
- * (`src/http/admission.ts`), and a cell 421 for tenants of others (`src/cluster/placement.ts`). They are told once, as the default of every operation: clients that are generated have no
+ * (`actors/limits/front/admission.ts`), and a cell 421 for tenants of others (`src/cluster/placement.ts`). They are told once, as the default of every operation: clients that are generated have no
  * code for each of them.
  */
 const OTHERWISE = [408, 413, 415, 421, 429, 431];

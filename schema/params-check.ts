@@ -1,7 +1,6 @@
 /**
- * What is wrong with the parameters of a step with a built-in handler, as they stand in a definition. Each
- * handler's row (`handlers.ts`) is compiled on first use. Values that are templates are known only when the
- * step runs, so nothing is said about them.
+ * Checks the parameters of steps with built-in handlers in a definition. Each handler's row (`handlers.ts`) is compiled
+ * on first use. Values with templates are known only at run time and are not checked.
  */
 
 import type { TSchema } from '@sinclair/typebox';
@@ -14,11 +13,11 @@ import { findingOfError } from './messages.js';
 import { checkUserSchema } from './user-schema.js';
 
 export interface ParamProblem extends Finding {
-  /** Every such step fails; otherwise the handler makes something else of the value. */
+  /** Every such step fails; otherwise the handler replaces the value. */
   readonly isFatal: boolean;
 }
 
-/** More members than anybody writes by hand: of those only the first problem is told. */
+/** Beyond hand-written sizes, only the first problem is reported. */
 const MEMBERS_MAX = 1_000;
 
 const ajvOf = (allErrors: boolean) => {
@@ -51,7 +50,6 @@ export function checkParams(handler: BuiltinName, params: JsonObject): ParamProb
   return [...problems.values()];
 }
 
-/** Of the members that are JSON Schemas themselves. */
 function schemaProblems(handler: BuiltinName, params: JsonObject): ParamProblem[] {
   const members = Object.entries<TSchema>(HANDLER_PARAMS[handler].properties);
   return members.flatMap(([name, { 'x-check': check }]) => {
@@ -63,12 +61,11 @@ function schemaProblems(handler: BuiltinName, params: JsonObject): ParamProblem[
   });
 }
 
-/** Of members or items. */
 function sizeOf(value: object): number {
   return Array.isArray(value) ? value.length : Object.keys(value).length;
 }
 
-/** `verbose` gives the value that is meant, and the schema that it broke. */
+/** `verbose` adds the value and the violated schema. */
 function isFine({ keyword, data, parentSchema }: ErrorObject): boolean {
   if (typeof data !== 'string') return false;
   if (hasTemplate(data)) return true;

@@ -1,17 +1,16 @@
-/** From the text of a query to the values that its schema checks. */
+/** Parses a query string into values for its schema. */
 
 import type { TObject, TSchema } from '@sinclair/typebox';
 import { shownName } from './finding.js';
 import { findingOfStray, isStrict } from './strict.js';
 import type { Checked } from './validators.js';
 
-/** More equalities than this on one list are no question that a client has. */
 const METADATA_FILTERS_MAX = 16;
 const METADATA_PREFIX = 'metadata.';
 
 /**
- * Text to typed values, by hand: general coercion would take ` 5`, `1e2` and `0x10` for numbers. What
- * is wrong in type stays as text, for the schema to refuse.
+ * Converted here, since general coercion would accept ` 5`, `1e2` and `0x10` as numbers. Values of a wrong type stay
+ * strings, for the schema to refuse.
  */
 export function readQuery(schema: TObject, rawQuery: string): Checked<Record<string, unknown>> {
   const values: Record<string, unknown> = {};
@@ -51,14 +50,13 @@ export function readQuery(schema: TObject, rawQuery: string): Checked<Record<str
   return { ok: true, value: values };
 }
 
-/** As they are written. */
 function names(schema: TObject): string[] {
   return Object.entries(schema.properties).map(([name, { type }]) =>
     type === 'object' ? `${name}.<key>` : name,
   );
 }
 
-/** Empty text and an empty list mean that the parameter was not given; numbers must be there. */
+/** Empty strings and lists mean an absent parameter; numbers must not be empty. */
 function typedValue(property: TSchema, text: string, before: unknown): unknown {
   switch (property.type) {
     case 'integer':
@@ -76,7 +74,7 @@ function typedValue(property: TSchema, text: string, before: unknown): unknown {
   }
 }
 
-/** A plus that was not written as %2B is a blank by now, which no offset begins with. */
+/** A plus that was not written as %2B was decoded to a space. */
 function mended({ format }: TSchema, text: string): string {
   return format === 'date-time' ? text.replace(/ (?=\d\d:\d\d$)/, '+') : text;
 }

@@ -1,23 +1,21 @@
-/** Wire shapes and routes of rate limits: per tenant and key; a key without a limit is unlimited. */
+/** Wire shapes and routes of rate limits by tenant and key; a key without a limit is unlimited. */
 
 import { type Static, Type } from '@sinclair/typebox';
 import { UNCHANGED } from './change-shapes.js';
-import { addressed, KEY_LENGTH_MAX, named, Offset, TenantQuery, Timestamp } from './common.js';
-import { listOf, type RouteRow, read, refusals } from './route-row.js';
-import { strict } from './strict.js';
+import { ALL_ROWS, addressed, KEY_LENGTH_MAX, named, TenantQuery, Timestamp } from './common.js';
+import { get, listOf, type RouteRow, refusals, remove } from './route-row.js';
+import { strictNamed } from './strict.js';
 
-/** Grants are kept one by one within a window, so that no window of any position exceeds the limit. */
-export const RATE_COUNT_MAX = 100_000;
-export const RATE_WINDOW_SECONDS_MAX = 86_400;
+/** Each grant in a window is kept, so that no sliding window exceeds the limit. */
+const RATE_COUNT_MAX = 100_000;
+const RATE_WINDOW_SECONDS_MAX = 86_400;
 
-/** At most `max_count` tries in any window of `window_seconds`. */
-export const PutRateLimit = strict(
-  named('PutRateLimit', {
-    max_count: Type.Integer({ minimum: 1, maximum: RATE_COUNT_MAX }),
-    window_seconds: Type.Integer({ minimum: 1, maximum: RATE_WINDOW_SECONDS_MAX }),
-    ...UNCHANGED,
-  }),
-);
+/** At most `max_count` attempts in any window of `window_seconds`. */
+export const PutRateLimit = strictNamed('PutRateLimit', {
+  max_count: Type.Integer({ minimum: 1, maximum: RATE_COUNT_MAX }),
+  window_seconds: Type.Integer({ minimum: 1, maximum: RATE_WINDOW_SECONDS_MAX }),
+  ...UNCHANGED,
+});
 export type PutRateLimit = Static<typeof PutRateLimit>;
 
 export const RateLimit = named('RateLimit', {
@@ -30,18 +28,12 @@ export const RateLimit = named('RateLimit', {
 export type RateLimit = Static<typeof RateLimit>;
 
 const LimitKey = Type.String({ pattern: '\\S', maxLength: KEY_LENGTH_MAX });
-export const RateLimitParams = Type.Object({ key: LimitKey });
-export type RateLimitParams = Static<typeof RateLimitParams>;
+const RateLimitParams = Type.Object({ key: LimitKey });
 
-/** No default limit (docs/decisions/0016-lists.md): a reply that was cut says so by its link. */
-export const RateLimitListQuery = Type.Object({
+const RateLimitListQuery = Type.Object({
   ...TenantQuery.properties,
-  offset: Offset,
-  limit: Type.Optional(Type.Integer({ minimum: 0 })),
+  ...ALL_ROWS,
 });
-export type RateLimitListQuery = Static<typeof RateLimitListQuery>;
-
-// ---------------------------------------------------------------- routes
 
 export const RATE_ROWS = {
   'rateLimits.put': {
@@ -53,19 +45,12 @@ export const RATE_ROWS = {
     body: PutRateLimit,
     replies: { 200: RateLimit, ...refusals(400, 409) },
   },
-  'rateLimits.list': {
-    ...read,
-    path: '/rate-limits',
-    summary: 'List the rate limits of the tenant by key.',
+  'rateLimits.list': get('/rate-limits', 'List rate limits by key.', listOf(RateLimit), {
     query: RateLimitListQuery,
-    replies: { 200: listOf(RateLimit), ...refusals(400) },
-  },
-  'rateLimits.delete': {
-    method: 'DELETE',
-    path: '/rate-limits/{key}',
-    summary: 'Remove the rate limit of a key, which is unlimited then.',
-    owner: 'by-limit',
-    params: RateLimitParams,
-    replies: { 204: null, ...refusals(400, 404) },
-  },
+  }),
+  'rateLimits.delete': remove(
+    '/rate-limits/{key}',
+    'Delete the rate limit of a key, which becomes unlimited.',
+    { owner: 'by-limit', params: RateLimitParams },
+  ),
 } as const satisfies Record<string, RouteRow>;

@@ -1,46 +1,30 @@
-/**
- * The life of a release: its states and what may lead from one to another (docs/releases.md).
- * Pure.
- */
+/** States of a release and their transitions (docs/releases.md). Pure. */
 
-export const RELEASE_STATES = [
-  'draft',
-  'validating',
-  'ready',
-  'canary',
-  'promoted',
-  'paused',
-  'rolled_back',
-  'failed',
-] as const;
+import { machineOf } from './states.js';
+
+const RELEASE = machineOf({
+  draft: ['validating', 'ready', 'failed'],
+  validating: ['ready', 'draft', 'failed'],
+  ready: ['canary', 'failed'],
+  canary: ['paused', 'promoted', 'rolled_back'],
+  promoted: [],
+  paused: ['canary', 'rolled_back'],
+  rolled_back: [],
+  failed: [],
+});
+export const RELEASE_STATES = RELEASE.states;
 export type ReleaseState = (typeof RELEASE_STATES)[number];
+export const mayMove = RELEASE.allows;
 
-/** What the rates of the two versions are compared by (docs/releases.md). */
+/** Metrics that gates compare between the two versions (docs/releases.md). */
 export const GATE_METRICS = ['error_rate', 'cancel_rate'] as const;
 export type GateMetric = (typeof GATE_METRICS)[number];
 
 export const GATE_VERDICTS = ['pass', 'fail', 'inconclusive'] as const;
 export type GateVerdict = (typeof GATE_VERDICTS)[number];
 
-/** What happens to running instances at a promotion: nothing, with either. */
+/** Neither policy changes running instances at a promotion. */
 export const IN_FLIGHT_POLICIES = ['pin', 'operator_decision'] as const;
-export type InFlightPolicy = (typeof IN_FLIGHT_POLICIES)[number];
 
 export const VARIANTS = ['baseline', 'candidate'] as const;
 export type Variant = (typeof VARIANTS)[number];
-
-/** From each state, the states that it may go over to. */
-const MOVES: Readonly<Record<ReleaseState, readonly ReleaseState[]>> = {
-  draft: ['validating', 'ready', 'failed'],
-  validating: ['ready', 'draft', 'failed'],
-  ready: ['canary', 'failed'],
-  canary: ['paused', 'promoted', 'rolled_back'],
-  paused: ['canary', 'rolled_back'],
-  promoted: [],
-  rolled_back: [],
-  failed: [],
-};
-
-export function mayMove(from: ReleaseState, to: ReleaseState): boolean {
-  return MOVES[from].includes(to);
-}

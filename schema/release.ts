@@ -3,6 +3,7 @@
 import { type Static, Type } from '@sinclair/typebox';
 import {
   Cursor,
+  flag,
   IdParams,
   INT32_MAX,
   InstanceStateWord,
@@ -21,14 +22,13 @@ import {
   IN_FLIGHT_POLICIES,
   RELEASE_STATES,
 } from './release-states.js';
-import { listOf, type RouteRow, read, readById, refusals } from './route-row.js';
-import { strict } from './strict.js';
+import { get, getById, listOf, type RouteRow, refusals, rowsOf } from './route-row.js';
+import { strictNamed } from './strict.js';
 
-/** Nobody needs more: there are two metrics. */
+/** There are two metrics. */
 export const GATES_MAX = 16;
-export const RELEASE_LIST_DEFAULT = 100;
+const RELEASE_LIST_DEFAULT = 100;
 export const RELEASE_LIST_MAX = 1_000;
-/** How many ended runs are replayed (docs/releases.md). */
 export const SAMPLE_DEFAULT = 10;
 export const SAMPLE_MAX = 50;
 
@@ -37,46 +37,46 @@ export type ReleaseState = Static<typeof ReleaseState>;
 
 export const Gate = named(
   'Gate',
-  'Judged once both versions have min_sample ended instances: it fails when the rate of the ' +
-    'candidate is above that of the baseline by more than max_regression.',
+  'Evaluated once both versions have min_sample finished instances. Fails if the ' +
+    "candidate's rate exceeds the baseline's by more than max_regression.",
   {
     metric: oneOfWords(
       GATE_METRICS,
-      'error_rate: failed among all that ended; cancel_rate: cancelled among them.',
+      'error_rate: share of failed instances among finished ' +
+        'ones; cancel_rate: share of cancelled ones.',
     ),
     max_regression: Type.Number({
       minimum: 0,
-      description: 'By how much the rate of the candidate may exceed that of the baseline, 0 to 1.',
+      description: "Allowed excess of the candidate's rate over the baseline's, 0 to 1.",
     }),
-    min_sample: Type.Integer({
-      minimum: 0,
-      maximum: INT32_MAX,
-      description: 'How many ended instances each version needs for a verdict.',
-    }),
+    min_sample: noted(
+      Type.Integer({ minimum: 0, maximum: INT32_MAX }),
+      'Finished instances of each version required for a verdict.',
+    ),
   },
 );
 export type Gate = Static<typeof Gate>;
 
 const InFlightPolicy = oneOfWords(
   IN_FLIGHT_POLICIES,
-  'Neither moves a running instance: with operator_decision an operator migrates them explicitly.',
+  'Neither migrates running instances: with operator_decision an operator does so explicitly.',
 );
 
-export const CreateRelease = strict(
-  named('CreateRelease', 'Baseline and candidate are versions of one name in one namespace.', {
-    tenant_id: optional(
-      Type.String({ description: 'The same as in the header x-tenant-id when that is sent.' }),
-    ),
+export const CreateRelease = strictNamed(
+  'CreateRelease',
+  'Baseline and candidate are versions of one sequence name in one namespace.',
+  {
+    tenant_id: noted(optional(Type.String()), 'Must equal the header x-tenant-id, if sent.'),
     baseline_sequence_id: Uuid,
     candidate_sequence_id: Uuid,
     gates: optional(Type.Array(Gate, { maxItems: GATES_MAX, default: [] })),
     in_flight_policy: optional(withDefault(InFlightPolicy, 'pin')),
-  }),
+  },
 );
 export type CreateRelease = Static<typeof CreateRelease>;
 
-/** A limit beyond the bounds is taken for the nearest one. */
-export const ReleaseListQuery = Type.Object({
+/** A limit out of range becomes the nearest bound. */
+const ReleaseListQuery = Type.Object({
   tenant_id: Type.Optional(Type.String()),
   state: Type.Optional(ReleaseState),
   sequence_name: Type.Optional(Type.String()),
@@ -86,46 +86,28 @@ export const ReleaseListQuery = Type.Object({
   }),
   cursor: Cursor,
 });
-export type ReleaseListQuery = Static<typeof ReleaseListQuery>;
 
-/** A sample beyond the bounds is taken for the nearest one. */
-export const ValidateRelease = strict(
-  named('ValidateRelease', {
-    sample: optional(
-      Type.Integer({
-        minimum: 0,
-        default: SAMPLE_DEFAULT,
-        description: `How many of the newest ended runs are replayed: at least 1, at most ${SAMPLE_MAX}.`,
-      }),
-    ),
-    skip: optional(
-      Type.Boolean({ default: false, description: 'Makes the release ready without a replay.' }),
-    ),
-  }),
-);
+/** A sample out of range becomes the nearest bound. */
+export const ValidateRelease = strictNamed('ValidateRelease', {
+  sample: noted(
+    optional(Type.Integer({ minimum: 0, default: SAMPLE_DEFAULT })),
+    `Number of newest finished runs to replay: at least 1 and at most ${SAMPLE_MAX}.`,
+  ),
+  skip: noted(flag(false), 'Makes the release ready without a replay.'),
+});
 export type ValidateRelease = Static<typeof ValidateRelease>;
 
-export const StartCanary = strict(
-  named('StartCanary', {
-    percent: Type.Integer({
-      minimum: 1,
-      maximum: 100,
-      description: 'Of new instances of the baseline, those that the candidate gets.',
-    }),
-  }),
-);
+export const StartCanary = strictNamed('StartCanary', {
+  percent: noted(
+    Type.Integer({ minimum: 1, maximum: 100 }),
+    "Percentage of the baseline's new instances routed to the candidate.",
+  ),
+});
 export type StartCanary = Static<typeof StartCanary>;
 
-export const PromoteRelease = strict(
-  named('PromoteRelease', {
-    force: optional(
-      Type.Boolean({
-        default: false,
-        description: 'Noted in the decision; evidence that does not pass is refused all the same.',
-      }),
-    ),
-  }),
-);
+export const PromoteRelease = strictNamed('PromoteRelease', {
+  force: noted(flag(false), 'Recorded in the decision; failing evidence is refused regardless.'),
+});
 export type PromoteRelease = Static<typeof PromoteRelease>;
 
 export const CompareSequences = named('CompareSequences', {
@@ -133,7 +115,6 @@ export const CompareSequences = named('CompareSequences', {
   baseline_sequence_id: Uuid,
   candidate_sequence_id: Uuid,
 });
-export type CompareSequences = Static<typeof CompareSequences>;
 
 export const ChangedCall = named('ChangedCall', {
   block_id: Type.String(),
@@ -141,16 +122,15 @@ export const ChangedCall = named('ChangedCall', {
 });
 export type ChangedCall = Static<typeof ChangedCall>;
 
-export const Divergence = named('Divergence', 'A run that went another way with the candidate.', {
+export const Divergence = named('Divergence', 'A run that takes another path with the candidate.', {
   instance_id: Uuid,
   recorded_state: InstanceStateWord,
   replayed_state: InstanceStateWord,
   blocks_added: Type.Array(Type.String()),
   blocks_removed: Type.Array(Type.String()),
-  calls_changed: Type.Optional(
-    Type.Array(ChangedCall, {
-      description: 'Steps that ask for something else than was recorded; left out without any.',
-    }),
+  calls_changed: noted(
+    Type.Optional(Type.Array(ChangedCall)),
+    'Steps whose request differs from the recorded one; absent if none.',
   ),
 });
 export type Divergence = Static<typeof Divergence>;
@@ -162,33 +142,30 @@ export const InconclusiveRun = named('InconclusiveRun', {
 export type InconclusiveRun = Static<typeof InconclusiveRun>;
 
 const Evidence = {
-  replayed: Type.Integer({ description: 'The inconclusive ones among them.' }),
+  replayed: Type.Integer({ description: 'Includes the inconclusive runs.' }),
   matches: Type.Integer(),
-  diverged: Type.Integer({ description: 'All, of which divergences lists the first 20.' }),
+  diverged: Type.Integer({ description: 'All diverged runs; divergences lists the first 20.' }),
   inconclusive: Type.Integer(),
   divergences: Type.Array(Divergence),
-  inconclusive_runs: Type.Optional(
-    Type.Array(InconclusiveRun, {
-      description: 'The first 20 of those that show nothing, and why; left out without any.',
-    }),
+  inconclusive_runs: noted(
+    Type.Optional(Type.Array(InconclusiveRun)),
+    'The first 20 inconclusive runs with reasons; absent if none.',
   ),
 };
 
-export const ValidationReport = named(
-  'ValidationReport',
-  'What replays of ended runs of the baseline showed.',
-  { ...Evidence, release_state: ReleaseState },
-);
+export const ValidationReport = named('ValidationReport', 'Result of replays of finished runs.', {
+  ...Evidence,
+  release_state: ReleaseState,
+});
 export type ValidationReport = Static<typeof ValidationReport>;
 
-export const ValidationSummary = named(
-  'ValidationSummary',
-  'The evidence of the last validation.',
-  { ...Evidence, validated_at: Timestamp },
-);
+export const ValidationSummary = named('ValidationSummary', 'Evidence of the last validation.', {
+  ...Evidence,
+  validated_at: Timestamp,
+});
 export type ValidationSummary = Static<typeof ValidationSummary>;
 
-export const Release = named('Release', 'Leads new instances from the baseline to the candidate.', {
+export const Release = named('Release', 'Routes new instances from baseline to candidate.', {
   id: Uuid,
   tenant_id: Type.String(),
   namespace: Type.String(),
@@ -198,21 +175,19 @@ export const Release = named('Release', 'Leads new instances from the baseline t
   candidate_sequence_id: Uuid,
   candidate_version: Type.Integer(),
   state: ReleaseState,
-  canary_percent: Type.Integer({
-    description: 'What was asked for last; 0 before the first canary.',
-  }),
-  gates: Type.Optional(Type.Array(Gate, { description: 'Left out when there are none.' })),
+  canary_percent: noted(Type.Integer(), 'Last requested percentage; 0 before the first canary.'),
+  gates: Type.Optional(Type.Array(Gate, { description: 'Absent if there are none.' })),
   in_flight_policy: InFlightPolicy,
   validation_summary: Type.Optional(ValidationSummary),
   canary_started_at: Type.Optional(
-    noted(Timestamp, 'Of the last start of the canary; left out until the first.'),
+    noted(Timestamp, 'Last start of the canary; absent before the first.'),
   ),
   created_at: Timestamp,
   updated_at: Timestamp,
 });
 export type Release = Static<typeof Release>;
 
-export const ReleaseDecision = named('ReleaseDecision', 'A change of state; never altered.', {
+export const ReleaseDecision = named('ReleaseDecision', 'A state change; immutable.', {
   id: Uuid,
   release_id: Uuid,
   from_state: ReleaseState,
@@ -231,26 +206,19 @@ export const DiffEntry = named('DiffEntry', {
   block_id: Type.Optional(Type.String()),
   summary: Type.String(),
 });
-export type DiffEntry = Static<typeof DiffEntry>;
 
-export const SemanticDiff = named(
-  'SemanticDiff',
-  'What changes from one definition to another, the gravest first.',
-  {
-    entries: Type.Array(DiffEntry),
-    max_severity: Type.Optional(Severity),
-    entries_omitted: Type.Optional(
-      Type.Integer({
-        minimum: 1,
-        description: `Present when there are more than ${DIFF_ENTRIES_MAX}: the least severe are left out.`,
-      }),
-    ),
-    candidate_lint: Type.Optional(Type.Array(Type.String())),
-  },
-);
+export const SemanticDiff = named('SemanticDiff', 'Differences, most severe first.', {
+  entries: Type.Array(DiffEntry),
+  max_severity: Type.Optional(Severity),
+  entries_omitted: noted(
+    Type.Optional(Type.Integer({ minimum: 1 })),
+    `Present above ${DIFF_ENTRIES_MAX} entries: the least severe are omitted.`,
+  ),
+  candidate_lint: Type.Optional(Type.Array(Type.String())),
+});
 export type SemanticDiff = Static<typeof SemanticDiff>;
 
-export const EndedCounts = named('EndedCounts', 'How many instances of a version ended, and how.', {
+export const EndedCounts = named('EndedCounts', 'Finished instances of a version by final state.', {
   total: Type.Integer(),
   completed: Type.Integer(),
   failed: Type.Integer(),
@@ -258,7 +226,7 @@ export const EndedCounts = named('EndedCounts', 'How many instances of a version
 });
 export type EndedCounts = Static<typeof EndedCounts>;
 
-export const GateJudgement = named('GateJudgement', 'What a gate says of both versions.', {
+export const GateJudgement = named('GateJudgement', 'Verdict of a gate with both rates.', {
   gate: Gate,
   baseline_rate: Type.Optional(Type.Number()),
   candidate_rate: Type.Optional(Type.Number()),
@@ -267,7 +235,8 @@ export const GateJudgement = named('GateJudgement', 'What a gate says of both ve
 export type GateJudgement = Static<typeof GateJudgement>;
 
 const HISTORY =
-  'baseline_history: the newest runs of the baseline before the canary, for gates that have too few since then.';
+  "baseline_history: the baseline's newest runs before " +
+  'the canary, for gates with too few since then.';
 
 const GateEvidence = {
   baseline: EndedCounts,
@@ -278,116 +247,87 @@ const GateEvidence = {
 
 export const GateReport = named(
   'GateReport',
-  `Ended instances since the canary began, and what the gates say of them now. ${HISTORY}`,
+  `Finished instances since the canary started, and current verdicts. ${HISTORY}`,
   GateEvidence,
 );
 export type GateReport = Static<typeof GateReport>;
 
 export const EvaluationReport = named(
   'EvaluationReport',
-  `Ended instances since the canary began, and what the gates say of them. ${HISTORY}`,
+  `Finished instances since the canary started, and verdicts. ${HISTORY}`,
   { ...GateEvidence, auto_rolled_back: Type.Boolean(), release_state: ReleaseState },
 );
 export type EvaluationReport = Static<typeof EvaluationReport>;
 
-// ---------------------------------------------------------------- routes
-
-/** The transitions belong to the owner of the releases, on the first shard. */
-const move = {
-  method: 'POST',
-  params: IdParams,
-  owner: 'first-shard',
-} as const;
+/** Transitions belong to the owner of the releases, on the first shard. */
+const owned = { method: 'POST', params: IdParams, owner: 'first-shard' } as const;
+const move = rowsOf(owned, 400, 404, 409);
+const decide = rowsOf(owned, 400, 404, 409, 413);
+const evaluate = rowsOf(owned, 400, 404);
 
 export const RELEASE_ROWS = {
   'releases.create': {
     method: 'POST',
     path: '/releases',
-    summary: 'Draft a release that leads from one version of a sequence to another.',
+    summary: 'Draft a release from one version of a sequence to another.',
     owner: 'first-shard',
     body: CreateRelease,
     replies: { 201: Release, ...refusals(400, 404, 409, 413) },
   },
-  'releases.list': {
-    ...read,
-    path: '/releases',
-    summary: 'List releases, newest first.',
+  'releases.list': get('/releases', 'List releases, newest first.', listOf(Release), {
     query: ReleaseListQuery,
-    replies: { 200: listOf(Release), ...refusals(400) },
-  },
-  'releases.get': {
-    ...readById,
-    path: '/releases/{id}',
-    summary: 'Get a release.',
-    replies: { 200: Release, ...refusals(400, 404) },
-  },
-  'releases.diff': {
-    ...readById,
-    path: '/releases/{id}/diff',
-    summary: 'Tell what changes from the baseline to the candidate.',
-    replies: { 200: SemanticDiff, ...refusals(400, 404) },
-  },
-  'releases.gates': {
-    ...readById,
-    path: '/releases/{id}/gates',
-    summary: 'Tell what the gates say now. Changes nothing.',
-    replies: { 200: GateReport, ...refusals(400, 404) },
-  },
-  'releases.decisions': {
-    ...readById,
-    path: '/releases/{id}/decisions',
-    summary: 'List the decisions about a release, oldest first.',
-    replies: { 200: listOf(ReleaseDecision), ...refusals(400, 404) },
-  },
+  }),
+  'releases.get': getById('/releases/{id}', 'Get a release.', Release),
+  'releases.diff': getById('/releases/{id}/diff', 'Compare baseline and candidate.', SemanticDiff),
+  'releases.gates': getById('/releases/{id}/gates', 'Get current verdicts of gates.', GateReport),
+  'releases.decisions': getById(
+    '/releases/{id}/decisions',
+    'List the decisions about a release, oldest first.',
+    listOf(ReleaseDecision),
+  ),
   'releases.validate': {
     method: 'POST',
     path: '/releases/{id}/validate',
-    summary: 'Replay ended runs of the baseline through the candidate, without any side effect.',
+    summary: 'Replay finished runs of the baseline with the candidate, without side effects.',
     params: IdParams,
     owner: 'front',
     body: ValidateRelease,
     isBodyOptional: true,
     replies: { 200: ValidationReport, ...refusals(400, 404, 409, 413) },
   },
-  'releases.canary': {
-    ...move,
-    path: '/releases/{id}/canary',
-    summary: 'Route a share of the new instances of the baseline to the candidate.',
-    body: StartCanary,
-    replies: { 200: Release, ...refusals(400, 404, 409, 413) },
-  },
-  'releases.evaluate': {
-    ...move,
-    path: '/releases/{id}/evaluate',
-    summary: 'Judge the gates by the instances that have ended; a failing one rolls a canary back.',
-    repeats: 'the gates are judged again',
-    replies: { 200: EvaluationReport, ...refusals(400, 404) },
-  },
-  'releases.promote': {
-    ...move,
-    path: '/releases/{id}/promote',
-    summary: 'Route all new instances of the baseline to the candidate, for good.',
-    body: PromoteRelease,
-    isBodyOptional: true,
-    replies: { 200: Release, ...refusals(400, 404, 409, 413) },
-  },
-  'releases.pause': {
-    ...move,
-    path: '/releases/{id}/pause',
-    summary: 'Route new instances to the baseline again, for the time being.',
-    replies: { 200: Release, ...refusals(400, 404, 409) },
-  },
-  'releases.rollback': {
-    ...move,
-    path: '/releases/{id}/rollback',
-    summary: 'Route new instances to the baseline again, for good.',
-    repeats: 'a release that was rolled back is answered as it is',
-    replies: { 200: Release, ...refusals(400, 404, 409) },
-  },
+  'releases.canary': decide(
+    '/releases/{id}/canary',
+    "Route a percentage of the baseline's new instances to the candidate.",
+    Release,
+    { body: StartCanary },
+  ),
+  'releases.evaluate': evaluate(
+    '/releases/{id}/evaluate',
+    'Evaluate the gates now. A failed gate rolls a canary back.',
+    EvaluationReport,
+    { repeats: 'the gates are evaluated again' },
+  ),
+  'releases.promote': decide(
+    '/releases/{id}/promote',
+    'Route all new instances of the baseline to the candidate permanently.',
+    Release,
+    { body: PromoteRelease, isBodyOptional: true },
+  ),
+  'releases.pause': move(
+    '/releases/{id}/pause',
+    'Route new instances to the baseline until the canary continues.',
+    Release,
+  ),
+  'releases.rollback': move(
+    '/releases/{id}/rollback',
+    'Route new instances to the baseline permanently.',
+    Release,
+    { repeats: 'a release that was rolled back is returned unchanged' },
+  ),
   'sequences.compare': {
     method: 'POST',
     path: '/sequences/releases/diff',
-    summary: 'Tell what changes from one stored definition to another.',
+    summary: 'Compare two stored definitions.',
     owner: 'front',
     body: CompareSequences,
     repeats: 'it changes nothing',

@@ -1,4 +1,4 @@
-/** From method and path to the row of the operation. */
+/** Finds the route of a method and path. */
 
 import { bodyBytesMax } from './route-row.js';
 import { ROUTES, type Route } from './routes.js';
@@ -9,13 +9,13 @@ export interface RouteMatch {
   readonly route: Route;
   /** Percent-decoded, not yet checked against the row's `params`. */
   readonly params: Readonly<Record<string, string>>;
-  /** The path was the deprecated bare form of a prefixed route. */
+  /** The path was the deprecated form of a route without its prefix. */
   readonly isBareAlias: boolean;
 }
 
 /**
- * `not-found` is a 404, `bad-encoding` (a path parameter that is no percent-encoded UTF-8) a 400, and
- * `allow` a 405 with the methods that the path knows.
+ * `not-found` is a 404, `bad-encoding` (a path parameter that is not percent-encoded UTF-8) a 400, and `allow` a 405
+ * with the path's methods.
  */
 export type MatchResult =
   | RouteMatch
@@ -23,7 +23,7 @@ export type MatchResult =
   | 'bad-encoding'
   | { readonly allow: readonly string[] };
 
-/** A tree over path segments; a parameter is tried only where no fixed segment leads to a route. */
+/** A tree of path segments; parameters match only where no fixed segment leads to a route. */
 interface PathNode {
   readonly fixed: Map<string, PathNode>;
   parameter: PathNode | undefined;
@@ -37,10 +37,10 @@ const wholePaths = new Map<string, PathNode>();
 for (const route of Object.values(ROUTES)) addRoute(route);
 
 /**
- * Finds the operation for a request.
+ * Finds the operation of a request.
  *
- * @param method upper case; HEAD is served wherever GET is
- * @param path without query; under `/api/v1` or bare. A trailing or doubled slash is not found.
+ * @param method upper case; HEAD matches GET
+ * @param path without query, with or without the prefix. A trailing or doubled slash is not found.
  */
 export function matchRoute(method: string, path: string): MatchResult {
   const isPrefixed = path.startsWith(PREFIX) && path.charCodeAt(PREFIX.length) === 47;
@@ -54,19 +54,18 @@ export function matchRoute(method: string, path: string): MatchResult {
   return { route, params, isBareAlias: !isPrefixed && route.isAtRoot !== true };
 }
 
-/** How long the body of a request may be; undefined: all that the server takes. */
+/** Limit of a request's body; undefined: the server's limit. */
 export function bodyBytesOf(method: string, path: string): number | undefined {
   const found = matchRoute(method, path);
   const isRoute = typeof found === 'object' && 'route' in found;
   return bodyBytesMax(isRoute ? found.route : {});
 }
 
-/** What tells how the engine is, with and without the prefix. */
 const HEALTH_PATHS: ReadonlySet<string> = new Set(
   [ROUTES['health.live'], ROUTES['health.ready']].flatMap(({ path }) => [path, PREFIX + path]),
 );
 
-/** What the server has to know of paths before it has a whole request. */
+/** Rules that the server applies before it has a whole request. */
 export const PATH_RULES = { bodyBytesOf, probePaths: HEALTH_PATHS } as const;
 
 function findNode(path: string, firstSegment: number, values: string[]): PathNode | undefined {
@@ -74,7 +73,7 @@ function findNode(path: string, firstSegment: number, values: string[]): PathNod
   return segments[0] === '' ? walk(tree, segments, firstSegment, values) : undefined;
 }
 
-/** Depth-first, fixed segments first; leaves the parameters' values of the found path in `values`. */
+/** Depth-first, fixed segments first; leaves the parameters of the found path in `values`. */
 function walk(
   node: PathNode,
   segments: readonly string[],

@@ -1,7 +1,6 @@
 /**
- * The table of operations: one row each, which drives routing, validation, authorisation and the
- * OpenAPI document. The rows stand with the shapes of their resource; this file joins them and says
- * what follows from them.
+ * The table of operations, which drives routing, validation, authorisation and the OpenAPI document. Joins the rows of
+ * all resources and derives the rest.
  */
 
 import type { Static, TObject, TSchema } from '@sinclair/typebox';
@@ -68,15 +67,13 @@ const ROWS = {
 type Rows = typeof ROWS;
 export type RouteId = keyof Rows;
 
-/** Operations that one of these answers. */
 export type RoutesOf<By extends Owner> = {
   [Id in RouteId]: Rows[Id]['owner'] extends By ? Id : never;
 }[RouteId];
-/** Operations that the front thread answers by itself, and those that shards answer. */
+/** Operations answered by the front thread, and by shards. */
 export type FrontRouteId = RoutesOf<FrontOwner>;
 export type ShardRouteId = Exclude<RouteId, FrontRouteId>;
 
-/** What the body, query and path parameters of an operation are once they were checked. */
 export type BodyOf<Id extends RouteId> = Rows[Id] extends { body: infer S extends TSchema }
   ? Static<S>
   : undefined;
@@ -89,25 +86,22 @@ export type ParamsOf<Id extends RouteId> = Rows[Id] extends { params: infer S ex
 
 type SuccessReply<R> = R extends { 200: infer S } ? S : R extends { 201: infer S } ? S : null;
 type WireOf<S> = S extends TSchema ? Static<S> : undefined;
-/** The body of a success; undefined for an answer without one. */
+/** The body of a success; undefined for a response without one. */
 export type ReplyOf<Id extends RouteId> = WireOf<SuccessReply<Rows[Id]['replies']>>;
 
-/** Operations that take a body. */
 export type BodyRouteId = {
   [Id in RouteId]: Rows[Id] extends { body: TSchema } ? Id : never;
 }[RouteId];
 
-/** A row with what follows from it. The root key may use every route. */
+/** A row with its derived members. The root key may use every route. */
 export interface Route extends RouteRow {
   readonly id: RouteId;
-  /** The capabilities any one of which opens the route to a tenant's key; none: root only. */
+  /** Capabilities of which a tenant key needs one; empty: root only. */
   readonly capability: 'public' | readonly Capability[];
   readonly tenant: 'required' | 'optional' | 'none';
-  /** Names of the path's parameters in order. */
   readonly paramNames: readonly string[];
 }
 
-/** Beginnings of the paths that no key of a tenant opens. */
 const ROOT_ONLY = [
   '/api-keys',
   '/tenants',
@@ -135,7 +129,7 @@ function completeRow(id: RouteId, row: RouteRow): Route {
   };
 }
 
-/** Of every list it is strict: a filter that is ignored lists what it should have left out. */
+/** Lists are strict: an ignored filter would return rows that it should exclude. */
 function queryOf({ replies }: RouteRow, query: TObject): TObject {
   return replies[200]?.type === 'array' ? strict(query) : query;
 }
@@ -145,21 +139,21 @@ function tenantFor(row: RouteRow): Route['tenant'] {
   return row.isTenantInBody ? 'optional' : 'required';
 }
 
-/** By path without the prefix; HEAD is a GET here. The table is in docs/authorization.md. */
+/** By path without the prefix; HEAD counts as GET. The table is in docs/authorization.md. */
 export function capabilitiesFor(method: Method, path: string): readonly Capability[] {
   const isUnder = (...starts: readonly string[]) => starts.some((start) => path.startsWith(start));
   if (isUnder(...ROOT_ONLY)) return [];
-  // What a key may do is no secret from who has it.
+  // Every key may read its own capabilities.
   if (path === '/whoami') return CAPABILITIES;
   const granted: Capability[] = ['operator'];
   if (isUnder('/workers') || path === '/handlers') granted.push('worker');
   if (isUnder('/mobile')) granted.push('device');
   if (isUnder('/releases', '/plugins', '/sequences')) granted.push('publisher');
   const isSignal = isUnder('/instances/') && path.endsWith('/signals');
-  // A link gives what an approver may do to somebody else.
+  // A link passes an approver's rights to another person.
   const isAnswer = isUnder('/approvals') && !path.endsWith('/link');
   if (isAnswer || isSignal) granted.push('approver');
-  // It asks what a schedule would do, and makes none.
+  // A preview creates nothing.
   const isQuestion = method === 'GET' || path === '/cron/preview';
   if (isQuestion) granted.push('auditor');
   const isCreation = method === 'POST' && (path === '/instances' || path === '/instances/batch');

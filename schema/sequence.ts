@@ -1,22 +1,18 @@
-/**
- * Wire shapes and routes of stored definitions, and the rule on what a JSON Schema given by a user may
- * contain. Definitions are immutable once stored.
- */
+/** Wire shapes and routes of stored definitions, and the rule for users' JSON Schemas. Definitions are immutable. */
 
 import { type Static, Type } from '@sinclair/typebox';
 import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '../src/base/json.js';
 import { BLOCKS_MAX, DEPTH_MAX, hooks, RootBlocks } from './blocks.js';
 import {
-  Cursor,
+  flag,
   IdParams,
-  Limit,
   NAME_LENGTH_MAX,
   Name,
   named,
   noted,
-  Offset,
   oneOfWords,
   optional,
+  pageOf,
   Timestamp,
   UserSchema,
   Uuid,
@@ -25,42 +21,33 @@ import {
   withDefault,
 } from './common.js';
 import { Finding, Warnings } from './finding.js';
-import { type RouteRow, read, readById, refusals } from './route-row.js';
-import { strict } from './strict.js';
+import { get, getById, type RouteRow, read, refusals } from './route-row.js';
+import { strictNamed, strictObject } from './strict.js';
 
-export const SEQUENCE_STATUSES = ['draft', 'staging', 'production', 'unpublished'] as const;
+const SEQUENCE_STATUSES = ['draft', 'staging', 'production', 'unpublished'] as const;
 const SequenceStatus = oneOfWords(SEQUENCE_STATUSES);
 
 const ON_FAILURE = hooks('FailureHook', 'an instance has failed');
 const ON_CANCEL = hooks('CancelHook', 'an instance was cancelled');
 
 export const CreateSequence = named('CreateSequence', 'A definition; immutable once stored.', {
-  id: optional(noted(Uuid, 'Made by the server when absent.')),
-  tenant_id: Type.String({
-    maxLength: NAME_LENGTH_MAX,
-    'x-check': 'tenant',
-    description:
-      'Must be there, may be blank when the header x-tenant-id is sent; else both must be the same.',
-  }),
+  id: optional(noted(Uuid, 'Default: generated.')),
+  tenant_id: noted(
+    Type.String({ maxLength: NAME_LENGTH_MAX, 'x-check': 'tenant' }),
+    'Required. May be blank with the header x-tenant-id; else both must be equal.',
+  ),
   namespace: Name,
   name: Name,
-  version: noted(Version, 'Unique together with tenant, namespace and name.'),
-  blocks: noted(
-    RootBlocks,
-    `At most ${BLOCKS_MAX} blocks in all, nested at most ${DEPTH_MAX} levels deep.`,
-  ),
-  deprecated: optional(Type.Boolean({ default: false })),
-  hold: optional(
-    Type.Boolean({
-      default: false,
-      description:
-        'No name leads to it: only its id, or its name with version, until the hold is lifted or a ' +
-        'release promotes it.',
-    }),
+  version: noted(Version, 'Unique with tenant, namespace and name.'),
+  blocks: noted(RootBlocks, `At most ${BLOCKS_MAX} blocks in total, ${DEPTH_MAX} levels deep.`),
+  deprecated: flag(false),
+  hold: noted(
+    flag(false),
+    'Excluded from lookups by name without version, until lifted or promoted by a release.',
   ),
   status: optional(withDefault(SequenceStatus, 'production')),
   input_schema: optional(
-    noted(UserSchema, 'What context.data of a new instance must conform to, else 422.'),
+    noted(UserSchema, 'Schema of context.data of new instances; other data is answered 422.'),
   ),
   created_at: optional(Timestamp),
   on_failure: optional(ON_FAILURE),
@@ -69,21 +56,18 @@ export const CreateSequence = named('CreateSequence', 'A definition; immutable o
 });
 export type CreateSequence = Static<typeof CreateSequence>;
 
-/** Warnings are never fatal and are present only when there are any. */
 export const SequenceCreated = named('SequenceCreated', { id: Uuid, warnings: Warnings });
 export type SequenceCreated = Static<typeof SequenceCreated>;
 
-export const UpdateSequence = strict(
-  named(
-    'UpdateSequence',
-    'Lifts the hold of a version. The rest of it never changes; deprecate one to take it out of the choice again.',
-    { hold: Type.Literal(false) },
-  ),
+export const UpdateSequence = strictNamed(
+  'UpdateSequence',
+  'Lifts the hold, the only change of a version; deprecate it to exclude it again.',
+  { hold: Type.Literal(false) },
 );
 export type UpdateSequence = Static<typeof UpdateSequence>;
 
 export const SequenceCheckQuery = Type.Object({
-  strict: Type.Boolean({ default: false, description: 'Warnings refuse the definition too.' }),
+  strict: Type.Boolean({ default: false, description: 'Also refuses definitions with warnings.' }),
 });
 export type SequenceCheckQuery = Static<typeof SequenceCheckQuery>;
 
@@ -93,16 +77,16 @@ export const SequenceValidated = named('SequenceValidated', 'The definition can 
 });
 export type SequenceValidated = Static<typeof SequenceValidated>;
 
-export const DefinitionRefused = named(
+const DefinitionRefused = named(
   'DefinitionRefused',
-  'The lists are there when the definition was validated, or stored strictly; each only if it has any.',
+  'Has lists only when the definition was validated or ' +
+    'stored with strict; empty lists are absent.',
   {
-    error: Type.String({ description: 'Has the first ten, with what was probably meant.' }),
+    error: Type.String({ description: 'Has the first ten findings with suggestions.' }),
     errors: Warnings,
     warnings: Warnings,
   },
 );
-export type DefinitionRefused = Static<typeof DefinitionRefused>;
 
 export const SequenceDefinition = named('SequenceDefinition', 'A stored definition.', {
   id: Uuid,
@@ -111,7 +95,7 @@ export const SequenceDefinition = named('SequenceDefinition', 'A stored definiti
   name: Type.String(),
   version: Type.Integer(),
   deprecated: Type.Boolean(),
-  hold: noted(Type.Boolean(), 'No name leads to it.'),
+  hold: noted(Type.Boolean(), 'Excluded from lookups by name.'),
   status: SequenceStatus,
   blocks: RootBlocks,
   input_schema: Type.Optional(UserSchema),
@@ -121,7 +105,7 @@ export const SequenceDefinition = named('SequenceDefinition', 'A stored definiti
 });
 export type SequenceDefinition = Static<typeof SequenceDefinition>;
 
-/** Whether a refusal has its findings as lists: those who only ask for a judgement get all of it. */
+/** Whether an error has its findings as lists. */
 export function hasLists(
   operation: string,
   { strict }: Readonly<Record<string, unknown>>,
@@ -131,23 +115,18 @@ export function hasLists(
 
 const { blocks: BLOCKS, ...WITHOUT_BLOCKS } = SequenceDefinition.properties;
 
-export const SequenceListed = named(
-  'SequenceListed',
-  'A stored definition, or what it is known by where the definition was left out.',
-  {
-    ...WITHOUT_BLOCKS,
-    blocks: Type.Optional(BLOCKS),
-    versions: Type.Optional(
-      Type.Integer({ description: 'With newest_only: how many the name has.' }),
-    ),
-  },
-);
+export const SequenceListed = named('SequenceListed', 'A stored definition, full or partial.', {
+  ...WITHOUT_BLOCKS,
+  blocks: Type.Optional(BLOCKS),
+  versions: Type.Optional(
+    Type.Integer({ description: 'With newest_only: number of versions of the name.' }),
+  ),
+});
 export type SequenceListed = Static<typeof SequenceListed>;
 
-export const SequenceList = Type.Array(SequenceDefinition);
-export type SequenceList = Static<typeof SequenceList>;
+const SequenceList = Type.Array(SequenceDefinition);
 
-/** The tenant header overrides `tenant_id` silently, here and in every list. */
+/** The tenant header overrides `tenant_id`, here and in every list. */
 export const SequenceByNameQuery = Type.Object({
   tenant_id: Type.String({ minLength: 1 }),
   namespace: Type.String({ minLength: 1 }),
@@ -156,74 +135,67 @@ export const SequenceByNameQuery = Type.Object({
 });
 export type SequenceByNameQuery = Static<typeof SequenceByNameQuery>;
 
-export const SequenceVersionsQuery = Type.Object({
+const SequenceVersionsQuery = Type.Object({
   tenant_id: Type.Optional(Type.String()),
   namespace: Type.String({ minLength: 1 }),
   name: Type.String({ minLength: 1 }),
 });
-export type SequenceVersionsQuery = Static<typeof SequenceVersionsQuery>;
 
 export const SequenceListQuery = Type.Object({
   tenant_id: Type.Optional(Type.String()),
   namespace: Type.Optional(Type.String()),
   name: Type.Optional(Type.String()),
   name_contains: Type.Optional(
-    Type.String({ maxLength: NAME_LENGTH_MAX, description: 'In any case.' }),
+    Type.String({ maxLength: NAME_LENGTH_MAX, description: 'Case-insensitive.' }),
   ),
   newest_only: Type.Boolean({
     default: false,
-    description: 'The newest version of each name alone, and how many versions there are.',
+    description: 'Only the newest version of each name, with the number of versions.',
   }),
   include_definition: Type.Boolean({
     default: true,
-    description: 'False: without blocks, input_schema, on_failure and on_cancel.',
+    description: 'False: omits blocks, input_schema, on_failure and on_cancel.',
   }),
-  offset: Offset,
-  limit: Limit(200, 1_000),
-  cursor: Cursor,
+  ...pageOf(200, 1_000),
 });
 export type SequenceListQuery = Static<typeof SequenceListQuery>;
 
-export const SequenceDeleteQuery = strict(
-  Type.Object({
-    cascade: Type.Boolean({
-      default: false,
-      description: 'Failed instances go with the sequence; otherwise they refuse its deletion.',
-    }),
-    dry_run: Type.Boolean({
-      default: false,
-      description: 'Answers 200 with how many instances would go, or the refusal; deletes nothing.',
-    }),
+export const SequenceDeleteQuery = strictObject({
+  cascade: Type.Boolean({
+    default: false,
+    description: 'Deletes failed instances too; otherwise they prevent the deletion.',
   }),
-);
+  dry_run: noted(
+    Type.Boolean({ default: false }),
+    'Answers 200 with the number of instances to delete, or the error; deletes nothing.',
+  ),
+});
 export type SequenceDeleteQuery = Static<typeof SequenceDeleteQuery>;
 
-/** `count` is the sum of the others: what would go with the sequence. */
+/** `count` is the sum of `ended` and `failed`. */
 export const SequenceDeletionPreview = named('SequenceDeletionPreview', {
-  count: Type.Integer({ description: 'Instances that would go with the sequence.' }),
-  ended: Type.Integer({ description: 'Completed and cancelled ones among them.' }),
-  failed: Type.Integer({ description: 'Failed ones among them.' }),
+  count: Type.Integer({ description: 'Instances that would be deleted.' }),
+  ended: Type.Integer({ description: 'Completed and cancelled ones.' }),
+  failed: Type.Integer({ description: 'Failed ones.' }),
   dry_run: Type.Literal(true),
 });
-export type SequenceDeletionPreview = Static<typeof SequenceDeletionPreview>;
 
-/** Values in a user's schema, references followed. It bounds the work of every later validation. */
+/** Values in a user's schema with references followed. Bounds the work of every validation. */
 export const USER_SCHEMA_NODES_MAX = 5_000;
 export const USER_SCHEMA_BYTES_MAX = 65_536;
 /**
- * What becomes code when a user's schema is compiled (`SchemaCost`): most kinds took 15 to 50 ms of a shard on
- * a busy machine, the dearest 139. Some hundred properties with two or three keywords each are a large schema.
+ * The size of the compiled code (`SchemaCost`): most kinds took 15 to 50 ms of a shard on a busy machine, the most
+ * expensive 139. Some hundred properties with two or three keywords each are a large schema.
  */
 export const USER_SCHEMA_PARTS_MAX = 1_000;
-/** Schemas within schemas, references followed: the compiler goes down as deep, by some 20 frames for each. */
+/** Nested schemas with references followed: the compiler recurses as deep, with some 20 frames for each. */
 export const USER_SCHEMA_DEPTH_MAX = 100;
-/** Lists of names and of values that are longer are looked through by a loop, which is the same code for all. */
+/** Longer lists of names and values are searched by a loop, whose code does not grow. */
 export const USER_SCHEMA_LOOP_FROM = 20;
 
 export interface SchemaCost {
-  /** Of everything that the schema says. */
   readonly nodes: number;
-  /** Schemas, keywords that ask something, and what these list unless a loop goes through it. */
+  /** Schemas, asserting keywords, and their list items outside loops. */
   readonly parts: number;
   readonly depth: number;
 }
@@ -240,27 +212,26 @@ const WHERE_SCHEMAS_ARE = {
   map: words(SCHEMA_MAP),
 } as const;
 
-/** Patterns would reach a backtracking engine; the others are no part of the drafts we speak. */
+/** Patterns would reach a backtracking engine; the others are not part of the supported drafts. */
 const REFUSED_KEYWORDS = words('pattern patternProperties id nullable $async $vocabulary');
-/** They change what a reference means, and count wherever they stand, also where nothing refers. */
+/** They change the meaning of references, and count even where nothing refers. */
 const REFUSED_NAMES = words(
   '$id $anchor $dynamicRef $dynamicAnchor $recursiveRef $recursiveAnchor',
 );
-/** They ask nothing of a value. */
+/** They assert nothing about a value. */
 const REMARKS = words(
   'title description $comment default examples deprecated readOnly writeOnly $defs definitions $schema $id',
 );
 const LOOPED = words('required enum');
 
-/** No percent-encoding, so that there is one reading of it. */
+/** Without percent-encoding, a reference has one reading. */
 const LOCAL_REFERENCE = /^#(?:\/[\w$.~-]+)*$/;
 
 /**
- * What forbids this schema, as the end of a sentence about its field; undefined when it may be used.
- * No patterns; references only within the document and never to a schema that contains them, so that
- * a validation takes time proportional to schema × data; bounded size. Whether it is a valid JSON
- * Schema is not asked here, but `onTarget` gets every part that a reference names, and `onCounted` what
- * it costs with references followed, up to where it was refused.
+ * Why this schema is refused, as the end of a sentence about its field; undefined if it is accepted. No patterns, local
+ * and non-recursive references only, and bounded size, so that a validation takes time proportional to schema × data.
+ * Does not check whether it is a valid JSON Schema. `onTarget` receives every referenced part, `onCounted` the cost up
+ * to a refusal.
  */
 export function findSchemaProblem(
   root: JsonObject,
@@ -333,7 +304,7 @@ export function findSchemaProblem(
   return problem;
 }
 
-/** Of a keyword, but for the schemas in it. */
+/** The cost of a keyword without the schemas in it. */
 function partsOf(keyword: string, value: JsonValue): number {
   if (Array.isArray(value)) {
     if (WHERE_SCHEMAS_ARE.list.has(keyword)) return 1;
@@ -346,7 +317,7 @@ function partsOf(keyword: string, value: JsonValue): number {
   );
 }
 
-/** The root's own `$id` is let through: it is taken off before the schema is used. */
+/** The root's own `$id` is accepted: it is removed before use. */
 function findRefusedName(value: JsonValue, isRoot: boolean): string | undefined {
   if (typeof value !== 'object' || value === null) return undefined;
   for (const [key, inner] of Object.entries(value)) {
@@ -362,7 +333,7 @@ function refusedKeyword(keyword: string): string {
   return `must not use ${keyword}: it is not supported`;
 }
 
-/** The schema at `#/a/b`; undefined when there is none. */
+/** The schema at `#/a/b`; undefined if there is none. */
 function resolvePointer(root: JsonObject, reference: string): JsonValue | undefined {
   let at: JsonValue | undefined = root;
   for (const part of reference.split('/').slice(1)) {
@@ -372,8 +343,6 @@ function resolvePointer(root: JsonObject, reference: string): JsonValue | undefi
   }
   return isJsonObject(at) || typeof at === 'boolean' ? at : undefined;
 }
-
-// ---------------------------------------------------------------- routes
 
 export const SEQUENCE_ROWS = {
   'sequences.create': {
@@ -391,7 +360,7 @@ export const SEQUENCE_ROWS = {
   'sequences.validate': {
     method: 'POST',
     path: '/sequences/validate',
-    summary: 'Say what storing the definition would answer, and store nothing.',
+    summary: 'Return the answer to storing the definition, without storing it.',
     owner: 'first-shard',
     body: CreateSequence,
     bodySize: 'large',
@@ -401,57 +370,49 @@ export const SEQUENCE_ROWS = {
     makes: 'definition',
     replies: { 200: SequenceValidated, 400: DefinitionRefused, ...refusals(413) },
   },
-  'sequences.list': {
-    ...read,
-    path: '/sequences',
-    summary: 'List definitions by tenant, namespace, name and descending version.',
-    query: SequenceListQuery,
-    replies: { 200: Type.Array(SequenceListed), ...refusals(400) },
-  },
+  'sequences.list': get(
+    '/sequences',
+    'List definitions by tenant, namespace, name and descending version.',
+    Type.Array(SequenceListed),
+    { query: SequenceListQuery },
+  ),
   'sequences.byName': {
     ...read,
     path: '/sequences/by-name',
-    summary:
-      'Get a version of a definition by name; the newest not deprecated nor on hold when not given.',
+    summary: 'Get a definition by name; default: the newest version not deprecated or on hold.',
     query: SequenceByNameQuery,
     replies: { 200: SequenceDefinition, ...refusals(400, 404) },
   },
-  'sequences.versions': {
-    ...read,
-    path: '/sequences/versions',
-    summary: 'List the versions of a name that are not deprecated, newest first.',
-    query: SequenceVersionsQuery,
-    replies: { 200: SequenceList, ...refusals(400) },
-  },
-  'sequences.get': {
-    ...readById,
-    path: '/sequences/{id}',
-    summary: 'Get a definition.',
-    replies: { 200: SequenceDefinition, ...refusals(400, 404) },
-  },
+  'sequences.versions': get(
+    '/sequences/versions',
+    'List the versions of a name that are not deprecated, newest first.',
+    SequenceList,
+    { query: SequenceVersionsQuery },
+  ),
+  'sequences.get': getById('/sequences/{id}', 'Get a definition.', SequenceDefinition),
   'sequences.update': {
     method: 'PATCH',
     path: '/sequences/{id}',
-    summary: 'Lift the hold of a version: its name can lead to it.',
+    summary: 'Lift the hold of a version, so that lookups by name include it.',
     owner: 'first-shard',
     params: IdParams,
     body: UpdateSequence,
-    repeats: 'a hold that is lifted stays so',
+    repeats: 'a lifted hold stays lifted',
     replies: { 204: null, ...refusals(400, 404) },
   },
   'sequences.deprecate': {
     method: 'POST',
     path: '/sequences/{id}/deprecate',
-    summary: 'Take a version out of the choice of the newest one.',
+    summary: 'Deprecate a version: it is no longer the newest for lookups by name.',
     owner: 'first-shard',
     params: IdParams,
-    repeats: 'what is deprecated stays so',
+    repeats: 'a deprecated version stays deprecated',
     replies: { 204: null, ...refusals(400, 404) },
   },
   'sequences.delete': {
     method: 'DELETE',
     path: '/sequences/{id}',
-    summary: 'Delete a definition that no live or failed instance uses; the others follow.',
+    summary: 'Delete a definition that has no live or failed instances, with its finished ones.',
     owner: 'front',
     params: IdParams,
     query: SequenceDeleteQuery,

@@ -1,20 +1,26 @@
-/**
- * State machines as tables. The instance table quotes the specification ('Instance states'):
- * scheduled → running, paused, cancelled; running → scheduled, waiting, completed, failed, paused,
- * cancelled; waiting → running, scheduled, cancelled, failed; paused → scheduled, cancelled;
- * failed → scheduled; completed and cancelled are terminal.
- */
+/** State machines as tables, and the order of priorities. */
 
-export const INSTANCE_STATES = [
-  'scheduled',
-  'running',
-  'waiting',
-  'paused',
-  'failed',
-  'completed',
-  'cancelled',
-] as const;
+/** A state machine: its states in the order of the table, and the transitions that the table allows. */
+export function machineOf<S extends string>(moves: Readonly<Record<S, readonly NoInfer<S>[]>>) {
+  return {
+    states: Object.keys(moves) as unknown as readonly S[],
+    allows: (from: S, to: S): boolean => moves[from].includes(to),
+  };
+}
+
+/** The transitions of `PATCH /instances/{id}/state`. */
+const INSTANCE = machineOf({
+  scheduled: ['running', 'paused', 'cancelled'],
+  running: ['scheduled', 'waiting', 'completed', 'failed', 'paused', 'cancelled'],
+  waiting: ['running', 'scheduled', 'cancelled', 'failed'],
+  paused: ['scheduled', 'cancelled'],
+  failed: ['scheduled'],
+  completed: [],
+  cancelled: [],
+});
+export const INSTANCE_STATES = INSTANCE.states;
 export type InstanceState = (typeof INSTANCE_STATES)[number];
+export const canPatch = INSTANCE.allows;
 
 export const TASK_STATES = ['pending', 'claimed', 'completed', 'failed'] as const;
 export type TaskState = (typeof TASK_STATES)[number];
@@ -30,27 +36,12 @@ export const NODE_STATES = [
 ] as const;
 export type NodeState = (typeof NODE_STATES)[number];
 
-/** The moves that `PATCH /instances/{id}/state` may ask for. */
-const PATCH_MOVES: Readonly<Record<InstanceState, readonly InstanceState[]>> = {
-  scheduled: ['running', 'paused', 'cancelled'],
-  running: ['scheduled', 'waiting', 'completed', 'failed', 'paused', 'cancelled'],
-  waiting: ['running', 'scheduled', 'cancelled', 'failed'],
-  paused: ['scheduled', 'cancelled'],
-  failed: ['scheduled'],
-  completed: [],
-  cancelled: [],
-};
-
-export function canPatch(from: InstanceState, to: InstanceState): boolean {
-  return PATCH_MOVES[from].includes(to);
-}
-
-/** Nothing leaves these states (specification: 'terminal'). A failed instance can be retried. */
+/** A failed instance is not terminal: it can be retried. */
 export function isTerminal(state: InstanceState): boolean {
   return state === 'completed' || state === 'cancelled';
 }
 
-/** The instance does nothing more by itself: terminal, or failed and in the dead letter queue. */
+/** Terminal, or failed and in the dead letter queue: does nothing more by itself. */
 export function isEnded(state: InstanceState): boolean {
   return isTerminal(state) || state === 'failed';
 }
@@ -58,12 +49,12 @@ export function isEnded(state: InstanceState): boolean {
 export const PRIORITIES = ['low', 'normal', 'high', 'critical'] as const;
 export type Priority = (typeof PRIORITIES)[number];
 
-/** Stored as a small integer so that ordering is a comparison: low 0 … critical 3. */
+/** Stored as a small integer, so that ordering is a comparison: low 0 … critical 3. */
 export function priorityRank(priority: Priority): number {
   return PRIORITIES.indexOf(priority);
 }
 
-/** 0 critical … 3 low: ascending in the order in which things are served. */
+/** 0 critical … 3 low: ascending in the order of service. */
 export function rankOf(priority: number): number {
   return PRIORITIES.length - 1 - priority;
 }

@@ -1,12 +1,10 @@
-/**
- * What a step may say of its tries: how often, when, and whom it asks first. Shapes only
- * (docs/reference/steps.md).
- */
+/** Attempt options of steps: how often, when, and after which approval. Shapes only (docs/reference/steps.md). */
 
 import { type Static, Type } from '@sinclair/typebox';
 import {
   DurationMs,
   Expression,
+  flag,
   INT32_MAX,
   Name,
   named,
@@ -24,88 +22,60 @@ export const RETRY_DEFAULTS = {
   backoff_multiplier: 2,
 } as const;
 
-/** Hours of the day in the zone of the instance. */
+/** Hours of the day in the time zone of the instance. */
 export const SEND_WINDOW_DEFAULTS = { start_hour: 9, end_hour: 17 } as const;
 
-/** What a person chooses from when a gate names nothing else. */
 export const GATE_CHOICES_DEFAULT = [
   { label: 'Yes', value: 'yes' },
   { label: 'No', value: 'no' },
 ] as const;
-/** Nobody finds the right one of more buttons. */
-export const GATE_CHOICES_MAX = 50;
-/** A page of text; what its templates make of it is cut there, too. */
+const GATE_CHOICES_MAX = 50;
+/** Bounds the prompt, also after its templates are rendered. */
 export const GATE_PROMPT_LENGTH_MAX = 4_096;
 
 /** The check: initial_backoff is not above max_backoff. */
 export const Retry = Type.Object(
   {
-    max_attempts: Type.Integer({
-      exclusiveMinimum: 0,
-      maximum: INT32_MAX,
-      description: 'Tries in total.',
-    }),
-    initial_backoff: optional(
-      noted(
-        withDefault(DurationMs, RETRY_DEFAULTS.initial_backoff),
-        'The wait after the first try.',
-      ),
+    max_attempts: noted(
+      Type.Integer({ exclusiveMinimum: 0, maximum: INT32_MAX }),
+      'Attempts in total.',
+    ),
+    initial_backoff: noted(
+      optional(withDefault(DurationMs, RETRY_DEFAULTS.initial_backoff)),
+      'Wait in ms after the first attempt.',
     ),
     max_backoff: optional(
-      noted(withDefault(DurationMs, RETRY_DEFAULTS.max_backoff), 'No wait is longer.'),
+      noted(withDefault(DurationMs, RETRY_DEFAULTS.max_backoff), 'Longest wait in ms.'),
     ),
-    backoff_multiplier: optional(
-      Type.Number({
-        exclusiveMinimum: 0,
-        default: RETRY_DEFAULTS.backoff_multiplier,
-        description: 'Each wait is this many times the one before.',
-      }),
+    backoff_multiplier: noted(
+      optional(Type.Number({ exclusiveMinimum: 0, default: RETRY_DEFAULTS.backoff_multiplier })),
+      'Factor between a wait and the next.',
     ),
-    retry_if: optional(
-      noted(
-        Expression,
-        'Asked after each failure, which it sees as _error. No further try if false.',
-      ),
-    ),
-    non_retryable_codes: optional(
-      Type.Array(Name, { description: 'An error with one of these codes is not tried again.' }),
-    ),
+    retry_if: noted(optional(Expression), 'Evaluated after a failure (_error); false: no retry.'),
+    non_retryable_codes: noted(optional(Type.Array(Name)), 'Error codes that are not retried.'),
   },
   { 'x-check': 'retry' },
 );
 export type Retry = Static<typeof Retry>;
 
 /**
- * A duration, or a wall-clock time in `timezone`, else in the zone of the instance. `holidays`, for
- * `business_days_only`, are calendar days of the zone of that time, and beside a duration of the
- * instance's.
+ * A duration, or a wall-clock time in `timezone`, by default the instance's. `holidays`, for `business_days_only`, are
+ * calendar days in the zone of that time, or with a duration in the instance's.
  */
 export const Delay = Type.Object({
-  duration: optional(noted(DurationMs, 'How long to wait.')),
-  fire_at_local: optional(
-    Type.String({
-      description: 'Waits until this time: YYYY-MM-DDTHH:MM:SS. Not together with a duration.',
-    }),
-  ),
-  timezone: optional(noted(TimeZone, 'Of fire_at_local; else the zone of the instance.')),
-  business_days_only: optional(
-    Type.Boolean({
-      default: false,
-      description:
-        'Saturdays, Sundays and holidays move the end of the wait to the next business day.',
-    }),
+  duration: optional(noted(DurationMs, 'Duration in ms.')),
+  fire_at_local: noted(optional(Type.String()), 'Instead of duration: YYYY-MM-DDTHH:MM:SS.'),
+  timezone: optional(noted(TimeZone, "Time zone of fire_at_local; default: the instance's.")),
+  business_days_only: noted(
+    flag(false),
+    'Moves an end on a Saturday, Sunday or holiday to the next business day.',
   ),
   jitter: optional(
-    noted(
-      DurationMs,
-      'The end of the wait is moved by a random time, by at most this much either way.',
-    ),
+    noted(DurationMs, 'Moves the end by a random time of at most this many ms, either way.'),
   ),
-  holidays: optional(
-    Type.Array(Type.String({ format: 'calendar-day' }), {
-      maxItems: 1_000,
-      description: 'Days that are no business days, beside those in context.config.holidays.',
-    }),
+  holidays: noted(
+    optional(Type.Array(Type.String({ format: 'calendar-day' }), { maxItems: 1_000 })),
+    'Holidays besides those in context.config.holidays.',
   ),
 });
 export type Delay = Static<typeof Delay>;
@@ -114,67 +84,47 @@ const hourOfDay = (byDefault: number, description: string) =>
   Type.Integer({ minimum: 0, maximum: 23, default: byDefault, description });
 const DayOfWeek = Type.Integer({ minimum: 0, maximum: 6, description: '0 is Monday.' });
 
-/**
- * `end_hour` is excluded; a window whose end is before its start goes over midnight
- * (docs/reference/steps.md).
- */
+/** `end_hour` is excluded; a window whose end is before its start spans midnight (docs/reference/steps.md). */
 export const SendWindow = Type.Object(
   {
-    start_hour: optional(
-      hourOfDay(SEND_WINDOW_DEFAULTS.start_hour, 'The first hour in which it is open.'),
-    ),
-    end_hour: optional(
-      hourOfDay(SEND_WINDOW_DEFAULTS.end_hour, 'The hour in which it closes: no longer open.'),
-    ),
-    days: optional(
-      Type.Array(DayOfWeek, {
-        maxItems: 7,
-        description: 'On which days: 0 is Monday, 6 is Sunday. Empty: every day.',
-      }),
-    ),
+    start_hour: optional(hourOfDay(SEND_WINDOW_DEFAULTS.start_hour, 'First open hour.')),
+    end_hour: optional(hourOfDay(SEND_WINDOW_DEFAULTS.end_hour, 'First closed hour.')),
+    days: noted(optional(Type.Array(DayOfWeek, { maxItems: 7 })), '0 is Monday. Empty: every day.'),
   },
-  { description: 'The two hours must differ; a window may go over midnight.' },
+  { description: 'The two hours must differ; a window may span midnight.' },
 );
 export type SendWindow = Static<typeof SendWindow>;
 
 /** The check: the values of choices differ. */
 export const GateChoice = named('GateChoice', {
-  label: noted(Name, 'What the person reads.'),
-  value: noted(Name, 'What the answer is then.'),
+  label: noted(Name, 'Label.'),
+  value: noted(Name, 'Value of the answer.'),
 });
 export type GateChoice = Static<typeof GateChoice>;
 
 export const WaitForInput = Type.Object(
   {
-    prompt: optional(
-      Type.String({
-        maxLength: GATE_PROMPT_LENGTH_MAX,
-        default: '',
-        description: 'What the person is asked; may hold templates.',
-      }),
+    prompt: noted(
+      optional(Type.String({ maxLength: GATE_PROMPT_LENGTH_MAX, default: '' })),
+      'The question; may have templates.',
     ),
     choices: optional(
       Type.Array(GateChoice, {
         minItems: 1,
         maxItems: GATE_CHOICES_MAX,
         'x-check': 'gate-choices',
-        description: 'What can be answered. When absent: Yes (yes) and No (no).',
+        description: 'Possible answers. Default: Yes (yes) and No (no).',
       }),
     ),
-    store_as: optional(
-      noted(PlainName, 'The key of context.data for the value; the id of the block when absent.'),
+    store_as: noted(optional(PlainName), 'Key of context.data for the value; default: block id.'),
+    timeout: optional(noted(DurationMs, 'Time limit in ms; default: none.')),
+    escalation_handler: noted(
+      optional(Name),
+      'After the time limit, the step completes with this ' +
+        "handler's name in its output, instead of failing.",
     ),
-    timeout: optional(noted(DurationMs, 'How long to wait for the answer; for ever when absent.')),
-    escalation_handler: optional(
-      noted(
-        Name,
-        'When the time is over, the step completes with an output that names it, and does not fail.',
-      ),
-    ),
-    allow_comment: optional(
-      Type.Boolean({ default: false, description: 'Whether the answer may have a comment.' }),
-    ),
+    allow_comment: noted(flag(false), 'Whether the answer may have a comment.'),
   },
-  { description: 'A person has to answer before the first try.' },
+  { description: "Requires a person's answer before the first attempt." },
 );
 export type WaitForInput = Static<typeof WaitForInput>;

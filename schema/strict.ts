@@ -1,11 +1,11 @@
 /**
- * Shapes of what selects or changes many, of what grants rights, and of what is set up once and then acts by itself,
- * such as a schedule: a member that is not one of their own is refused. Ignoring a filter that is misspelt would reach
- * everything that the filter should have left out, and ignoring "metdata" of a schedule shows at each of its fires.
- * What creates or reports a single thing, such as an instance or a task, goes on ignoring what it does not know.
+ * Strict shapes refuse unknown members: filters and bulk changes, where an ignored misspelt filter would select too
+ * much; grants; and resources that act later by themselves, such as schedules. Requests that create or report one thing
+ * ignore unknown members.
  */
 
-import type { TObject, TSchema } from '@sinclair/typebox';
+import { type TObject, type TProperties, type TSchema, Type } from '@sinclair/typebox';
+import { named } from './common.js';
 import { type Finding, findingOf } from './finding.js';
 import { suggest } from './suggest.js';
 
@@ -13,15 +13,21 @@ export function strict<T extends TObject>(shape: T): T {
   return { ...shape, additionalProperties: false };
 }
 
+export const strictObject = <P extends TProperties>(properties: P) =>
+  Type.Object(properties, { additionalProperties: false });
+
+export const strictNamed = ((...args: Parameters<typeof named>) =>
+  strict(named(...args))) as typeof named;
+
 export function isStrict(shape: TSchema): boolean {
   return shape.additionalProperties === false;
 }
 
-/** A name that is none of those that are known where it stands; without a guess all of them are told. */
+/** An unknown name, with a suggestion or all known names. */
 export function findingOfStray(field: string, name: string, known: readonly string[]): Finding {
   const guess = suggest(name, known);
-  const told = `${field} is unknown`;
-  if (guess !== undefined) return findingOf(field, told, guess);
+  const message = `${field} is unknown`;
+  if (guess !== undefined) return findingOf(field, message, guess);
   const list = `there ${known.length === 1 ? 'is' : 'are'} ${known.join(', ')}`;
-  return findingOf(field, `${told}: ${list}`);
+  return findingOf(field, `${message}: ${list}`);
 }

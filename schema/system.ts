@@ -1,4 +1,4 @@
-/** Wire shapes and routes of the server itself: liveness, readiness and what the server says about itself. */
+/** Wire shapes and routes of the server: liveness, readiness and information. */
 
 import { type Static, Type } from '@sinclair/typebox';
 import { named, oneOfWords } from './common.js';
@@ -13,12 +13,10 @@ export type TroubleKind = (typeof TROUBLE_KINDS)[number];
 
 /** The same body for liveness and readiness. */
 export const Health = named('Health', { status: Type.Literal('ok') });
-export type Health = Static<typeof Health>;
 
-/** Why readiness is refused. */
 export const NotReady = named(
   'NotReady',
-  '`reason` is there when the database is why, with its SQLSTATE if it answered.',
+  '`reason` is present if the database is the cause, with its SQLSTATE if it answered.',
   {
     error: Type.String(),
     reason: Type.Optional(
@@ -35,10 +33,10 @@ export const SEALING_KEY_STATES = ['unknown', 'none', 'fits', 'former', 'other']
 export type SealingKeyState = (typeof SEALING_KEY_STATES)[number];
 
 /**
- * `version` is the server's own semantic version, `cell` the schema of its tables, `cluster` whether other cells are
- * known; labels are null when not set. `encryption_key` says whether the secrets in the database can be opened: there is
- * no key (`none`), the key `fits`, some secrets are still sealed with the `former` one, or some with an `other` one that the
- * server does not have; `unknown` until it owns the database.
+ * `version` is the semantic version of the server, `cell` the Postgres schema of its tables, `cluster` whether other cells are
+ * known; unset labels are null. `encryption_key` says whether the secrets in the database can be opened: there is no
+ * key (`none`), the key `fits`, some secrets are sealed with the `former` key, or some with an `other` key that the
+ * server does not have; `unknown` until the server owns the database.
  */
 export const Info = named('Info', {
   version: Type.String(),
@@ -48,60 +46,47 @@ export const Info = named('Info', {
   cluster: Type.Boolean(),
   env_label: Type.Union([Type.String(), Type.Null()]),
   env_color: Type.Union([Type.String(), Type.Null()]),
-  // A `SealingKeyState`; servers of before do not say.
+  // A `SealingKeyState`; absent from older servers.
   encryption_key: Type.Optional(Type.String()),
 });
 export type Info = Static<typeof Info>;
 
-/** Raised when the wire contract changes in a way that a client could notice. */
+/** Raised when the wire contract changes visibly for clients. */
 export const CONTRACT_VERSION = 1;
 
-/** The description of the API; OpenAPI has a schema of its own. */
 export const OpenApiDocument = named('OpenApiDocument', {
   openapi: Type.String(),
   info: Type.Object({}),
   paths: Type.Object({}),
 });
-export type OpenApiDocument = Static<typeof OpenApiDocument>;
 
-export const AssetParams = Type.Object({ file: Type.String({ maxLength: 255 }) });
-export type AssetParams = Static<typeof AssetParams>;
+const AssetParams = Type.Object({ file: Type.String({ maxLength: 255 }) });
 
-// ---------------------------------------------------------------- routes
+const probe = { method: 'GET', owner: 'probe', isPublic: true, isAtRoot: true } as const;
 
 export const SYSTEM_ROWS = {
   'health.live': {
-    method: 'GET',
+    ...probe,
     path: '/health/live',
-    summary: 'Answers while the process runs.',
-    owner: 'probe',
+    summary: 'Answer 200 while the process runs.',
     replies: { 200: Health },
-    isPublic: true,
-    isAtRoot: true,
   },
   'health.ready': {
-    method: 'GET',
+    ...probe,
     path: '/health/ready',
-    summary: 'Answers 200 while this engine owns the database and can reach it.',
-    owner: 'probe',
+    summary: 'Answer 200 while this engine owns the database and can reach it.',
     replies: { 200: Health, 503: NotReady },
-    isPublic: true,
-    isAtRoot: true,
   },
-
   info: {
-    method: 'GET',
+    ...probe,
     path: '/info',
-    summary: 'Versions of the server and of its schemas.',
-    owner: 'probe',
+    summary: 'Get the versions of the server and of its schemas.',
     replies: { 200: Info },
-    isPublic: true,
-    isAtRoot: true,
   },
   metrics: {
     ...read,
     path: '/metrics',
-    summary: 'Counters, histograms and gauges in the text format of Prometheus.',
+    summary: 'Get the metrics in the text format of Prometheus.',
     contentType: 'text/plain; version=0.0.4; charset=utf-8',
     replies: { 200: Type.String() },
     isTenantless: true,
@@ -109,34 +94,25 @@ export const SYSTEM_ROWS = {
     isAtRoot: true,
   },
   'docs.openapi': {
-    method: 'GET',
+    ...probe,
     path: '/api-docs/openapi.json',
-    summary: 'This document.',
-    owner: 'probe',
+    summary: 'Get this document.',
     replies: { 200: OpenApiDocument },
-    isPublic: true,
     isDocument: true,
-    isAtRoot: true,
   },
   'docs.ui': {
-    method: 'GET',
+    ...probe,
     path: '/swagger-ui',
-    summary: 'A page to read this document and to try the operations.',
-    owner: 'probe',
+    summary: 'Show this document as a page that can send requests.',
     contentType: 'text/html; charset=utf-8',
     replies: { 200: Type.String() },
-    isPublic: true,
-    isAtRoot: true,
   },
   'docs.asset': {
-    method: 'GET',
+    ...probe,
     path: '/swagger-ui/{file}',
-    summary: 'Scripts and styles of that page.',
-    owner: 'probe',
+    summary: 'Get the scripts and styles of that page.',
     params: AssetParams,
     contentType: ['text/css', 'text/javascript', 'text/plain', 'image/png'],
     replies: { 200: null, ...refusals(404) },
-    isPublic: true,
-    isAtRoot: true,
   },
 } as const satisfies Record<string, RouteRow>;

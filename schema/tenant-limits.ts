@@ -1,25 +1,25 @@
-/** Wire shapes and routes of tenants and of their limits (docs/limits.md); for the root key. */
+/** Wire shapes and routes of tenants and their limits (docs/limits.md); for the root key. */
 
 import { type Static, Type } from '@sinclair/typebox';
 import { UNCHANGED } from './change-shapes.js';
 import {
+  allOptional,
+  allOrNull,
   Cursor,
   Limit,
   NAME_LENGTH_MAX,
   named,
-  optional,
   orNull,
   TenantName,
   Timestamp,
 } from './common.js';
-import { listOf, type RouteRow, read, refusals } from './route-row.js';
-import { strict } from './strict.js';
+import { get, listOf, type RouteRow, refusals } from './route-row.js';
+import { strictNamed } from './strict.js';
 
-/** What requests are measured in before anything is done for them. */
-export const WORK_UNITS = ['bytes', 'rows', 'blocks', 'schedules'] as const;
+const WORK_UNITS = ['bytes', 'rows', 'blocks', 'schedules'] as const;
 export type WorkUnit = (typeof WORK_UNITS)[number];
 
-/** More than any server does; sums of such numbers are exact. */
+/** Sums of such numbers are exact. */
 const NUMBER_MAX = 1_000_000_000_000;
 
 const Rate = Type.Integer({ minimum: 1, maximum: NUMBER_MAX });
@@ -40,52 +40,27 @@ const NUMBERS = {
 export type TenantLimitName = keyof typeof NUMBERS;
 export const TENANT_LIMIT_NAMES = Object.keys(NUMBERS) as TenantLimitName[];
 
-/** All of them are replaced: one that is left out, or null, is the default. */
-export const PutTenantLimits = strict(
-  named('PutTenantLimits', {
-    bytes_per_second: optional(NUMBERS.bytes_per_second),
-    bytes_burst: optional(NUMBERS.bytes_burst),
-    rows_per_second: optional(NUMBERS.rows_per_second),
-    rows_burst: optional(NUMBERS.rows_burst),
-    blocks_per_second: optional(NUMBERS.blocks_per_second),
-    blocks_burst: optional(NUMBERS.blocks_burst),
-    schedules_per_second: optional(NUMBERS.schedules_per_second),
-    schedules_burst: optional(NUMBERS.schedules_burst),
-    schedules_max: optional(NUMBERS.schedules_max),
-    queue_depth_max: optional(NUMBERS.queue_depth_max),
-    ...UNCHANGED,
-  }),
-);
-export type PutTenantLimits = Static<typeof PutTenantLimits>;
+/** Replaces all limits: absent and null members are reset to the default. */
+export const PutTenantLimits = strictNamed('PutTenantLimits', {
+  ...allOptional(NUMBERS),
+  ...UNCHANGED,
+});
 
 export const TenantLimits = named('TenantLimits', {
   tenant_id: Type.String(),
-  bytes_per_second: orNull(NUMBERS.bytes_per_second),
-  bytes_burst: orNull(NUMBERS.bytes_burst),
-  rows_per_second: orNull(NUMBERS.rows_per_second),
-  rows_burst: orNull(NUMBERS.rows_burst),
-  blocks_per_second: orNull(NUMBERS.blocks_per_second),
-  blocks_burst: orNull(NUMBERS.blocks_burst),
-  schedules_per_second: orNull(NUMBERS.schedules_per_second),
-  schedules_burst: orNull(NUMBERS.schedules_burst),
-  schedules_max: orNull(NUMBERS.schedules_max),
-  queue_depth_max: orNull(NUMBERS.queue_depth_max),
+  ...allOrNull(NUMBERS),
   updated_at: orNull(Timestamp),
 });
 export type TenantLimits = Static<typeof TenantLimits>;
 
-export const TenantParams = Type.Object({
+const TenantParams = Type.Object({
   id: Type.String({ pattern: '\\S', maxLength: NAME_LENGTH_MAX }),
 });
-export type TenantParams = Static<typeof TenantParams>;
 
-export const TenantListQuery = Type.Object({ limit: Limit(100, 1_000), cursor: Cursor });
-export type TenantListQuery = Static<typeof TenantListQuery>;
+const TenantListQuery = Type.Object({ limit: Limit(100, 1_000), cursor: Cursor });
 
 export const Tenant = named('Tenant', { tenant_id: Type.String() });
 export type Tenant = Static<typeof Tenant>;
-
-// ---------------------------------------------------------------- routes
 
 const ofTenant = {
   path: '/tenants/{id}/limits',
@@ -95,19 +70,17 @@ const ofTenant = {
 } as const;
 
 export const TENANT_ROWS = {
-  'tenants.list': {
-    ...read,
-    path: '/tenants',
-    summary: 'List the tenants that have sequences, instances, keys or limits, by their names.',
-    query: TenantListQuery,
-    isTenantless: true,
-    replies: { 200: listOf(Tenant), ...refusals(400) },
-  },
+  'tenants.list': get(
+    '/tenants',
+    'List the tenants that have sequences, instances, keys or limits, by name.',
+    listOf(Tenant),
+    { query: TenantListQuery, isTenantless: true },
+  ),
   'tenantLimits.put': {
     ...ofTenant,
     method: 'PUT',
     params: Type.Object({ id: TenantName }),
-    summary: 'Set the limits of a tenant; what is left out is the default.',
+    summary: 'Replace the limits of a tenant; absent members are reset to the default.',
     body: PutTenantLimits,
     replies: { 200: TenantLimits, ...refusals(400, 409) },
   },
@@ -120,7 +93,7 @@ export const TENANT_ROWS = {
   'tenantLimits.delete': {
     ...ofTenant,
     method: 'DELETE',
-    summary: 'Give a tenant the default limits again.',
+    summary: 'Reset a tenant to the default limits.',
     replies: { 204: null, ...refusals(400, 404) },
   },
 } as const satisfies Record<string, RouteRow>;

@@ -1,70 +1,67 @@
-/** Wire shapes and routes of triggers: what starts instances from outside (docs/triggers.md). */
+/** Wire shapes and routes of triggers, which start instances from outside (docs/triggers.md). */
 
 import { type Static, Type } from '@sinclair/typebox';
 import { changeOf, UNCHANGED } from './change-shapes.js';
 import {
+  ALL_BY_KEY,
   addressed,
-  Cursor,
+  BodyTenant,
+  flag,
   JsonObjectSchema,
   KEY_LENGTH_MAX,
   NAME_LENGTH_MAX,
   Name,
   named,
   noted,
-  Offset,
   oneOfWords,
   optional,
   orNull,
   REDACTED,
   secretText,
-  TenantName,
   TenantQuery,
   Timestamp,
   Uuid,
   Version,
   withDefault,
 } from './common.js';
-import { listOf, type RouteRow, read, refusals } from './route-row.js';
-import { strict } from './strict.js';
+import { get, listOf, type RouteRow, read, refusals } from './route-row.js';
+import { strictNamed } from './strict.js';
 
-export const TRIGGER_TYPES = ['webhook', 'event'] as const;
+const TRIGGER_TYPES = ['webhook', 'event'] as const;
 export const NAMESPACE_DEFAULT = 'default';
 
 export const SLUG_PATTERN = '^[A-Za-z0-9._~-]+$';
-const Slug = Type.String({
-  pattern: SLUG_PATTERN,
-  maxLength: NAME_LENGTH_MAX,
-  description: 'Part of the address, unique on the server: letters, digits, dots, _, ~ and -.',
-});
+const Slug = noted(
+  Type.String({ pattern: SLUG_PATTERN, maxLength: NAME_LENGTH_MAX }),
+  'Part of the address, unique on the server: letters, digits, dots, _, ~ and -.',
+);
 const Secret = secretText({
   minLength: 1,
   maxLength: KEY_LENGTH_MAX,
-  description: 'What callers prove themselves with. No answer ever has it.',
+  description: 'Authenticates callers. Never returned.',
 });
 const TriggerType = oneOfWords(
   TRIGGER_TYPES,
-  'webhook: by a signed request to /webhooks/{slug}. event: by every event with a name.',
+  'webhook: a signed request to /webhooks/{slug}. event: every event with a given name.',
 );
 const Config = noted(
   JsonObjectSchema,
-  'Of an event trigger: event_name, and correlation_key if only events with that key start it.',
+  'For event triggers: event_name, and optionally correlation_key to filter events.',
 );
 
-export const CreateTrigger = strict(
-  named('CreateTrigger', {
-    slug: addressed(Slug),
-    tenant_id: noted(TenantName, 'The same as in the header x-tenant-id when that is sent.'),
-    sequence_name: noted(Name, 'Looked up at each fire.'),
-    version: optional(
-      noted(Version, 'Pins this version. When absent: as a creation by name chooses one.'),
-    ),
-    namespace: optional(withDefault(Name, NAMESPACE_DEFAULT)),
-    trigger_type: optional(withDefault(TriggerType, 'webhook')),
-    secret: optional(Secret),
-    config: optional(Config),
-    enabled: optional(Type.Boolean({ default: true })),
-  }),
-);
+export const CreateTrigger = strictNamed('CreateTrigger', {
+  slug: addressed(Slug),
+  tenant_id: BodyTenant,
+  sequence_name: noted(Name, 'Resolved at each fire.'),
+  version: optional(
+    noted(Version, 'Pins this version. Default: chosen as for an instance created by name.'),
+  ),
+  namespace: optional(withDefault(Name, NAMESPACE_DEFAULT)),
+  trigger_type: optional(withDefault(TriggerType, 'webhook')),
+  secret: optional(Secret),
+  config: optional(Config),
+  enabled: flag(true),
+});
 export type CreateTrigger = Static<typeof CreateTrigger>;
 
 export const Trigger = named('Trigger', {
@@ -74,7 +71,7 @@ export const Trigger = named('Trigger', {
   sequence_name: Type.String(),
   version: orNull(Type.Integer()),
   trigger_type: oneOfWords(TRIGGER_TYPES),
-  secret: orNull(Type.String({ description: `${REDACTED} when there is one.` })),
+  secret: orNull(Type.String({ description: `${REDACTED} if there is one.` })),
   config: JsonObjectSchema,
   enabled: Type.Boolean(),
   created_at: Timestamp,
@@ -92,19 +89,15 @@ export const UpdateTrigger = changeOf('UpdateTrigger', Trigger, {
 });
 export type UpdateTrigger = Static<typeof UpdateTrigger>;
 
-export const TriggerParams = Type.Object({ slug: Slug });
-export type TriggerParams = Static<typeof TriggerParams>;
+const TriggerParams = Type.Object({ slug: Slug });
 
-export const TriggerListQuery = Type.Object({
+const TriggerListQuery = Type.Object({
   ...TenantQuery.properties,
   namespace: Type.Optional(Type.String()),
   sequence_name: Type.Optional(Type.String()),
   trigger_type: Type.Optional(TriggerType),
-  offset: Offset,
-  limit: Type.Optional(Type.Integer({ minimum: 0 })),
-  cursor: Cursor,
+  ...ALL_BY_KEY,
 });
-export type TriggerListQuery = Static<typeof TriggerListQuery>;
 
 export const TriggerFired = named('TriggerFired', {
   instance_id: Uuid,
@@ -119,26 +112,20 @@ export const WebhookTaken = named('WebhookTaken', {
 });
 export type WebhookTaken = Static<typeof WebhookTaken>;
 
-// ---------------------------------------------------------------- routes
-
 const bySlug = { path: '/triggers/{slug}', params: TriggerParams } as const;
 
 export const TRIGGER_ROWS = {
   'triggers.create': {
     method: 'POST',
     path: '/triggers',
-    summary: 'Let something outside start instances of a sequence.',
+    summary: 'Create a trigger, which starts instances of a sequence from outside.',
     owner: 'first-shard',
     body: CreateTrigger,
     replies: { 201: Trigger, ...refusals(400, 404, 409, 413) },
   },
-  'triggers.list': {
-    ...read,
-    path: '/triggers',
-    summary: 'List the triggers of the tenant, oldest first.',
+  'triggers.list': get('/triggers', 'List triggers of a tenant, oldest first.', listOf(Trigger), {
     query: TriggerListQuery,
-    replies: { 200: listOf(Trigger), ...refusals(400) },
-  },
+  }),
   'triggers.get': {
     ...read,
     ...bySlug,
@@ -148,7 +135,7 @@ export const TRIGGER_ROWS = {
   'triggers.update': {
     method: 'PATCH',
     ...bySlug,
-    summary: 'Change a trigger, or switch it on and off.',
+    summary: 'Change a trigger.',
     owner: 'first-shard',
     body: UpdateTrigger,
     repeats: 'the same fields get the same values',
@@ -157,7 +144,7 @@ export const TRIGGER_ROWS = {
   'triggers.delete': {
     method: 'DELETE',
     ...bySlug,
-    summary: 'Delete a trigger; what it has started goes on.',
+    summary: 'Delete a trigger. Its instances continue.',
     owner: 'first-shard',
     replies: { 204: null, ...refusals(400, 404) },
   },
@@ -175,9 +162,9 @@ export const TRIGGER_ROWS = {
   },
   'triggers.receive': {
     method: 'POST',
-    // By the name that the path has for subscriptions: two could not be told apart in a document.
+    // Named `id` as for subscriptions: OpenAPI does not distinguish paths by parameter names.
     path: '/webhooks/{id}',
-    summary: 'Start an instance by a signed request; the body is its context.data.',
+    summary: 'Start an instance with a signed request; the body is its context.data.',
     owner: 'front',
     params: Type.Object({ id: Slug }),
     body: JsonObjectSchema,

@@ -1,4 +1,4 @@
-/** Schemas that users give for inputs and outputs: which are taken, and their compiled checks. */
+/** JSON Schemas of users for inputs and outputs: which are accepted, and their compiled checks. */
 
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { Ajv, type ValidateFunction } from 'ajv/dist/ajv.js';
@@ -28,14 +28,14 @@ const META_SCHEMAS: readonly MetaSchema[] = [
 const metaCheckers = new Map<string, Ajv>();
 
 /**
- * What forbids a user's `input_schema` or `output_schema`, as the end of a sentence; undefined when
- * `compileUserSchema` will accept it, and soon. Costs microseconds: nothing is compiled.
+ * Why a user's `input_schema` or `output_schema` is refused, as the end of a sentence; undefined if `compileUserSchema`
+ * accepts it quickly. Compiles nothing and takes microseconds.
  */
 export function checkUserSchema(schema: JsonObject): string | undefined {
   return findTooLarge(schema) ?? findProblem(schema);
 }
 
-/** It is asked first, and of new ones only: what is stored was judged by the bounds of its day. */
+/** Checked first, and only for new schemas: stored ones were checked against earlier limits. */
 function findTooLarge(schema: JsonObject): string | undefined {
   if (JSON.stringify(schema).length > USER_SCHEMA_BYTES_MAX) {
     return `must have at most ${USER_SCHEMA_BYTES_MAX} bytes`;
@@ -77,14 +77,14 @@ function findProblem(schema: JsonObject): string | undefined {
 }
 
 /**
- * Values of a schema times values that it is asked about: each of the first may look at each of the second.
- * Ten million are some tenths of a second; a schema of 100 values judges 100,000 of them.
+ * Values of a schema times values of the data, since each of the former may examine each of the latter. Ten million
+ * take some tenths of a second: a schema of 100 values checks 100,000 values.
  */
-export const USER_SCHEMA_STEPS_MAX = 10_000_000;
+const USER_SCHEMA_STEPS_MAX = 10_000_000;
 
 /**
- * Compiles a schema that `checkUserSchema` accepts; throws on others. The result tells what is wrong
- * with a value, or undefined. `format` is asserted for date-time, date and uuid and a remark elsewhere.
+ * Compiles a schema that `checkUserSchema` accepts; throws on others. The result describes the first error of a value,
+ * or undefined. `format` is asserted for date-time, date and uuid, and a remark otherwise.
  */
 export function compileUserSchema(schema: JsonObject): (value: JsonValue) => string | undefined {
   const problem = findProblem(schema);
@@ -119,7 +119,7 @@ export function compileUserSchema(schema: JsonObject): (value: JsonValue) => str
   };
 }
 
-/** Undefined for one that was stored before their parts were bounded, and that has always been too large. */
+/** Undefined for schemas stored before the limit of parts that were always too large. */
 function compiled(ajv: Ajv, schema: JsonObject): ValidateFunction<JsonValue> | undefined {
   try {
     return ajv.compile<JsonValue>(schema);
@@ -137,26 +137,26 @@ function metaSchemaOf(schema: JsonObject): MetaSchema | undefined {
   return META_SCHEMAS.find((meta) => meta.name === name);
 }
 
-/** Goes no deeper and no further than it has to: the value may be as large as it likes. */
-function hasMoreValues(value: JsonValue, most: number): boolean {
+/** Whether a value of any size has more than `most` members and items, itself included. */
+export function hasMoreValues(value: unknown, most: number): boolean {
   let count = 0;
-  const left: JsonValue[] = [value];
+  const left: unknown[] = [value];
   for (let at = left.pop(); at !== undefined; at = left.pop()) {
     count += 1;
     if (count > most) return true;
     if (typeof at !== 'object' || at === null) continue;
-    for (const inner of Object.values(at)) left.push(inner as JsonValue);
+    for (const inner of Object.values(at)) left.push(inner);
   }
   return false;
 }
 
-/** References are resolved within the document, so that the names a user gave it do not matter. */
+/** References are resolved within the document, so that the user's names for it do not matter. */
 function withoutNames(schema: JsonObject): JsonObject {
   const { $schema: _schema, $id: _id, ...rest } = schema;
   return rest;
 }
 
-/** The same text for equal values; comparing each with each takes minutes for a long array. */
+/** The same text for equal values; pairwise comparison takes minutes for a long array. */
 function canonicalText(value: JsonValue): string {
   if (Array.isArray(value)) return `[${value.map(canonicalText).join()}]`;
   if (!isJsonObject(value)) return JSON.stringify(value);
@@ -167,8 +167,8 @@ function canonicalText(value: JsonValue): string {
 }
 
 /**
- * Own properties only: `required: ["constructor"]` is not met by every object. To optimize the code takes ten
- * times as long as to make it, and the code is as fast without.
+ * Own properties only: `required: ["constructor"]` must not match every object. Optimized code takes ten times as long
+ * to generate and runs no faster.
  */
 function userOptions(meta: boolean) {
   return {

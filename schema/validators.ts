@@ -1,8 +1,8 @@
 /**
- * The rows of the routes table as compiled checks. A thread compiles only the rows that it parses, on
- * first use. Every message is meant for the caller: it names the field and what is asked of it, and
- * shows nothing of the schemas. Values are changed in place where a row says so: ids and priorities
- * become lower case, numbers are lowered to their cap, `{"custom": name}` becomes `custom:name`.
+ * Compiled checks for the rows of the routes table. A thread compiles only the rows that it uses, on first use.
+ * Messages are for callers: they name the field and its rule, and do not show the schemas. Values are changed in place
+ * where a row says so: ids and priorities become lower case, numbers are lowered to their cap, `{"custom": name}`
+ * becomes `custom:name`.
  */
 
 import type { TSchema } from '@sinclair/typebox';
@@ -22,43 +22,37 @@ import {
   ROUTES,
   type RouteId,
 } from './routes.js';
+import { hasMoreValues } from './user-schema.js';
 
 export type Checked<T> =
   | { readonly ok: true; readonly value: T }
   | { readonly ok: false; readonly message: string };
 
 export interface Validators {
-  /**
-   * Checks a parsed body whose JSON depth is already bounded. `value` is changed in place and handed
-   * back with its type; a refusal is a 400 with `message`.
-   */
+  /** Checks a parsed body of bounded JSON depth, changed in place. An error is a 400 with `message`. */
   validateBody<Id extends BodyRouteId>(id: Id, value: unknown): Checked<BodyOf<Id>>;
-  /**
-   * Everything that is wrong with a body that was refused, each with its place. Of a body with very many
-   * values, which could have as many mistakes, only the first.
-   */
+  /** All errors of a refused body with their paths. For a very large body, only the first. */
   describeBody(id: BodyRouteId, value: unknown): ShapeErrors;
   /**
-   * Reads the text after `?`: known parameters typed and with their defaults, lists split at commas,
-   * `metadata.<key>` collected. Others are ignored, or refused where the query is strict. A refusal is
-   * a 400.
+   * Parses the text after `?`: typed parameters with defaults, lists split at commas, `metadata.<key>` collected.
+   * Unknown parameters are ignored, or refused if the query is strict. An error is a 400.
    */
   parseQuery<Id extends RouteId>(id: Id, rawQuery: string): Checked<QueryOf<Id>>;
-  /** Checks the path parameters of a match; ids become lower case. A refusal is a 400. */
+  /** Checks the path parameters; ids become lower case. An error is a 400. */
   parseParams<Id extends RouteId>(
     id: Id,
     params: Readonly<Record<string, string>>,
   ): Checked<ParamsOf<Id>>;
-  /** What was unsealed of a capsule, changed and handed back in the same way. */
+  /** Checks an unsealed capsule in the same way. */
   checkPayload(value: unknown): Checked<SealedPayload>;
-  /** What is wrong with an answer that the server gave, for tests; undefined when it is as agreed. */
+  /** For tests: how a response violates the contract, or undefined. */
   describeReply(id: RouteId, status: number, body: unknown): string | undefined;
 }
 
-/** One thread's validators. They share compiled parts and are not made per request. */
+/** One thread's validators. They share compiled parts and are not created per request. */
 export function createValidators(): Validators {
   const compile = compilerOf(() => newContractAjv());
-  // Slower, since it looks on behind the first mistake and keeps what it looked at.
+  // Slower, since it continues after the first error and keeps the values.
   const compileForAll = compilerOf(() => newContractAjv({ allErrors: true, verbose: true }));
 
   function check<T>(schema: TSchema, value: unknown, what: string): Checked<T> {
@@ -83,7 +77,7 @@ export function createValidators(): Validators {
       const isLarge = hasMoreValues(value, VALUES_MAX);
       const validate = isLarge ? compile(schema) : compileForAll(schema);
       validate(value);
-      // Of a choice between two shapes it is told what is wrong with the one that it is.
+      // A choice between two shapes is reported by the errors of the chosen one.
       const errors = (validate.errors ?? []).filter(({ keyword }) => keyword !== 'if');
       const found = new Map<string, Finding>();
       for (const error of errors.slice(0, ERRORS_READ_MAX)) {
@@ -118,25 +112,13 @@ export function createValidators(): Validators {
   };
 }
 
-/** More than the largest sensible definition has outside of its parameters and schemas. */
+/** Above any sensible definition without its parameters and schemas. */
 const VALUES_MAX = 100_000;
 
-/** Several may be about one place, of which one is told. */
+/** Several errors may concern one path; only one is reported. */
 const ERRORS_READ_MAX = 10 * FINDINGS_MAX;
 
-/** Counts members and items, no further than one more than `most`. */
-function hasMoreValues(value: unknown, most: number): boolean {
-  let left = most;
-  const count = (inner: unknown): void => {
-    left -= 1;
-    if (typeof inner !== 'object' || inner === null) return;
-    for (const member of Object.values(inner)) if (left >= 0) count(member);
-  };
-  count(value);
-  return left < 0;
-}
-
-/** The schema with each name where it stands first: the compiler takes a name that comes again for two schemas. */
+/** Keeps each `$id` only at its first occurrence: the compiler refuses repeated ones. */
 function namedOnce(schema: unknown): unknown {
   const names = new Set<unknown>();
   const copy = (value: unknown): unknown => {
@@ -151,7 +133,7 @@ function namedOnce(schema: unknown): unknown {
   return copy(schema);
 }
 
-/** Schemas are compiled on first use, and so is what compiles them. */
+/** Schemas, and their compiler, are created on first use. */
 function compilerOf(create: () => Ajv2020): (schema: TSchema) => ValidateFunction {
   const compiled = new Map<TSchema, ValidateFunction>();
   let ajv: Ajv2020 | undefined;
@@ -159,7 +141,7 @@ function compilerOf(create: () => Ajv2020): (schema: TSchema) => ValidateFunctio
     let validate = compiled.get(schema);
     if (validate === undefined) {
       ajv ??= create();
-      // Without its name: the same schema may stand by itself here and inside a list elsewhere.
+      // Without its `$id`: the same schema may also occur inside a list.
       const { $id: _, ...unnamed } = schema;
       validate = ajv.compile(namedOnce(unnamed) as TSchema);
       compiled.set(schema, validate);
@@ -173,10 +155,10 @@ function newContractAjv(more: Pick<Options, 'allErrors' | 'verbose'> = {}): Ajv2
     strict: true,
     discriminator: true,
     allErrors: false,
-    // An error knows its value and schema: what its message suggests is made of them.
+    // Messages derive suggestions from the value and schema of an error.
     verbose: true,
     ...more,
-    // The contract's own schemas are checked by its tests, not again by every thread that starts.
+    // Tests check the contract's own schemas, not every starting thread.
     validateSchema: false,
     formats: {
       uuid: isUuid,
@@ -207,7 +189,7 @@ function newContractAjv(more: Pick<Options, 'allErrors' | 'verbose'> = {}): Ajv2
     modifying: true,
     validate: runNamedCheck,
   });
-  // Of a shape that is strict, so that it is refused anyway: `messages.ts` says why.
+  // An annotation of strict shapes, which refuse the member anyway; `messages.ts` uses it.
   ajv.addKeyword({ keyword: 'x-fixed', schemaType: 'array' });
   ajv.addSchema(Block);
   return ajv;

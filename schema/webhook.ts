@@ -1,9 +1,10 @@
-/** Wire shapes and routes of outbound webhooks, their outbox and their delivery log (docs/webhooks.md). */
+/** Wire shapes and routes of outbound webhooks, their outbox and delivery log (docs/webhooks.md). */
 
 import { type Static, Type } from '@sinclair/typebox';
 import { changeOf, UNCHANGED } from './change-shapes.js';
 import {
   AnyJson,
+  BodyTenant,
   Cursor,
   IdParams,
   JsonObjectSchema,
@@ -16,15 +17,24 @@ import {
   optional,
   orNull,
   secretText,
-  TenantName,
   Timestamp,
   Uuid,
 } from './common.js';
-import { actById, byId, listOf, type RouteRow, read, readById, refusals } from './route-row.js';
-import { strict } from './strict.js';
+import {
+  actById,
+  byId,
+  get,
+  getById,
+  listOf,
+  type RouteRow,
+  read,
+  refusals,
+  remove,
+} from './route-row.js';
+import { strictNamed } from './strict.js';
 
 export const WEBHOOK_EVENTS = ['instance.completed', 'instance.failed'] as const;
-export const OUTBOX_STATUSES = ['pending', 'in_flight', 'parked'] as const;
+const OUTBOX_STATUSES = ['pending', 'in_flight', 'parked'] as const;
 export const DELIVERY_ERROR_CLASSES = [
   'dns',
   'connect',
@@ -40,17 +50,17 @@ export const DELIVERY_ERROR_CLASSES = [
   'other',
 ] as const;
 export const ERROR_EXCERPT_MAX = 512;
-/** It is stored with each webhook, and an index has it. */
-export const SUBSCRIPTION_URL_LENGTH_MAX = 2_000;
-/** More entries than there are events can only repeat some. */
+/** Stored with each webhook, and indexed. */
+const SUBSCRIPTION_URL_LENGTH_MAX = 2_000;
+/** A longer list would only repeat events. */
 const SUBSCRIPTION_EVENTS_MAX = 32;
 
 const EventType = oneOfWords(WEBHOOK_EVENTS);
 const ErrorClass = oneOfWords(DELIVERY_ERROR_CLASSES);
 
 /**
- * What is sent; `timestamp` is the moment of the end. Webhooks that were left over by a version before this
- * one have only the members that must be there.
+ * The sent body; `timestamp` is the end of the instance. Webhooks queued by an older version have only the required
+ * members.
  */
 export const WebhookBody = named('WebhookBody', {
   event_type: EventType,
@@ -62,13 +72,12 @@ export const WebhookBody = named('WebhookBody', {
   sequence_name: Type.Optional(orNull(Type.String())),
   sequence_version: Type.Optional(orNull(Type.Integer())),
   metadata: Type.Optional(JsonObjectSchema),
-  failure: Type.Optional(noted(orNull(JsonObjectSchema), 'Why it failed; null when it did not.')),
+  failure: Type.Optional(noted(orNull(JsonObjectSchema), 'The failure; null if it did not fail.')),
   data: AnyJson,
 });
 export type WebhookBody = Static<typeof WebhookBody>;
 
-export const OutboxQuery = Type.Object({ limit: Limit(100, 1_000) });
-export type OutboxQuery = Static<typeof OutboxQuery>;
+const OutboxQuery = Type.Object({ limit: Limit(100, 1_000) });
 
 export const OutboxEntry = named('OutboxEntry', {
   id: Uuid,
@@ -91,7 +100,6 @@ export const Redelivered = named('Redelivered', {
   redelivered: Type.Literal(true),
   delivery_id: Uuid,
 });
-export type Redelivered = Static<typeof Redelivered>;
 
 export const RedeliverPreview = named('RedeliverPreview', {
   url: Type.String(),
@@ -102,9 +110,8 @@ export const RedeliverPreview = named('RedeliverPreview', {
   previous_attempts: Type.Integer(),
   last_error: orNull(Type.String()),
 });
-export type RedeliverPreview = Static<typeof RedeliverPreview>;
 
-export const DeliveriesQuery = Type.Object({
+const DeliveriesQuery = Type.Object({
   url: Type.Optional(Type.String()),
   event_type: Type.Optional(EventType),
   delivered: Type.Optional(Type.Boolean()),
@@ -112,9 +119,8 @@ export const DeliveriesQuery = Type.Object({
   limit: Limit(100, 1_000),
   cursor: Cursor,
 });
-export type DeliveriesQuery = Static<typeof DeliveriesQuery>;
 
-/** One delivery: all attempts to bring one event to one address. */
+/** One delivery: all attempts to send one event to one address. */
 export const DeliverySummary = named('DeliverySummary', {
   delivery_id: Uuid,
   url: Type.String(),
@@ -148,15 +154,12 @@ export const DeliveryAttempt = named('DeliveryAttempt', {
 });
 export type DeliveryAttempt = Static<typeof DeliveryAttempt>;
 
-export const DeliveryParams = Type.Object({ delivery_id: Uuid });
-export type DeliveryParams = Static<typeof DeliveryParams>;
+const DeliveryParams = Type.Object({ delivery_id: Uuid });
 
-const SubscriptionUrl = Type.String({
-  pattern: '\\S',
-  maxLength: SUBSCRIPTION_URL_LENGTH_MAX,
-  description:
-    'http or https, without credentials; a public address unless the deployment says else.',
-});
+const SubscriptionUrl = noted(
+  Type.String({ pattern: '\\S', maxLength: SUBSCRIPTION_URL_LENGTH_MAX }),
+  'http or https, without credentials; a public address unless the deployment allows others.',
+);
 const SubscriptionEvents = Type.Array(EventType, {
   minItems: 1,
   maxItems: SUBSCRIPTION_EVENTS_MAX,
@@ -164,19 +167,15 @@ const SubscriptionEvents = Type.Array(EventType, {
 const SubscriptionSecret = secretText({
   pattern: '\\S',
   maxLength: KEY_LENGTH_MAX,
-  description: 'What its webhooks are signed with.',
+  description: "Key of the webhooks' signatures.",
 });
 
-export const CreateSubscription = strict(
-  named('CreateSubscription', {
-    tenant_id: optional(
-      noted(TenantName, 'The same as in the header x-tenant-id when that is sent.'),
-    ),
-    url: SubscriptionUrl,
-    events: optional(noted(SubscriptionEvents, 'All that there are when absent.')),
-    secret: optional(noted(SubscriptionSecret, 'Made by the server when absent.')),
-  }),
-);
+export const CreateSubscription = strictNamed('CreateSubscription', {
+  tenant_id: optional(BodyTenant),
+  url: SubscriptionUrl,
+  events: optional(noted(SubscriptionEvents, 'Default: all events.')),
+  secret: optional(noted(SubscriptionSecret, 'Default: generated.')),
+});
 export type CreateSubscription = Static<typeof CreateSubscription>;
 
 export const WebhookSubscription = named('WebhookSubscription', {
@@ -197,110 +196,86 @@ export const UpdateSubscription = changeOf('UpdateSubscription', WebhookSubscrip
 });
 export type UpdateSubscription = Static<typeof UpdateSubscription>;
 
-/** The only answer that ever holds the secret. */
 export const SubscriptionCreated = named('SubscriptionCreated', {
   ...WebhookSubscription.properties,
-  secret: Type.String({ description: 'Shown this once.' }),
+  secret: Type.String({ description: 'Shown only in this response.' }),
 });
 export type SubscriptionCreated = Static<typeof SubscriptionCreated>;
 
-export const SubscriptionListQuery = Type.Object({
+const SubscriptionListQuery = Type.Object({
   tenant_id: Type.Optional(Type.String()),
   offset: Offset,
   limit: Limit(100, 1_000),
 });
-export type SubscriptionListQuery = Static<typeof SubscriptionListQuery>;
 
-export const SubscriptionDeliveriesQuery = Type.Omit(DeliveriesQuery, ['url']);
-export type SubscriptionDeliveriesQuery = Static<typeof SubscriptionDeliveriesQuery>;
-
-// ---------------------------------------------------------------- routes
+const SubscriptionDeliveriesQuery = Type.Omit(DeliveriesQuery, ['url']);
 
 export const WEBHOOK_ROWS = {
   'webhooks.subscribe': {
     method: 'POST',
     path: '/webhooks',
-    summary: 'Be told of ended instances of the tenant. The secret is shown in this answer only.',
+    summary: 'Subscribe to finished instances of the tenant. Only this response has the secret.',
     owner: 'first-shard',
     body: CreateSubscription,
     replies: { 201: SubscriptionCreated, ...refusals(400, 409, 413) },
   },
-  'webhooks.subscriptions': {
-    ...read,
-    path: '/webhooks',
-    summary: 'List the webhook subscriptions of the tenant, oldest first.',
-    query: SubscriptionListQuery,
-    replies: { 200: listOf(WebhookSubscription), ...refusals(400) },
-  },
-  'webhooks.subscription': {
-    ...readById,
-    path: '/webhooks/{id}',
-    summary: 'Get a webhook subscription.',
-    replies: { 200: WebhookSubscription, ...refusals(400, 404) },
-  },
+  'webhooks.subscriptions': get(
+    '/webhooks',
+    'List the webhook subscriptions of the tenant, oldest first.',
+    listOf(WebhookSubscription),
+    { query: SubscriptionListQuery },
+  ),
+  'webhooks.subscription': getById('/webhooks/{id}', 'Get a subscription.', WebhookSubscription),
   'webhooks.update': {
     method: 'PATCH',
     path: '/webhooks/{id}',
-    summary: 'Change a webhook subscription; a new secret signs from the next attempt on.',
+    summary: 'Change a webhook subscription. A new secret signs from the next attempt on.',
     owner: 'first-shard',
     params: IdParams,
     body: UpdateSubscription,
     repeats: 'the same fields get the same values',
     replies: { 200: WebhookSubscription, ...refusals(400, 404, 409, 413) },
   },
-  'webhooks.unsubscribe': {
-    method: 'DELETE',
-    path: '/webhooks/{id}',
-    summary: 'Delete a webhook subscription; what is not delivered yet is given up.',
-    owner: 'first-shard',
-    params: IdParams,
-    replies: { 204: null, ...refusals(400, 404) },
-  },
-  'webhooks.subscriptionDeliveries': {
-    ...readById,
-    path: '/webhooks/{id}/deliveries',
-    summary: 'List deliveries to a webhook subscription, newest first.',
-    query: SubscriptionDeliveriesQuery,
-    replies: { 200: listOf(DeliverySummary), ...refusals(400, 404) },
-  },
-  'webhooks.outbox': {
-    ...read,
-    path: '/webhooks/outbox',
-    summary: 'List webhooks that are not delivered yet, oldest first.',
-    query: OutboxQuery,
-    isTenantless: true,
-    replies: { 200: listOf(OutboxEntry), ...refusals(400) },
-  },
+  'webhooks.unsubscribe': remove(
+    '/webhooks/{id}',
+    'Delete a webhook subscription. Undelivered webhooks are dropped.',
+    { owner: 'first-shard', params: IdParams },
+  ),
+  'webhooks.subscriptionDeliveries': getById(
+    '/webhooks/{id}/deliveries',
+    'List deliveries to a webhook subscription, newest first.',
+    listOf(DeliverySummary),
+    { query: SubscriptionDeliveriesQuery },
+  ),
+  'webhooks.outbox': get(
+    '/webhooks/outbox',
+    'List undelivered webhooks, oldest first.',
+    listOf(OutboxEntry),
+    { query: OutboxQuery, isTenantless: true },
+  ),
   'webhooks.redeliver': {
     ...actById,
     path: '/webhooks/outbox/{id}/redeliver',
-    summary: 'Try to deliver a webhook now; the answer says whether it was delivered.',
+    summary: 'Deliver a webhook now; the response reports success or failure.',
     isTenantless: true,
     replies: { 200: Redelivered, ...refusals(400, 404, 409, 502) },
   },
-  'webhooks.redeliverPreview': {
-    ...readById,
-    path: '/webhooks/outbox/{id}/redeliver-preview',
-    summary: 'What a redelivery would send.',
-    isTenantless: true,
-    replies: { 200: RedeliverPreview, ...refusals(400, 404) },
-  },
-  'webhooks.discard': {
-    method: 'DELETE',
-    path: '/webhooks/outbox/{id}',
-    summary: 'Give a webhook up that is not delivered yet.',
+  'webhooks.redeliverPreview': getById(
+    '/webhooks/outbox/{id}/redeliver-preview',
+    'Get the body that a redelivery would send.',
+    RedeliverPreview,
+    { isTenantless: true },
+  ),
+  'webhooks.discard': remove('/webhooks/outbox/{id}', 'Drop an undelivered webhook.', {
     ...byId,
     isTenantless: true,
-    replies: { 204: null, ...refusals(400, 404) },
-  },
-  'webhooks.deliveries': {
-    ...read,
-    path: '/webhooks/deliveries',
-    summary: 'List deliveries, newest first.',
-    query: DeliveriesQuery,
-    isTenantless: true,
-    replies: { 200: listOf(DeliverySummary), ...refusals(400) },
-  },
+  }),
+  'webhooks.deliveries': get(
+    '/webhooks/deliveries',
+    'List deliveries, newest first.',
+    listOf(DeliverySummary),
+    { query: DeliveriesQuery, isTenantless: true },
+  ),
   'webhooks.delivery': {
     ...read,
     path: '/webhooks/deliveries/{delivery_id}',

@@ -1,74 +1,62 @@
 /**
- * Wire shapes and routes of external work. A claim is judged by `worker_id` and, when it is sent, by
- * `claim_epoch` (docs/decisions/0031-claims.md).
+ * Wire shapes and routes of external work. A claim is checked by `worker_id` and, if sent, by `claim_epoch`
+ * (docs/decisions/0031-claims.md).
  */
 
 import { type Static, type TObject, Type } from '@sinclair/typebox';
 import {
+  ALL_ROWS,
   AnyJson,
   CREATED_BETWEEN,
-  Cursor,
   checked,
+  flag,
   INTEGER_MAX,
   JsonObjectSchema,
-  Limit,
   Name,
   named,
   noted,
-  Offset,
   optional,
   orNull,
+  pageOf,
   TaskStateWord,
   TenantQuery,
   Timestamp,
   Uuid,
 } from './common.js';
-import { PageQuery } from './instance.js';
-import { actById, listOf, type RouteRow, read, readById, refusals } from './route-row.js';
-import { strict } from './strict.js';
+import { act, actById, get, getById, listOf, type RouteRow, refusals } from './route-row.js';
+import { strict, strictNamed } from './strict.js';
 
 export const POLL_LIMIT_DEFAULT = 1;
-export const POLL_LIMIT_MAX = 1_000;
-/** Proxies commonly give up after a minute, so no poll waits longer. */
+const POLL_LIMIT_MAX = 1_000;
+/** Proxies commonly close a request after a minute. */
 export const POLL_WAIT_MS_MAX = 60_000;
 
-/** Lines of one try; a worker that has more to say has a log of its own. */
-export const LOG_LINES_MAX = 1_000;
-export const LOG_LEVEL_LENGTH_MAX = 32;
+const LOG_LINES_MAX = 1_000;
+const LOG_LEVEL_LENGTH_MAX = 32;
 /** In characters. */
-export const LOG_MESSAGE_LENGTH_MAX = 8_192;
+const LOG_MESSAGE_LENGTH_MAX = 8_192;
 
-/** Results of one exchange. */
-export const EXCHANGE_RESULTS_MAX = 1_000;
-/** Handlers, and queue names, of one exchange. */
-export const EXCHANGE_NAMES_MAX = 100;
+const EXCHANGE_RESULTS_MAX = 1_000;
+const EXCHANGE_NAMES_MAX = 100;
 
 const Epoch = Type.Integer({ minimum: 0, maximum: INTEGER_MAX });
-const ClaimedBy = noted(Name, 'That of the claim.');
-const ClaimEpoch = optional(noted(Epoch, 'That of the claim; asked for by some deployments.'));
+const ClaimedBy = noted(Name, "Must equal the claim's worker_id.");
+const ClaimEpoch = optional(
+  noted(Epoch, "Must equal the claim's epoch; required by some deployments."),
+);
 
-// ---------------------------------------------------------------- requests
-
-const PollLimit = optional(
-  Type.Integer({
-    minimum: 0,
-    'x-cap': POLL_LIMIT_MAX,
-    default: POLL_LIMIT_DEFAULT,
-    description: '0 gives none.',
-  }),
+const PollLimit = noted(
+  optional(Type.Integer({ minimum: 0, 'x-cap': POLL_LIMIT_MAX, default: POLL_LIMIT_DEFAULT })),
+  '0 returns none.',
 );
 
 const POLL_FIELDS = {
   handler_name: Name,
   worker_id: Name,
   limit: PollLimit,
-  wait_ms: optional(
-    Type.Integer({
-      minimum: 0,
-      'x-cap': POLL_WAIT_MS_MAX,
-      default: 0,
-      description: 'How long to wait for a task when there is none.',
-    }),
+  wait_ms: noted(
+    optional(Type.Integer({ minimum: 0, 'x-cap': POLL_WAIT_MS_MAX, default: 0 })),
+    'Maximum wait in ms for a task if there is none.',
   ),
   version: optional(Name),
 };
@@ -78,9 +66,8 @@ export type PollTasks = Static<typeof PollTasks>;
 
 /** Only tasks with exactly this queue and handler. */
 export const PollQueue = named('PollQueue', { ...POLL_FIELDS, queue_name: Name });
-export type PollQueue = Static<typeof PollQueue>;
 
-/** What the worker logged. Without `ts` a line is from when it arrives, without `level` it is info. */
+/** Log lines of the worker. Default of `ts`: time of arrival; of `level`: info. */
 const LogLines = Type.Array(
   Type.Object({
     ts: optional(Timestamp),
@@ -93,7 +80,7 @@ export type LogLines = Static<typeof LogLines>;
 
 export const CompleteTask = named(
   'CompleteTask',
-  'The output is stored, and its top-level keys are merged into context.data.',
+  'Stores the output, and merges its top-level keys into context.data.',
   {
     worker_id: ClaimedBy,
     output: JsonObjectSchema,
@@ -101,16 +88,14 @@ export const CompleteTask = named(
     logs: optional(LogLines),
   },
 );
-export type CompleteTask = Static<typeof CompleteTask>;
 
 export const FailTask = named('FailTask', {
   worker_id: ClaimedBy,
   message: Type.String(),
-  retryable: optional(Type.Boolean({ default: false })),
+  retryable: flag(false),
   claim_epoch: ClaimEpoch,
   logs: optional(LogLines),
 });
-export type FailTask = Static<typeof FailTask>;
 
 export const HeartbeatTask = Type.Object(
   {
@@ -118,22 +103,16 @@ export const HeartbeatTask = Type.Object(
     claim_epoch: ClaimEpoch,
     checkpoint_seq: optional(Epoch),
     checkpoint: optional(JsonObjectSchema),
-    release: optional(
-      Type.Boolean({
-        default: false,
-        description: 'Gives the claim back: the task waits for a worker again, at once.',
-      }),
-    ),
+    release: noted(flag(false), 'Releases the claim: the task can be claimed again immediately.'),
   },
   {
     $id: 'HeartbeatTask',
     'x-check': 'heartbeat',
-    description: 'A checkpoint needs the checkpoint_seq that the last answer gave.',
+    description: 'A checkpoint requires the checkpoint_seq of the last response.',
   },
 );
-export type HeartbeatTask = Static<typeof HeartbeatTask>;
 
-/** As the route of one result, with the task in the place of the path. */
+/** The body of a single result, with the task in place of the path. */
 function resultOf<Kind extends string, Body extends TObject>(kind: Kind, body: Body) {
   const { worker_id: _, ...members } = body.properties as Omit<Body['properties'], 'worker_id'> & {
     worker_id?: unknown;
@@ -155,11 +134,11 @@ const RESULTS = {
   heartbeat: resultOf('heartbeat', HeartbeatTask),
 };
 
-/** What came of one task, or that it is being worked on. */
+/** The result of one task, or its heartbeat. */
 export type TaskResult = Static<(typeof RESULTS)[keyof typeof RESULTS]>;
 export const TaskResult = Type.Unsafe<TaskResult>({
   $id: 'TaskResult',
-  description: 'What a worker has to say of one task that it has claimed.',
+  description: "A worker's report on one claimed task.",
   type: 'object',
   properties: { kind: { type: 'string' } },
   required: ['kind'],
@@ -176,17 +155,12 @@ const ExchangePoll = strict(
       {
         handlers: NameList,
         queues: optional(
-          noted(NameList, 'Only tasks of these queues; absent: of every queue and none.'),
+          noted(NameList, 'Restricts the poll to these queues. Default: all tasks.'),
         ),
         limit: PollLimit,
-        wait_ms: optional(
-          Type.Integer({
-            minimum: 0,
-            'x-cap': POLL_WAIT_MS_MAX,
-            default: 0,
-            description:
-              'How long to wait for a task when there is none. A result that is refused ends the wait.',
-          }),
+        wait_ms: noted(
+          optional(Type.Integer({ minimum: 0, 'x-cap': POLL_WAIT_MS_MAX, default: 0 })),
+          'Maximum wait in ms for a task if there is none. A refused result ends the wait.',
         ),
       },
       { description: 'Tasks of any of the handlers, by priority of their instances, then age.' },
@@ -195,33 +169,23 @@ const ExchangePoll = strict(
 );
 export type ExchangePoll = Static<typeof ExchangePoll>;
 
-export const ExchangeTasks = strict(
-  named(
-    'ExchangeTasks',
-    'What came of earlier tasks, and a poll for new ones; either may be absent.',
-    {
-      worker_id: Name,
-      version: optional(Name),
-      results: optional(
-        Type.Array(TaskResult, {
-          maxItems: EXCHANGE_RESULTS_MAX,
-          description: 'Each is judged for itself, in this order.',
-        }),
-      ),
-      poll: optional(ExchangePoll),
-      end_polls: optional(
-        Type.Boolean({
-          default: false,
-          description:
-            'The worker stops: its polls that wait are answered at once, with what they have.',
-        }),
-      ),
-    },
-  ),
+export const ExchangeTasks = strictNamed(
+  'ExchangeTasks',
+  'Results of earlier tasks, and a poll for new ones; both are optional.',
+  {
+    worker_id: Name,
+    version: optional(Name),
+    results: noted(
+      optional(Type.Array(TaskResult, { maxItems: EXCHANGE_RESULTS_MAX })),
+      'Each is checked separately, in this order.',
+    ),
+    poll: optional(ExchangePoll),
+    end_polls: noted(flag(false), 'For a worker that stops: answers its waiting polls at once.'),
+  },
 );
 export type ExchangeTasks = Static<typeof ExchangeTasks>;
 
-export const TaskListQuery = Type.Object({
+const TaskListQuery = Type.Object({
   tenant_id: Type.Optional(Type.String()),
   state: Type.Optional(Type.Array(TaskStateWord)),
   handler_name: Type.Optional(Type.String()),
@@ -229,23 +193,17 @@ export const TaskListQuery = Type.Object({
   queue_name: Type.Optional(Type.String()),
   ...Type.Partial(Type.Object(CREATED_BETWEEN)).properties,
   sequence_name: Type.Optional(Type.String()),
-  offset: Offset,
-  limit: Limit(50, 1_000),
-  cursor: Cursor,
+  ...pageOf(50, 1_000),
 });
-export type TaskListQuery = Static<typeof TaskListQuery>;
 
-export const WorkerListQuery = Type.Object({
+const WorkerListQuery = Type.Object({
   ...TenantQuery.properties,
   alive_within_secs: Type.Integer({ minimum: 0, default: 60 }),
   include_stale: Type.Boolean({ default: false }),
 });
-export type WorkerListQuery = Static<typeof WorkerListQuery>;
 
-// ---------------------------------------------------------------- replies
-
-/** `context` holds the sections that the step may see. Fields typed with null are always present. */
-export const WorkerTask = named('WorkerTask', 'A step that an external worker runs.', {
+/** `context` has the sections visible to the step. Fields typed with null are always present. */
+export const WorkerTask = named('WorkerTask', 'A step for an external worker.', {
   id: Uuid,
   instance_id: Uuid,
   block_id: Type.String(),
@@ -256,14 +214,15 @@ export const WorkerTask = named('WorkerTask', 'A step that an external worker ru
   attempt: Type.Integer(),
   idempotency_key: noted(
     Uuid,
-    'The same for all tries of one execution of the step; another one for each item and iteration, and when it runs anew.',
+    'The same for all attempts of one execution of the step; differs by item, iteration ' +
+      'and restart.',
   ),
   timeout_ms: orNull(Type.Integer()),
   state: TaskStateWord,
   worker_id: orNull(Type.String()),
   claim_epoch: Type.Integer(),
   lost_claims: Type.Integer({
-    description: 'Claims of this try whose workers fell silent; too many fail it for good.',
+    description: 'Claims of this attempt lost to silent workers; too many fail it permanently.',
   }),
   claimed_at: orNull(Timestamp),
   heartbeat_at: orNull(Timestamp),
@@ -273,23 +232,21 @@ export const WorkerTask = named('WorkerTask', 'A step that an external worker ru
   error_retryable: orNull(Type.Boolean()),
   checkpoint_seq: Type.Integer(),
   resume_checkpoint: Type.Optional(AnyJson),
-  /** W3C trace context: what the worker does for the task is a child of it. */
+  /** W3C trace context: the parent of the worker's spans. */
   traceparent: Type.Optional(Type.String()),
   created_at: Timestamp,
 });
 export type WorkerTask = Static<typeof WorkerTask>;
 
-export const TaskList = Type.Array(WorkerTask);
-export type TaskList = Static<typeof TaskList>;
+const TaskList = Type.Array(WorkerTask);
 
 export const HeartbeatAccepted = named('HeartbeatAccepted', { checkpoint_seq: Type.Integer() });
-export type HeartbeatAccepted = Static<typeof HeartbeatAccepted>;
 
-/** `error` and `code` stand in each that is not 200. */
-export const TaskOutcome = named('TaskOutcome', 'What became of one result.', {
-  task_id: orNull(noted(Type.String(), 'As it was sent; null when it was no text.')),
-  status: Type.Integer({ description: 'That of the route of one result.' }),
-  checkpoint_seq: Type.Optional(Type.Integer({ description: 'Of a heartbeat.' })),
+/** `error` and `code` are present unless status is 200. */
+export const TaskOutcome = named('TaskOutcome', 'Outcome of one result.', {
+  task_id: orNull(noted(Type.String(), 'As sent; null if it was not a string.')),
+  status: Type.Integer({ description: 'HTTP status of the equivalent single request.' }),
+  checkpoint_seq: Type.Optional(Type.Integer({ description: 'Only for heartbeats.' })),
   error: Type.Optional(Type.String()),
   code: Type.Optional(Type.String({ description: 'As in x-error-code.' })),
 });
@@ -297,14 +254,12 @@ export type TaskOutcome = Static<typeof TaskOutcome>;
 
 export const TasksExchanged = named('TasksExchanged', {
   outcomes: noted(Type.Array(TaskOutcome), 'In the order of the results.'),
-  tasks: noted(Type.Array(WorkerTask), 'As a poll answers them.'),
-  max_body_bytes: Type.Optional(
-    Type.Integer({ description: 'The largest body of an exchange that the server accepts.' }),
-  ),
+  tasks: noted(Type.Array(WorkerTask), 'As in a poll.'),
+  max_body_bytes: Type.Optional(Type.Integer({ description: 'Limit of the body of an exchange.' })),
 });
 export type TasksExchanged = Static<typeof TasksExchanged>;
 
-export const ATTEMPT_EVENTS = [
+const ATTEMPT_EVENTS = [
   'claimed',
   'reclaimed',
   'completed',
@@ -314,7 +269,7 @@ export const ATTEMPT_EVENTS = [
   'stale_mutation_rejected',
 ] as const;
 
-/** One line of a task's claim history, oldest first. */
+/** An entry of a task's claim history, oldest first. */
 export const WorkerAttempt = named('WorkerAttempt', {
   id: Uuid,
   task_id: Uuid,
@@ -361,19 +316,18 @@ export const HandlerNames = named('HandlerNames', {
 });
 export type HandlerNames = Static<typeof HandlerNames>;
 
-// ---------------------------------------------------------------- routes
-
 export const WORKER_ROWS = {
   'workers.poll': {
     method: 'POST',
     path: '/workers/tasks/poll',
     summary: 'Claim tasks of a handler.',
     owner: 'by-body',
+    ledBy: { kind: 'name', members: ['handler_name'] },
     isParked: true,
     body: PollTasks,
     bodySize: 'small',
     repeats:
-      'a claim whose answer was lost is given back, at the latest after 60 s without a heartbeat',
+      'a claim with a lost response is released, at the latest after 60 s without a heartbeat',
     replies: { 200: TaskList, ...refusals(400) },
   },
   'workers.pollQueue': {
@@ -381,10 +335,11 @@ export const WORKER_ROWS = {
     path: '/workers/tasks/poll/queue',
     summary: 'Claim tasks of a handler from a named queue.',
     owner: 'by-body',
+    ledBy: { kind: 'name', members: ['handler_name'] },
     isParked: true,
     body: PollQueue,
     bodySize: 'small',
-    repeats: 'as with the other poll',
+    repeats: 'as for workers.poll',
     replies: { 200: TaskList, ...refusals(400) },
   },
   'workers.exchange': {
@@ -392,72 +347,56 @@ export const WORKER_ROWS = {
     path: '/workers/tasks/exchange',
     summary: 'Report the results of many tasks, and claim new ones.',
     owner: 'by-body',
+    ledBy: { kind: 'poll', members: ['poll'] },
     isParked: true,
     judgesEach: 'results',
     body: ExchangeTasks,
     bodySize: 'large',
-    repeats: 'a result is taken once, and claims whose answer was lost are given back',
+    repeats: 'a result is accepted once, and claims with a lost response are released',
     replies: { 200: TasksExchanged, ...refusals(400) },
   },
-  'workers.tasks': {
-    ...read,
-    path: '/workers/tasks',
-    summary: 'List tasks, newest first.',
+  'workers.tasks': get('/workers/tasks', 'List tasks, newest first.', TaskList, {
     query: TaskListQuery,
-    replies: { 200: TaskList, ...refusals(400) },
-  },
-  'workers.stats': {
-    ...read,
-    path: '/workers/tasks/stats',
-    summary: 'Count tasks by state and handler.',
+  }),
+  'workers.stats': get('/workers/tasks/stats', 'Count tasks by state and handler.', TaskStats, {
     query: strict(TenantQuery),
-    replies: { 200: TaskStats, ...refusals(400) },
-  },
-  'workers.complete': {
-    ...actById,
-    path: '/workers/tasks/{id}/complete',
-    summary: 'Complete a claimed task with its output.',
-    body: CompleteTask,
-    bodySize: 'large',
-    repeats: 'a result is taken once: the second one is a 409 that says so',
-    replies: { 200: WorkerTask, ...refusals(400, 404, 409, 413) },
-  },
+  }),
+  'workers.complete': act(
+    '/workers/tasks/{id}/complete',
+    'Complete a claimed task with its output.',
+    WorkerTask,
+    {
+      body: CompleteTask,
+      bodySize: 'large',
+      repeats: 'a result is accepted once: a repetition is a 409',
+    },
+  ),
   'workers.fail': {
     ...actById,
     path: '/workers/tasks/{id}/fail',
     summary: 'Fail a claimed task.',
     body: FailTask,
     bodySize: 'large',
-    repeats: 'a result is taken once: the second one is a 409 that says so',
+    repeats: 'a result is accepted once: a repetition is a 409',
     replies: { 200: WorkerTask, ...refusals(400, 404, 409) },
   },
-  'workers.heartbeat': {
-    ...actById,
-    path: '/workers/tasks/{id}/heartbeat',
-    summary: 'Keep a claim alive and save a checkpoint.',
-    body: HeartbeatTask,
-    replies: { 200: HeartbeatAccepted, ...refusals(400, 404, 409, 413) },
-  },
-  'workers.attempts': {
-    ...readById,
-    path: '/workers/tasks/{id}/attempts',
-    summary: 'List the claim history of a task, oldest first.',
-    query: PageQuery,
-    replies: { 200: listOf(WorkerAttempt), ...refusals(400, 404) },
-  },
-  'workers.list': {
-    ...read,
-    path: '/workers',
-    summary: 'List workers by when they were last seen, newest first.',
+  'workers.heartbeat': act(
+    '/workers/tasks/{id}/heartbeat',
+    'Renew a claim and save a checkpoint.',
+    HeartbeatAccepted,
+    { body: HeartbeatTask },
+  ),
+  'workers.attempts': getById(
+    '/workers/tasks/{id}/attempts',
+    'List the claim history of a task, oldest first.',
+    listOf(WorkerAttempt),
+    { query: Type.Object(ALL_ROWS) },
+  ),
+  'workers.list': get('/workers', 'List workers, last contact first.', listOf(WorkerInfo), {
     query: WorkerListQuery,
-    replies: { 200: listOf(WorkerInfo), ...refusals(400) },
-  },
+  }),
 
-  handlers: {
-    ...read,
-    path: '/handlers',
-    summary: 'Names of built-in handlers and of those that workers serve.',
+  handlers: get('/handlers', 'List built-in handlers and those of workers.', HandlerNames, {
     query: strict(TenantQuery),
-    replies: { 200: HandlerNames, ...refusals(400) },
-  },
+  }),
 } as const satisfies Record<string, RouteRow>;

@@ -1,6 +1,6 @@
 /**
  * Builds the dashboard into `dist/ui`. Addresses are relative, so that it works behind any prefix: the server tells each
- * page by `<base>` where the dashboard begins (`src/http/dashboard.ts`), and so does the server for development.
+ * page by `<base>` where the dashboard begins (`src/server/operations/dashboard.ts`), and so does the server for development.
  */
 
 import path from 'node:path';

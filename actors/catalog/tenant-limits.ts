@@ -1,6 +1,6 @@
 /**
  * The writer's side of the limits of tenants, on the first shard: each change is one commit unit, and its
- * answer leaves when that is durable. They are applied by the front thread alone (`src/http/tenant-limits.ts`),
+ * answer leaves when that is durable. They are applied by the front thread alone (`actors/limits/front/tenant-limit-registry.ts`),
  * which is the only one who asks here; so nothing is kept, and what comes has been checked.
  */
 

@@ -18,7 +18,7 @@ import type { LiveInstance } from './live-instance.js';
 import { bytesBeyond, checkSize, type TaskStep } from './memory.js';
 import { recordProgress } from './progress.js';
 import { isKeyed, permitStatus } from './record.js';
-import { sparedUntil } from './spared-limits.js';
+import { extendedUntil } from './spared-limits.js';
 
 /** Whether there is a limit for a key its actor knows. */
 const ALWAYS = (): boolean => true;
@@ -51,8 +51,8 @@ class Surroundings implements TurnEnv {
     return this.#actor.env.monotonic() - this.began >= LIMITS.turnMs;
   }
 
-  sparedUntil(step: TaskStep, queueTimeoutMs: number | null): UnixMs | undefined {
-    return sparedUntil(this.#actor, step, queueTimeoutMs);
+  extendedUntil(step: TaskStep, queueTimeoutMs: number | null): UnixMs | undefined {
+    return extendedUntil(this.#actor, step, queueTimeoutMs);
   }
 
   fitsContext(data: JsonObject): boolean {

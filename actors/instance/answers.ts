@@ -6,12 +6,12 @@ import { GATE_SIGNAL } from '../../schema/instance.js';
 import { conflict, invalid } from '../../src/base/errors.js';
 import { isoTime } from '../../src/base/time.js';
 import {
-  answerIn,
   choicesText,
   type GateAnswer,
+  isAddressed,
   isChoice,
-  isMeant,
   noteRefusal,
+  parseAnswer,
 } from '../../src/core/blocks/gate.js';
 import { iterationOf, pathOf } from '../../src/core/paths.js';
 import type { StepNode } from '../../src/core/plan-nodes.js';
@@ -76,13 +76,13 @@ export function answerBySignal(
   const open = openGates(plan, execution).find(
     (one) =>
       one.node.id === node.id &&
-      isMeant(payload, iterationOf(execution, one.node), pathOf(plan, execution, one.node)),
+      isAddressed(payload, iterationOf(execution, one.node), pathOf(plan, execution, one.node)),
   );
   if (open === undefined) {
     if (isAnswered(execution, node)) useUp(actor, turn, node, 'refused');
     return undefined;
   }
-  const given = answerIn(open.gate, payload, by ?? null);
+  const given = parseAnswer(open.gate, payload, by ?? null);
   useUp(actor, turn, node, given === undefined ? 'refused' : 'taken');
   if (given !== undefined) return take(actor, turn, open, given);
   const audit: AuditEvent[] = [];

@@ -59,13 +59,13 @@ export function offerSignal(actor: LiveInstance, turn: Turn, name: string): Prog
 /** The oldest of the waits that are meant: their ids ascend. */
 function waitOf(
   { record, plan }: LiveInstance,
-  isMeant: (step: StepRecord) => boolean,
+  isAddressed: (step: StepRecord) => boolean,
 ): (StepTry & { readonly blockId: string }) | undefined {
   const { execution } = record.snapshot;
   let oldest: { readonly node: number; readonly id: string } | undefined;
   for (const key in execution.o) {
     const step = execution.o[key] as StepRecord;
-    if (step.p !== 'event' || !isMeant(step)) continue;
+    if (step.p !== 'event' || !isAddressed(step)) continue;
     const id = step.v!.i ?? '';
     if (oldest === undefined || id < oldest.id) oldest = { node: Number(key), id };
   }

@@ -4,7 +4,7 @@
  * actor, in a unit of its own.
  */
 
-import { type ChangeRefusal, REFUSALS_TOLD_MAX } from '../../schema/edits.js';
+import { type ChangeRefusal, REFUSALS_LISTED_MAX } from '../../schema/edits.js';
 import { type InstanceState, isTerminal } from '../../schema/states.js';
 import type { JsonValue } from '../../src/base/json.js';
 import type { Effects, Room } from '../runtime/room.js';
@@ -38,7 +38,10 @@ export function firstRefusals(
   one: ChangeCounts,
   other: ChangeCounts,
 ): Pick<ChangeCounts, 'refusals'> {
-  const refusals = [...(one.refusals ?? []), ...(other.refusals ?? [])].slice(0, REFUSALS_TOLD_MAX);
+  const refusals = [...(one.refusals ?? []), ...(other.refusals ?? [])].slice(
+    0,
+    REFUSALS_LISTED_MAX,
+  );
   return refusals.length === 0 ? {} : { refusals };
 }
 
@@ -116,7 +119,7 @@ export class ChangeGroups implements Room {
     if (group === undefined) return;
     if (result === 'held') group.isHeld = true;
     else group.counts[result] += 1;
-    if (result === 'failed' && error !== undefined && group.refusals.length < REFUSALS_TOLD_MAX) {
+    if (result === 'failed' && error !== undefined && group.refusals.length < REFUSALS_LISTED_MAX) {
       group.refusals.push({ instance_id: instance, error });
     }
     group.open -= 1;

@@ -4,7 +4,7 @@ import { EngineError, invalid, notFound, unavailable } from '../../src/base/erro
 import { type IdGenerator, keyedInstanceId, routeForShard } from '../../src/base/ids.js';
 import type { JsonObject } from '../../src/base/json.js';
 import { type CreationBody, idempotencyKeyOf } from '../../src/core/creation-key.js';
-import { unfoundSequence } from '../../src/core/unfound-sequence.js';
+import { sequenceNotFound } from '../../src/core/sequence-not-found.js';
 import type { Plans, StoredSequence } from '../catalog/plans.js';
 import type { GivenTexts } from './given-texts.js';
 import { BYTES_PER_CHARACTER_MAX, checkSize } from './memory.js';
@@ -32,7 +32,7 @@ export function checkCreation(
   place: string,
 ): StoredSequence {
   if (sequence === undefined || sequence.tenantId !== body.tenant_id) {
-    throw notFound(`${place}${unfoundSequence(body.sequence_id, nameIn(body), named)}`);
+    throw notFound(`${place}${sequenceNotFound(body.sequence_id, nameIn(body), named)}`);
   }
   if (plans.isBlocked(sequence.id)) {
     throw unavailable('ENG_OVERLOADED', `${place}sequence ${sequence.id} is being deleted`);

@@ -14,12 +14,12 @@ import { isEnded } from '../../schema/states.js';
 import { conflict, EngineError, invalid, notFound } from '../../src/base/errors.js';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../src/base/json.js';
 import { LIMITS } from '../../src/base/limits.js';
-import { putData } from '../../src/core/lanes.js';
+import { putData } from '../../src/core/loop-items.js';
 import { conflictFor } from '../../src/core/migration-findings.js';
 import { nodeAt } from '../../src/core/paths.js';
 import type { Plan, PlanNode } from '../../src/core/plan.js';
 import type { Progress } from '../../src/core/progress.js';
-import { clashOf, goOnBehindEnd, passedRoots, remapExecution } from '../../src/core/remap.js';
+import { clashOf, continueAfterEnd, passedRoots, remapExecution } from '../../src/core/remap.js';
 import { blocksFrom } from '../../src/core/rewind.js';
 import { judgeDefinition } from '../../src/http/definition.js';
 import type { Call } from '../runtime/operation.js';
@@ -119,7 +119,7 @@ export function goOver(
 export function placeIn(plan: Plan, actor: LiveInstance): Place {
   const { snapshot } = actor.record;
   const remapped = remapExecution(snapshot.execution, actor.plan, plan);
-  const execution = isEnded(snapshot.state) ? remapped : goOnBehindEnd(remapped, plan);
+  const execution = isEnded(snapshot.state) ? remapped : continueAfterEnd(remapped, plan);
   return { ...snapshot, execution, snapshots: [...snapshot.snapshots.keys()] };
 }
 

@@ -81,7 +81,7 @@ function rowOf(actor: LiveInstance, { node, record, gate }: OpenGate) {
   const { execution } = snapshot;
   const turn = { now: env.now(), random: env.random, unpoliciedRetry: env.unpoliciedRetry };
   const budget = { stepBudget: 0, outputBytesBudget: 0 };
-  const prompt = promptOf(new Evaluation(plan, snapshot, { ...turn, ...budget }), node, gate);
+  const prompt = promptOf(new Evaluation(plan, snapshot, { ...turn, ...budget }), node);
   const { choices, storeAs, timeoutMs, escalationHandler, allowComment } = gate;
   return {
     id: record.k ?? '',

@@ -92,9 +92,11 @@ async function readItems(
     .filter((block) => block.index === block.first);
   const run = { instance, prefix: iteration && `${iteration}.`, depth: node.loops.length + 1 };
   const givers = inside.filter(
-    ({ kind, collectors }) => kind.repeats !== 'passes' && collectors.includes(first.index),
+    ({ kind, collectors }) => kind.repeats !== 'iterations' && collectors.includes(first.index),
   );
-  const kept = inside.filter((block) => block.lanes.includes(first.index) && isKept(block));
+  const kept = inside.filter(
+    (block) => block.concurrentLoops.includes(first.index) && isKept(block),
+  );
   const items = inFlight(execution, node);
   const [lasts, own] = await Promise.all([
     read({ ...run, blocks: idsOf(givers), items: null }),
@@ -108,7 +110,7 @@ async function readItems(
   const isDry = runtime.dry_run === true;
   for (const row of own) {
     const block = kept.find(({ id }) => id === row.block_id)!;
-    const merged = block.lanes.at(-1) === first.index && isMerged(block, row, isDry);
+    const merged = block.concurrentLoops.at(-1) === first.index && isMerged(block, row, isDry);
     const output = { iteration: row.iteration, output: outputOf(row) };
     setOwn(found, row.item, block.id, output, merged);
   }

@@ -8,7 +8,7 @@ import { conflict, invalid } from '../../src/base/errors.js';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../src/base/json.js';
 import { LIMITS } from '../../src/base/limits.js';
 import { isoTime } from '../../src/base/time.js';
-import { putData } from '../../src/core/lanes.js';
+import { putData } from '../../src/core/loop-items.js';
 import type { KeptSignal, Progress } from '../../src/core/progress.js';
 import type { Turn } from '../runtime/turn.js';
 import { advance, checkContextSize, continueAfter } from './advance.js';

@@ -15,7 +15,7 @@ import type { WorkerTaskRecord } from './worker-task.js';
  *
  * @param queueTimeoutMs what counts the wait for a worker; null: nothing does
  */
-export function sparedUntil(
+export function extendedUntil(
   actor: LiveInstance,
   step: TaskStep,
   queueTimeoutMs: number | null,

@@ -8,7 +8,7 @@ import type { MigrationFinding } from '../../schema/continuity.js';
 import type { Execution, StepRecord } from '../../schema/execution.js';
 import { conflict, notFound } from '../../src/base/errors.js';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../src/base/json.js';
-import { putData } from '../../src/core/lanes.js';
+import { putData } from '../../src/core/loop-items.js';
 import { conflictFor, migrationFinding } from '../../src/core/migration-findings.js';
 import { iterationOf } from '../../src/core/paths.js';
 import type { Plan } from '../../src/core/plan.js';

@@ -4,15 +4,15 @@ import type { Failure } from '../../schema/failure.js';
 import { isEnded } from '../../schema/states.js';
 import { cancellingIn } from '../../src/core/cancelling.js';
 import type { StepNode } from '../../src/core/plan-nodes.js';
-import { type Standing, type WaitFacts, waitsOf, whole } from '../../src/core/waits.js';
-import { cutOutputs } from './core/cut-outputs.js';
+import { type InstanceStatus, type WaitFacts, waitsOf, whole } from '../../src/core/waits.js';
 import { owedPaths } from './core/owed-clean-ups.js';
 import { isRetried, runsAgain, standsFor } from './core/retry-preview.js';
+import { truncatedOutputs } from './core/truncated-outputs.js';
 import type { LiveInstance } from './live-instance.js';
 import { failureOf, type InstanceRecord } from './record.js';
 
 /** @param child one that it started: what that is to it is told, too */
-export function standingOf(actor: LiveInstance, child?: string): Standing {
+export function standingOf(actor: LiveInstance, child?: string): InstanceStatus {
   const { record, plan, env } = actor;
   const { id, sequence_id, tenant_id, created_at, continuity_id, snapshot } = record;
   const failure = failureOf(record);
@@ -30,7 +30,7 @@ export function standingOf(actor: LiveInstance, child?: string): Standing {
     is_dry_run: snapshot.runtime.dry_run === true,
     ...(child === undefined ? {} : { stands: standsFor(plan, snapshot, child) }),
     owed: isEnded(snapshot.state) ? owedPaths(plan, snapshot.execution) : [],
-    cut: cutOutputs(plan, snapshot),
+    cut: truncatedOutputs(plan, snapshot),
     parent: record.parent_instance_id,
     root: rootOf(actor, failure),
     continuity_id,

@@ -7,7 +7,7 @@ import type { ScheduleRun } from '../../schema/cron.js';
 import { conflict, notFound } from '../../src/base/errors.js';
 import { askedRunId, routeOf } from '../../src/base/ids.js';
 import { owned } from '../../src/base/tenancy.js';
-import { unfoundSequence } from '../../src/core/unfound-sequence.js';
+import { sequenceNotFound } from '../../src/core/sequence-not-found.js';
 import { nameIn } from '../instance/record.js';
 import type { Kernel } from '../runtime/kernel.js';
 import type { Service } from '../runtime/service.js';
@@ -50,7 +50,7 @@ export class AskedRuns {
       if (known !== undefined) return { id: run, deduplicated: true, instance_id: run };
       const { named, target, sequence, runs } = await findRun(this.#deps, schedule, run);
       if (sequence === undefined) {
-        throw notFound(unfoundSequence(schedule.sequence_id, nameIn(schedule), named));
+        throw notFound(sequenceNotFound(schedule.sequence_id, nameIn(schedule), named));
       }
       const [earlier] = runs;
       const { overlap_policy: policy } = schedule;

@@ -20,7 +20,7 @@ import { isForeign, owned } from '../../src/base/tenancy.js';
 import { isoTime, type UnixMs } from '../../src/base/time.js';
 import { checkUnchanged, updatedAt } from '../../src/base/unchanged-since.js';
 import type { Plan } from '../../src/core/plan.js';
-import { unfoundSequence } from '../../src/core/unfound-sequence.js';
+import { sequenceNotFound } from '../../src/core/sequence-not-found.js';
 import type { Names } from '../catalog/names.js';
 import type { Plans, StoredSequence } from '../catalog/plans.js';
 import { type InstanceRecord, nameIn, newRecord, wholeLine } from '../instance/record.js';
@@ -419,7 +419,7 @@ export class Cron {
 
 /** Why a fire gives no instance. */
 function missingText(row: CronSchedule, named: NamedId): string {
-  const what = unfoundSequence(row.sequence_id, nameIn(row), named);
+  const what = sequenceNotFound(row.sequence_id, nameIn(row), named);
   return named === null ? what : `${what} is not found`;
 }
 

@@ -16,7 +16,7 @@ import { DATABASE_AWAY, type EngineError, invalid, notFound } from '../../src/ba
 import { LIMITS } from '../../src/base/limits.js';
 import { isForeign } from '../../src/base/tenancy.js';
 import { isoTime, type UnixMs } from '../../src/base/time.js';
-import { unfoundSequence } from '../../src/core/unfound-sequence.js';
+import { sequenceNotFound } from '../../src/core/sequence-not-found.js';
 import { checkSize } from '../instance/memory.js';
 import { givenContext, nameIn } from '../instance/record.js';
 import { ActorHost, type HostDeps } from '../runtime/host.js';
@@ -272,7 +272,7 @@ export class Schedules implements Room {
         schedule(() => {
           const problem = sequence?.checkInput?.(row.context.data);
           if (sequence === undefined)
-            fail(notFound(unfoundSequence(row.sequence_id, nameIn(row), named)));
+            fail(notFound(sequenceNotFound(row.sequence_id, nameIn(row), named)));
           else if (problem !== undefined) fail(invalid(`context.data ${problem}`));
           else then();
         }),

@@ -20,8 +20,8 @@ import { isoTime } from '../../src/base/time.js';
 import { checkUnchanged, updatedAt } from '../../src/base/unchanged-since.js';
 import type { Keyring } from '../../src/core/sealing/keys.js';
 import { NONCE_BYTES } from '../../src/core/sealing/sealing.js';
+import { sequenceNotFound } from '../../src/core/sequence-not-found.js';
 import { storeSecret } from '../../src/core/stored-secret.js';
-import { unfoundSequence } from '../../src/core/unfound-sequence.js';
 import { weaknessOf } from '../../src/core/weak-secret.js';
 import type { HostDeps } from '../runtime/host.js';
 import type { Kernel } from '../runtime/kernel.js';
@@ -128,7 +128,7 @@ export class Triggers {
     const { tenant_id: tenant, namespace, sequence_name: name, version } = row;
     const named = { tenant, namespace, name, version };
     const sequence = await this.#service.read(() => this.#deps.loader.namedSequence(named));
-    if (sequence == null) throw notFound(unfoundSequence(null, named, sequence));
+    if (sequence == null) throw notFound(sequenceNotFound(null, named, sequence));
     return this.#put(row);
   }
 

@@ -1,6 +1,5 @@
-/** What every route asks for: key, capabilities and tenant. */
+/** What every route requires: a key with one of its capabilities, and a tenant. */
 
-import { CAPABILITIES } from '../../schema/route-row.js';
 import { ROUTES, type Route } from '../../schema/routes.js';
 import { code, table } from './markdown.js';
 import type { Regions } from './regions.js';
@@ -8,13 +7,11 @@ import type { Regions } from './regions.js';
 const TENANT = { required: 'required', optional: 'in the request', none: 'none' } as const;
 
 export function authorizationRegions(): Regions {
-  const heads = ['route', 'asks for', ...CAPABILITIES, 'tenant'];
+  const heads = ['route', 'key', 'tenant'];
   return { routes: table(heads, Object.values(ROUTES).map(rowOf)) };
 }
 
 function rowOf({ capability, tenant, method, path }: Route): string[] {
-  const allowed: readonly string[] = capability === 'public' ? [] : capability;
-  const marks = CAPABILITIES.map((word) => (allowed.includes(word) ? '✓' : ''));
-  const asks = capability === 'public' ? 'no key' : allowed.length === 0 ? 'root key' : 'key';
-  return [code(`${method} ${path}`), asks, ...marks, TENANT[tenant]];
+  const key = capability === 'public' ? 'none' : capability.join(', ') || 'root key';
+  return [code(`${method} ${path}`), key, TENANT[tenant]];
 }

@@ -1,4 +1,4 @@
-/** The members of each kind of block, of what stands in a step, and an example of each kind. */
+/** Tables of the members of blocks and of the options of steps, and an example of each kind. */
 
 import { type TObject, Type } from '@sinclair/typebox';
 import { KIND_NAMES, type KindName, membersOf } from '../../schema/blocks.js';
@@ -7,6 +7,9 @@ import { Delay, Retry, SendWindow, WaitForInput } from '../../schema/step-option
 import type { Regions } from './regions.js';
 import { memberTable } from './schema-tables.js';
 import { exampleText, GATE_EXAMPLE, KIND_EXAMPLES, STEP_EXAMPLES } from './sequence-examples.js';
+
+/** Members of every kind; the page of steps repeats them, since a step has a `timeout` of its own. */
+export const SHARED_MEMBERS = ['type', 'id', 'when', 'timeout'] as const;
 
 /** Steps have a page of their own, with a section for each of these but the parameters. */
 const STEP_LINKS = {
@@ -23,9 +26,17 @@ const STEP_LINKS = {
   ),
 };
 
+const SHARED = Type.Object({
+  ...Type.Pick(Type.Object(membersOf('loop')), SHARED_MEMBERS).properties,
+  type: Type.String({ description: 'Kind of the block.' }),
+});
+
 export function blockRegions(): Regions {
   const kinds = KIND_NAMES.filter((kind) => kind !== 'step');
-  return Object.fromEntries(kinds.flatMap(regionsOf));
+  return {
+    'every-kind': memberTable({ schema: SHARED }),
+    ...Object.fromEntries(kinds.flatMap(regionsOf)),
+  };
 }
 
 export function stepRegions(): Regions {
@@ -60,7 +71,7 @@ function regionsOf(kind: KindName): [name: string, text: string][] {
 
 function schemaOf(kind: KindName): TObject {
   const { params, ...members } = membersOf(kind);
-  if (params === undefined) return Type.Object(members);
+  if (params === undefined) return Type.Omit(Type.Object(members), SHARED_MEMBERS);
   // The page of the handlers has what the OpenAPI document can only list.
   const description = params.description?.replace(` ${PARAMS_NOTE}`, '') ?? '';
   return Type.Object({ ...membersOf(kind), params: { ...params, description } });

@@ -49,7 +49,7 @@ export interface JsonObject {
 }
 `;
 
-interface Told {
+interface Described {
   readonly route: Route;
   readonly described: Schema;
   /** `instances`, and what is called on it; operations of the server itself stand alone. */
@@ -77,7 +77,7 @@ function isForPrograms({ contentType }: Route): boolean {
   return !/^text\/(?:html|css)/.test([contentType ?? ''].flat()[0] ?? '');
 }
 
-function told(document: JsonObject, route: Route): Told {
+function told(document: JsonObject, route: Route): Described {
   const paths = document.paths as Record<string, Record<string, Schema>>;
   const described = paths[route.path]?.[route.method.toLowerCase()] as Schema;
   const [resource, name] = route.id.split('.');
@@ -125,19 +125,19 @@ function pagingOf({ query, replies, method }: Route): Paging | undefined {
 
 // ---------------------------------------------------------------- what is asked
 
-function queryName({ route }: Told): string {
+function queryName({ route }: Described): string {
   const id = operationIdOf(route.id);
   return `${id.charAt(0).toUpperCase()}${id.slice(1)}Query`;
 }
 
 /** Whether something is asked for that the client has to be told. */
-const isQueryRequired = ({ query, route }: Told) =>
+const isQueryRequired = ({ query, route }: Described) =>
   query.some(({ name, required }) => required === true && !isFilledInQuery(route, name));
 
 const isFilledInQuery = ({ tenant }: Route, name: unknown) =>
   tenant !== 'none' && FILLED.includes(String(name));
 
-function queryText(writer: TypeWriter, operation: Told): string {
+function queryText(writer: TypeWriter, operation: Described): string {
   if (operation.query.length === 0) return '';
   const required = operation.query
     .filter(({ name, required: is }) => is === true && !isFilledInQuery(operation.route, name))
@@ -165,7 +165,11 @@ const METADATA: Schema = {
 
 // ---------------------------------------------------------------- the operations
 
-function operationsText(writer: TypeWriter, operations: readonly Told[], shapes: object): string {
+function operationsText(
+  writer: TypeWriter,
+  operations: readonly Described[],
+  shapes: object,
+): string {
   const resources = new Set(operations.map(({ resource }) => resource));
   const tree = [...resources].map((resource) => {
     const members = operations.filter((operation) => operation.resource === resource);
@@ -183,7 +187,7 @@ function operationsText(writer: TypeWriter, operations: readonly Told[], shapes:
   return `${HEAD('The operations, typed, and the table by which they are sent.')}import type { ${ways.join(', ')} } from '../client/operation.js';\nimport type { ${used.join(', ')} } from './types.js';\n\n${body}${table}`;
 }
 
-function methodText(writer: TypeWriter, operation: Told): string {
+function methodText(writer: TypeWriter, operation: Described): string {
   const { route, described, body, isBodyRequired, query, resource } = operation;
   const indent = resource === undefined ? '  ' : '    ';
   const hasQuery = query.length > 0;
@@ -210,12 +214,12 @@ function methodText(writer: TypeWriter, operation: Told): string {
 }
 
 /** A body that is judged by its bytes may be handed over as such. */
-function bodyType(writer: TypeWriter, { route }: Told, body: Schema): string {
+function bodyType(writer: TypeWriter, { route }: Described, body: Schema): string {
   const type = writer.typeOf(body, true, '    ');
   return route.isRaw ? union([type, 'string', 'Uint8Array']) : type;
 }
 
-function answerType(writer: TypeWriter, { route, described, answers, pages }: Told): string {
+function answerType(writer: TypeWriter, { route, described, answers, pages }: Described): string {
   if (answers === 'events') return 'EventStream';
   if (answers === 'text') return 'Promise<string>';
   const responses = described.responses as Record<string, JsonObject>;
@@ -236,7 +240,7 @@ function answerType(writer: TypeWriter, { route, described, answers, pages }: To
 const camel = (name: string) => name.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
 
 /** What is undefined does not come out as JSON. */
-function rowText({ route, body, query, filling, pages, answers }: Told): string {
+function rowText({ route, body, query, filling, pages, answers }: Described): string {
   const filledQuery = query
     .filter(({ name, required }) => required === true && isFilledInQuery(route, name))
     .map(({ name }) => String(name));

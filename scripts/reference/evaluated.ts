@@ -1,6 +1,5 @@
 /**
- * Examples of expressions. The value that a table shows is the one that the real evaluator gave when the
- * page was generated.
+ * Examples of expressions. The evaluator computes their values when the page is generated.
  */
 
 import type { JsonObject, JsonValue } from '../../src/base/json.js';
@@ -8,7 +7,7 @@ import { evaluateCondition, parseCondition, type Scope } from '../../src/core/co
 import { compileTemplate, renderTemplate } from '../../src/core/template.js';
 import { code, flatJson, table } from './markdown.js';
 
-/** What an instance has while the expression is looked at; a section that is absent is empty. */
+/** Context of the evaluation; absent sections are empty. */
 export interface Sections {
   readonly data?: JsonObject;
   readonly config?: JsonObject;
@@ -21,22 +20,24 @@ export interface Example extends Sections {
   readonly text: string;
 }
 
-/** An example that needs nothing but context.data. */
+/** Examples that need only context.data. */
 export function over(data: JsonObject, ...texts: readonly string[]): Example[] {
   return texts.map((text) => ({ text, data }));
 }
 
-/** What is told of a function, filter, operator or root. */
-export interface Told {
-  /** How it is written. */
+/** A function, filter, operator or root. */
+export interface Described {
   readonly forms: readonly string[];
   readonly does: string;
-  /** The first shows what it is for. */
+  /** The first shows its purpose. */
   readonly examples: readonly Example[];
 }
 
-/** A row for each example; the first of them has the words. */
-export function toldTable(head: string, rows: readonly (readonly [string, Told])[]): string {
+/** A row for each example; the first one has the description. */
+export function exampleTable(
+  head: string,
+  rows: readonly (readonly [string, Described])[],
+): string {
   const lines = rows.flatMap(([name, { forms, does, examples }]) => {
     if (examples.length === 0) throw new Error(`no example of ${name}`);
     return examples.map((example, index) => {
@@ -44,10 +45,10 @@ export function toldTable(head: string, rows: readonly (readonly [string, Told])
       return [...words, ...exampleCells(example)];
     });
   });
-  return table([head, 'what it gives', 'example', 'with', 'value'], lines);
+  return table([head, 'result', 'example', 'with', 'value'], lines);
 }
 
-/** The text, what it saw, and its value. */
+/** The text, its context, and its value. */
 export function exampleCells(example: Example): string[] {
   return [code(example.text), seenText(example), valueText(example)];
 }

@@ -1,14 +1,14 @@
 /** The filters of templates. */
 
 import { FILTER_NAMES } from '../../src/core/expression/filters.js';
-import { over, type Told, toldTable } from './evaluated.js';
+import { type Described, exampleTable, over } from './evaluated.js';
 import type { Regions } from './regions.js';
 import { rowsFor } from './rows.js';
 
-const FILTERS: Readonly<Record<string, Told>> = {
+const FILTERS: Readonly<Record<string, Described>> = {
   upper: {
     forms: ['upper'],
-    does: 'The text in capitals. Like most filters of texts, it takes what is no text for an empty one.',
+    does: 'Upper case. Like most string filters, it treats other types as an empty string.',
     examples: [
       ...over({ name: 'Ada' }, '{{ data.name | upper }}'),
       ...over({ name: 7 }, '{{ data.name | upper }}'),
@@ -16,27 +16,27 @@ const FILTERS: Readonly<Record<string, Told>> = {
   },
   lower: {
     forms: ['lower'],
-    does: 'The text in small letters.',
+    does: 'Lower case.',
     examples: over({ mail: 'Ada@Example.ORG' }, '{{ data.mail | lower }}'),
   },
   trim: {
     forms: ['trim'],
-    does: 'The text without spaces at its ends.',
+    does: 'Without spaces at both ends.',
     examples: over({ name: '  Ada ' }, '{{ data.name | trim }}'),
   },
   url_encode: {
     forms: ['url_encode'],
-    does: 'The text so that it can stand in a URL.',
+    does: 'Percent-encoded for a URL.',
     examples: over({ name: 'Ada & Co' }, 'https://example.org/?q={{ data.name | url_encode }}'),
   },
   base64: {
     forms: ['base64'],
-    does: 'The text in base64.',
+    does: 'Encoded in base64.',
     examples: over({ login: 'ada:secret' }, 'Basic {{ data.login | base64 }}'),
   },
   base64_decode: {
     forms: ['base64_decode'],
-    does: 'The text that was encoded in base64. Bad base64 fails the step.',
+    does: 'Decoded from base64. Invalid base64 fails the step.',
     examples: [
       ...over({ code: 'QWRh' }, '{{ data.code | base64_decode }}'),
       ...over({ code: 'not base64!' }, '{{ data.code | base64_decode }}'),
@@ -44,12 +44,12 @@ const FILTERS: Readonly<Record<string, Told>> = {
   },
   abs: {
     forms: ['abs'],
-    does: 'The number without its sign. Null for what is no number.',
+    does: 'The absolute value; null for other types.',
     examples: over({ change: -3 }, '{{ data.change | abs }}'),
   },
   round: {
     forms: ['round(digits)'],
-    does: 'The number, rounded to this many digits behind the point. The parentheses are needed.',
+    does: 'Rounded to this many decimal places. The parentheses are required.',
     examples: over(
       { price: 2.71456 },
       '{{ data.price | round(0) }}',
@@ -58,12 +58,12 @@ const FILTERS: Readonly<Record<string, Told>> = {
   },
   replace: {
     forms: ['replace(search, new)'],
-    does: 'The text with every `search` replaced. A value that is no text is made one first.',
+    does: 'Replaces every `search`. Other types are converted to strings first.',
     examples: over({ phone: '030 123 45' }, "{{ data.phone | replace(' ', '') }}"),
   },
   default: {
     forms: ['default(value)'],
-    does: 'The value if there is nothing: null or an empty text. A plain fallback counts null only.',
+    does: 'Replaces null and the empty string. A plain fallback replaces only null.',
     examples: [
       ...over({}, "{{ data.name | default('friend') }}"),
       ...over({ name: '' }, "{{ data.name | default('friend') }}", "{{ data.name | 'friend' }}"),
@@ -71,26 +71,26 @@ const FILTERS: Readonly<Record<string, Told>> = {
   },
   truncate: {
     forms: ['truncate(length)', 'truncate(length, suffix)'],
-    does: 'The text, cut after so many characters. What was cut is replaced by the suffix.',
+    does: 'Truncated to this many characters, followed by the suffix if anything was cut.',
     examples: over({ note: 'a long story' }, "{{ data.note | truncate(6, '…') }}"),
   },
   join: {
     forms: ['join(separator)'],
-    does: 'The members of an array as one text. An empty text for what is no array.',
+    does: 'The members of an array as one string; empty for other types.',
     examples: over({ items: ['tea', 'milk'] }, "{{ data.items | join(', ') }}"),
   },
   split: {
     forms: ['split(separator)'],
-    does: 'The parts of a text as an array.',
+    does: 'The parts of a string as an array.',
     examples: over({ tags: 'new,paid' }, "{{ data.tags | split(',') }}"),
   },
   hash: {
     forms: ['hash(sha256)'],
-    does: 'The SHA-256 of the text, as hexadecimal digits.',
+    does: 'The SHA-256 in hexadecimal digits.',
     examples: over({ mail: 'ada@example.org' }, '{{ data.mail | hash(sha256) }}'),
   },
 };
 
 export function filterRegions(): Regions {
-  return { filters: toldTable('filter', rowsFor('filter', FILTER_NAMES, FILTERS)) };
+  return { filters: exampleTable('filter', rowsFor('filter', FILTER_NAMES, FILTERS)) };
 }

@@ -1,24 +1,24 @@
-/** The functions of conditions, the two of templates, and what format_date puts in. */
+/** The functions of conditions and templates, and the conversions of format_date. */
 
 import { DATE_CONVERSIONS } from '../../src/core/expression/dates.js';
 import { FUNCTION_NAMES } from '../../src/core/expression/functions.js';
 import { TEMPLATE_FUNCTIONS } from '../../src/core/expression/template-syntax.js';
-import { evaluated, over, type Told, toldTable } from './evaluated.js';
+import { type Described, evaluated, exampleTable, over } from './evaluated.js';
 import { code, flatJson, table } from './markdown.js';
 import type { Regions } from './regions.js';
 import { rowsFor } from './rows.js';
 
 const PAID = { paid: '2026-03-14T09:30:15Z' };
 
-const FUNCTIONS: Readonly<Record<string, Told>> = {
+const FUNCTIONS: Readonly<Record<string, Described>> = {
   abs: {
     forms: ['abs(number)'],
-    does: 'The number without its sign. Null for what is no number.',
+    does: 'The absolute value; null for other types.',
     examples: [...over({ change: -3 }, 'abs(change)'), ...over({ change: 'up' }, 'abs(change)')],
   },
   len: {
     forms: ['len(value)'],
-    does: 'Of an array or object, how many members it has. Of a text, its bytes as UTF-8, so that a letter beyond ASCII counts as more than one. Else null.',
+    does: 'The number of members of an array or object, or of UTF-8 bytes of a string. Else null.',
     examples: [
       ...over({ items: ['tea', 'milk'] }, 'len(items)'),
       ...over({ name: 'Zoë' }, 'len(name)'),
@@ -27,27 +27,27 @@ const FUNCTIONS: Readonly<Record<string, Told>> = {
   },
   json: {
     forms: ['json(value)'],
-    does: 'The value as a text of compact JSON.',
+    does: 'The value as compact JSON.',
     examples: over({ item: { id: 7, tags: ['new'] } }, 'json(item)'),
   },
   now: {
     forms: ['now()'],
-    does: 'The time of the engine, in UTC. A replay sees the same time.',
+    does: 'The engine time in UTC; the same in a replay.',
     examples: over({}, 'now()'),
   },
   uuid: {
     forms: ['uuid()'],
-    does: 'A new random id. A replay sees the same one.',
+    does: 'A random id; the same in a replay.',
     examples: over({}, 'uuid()'),
   },
   random: {
     forms: ['random(min, max)'],
-    does: 'A random number. With two whole numbers: a whole one, both ends included. Without arguments: from 0 up to, but not, 1.',
+    does: 'A random number; for two integers an integer, both ends included. Without arguments: at least 0 and less than 1.',
     examples: over({}, 'random(1, 6)', 'random()'),
   },
   format_date: {
     forms: ['format_date(time, format)'],
-    does: 'The time as a text; [the table below](#dates) has the letters. The time is a text such as 2026-03-14T09:30:15Z; null for any other.',
+    does: 'Formats a time such as 2026-03-14T09:30:15Z with [these letters](#dates); null for other values.',
     examples: [
       ...over(PAID, 'format_date(paid, "%d.%m.%Y %H:%M")'),
       ...over({ paid: 'yesterday' }, 'format_date(paid, "%Y")'),
@@ -55,22 +55,22 @@ const FUNCTIONS: Readonly<Record<string, Told>> = {
   },
   day_of_week: {
     forms: ['day_of_week(time)'],
-    does: 'The day as a number: 0 is Monday, 6 is Sunday.',
+    does: 'The day of the week: 0 is Monday.',
     examples: over(PAID, 'day_of_week(paid)', 'day_of_week(paid) < 5'),
   },
   keys: {
     forms: ['keys(object)'],
-    does: 'The names of the members, as an array.',
+    does: 'The names of the members.',
     examples: over({ prices: { tea: 3, milk: 2 } }, 'keys(prices)'),
   },
   values: {
     forms: ['values(object)'],
-    does: 'The values of the members, as an array.',
+    does: 'The values of the members.',
     examples: over({ prices: { tea: 3, milk: 2 } }, 'sum(values(prices))'),
   },
   contains: {
     forms: ['contains(whole, part)'],
-    does: 'Whether a text has a part, an array a member, or an object a key.',
+    does: 'Whether a string has the part, an array the member, or an object the key.',
     examples: [
       ...over({ note: 'please hurry' }, 'contains(note, "hurry")'),
       ...over({ tags: ['new', 'paid'] }, 'contains(tags, "paid")'),
@@ -79,7 +79,7 @@ const FUNCTIONS: Readonly<Record<string, Told>> = {
   },
   starts_with: {
     forms: ['starts_with(text, part)'],
-    does: 'Whether the text begins with the part. Null if one of them is no text.',
+    does: 'Whether the string starts with the part; null for other types.',
     examples: [
       ...over({ sku: 'tea-12' }, 'starts_with(sku, "tea")'),
       ...over({ sku: 12 }, 'starts_with(sku, "1")'),
@@ -87,12 +87,12 @@ const FUNCTIONS: Readonly<Record<string, Told>> = {
   },
   ends_with: {
     forms: ['ends_with(text, part)'],
-    does: 'Whether the text ends with the part.',
+    does: 'Whether the string ends with the part.',
     examples: over({ file: 'bill.pdf' }, 'ends_with(file, ".pdf")'),
   },
   sum: {
     forms: ['sum(array)', 'sum(a, b, …)'],
-    does: 'The sum. Null if a member is no number.',
+    does: 'The sum; null if a member is not a number.',
     examples: [
       ...over({ prices: [3, 2.5] }, 'sum(prices)'),
       ...over({ tea: 3, milk: 2 }, 'sum(tea, milk)'),
@@ -101,7 +101,7 @@ const FUNCTIONS: Readonly<Record<string, Told>> = {
   },
   avg: {
     forms: ['avg(array)', 'avg(a, b, …)'],
-    does: 'The mean. Null for an empty array.',
+    does: 'The mean; null for an empty array.',
     examples: [...over({ marks: [1, 2, 6] }, 'avg(marks)'), ...over({ marks: [] }, 'avg(marks)')],
   },
   min: {
@@ -116,17 +116,17 @@ const FUNCTIONS: Readonly<Record<string, Told>> = {
   },
   first: {
     forms: ['first(array)'],
-    does: 'The first member. Null for an empty array.',
+    does: 'The first member; null for an empty array.',
     examples: over({ items: ['tea', 'milk'] }, 'first(items)'),
   },
   last: {
     forms: ['last(array)'],
-    does: 'The last member. Null for an empty array.',
+    does: 'The last member; null for an empty array.',
     examples: over({ items: ['tea', 'milk'] }, 'last(items)'),
   },
   slice: {
     forms: ['slice(value, from, to)'],
-    does: 'A part of an array or text. The first place is 0, and `to` is left out; without `to`, up to the end. Negative places count from the end.',
+    does: 'The part of an array or string from index `from`, before `to` or up to the end. Negative indexes count from the end.',
     examples: [
       ...over({ items: ['tea', 'milk', 'jam'] }, 'slice(items, 0, 2)', 'slice(items, -1)'),
       ...over({ sku: 'tea-12' }, 'slice(sku, 0, 3)'),
@@ -134,40 +134,40 @@ const FUNCTIONS: Readonly<Record<string, Told>> = {
   },
   sort: {
     forms: ['sort(array)', 'sort(array, "desc")'],
-    does: 'The array in order, smallest first, or largest first.',
+    does: 'The sorted array, smallest or largest first.',
     examples: over({ prices: [3, 10, 2] }, 'sort(prices)', 'sort(prices, "desc")'),
   },
   unique: {
     forms: ['unique(array)'],
-    does: 'The array, with the first of each set of equal members only.',
+    does: 'The array without duplicates.',
     examples: over({ tags: ['a', 'b', 'a'] }, 'unique(tags)'),
   },
   count: {
     forms: ['count(array)'],
-    does: 'How many members an array has. Null for anything else.',
+    does: 'The number of members of an array; null for other types.',
     examples: over({ items: ['tea', 'milk'] }, 'count(items)', 'count("tea")'),
   },
   change_pct: {
     forms: ['change_pct(from, to)'],
-    does: 'By how many percent `to` is above `from`. Null if `from` is 0.',
+    does: 'The change from `from` to `to` in percent; null if `from` is 0.',
     examples: over({ before: 80, after: 100 }, 'change_pct(before, after)'),
   },
   clamp: {
     forms: ['clamp(number, low, high)'],
-    does: 'The number; `low` if it is smaller, `high` if it is larger.',
+    does: 'The number, limited to `low` … `high`.',
     examples: over({ wish: 250 }, 'clamp(wish, 1, 100)'),
   },
 };
 
-const IN_TEMPLATES: { readonly [Name in (typeof TEMPLATE_FUNCTIONS)[number]]: Told } = {
+const IN_TEMPLATES: { readonly [Name in (typeof TEMPLATE_FUNCTIONS)[number]]: Described } = {
   json: {
     forms: ['{{ json(path) }}'],
-    does: 'The value as a text of compact JSON.',
+    does: 'The value as compact JSON.',
     examples: over({ item: { id: 7 } }, '{{ json(data.item) }}'),
   },
   len: {
     forms: ['{{ len(path) }}'],
-    does: 'As `len` in conditions: members of an array or object, bytes of a text.',
+    does: 'As in conditions.',
     examples: over({ items: ['tea', 'milk'] }, '{{ len(data.items) }} things'),
   },
 };
@@ -192,25 +192,25 @@ const CONVERSIONS: Readonly<Record<string, string>> = {
   u: 'day of the week, 1 is Monday',
   w: 'day of the week, 0 is Sunday',
   V: 'week of the year',
-  G: 'year to which that week belongs',
+  G: 'year of that week',
   F: 'date, as %Y-%m-%d',
   T: 'time, as %H:%M:%S',
   R: 'time, as %H:%M',
   s: 'seconds since 1970',
   z: 'offset from UTC',
-  Z: 'offset from UTC, by name if it is none',
+  Z: 'offset from UTC, or UTC',
   '%': 'a percent sign',
 };
 
 export function functionRegions(): Regions {
   return {
-    functions: toldTable('function', rowsFor('function', FUNCTION_NAMES, FUNCTIONS)),
-    'template-functions': toldTable(
+    functions: exampleTable('function', rowsFor('function', FUNCTION_NAMES, FUNCTIONS)),
+    'template-functions': exampleTable(
       'function',
       rowsFor('function of templates', TEMPLATE_FUNCTIONS, IN_TEMPLATES),
     ),
     dates: table(
-      ['letter', 'puts in', `for ${PAID.paid}`],
+      ['letter', 'inserts', `for ${PAID.paid}`],
       rowsFor('letter of format_date', DATE_CONVERSIONS, CONVERSIONS).map(([letter, words]) => {
         const text = `format_date(paid, "%${letter}")`;
         const given = evaluated({ text, data: PAID });

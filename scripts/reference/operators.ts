@@ -1,12 +1,12 @@
-/** The operators of conditions, from weak to strong. */
+/** The operators of conditions, lowest precedence first. */
 
 import type { ArithmeticOperator, ComparisonOperator } from '../../src/core/expression/syntax.js';
-import { over, type Told, toldTable } from './evaluated.js';
+import { type Described, exampleTable, over } from './evaluated.js';
 import type { Regions } from './regions.js';
 
 type Operator = ComparisonOperator | ArithmeticOperator | '?' | '||' | '&&' | '!' | 'sign' | '[]';
 
-const OPERATORS: { readonly [Name in Operator]: Told } = {
+const OPERATORS: { readonly [Name in Operator]: Described } = {
   '?': {
     forms: ['test ? a : b'],
     does: '`a` if the test is true, else `b`.',
@@ -14,7 +14,7 @@ const OPERATORS: { readonly [Name in Operator]: Told } = {
   },
   '||': {
     forms: ['a || b'],
-    does: 'True if one of them is true. Always true or false, never the value itself.',
+    does: 'True if either is true; always a boolean.',
     examples: over({ vip: false, total: 120 }, 'vip || total > 100'),
   },
   '&&': {
@@ -24,7 +24,7 @@ const OPERATORS: { readonly [Name in Operator]: Told } = {
   },
   '==': {
     forms: ['a == b'],
-    does: 'Equal: also arrays and objects with equal members. Nothing is converted, so 5 and "5" differ. A missing value equals null.',
+    does: 'Deep equality without conversion: 5 and "5" differ. A missing value equals null.',
     examples: [
       ...over({ plan: 'pro' }, 'plan == pro'),
       ...over({ count: 5 }, 'count == 5', 'count == "5"'),
@@ -38,7 +38,7 @@ const OPERATORS: { readonly [Name in Operator]: Told } = {
   },
   '<': {
     forms: ['a < b'],
-    does: 'Less. Only two numbers or two texts have an order: anything else is false.',
+    does: 'Less. False unless both are numbers or both are strings.',
     examples: over({ total: 120 }, 'total < 200', 'total < "200"'),
   },
   '<=': {
@@ -58,7 +58,7 @@ const OPERATORS: { readonly [Name in Operator]: Told } = {
   },
   in: {
     forms: ['a in array'],
-    does: 'Whether it is a member of the array. For a part of a text use `contains`.',
+    does: 'Whether the array has the member. For parts of strings use `contains`.',
     examples: [
       ...over({ role: 'owner' }, 'role in ["admin", "owner"]'),
       ...over({ note: 'please hurry' }, '"hurry" in note'),
@@ -66,7 +66,7 @@ const OPERATORS: { readonly [Name in Operator]: Told } = {
   },
   '+': {
     forms: ['a + b'],
-    does: 'The sum. Two texts are joined. A number in quotes, true and false count as numbers; with anything else it is null.',
+    does: 'The sum, or the concatenation of two strings. Numeric strings and booleans count as numbers; else null.',
     examples: over(
       { price: 3, unit: 'kg' },
       'price + 2',
@@ -77,7 +77,7 @@ const OPERATORS: { readonly [Name in Operator]: Told } = {
   },
   '-': {
     forms: ['a - b'],
-    does: 'The difference, with a space on each side.',
+    does: 'The difference; needs a space on each side.',
     examples: over({ price: 3 }, 'price - 1'),
   },
   '*': {
@@ -87,17 +87,17 @@ const OPERATORS: { readonly [Name in Operator]: Told } = {
   },
   '/': {
     forms: ['a / b'],
-    does: 'The quotient. Null if `b` is 0.',
+    does: 'The quotient; null if `b` is 0.',
     examples: over({ price: 3 }, 'price / 2', 'price / 0'),
   },
   '!': {
     forms: ['!a'],
-    does: 'Not: true if `a` is null, false, 0, an empty text or an empty array.',
+    does: 'True if `a` is null, false, 0, an empty string or an empty array.',
     examples: over({ items: [], extra: {} }, '!items', '!extra'),
   },
   sign: {
     forms: ['-a'],
-    does: 'The number with the other sign.',
+    does: 'The negated number.',
     examples: over({ price: 3 }, '-price'),
   },
   '[]': {
@@ -108,5 +108,5 @@ const OPERATORS: { readonly [Name in Operator]: Told } = {
 };
 
 export function operatorRegions(): Regions {
-  return { operators: toldTable('operator', Object.entries(OPERATORS)) };
+  return { operators: exampleTable('operator', Object.entries(OPERATORS)) };
 }

@@ -1,6 +1,6 @@
 /**
- * What clients send again, of both languages: which operations, after which answers, and by which keys the server
- * knows a repetition. "Asking again" in docs/reference/errors.md has the reasons.
+ * Retries of the clients of both languages: which operations, after which responses, and with which idempotency keys.
+ * "Asking again" in docs/reference/errors.md has the reasons.
  */
 
 import { ROUTES, type Route } from '../../schema/routes.js';
@@ -11,43 +11,46 @@ const isAlways = ({ method }: Route) => method !== 'POST' && method !== 'PATCH';
 
 export const isRepeatable = (route: Route) => isAlways(route) || route.repeats !== undefined;
 
-/** Whether a row has to say so: of others the method does. */
+/** Whether the row has a reason; for other methods the method is the reason. */
 export const isListed = (route: Route) => !isAlways(route) && isRepeatable(route);
 
-/** What may be sent again, and why that does no harm. */
+/** Requests that may be repeated, and why that is harmless. */
 export function repeatRegions(): Regions {
-  const told = Object.values<Route>(ROUTES).filter(isListed);
-  const rows = told.map(({ method, path, repeats = '' }) => [code(`${method} ${path}`), repeats]);
+  const listed = Object.values<Route>(ROUTES).filter(isListed);
+  const rows = listed.map(({ method, path, repeats = '' }) => [code(`${method} ${path}`), repeats]);
   return { repeats: table(['request', 'harmless to repeat because'], rows) };
 }
 
-/** Fields by which the server knows a repetition. */
+/** Fields that identify a repetition. */
 export const KEYS = ['idempotency_key', 'producer_event_id', 'answer_id'];
 
-/** What answers say about another try. */
+/** Responses and what they mean for a retry. */
 const ANSWERS = {
   UNDONE_STATUSES: [
-    'Nothing was done. After 421 the map of a proxy is about to follow.',
+    'Nothing was done. After 421 the map of a proxy is updated soon.',
     [408, 421, 429],
   ],
   GATEWAY_STATUSES: [
-    'What was asked may have been done, but for a 503 of the engine.',
+    'The request may have been executed, except after a 503 of the engine.',
     [502, 503, 504],
   ],
   LASTING_CODES: [
-    'Another try does not change it.',
+    'A retry fails in the same way.',
     ['ENG_DELIVERY_FAILED', 'ENG_NO_KEYS', 'ENG_SLOW_READ'],
   ],
-  UNKNOWN_CODES: ['With these a 503 may have been done.', ['ENG_SHARD_RESTARTING']],
+  UNKNOWN_CODES: [
+    'After a 503 with these, the request may have been executed.',
+    ['ENG_SHARD_RESTARTING'],
+  ],
 } as const;
 const UNKNOWN_WORDS = 'outcome is unknown';
-const WORDS_NOTE = 'With these words in its message, too.';
+const WORDS_NOTE = 'The same after a 503 whose message has these words.';
 
 const entries = Object.entries(ANSWERS);
 
 export const repeatsOfTypeScript = () =>
   [
-    '/** After which answers a request is sent again. Written by `npm run generate`. */\n',
+    '/** After which responses a request is retried. Written by `npm run generate`. */\n',
     ...entries.map(
       ([name, [note, list]]) =>
         `/** ${note} */\nexport const ${name}: ReadonlySet<${typeof list[0]}> = new Set(${JSON.stringify(list)});`,
@@ -57,7 +60,7 @@ export const repeatsOfTypeScript = () =>
 
 export const repeatsOfPython = () =>
   [
-    '"""After which answers a request is sent again. Written by `npm run generate`."""\n',
+    '"""After which responses a request is retried. Written by `npm run generate`."""\n',
     'from typing import Final\n',
     ...entries.map(
       ([name, [note, list]]) =>

@@ -38,7 +38,7 @@ export const ROOMS: readonly Room[] = [
   room('src/handlers', 'calls to the outside', GROUND),
   room('src/metrics', 'what is counted, and traces', 'src/base src/core'),
   room('src/db', 'connections, lease, batches, statements, migrations', `${GROUND} src/metrics`),
-  room('src/http', 'servers, routing, keys, admission', `${GROUND} src/metrics src/db`),
+  room('src/http', 'servers, the pipeline of a request, keys', `${GROUND} src/metrics src/db`),
   room(
     'actors/runtime',
     'host and turn of actors, loading, messages',
@@ -50,7 +50,11 @@ export const ROOMS: readonly Room[] = [
   room('actors/webhook', 'the outbox, subscriptions, deliveries', `${FLOOR} src/handlers`),
   room('actors/writer', 'the lanes', 'src/base src/metrics src/db'),
   room('src/cluster', 'cells: which tenants are served where', 'src/base schema src/db src/http'),
-  room('actors/limits', 'concurrency keys and rate limits', `${FLOOR} actors/catalog`),
+  room(
+    'actors/limits',
+    'concurrency keys, rate limits, limits of tenants',
+    `${FLOOR} actors/catalog`,
+  ),
   room('actors/release', 'routing between versions, gates, replays', `${FLOOR} actors/catalog`),
   room('actors/trigger', 'starts from outside', `${FLOOR} actors/event`),
   room(

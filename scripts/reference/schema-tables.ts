@@ -1,4 +1,4 @@
-/** Tables of members out of schemas: type, bounds, default and words of each. */
+/** Tables of the members of schemas: type, bounds, default and description. */
 
 import type { TSchema } from '@sinclair/typebox';
 import { DURATION_MS_MAX, UNSUPPORTED_VALUES } from '../../schema/common.js';
@@ -9,31 +9,31 @@ import { said } from './rows.js';
 
 const HEADS = ['member', 'type', 'default', 'meaning'];
 
-/** Numbers that say more in words. */
+/** Numbers that read better in words. */
 const SPOKEN = new Map<number, string>([
   [DURATION_MS_MAX, '100 years'],
   [HTTP_TIMEOUT_MS_MAX, 'a day'],
 ]);
 
 export interface Members {
-  /** Of the schema of an object. */
+  /** An object. */
   readonly schema: TSchema;
-  /** Where the members of a member are told. */
+  /** Sections with the members of a member. */
   readonly links?: Readonly<Record<string, string>>;
   readonly head?: string;
 }
 
 /**
- * One row for each member, those of members without a link after theirs.
+ * One row for each member, followed by its own members unless it has a link.
  * @throws Error when a member has no description
  */
 export function memberTable({ schema, links = {}, head = 'member' }: Members): string {
   const rows = memberRows(schema, '', links);
   const refused = refusedMembers(schema);
-  const told = table([head, ...HEADS.slice(1)], rows);
-  if (refused.length === 0) return told;
+  const members = table([head, ...HEADS.slice(1)], rows);
+  if (refused.length === 0) return members;
   const names = refused.map(code).join(', ');
-  return `${told}\n\nNot supported, and refused with 400 unless null or false: ${names}.`;
+  return `${members}\n\nNot supported, and refused with 400 unless null or false: ${names}.`;
 }
 
 function memberRows(
@@ -74,10 +74,10 @@ function isRefused({ enum: words }: TSchema): boolean {
 
 function defaultText(member: TSchema, isRequired: boolean): string {
   if (member.default !== undefined) return code(flatJson(member.default as JsonValue));
-  return isRequired ? 'must be given' : 'none';
+  return isRequired ? 'required' : 'none';
 }
 
-/** @throws Error for a schema of a kind that no member has had so far */
+/** @throws Error for an unknown kind of schema */
 export function typeText(schema: TSchema): string {
   if (schema.const !== undefined) return code(flatJson(schema.const as JsonValue));
   if (schema.enum !== undefined) {
@@ -91,9 +91,9 @@ export function typeText(schema: TSchema): string {
     case undefined:
       return 'any JSON';
     case 'boolean':
-      return 'true or false';
+      return 'boolean';
     case 'integer':
-      return `whole number${boundsText(schema)}`;
+      return `integer${boundsText(schema)}`;
     case 'number':
       return `number${boundsText(schema)}`;
     case 'string':
@@ -101,7 +101,7 @@ export function typeText(schema: TSchema): string {
     case 'array':
       return arrayText(schema);
     case 'object':
-      return schema.patternProperties === undefined ? 'object' : 'object of texts';
+      return schema.patternProperties === undefined ? 'object' : 'object of strings';
     default:
       throw new Error(`no words for the type ${type}`);
   }
@@ -128,7 +128,7 @@ function spoken(count: number): string {
 function stringText({ format, maxLength }: TSchema): string {
   if (format === 'time-zone') return 'time zone';
   if (format === 'calendar-day') return 'day, YYYY-MM-DD';
-  return maxLength === undefined ? 'text' : `text, at most ${spoken(maxLength)} characters`;
+  return maxLength === undefined ? 'string' : `string, at most ${spoken(maxLength)} characters`;
 }
 
 function arrayText({ items, minItems, maxItems }: TSchema): string {

@@ -64,23 +64,6 @@ export class JsonReader extends JsonTokens {
   }
 }
 
-/**
- * @returns the member of this name in an object, if its value is a string; undefined where that is not certain,
- *   too: when the name is repeated, or anything in the text is escaped, as any name may be
- */
-export function stringMember(text: string, name: string): string | undefined {
-  if (text.includes('\\')) return undefined;
-  const reader = new JsonReader(text);
-  let found: string | undefined;
-  const isRead = reader.eachMember((each) => {
-    if (each !== name) return reader.skip();
-    const isFirst = found === undefined;
-    found = reader.value();
-    return isFirst;
-  });
-  return isRead && found?.startsWith('"') ? found.slice(1, -1) : undefined;
-}
-
 /** The place of a text in another: from its first character to behind its last. */
 export type Span = readonly [start: number, end: number];
 

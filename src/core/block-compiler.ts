@@ -1,7 +1,7 @@
 /**
- * What a kind of block is given when its blocks are compiled: by it the kind says what the block reads, and
- * what is wrong with it. There are two of them: `plan.ts` makes the plan that instances run by, and
- * `lint/block-reader.ts` collects what is to be told of a definition that somebody wants to store.
+ * The interface through which block kinds report what their blocks read and what is wrong with them. `plan.ts`
+ * implements it to build the plan that instances run by, `lint/block-reader.ts` to collect findings about a definition
+ * before it is stored.
  */
 
 import type { Block } from '../../schema/blocks.js';
@@ -11,41 +11,33 @@ import type { OutputReads } from './expression/scope.js';
 import type { SchemaCheck } from './plan-nodes.js';
 import type { Template } from './template.js';
 
-/** Where an expression stands, and what becomes of it. */
+/** Where an expression stands, and what happens when it does not parse. */
 export interface ExpressionUse {
-  /** The path of the member within the block. */
   readonly member: string;
-  /** What happens when it does not parse: the end of a sentence. */
+  /** The effect of an expression that does not parse, as the end of a sentence. */
   readonly unparsed: string;
-  /** Evaluated again after the blocks inside have run. */
+  /** The expression is evaluated again after the blocks inside have run. */
   readonly isRepeated?: true;
 }
 
-/** Why a template that nobody is called with is refused. */
+/** Why templates outside of calls may not name secrets. */
 export const NO_SECRETS = 'names a secret: only http_request and workers are called with secrets';
 
 export interface BlockCompiler {
-  /** What is probably a mistake. Never fatal. */
+  /** Reports a probable mistake, which never refuses the definition. */
   warn(member: string, message: string, suggestion?: string): void;
-  /** The definition is not accepted (400). */
   refuse(member: string, message: string): void;
-  /** Parses an expression that the block will evaluate. */
   expression(text: string, use: ExpressionUse): Parsed<Condition>;
-  /**
-   * Compiles a value with templates that the block will render.
-   *
-   * @param use who is called with what was rendered, and may be given secrets; absent: nobody
-   */
+  /** Compiles a value with templates. @param use `call`: a handler or worker gets the value, and may receive secrets */
   template(value: JsonValue, member: string, use?: 'call'): Template;
-  /** Outputs that the block reads, if not by an expression or template from here. */
+  /** Adds outputs that the block reads other than through expressions and templates compiled here. */
   reads(outputs: OutputReads): void;
-  /** The check of an `output_schema`. */
   outputSchema(schema: JsonObject): SchemaCheck;
-  /** The block acts on the world outside, so that its instances do more than one commit. */
+  /** The block has effects outside, so its instances need more than one commit. */
   noteEffect(): void;
 }
 
-/** The expression that has to hold for the block to run; undefined: it always does. */
+/** The compiled `when` of the block; undefined: the block always runs. */
 export function guardOf(
   { type, when }: Pick<Block, 'type' | 'when'>,
   compiler: BlockCompiler,
@@ -55,7 +47,7 @@ export function guardOf(
   return compiler.expression(when, { member: 'when', unparsed });
 }
 
-/** What does not parse counts as false (docs/reference/expressions.md). */
+/** Compiles a condition; one that does not parse counts as false (docs/reference/expressions.md). */
 export function conditionOf(
   compiler: BlockCompiler,
   text: string,

@@ -1,10 +1,7 @@
 /**
- * The built-in handlers that need nothing but their parameters: the evaluator runs them in place, so
- * that a chain of them costs one commit. They promise to be total: every parameter, however wrong,
- * gives an outcome. Handlers with an outside effect are in `handlers/`.
- *
- * `sleep` and `wait_for_event` are only read here; the evaluator makes durable waits of them
- * (docs/reference/instances.md, docs/events.md).
+ * Built-in handlers that depend only on their parameters: the evaluator calls them in place, so a chain of them costs
+ * one commit. They never throw; invalid parameters give a failure. `sleep` and `wait_for_event` are only parsed here
+ * (docs/reference/instances.md, docs/events.md). Handlers with effects are in `handlers/`.
  */
 
 import { DURATION_MS_MAX, KEY_LENGTH_MAX, NAME_LENGTH_MAX } from '../../schema/common.js';
@@ -19,10 +16,11 @@ import {
   type LogLevel,
   SLEEP_MS_DEFAULT,
 } from '../../schema/handlers.js';
+import { displayText } from '../base/bounds.js';
 import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '../base/json.js';
-import { evaluateCondition, isTruthy, parseCondition, type Scope } from './condition.js';
+import { holds, isTruthy, type Parsed, parseCondition, type Scope } from './condition.js';
 
-/** What one attempt at a step came to. A failure that is not retryable is never tried again. */
+/** The outcome of one attempt at a step. A failure that is not retryable is never tried again. */
 export type StepOutcome =
   | { readonly kind: 'success'; readonly output: JsonValue }
   | {
@@ -30,11 +28,11 @@ export type StepOutcome =
       readonly retryable: boolean;
       readonly message: string;
       readonly details?: JsonObject;
-      /** The next try comes no sooner than this, in ms. */
+      /** The minimum wait before the next try, in ms. */
       readonly retryAfterMs?: number;
-      /** What the handler did wrong; absent: it failed as handlers do. */
+      /** Absent: the handler failed for a reason of its own. */
       readonly code?: FailureCode;
-      /** Of handlers that act outside: it was answered, or never sent. Absent: nobody can tell. */
+      /** For handlers with effects: the request was answered, or never sent. Absent: its effect is uncertain. */
       readonly isKnown?: boolean;
     };
 
@@ -43,38 +41,30 @@ export type StepFailure = Extract<StepOutcome, { kind: 'failure' }>;
 export type { LogLevel } from '../../schema/handlers.js';
 
 export interface PureContext {
-  /** What conditions see: context sections and outputs. */
   readonly scope: Scope;
   /** The path of loop counters, '' outside of loops. */
   readonly iteration: string;
-  /** Collects a line, which is written only after the commit of the step that asked for it. */
+  /** Collects a log line, which is written after the commit. */
   log(level: LogLevel, message: JsonValue): void;
 }
 
-/** `params` are resolved: templates in them have been replaced. */
+/** @param params with all templates rendered */
 export type PureHandler = (params: JsonValue, context: PureContext) => StepOutcome;
 
-/** The handlers that the evaluator calls in place (docs/reference/handlers.md), by name. */
+/** The handlers that the evaluator calls in place, by name (docs/reference/handlers.md). */
 export const PURE_HANDLERS: ReadonlyMap<string, PureHandler> = new Map<string, PureHandler>([
-  ['noop', noop],
+  ['noop', () => ({ kind: 'success', output: {} })],
   ['log', log],
   ['fail', fail],
-  ['transform', transform],
+  ['transform', (params) => ({ kind: 'success', output: params })],
   ['assert', assertCondition],
 ]);
 
-/** Names that are never given to an external worker. Every other name is. */
+/** Every other handler name runs on external workers. */
 export const BUILTIN_NAMES: ReadonlySet<string> = new Set(BUILTIN_HANDLERS);
 
-export type SleepDuration =
-  | { readonly ok: true; readonly ms: number }
-  | { readonly ok: false; readonly message: string };
-
-/**
- * Reads `duration_ms` of a sleep step: whole milliseconds, the default when absent or null. A refusal is a
- * permanent failure of the step.
- */
-export function sleepDuration(params: JsonValue): SleepDuration {
+/** Parses `duration_ms` of a sleep step; absent or null is the default. `ok: false` fails the step permanently. */
+export function sleepDuration(params: JsonValue): Parsed<number> {
   const duration = param(params, 'duration_ms') ?? SLEEP_MS_DEFAULT;
   if (typeof duration !== 'number' || !Number.isInteger(duration) || duration < 0) {
     return { ok: false, message: 'sleep: duration_ms must be a whole number of milliseconds' };
@@ -82,18 +72,15 @@ export function sleepDuration(params: JsonValue): SleepDuration {
   if (duration > DURATION_MS_MAX) {
     return { ok: false, message: `sleep: duration_ms must be at most ${DURATION_MS_MAX}` };
   }
-  return { ok: true, ms: duration };
+  return { ok: true, value: duration };
 }
 
-export type WantedEvent =
+export type ParsedEventWait =
   | { readonly ok: true; readonly wait: EventWait; readonly timeoutMs: number | null }
   | { readonly ok: false; readonly message: string };
 
-/**
- * Reads what a `wait_for_event` step waits for. A key that is a number counts as its text. A refusal is a
- * permanent failure of the step.
- */
-export function wantedEvent(params: JsonValue): WantedEvent {
+/** Parses the parameters of a `wait_for_event` step. `ok: false` fails the step permanently. */
+export function parseEventWait(params: JsonValue): ParsedEventWait {
   const wrong = (message: string) =>
     ({ ok: false, message: `wait_for_event: ${message}` }) as const;
   const name = param(params, 'name');
@@ -107,7 +94,7 @@ export function wantedEvent(params: JsonValue): WantedEvent {
   }
   const given = param(params, 'key');
   if (given === undefined) return { ok: true, wait: { n: name }, timeoutMs };
-  // It would take an event that is meant for nobody in particular.
+  // Without a key it would take events that are not meant for this instance.
   if (given === null) return wrong('key must not come to null');
   if (typeof given !== 'string' && typeof given !== 'number') {
     return wrong('key must be a text or a number');
@@ -121,35 +108,20 @@ export function wantedEvent(params: JsonValue): WantedEvent {
 }
 
 function isDuration(value: JsonValue): value is number {
-  return (
-    typeof value === 'number' && Number.isInteger(value) && value >= 1 && value <= DURATION_MS_MAX
-  );
+  return Number.isInteger(value) && Number(value) >= 1 && Number(value) <= DURATION_MS_MAX;
 }
 
-/** A failure that no retry can mend. */
-export function permanentFailure(
-  message: string,
-  details?: JsonObject,
-  code?: FailureCode,
-): StepFailure {
-  return failure(false, message, details, code);
+type Reason = [message: string, details?: JsonObject | undefined, code?: FailureCode];
+
+export function permanentFailure(...reason: Reason): StepFailure {
+  return failure(false, ...reason);
 }
 
-/** A failure that the retry policy of the step, if it has one, may try again. */
-export function retryableFailure(
-  message: string,
-  details?: JsonObject,
-  code?: FailureCode,
-): StepFailure {
-  return failure(true, message, details, code);
+export function retryableFailure(...reason: Reason): StepFailure {
+  return failure(true, ...reason);
 }
 
-function failure(
-  retryable: boolean,
-  message: string,
-  details?: JsonObject,
-  code?: FailureCode,
-): StepFailure {
+function failure(retryable: boolean, ...[message, details, code]: Reason): StepFailure {
   return {
     kind: 'failure',
     retryable,
@@ -159,20 +131,13 @@ function failure(
   };
 }
 
-function noop(): StepOutcome {
-  return { kind: 'success', output: {} };
-}
-
 function log(params: JsonValue, context: PureContext): StepOutcome {
-  // A message that is null was said, and stays null; only an absent one has a default.
-  const said = param(params, 'message');
-  const message = said === undefined ? LOG_MESSAGE_DEFAULT : said;
-  context.log(logLevel(param(params, 'level')), message);
+  // Only an absent message has a default: null is a message.
+  const given = param(params, 'message');
+  const message = given === undefined ? LOG_MESSAGE_DEFAULT : given;
+  const level = param(params, 'level');
+  context.log(LOG_LEVELS.find((known) => known === level) ?? LOG_LEVEL_DEFAULT, message);
   return { kind: 'success', output: { message } };
-}
-
-function logLevel(level: JsonValue | undefined): LogLevel {
-  return LOG_LEVELS.find((known) => known === level) ?? LOG_LEVEL_DEFAULT;
 }
 
 function fail(params: JsonValue): StepOutcome {
@@ -180,36 +145,28 @@ function fail(params: JsonValue): StepOutcome {
   return failure(param(params, 'retryable') === true, messageText(message, FAIL_MESSAGE_DEFAULT));
 }
 
-function transform(params: JsonValue): StepOutcome {
-  return { kind: 'success', output: params };
-}
-
 function assertCondition(params: JsonValue, context: PureContext): StepOutcome {
   const condition = param(params, 'condition');
   if (condition === undefined) {
     return permanentFailure('assert: condition is required', undefined, 'invalid_params');
   }
-  if (holds(condition, context.scope)) {
+  if (isMet(condition, context.scope)) {
     return { kind: 'success', output: { condition, passed: true } };
   }
   const fallback = `assertion failed: ${messageText(condition, 'null')}`;
   return permanentFailure(messageText(param(params, 'message'), fallback), { condition });
 }
 
-/**
- * A condition that is one whole template has already become its value, so only text is parsed. Text
- * that does not parse counts as false: `assert` is a lenient use of conditions
- * (docs/reference/expressions.md).
- */
-function holds(condition: JsonValue, scope: Scope): boolean {
+/** Text that does not parse counts as false (docs/reference/expressions.md); a whole template is rendered already. */
+function isMet(condition: JsonValue, scope: Scope): boolean {
   if (typeof condition !== 'string') return isTruthy(condition);
   const parsed = parseCondition(condition);
-  return parsed.ok && isTruthy(evaluateCondition(parsed.value, scope));
+  return parsed.ok && holds(parsed.value, scope);
 }
 
 function messageText(message: JsonValue | undefined, fallback: string): string {
   if (message === undefined || message === null) return fallback;
-  return typeof message === 'string' ? message : JSON.stringify(message);
+  return displayText(message);
 }
 
 function param(params: JsonValue, name: string): JsonValue | undefined {

@@ -1,8 +1,4 @@
-/**
- * What of an instance goes on after it was cancelled, or has timed out (docs/reference/instances.md): its record
- * says so until that has ended. It is kept in `runtime`, which is stored and read with every record, and stands
- * beside the context on the wire.
- */
+/** The note in `runtime` that a cancelled or timed-out instance still runs protected work. */
 
 import type { Cancelling } from '../../schema/instance.js';
 import type { JsonObject } from '../base/json.js';
@@ -11,10 +7,10 @@ import type { Evaluation } from './evaluation.js';
 import type { PlanNode } from './plan-nodes.js';
 import type { Snapshot } from './progress.js';
 
-/** More blocks are left out; `explain` has them all. */
+/** `explain` shows all blocks. */
 const BLOCKS_MAX = 20;
 
-/** Notes it anew, after every event: what is waited for changes. The request is audited once. */
+/** Updates the note after every event, since the open blocks change. The request is audited once. */
 export function noteCancelling(run: Evaluation, open: readonly PlanNode[]): void {
   const { execution, env } = run;
   const { runtime } = run.snapshot;
@@ -26,12 +22,11 @@ export function noteCancelling(run: Evaluation, open: readonly PlanNode[]): void
   run.audit.push({ eventType: 'cancelling', details: { reason, waiting_for } });
 }
 
-/** It has ended, or goes on. */
 export function forgetCancelling({ runtime }: Snapshot): void {
   if (runtime.cancelling !== undefined) delete runtime.cancelling;
 }
 
-/** The section as it stands on the wire. */
+/** The section without the note, as on the wire. */
 export function shownRuntime(runtime: JsonObject): JsonObject {
   if (runtime.cancelling === undefined) return runtime;
   const { cancelling: _, ...shown } = runtime;

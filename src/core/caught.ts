@@ -1,4 +1,4 @@
-/** What a try_catch or a saga has caught (docs/reference/blocks.md): its lists see it, and the data shows it to people. */
+/** The error that a try_catch or a saga has caught: their lists see it, and context.data shows it to people. */
 
 import type { CatchingRecord } from '../../schema/execution.js';
 import { isJsonObject, type JsonObject, ownValue } from '../base/json.js';
@@ -6,7 +6,7 @@ import type { Evaluation } from './evaluation.js';
 import type { NodePlace } from './plan-nodes.js';
 import type { Snapshot } from './progress.js';
 
-/** Under which context.data shows it. */
+/** The key of context.data that shows it. */
 export const ERROR_KEY = '_error';
 
 export function catchError(run: Evaluation, record: CatchingRecord, error: JsonObject): void {
@@ -15,18 +15,15 @@ export function catchError(run: Evaluation, record: CatchingRecord, error: JsonO
   run.forgetScopes();
 }
 
-/** The block has come to a good end: what was caught in it, also by the loser of a race, is dealt with. */
-export function forgetError(
-  { snapshot, plan }: Evaluation,
-  { first, index, end }: NodePlace,
-): void {
+/** The block ended without a failure, so errors caught inside of it are handled, even those of a race's losers. */
+export function clearError({ snapshot, plan }: Evaluation, { first, index, end }: NodePlace): void {
   const block = caughtBy(snapshot.data);
   const place = block === undefined ? -1 : (plan.indexOf.get(block) ?? -1) - first;
   if (place >= 0 && place < end - index) dropError(snapshot);
 }
 
-/** Somebody has ended the whole instance well: nobody handles anything any more. */
-export function forgetErrors({ snapshot }: Evaluation): void {
+/** The whole instance was completed by request, so no error is left to handle. */
+export function clearErrors({ snapshot }: Evaluation): void {
   if (caughtBy(snapshot.data) !== undefined) dropError(snapshot);
 }
 
@@ -35,7 +32,7 @@ function dropError(snapshot: Snapshot): void {
   snapshot.data = rest;
 }
 
-/** The block whose error the data shows; undefined: it shows none that a block has caught. */
+/** The block whose error the data shows; undefined when it shows no caught error. */
 export function caughtBy(data: JsonObject): string | undefined {
   const error = ownValue(data, ERROR_KEY);
   if (error === undefined || !isJsonObject(error)) return undefined;

@@ -1,7 +1,7 @@
 /**
- * Conditions of routers, loops and other blocks: a text is parsed once per definition into a closed
- * tree and evaluated many times. The two plain forms, `path` and `path == value`, come first and allow
- * hyphens in names; any other text is the expression language (docs/reference/expressions.md).
+ * Conditions of routers, loops and other blocks: parsed once per definition and evaluated many times. The two plain
+ * forms, `path` and `path == value`, are tried first and allow hyphens in names; any other text is an expression
+ * (docs/reference/expressions.md).
  */
 
 import { clip } from '../base/bounds.js';
@@ -9,6 +9,7 @@ import type { JsonValue } from '../base/json.js';
 import { evaluateExpression } from './expression/evaluate.js';
 import { isFunction } from './expression/functions.js';
 import { plainValue } from './expression/lexer.js';
+import { isTruthy } from './expression/operators.js';
 import { parseExpression } from './expression/parser.js';
 import {
   isRootedPath,
@@ -19,24 +20,20 @@ import {
 } from './expression/scope.js';
 import { childrenOf, type Expression, type Parsed } from './expression/syntax.js';
 
-export { isTruthy } from './expression/operators.js';
 export type { OutputReads, OutputsView, Scope } from './expression/scope.js';
 export type { Parsed } from './expression/syntax.js';
+export { isTruthy };
 
-/** A parsed condition: immutable plain data, to be kept beside the definition. */
 export interface Condition {
   readonly expression: Expression;
-  /** Which blocks' outputs it can read, so that only those have to be loaded. */
+  /** The blocks whose outputs it can read: only these have to be loaded. */
   readonly outputs: OutputReads;
 }
 
-/** In characters. Longer texts are refused, which bounds the size of a tree. */
+/** In characters. The limit bounds the size of a tree. */
 export const CONDITION_LENGTH_MAX = 32 * 1024;
 
-/**
- * Parses a condition. Total: never throws. A surrounding `{{ }}` is tolerated, and a blank text is
- * the condition that never holds. A message says what is wrong and at which character.
- */
+/** Never throws. Ignores a surrounding `{{ }}`; a blank text never holds. The message gives the position. */
 export function parseCondition(text: string): Parsed<Condition> {
   if (text.length > CONDITION_LENGTH_MAX) {
     return {
@@ -44,7 +41,9 @@ export function parseCondition(text: string): Parsed<Condition> {
       message: `the condition is longer than ${CONDITION_LENGTH_MAX} characters`,
     };
   }
-  const bare = withoutBraces(text.trim());
+  const trimmed = text.trim();
+  const isBraced = trimmed.startsWith('{{') && trimmed.endsWith('}}');
+  const bare = isBraced ? trimmed.slice(2, -2).trim() : trimmed;
   if (bare === '') return { ok: true, value: NEVER };
   const simple = parseSimple(bare);
   if (simple !== undefined) return { ok: true, value: toCondition(simple) };
@@ -53,21 +52,18 @@ export function parseCondition(text: string): Parsed<Condition> {
   return { ok: false, message: `cannot parse the condition ${clip(bare)}: ${parsed.message}` };
 }
 
-/**
- * The value of the condition in `scope`; null for anything that cannot be computed. Never throws,
- * and its work is bounded. The result may share structure with the scope.
- */
+/** Null for what cannot be computed. Never throws; the work is bounded. The result may share values with the scope. */
 export function evaluateCondition(condition: Condition, scope: Scope): JsonValue {
   return evaluateExpression(condition.expression, scope);
 }
 
-const NEVER: Condition = { expression: { kind: 'literal', value: null }, outputs: new Set() };
-
-function withoutBraces(text: string): string {
-  return text.startsWith('{{') && text.endsWith('}}') ? text.slice(2, -2).trim() : text;
+/** Whether a condition holds; one that does not parse does not. */
+export function holds(condition: Condition | undefined, scope: Scope): boolean {
+  return condition !== undefined && isTruthy(evaluateCondition(condition, scope));
 }
 
-/** The two plain forms; undefined when the text has neither. */
+const NEVER: Condition = { expression: { kind: 'literal', value: null }, outputs: new Set() };
+
 function parseSimple(text: string): Expression | undefined {
   const path = parsePath(text);
   if (path !== undefined) return path;
@@ -79,7 +75,7 @@ function parseSimple(text: string): Expression | undefined {
   return { kind: 'compare', operator: '==', left, right: parseValue(value) };
 }
 
-/** Names joined by dots, hyphens allowed: what begins with a sign is an expression. */
+/** Names joined by dots, hyphens allowed; a text that begins with a sign is an expression. */
 const PATH = /^(?!-)[\w\u0080-\uffff-]+(?:\.[\w\u0080-\uffff-]+)*$/;
 const LETTER = /[A-Za-z_\u0080-\uffff]/;
 const QUOTED = /^(?:"([^"]*)"|'([^']*)')$/;
@@ -90,7 +86,7 @@ function parsePath(text: string): Expression | undefined {
   return isSection(text) ? { kind: 'key', key: text } : { kind: 'path', path };
 }
 
-/** A number, a keyword, a text in quotes, a path that begins with a root; else the text as it stands. */
+/** A number, a keyword, a quoted string, a path that begins with a root; else the text itself. */
 function parseValue(text: string): Expression {
   const quoted = QUOTED.exec(text);
   const value = quoted === null ? plainValue(text) : (quoted[1] ?? quoted[2]);
@@ -99,17 +95,13 @@ function parseValue(text: string): Expression {
   return { kind: 'literal', value: text, isBare: true };
 }
 
-/** A plain text has these only in quotes: what joins or compares, and what is left of `===`. */
+/** Unquoted text has none of these: operators that join or compare, and the rest of a `===`. */
 const LOGICAL = /&&|\|\||[=!]=|^=|^$/;
 const OPENING = /^[([!"']/;
 const ARITHMETIC = /\s[-+*/]\s/;
 const CALL = /^([A-Za-z_]\w*)\s*\(/;
 
-/**
- * Whether what stands behind `path ==` is more than a value. Anything may be a plain text, so it is
- * taken for an expression only by signs that a text would not have, and only if the whole can be read
- * as one; with `&&` or `||` it always is.
- */
+/** Whether the text after `path ==` is an expression: it has operators or calls, and parses as a whole. */
 function isMeantAsExpression(text: string, value: string): boolean {
   if (QUOTED.test(value) || PATH.test(value)) return false;
   if (LOGICAL.test(value)) return true;
@@ -127,7 +119,7 @@ function toCondition(expression: Expression): Condition {
   return { expression, outputs: outputReads(pathsOf(expression)) };
 }
 
-/** Every path of the tree. Recursion is safe: the parser bounds the depth. */
+/** Every path in the tree. The parser bounds the depth of the recursion. */
 function* pathsOf(node: Expression): Generator<readonly string[]> {
   if (node.kind === 'path' || node.kind === 'word') yield node.path;
   for (const child of childrenOf(node)) yield* pathsOf(child);

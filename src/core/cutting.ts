@@ -1,8 +1,4 @@
-/**
- * Cutting off what is open: the losers of a race, and everything when the instance is cancelled or
- * stopped. What is protected (docs/reference/blocks.md) its kind knows; it goes on in blocks that
- * start nothing else.
- */
+/** Cuts off open blocks: losers of a race, and everything in a cancel or stop, except what their kinds protect. */
 
 import { CANCELLED, FAILED, type OpenRecord, type StepRecord } from '../../schema/execution.js';
 import type { Evaluation } from './evaluation.js';
@@ -11,18 +7,15 @@ import type { Withdrawal } from './progress.js';
 
 export type CutBy = 'signal' | 'race';
 
-/**
- * Cuts off an open node. Returns whether protected work goes on in it. The parent is not told now,
- * but when that work has ended.
- */
+/** Cuts off an open node. Returns whether protected work continues; its end notifies the parent. */
 export function cut(run: Evaluation, node: NodePlace, by: CutBy): boolean {
   const record = run.execution.o[node.index]!;
-  // What could not be cleaned up has been cut off before, and stays open for a retry.
+  // Open only because its clean-up failed: it has been cut off before.
   if (record.z === 1 || record.j !== undefined) return false;
   return node.kind.cut(run, node, record, by);
 }
 
-/** Nothing goes on in the node. It ends, unless something inside of it is still to be cleaned up. */
+/** Ends a node in which nothing continues, unless clean-up inside is left for a retry. */
 export function endCut(run: Evaluation, node: NodePlace, record: OpenRecord): false {
   reopenOwed(run, node, record);
   if (run.owesInside(node)) {
@@ -32,14 +25,11 @@ export function endCut(run: Evaluation, node: NodePlace, record: OpenRecord): fa
   return false;
 }
 
-/**
- * What had failed to clean up in the node before anybody cut it off, while other branches or items went on: nobody is
- * told of that failure any more, so that it is open for a retry from now on.
- */
+/** Reopens for a retry what failed to clean up before the node was cut off: its failure is not reported otherwise. */
 export function reopenOwed(run: Evaluation, node: NodePlace, record: OpenRecord): boolean {
   let hasOwed = false;
   for (const [branch, list] of node.lists.entries()) {
-    if (node.kind.forgives(record, branch)) continue;
+    if (node.kind.handlesFailure(record, branch)) continue;
     for (const index of list) {
       if (reopenDone(run, run.plan.nodes[index]!)) hasOwed = true;
     }
@@ -47,7 +37,7 @@ export function reopenOwed(run: Evaluation, node: NodePlace, record: OpenRecord)
   return hasOwed;
 }
 
-/** The same when the node ends without completing, and something around it has gone on. */
+/** The same when the node ends without completing, and something around it has continued. */
 export function takeOverOwed(run: Evaluation, node: NodePlace, record: OpenRecord): void {
   if (isBeingCut(run, node, record)) reopenOwed(run, node, record);
 }
@@ -68,16 +58,13 @@ function reopenDone(run: Evaluation, node: NodePlace): boolean {
   return true;
 }
 
-/** What most kinds do to be cut off: they end, unless something inside is protected. */
+/** The default for kinds: the block ends, unless something inside is protected. */
 export function cutOff(run: Evaluation, node: NodePlace, record: OpenRecord, by: CutBy): boolean {
   node.kind.withdraw(run, node, record);
   return cutInside(run, node, record, by) || endCut(run, node, record);
 }
 
-/**
- * Cuts off everything open below. Returns whether protected work goes on there; the node is then one
- * that is being cut off, and each end of such work comes to `childCut` of its kind.
- */
+/** Cuts off everything inside. Returns whether protected work continues, whose end is passed to `childCut`. */
 export function cutInside(
   run: Evaluation,
   node: NodePlace,
@@ -85,45 +72,38 @@ export function cutInside(
   by: CutBy,
 ): boolean {
   let isProtected = false;
-  for (const list of node.lists) {
-    for (const index of list) {
-      if (run.execution.o[index] === undefined) continue;
-      if (cut(run, run.plan.nodes[index]!, by)) isProtected = true;
-    }
+  for (const index of node.lists.flat()) {
+    if (run.execution.o[index] === undefined) continue;
+    if (cut(run, run.plan.nodes[index]!, by)) isProtected = true;
   }
   if (isProtected) record.x = 1;
   return isProtected;
 }
 
-/**
- * Whether the open node ends because its own time is over, or something around it was cut off. The signal does not
- * cut off what is in a scope, but nobody would see either what fails there.
- */
+/** Whether the node ends by its own timeout, or because something around it was cut off or has continued. */
 export function isBeingCut(run: Evaluation, node: NodePlace, record: OpenRecord): boolean {
   const { execution, plan } = run;
   if (record.o === 1) return true;
   for (let { parent, branch } = node; parent >= 0; { parent, branch } = plan.nodes[parent]!) {
     const above = execution.o[parent]!;
     const { kind } = plan.nodes[parent]!;
-    // Or the block around it has gone on without it.
+    // The second case: the block around it has continued without it.
     if (above.x === 1 || above.j !== undefined || !kind.runsList(above, branch)) return true;
-    // Whose failure that block sees to.
+    // That block handles the failure.
     if (kind.cleansUp(branch)) return false;
   }
   return execution.x === 1;
 }
 
-/** Whether something goes on in the block; what could not be cleaned up does not. */
+/** Whether something is running in the block; failed clean-up that waits for a retry is not. */
 export function hasOpenInside({ execution }: Evaluation, { lists }: NodePlace): boolean {
-  return lists.some((list) =>
-    list.some((index) => {
-      const record = execution.o[index];
-      return record !== undefined && record.z === undefined && record.j === undefined;
-    }),
-  );
+  return lists.flat().some((index) => {
+    const record = execution.o[index];
+    return record !== undefined && record.z === undefined && record.j === undefined;
+  });
 }
 
-/** Takes a try back from whoever is at it. One that was dispatched in this turn never happens. */
+/** Withdraws a try. One that was dispatched in this turn is simply dropped. */
 export function withdraw(
   run: Evaluation,
   node: NodePlace,
@@ -142,10 +122,10 @@ export function withdraw(
   run.withdrawals.push({ ...step, blockId: node.id, external: record.p === 'task', reason });
 }
 
-/** Ends every open node as cancelled, protected or not, and forgets what was queued. */
+/** Cancels every open node, protected or not, and drops the queue. */
 export function cutAll(run: Evaluation): void {
   const open = Object.keys(run.execution.o).map((key) => run.plan.nodes[Number(key)]!);
-  // All tries first: which iteration they are in is read off the loops that are still open.
+  // Withdraw all tries first: their iterations are read from the loops that are still open.
   for (const node of open) node.kind.withdraw(run, node, run.execution.o[node.index]!);
   for (const node of open) run.close(node, CANCELLED);
   delete run.execution.a;

@@ -1,7 +1,7 @@
 /**
- * Handlers of deadlines: called inside the process, beside the steps, because a deadline has passed.
- * They are durable and done at least once, like steps; nothing waits for them, and what they come to is
- * only noted. One is named as a try whose node is below 0.
+ * Handlers that are called in the server because the deadline of a step has passed. They are durable and run at least
+ * once, like steps, but nothing waits for them, and failures are only audited. They are addressed as tries whose node
+ * is negative.
  */
 
 import type { Execution, OpenDeadlineHandler } from '../../schema/execution.js';
@@ -15,7 +15,6 @@ import type { NodePlace } from './plan-nodes.js';
 import type { StepTry, TryEvent } from './progress.js';
 import { runsOf } from './runs-again.js';
 
-/** How long one may take, in ms. */
 export const DEADLINE_HANDLER_MS_MAX = 30_000;
 
 export function isDeadlineHandler({ node }: Pick<StepTry, 'node'>): boolean {
@@ -29,12 +28,11 @@ export function deadlineHandlerOf(
   return execution.b?.[numberOf(node)];
 }
 
-/** Nodes are counted from 0 up, these from -1 down. */
+/** Nodes count from 0 up, these handlers from -1 down. */
 function numberOf(node: number): number {
   return -1 - node;
 }
 
-/** @param params rendered */
 export function startDeadlineHandler(
   run: Evaluation,
   node: NodePlace,
@@ -51,7 +49,7 @@ export function startDeadlineHandler(
   dispatchDeadlineHandler(run, number, hook);
 }
 
-/** Those that were at work in a process that is gone are called again. */
+/** Calls the handlers again that ran in a process that is gone. */
 export function recoverDeadlineHandlers(run: Evaluation): void {
   const { b = {} } = run.execution;
   for (const number of Object.keys(b).map(Number)) dispatchDeadlineHandler(run, number, b[number]!);
@@ -64,7 +62,7 @@ function dispatchDeadlineHandler(
 ): void {
   run.dispatches.push({
     node: -1 - number,
-    // Told apart from the tries of the step itself, in receipts and idempotency keys.
+    // Distinguishes it from the tries of the step itself, in receipts and idempotency keys.
     iteration: `deadline.${n}`,
     attempt: 0,
     blockId: i,
@@ -78,7 +76,7 @@ function dispatchDeadlineHandler(
   });
 }
 
-/** What a hook came to; false when it is not open. */
+/** Takes the outcome of a handler; false when it is not open. */
 export function endDeadlineHandler(run: Evaluation, event: TryEvent): boolean {
   const { execution } = run;
   const hook = deadlineHandlerOf(execution, event);
@@ -99,13 +97,11 @@ export function endDeadlineHandler(run: Evaluation, event: TryEvent): boolean {
   return true;
 }
 
-/** What is known of what the try did outside. */
 export function effectOf(outcome: StepOutcome): EffectOutcome {
   if (outcome.kind === 'success') return 'success';
   return outcome.isKnown === true ? 'failure' : 'lost';
 }
 
-/** Nothing follows from it. */
 export function noteDeadlineHandlerFailure(
   run: Evaluation,
   blockId: string,

@@ -1,7 +1,7 @@
 /**
- * One turn of the evaluator at work: the queue, the budget, what has been collected for the progress
- * so far, and the moves that all kinds of blocks share. Blocks call it; it calls the parent of a
- * block that is done. Nothing recurses along a list or a loop, only up and down the tree.
+ * One turn of the evaluator: the queue, the budget, the results collected for the progress, and the operations that all
+ * kinds of blocks share. Kinds call it; it calls the kind of the parent when a block is done. Calls nest with the depth
+ * of the tree, never along a list or a loop.
  */
 
 import {
@@ -20,45 +20,42 @@ import { sizeWithin } from '../base/bounds.js';
 import type { JsonObject, JsonValue } from '../base/json.js';
 import { isoTime } from '../base/time.js';
 import { startAt } from './blocks/list.js';
-import { forgetError } from './caught.js';
-import { evaluateCondition, isTruthy, type Scope } from './condition.js';
+import { clearError } from './caught.js';
+import { holds, type Scope } from './condition.js';
 import { takeOverOwed } from './cutting.js';
+import { isFailure } from './done.js';
 import type { EffectOutcome } from './effects.js';
 import { reasonOf } from './failures.js';
-import { Lanes } from './lanes.js';
+import { LoopItems } from './loop-items.js';
 import { OpenLeaves } from './open-leaves.js';
-import { isLeftAlone } from './owed.js';
+import { isOutsideCleanUp } from './owed.js';
 import { iterationOf, pathOf, runKey } from './paths.js';
 import type { NodePlace, Plan, StepNode } from './plan-nodes.js';
-import type {
-  AuditEvent,
-  ChildOrder,
-  Dispatch,
-  EndedEffect,
-  EndedGate,
-  Env,
+import {
+  type AuditEvent,
+  type ChildOrder,
+  type Dispatch,
+  type EndedEffect,
+  type EndedGate,
+  type Env,
   GATE_REF,
-  KeptSignal,
-  LogLine,
-  OutputRow,
-  RateRequest,
-  Snapshot,
-  StepTry,
-  TakenSignal,
-  Withdrawal,
+  type KeptSignal,
+  type LogLine,
+  noCounts,
+  type OutputRow,
+  type RateRequest,
+  type Snapshot,
+  type StepTry,
+  type TakenSignal,
+  type Withdrawal,
 } from './progress.js';
 import { Scopes } from './scopes.js';
 
-/** What one turn is given: time passes while it runs, and only its caller can tell. */
 export interface TurnEnv extends Env {
-  /**
-   * Whether the turn has taken long enough. Asked between blocks, since one step may cost a thousand
-   * times what another does: steps and characters alone do not bound the time. Absent: never.
-   */
+  /** Whether the turn has used up its time, which the budgets do not bound. Checked between blocks. Absent: never. */
   readonly isOver?: () => boolean;
 }
 
-/** Indexes of the executions in memory; one that is loaded again gets a new one. */
 const LEAVES = new WeakMap<Execution, OpenLeaves>();
 
 export class Evaluation {
@@ -78,27 +75,20 @@ export class Evaluation {
   gates: EndedGate[] | undefined;
   readonly logs: LogLine[] = [];
   readonly audit: AuditEvent[] = [];
-  readonly counts = {
-    stepsExecuted: 0,
-    stepsInPlace: 0,
-    stepsFailed: 0,
-    stepsRetried: 0,
-    timeouts: 0,
-    breaches: 0,
-  };
+  readonly counts = noCounts();
   newSnapshots: Map<string, JsonValue[]> | undefined;
   readonly droppedSnapshots: string[] = [];
-  /** Blocks that run another time: what they have left goes. */
+  /** Blocks that run again, whose rows are deleted. */
   readonly droppedOutputs: string[] = [];
   dropErrorRows = false;
-  /** Why the node that finishes as failed does so; those around it fail of the same. */
+  /** Why the node that is about to fail does; the blocks around it fail for the same reason. */
   cause: Failure | undefined;
 
   readonly #queue: number[];
   #head = 0;
   #stepsLeft: number;
   #charactersLeft: number;
-  readonly lanes: Lanes;
+  readonly loopItems: LoopItems;
   readonly #scopes: Scopes;
 
   constructor(plan: Plan, snapshot: Snapshot, env: TurnEnv) {
@@ -106,16 +96,13 @@ export class Evaluation {
     this.snapshot = snapshot;
     this.execution = snapshot.execution;
     this.env = env;
-    this.lanes = new Lanes(this);
+    this.loopItems = new LoopItems(this);
     this.#scopes = new Scopes(this);
     this.#queue = this.execution.q ?? [];
     this.#stepsLeft = env.stepBudget;
     this.#charactersLeft = env.outputBytesBudget;
   }
 
-  // -------------------------------------------------------------- the queue and the budget
-
-  /** To be started, or continued if it is open. */
   push(index: number): void {
     this.#queue.push(index);
   }
@@ -128,7 +115,7 @@ export class Evaluation {
     return this.#head < this.#queue.length;
   }
 
-  /** Runs what is queued until nothing is, the budget is spent, or the root list has ended. */
+  /** Processes the queue until it is empty, the budget is spent, or the root list has ended. */
   drain(): void {
     while (this.hasQueue && !this.isExhausted && this.execution.e === undefined) {
       const index = this.#queue[this.#head]!;
@@ -138,7 +125,6 @@ export class Evaluation {
     }
   }
 
-  /** What is due at this time. */
   fireDue(): void {
     for (;;) {
       const next = this.leaves.next();
@@ -150,7 +136,6 @@ export class Evaluation {
     }
   }
 
-  /** Writes the rest of the queue back into the execution. */
   storeQueue(): void {
     const left = this.#head === 0 ? this.#queue : this.#queue.slice(this.#head);
     if (left.length > 0) this.execution.q = left;
@@ -166,7 +151,6 @@ export class Evaluation {
     this.#stepsLeft -= 1;
   }
 
-  /** Counts a value that becomes part of this commit. */
   charge(value: JsonValue): void {
     const left = Math.max(this.#charactersLeft, 0);
     this.#charactersLeft -= sizeWithin(value, left) ?? left;
@@ -174,31 +158,28 @@ export class Evaluation {
 
   #visit(node: NodePlace): void {
     const record = this.execution.o[node.index];
-    if (record !== undefined) node.kind.again(this, node, record);
+    if (record !== undefined) node.kind.revisit(this, node, record);
     else if (this.execution.d[node.index] === undefined && this.#isExpected(node)) {
-      if (isLeftAlone(this, node)) this.finish(node, CANCELLED);
-      else if (this.#passes(node, node.when)) node.kind.enter(this, node);
+      if (isOutsideCleanUp(this, node)) this.finish(node, CANCELLED);
+      else if (this.#isToRun(node, node.when)) node.kind.enter(this, node);
     }
   }
 
-  /**
-   * Whether the block runs by its `when`; it is done otherwise. One that had begun when the instance failed
-   * goes on: it would be left half done.
-   */
-  #passes(node: NodePlace, when: NodePlace['when']): boolean {
+  /** Evaluates `when`. A block that had begun before a failure continues anyway, so it is not left half done. */
+  #isToRun(node: NodePlace, when: NodePlace['when']): boolean {
     if (when === undefined) return true;
     const kept = this.execution.k?.[node.index];
     if (kept !== undefined) {
       if (!node.kind.isKept) delete this.execution.k![node.index];
       return true;
     }
-    if (!when.ok) node.kind.misguided(this, node, `when does not parse: ${when.message}`);
-    else if (isTruthy(evaluateCondition(when.value, this.scopeOf(node)))) return true;
+    if (!when.ok) node.kind.invalidWhen(this, node, `when does not parse: ${when.message}`);
+    else if (holds(when.value, this.scopeOf(node))) return true;
     else this.finish(node, SKIPPED);
     return false;
   }
 
-  /** False for what was queued before the block around it was decided or cut off. */
+  /** False for nodes that were queued before the block around them was decided or cut off. */
   #isExpected(node: NodePlace): boolean {
     if (node.parent < 0) return this.execution.x !== 1;
     const above = this.execution.o[node.parent];
@@ -206,14 +187,12 @@ export class Evaluation {
     return this.plan.nodes[node.parent]!.kind.runsList(above, node.branch);
   }
 
-  // -------------------------------------------------------------- opening and ending nodes
-
   /** Milliseconds since the instance began. */
   get offset(): number {
     return Math.max(0, this.env.now - (this.execution.t ?? this.env.now));
   }
 
-  /** Opens a composite, whose time counts from here on. */
+  /** Opens a composite; its timeout counts from now. */
   open(node: NodePlace, record: OpenRecord): void {
     this.execution.o[node.index] = record;
     if (node.timeoutMs === null) return;
@@ -221,7 +200,7 @@ export class Evaluation {
     this.leaves.watch(node.index, record);
   }
 
-  /** What the block was at before the instance failed and was retried; handed out once. */
+  /** Removes and returns the record that the block had before the instance failed and was retried. */
   takeKept(node: NodePlace): OpenRecord | undefined {
     const kept = this.execution.k?.[node.index];
     if (kept !== undefined) delete this.execution.k![node.index];
@@ -246,36 +225,35 @@ export class Evaluation {
     return leaves;
   }
 
-  /** Deadlines were changed otherwise than by `open` and `putLeaf`. */
+  /** For deadlines that were changed without `open` or `putLeaf`. */
   dropLeaves(): void {
     LEAVES.delete(this.execution);
   }
 
-  /** The node is done: tells its parent, which may be done with it. */
   finish(node: NodePlace, code: DoneCode): void {
     const record = this.execution.o[node.index];
     if (record !== undefined && code !== COMPLETED) takeOverOwed(this, node, record);
     if (record !== undefined && this.owesInside(node)) {
       record.j = code;
-      this.#goOnAround(node);
-    } else this.tellParent(node, this.close(node, code));
+      this.#continueParent(node);
+    } else this.notifyParent(node, this.close(node, code));
   }
 
-  /** Something inside could not be cleaned up, and is open for a retry. */
+  /** Whether something inside is open for a retry, because its clean-up failed. */
   owesInside({ lists }: NodePlace): boolean {
     return lists.some((list) => list.some((index) => this.execution.o[index] !== undefined));
   }
 
-  /** What is around a block that stays open, and was cut off with it, goes on to clean up. */
-  #goOnAround({ parent: index }: NodePlace): void {
+  /** A block that stays open for a retry was cut off with the block around it, which continues to clean up. */
+  #continueParent({ parent: index }: NodePlace): void {
     const above = this.execution.o[index];
     if (above?.x !== 1 || above.j !== undefined) return;
     const parent = this.plan.nodes[index]!;
     parent.kind.childCut(this, parent, above);
   }
 
-  /** The node has been closed. */
-  tellParent(node: NodePlace, code: DoneCode): void {
+  /** Called when the node has been closed. */
+  notifyParent(node: NodePlace, code: DoneCode): void {
     if (node.parent < 0) {
       this.#rootDone(node, code);
       return;
@@ -291,25 +269,24 @@ export class Evaluation {
     }
   }
 
-  /** As failed, for a reason that was put aside until the blocks inside had ended. */
+  /** Fails the node for a reason that was recorded before the blocks inside had ended. */
   fail(node: NodePlace, cause: Failure | undefined): void {
     this.cause = cause;
     this.finish(node, FAILED);
   }
 
-  /** To be called while the loops around are where they were when the try began. */
+  /** Must be called while the loops around are in the iteration in which the try began. */
   endEffect(node: NodePlace, { a, u }: StepRecord, outcome: EffectOutcome): void {
     if (u === undefined) return;
     this.effects ??= [];
     this.effects.push({ ...this.tryOf(node, a), effect: u, outcome });
   }
 
-  /** The oldest signal that is kept under the name, of those that are meant. */
-  firstSignal(name: string, isMeant = (_: KeptSignal) => true): KeptSignal | undefined {
-    return this.snapshot.signals?.find((signal) => signal.name === name && isMeant(signal));
+  /** The oldest kept signal with this name that `isAddressed` accepts. */
+  firstSignal(name: string, isAddressed = (_: KeptSignal) => true): KeptSignal | undefined {
+    return this.snapshot.signals?.find((signal) => signal.name === name && isAddressed(signal));
   }
 
-  /** It is kept no more. */
   takeSignal({ seq }: KeptSignal, node: NodePlace, status: TakenSignal['status']): void {
     const { snapshot } = this;
     snapshot.signals = snapshot.signals!.filter((signal) => signal.seq !== seq);
@@ -322,7 +299,7 @@ export class Evaluation {
     this.gates.push(gate);
   }
 
-  /** Without telling the parent. Returns how it ended: what has timed out fails, whatever it came to. */
+  /** Closes the node without notifying the parent. Returns how it ended: a node that has timed out fails. */
   close(node: NodePlace, asked: DoneCode): DoneCode {
     const record = this.execution.o[node.index];
     const code = record?.o === 1 ? FAILED : asked;
@@ -335,9 +312,9 @@ export class Evaluation {
         const { b, a, c, k, z } = record as StepRecord;
         this.leaves.remove(record as StepRecord);
         if (c !== undefined) done.push({ b, a, c, ...(k && { k }), ...(z && { z }) } as StepRecord);
-      } else if (code === FAILED || code === CANCELLED) {
+      } else if (isFailure(code)) {
         if (kind.isKept || node.when !== undefined) done.push(record);
-      } else forgetError(this, node);
+      } else clearError(this, node);
       delete this.execution.o[node.index];
     }
     this.execution.d[node.index] = done;
@@ -346,40 +323,40 @@ export class Evaluation {
 
   #rootDone(node: NodePlace, code: DoneCode): void {
     const { execution, plan } = this;
-    // An instance that is cut off because it has timed out is to fail.
+    // An instance that was cut off because it timed out fails.
     if (execution.x === 1) execution.e = execution.y === undefined ? CANCELLED : FAILED;
-    else if (code === FAILED || code === CANCELLED) {
+    else if (isFailure(code)) {
       execution.e = code;
       if (code === FAILED) execution.y = this.cause ?? this.unrecorded(node);
     } else if (!startAt(this, plan.roots, node.position + 1)) execution.e = COMPLETED;
   }
 
-  /** Part of the block failed under an engine, or elsewhere, that did not note why. */
+  /** The failure of a block that failed under an engine that did not record reasons. */
   unrecorded(node: NodePlace): Failure {
     return this.failureAt(node, 'unrecorded', `${node.type} ${node.id} failed`);
   }
 
-  /** All nodes inside go back to pending: the next iteration begins. */
+  /** Resets all nodes inside to pending, for the next iteration. */
   reset(node: NodePlace): void {
     this.#forgetNodes(node.index + 1, node.end);
-    this.#dropInside(node, beneath(this.iterationOf(node)));
+    this.#dropInside(node, prefixOf(this.iterationOf(node)));
   }
 
-  /** The same for some lists of a block that runs items side by side. */
+  /** The same for some of the lists, of a for_each with slots. */
   resetLists(node: NodePlace, from: number, to: number): void {
     for (const list of node.lists.slice(from, to)) {
       this.#forgetNodes(list[0]!, this.plan.nodes[list.at(-1)!]!.end);
     }
   }
 
-  /** A block that runs items side by side is done with one. */
+  /** Releases the state of an item that has ended, in a for_each with slots. */
   leaveItem(node: NodePlace, item: number): void {
-    this.#dropInside(node, `${beneath(this.iterationOf(node))}${item}.`);
-    this.lanes.leave(node, item);
+    this.#dropInside(node, `${prefixOf(this.iterationOf(node))}${item}.`);
+    this.loopItems.leave(node, item);
     this.#scopes.forgetItem();
   }
 
-  /** A for_each that was caught in its failure, or lost a race, has left its items. */
+  /** Drops the items of inner for_each blocks that were left open, caught in a failure or by a race. */
   #dropInside(node: NodePlace, iterations: string): void {
     if (this.snapshot.snapshots.size === 0) return;
     const { index: from, end } = this.plan.nodes[node.first]!;
@@ -391,11 +368,11 @@ export class Evaluation {
     }
   }
 
-  /** What the block was to clean up while it is being cut off has failed: it stays open for a retry. */
+  /** Clean-up failed while the block was being cut off: the block stays open for a retry. */
   noteCleanupFailure(node: NodePlace, record: OpenRecord): void {
     record.z = 1;
     this.execution.a ??= { f: this.cause ?? this.unrecorded(node) };
-    this.#goOnAround(node);
+    this.#continueParent(node);
   }
 
   #forgetNodes(from: number, to: number): void {
@@ -405,8 +382,6 @@ export class Evaluation {
       if (k?.[i] !== undefined) delete k[i];
     }
   }
-
-  // -------------------------------------------------------------- what blocks read
 
   iterationOf(node: NodePlace): string {
     return iterationOf(this.execution, node);
@@ -428,8 +403,6 @@ export class Evaluation {
     return this.#scopes.overlayOf(node);
   }
 
-  // -------------------------------------------------------------- what blocks leave behind
-
   markCurrent(node: StepNode, attempt: number): void {
     const { runtime } = this.snapshot;
     const total = runtime.total_steps_executed;
@@ -445,10 +418,7 @@ export class Evaluation {
     return Object.keys(values).length === 0 ? data : { ...data, ...values };
   }
 
-  /**
-   * @param tryNumber 0 for the row of a composite itself
-   * @param attempt `next`: the row may be stored again, so that its rows are counted outside of loops too
-   */
+  /** @param tryNumber 0 for a composite @param attempt `next`: numbered as in a loop, as the row may be stored again */
   storeOutput(
     node: NodePlace,
     tryNumber: number,
@@ -460,26 +430,21 @@ export class Evaluation {
     const iteration = this.#storeRow(node, tryNumber, output, outputRef, number);
     const kept = { iteration, output };
     if (node.isRead) this.snapshot.outputs.set(node.id, kept);
-    // What a loop notes of its passes is no output.
-    if (outputRef === null && node.kind.repeats === 'never') this.lanes.collect(node, output);
-    if (this.lanes.keep(node, kept)) this.#scopes.forgetItem();
+    // The row with a loop's iterations is not an output.
+    if (outputRef === null && node.kind.repeats === 'never') this.loopItems.collect(node, output);
+    if (this.loopItems.keep(node, kept)) this.#scopes.forgetItem();
   }
 
-  /** How far a for_each has come: a row that expressions do not read. */
+  /** Stores the progress of a for_each in a row that expressions do not read. */
   storeProgress(node: NodePlace, output: JsonObject, attempt: number): void {
     this.#storeRow(node, 0, output, null, node.loops.length === 0 ? attempt : this.#nextRow(node));
   }
 
-  /** A row beside those of the tries, which expressions do not read: it has the number of the row to come. */
-  storeNote(
-    node: NodePlace,
-    tryNumber: number,
-    output: JsonObject,
-    outputRef: typeof GATE_REF,
-  ): void {
+  /** Stores the answer at a gate, which expressions do not read, in a row with the number of the next one. */
+  storeAnswer(node: NodePlace, tryNumber: number, output: JsonObject): void {
     const isLooped = node.loops.length > 0;
     const attempt = isLooped ? (this.execution.c?.[node.first] ?? 0) : tryNumber;
-    this.#storeRow(node, tryNumber, output, outputRef, attempt);
+    this.#storeRow(node, tryNumber, output, GATE_REF, attempt);
   }
 
   #storeRow(
@@ -495,30 +460,26 @@ export class Evaluation {
     return iteration;
   }
 
-  /**
-   * The output of a step becomes part of context.data, and of what its own item sees there.
-   *
-   * @returns false when the data may not take it in, and nothing has happened
-   */
+  /** Merges a step's output into context.data and what its item sees. @returns false: too large, nothing has changed */
   mergeOutput(node: NodePlace, output: JsonObject): boolean {
     if (this.env.fitsContext?.(this.#dataWith(output)) === false) return false;
-    this.snapshot.data = this.#dataWith(this.lanes.merge(node, output));
+    this.snapshot.data = this.#dataWith(this.loopItems.merge(node, output));
     this.#scopes.forgetItem();
     return true;
   }
 
-  /** The same for what a person said, which is no output. */
+  /** The same for the answer of a person, which is not an output. */
   mergeAnswer(node: NodePlace, values: JsonObject): void {
-    this.snapshot.data = this.#dataWith(this.lanes.lay(node, values));
+    this.snapshot.data = this.#dataWith(this.loopItems.lay(node, values));
     this.#scopes.forgetItem();
   }
 
-  /** What expressions see has changed otherwise than by outputs. */
+  /** For changes to what expressions see other than by outputs. */
   forgetScopes(): void {
     this.#scopes.forgetItem();
   }
 
-  /** Rows of a block inside loops count on over all iterations (docs/reference/instances.md). */
+  /** Rows of a block inside loops are numbered across all iterations (docs/reference/instances.md). */
   #nextRow({ first }: NodePlace): number {
     this.execution.c ??= {};
     const number = this.execution.c[first] ?? 0;
@@ -526,14 +487,13 @@ export class Evaluation {
     return number;
   }
 
-  /** To be called before the node finishes as failed. @param attempt of a step */
+  /** Must be called before the node finishes as failed. @param attempt of a step */
   noteFailure(node: NodePlace, code: FailureCode, message: string, attempt?: number): void {
     this.cause = this.failureAt(node, code, message, attempt);
     const eventType = node.kind.isLeaf ? 'step_failed' : 'block_failed';
     this.audit.push({ eventType, blockId: node.id, details: { message: this.cause.message } });
   }
 
-  /** @param attempt of a step */
   failureAt(node: NodePlace, code: FailureCode, message: string, attempt?: number): Failure {
     const { handler } = node as Partial<StepNode>;
     return {
@@ -549,8 +509,6 @@ export class Evaluation {
     this.children ??= [];
     this.children.push(order);
   }
-
-  // -------------------------------------------------------------- the items of for_each blocks
 
   snapshotKey(node: NodePlace): string {
     return runKey(this.execution, node);
@@ -583,12 +541,12 @@ export class Evaluation {
   #drop(key: string): void {
     if (this.snapshot.items !== undefined) delete this.snapshot.items[key];
     if (!this.snapshot.snapshots.delete(key)) return;
-    // What was made in this turn has no row yet.
+    // Items snapshotted in this turn have no row yet.
     if (this.newSnapshots?.delete(key) !== true) this.droppedSnapshots.push(key);
   }
 }
 
-/** How the iterations begin that go on within one. */
-function beneath(iteration: string): string {
+/** The prefix of the iterations inside an iteration. */
+function prefixOf(iteration: string): string {
   return iteration === '' ? '' : `${iteration}.`;
 }

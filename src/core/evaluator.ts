@@ -1,19 +1,17 @@
 /**
- * The heart of the engine: `advance` takes one event into an instance and says what follows. Pure:
- * it changes the snapshot in place and performs nothing; time and randomness are arguments, and the
- * same events on the same snapshot give the same progress.
- *
- * An event is taken in first (this file: what it means for the instance as a whole), then everything
- * that is due and queued runs within the budget (`evaluation.ts`, `blocks/`), then the state of the
- * instance follows from what is open (`instance-state.ts`).
+ * `advance` applies one event to an instance and returns what follows from it. Pure: the snapshot is changed in place
+ * and nothing else happens; time and randomness are arguments, so the same events on the same snapshot give the same
+ * progress. The event is applied first (this file), then everything due and queued runs within the budget
+ * (`evaluation.ts`, `blocks/`), then the state follows from what is open (`instance-state.ts`).
  */
 
 import { CANCELLED, type CleanupFailure, COMPLETED, FAILED } from '../../schema/execution.js';
 import { isEnded, isTerminal } from '../../schema/states.js';
+import type { JsonObject } from '../base/json.js';
 import { isoTime, type UnixMs } from '../base/time.js';
 import { decideRaces } from './blocks/branches.js';
 import { startAt } from './blocks/list.js';
-import { forgetErrors } from './caught.js';
+import { clearErrors } from './caught.js';
 import { cut, cutAll } from './cutting.js';
 import {
   endDeadlineHandler,
@@ -31,19 +29,19 @@ import {
   withHooks,
 } from './hooks.js';
 import {
+  auditTransition,
   awaitPermit,
   awaitsPermit,
   cleanUp,
   clearHolds,
   end,
   firstDeferral,
-  heldUntil,
   isOnlyDeferred,
   mayRun,
-  moveTo,
-  noteMove,
+  nextWake,
   openLeaves,
-  outlook,
+  requestedStart,
+  setState,
   settle,
 } from './instance-state.js';
 import { dropOwn } from './item-outputs.js';
@@ -54,36 +52,21 @@ import { rewind } from './rewind.js';
 import { reopen } from './runs-again.js';
 import { limitOf, noteTimeOut, shiftLimits, startTimeLimit } from './time-limits.js';
 
-export type {
-  AuditEvent,
-  Dispatch,
-  EngineEvent,
-  Env,
-  LogLine,
-  OutputRow,
-  Progress,
-  RateRequest,
-  Snapshot,
-  StepTry,
-  Withdrawal,
-} from './progress.js';
-export { partOf, type TreeNode, type TreePart, treeOf } from './tree.js';
+/** `run`: continue everything; `settle`: derive the state from what is open; `set`: done; `stale`: ignored. */
+type Applied = 'run' | 'settle' | 'set' | 'stale';
 
-/** What taking in an event came to: `run`: go on as far as possible; `settle`: what is open tells the state; `set`: that is set. */
-type Taken = 'run' | 'settle' | 'set' | 'stale';
-
-/** Takes in one event. The snapshot is changed in place; the progress is to be stored with it. */
+/** Applies one event. The snapshot is changed in place and must be stored with the progress. */
 export function advance(plan: Plan, snapshot: Snapshot, event: EngineEvent, env: Env): Progress {
   if (isForHooks(event)) return advanceHooks(plan, snapshot, event, env);
   const run = new Evaluation(plan, snapshot, env);
   const from = snapshot.state;
-  const taken = takeIn(run, event);
-  if (taken === 'run') runOn(run);
-  if (taken === 'run' || taken === 'settle') settle(run);
-  noteMove(run, from, event.kind === 'stop');
+  const applied = applyEvent(run, event);
+  if (applied === 'run') runOn(run);
+  if (applied === 'run' || applied === 'settle') settle(run);
+  auditTransition(run, from, event.kind === 'stop');
   if (isEnded(snapshot.state)) cleanUp(run);
   run.storeQueue();
-  const progress = progressOf(run, taken === 'stale');
+  const progress = progressOf(run, applied === 'stale');
   const { hooks } = plan;
   if (hooks === undefined && snapshot.execution.j === undefined) return progress;
   if (snapshot.state !== from) beginHooks(hooks, snapshot);
@@ -91,9 +74,9 @@ export function advance(plan: Plan, snapshot: Snapshot, event: EngineEvent, env:
   return withHooks(plan, snapshot, event, env, progress);
 }
 
-/** Built field by field: this runs for every event, and spreads show in its time. */
+/** Built field by field: this runs for every event, and spreads are measurably slower. */
 function progressOf(run: Evaluation, isStale: boolean): Progress {
-  const { wakeAt, more } = outlook(run);
+  const { wakeAt, more } = nextWake(run);
   const progress: { -readonly [K in keyof Progress]: Progress[K] } = {
     outputs: run.outputs,
     dispatches: run.dispatches,
@@ -121,29 +104,18 @@ function progressOf(run: Evaluation, isStale: boolean): Progress {
   return progress;
 }
 
-function takeIn(run: Evaluation, event: EngineEvent): Taken {
+function applyEvent(run: Evaluation, event: EngineEvent): Applied {
   const { snapshot } = run;
+  if ('iteration' in event) return applyTryEvent(run, event);
   switch (event.kind) {
     case 'wake':
-      // Handlers and questions whose answers can never come: their process is gone.
+      // The outcomes of these can never arrive: their process is gone.
       if (event.recovered === true) recoverDeadlineHandlers(run);
       if (isEnded(snapshot.state)) return 'set';
       if (event.recovered === true) {
         for (const [node, record] of openLeaves(run)) node.kind.recover(run, node, record);
       }
       return 'run';
-    case 'step.outcome':
-    case 'step.refused':
-    case 'gate.answered':
-    case 'step.claimed':
-    case 'step.returned':
-    case 'rate.granted':
-    case 'rate.deferred':
-    case 'rate.changed':
-    case 'child.made':
-    case 'child.ended':
-    case 'event.arrived':
-      return takeInTry(run, event);
     case 'admitted':
       if (run.execution.w !== 1) return 'set';
       delete run.execution.w;
@@ -152,7 +124,7 @@ function takeIn(run: Evaluation, event: EngineEvent): Taken {
       return cancel(run);
     case 'stop':
       return stop(run, event);
-    // Taken in by the hooks themselves.
+    // Handled by the hooks.
     case 'hooks.dropped':
       return 'set';
     case 'pause':
@@ -164,7 +136,7 @@ function takeIn(run: Evaluation, event: EngineEvent): Taken {
       endPause(run);
       clearHolds(run);
       run.execution.p = 1;
-      moveTo(snapshot, 'waiting', null);
+      setState(snapshot, 'waiting', null);
       return 'set';
     case 'reschedule':
       return isEnded(snapshot.state) ? 'set' : schedule(run, event.at ?? run.env.now);
@@ -174,42 +146,35 @@ function takeIn(run: Evaluation, event: EngineEvent): Taken {
       return schedule(run, run.env.now);
     case 'rewind':
       rewind(run, run.plan.nodes[event.node]!);
-      moveTo(snapshot, 'scheduled', run.env.now);
+      setState(snapshot, 'scheduled', run.env.now);
       return 'set';
   }
 }
 
-// ---------------------------------------------------------------- events about one try
-
-function takeInTry(run: Evaluation, event: TryEvent): Taken {
+function applyTryEvent(run: Evaluation, event: TryEvent): Applied {
   if (isDeadlineHandler(event)) return endDeadlineHandler(run, event) ? 'set' : 'stale';
   const node = run.plan.nodes[event.node];
   const record = run.execution.o[event.node];
   if (node === undefined || record === undefined || isEnded(run.snapshot.state)) return 'stale';
   if (run.iterationOf(node) !== event.iteration) return 'stale';
-  if (!node.kind.takeIn(run, node, record, event)) return 'stale';
-  // Nothing goes on by that, and others may be made in the same turn.
+  if (!node.kind.handleEvent(run, node, record, event)) return 'stale';
+  // Nothing continues yet, and further children may be created in the same turn.
   if (event.kind === 'child.made') return 'settle';
   if (run.execution.p === 1 && !IS_NO_NEWS.test(event.kind)) delete run.execution.p;
   return 'run';
 }
 
-/**
- * The end of a try wakes a parked instance, and so does a person or a child; what a rate limit says, or who
- * has the task, does not.
- */
+/** These events do not wake a parked instance: answers of rate limits, claims and returns of tasks. */
 const IS_NO_NEWS = /^(?:rate\.|step\.(?:claimed|returned)$)/;
 
-// ---------------------------------------------------------------- events about the instance
-
-/** The signal: what is protected goes on, in every state, and then the instance is cancelled. */
-function cancel(run: Evaluation): Taken {
+/** The signal `cancel`: protected work continues, in every state, and then the instance is cancelled. */
+function cancel(run: Evaluation): Applied {
   const { snapshot, execution } = run;
   if (isTerminal(snapshot.state)) return 'set';
-  // Somebody has seen what could not be cleaned up.
+  // A cancel of a failed instance gives up its failed clean-up.
   if (snapshot.state === 'failed' || execution.f === 1) cutAll(run);
   endPause(run);
-  // It may be about to fail since it has timed out.
+  // It may be about to fail because it timed out.
   if (execution.x === 1) delete execution.y;
   if (cutRoots(run)) {
     if (snapshot.state === 'paused') snapshot.state = 'running';
@@ -219,7 +184,7 @@ function cancel(run: Evaluation): Taken {
   return 'set';
 }
 
-/** Cuts off everything but what is protected from a cancel. Returns whether such work goes on. */
+/** Cuts off everything that is not protected from a cancel. Returns whether protected work continues. */
 function cutRoots(run: Evaluation): boolean {
   const { execution, plan } = run;
   clearHolds(run);
@@ -227,7 +192,7 @@ function cutRoots(run: Evaluation): boolean {
   let isProtected = false;
   for (const root of plan.roots) {
     if (execution.o[root] === undefined) continue;
-    // What is still to be cleaned up keeps it open, too.
+    // Failed clean-up keeps it open as well.
     if (cut(run, plan.nodes[root]!, 'signal') || execution.o[root] !== undefined) {
       isProtected = true;
     }
@@ -239,49 +204,49 @@ function cutRoots(run: Evaluation): boolean {
 function stop(
   run: Evaluation,
   { state, failure = BY_REQUEST }: Extract<EngineEvent, { kind: 'stop' }>,
-): Taken {
+): Applied {
   const { execution, env } = run;
   if (isTerminal(run.snapshot.state)) return 'set';
   cutAll(run);
   if (state === 'failed') {
     execution.y ??= failureOfWhole(failure.code, failure.message, env.now);
-  } else if (state === 'completed') forgetErrors(run);
+  } else if (state === 'completed') clearErrors(run);
   end(run, state === 'completed' ? COMPLETED : state === 'failed' ? FAILED : CANCELLED);
   return 'set';
 }
 
 const BY_REQUEST = { code: 'failed_by_request', message: 'failed by request' } as const;
 
-function pause(run: Evaluation, byParent: true | undefined): Taken {
+function pause(run: Evaluation, byParent: true | undefined): Applied {
   const { snapshot, execution } = run;
   if (isTerminal(snapshot.state) || snapshot.state === 'paused') return 'set';
-  // What holds it back is kept, but for the wish for a slot: that is made again.
-  const start = heldUntil(run);
+  // What delays the start is kept, but the request for a slot is made again after the pause.
+  const start = requestedStart(run);
   if (start !== null && start > run.env.now) execution.h = start;
   if (execution.w !== undefined) delete execution.w;
   if (byParent === true) execution.l = 1;
   else if (execution.l !== undefined) delete execution.l;
-  // A failed instance that goes on after a pause has to be retried.
+  // A failed instance that is resumed has to be retried.
   if (snapshot.state === 'failed') execution.f = 1;
   execution.z = run.env.now;
-  moveTo(snapshot, 'paused', null);
+  setState(snapshot, 'paused', null);
   return 'set';
 }
 
-/** Gives back what was there: limits have what was left of them, a start in the future stays there. */
-function resume(run: Evaluation): Taken {
+/** Time limits continue with the time that was left, and a start in the future is kept. */
+function resume(run: Evaluation): Applied {
   const { snapshot, execution, env } = run;
   if (execution.f === 1) return schedule(run, env.now);
   endPause(run);
-  // One with nothing left to do has nothing to start at that time.
+  // An instance with nothing left to do does not wait for its start.
   const isOver = execution.e !== undefined || (execution.h ?? env.now) <= env.now;
   if (execution.h !== undefined && isOver) delete execution.h;
   const next = execution.h ?? (isOnlyDeferred(run) ? firstDeferral(run) : env.now);
-  moveTo(snapshot, 'scheduled', Math.max(next, env.now));
+  setState(snapshot, 'scheduled', Math.max(next, env.now));
   return 'set';
 }
 
-/** Whatever becomes of a paused instance next: limits of time go on with what was left of them. */
+/** Ends the pause, whatever the next state: time limits continue with the time that was left. */
 function endPause(run: Evaluation): void {
   const { execution, env } = run;
   if (execution.z === undefined) return;
@@ -290,30 +255,30 @@ function endPause(run: Evaluation): void {
   delete execution.z;
 }
 
-/** Scheduled at `at`, by request: nothing new starts before. */
-function schedule(run: Evaluation, at: UnixMs): Taken {
+/** Scheduled at `at` by request: nothing new starts before. */
+function schedule(run: Evaluation, at: UnixMs): Applied {
   const { snapshot, execution, env } = run;
   endPause(run);
   if (execution.f === 1) {
     const hooks = runHooksAgain(execution);
-    // It was cancelled, and failed by its hooks, which may have stayed behind in a handover.
+    // Its hooks failed after a cancel; after a handover they may no longer be there.
     if (hooks === 'on_cancel' || execution.e === CANCELLED) {
       end(run, CANCELLED);
       return 'set';
     }
-    // It had timed out, and ends so once more.
+    // It failed because it timed out, and fails for that again.
     if (hooks !== undefined) delete execution.f;
     else prepareRetry(run);
   }
-  if (snapshot.state === 'scheduled') hasten(run, at);
+  if (snapshot.state === 'scheduled') bringForward(run, at);
   clearHolds(run);
   if (at > env.now) execution.h = at;
-  moveTo(snapshot, 'scheduled', at);
+  setState(snapshot, 'scheduled', at);
   return 'set';
 }
 
-/** The deferrals that `next_fire_at` stood for end with the new time, if that is earlier. */
-function hasten(run: Evaluation, at: UnixMs): void {
+/** An earlier start also ends the deferrals that `next_fire_at` showed. */
+function bringForward(run: Evaluation, at: UnixMs): void {
   const due = run.snapshot.nextFireAt;
   if (due === null || at >= due) return;
   for (const [node, record] of openLeaves(run)) {
@@ -322,11 +287,7 @@ function hasten(run: Evaluation, at: UnixMs): void {
   }
 }
 
-/**
- * Prepares a failed execution to go on: what failed or was cut off is pending again, with tries
- * counted from the start (docs/reference/instances.md); what completed or was skipped stays and is
- * stepped over; routers, loops, sagas and try_catch blocks go on from where they were.
- */
+/** Prepares a retry: what failed or was cut off is pending again, what is done stays, and kept records continue. */
 function prepareRetry(run: Evaluation): void {
   const { execution, plan, snapshot } = run;
   const { a: cleanup } = execution;
@@ -350,11 +311,11 @@ function prepareRetry(run: Evaluation): void {
     return;
   }
   if (execution.t === null || startAt(run, plan.roots, firstRoot(run))) return;
-  // It was stopped as failed when nothing was left to do, such as during a pause.
+  // It was failed by request when nothing was left to do, such as during a pause.
   execution.e = COMPLETED;
 }
 
-/** What was being cut off still is: it ends as it was to end once it has cleaned up. */
+/** The blocks that were being cut off repeat their clean-up, and then end as they would have. */
 function cleanUpAgain(run: Evaluation, { y }: CleanupFailure): void {
   const { execution, plan } = run;
   delete execution.a;
@@ -368,12 +329,10 @@ function cleanUpAgain(run: Evaluation, { y }: CleanupFailure): void {
   }
 }
 
-/** Where the list of the root begins: at its first block unless a caller resumed from a later one. */
+/** The first block of the root list, or the one that a caller resumed from. */
 function firstRoot({ execution, plan }: Evaluation): number {
   return execution.s === undefined ? 0 : plan.nodes[execution.s]!.position;
 }
-
-// ---------------------------------------------------------------- running on
 
 function runOn(run: Evaluation): void {
   const { execution, env, snapshot } = run;
@@ -383,20 +342,20 @@ function runOn(run: Evaluation): void {
   }
   if (execution.u !== undefined && execution.u <= env.now && execution.e === undefined) {
     noteTimeOut(run);
-    // As the signal `cancel` does it, but in the end it has failed.
+    // Like the signal `cancel`, but the instance fails in the end.
     if (!cutRoots(run)) {
       run.dropQueue();
       execution.e = FAILED;
       return;
     }
   }
-  const isHeld = !mayRun(run);
-  if ((!isHeld || execution.p === 1) && awaitsPermit(run)) {
+  const isDelayed = !mayRun(run);
+  if ((!isDelayed || execution.p === 1) && awaitsPermit(run)) {
     awaitPermit(run);
     fireLimits(run);
     return;
   }
-  if (isHeld) {
+  if (isDelayed) {
     fireLimits(run);
     return;
   }
@@ -409,21 +368,35 @@ function runOn(run: Evaluation): void {
 function begin(run: Evaluation): void {
   const { snapshot, execution, env } = run;
   execution.t = env.now;
-  // One that begins anew in another version goes on with what was left.
+  // A migration may have carried the time limit over.
   if (execution.u === undefined) startTimeLimit(run);
   snapshot.runtime.instance_id = snapshot.id;
   snapshot.runtime.started_at = isoTime(env.now);
   if (!startAt(run, run.plan.roots, firstRoot(run))) execution.e = COMPLETED;
 }
 
-/** While nothing new may start, only limits count; all other times can wait. */
+/** While nothing new may start, only time limits count; all other deadlines wait. */
 function fireLimits(run: Evaluation): void {
   for (const key of Object.keys(run.execution.o)) {
     const node = run.plan.nodes[Number(key)]!;
     const record = run.execution.o[node.index];
-    // An earlier one of this round may have cut this one off.
+    // An earlier one in this loop may have cut it off.
     const at = record && limitOf(record);
     if (at !== undefined && at <= run.env.now) node.kind.due(run, node, record!);
   }
   decideRaces(run);
 }
+
+/** What expressions at an open node see over context.data, to be shown to a worker; null: nothing. */
+export function overlayAt(plan: Plan, snapshot: Snapshot, node: number): JsonObject | null {
+  return new Evaluation(plan, snapshot, NO_TURN).overlayOf(plan.nodes[node]!);
+}
+
+/** Reading needs no budget. */
+const NO_TURN: Env = {
+  now: 0,
+  random: () => 0,
+  unpoliciedRetry: 'fail',
+  stepBudget: 0,
+  outputBytesBudget: 0,
+};

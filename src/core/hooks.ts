@@ -1,12 +1,9 @@
 /**
- * The hooks of a sequence (docs/reference/instances.md): steps that run once an instance has failed or was
- * cancelled, when nobody waits for them. Each list is a plan of its own, and a run of it has an execution
- * of its own within that of the instance, so that it outlives the process. What fails is noted, and the next step
- * runs; the data of the instance is left alone, and so are its state and its failure, but for those of one that
- * was cancelled or timed out: where its hooks fail it has failed to clean up, until a retry does that again.
- *
- * A run begins in the turn after the end, and goes on whatever becomes of the instance meanwhile. Its steps
- * are told from those of the instance by their iteration.
+ * The hooks of a sequence (docs/reference/instances.md): steps that run after an instance has failed or was cancelled.
+ * Each list is a plan of its own, and a run of it is an execution stored in that of the instance; its steps are
+ * recognised by their iteration. A failed hook is audited and the next one runs; hooks do not change the data, the
+ * state or the failure of the instance. Only when hooks of a cancelled or timed-out instance fail does the instance
+ * fail with `cleanup_failed`, and a retry runs these hooks again.
  */
 
 import type { HookList } from '../../schema/blocks.js';
@@ -26,20 +23,21 @@ import type { JsonObject } from '../base/json.js';
 import { startAt } from './blocks/list.js';
 import { cutAll } from './cutting.js';
 import { Evaluation } from './evaluation.js';
-import { openLeaves, outlook } from './instance-state.js';
+import { nextWake, openLeaves } from './instance-state.js';
 import { deadlineOf } from './open-leaves.js';
 import type { Plan } from './plan-nodes.js';
-import type {
-  AuditEvent,
-  EngineEvent,
-  Env,
-  Progress,
-  Snapshot,
-  StepTry,
-  TryEvent,
+import {
+  type AuditEvent,
+  type EngineEvent,
+  type Env,
+  noCounts,
+  type Progress,
+  type Snapshot,
+  type StepTry,
+  type TryEvent,
 } from './progress.js';
 
-/** Ends of one instance whose hooks have yet to run; those of later ends are left out. */
+/** Pending runs of hooks per instance; further ones are dropped. */
 const RUNS_MAX = 16;
 
 const LIST_OF: Readonly<Partial<Record<InstanceState, HookList>>> = {
@@ -49,38 +47,31 @@ const LIST_OF: Readonly<Partial<Record<InstanceState, HookList>>> = {
 
 const ITERATION = /^on_(?:failure|cancel)\.\d+$/;
 
-/** The iteration of its steps and rows, which no loop can have. */
+/** The iteration of the hook's steps and rows, which no loop can have. */
 function iterationOf({ l, n }: HookRun): string {
   return `${l}.${n}`;
 }
 
-/** Whether it is the iteration of a hook. */
 export function isOfHooks(iteration: string): boolean {
   return iteration.startsWith('on_') && ITERATION.test(iteration);
 }
 
-/** Whether the event is about a step of a hook. */
 export function isForHooks(event: EngineEvent): event is TryEvent {
   return 'iteration' in event && isOfHooks(event.iteration);
 }
 
-/** Whether hooks of the instance are at work or have yet to begin. */
 export function hasHooks({ j }: Execution): boolean {
   return j !== undefined && j.r.length > 0;
 }
 
-/** The record of an open step, of a hook or not. */
 export function openRecord(
   execution: Execution,
   { node, iteration }: Pick<StepTry, 'node' | 'iteration'>,
 ): OpenRecord | undefined {
-  const { o } = isOfHooks(iteration) ? (execution.j?.r[0]?.e ?? NOTHING) : execution;
-  return o[node];
+  return (isOfHooks(iteration) ? execution.j?.r[0]?.e : execution)?.o[node];
 }
 
-const NOTHING: Pick<Execution, 'o'> = { o: {} };
-
-/** Notes that the hooks of the state are due, which the instance has just come to. */
+/** Records that the hooks of the state that the instance has just entered are due. */
 export function beginHooks(hooks: Plan['hooks'], snapshot: Snapshot): void {
   const list = LIST_OF[snapshot.state];
   if (list === undefined) return;
@@ -95,10 +86,7 @@ export function beginHooks(hooks: Plan['hooks'], snapshot: Snapshot): void {
   state.n += 1;
 }
 
-/**
- * Those of the end have run, behind a cancel both lists: a retry does what of them has failed, or somebody
- * gives that up.
- */
+/** Whether the hooks of this end have run, for a cancel those of both lists: only a retry repeats failed ones. */
 function hasRun(j: HookState | undefined, list: HookList): boolean {
   const isAgain = j?.a === list;
   if (isAgain) delete j.a;
@@ -107,9 +95,9 @@ function hasRun(j: HookState | undefined, list: HookList): boolean {
 }
 
 /**
- * A retry of an instance whose hooks have failed when it was cancelled or timed out: what failed runs again, and what
- * was skipped behind it is asked again, since its `when` may be about that. Returns whose hooks they are: the
- * instance ends as it had.
+ * A retry of an instance whose hooks failed after a cancel or a time-out: failed hooks run again, and later skipped
+ * ones are evaluated again, since their `when` may depend on the failure. Returns the list; the instance then ends as
+ * before.
  */
 export function runHooksAgain(execution: Execution): HookList | undefined {
   const { j } = execution;
@@ -129,13 +117,13 @@ export function runHooksAgain(execution: Execution): HookList | undefined {
   return run.l;
 }
 
-/** Nobody runs them again: the instance has ended for good, or goes on elsewhere. */
+/** The failed hooks will not run again: the instance has ended for good, or continues elsewhere. */
 export function forgetHooksThatFailed({ j }: Execution): void {
   delete j?.f;
   delete j?.a;
 }
 
-/** The progress of the instance with that of its hooks, which a wake moves on. */
+/** The progress of the instance joined with that of its hooks, which advance with a `wake`. */
 export function withHooks(
   plan: Plan,
   snapshot: Snapshot,
@@ -144,31 +132,22 @@ export function withHooks(
   progress: Progress,
 ): Progress {
   if (!hasHooks(snapshot.execution)) return progress;
-  // What an event leads to is stored before its hooks begin.
+  // The effect of an event is stored before the hooks begin.
   if (event.kind !== 'wake' && event.kind !== 'hooks.dropped') {
-    return { ...progress, ...outlookOf(snapshot.execution, env, progress) };
+    return { ...progress, ...nextWakeWithHooks(snapshot.execution, env, progress) };
   }
   return joined(plan, snapshot, env, progress, move(plan, snapshot, event, env));
 }
 
-/** Takes in what became of a step of a hook; the instance may live again by now, with times of its own. */
+/** Applies an event about a step of a hook. The instance itself may be running again by now. */
 export function advanceHooks(plan: Plan, snapshot: Snapshot, event: TryEvent, env: Env): Progress {
-  const idle: Progress = { ...IDLE, ...outlook(new Evaluation(plan, snapshot, env)) };
+  const idle: Progress = { ...IDLE, ...nextWake(new Evaluation(plan, snapshot, env)) };
   const [active] = snapshot.execution.j?.r ?? [];
   const isKnown = active !== undefined && iterationOf(active) === event.iteration;
   return isKnown
     ? joined(plan, snapshot, env, idle, move(plan, snapshot, event, env))
-    : { ...idle, ...outlookOf(snapshot.execution, env, idle), stale: true };
+    : { ...idle, ...nextWakeWithHooks(snapshot.execution, env, idle), stale: true };
 }
-
-const NO_COUNTS: Progress['counts'] = {
-  stepsExecuted: 0,
-  stepsInPlace: 0,
-  stepsFailed: 0,
-  stepsRetried: 0,
-  timeouts: 0,
-  breaches: 0,
-};
 
 function sumOf(a: Progress['counts'], b: Progress['counts']): Progress['counts'] {
   const sums = Object.keys(a) as (keyof Progress['counts'])[];
@@ -186,10 +165,10 @@ const IDLE: Omit<Progress, 'wakeAt' | 'more'> = {
   logs: [],
   audit: [],
   dropErrorRows: false,
-  counts: NO_COUNTS,
+  counts: noCounts(),
 };
 
-/** What the first run comes to by this event. */
+/** What the event led to in the first run of hooks. */
 interface Moved {
   readonly run: Evaluation;
   readonly hooks: HookRun;
@@ -201,14 +180,14 @@ function move(plan: Plan, snapshot: Snapshot, event: EngineEvent, env: Env): Mov
   const hooks = runs[0]!;
   const own = plan.hooks?.[hooks.l];
   if (own === undefined) {
-    // The instance went over to a version without them.
+    // The instance was migrated to a version without them.
     runs.shift();
     return undefined;
   }
   const run = new Evaluation(own, scopeOf(snapshot, hooks), env);
-  const isTaken = takeIn(run, event);
+  const isApplied = applyEvent(run, event);
   if (event.kind === 'hooks.dropped') {
-    // One may have begun again when the instance was loaded behind the refusal.
+    // One may have begun again when the instance was reloaded after the refusal.
     cutAll(run);
     run.audit.push({
       eventType: 'hook_failed',
@@ -217,13 +196,13 @@ function move(plan: Plan, snapshot: Snapshot, event: EngineEvent, env: Env): Mov
     runs.shift();
     return { run, hooks, isStale: false };
   }
-  if (isTaken) runOn(run, hooks);
+  if (isApplied) runOn(run, hooks);
   run.storeQueue();
   if (run.execution.e === COMPLETED) runs.shift();
-  return { run, hooks, isStale: !isTaken };
+  return { run, hooks, isStale: !isApplied };
 }
 
-/** What its steps see: the instance as it is now, and why it had failed. */
+/** What its steps see: the instance as it is now, and why it failed. */
 function scopeOf(snapshot: Snapshot, { e, l, y }: HookRun): Snapshot {
   return {
     ...snapshot,
@@ -236,8 +215,8 @@ function scopeOf(snapshot: Snapshot, { e, l, y }: HookRun): Snapshot {
   };
 }
 
-/** False: it is about a try that is not open. */
-function takeIn(run: Evaluation, event: EngineEvent): boolean {
+/** False: the event is about a try that is not open. */
+function applyEvent(run: Evaluation, event: EngineEvent): boolean {
   if (event.kind === 'wake' && event.recovered === true) {
     for (const [node, record] of openLeaves(run)) node.kind.recover(run, node, record);
   }
@@ -245,7 +224,7 @@ function takeIn(run: Evaluation, event: EngineEvent): boolean {
   const node = run.plan.nodes[event.node];
   const record = run.execution.o[event.node];
   if (node === undefined || record === undefined) return false;
-  return node.kind.takeIn(run, node, record, event);
+  return node.kind.handleEvent(run, node, record, event);
 }
 
 function runOn(run: Evaluation, hooks: HookRun): void {
@@ -255,7 +234,7 @@ function runOn(run: Evaluation, hooks: HookRun): void {
   for (;;) {
     const isIdle = !run.hasQueue && Object.keys(execution.o).length === 0;
     if (isIdle || execution.e !== undefined) {
-      // Behind a step that failed the next one runs all the same.
+      // After a failed hook the next one runs.
       if (execution.y !== undefined) hooks.f ??= execution.y;
       delete execution.e;
       delete execution.y;
@@ -266,13 +245,13 @@ function runOn(run: Evaluation, hooks: HookRun): void {
   }
 }
 
-/** Of an instance that fails for another reason only the flow is told: a retry runs that. */
+/** The failure of hooks changes only an instance that was cancelled or timed out. */
 function hasToCleanUp({ state, execution }: Snapshot, list: HookList): boolean {
   if (list === 'on_cancel') return state === 'cancelled';
   return state === 'failed' && execution.y?.code === 'instance_timeout';
 }
 
-/** The instance that was cancelled, or timed out, has not cleaned up. */
+/** The instance was cancelled or timed out, and its hooks failed to clean up. */
 function failToCleanUp({ hooks }: Plan, snapshot: Snapshot, run: HookRun): AuditEvent[] {
   const { execution, state: fromState } = snapshot;
   const failure: Failure = { ...run.f!, code: 'cleanup_failed' };
@@ -285,17 +264,11 @@ function failToCleanUp({ hooks }: Plan, snapshot: Snapshot, run: HookRun): Audit
   return [{ eventType: 'state_transition', fromState, toState: 'failed', failure }];
 }
 
-function joined(
-  plan: Plan,
-  snapshot: Snapshot,
-  env: Env,
-  progress: Progress,
-  moved: Moved | undefined,
-): Progress {
+function joined(plan: Plan, snapshot: Snapshot, env: Env, progress: Progress, moved?: Moved) {
   const isOwed = moved?.hooks.f !== undefined && !snapshot.execution.j!.r.includes(moved.hooks);
   const hasFailed = isOwed && hasToCleanUp(snapshot, moved.hooks.l);
   const end = hasFailed ? failToCleanUp(plan, snapshot, moved.hooks) : [];
-  const next = outlookOf(snapshot.execution, env, progress);
+  const next = nextWakeWithHooks(snapshot.execution, env, progress);
   if (moved === undefined) return { ...progress, ...next };
   const { run, hooks, isStale } = moved;
   const iteration = iterationOf(hooks);
@@ -314,11 +287,11 @@ function joined(
     audit: [...progress.audit, ...run.audit.map(asHook(hooks.l)), ...end],
     counts: sumOf(counts, run.counts),
     ...(effects.length === 0 ? {} : { effects }),
-    ...(isStale ? { stale: true } : {}),
+    ...(isStale && { stale: true as const }),
   };
 }
 
-/** A step that failed here is no reason of anything. */
+/** A failed step of a hook is not the reason of a failure. */
 function asHook(list: HookList) {
   return (event: Progress['audit'][number]): Progress['audit'][number] =>
     event.eventType === 'step_failed'
@@ -326,12 +299,7 @@ function asHook(list: HookList) {
       : event;
 }
 
-/** When the instance or its hooks have to be woken. */
-function outlookOf(
-  { j }: Execution,
-  { now }: Env,
-  { wakeAt, more }: Progress,
-): Pick<Progress, 'wakeAt' | 'more'> {
+function nextWakeWithHooks({ j }: Execution, { now }: Env, { wakeAt, more }: Progress) {
   const [active] = j?.r ?? [];
   if (active === undefined) return { wakeAt, more };
   const { t, o, q = [] } = active.e;

@@ -1,7 +1,4 @@
-/**
- * The state of an instance: what follows from what is open (docs/reference/instances.md), what holds it
- * back, and when it has to be looked at again.
- */
+/** The state of an instance as it follows from what is open, what delays its start, and when it has to be woken. */
 
 import {
   CANCELLED,
@@ -22,50 +19,46 @@ import type { PlanNode } from './plan-nodes.js';
 import type { Snapshot } from './progress.js';
 import { firstLimit } from './time-limits.js';
 
-/** Sets the state of the instance by what is open. */
 export function settle(run: Evaluation): void {
   decideState(run);
   if (run.execution.x !== 1 || isEnded(run.snapshot.state)) return;
   const open = openLeaves(run).filter(([, { z }]) => z === undefined);
-  noteCancelling(
-    run,
-    open.map(([node]) => node),
-  );
+  const nodes = open.map(([node]) => node);
+  noteCancelling(run, nodes);
 }
 
 function decideState(run: Evaluation): void {
   const { snapshot, execution } = run;
   if (execution.e !== undefined) {
-    // Nothing but a new failure of a step-only instance ends a paused one.
+    // Only a new failure of a step-only instance ends it while it is paused.
     const isFatal = execution.e === FAILED && run.plan.isStepOnly && execution.f !== 1;
     if (snapshot.state !== 'paused' || isFatal) end(run, execution.e);
     return;
   }
   if (snapshot.state === 'paused') return;
   if (!mayRun(run)) {
-    if (isParked(run)) moveTo(snapshot, 'waiting', null);
+    if (isParked(run)) setState(snapshot, 'waiting', null);
     return;
   }
   const { leaves } = run;
   const isMixed = leaves.outside > 0 && leaves.deferred > 0;
-  if (hasMore(run) || leaves.active > 0 || isMixed) moveTo(snapshot, 'running', null);
-  else if (leaves.outside > 0) moveTo(snapshot, 'waiting', null);
-  else if (leaves.deferred > 0) moveTo(snapshot, 'scheduled', firstDeferral(run));
+  if (hasMore(run) || leaves.active > 0 || isMixed) setState(snapshot, 'running', null);
+  else if (leaves.outside > 0) setState(snapshot, 'waiting', null);
+  else if (leaves.deferred > 0) setState(snapshot, 'scheduled', firstDeferral(run));
   else if (execution.a !== undefined) failToCleanUp(run, execution.a);
   else throw new Error(`instance ${snapshot.id} has nothing open and has not ended`);
 }
 
-/** When the first of the steps goes on that wait for nothing but a time. */
 export function firstDeferral(run: Evaluation): UnixMs {
   const next = run.leaves.next()!;
   const record = run.execution.o[next.node] as StepRecord;
   if (record.w === next.at) return next.at;
-  // A limit comes first.
+  // The earliest deadline may be a time limit.
   const waits = openLeaves(run).filter(([, leaf]) => isDeferred(leaf));
   return Math.min(...waits.map(([, { w }]) => w!));
 }
 
-/** Whether the instance has begun and only waits for times. */
+/** Whether the instance has begun and waits only for deferred steps. */
 export function isOnlyDeferred(run: Evaluation): boolean {
   const { leaves, execution } = run;
   if (execution.t === null || execution.e !== undefined || execution.p === 1) return false;
@@ -78,12 +71,12 @@ function hasMore(run: Evaluation): boolean {
   return next !== undefined && next.at <= run.env.now;
 }
 
-export function moveTo(snapshot: Snapshot, state: InstanceState, nextFireAt: UnixMs | null): void {
+export function setState(snapshot: Snapshot, state: InstanceState, at: UnixMs | null): void {
   snapshot.state = state;
-  snapshot.nextFireAt = nextFireAt;
+  snapshot.nextFireAt = at;
 }
 
-/** Nothing goes on but what could not be cleaned up: the instance waits for a person. */
+/** Only failed clean-up is open: the instance waits for a person. */
 function failToCleanUp(run: Evaluation, { f }: CleanupFailure): void {
   const { execution } = run;
   execution.a = execution.y === undefined ? { f } : { f, y: execution.y };
@@ -100,10 +93,10 @@ const END_STATES: Readonly<Record<DoneCode, InstanceState>> = {
 
 export function end(run: Evaluation, code: DoneCode): void {
   run.execution.e = code;
-  moveTo(run.snapshot, END_STATES[code], null);
+  setState(run.snapshot, END_STATES[code], null);
 }
 
-/** What an ended execution has no use for; a failed one may be retried. */
+/** Clears what an ended execution does not need; a failed one keeps what a retry needs. */
 export function cleanUp(run: Evaluation): void {
   const { execution } = run;
   run.dropQueue();
@@ -122,17 +115,17 @@ export function cleanUp(run: Evaluation): void {
   run.dropSnapshots();
 }
 
-/** Audits the move, by way of `running` where the table of states has no direct one. */
-export function noteMove(run: Evaluation, from: InstanceState, isDirect: boolean): void {
+/** Audits the transition, by way of `running` where the state table has no direct one. */
+export function auditTransition(run: Evaluation, from: InstanceState, isDirect: boolean): void {
   const to = run.snapshot.state;
   if (from === to) return;
   if (!isDirect && !canPatch(from, to) && canPatch(from, 'running') && to !== 'running') {
-    noteTransition(run, from, 'running');
-    noteTransition(run, 'running', to);
-  } else noteTransition(run, from, to);
+    pushTransition(run, from, 'running');
+    pushTransition(run, 'running', to);
+  } else pushTransition(run, from, to);
 }
 
-function noteTransition(run: Evaluation, fromState: InstanceState, toState: InstanceState): void {
+function pushTransition(run: Evaluation, fromState: InstanceState, toState: InstanceState): void {
   const { y: failure } = run.execution;
   run.audit.push(
     toState === 'failed' && failure !== undefined
@@ -142,17 +135,17 @@ function noteTransition(run: Evaluation, fromState: InstanceState, toState: Inst
 }
 
 /** When the instance has to be woken; computed from the snapshot alone. */
-export function outlook(run: Evaluation): { wakeAt: UnixMs | null; more: boolean } {
+export function nextWake(run: Evaluation): { wakeAt: UnixMs | null; more: boolean } {
   const { snapshot, execution, env } = run;
-  if (isEnded(snapshot.state)) return { wakeAt: null, more: false };
-  if (snapshot.state === 'paused') return { wakeAt: null, more: false };
+  const isStopped = isEnded(snapshot.state) || snapshot.state === 'paused';
+  if (isStopped) return { wakeAt: null, more: false };
   if (execution.p === 1 || execution.w === 1) {
-    // Parked before a pause: it is parked again.
+    // It was parked before a pause, and is parked again.
     return { wakeAt: firstLimit(run), more: isParked(run) && snapshot.state === 'scheduled' };
   }
-  const held = heldUntil(run);
-  if (held !== null && held > env.now) {
-    return { wakeAt: Math.min(held, firstLimit(run) ?? held), more: false };
+  const start = requestedStart(run);
+  if (start !== null && start > env.now) {
+    return { wakeAt: Math.min(start, firstLimit(run) ?? start), more: false };
   }
   const next = execution.t === null ? null : (earlier(run.leaves.next()?.at, execution.u) ?? null);
   const isDue = snapshot.state === 'scheduled' && (snapshot.nextFireAt ?? env.now) <= env.now;
@@ -160,20 +153,19 @@ export function outlook(run: Evaluation): { wakeAt: UnixMs | null; more: boolean
   return { wakeAt: next, more: hasMore(run) };
 }
 
-/** Whether anything new may start now. */
 export function mayRun(run: Evaluation): boolean {
   const { snapshot, execution } = run;
   if (snapshot.state === 'paused' || execution.p === 1 || execution.w === 1) return false;
-  return (heldUntil(run) ?? run.env.now) <= run.env.now;
+  return (requestedStart(run) ?? run.env.now) <= run.env.now;
 }
 
-/** The start that was asked for, at creation or by a reschedule; null: none. */
-export function heldUntil({ snapshot, execution }: Evaluation): UnixMs | null {
+/** The start requested at creation or by a reschedule; null: none. */
+export function requestedStart({ snapshot, execution }: Evaluation): UnixMs | null {
   if (execution.h !== undefined) return execution.h;
   return execution.t === null && snapshot.state === 'scheduled' ? snapshot.nextFireAt : null;
 }
 
-/** Waits by request, and has the slot that it needs for that. */
+/** Parked by request, and has the slot that it needs. */
 function isParked({ execution }: Evaluation): boolean {
   return execution.p === 1 && execution.w !== 1;
 }
@@ -184,11 +176,7 @@ export function clearHolds(run: Evaluation): void {
   if (run.execution.w !== undefined) delete run.execution.w;
 }
 
-/**
- * Whether the instance has to wait for a slot of its concurrency key (docs/reference/instances.md):
- * it may go on, that would make it running or waiting, and it has none. One that is only deferred
- * keeps the one it has; without one, such as behind a pause, it asks when its time has come.
- */
+/** Whether the instance could continue but has no slot of its concurrency key (docs/reference/instances.md). */
 export function awaitsPermit(run: Evaluation): boolean {
   const { execution } = run;
   if (run.env.holdsPermit !== false || execution.e !== undefined) return false;
@@ -197,11 +185,11 @@ export function awaitsPermit(run: Evaluation): boolean {
   return execution.t === null || hasMore(run) || leaves.active > 0 || leaves.outside > 0;
 }
 
-/** Waits for a slot; a deferral that is over stays what `next_fire_at` shows. */
+/** Waits for a slot; `next_fire_at` keeps showing the deferral that is over. */
 export function awaitPermit(run: Evaluation): void {
   const { snapshot, execution, env } = run;
   execution.w = 1;
-  moveTo(snapshot, 'scheduled', snapshot.nextFireAt ?? env.now);
+  setState(snapshot, 'scheduled', snapshot.nextFireAt ?? env.now);
 }
 
 export function openLeaves(run: Evaluation): [PlanNode, StepRecord][] {

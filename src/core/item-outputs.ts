@@ -1,8 +1,7 @@
 /**
- * What the items of a for_each that runs have given so far: the last output of each, which become the
- * output of the block, and where items run side by side, the outputs that an item sees of its own. Nothing
- * of this is stored: it follows from the rows of outputs, and is read from them when an instance is loaded.
- * Plain JSON.
+ * What the items of a running for_each have produced: the last output of each item, which form the output of the block,
+ * and, for concurrent items, the outputs that an item sees as its own. Not stored: it is rebuilt from the output rows
+ * when an instance is loaded. Plain JSON.
  */
 
 import { COLLECTED_BYTES_MAX } from '../../schema/blocks.js';
@@ -10,20 +9,19 @@ import { sizeWithin } from '../base/bounds.js';
 import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '../base/json.js';
 import type { KeptOutput } from './progress.js';
 
-/** An output of a block in an item. */
+/** The output of a block within an item. */
 export interface OwnOutput extends KeptOutput {
   readonly block: string;
   readonly size: number;
-  /** It was merged into context.data. */
   isMerged: boolean;
 }
 
 export interface ItemOutputs {
-  /** By the number of the item; absent when they are too large together, and only the count is told. */
+  /** By item number; absent when the outputs together are too large, and only their count is shown. */
   lasts?: Record<number, JsonValue>;
   /** Of `lasts`, in characters. */
   lastsSize: number;
-  /** Of items in flight, in the order in which they came; a later one of a block takes its place. */
+  /** For items in flight, in order; a later output of a block replaces the earlier one. */
   own: Record<number, OwnOutput[]>;
   ownSize: number;
 }
@@ -32,12 +30,11 @@ export function noItemOutputs(): ItemOutputs {
   return { lasts: {}, lastsSize: 0, own: {}, ownSize: 0 };
 }
 
-/** What a for_each says of how far it has come, and no output. */
+/** Whether the row is the progress of a for_each and not an output. */
 export function isProgressNote(output: JsonValue): boolean {
   return isJsonObject(output) && ownValue(output, '_snapshot_ref') !== undefined;
 }
 
-/** The output is the last one of its item so far. */
 export function setLast(outputs: ItemOutputs, item: number, output: JsonValue): void {
   const { lasts } = outputs;
   if (lasts === undefined) return;
@@ -49,7 +46,7 @@ export function setLast(outputs: ItemOutputs, item: number, output: JsonValue): 
   delete outputs.lasts;
 }
 
-/** About as many characters as it has as JSON; of one that is too large by itself, just that. */
+/** In characters of JSON, approximately; a value over the limit counts as just over it. */
 function sizeOf(output: JsonValue): number {
   return sizeWithin(output, COLLECTED_BYTES_MAX) ?? COLLECTED_BYTES_MAX + 1;
 }
@@ -69,7 +66,7 @@ export function setOwn(
   for (const { size } of own) outputs.ownSize += size;
 }
 
-/** Outputs that are none any more, such as errors when the instance is retried. */
+/** Removes outputs that no longer count, such as errors when the instance is retried. */
 export function dropOwn(outputs: ItemOutputs, isDropped: (output: JsonValue) => boolean): void {
   for (const item of Object.keys(outputs.own).map(Number)) {
     const own = outputs.own[item]!;
@@ -78,7 +75,7 @@ export function dropOwn(outputs: ItemOutputs, isDropped: (output: JsonValue) => 
   }
 }
 
-/** The item has ended. */
+/** Releases the outputs of an item that has ended. */
 export function forgetOwn(outputs: ItemOutputs, item: number): void {
   const own = outputs.own[item];
   if (own === undefined) return;
@@ -86,27 +83,22 @@ export function forgetOwn(outputs: ItemOutputs, item: number): void {
   delete outputs.own[item];
 }
 
-/** The output of a for_each that has gone through all its items. */
 export function collected(outputs: ItemOutputs | undefined, count: number): JsonValue {
   const lasts = outputs === undefined ? {} : outputs.lasts;
   const truncated = { count, truncated: true };
   if (lasts === undefined) return truncated;
   const all = Array.from({ length: count }, (_, item) => lasts[item] ?? null);
-  // Characters were counted until now.
+  // Until here characters were counted, but the limit is in bytes.
   return Buffer.byteLength(JSON.stringify(all)) <= COLLECTED_BYTES_MAX ? all : truncated;
 }
 
-/** Characters that the for_each blocks of an instance keep. */
+/** How many characters the for_each blocks of an instance keep in memory. */
 export function charactersKept(items: Readonly<Record<string, ItemOutputs>> | undefined): number {
-  let characters = 0;
-  for (const key in items) {
-    const { lastsSize, ownSize } = items[key]!;
-    characters += lastsSize + ownSize;
-  }
-  return characters;
+  const all = Object.values(items ?? {});
+  return all.reduce((sum, { lastsSize, ownSize }) => sum + lastsSize + ownSize, 0);
 }
 
-/** What an item has merged into context.data lies over it, whatever other items do. */
+/** What an item has merged into context.data, which it sees whatever other items merge. */
 export function mergedOf(own: readonly OwnOutput[] = []): (readonly [string, JsonValue])[] {
   return own.flatMap(({ output, isMerged }) =>
     isMerged ? (Object.entries(output as JsonObject) as [string, JsonValue][]) : [],

@@ -1,8 +1,7 @@
 /**
- * Parameters that are keys or names for others: what a wait for an event is found by, and the idempotency key that
- * somebody is given. An expression of theirs that comes to null would make one key, such as `order-null`, for
- * everything that lacks the value: it would take what is meant for nobody, or be taken for a repetition. So the step
- * fails, whether that is all of the text or a part of it (docs/reference/expressions.md).
+ * Parameters that identify something: the name and key of a wait for an event, and idempotency keys. An expression that
+ * evaluates to null in such a key would give the same key, such as `order-null`, to everything without the value, and
+ * so match foreign events or wrong duplicates. The step fails instead (docs/reference/expressions.md).
  */
 
 import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '../base/json.js';
@@ -10,16 +9,19 @@ import { templatesIn } from '../base/template-places.js';
 import type { Scope } from './expression/scope.js';
 import { compileTemplate, renderTemplate, type Template } from './template.js';
 
-/** One expression in such a parameter. */
 export interface KeyExpression {
-  /** The path of the parameter. */
   readonly member: string;
-  /** With its braces. */
+  /** Including its braces. */
   readonly text: string;
   readonly template: Template;
 }
 
-/** @param acts somebody outside is called with the parameters */
+interface Keyed {
+  readonly handler: string;
+  readonly keys: readonly KeyExpression[];
+}
+
+/** @param acts whether the parameters are sent to a worker or another system */
 export function keyExpressions(
   handler: string,
   params: JsonObject | undefined,
@@ -46,12 +48,8 @@ function expressionsIn(member: string, value: JsonValue | undefined): KeyExpress
   return templatesIn(value).map((text) => ({ member, text, template: compileTemplate(text) }));
 }
 
-/** What is wrong with a key in this scope, of parameters that have been rendered in it. */
-export function nullInKey(
-  handler: string,
-  keys: readonly KeyExpression[],
-  scope: () => Scope,
-): string | undefined {
+/** What is wrong with a key in this scope; the parameters have been rendered in it. */
+export function nullInKey({ handler, keys }: Keyed, scope: () => Scope): string | undefined {
   if (keys.length === 0) return undefined;
   const seen = scope();
   const found = keys.find(({ template }) => {

@@ -1,19 +1,13 @@
-/**
- * One object that lies over another: what the two give when they are spread into one, made without
- * looking at either. A for_each makes one for every item, and the data below may have 20,000 keys.
- */
+/** Spreads one object over another without copying: a for_each does so for every item, over up to 20,000 keys. */
 
 import type { JsonObject } from '../base/json.js';
 
-/** Both are never changed afterwards, and nor is the result: it may be kept like any other value. */
+/** Neither the two objects nor the result may be changed afterwards. */
 export function layered(under: JsonObject, over: JsonObject): JsonObject {
   return new Proxy<JsonObject>({}, new Layers(under, over));
 }
 
-/**
- * Single keys are looked up in the two layers. Whoever wants all keys, such as JSON.stringify, gets
- * them from the merged object, which is made for the first that asks.
- */
+/** Looks up single keys in the two layers; reading all keys, as JSON.stringify does, builds the merged object once. */
 class Layers implements ProxyHandler<JsonObject> {
   readonly #under: JsonObject;
   readonly #over: JsonObject;

@@ -1,32 +1,31 @@
 /**
- * Secrets made unreadable in what comes back from outside (docs/secrets.md), in every form that is known: as they are, in
- * another case, escaped for JSON, HTML or a URL, also twice, as hex and as base64, also within a longer one. Pure.
+ * Masks secrets in data that comes from outside (docs/secrets.md): as plain text in any case, escaped up to twice for
+ * JSON, HTML or a URL, as hex and as base64, also within longer texts. Pure.
  */
 
 import { REDACTED } from '../../schema/common.js';
 import type { JsonObject, JsonValue } from '../base/json.js';
 
-/** Characters. Shorter texts are in everything. */
+/** In characters: shorter secrets would match everywhere. */
 export const MASKED_LENGTH_MIN = 4;
 
-/** How often a text may have been escaped. */
+/** How many levels of escaping are undone. */
 const ESCAPED_MAX = 2;
 
-/** A text that must not be seen, in the forms that are looked for. */
 interface Hidden {
-  /** As `folded` gives it. */
+  /** Normalised by `folded`. */
   readonly folded: readonly Form[];
   readonly base64: readonly Form[];
 }
 
-/** A text, and how many characters before and behind it are of the secret in part. */
+/** A text to search for. `before` and `behind` count adjacent base64 characters that encode the secret only in part. */
 interface Form {
   readonly text: string;
   readonly before: number;
   readonly behind: number;
 }
 
-/** The value with these texts made unreadable in all strings, numbers and member names of it; itself where there are none. */
+/** The value with these texts masked in all strings, numbers and member names; the same value without a match. */
 export function masked<T extends object>(value: T, texts: readonly string[]): T {
   const long = texts.filter(({ length }) => length >= MASKED_LENGTH_MIN);
   if (long.length === 0) return value;
@@ -49,7 +48,7 @@ function maskedIn(value: JsonValue, hidden: readonly Hidden[], numbers: Set<numb
   let isOther = false;
   const members = Object.entries(value).map(([name, member]): [string, JsonValue] => {
     let shown = hide(name, hidden);
-    // Two names may look alike now, and no member is to be lost.
+    // Masked names may collide, and no member may be lost.
     for (let n = 2; shown !== name && names.has(shown); n += 1) shown = `${REDACTED} ${n}`;
     names.add(shown);
     const left = maskedIn(member, hidden, numbers);
@@ -59,10 +58,10 @@ function maskedIn(value: JsonValue, hidden: readonly Hidden[], numbers: Set<numb
   return isOther ? Object.fromEntries(members) : value;
 }
 
-/** A reading of a text: what it says, and where in the text each unit of that stands. */
+/** A decoded text, and the position in the original of each of its code units. */
 interface Reading {
   readonly says: string;
-  /** Absent: at the same place. */
+  /** Absent: the positions are the same. */
   readonly at?: { readonly from: Uint32Array; readonly to: Uint32Array };
 }
 
@@ -80,7 +79,7 @@ function hide(text: string, hidden: readonly Hidden[]): string {
   return found.length === 0 ? text : without(text, found);
 }
 
-/** As it is, and as what was escaped in one of the ways, or in all of them. */
+/** The text itself, and the text unescaped in one of the ways or in all of them. */
 function* readingsOf(text: string): Generator<Reading> {
   yield { says: text };
   for (const pattern of ESCAPES) {
@@ -113,10 +112,10 @@ function* placesOf({ says, at }: Reading, { text, before, behind }: Form) {
   }
 }
 
-/** The reading with what the pattern finds in it read otherwise; itself where that is nowhere. */
+/** Replaces every match of the pattern; returns the same reading when nothing changed. */
 function rewritten(reading: Reading, pattern: RegExp, by: (part: string) => string): Reading {
   const { says, at } = reading;
-  // Most texts have nothing of most patterns.
+  // Fast path: most texts have no match.
   if (says.search(pattern) < 0) return reading;
   const parts: string[] = [];
   const from = new Uint32Array(says.length * 2);
@@ -147,7 +146,7 @@ function rewritten(reading: Reading, pattern: RegExp, by: (part: string) => stri
 
 const IN_JSON = /\\(?:u[\da-f]{4}|.)/gis;
 const IN_HTML = /&(?:#\d{1,7}|#x[\da-f]{1,6}|amp|lt|gt|quot|apos);/gi;
-/** The bytes of one character. */
+/** The UTF-8 bytes of one character. */
 const IN_URL =
   /%(?:f[0-7](?:%[89ab][\da-f]){3}|e[\da-f](?:%[89ab][\da-f]){2}|[cd][\da-f]%[89ab][\da-f]|[\da-f]{2})/gi;
 const ANYWHERE = new RegExp(
@@ -178,7 +177,7 @@ function unescaped(part: string): string {
   return Number(code) <= 0x10ffff ? String.fromCodePoint(Number(code)) : part;
 }
 
-/** Without regard to case, in all of Unicode; and a form writes spaces as plus signs. */
+/** Normalises case in all of Unicode, and spaces to the plus signs of form encoding. */
 function folded(reading: Reading): Reading {
   const fold = (letter: string) => letter.toUpperCase().toLowerCase();
   const { says, at } = rewritten(reading, BEYOND_ASCII, fold);
@@ -187,7 +186,7 @@ function folded(reading: Reading): Reading {
 
 const BEYOND_ASCII = /[^\0-\x7f]/gu;
 
-/** In the alphabet of base64, whichever it is in, with no line broken. */
+/** Normalises both base64 alphabets, and removes line breaks. */
 function asBase64(reading: Reading): Reading {
   const { says, at } = rewritten(reading, /\s+|\\[rn]/g, () => '');
   return { says: says.replaceAll('-', '+').replaceAll('_', '/'), ...(at && { at }) };
@@ -195,7 +194,7 @@ function asBase64(reading: Reading): Reading {
 
 function hiddenOf(text: string): Hidden {
   const bytes = Buffer.from(text);
-  // At each of the three places that it may have among the bytes of a longer text: what is of it alone.
+  // At each of three positions in base64, only the characters that encode nothing but the secret are searched for.
   const base64 = [0, 1, 2].map((bytesBefore): Form => {
     const whole = Buffer.concat([Buffer.alloc(bytesBefore), bytes]);
     const from = Math.ceil((bytesBefore * 8) / 6);

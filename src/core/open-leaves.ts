@@ -1,11 +1,8 @@
 /**
- * An index over the open nodes of one execution: how many leaves, which are its steps, there are of each
- * sort, and which deadline of any node is next. It follows from the execution, is never stored, and exists
- * so that an event costs the depth of the tree and not its size.
- *
- * Deadlines that no longer count stay in the heap until they surface: an entry counts while its node
- * is open with exactly that deadline. Equal times are ordered by node, so that an index rebuilt from
- * rows gives the same order as one that grew.
+ * An index over the open nodes of one execution: how many leaves of each sort are open, and the next deadline. It is
+ * derived and never stored; with it an event costs the depth of the tree and not its size. Outdated deadlines stay in
+ * the heap until they reach its top: an entry counts while its node is open with exactly that deadline. Equal times are
+ * ordered by node, so that a rebuilt index behaves like one that grew.
  */
 
 import TinyQueue from 'tinyqueue';
@@ -18,10 +15,10 @@ interface Deadline {
   readonly node: number;
 }
 
-/** Heaps smaller than this are not worth a clean-up. */
+/** Smaller heaps are not compacted. */
 const HEAP_CLEAN_MIN = 64;
 
-/** `outside` wait for workers, people and others, `active` keeps the instance running, `deferred` wait for a time. */
+/** `outside`: waits for others; `active`: keeps the instance running; `deferred`: waits for a time. */
 type Sort = 'outside' | 'active' | 'deferred';
 
 const SORT_OF: Readonly<Record<StepPhase, Sort | undefined>> = {
@@ -37,11 +34,6 @@ const SORT_OF: Readonly<Record<StepPhase, Sort | undefined>> = {
   event: 'outside',
   gate: 'outside',
 };
-
-/** A child that has yet to be made is work of the instance, so that who sees it wait finds the child. */
-function sortOf({ p, c }: StepRecord): Sort | undefined {
-  return p === 'child' && c === undefined ? 'active' : SORT_OF[p];
-}
 
 export class OpenLeaves {
   outside = 0;
@@ -59,24 +51,23 @@ export class OpenLeaves {
     }
   }
 
-  /** A composite is open from now on: only its deadline is of interest. */
+  /** For composites, of which only the deadline matters. */
   watch(node: number, record: OpenRecord): void {
     const at = deadlineOf(record);
     if (at !== undefined) this.#push({ at, node });
   }
 
-  /** Counts a step that is open from now on, or whose record has just changed. */
+  /** Call after the record of a leaf was opened or replaced. */
   add(node: number, record: StepRecord): void {
     this.#count(record, 1);
     this.watch(node, record);
   }
 
-  /** Before the record of a step changes, or is removed. */
+  /** Call before the record of a leaf is replaced or removed. */
   remove(record: StepRecord): void {
     this.#count(record, -1);
   }
 
-  /** The earliest deadline that counts; undefined when there is none. */
   next(): Deadline | undefined {
     for (;;) {
       const top = this.#heap.peek();
@@ -89,8 +80,9 @@ export class OpenLeaves {
     this.#heap.pop();
   }
 
-  #count(record: StepRecord, by: 1 | -1): void {
-    const sort = sortOf(record);
+  #count({ p, c }: StepRecord, by: 1 | -1): void {
+    // A child that is not created yet keeps the instance running, so that a waiting instance always has its child.
+    const sort = p === 'child' && c === undefined ? 'active' : SORT_OF[p];
     if (sort !== undefined) this[sort] += by;
   }
 
@@ -110,20 +102,18 @@ export class OpenLeaves {
   }
 }
 
-/** Whether the step waits for nothing but a time. */
+/** Whether the step waits only for a time. */
 export function isDeferred(record: StepRecord): boolean {
   return SORT_OF[record.p] === 'deferred';
 }
 
-/** When something happens to an open node by itself; undefined: never. */
 export function deadlineOf(record: OpenRecord): UnixMs | undefined {
-  // What is being cut off ends with the work that goes on in it.
+  // A node that is being cut off ends with its protected work.
   if (record.x === 1) return undefined;
   const { w, d, h } = record as Partial<StepRecord>;
   return earlier(earlier(w, d), h);
 }
 
-/** The first of two times, either of which may not be there. */
 export function earlier(a: UnixMs | undefined, b: UnixMs | undefined): UnixMs | undefined {
   if (a === undefined || b === undefined) return a ?? b;
   return Math.min(a, b);

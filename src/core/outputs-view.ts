@@ -1,19 +1,18 @@
 /**
- * Which output of a block an expression sees (docs/reference/expressions.md): outside of loops the latest
- * one, in an item or a run of a saga that of the same item or run, in a loop that of the latest pass until
- * the block begins in the present one. Of a block that failed, or that this pass went by, it sees none.
+ * Which output of a block an expression sees (docs/reference/expressions.md): outside of loops the latest one, in an
+ * item or a run of a saga that of the same item or run, in a loop that of the latest iteration until the block begins
+ * in the current one. The outputs of blocks that failed, or that the current iteration has skipped, are not visible.
  */
 
-import { CANCELLED, type Execution, FAILED } from '../../schema/execution.js';
-import type { JsonObject, JsonValue } from '../base/json.js';
+import type { JsonObject } from '../base/json.js';
+import { isFailure } from './done.js';
 import type { Evaluation } from './evaluation.js';
 import type { OutputsView } from './expression/scope.js';
 import { isErrorRow } from './failures.js';
-import { copyOf, passOf } from './paths.js';
+import { copyOf, iterationAt } from './paths.js';
 import type { NodePlace, PlanNode } from './plan-nodes.js';
 import type { KeptOutput } from './progress.js';
 
-/** What expressions outside of all loops see. */
 export function latestOutputs(outputs: ReadonlyMap<string, KeptOutput>): OutputsView {
   return viewOf(
     () => outputs.keys(),
@@ -21,11 +20,11 @@ export function latestOutputs(outputs: ReadonlyMap<string, KeptOutput>): Outputs
   );
 }
 
-/** What expressions at a node in loops see; it follows what the run comes to. */
+/** What expressions at a node inside loops see; the view follows the run. */
 export function outputsIn(run: Evaluation, reader: NodePlace): OutputsView {
   const { plan, snapshot } = run;
   const ids = () => {
-    const own = reader.lanes.flatMap((lane) => run.lanes.ownIn(reader, lane));
+    const own = reader.concurrentLoops.flatMap((loop) => run.loopItems.ownIn(reader, loop));
     return new Set([...snapshot.outputs.keys(), ...own.map(({ block }) => block)]);
   };
   return viewOf(ids, (blockId) => {
@@ -35,14 +34,13 @@ export function outputsIn(run: Evaluation, reader: NodePlace): OutputsView {
     if (kept === undefined) return undefined;
     const common = commonLoops(run, reader, block);
     if (common > 0 && isErrorRow(kept.output)) return undefined;
-    return isOfThisPass(run, reader, block, kept.iteration, common) ? kept.output : undefined;
+    return isOfCurrentIteration(run, reader, block, kept.iteration, common)
+      ? kept.output
+      : undefined;
   });
 }
 
-function viewOf(
-  ids: () => Iterable<string>,
-  get: (blockId: string) => JsonValue | undefined,
-): OutputsView {
+function viewOf(ids: () => Iterable<string>, get: OutputsView['get']): OutputsView {
   const all = () => {
     const found = Array.from(ids(), (id) => [id, get(id)] as const);
     return Object.fromEntries(found.filter(([, output]) => output !== undefined)) as JsonObject;
@@ -50,18 +48,17 @@ function viewOf(
   return { get, all };
 }
 
-/** Of blocks in items that run side by side a node sees the outputs of its own item. */
+/** A node in a concurrent item sees only the outputs of its own item. */
 function keptFor(run: Evaluation, reader: NodePlace, block: PlanNode): KeptOutput | undefined {
   const { nodes } = run.plan;
-  const lane = reader.lanes.findLast((index) => {
+  const loop = reader.concurrentLoops.findLast((index) => {
     const { index: from, end } = nodes[nodes[index]!.first]!;
     return from < block.index && block.index < end;
   });
-  if (lane === undefined) return run.snapshot.outputs.get(block.id);
-  return run.lanes.ownIn(reader, lane).find((own) => own.block === block.id);
+  if (loop === undefined) return run.snapshot.outputs.get(block.id);
+  return run.loopItems.ownIn(reader, loop).find((own) => own.block === block.id);
 }
 
-/** How many of the loops around the one are around the other, too. */
 function commonLoops({ plan }: Evaluation, reader: NodePlace, block: PlanNode): number {
   const { nodes } = plan;
   const first = (index: number | undefined) => (index === undefined ? -1 : nodes[index]!.first);
@@ -69,7 +66,7 @@ function commonLoops({ plan }: Evaluation, reader: NodePlace, block: PlanNode): 
   return apart < 0 ? reader.loops.length : apart;
 }
 
-function isOfThisPass(
+function isOfCurrentIteration(
   run: Evaluation,
   reader: NodePlace,
   block: PlanNode,
@@ -80,18 +77,15 @@ function isOfThisPass(
   const path = iteration.split('.');
   const loops = reader.loops.slice(0, common);
   const apart = loops.findIndex(
-    (loop, at) => Number(path[at]) !== passOf(execution.o[loop], reader.slots[at]!),
+    (loop, at) => Number(path[at]) !== iterationAt(execution.o[loop], reader.slots[at]!),
   );
   if (apart < 0) return true;
   const isCarried = loops.slice(apart).every((loop) => plan.nodes[loop]!.kind.carriesOutputs);
-  return isCarried && !hasCome(run, reader, block, loops.at(-1)!);
+  return isCarried && !hasReached(run, reader, block, loops.at(-1)!);
 }
 
-/**
- * Whether the present pass of the loop has come to the block, or has gone by it. What a block says of itself
- * is the same in all of its tries.
- */
-function hasCome(run: Evaluation, reader: NodePlace, block: PlanNode, loop: number): boolean {
+/** Whether the current iteration has reached or passed the block; the same for all tries of a step. */
+function hasReached(run: Evaluation, reader: NodePlace, block: PlanNode, loop: number): boolean {
   const { execution, plan } = run;
   const chain: PlanNode[] = [];
   const slotIn = ({ first }: PlanNode) => {
@@ -105,23 +99,17 @@ function hasCome(run: Evaluation, reader: NodePlace, block: PlanNode, loop: numb
   for (const [at, place] of chain.entries()) {
     if (execution.d[place.index] !== undefined) return true;
     const record = execution.o[place.index];
-    if (record === undefined) return isPassedBy(run, place);
+    if (record === undefined) return isSkippedOver(run, place);
     const inner = chain[at + 1];
     if (inner === undefined) return place.index !== reader.index;
-    if (!isReached(execution, inner) && !place.kind.awaits(record, inner.branch)) return true;
+    const isReached =
+      execution.o[inner.index] !== undefined || execution.d[inner.index] !== undefined;
+    if (!isReached && !place.kind.awaits(record, inner.branch)) return true;
   }
   return false;
 }
 
-function isReached({ o, d }: Execution, { index }: PlanNode): boolean {
-  return o[index] !== undefined || d[index] !== undefined;
-}
-
-/** Something before it has ended its list. */
-function isPassedBy({ plan, execution }: Evaluation, node: PlanNode): boolean {
+function isSkippedOver({ plan, execution }: Evaluation, node: PlanNode): boolean {
   const list = plan.nodes[node.parent]?.lists[node.branch] ?? [];
-  return list.slice(0, node.position).some((index) => {
-    const code = execution.d[index]?.[0];
-    return code === FAILED || code === CANCELLED;
-  });
+  return list.slice(0, node.position).some((index) => isFailure(execution.d[index]?.[0]));
 }

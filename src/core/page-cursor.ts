@@ -1,7 +1,6 @@
 /**
- * Cursors of lists: the place behind a row, as text that clients hand back as they got it. A place is
- * the row's keys in the order of its list, so that rows which come or go meanwhile move nothing. What
- * is not one that the same list gave is recognised: by a sum over it and the order. Pure.
+ * Cursors of lists: the sort keys of the last row of a page, as opaque text. Rows that come or go in the meantime do
+ * not shift the next page. A checksum over the keys and the order detects cursors of other lists. Pure.
  */
 
 import { createHash } from 'node:crypto';
@@ -9,10 +8,10 @@ import { INT32_MAX } from '../../schema/common.js';
 import { isTimestamp, isUuid } from '../../schema/formats.js';
 import { decodeUtf8 } from '../base/json-guard.js';
 
-/** What a row is found by: text, or a number for a whole one. */
+/** The types of sort keys, with a check of their values. */
 export type PlaceKey = string | number;
 
-/** The types that keys of rows have, and what a value of each looks like. */
+/** @param order identifies the sort order of the list @param keys of the last row of the page */
 const IS_KEY = {
   uuid: (value: PlaceKey) => typeof value === 'string' && isUuid(value),
   timestamptz: (value: PlaceKey) => typeof value === 'string' && isTimestamp(value),
@@ -23,17 +22,13 @@ export type PlaceKeyType = keyof typeof IS_KEY;
 
 const SUM_LENGTH = 8;
 
-/**
- * @param order what tells the order of this list from that of others
- * @param keys of the row behind which the next page begins
- */
+/** The keys in a cursor of this order; undefined when the text is not one. */
 export function pageCursor(order: string, keys: readonly PlaceKey[]): string {
   const text = JSON.stringify(keys);
   const sum = createHash('sha256').update(`${order}\n${text}`).digest('base64url');
   return Buffer.from(sum.slice(0, SUM_LENGTH) + text).toString('base64url');
 }
 
-/** The keys in a cursor of that order; undefined when the text is none. */
 export function placeIn(
   order: string,
   types: readonly PlaceKeyType[],
@@ -52,7 +47,6 @@ function parsed(text: string): readonly PlaceKey[] | undefined {
     const keys: unknown = JSON.parse(text);
     return Array.isArray(keys) ? keys : undefined;
   } catch {
-    // Whoever asks is told that the text is no cursor.
     return undefined;
   }
 }

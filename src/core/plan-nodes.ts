@@ -1,10 +1,10 @@
 /**
- * The nodes of a compiled plan: what the evaluator reads of a definition. Immutable and flat: a node
- * is named by its index, which is its place in pre-order, so the subtree of a node is the range from
- * its index to `end`. What a node has beside its place is the matter of its kind (`blocks/`).
+ * The nodes of a compiled plan. They are immutable and stored in pre-order: the subtree of a node is the range from its
+ * index to `end`. Each kind adds its own members (`blocks/`).
  */
 
 import type { HookList, KindName } from '../../schema/blocks.js';
+import type { Execution } from '../../schema/execution.js';
 import type { JsonValue } from '../base/json.js';
 import type { BlockKind } from './blocks/kind.js';
 import type { PlanNode } from './blocks/kinds.js';
@@ -18,68 +18,69 @@ export type { TryCatchNode } from './blocks/try-catch.js';
 /** What is wrong with a value; undefined when it conforms. */
 export type SchemaCheck = (value: JsonValue) => string | undefined;
 
-/** What every node has, whatever its kind: that kind, and its place in the tree. */
+/** The members of every node, whatever its kind. */
 export interface NodePlace {
   readonly index: number;
-  /** Index of the first node of the same block: a block in bodies that run side by side has several. */
+  /** The index of the first node of the block: a block in a concurrent loop has one node per slot. */
   readonly first: number;
   readonly type: KindName;
-  /** The id of the block. */
   readonly id: string;
   readonly kind: BlockKind;
-  /** Index of the parent; -1 for blocks of the root list. */
+  /** -1 in the root list. */
   readonly parent: number;
-  /** Which list of the parent the node is in, and where in it. */
+  /** The list of the parent that contains the node, and the position in it. */
   readonly branch: number;
   readonly position: number;
-  /** 1 for blocks of the root list. */
+  /** 1 in the root list. */
   readonly depth: number;
   /** One past the last descendant. */
   readonly end: number;
-  /** The lists of children, in the order that each kind of block defines. */
+  /** The lists of children, in the order that the kind defines. */
   readonly lists: readonly (readonly number[])[];
-  /** The blocks around the node that run it again and again, outermost first. */
+  /** The loops and sagas around the node, outermost first. */
   readonly loops: readonly number[];
-  /** Which of the lists of each of them the node is in. */
+  /** For each of `loops`, the list that contains the node. */
   readonly slots: readonly number[];
-  /** Those of `loops` that run items side by side. */
-  readonly lanes: readonly number[];
-  /** Those of `loops` to whose output the block may contribute. */
+  /** Those of `loops` that are concurrent for_each blocks. */
+  readonly concurrentLoops: readonly number[];
+  /** Those of `loops` whose output may contain that of the block. */
   readonly collectors: readonly number[];
-  /** The innermost of them whose passes have an item; -1 for none. */
+  /** The innermost for_each around the node; -1: none. */
   readonly items: number;
-  /** The block around the node whose error is its `data._error`; -1 for none. */
+  /** The block whose error the node sees as `data._error`; -1: none. */
   readonly caught: number;
-  /** What has to hold for the block to run, asked when it is reached; undefined: it always runs. */
+  /** Evaluated when the block is reached; undefined: the block always runs. */
   readonly when: Parsed<Condition> | undefined;
-  /** How long the block may take, in ms; of a leaf, one try of it. */
+  /** In ms; for a leaf, of one try. */
   readonly timeoutMs: number | null;
-  /** Something in the plan may read the outputs of this block. */
+  /** Whether something in the plan may read the outputs of the block. */
   readonly isRead: boolean;
 }
 
-/** What a kind of block adds to that. */
+export interface PlannedExecution {
+  readonly plan: Plan;
+  readonly execution: Execution;
+}
+
+/** The members that a kind adds. */
 export type Details<N extends NodePlace> = Omit<N, keyof NodePlace>;
 
 export interface Plan {
   readonly sequenceId: string;
-  /** Of the sequence; null where the definition stands for itself. */
+  /** Null: the definition is not that of a stored sequence. */
   readonly name: string | null;
   readonly version: number | null;
   readonly nodes: readonly PlanNode[];
   readonly roots: readonly number[];
-  /** The for_each blocks that run items side by side. */
-  readonly lanes: readonly number[];
-  /** From the id of a block to its first node. */
+  readonly concurrentLoops: readonly number[];
+  /** The first node of each block, by block id. */
   readonly indexOf: ReadonlyMap<string, number>;
-  /** The blocks whose outputs an expression can read; the others need not be kept. */
+  /** The blocks whose outputs an expression can read; other outputs need not be kept. */
   readonly outputRefs: 'all' | ReadonlySet<string>;
-  /** What runs when an instance has failed or was cancelled; absent: nothing does. */
+  /** What runs after an instance has failed or was cancelled. */
   readonly hooks?: { readonly [List in HookList]?: Plan };
-  /** No composite blocks. */
   readonly isStepOnly: boolean;
-  /** Some step is not pure: instances do more than one commit. */
+  /** Some step is not pure, so instances need more than one commit. */
   readonly hasEffects: boolean;
-  /** Some step waits for the answer of a person. */
   readonly hasGates: boolean;
 }

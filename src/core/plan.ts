@@ -1,7 +1,6 @@
 /**
- * Compiles a definition into a plan, with every check on the tree as a whole: the shapes of single
- * blocks have been checked by their schemas, and what they mean is the matter of their kinds. What is
- * odd without being wrong is told when a definition is stored (`lint/definition.ts`).
+ * Compiles a valid definition into a plan and checks the tree as a whole. Single blocks are checked by their schemas
+ * and compiled by their kinds. Warnings are reported when a definition is stored (`lint/definition.ts`).
  */
 
 import {
@@ -21,7 +20,7 @@ import { resultBlocks } from './blocks/results.js';
 import { type Condition, type Parsed, parseCondition } from './condition.js';
 import type { NodePlace, Plan, PlanNode, SchemaCheck } from './plan-nodes.js';
 import { compileTemplate, type Template } from './template.js';
-import { ALONE, type Crowd, TreeRules } from './tree-rules.js';
+import { type Copies, ONE_COPY, TreeRules } from './tree-rules.js';
 
 export type { Plan, PlanNode, SchemaCheck } from './plan-nodes.js';
 
@@ -39,10 +38,9 @@ export interface Definition extends Hooks {
 type Compile = (schema: JsonObject) => SchemaCheck;
 
 /**
- * Compiles a definition whose shape is valid. `ok: false` says what a caller must change (400).
- *
- * @param compileSchema makes a check of an `output_schema`; without it such steps are refused,
- *   since to ignore the schema would change what the step means (docs/decisions/0017-unknown-fields.md)
+ * `ok: false`: the definition is refused (400), with the reason.
+ * @param compileSchema compiles an `output_schema`; without it steps with one are refused, since ignoring the schema
+ * would change what the step means (docs/decisions/0017-unknown-fields.md)
  */
 export function compilePlan(definition: Definition, compileSchema?: Compile): CompiledPlan {
   const rules = new TreeRules();
@@ -50,7 +48,7 @@ export function compilePlan(definition: Definition, compileSchema?: Compile): Co
   try {
     const roots = compiler.list(definition.blocks, ROOT, 0);
     const hooks = compileHooks(definition, rules);
-    // What hooks read, of blocks and of one another, is kept for them.
+    // The outputs that hooks read are kept as well.
     for (const list of HOOK_LISTS) compiler.reads(hooks[list]?.outputRefs ?? NONE);
     const plan = compiler.finish(definition, roots);
     return { ok: true, plan: Object.keys(hooks).length === 0 ? plan : { ...plan, hooks } };
@@ -62,7 +60,7 @@ export function compilePlan(definition: Definition, compileSchema?: Compile): Co
 
 const NONE: ReadonlySet<string> = new Set();
 
-/** A plan of its own for each list: they run when that of the blocks has ended. */
+/** Each list is a plan of its own, which runs after the blocks have ended. */
 function compileHooks(definition: Definition, rules: TreeRules): NonNullable<Plan['hooks']> {
   const hooks: { [List in HookList]?: Plan } = {};
   for (const list of HOOK_LISTS) {
@@ -75,49 +73,44 @@ function compileHooks(definition: Definition, rules: TreeRules): NonNullable<Pla
   return hooks;
 }
 
-/** What else a hook may have is false, which is absent. */
+/** Members that hooks do not support may be stored as false, which counts as absent. */
 function asStep({ id, when, handler, params, timeout }: HookStep): Block {
   const most = Math.min(timeout ?? HOOK_TIMEOUT_MS, HOOK_TIMEOUT_MS);
   return { type: 'step', id, when: when ?? null, handler, params: params ?? null, timeout: most };
 }
 
-/** Leaves the recursion with what is wrong; never leaves this module. */
+/** Ends the compilation; never leaves this module. */
 class Refusal extends Error {}
 
-interface Surroundings {
-  readonly parent: number;
-  readonly depth: number;
-  readonly loops: readonly number[];
-  readonly slots: readonly number[];
-  readonly lanes: readonly number[];
-  readonly collectors: readonly number[];
-  readonly items: number;
-  readonly caught: number;
-  readonly crowd: Crowd;
+interface Enclosing
+  extends Pick<
+    NodePlace,
+    'parent' | 'depth' | 'loops' | 'slots' | 'concurrentLoops' | 'collectors' | 'items' | 'caught'
+  > {
+  readonly copies: Copies;
 }
 
-/** From where on in a list blocks may give the last output of an item, and what is around those. */
+/** The position from which blocks may give the last output of an item, and their surroundings. */
 interface Giving {
   readonly from: number;
-  readonly around: Surroundings;
+  readonly around: Enclosing;
 }
 
 const NO_NODES: readonly number[] = [];
-const ROOT: Surroundings = {
+const ROOT: Enclosing = {
   parent: -1,
   depth: 0,
   loops: NO_NODES,
   slots: NO_NODES,
-  lanes: NO_NODES,
+  concurrentLoops: NO_NODES,
   collectors: NO_NODES,
   items: -1,
   caught: -1,
-  crowd: ALONE,
+  copies: ONE_COPY,
 };
 
 type Writable<T> = { -readonly [K in keyof T]: T[K] };
 
-/** Compiles the tree; what it does for the kinds of blocks is at its end. */
 class PlanCompiler implements BlockCompiler {
   readonly #compileSchema: Compile | undefined;
   readonly #nodes: Writable<NodePlace>[] = [];
@@ -126,16 +119,16 @@ class PlanCompiler implements BlockCompiler {
   readonly #rules: TreeRules;
   #outputRefs: 'all' | Set<string> = new Set();
   #hasEffects = false;
-  /** The one whose kind is compiling it: what refusals are about. */
+  /** The block that is being compiled, for the messages of refusals. */
   #block: Block | undefined;
 
-  /** @param rules of the definition as a whole */
+  /** @param rules shared by all plans of the definition */
   constructor(rules: TreeRules, compileSchema: Compile | undefined) {
     this.#rules = rules;
     this.#compileSchema = compileSchema;
   }
 
-  list(blocks: readonly Block[], around: Surroundings, branch: number, giving?: Giving): number[] {
+  list(blocks: readonly Block[], around: Enclosing, branch: number, giving?: Giving): number[] {
     return blocks.map((block, position) => {
       const gives = giving !== undefined && position >= giving.from;
       return this.#node(block, gives ? giving.around : around, branch, position);
@@ -144,11 +137,10 @@ class PlanCompiler implements BlockCompiler {
 
   finish({ id, name, version }: Definition, roots: readonly number[]): Plan {
     for (const { kind, lists } of this.#nodes) {
-      if (kind.tellsResults) for (const list of lists) this.reads(resultBlocks(this.#nodes, list));
+      if (kind.reportsResult) for (const list of lists) this.reads(resultBlocks(this.#nodes, list));
     }
     const refs = this.#outputRefs;
     for (const node of this.#nodes) node.isRead = refs === 'all' || refs.has(node.id);
-    // Each kind has compiled the details of its own nodes.
     const nodes = this.#nodes as readonly PlanNode[];
     return {
       sequenceId: id,
@@ -156,7 +148,7 @@ class PlanCompiler implements BlockCompiler {
       version: version ?? null,
       nodes,
       roots,
-      lanes: nodes.flatMap(({ kind, lists, index }) =>
+      concurrentLoops: nodes.flatMap(({ kind, lists, index }) =>
         kind.repeats === 'items' && lists.length > 1 ? [index] : [],
       ),
       indexOf: this.#indexOf,
@@ -167,7 +159,7 @@ class PlanCompiler implements BlockCompiler {
     };
   }
 
-  #node(block: Block, around: Surroundings, branch: number, position: number): number {
+  #node(block: Block, around: Enclosing, branch: number, position: number): number {
     const depth = around.depth + 1;
     const index = this.#nodes.length;
     const kind = kindOf(block);
@@ -187,7 +179,7 @@ class PlanCompiler implements BlockCompiler {
       lists: [],
       loops: around.loops,
       slots: around.slots,
-      lanes: around.lanes,
+      concurrentLoops: around.concurrentLoops,
       collectors: around.collectors,
       items: around.items,
       caught: around.caught,
@@ -195,7 +187,7 @@ class PlanCompiler implements BlockCompiler {
       timeoutMs: timeLimit(block.timeout),
       isRead: false,
     };
-    // Not by a spread: with this many fields that makes objects whose every access is slow.
+    // A spread with this many members makes objects whose every access is slow.
     const node = Object.assign(place, details) as Writable<NodePlace>;
     this.#nodes.push(node);
     node.lists = this.#lists(block, node, around);
@@ -203,12 +195,12 @@ class PlanCompiler implements BlockCompiler {
     return index;
   }
 
-  /** Checks and compiles a block; what comes of it is the same for all its nodes. */
-  #compile(block: Block, { depth, crowd }: Surroundings, index: number): object {
+  /** Checks and compiles a block; all nodes of the block share the result. */
+  #compile(block: Block, { depth, copies }: Enclosing, index: number): object {
     const problem = this.#rules.problemOf(block.id, depth + 1);
     if (problem !== undefined) throw new Refusal(problem);
-    const crowded = this.#rules.crowdedBy(crowd);
-    if (crowded !== undefined) throw new Refusal(crowded.problem);
+    const exceeded = this.#rules.exceededBy(copies);
+    if (exceeded !== undefined) throw new Refusal(exceeded.problem);
     const kind = kindOf(block);
     for (const { id } of kind.names(block)) {
       const clash = this.#rules.claim(id, `${block.type} step`);
@@ -217,12 +209,11 @@ class PlanCompiler implements BlockCompiler {
     this.#indexOf.set(block.id, index);
     this.#block = block;
     const details = kind.compile(block, this);
-    // Only blocks that have several nodes are looked for again.
-    if (crowd.times > 1) this.#details.set(block, details);
+    if (copies.times > 1) this.#details.set(block, details);
     return details;
   }
 
-  #lists(block: Block, node: NodePlace, around: Surroundings): number[][] {
+  #lists(block: Block, node: NodePlace, around: Enclosing): number[][] {
     const { kind, index, depth } = node;
     const lists = kind.lists(block);
     if (kind.repeats === 'never') {
@@ -238,13 +229,13 @@ class PlanCompiler implements BlockCompiler {
       parent: index,
       depth,
       loops,
-      lanes: copies > 1 ? [...around.lanes, index] : around.lanes,
+      concurrentLoops: copies > 1 ? [...around.concurrentLoops, index] : around.concurrentLoops,
       collectors: around.collectors,
       items: hasItems ? index : around.items,
-      crowd: copies > 1 ? { id: block.id, times: around.crowd.times * copies } : around.crowd,
+      copies: copies > 1 ? { id: block.id, times: around.copies.times * copies } : around.copies,
     };
     const collectors = hasItems ? [...around.collectors, index] : around.collectors;
-    const from = kind.lastGiver(block);
+    const from = kind.lastOutputFrom(block);
     const all = copies > 1 ? Array.from({ length: copies }, () => lists[0]!) : lists;
     return all.map((list, slot) => {
       const caught = kind.seesError(slot) ? index : around.caught;
@@ -252,8 +243,6 @@ class PlanCompiler implements BlockCompiler {
       return this.list(list, own, slot, { from, around: { ...own, collectors } });
     });
   }
-
-  // -------------------------------------------------------------- for the kinds
 
   warn(): void {}
 

@@ -1,10 +1,7 @@
 /**
- * Moves an execution from one plan to another that has the same blocks and others: when an instance
- * gets blocks of its own, and when it goes over to another version of its sequence. Everything an
- * execution says is under the indexes of nodes; blocks are recognised by their ids.
- *
- * What is finished stays finished, what is open goes on, and a list never goes back: blocks that the
- * new plan puts before the one that is open are skipped.
+ * Moves an execution to another plan with some of the same blocks: when an instance gets blocks of its own, or is
+ * migrated to another version. Entries are keyed by node index, and blocks are matched by id. Ended blocks stay ended,
+ * open ones continue, and a list never goes back: new blocks before the open one are skipped.
  */
 
 import {
@@ -21,30 +18,22 @@ import {
 import { copyOf, recordOf } from './paths.js';
 import type { Plan, PlanNode } from './plan-nodes.js';
 
-/**
- * Why the execution cannot go on in the plan `to`: a sentence that names the first open block which
- * is not there at the same place; undefined when it can.
- */
+/** Why the execution cannot continue in the plan `to`: the first open block without a counterpart at its place. */
 export function clashOf(execution: Execution, from: Plan, to: Plan): string | undefined {
   const { o, q = [], k = {}, d } = execution;
   for (const index of [...indexesOf(o), ...q, ...indexesOf(k)]) {
     const node = from.nodes[index]!;
-    const problem = problemWith(node, execution, from, to);
+    const problem = clashAt(node, execution, from, to);
     if (problem !== undefined) return `block ${node.id} is open and ${problem}`;
   }
   for (const index of [...indexesOf(o), ...indexesOf(k), ...indexesOf(d)]) {
-    const problem = crowdingOf(from.nodes[index]!, execution, to);
+    const problem = slotClashOf(from.nodes[index]!, execution, to);
     if (problem !== undefined) return problem;
   }
   return undefined;
 }
 
-function problemWith(
-  node: PlanNode,
-  { k = {} }: Execution,
-  from: Plan,
-  to: Plan,
-): string | undefined {
+function clashAt(node: PlanNode, { k = {} }: Execution, from: Plan, to: Plan): string | undefined {
   const target = counterpart(node, to);
   if (target === undefined) return 'is not in the target';
   if (!isSamePlace(from.nodes[node.first]!, target, from, to))
@@ -53,16 +42,11 @@ function problemWith(
   if (node.type === 'step' && target.type === 'step' && node.handler !== target.handler) {
     return `has the handler ${target.handler} in the target`;
   }
-  const { type } = node;
-  if (
-    type === 'sub_sequence' &&
-    target.type === type &&
-    node.sequenceName !== target.sequenceName
-  ) {
-    return `starts the sequence ${target.sequenceName} in the target`;
+  if (node.type === 'sub_sequence' && target.type === 'sub_sequence') {
+    const { sequenceName: name } = target;
+    if (node.sequenceName !== name) return `starts the sequence ${name} in the target`;
   }
-  // Branches are counted; the choice of a router stands by its number until the list is entered. A saga
-  // that is to run again begins with its first step.
+  // Branches, and the choice of a router, are kept by number. A saga that runs again begins with its first step.
   const isKept = k[node.index] !== undefined && node.type !== 'saga';
   const isCounted = node.type === 'parallel' || node.type === 'race' || isKept;
   if (isCounted && node.kind.repeats !== 'items' && node.lists.length !== target.lists.length) {
@@ -71,8 +55,8 @@ function problemWith(
   return undefined;
 }
 
-/** Every item that has begun needs a slot, also for a retry. */
-function crowdingOf(node: PlanNode, execution: Execution, to: Plan): string | undefined {
+/** Every item that has begun needs a slot, for a retry as well. */
+function slotClashOf(node: PlanNode, execution: Execution, to: Plan): string | undefined {
   const { s } = recordOf(execution, node.index);
   const target = counterpart(node, to);
   if (s === undefined || target?.kind.repeats !== 'items') return undefined;
@@ -81,19 +65,16 @@ function crowdingOf(node: PlanNode, execution: Execution, to: Plan): string | un
   return `block ${node.id} is at ${items} items, of which the target runs ${slots} at once`;
 }
 
-/** The same list of the same blocks, up to the root; the position in it may differ. */
+/** Whether both are in the same list of the same blocks, up to the root. Positions may differ. */
 function isSamePlace(a: PlanNode, b: PlanNode, from: Plan, to: Plan): boolean {
   if (a.branch !== b.branch) return false;
   const above = from.nodes[a.parent];
-  const aboveThere = to.nodes[b.parent];
-  if (above === undefined || aboveThere === undefined) return above === aboveThere;
-  return above.id === aboveThere.id && isSamePlace(above, aboveThere, from, to);
+  const targetParent = to.nodes[b.parent];
+  if (above === undefined || targetParent === undefined) return above === targetParent;
+  return above.id === targetParent.id && isSamePlace(above, targetParent, from, to);
 }
 
-/**
- * The execution under the indexes of `to`. What is open must have its place there, see `clashOf`; of
- * finished blocks those that `to` has not are forgotten.
- */
+/** The execution with the indexes of `to`. Ended blocks without a counterpart are dropped; open ones see `clashOf`. */
 export function remapExecution(execution: Execution, from: Plan, to: Plan): Execution {
   const { o, d, q, c, v, k, s, j, ...rest } = execution;
   const indexOf = indexesIn(execution, from, to);
@@ -104,7 +85,7 @@ export function remapExecution(execution: Execution, from: Plan, to: Plan): Exec
     if (done !== undefined && place !== undefined) next.d[place] = done;
   }
   if (q !== undefined) next.q = q.map(indexOf).filter((index) => index !== undefined);
-  // Rows and repetitions are counted by block.
+  // Rows and repetitions are counted per block.
   const firstOf = (index: number) => to.indexOf.get(from.nodes[index]!.id);
   if (c !== undefined) next.c = remapped(c, firstOf, from, to);
   if (v !== undefined) next.v = remapped(v, firstOf, from, to);
@@ -116,7 +97,7 @@ export function remapExecution(execution: Execution, from: Plan, to: Plan): Exec
   }
   const resumedFrom = s === undefined ? undefined : firstOf(s);
   if (resumedFrom !== undefined) next.s = resumedFrom;
-  carryGates(next, from, to, indexOf, o);
+  carryGates(next, execution, from, to);
   for (const index of [...indexesOf(next.o), ...(next.q ?? [])]) skipBefore(next, to, index);
   fillSlots(next, to);
   return next;
@@ -128,19 +109,22 @@ function remapHooks(run: HookRun, from: Plan, to: Plan): HookRun {
   return { ...run, e: remapExecution(run.e, before, after) };
 }
 
-/** Where the nodes of one plan are in the other; undefined for those that it has not. */
+/** Maps a node index of one plan to the other; undefined without a counterpart. */
 export function indexesIn(execution: Execution, from: Plan, to: Plan) {
   return (index: number): number | undefined => {
     const node = from.nodes[index]!;
     const target = counterpart(node, to);
-    if (target === undefined || (node.lanes.length === 0 && target.lanes.length === 0)) {
+    if (
+      target === undefined ||
+      (node.concurrentLoops.length === 0 && target.concurrentLoops.length === 0)
+    ) {
       return target?.index;
     }
-    return copyOf(to, target, (lane) => {
-      const at = node.loops.findIndex((loop) => from.nodes[loop]!.id === lane.id);
+    return copyOf(to, target, (around) => {
+      const at = node.loops.findIndex((loop) => from.nodes[loop]!.id === around.id);
       if (at < 0) return 0;
       const record = recordOf(execution, node.loops[at]!);
-      return slotIn(record, lane.lists.length, node.slots[at]!);
+      return slotIn(record, around.lists.length, node.slots[at]!);
     })?.index;
   };
 }
@@ -149,13 +133,12 @@ function itemsInFlight({ s }: Partial<ForEachRecord>): number {
   return s === undefined ? 1 : s.filter((item) => item >= 0).length;
 }
 
-/** The place of a slot among `slots`; where there are fewer than before, those at an item move together. */
+/** The new number of a slot. If there are fewer slots than before, those with an item move together. */
 function slotIn({ s }: Partial<ForEachRecord>, slots: number, slot: number): number {
   if (s === undefined || s.length <= slots) return slot;
   return (s[slot] ?? -1) < 0 ? -1 : itemsInFlight({ s: s.slice(0, slot) });
 }
 
-/** The record of a for_each as it is with so many slots. */
 function withSlots(record: ForEachRecord, slots: number): ForEachRecord {
   const { i, e, s, n } = record;
   const size = Math.min(slots, n);
@@ -169,7 +152,7 @@ function withSlots(record: ForEachRecord, slots: number): ForEachRecord {
   return { ...record, s: [...items, ...Array.from({ length: size - items.length }, () => -1)] };
 }
 
-/** The block comes up to give its free slots items, where it has got more of them. */
+/** Queues for_each blocks that have got more slots, so that these take items. */
 function fillSlots(next: Execution, to: Plan): void {
   for (const index of indexesOf(next.o)) {
     if (to.nodes[index]!.kind.repeats !== 'items') continue;
@@ -195,18 +178,10 @@ function remapped<T>(
   return next;
 }
 
-/**
- * A person is still asked where the target has a gate, too: from when the wait began, for as long as that
- * says. Where it has none the step goes on.
- */
-function carryGates(
-  next: Execution,
-  from: Plan,
-  to: Plan,
-  indexOf: (index: number) => number | undefined,
-  open: Execution['o'],
-): void {
-  for (const index of indexesOf(open)) {
+/** A gate stays open if the target has one, with the target's timeout; otherwise the step continues. */
+function carryGates(next: Execution, execution: Execution, from: Plan, to: Plan): void {
+  const indexOf = indexesIn(execution, from, to);
+  for (const index of indexesOf(execution.o)) {
     const place = indexOf(index);
     const record = next.o[place ?? -1] as StepRecord | undefined;
     if (place === undefined || record?.p !== 'gate') continue;
@@ -225,7 +200,7 @@ function carryGates(
   }
 }
 
-/** Open records are changed in place, and each execution has its own. */
+/** Open records are changed in place, so each execution needs its own. */
 function copied<T>(value: T, node: PlanNode, target: PlanNode): T {
   if (typeof value !== 'object') return value;
   if (node.type === 'saga' && target.type === 'saga') {
@@ -235,36 +210,33 @@ function copied<T>(value: T, node: PlanNode, target: PlanNode): T {
   return withSlots(value as ForEachRecord, target.lists.length) as T;
 }
 
-/**
- * The record of a saga whose steps are those. Its lists are counted by its steps: one that the target has not is
- * passed over for the next one, and compensations go back from the last one that both have.
- */
+/** The record of a saga with other steps: it continues at the next, and compensates from the last step in both. */
 function withSteps(
   { l, n, ...record }: SagaRecord,
   steps: readonly string[],
-  stepsThere: readonly string[],
+  targetSteps: readonly string[],
 ): SagaRecord {
   const upTo = (step: number): number => {
-    const known = steps.slice(0, step + 1).findLast((id) => stepsThere.includes(id));
-    return known === undefined ? -1 : stepsThere.indexOf(known);
+    const known = steps.slice(0, step + 1).findLast((id) => targetSteps.includes(id));
+    return known === undefined ? -1 : targetSteps.indexOf(known);
   };
   const at = l >> 1;
-  const isThere = upTo(at) >= 0 && stepsThere[upTo(at)] === steps[at];
-  // Which list is at work matters only for one that is there.
-  const list = isThere ? 2 * upTo(at) + (l % 2) : 2 * (upTo(at) + 1);
+  const isCommon = upTo(at) >= 0 && targetSteps[upTo(at)] === steps[at];
+  // Which of the two lists runs matters only for a step that exists in both.
+  const list = isCommon ? 2 * upTo(at) + (l % 2) : 2 * (upTo(at) + 1);
   return { ...record, l: list, ...(n !== undefined && { n: upTo(n) }) };
 }
 
-/** Inside a loop `done` is about the present iteration, so the loops around have to be the same. */
+/** Inside a loop `done` is about the current iteration, so the loops around must be the same. */
 function remapDone(node: PlanNode, done: DoneRecord, from: Plan, to: Plan): DoneRecord | undefined {
   const target = counterpart(node, to);
   if (target === undefined) return undefined;
   const loops = node.loops.map((index) => from.nodes[index]!.id);
-  const loopsThere = target.loops.map((index) => to.nodes[index]!.id);
-  if (loops.join('\n') !== loopsThere.join('\n')) return undefined;
+  const targetLoops = target.loops.map((index) => to.nodes[index]!.id);
+  if (loops.join('\n') !== targetLoops.join('\n')) return undefined;
   const [code, began, took, kept] = done;
   if (kept === undefined) return done;
-  // What a saga keeps is which run of it was the last one.
+  // A saga only keeps the number of its run.
   const isCounted = node.type !== 'saga' && node.kind.repeats !== 'items';
   const isSame =
     node.type === target.type && (!isCounted || node.lists.length === target.lists.length);
@@ -279,10 +251,7 @@ function skipBefore(execution: Execution, plan: Plan, index: number): void {
   }
 }
 
-/**
- * How many roots the list of the root has passed, the present one included: a block that is put
- * before would never run. After a failure it may: a retry starts every root that is not done.
- */
+/** How many blocks of the root list have been reached, before which new ones would never run. A retry starts all. */
 export function passedRoots({ o, d, q = [], e, s }: Execution, plan: Plan): number {
   const resumedFrom = s === undefined ? 0 : plan.nodes[s]!.position + 1;
   if (e !== undefined && e !== COMPLETED) return resumedFrom;
@@ -291,11 +260,8 @@ export function passedRoots({ o, d, q = [], e, s }: Execution, plan: Plan): numb
   return Math.max(resumedFrom, plan.roots.findLastIndex(isPassed) + 1);
 }
 
-/**
- * Lets a list of the root that has ended well go on with what the plan has got behind its end; for an
- * instance that has not ended with it, because it was paused.
- */
-export function goOnBehindEnd(execution: Execution, plan: Plan): Execution {
+/** Continues a completed root list with appended blocks, if the instance was paused before its end. */
+export function continueAfterEnd(execution: Execution, plan: Plan): Execution {
   const next = plan.roots[passedRoots(execution, plan)];
   if (execution.e !== COMPLETED || next === undefined) return execution;
   const { e: _ended, ...rest } = execution;

@@ -1,8 +1,4 @@
-/**
- * Takes an instance back to one of its top-level blocks: that block and all later ones are as if
- * they had never been reached. What stands before stays as it is, finished or not, and is not
- * started again, by a retry neither.
- */
+/** Takes an instance back to a top-level block: it and all later ones are as if never reached. */
 
 import { SKIPPED } from '../../schema/execution.js';
 import { forgetCancelling } from './cancelling.js';
@@ -15,12 +11,12 @@ import type { Plan, PlanNode } from './plan-nodes.js';
 import { countRuns } from './runs-again.js';
 import { startTimeLimit } from './time-limits.js';
 
-/** The ids of the blocks that a rewind to this root forgets: indexes are in pre-order. */
+/** The ids of the blocks that a rewind to this root resets. */
 export function blocksFrom(plan: Plan, root: number): string[] {
   return blocksBetween(plan, root);
 }
 
-/** The caller says when the instance goes on; its state is the caller's too. */
+/** The caller sets the state and when the instance continues. */
 export function rewind(run: Evaluation, root: PlanNode): void {
   const { execution, snapshot, plan } = run;
   cutAll(run);
@@ -48,7 +44,6 @@ export function rewind(run: Evaluation, root: PlanNode): void {
   }
   countRuns(run, plan.roots.slice(root.position));
   execution.s = root.index;
-  // One that has not begun begins there.
   if (execution.t !== null) {
     startTimeLimit(run);
     run.push(root.index);

@@ -1,6 +1,6 @@
 /**
- * What the expressions of a node see: data, under the items of the blocks around it and the error that is
- * caught there, and the outputs. Of items that run side by side a node sees its own alone (docs/blocks.md).
+ * What the expressions of a node see: the data, under the items of the loops around it and a caught error, and the
+ * outputs. A node in a concurrent item sees only its own item (docs/blocks.md).
  */
 
 import type { CatchingRecord, ForEachRecord, OpenRecord } from '../../schema/execution.js';
@@ -11,20 +11,20 @@ import type { Evaluation } from './evaluation.js';
 import { mergedOf, type OwnOutput } from './item-outputs.js';
 import { layered } from './layered.js';
 import { latestOutputs, outputsIn } from './outputs-view.js';
-import { passOf } from './paths.js';
+import { iterationAt } from './paths.js';
 import type { NodePlace } from './plan-nodes.js';
 import type { Env, Snapshot } from './progress.js';
 
-/** A scope with what it was made for. */
+/** The last scope, and what it was built for. */
 interface Known {
   readonly loop: OpenRecord | undefined;
-  readonly pass: number;
+  readonly iteration: number;
   readonly caught: number;
   readonly under: Scope;
   readonly scope: Scope;
 }
 
-/** The scopes of one turn. The last ones are kept, since neighbours mostly see the same. */
+/** The scopes of one turn. The last one is cached, since neighbouring nodes mostly see the same. */
 export class Scopes {
   readonly #run: Evaluation;
   #root: { readonly data: JsonObject; readonly scope: Scope } | undefined;
@@ -34,32 +34,30 @@ export class Scopes {
     this.#run = run;
   }
 
-  /** The section `runtime` has changed. */
   forget(): void {
     this.#root = undefined;
   }
 
-  /** What the items have given has changed, or an error was caught. */
+  /** Call when outputs of items have changed, or an error was caught. */
   forgetItem(): void {
     this.#known = undefined;
   }
 
-  /** What expressions at this node see. */
   of(node: NodePlace): Scope {
     const under = this.#rootScope();
     const { caught, loops, slots } = node;
     if (loops.length === 0 && caught < 0) return under;
     const loop = this.#run.execution.o[loops.at(-1) ?? -1];
-    const pass = loop === undefined ? 0 : passOf(loop, slots.at(-1)!);
+    const iteration = loop === undefined ? 0 : iterationAt(loop, slots.at(-1)!);
     const known = this.#known;
-    if (known?.loop === loop && known?.pass === pass && known.caught === caught) {
+    if (known?.loop === loop && known?.iteration === iteration && known.caught === caught) {
       if (known.under === under) return known.scope;
     }
     const over = this.overlayOf(node);
     const data = over === null ? under.data : layered(under.data, over);
     const outputs = loops.length === 0 ? under.outputs : outputsIn(this.#run, node);
     const scope = { ...under, data, outputs };
-    this.#known = { loop, pass, caught, under, scope };
+    this.#known = { loop, iteration, caught, under, scope };
     return scope;
   }
 
@@ -71,7 +69,6 @@ export class Scopes {
     return this.#root.scope;
   }
 
-  /** What lies over context.data for the node; null where nothing does. */
   overlayOf(node: NodePlace): JsonObject | null {
     const error = this.#errorOf(node);
     if (node.items < 0 && error === undefined) return null;
@@ -80,7 +77,7 @@ export class Scopes {
       const around = this.#run.plan.nodes[index]!;
       if (around.kind.repeats !== 'items') continue;
       const record = this.#run.execution.o[index]!;
-      if (node.lanes.includes(index)) {
+      if (node.concurrentLoops.includes(index)) {
         for (const [key, [, before]] of Object.entries((record as ForEachRecord).t ?? {})) {
           over.push([key, before]);
         }
@@ -93,17 +90,17 @@ export class Scopes {
     return Object.fromEntries(over);
   }
 
-  /** What steps of the item have merged that are in no item further in. */
-  #mergedIn(node: NodePlace, lane: number): (readonly [string, JsonValue])[] {
+  /** What steps of this item have merged, without those in concurrent loops further inside. */
+  #mergedIn(node: NodePlace, loop: number): (readonly [string, JsonValue])[] {
     const { nodes, indexOf } = this.#run.plan;
     const isOwn = ({ block }: OwnOutput) => {
-      const { lanes = [] } = nodes[indexOf.get(block) ?? -1] ?? {};
-      return nodes[lanes.at(-1) ?? -1]?.first === nodes[lane]!.first;
+      const { concurrentLoops = [] } = nodes[indexOf.get(block) ?? -1] ?? {};
+      return nodes[concurrentLoops.at(-1) ?? -1]?.first === nodes[loop]!.first;
     };
-    return mergedOf(this.#run.lanes.ownIn(node, lane).filter(isOwn));
+    return mergedOf(this.#run.loopItems.ownIn(node, loop).filter(isOwn));
   }
 
-  /** What the node sees as `data._error`; undefined: what the data says. */
+  /** `data._error` as the node sees it; undefined: as in the data. */
   #errorOf({ caught }: NodePlace): JsonObject | null | undefined {
     const { execution, snapshot } = this.#run;
     if (caught >= 0) return (execution.o[caught] as CatchingRecord | undefined)?.m ?? null;
@@ -111,7 +108,7 @@ export class Scopes {
   }
 }
 
-/** What expressions outside of all blocks that hand out items or errors see. */
+/** What expressions outside of loops and catching blocks see. */
 export function scopeIn(snapshot: Snapshot, { now, random }: Pick<Env, 'now' | 'random'>): Scope {
   const { data, outputs } = snapshot;
   const error = errorOutside(snapshot);
@@ -119,7 +116,7 @@ export function scopeIn(snapshot: Snapshot, { now, random }: Pick<Env, 'now' | '
     data: error === undefined ? data : layered(data, { [ERROR_KEY]: error }),
     config: snapshot.config,
     outputs: latestOutputs(outputs),
-    // A copy, since the section changes with every step and values of a scope may be kept.
+    // The section changes with every step, while values of a scope may be kept.
     runtime: { ...snapshot.runtime },
     instanceId: snapshot.id,
     now,
@@ -127,7 +124,7 @@ export function scopeIn(snapshot: Snapshot, { now, random }: Pick<Env, 'now' | '
   };
 }
 
-/** What is caught belongs to the block that has caught it; the data shows it to people. */
+/** Only lists of the catching block see a caught error; the data contains it for people. */
 function errorOutside({ error, data }: Snapshot): JsonObject | null | undefined {
   if (error !== undefined) return error;
   return caughtBy(data) === undefined ? undefined : null;

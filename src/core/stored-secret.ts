@@ -1,20 +1,15 @@
-/**
- * A secret that callers give and nobody reads back, as it is stored: sealed with the server's key, bound to
- * its row and tenant, so that no text of one row passes for that of another. A server without a key has
- * nothing to seal it with. Pure.
- */
+/** The stored form of write-only secrets: encrypted and bound to row and tenant, or plain without a key. Pure. */
 
 import { decodeBase64 } from './sealing/base64.js';
 import type { Keyring } from './sealing/keys.js';
 import { openWith, type SealContext, seal } from './sealing/sealing.js';
 
-/** Whose secret it is. */
 export interface SecretPlace {
   readonly id: string;
   readonly tenant_id: string;
 }
 
-/** The two forms of the column: base64, or what it is without keys. */
+/** The two forms of the column: base64, or plain text without keys. */
 export type StoredSecret = { readonly sealed: string } | { readonly plain: string };
 
 /** @param nonce 12 random bytes that were never used before */
@@ -29,7 +24,6 @@ export function storeSecret(
   return { sealed: sealed.toString('base64') };
 }
 
-/** Undefined when none of the server's keys opens it. */
 export function openSecret(
   place: SecretPlace,
   stored: StoredSecret,

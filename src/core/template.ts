@@ -1,8 +1,7 @@
 /**
- * Templates in parameters: compiled once per definition, rendered for every step. A string that is
- * one expression keeps the type of its value; inside other text a value becomes text. Parts without
- * an expression are shared, never copied. Rendering never throws: what cannot be rendered is a
- * message that fails the step for good (docs/reference/expressions.md).
+ * Templates in parameters: compiled once per definition, rendered for every step. A string that is one expression keeps
+ * the type of its value; inside other text a value becomes text. Constant parts are shared, never copied. Rendering
+ * never throws: a problem becomes a message that fails the step for good (docs/reference/expressions.md).
  */
 
 import { displayText, lengthOf, sizeWithin } from '../base/bounds.js';
@@ -18,13 +17,12 @@ import {
 } from './expression/template-syntax.js';
 import type { SecretText } from './secret-texts.js';
 
-/** A compiled template: immutable, to be kept beside the definition. */
 export interface Template {
-  /** No expression in it: rendering gives the compiled value itself. */
+  /** Rendering returns the compiled value itself. */
   readonly isConstant: boolean;
-  /** Some of its texts name secrets, which `secretTextsOf` tells and rendering leaves as they are. */
+  /** Some strings name secrets, which rendering leaves in place (see `secretTextsOf`). */
   readonly hasSecrets: boolean;
-  /** Which blocks' outputs it can read, so that only those have to be loaded. */
+  /** The blocks whose outputs it can read: only these have to be loaded. */
   readonly outputs: OutputReads;
   readonly root: Node;
 }
@@ -35,23 +33,20 @@ type Node =
   | { readonly kind: 'chain'; readonly chain: ParsedChain }
   | { readonly kind: 'text'; readonly parts: readonly Part[] }
   | { readonly kind: 'array'; readonly items: readonly Node[] }
-  /** `base` has every key in order; `entries` are those whose value is rendered. */
+  /** `base` has every key in order; `entries` are the members to render. */
   | {
       readonly kind: 'object';
       readonly base: JsonObject;
       readonly entries: readonly (readonly [string, Node])[];
     };
 
-/** What the entry check admits too: a rendered value may become an output or a request. */
+/** The limit for request bodies, too: a rendered value may become an output or a request. */
 export const RENDERED_DEPTH_MAX = 256;
 
-/**
- * In characters, roughly. More than any one value that is accepted, and a stop for loops whose
- * parameters take in their own last output twice.
- */
+/** In characters, approximately. Stops loops whose parameters contain their own last output twice. */
 export const RENDERED_SIZE_MAX = 16 * 1024 * 1024;
 
-/** Compiles every string in `value`; keys are not templates. `value` must not be changed later. */
+/** Compiles every string in `value`, but not its keys. `value` must not change afterwards. */
 export function compileTemplate(value: JsonValue): Template {
   const root = compile(value);
   return {
@@ -62,10 +57,7 @@ export function compileTemplate(value: JsonValue): Template {
   };
 }
 
-/**
- * The value of the template in `scope`, which may share structure with the scope and the template.
- * `ok: false` fails the step permanently; its message says what is wrong and names unknown roots.
- */
+/** The value of the template in `scope`; it may share structure with both. `ok: false` fails the step permanently. */
 export function renderTemplate(template: Template, scope: Scope): Parsed<JsonValue> {
   if (template.root.kind === 'constant') return { ok: true, value: template.root.value };
   const run: Rendering = { scope, left: RENDERED_SIZE_MAX, problem: undefined };
@@ -73,11 +65,7 @@ export function renderTemplate(template: Template, scope: Scope): Parsed<JsonVal
   return run.problem === undefined ? { ok: true, value } : { ok: false, message: run.problem };
 }
 
-/**
- * The texts of a template that name secrets, with everything else in them rendered: what is to be put in
- * their places is known at the call only. Told apart from the values that were inserted, so that no
- * data can pass for the name of a secret.
- */
+/** The strings that name secrets, otherwise rendered. Data cannot pass for a secret: names come from the template. */
 export function secretTextsOf(template: Template, scope: Scope): SecretText[] {
   const run: Rendering = { scope, left: RENDERED_SIZE_MAX, problem: undefined };
   const texts: SecretText[] = [];
@@ -162,7 +150,7 @@ function* chainPaths(chain: ParsedChain): Generator<readonly string[]> {
   for (const step of chain.value.steps) if (step.kind === 'fallback') yield step.source.path;
 }
 
-/** One rendering: the first problem ends it, and every inserted value is paid for. */
+/** One rendering. The first problem ends it, and every inserted value is charged. */
 interface Rendering {
   readonly scope: Scope;
   left: number;
@@ -181,8 +169,7 @@ function render(node: Node, run: Rendering, depthLeft: number): JsonValue {
     case 'array':
       return node.items.map((item) => render(item, run, depthLeft - 1));
     case 'object': {
-      // The spread makes every key an own property, `__proto__` too, so that the assignments below
-      // only replace values and can never reach a prototype.
+      // The spread makes every key an own property, `__proto__` too, so the assignments below cannot reach a prototype.
       const result = { ...node.base };
       for (const [key, member] of node.entries) result[key] = render(member, run, depthLeft - 1);
       return result;
@@ -219,17 +206,12 @@ function readSource(source: Source, run: Rendering, depthLeft: number): JsonValu
   return source.kind === 'json' && run.problem === undefined ? JSON.stringify(charged) : charged;
 }
 
-function applyFilter(
-  filter: FilterCall,
-  value: JsonValue,
-  run: Rendering,
-  depthLeft: number,
-): JsonValue {
+function applyFilter(filter: FilterCall, value: JsonValue, run: Rendering, depthLeft: number) {
   const result = filter.apply(value);
   return result.ok ? charge(result.value, run, depthLeft) : fail(result.message, run);
 }
 
-/** Makes the rendering pay for a value before anything looks at it as a whole. */
+/** Charges a value before anything visits it as a whole. */
 function charge(value: JsonValue, run: Rendering, depthLeft: number): JsonValue {
   const size = sizeWithin(value, run.left, depthLeft);
   if (size === undefined) return fail(TOO_MUCH, run);

@@ -1,7 +1,6 @@
 /**
- * The limits of time that stand still while an instance is paused (docs/reference/steps.md): of tries, of
- * blocks, of steps over all of their tries, and of the instance as a whole. Sleeps, delays and back-offs
- * are none of them: they end at the times that they name.
+ * Time limits, which stand still while an instance is paused (docs/reference/steps.md): of tries, blocks, steps and the
+ * instance. Sleeps, delays and back-offs are not limits and end at their own times.
  */
 
 import {
@@ -18,26 +17,21 @@ import { failureOfWhole } from './failures.js';
 import { earlier } from './open-leaves.js';
 import type { NodePlace } from './plan-nodes.js';
 
-/**
- * The time of a composite is over: everything inside is cut off as in the losers of a race, and when what is
- * protected there has ended, the block has failed.
- */
+/** A composite has timed out: it fails once what is protected inside has ended. */
 export function timeOutBlock(run: Evaluation, node: NodePlace, record: OpenRecord): void {
   run.counts.timeouts += 1;
   run.noteFailure(node, 'timeout', `${node.type} ${node.id} timed out after ${node.timeoutMs} ms`);
   delete record.d;
   record.o = 1;
   record.y = run.cause!;
-  const goesOn = cut(run, node, 'race');
-  if (!goesOn && run.execution.o[node.index] === undefined) run.tellParent(node, FAILED);
+  const isProtected = cut(run, node, 'race');
+  if (!isProtected && run.execution.o[node.index] === undefined) run.notifyParent(node, FAILED);
 }
 
-/** Counts the time of the instance from now on. */
 export function startTimeLimit({ snapshot, execution, env }: Evaluation): void {
   if (snapshot.timeoutMs != null) execution.u = env.now + snapshot.timeoutMs;
 }
 
-/** Why an instance whose time is over will be failed. */
 export function noteTimeOut({ execution, snapshot, env, counts }: Evaluation): void {
   counts.timeouts += 1;
   const code: FailureCode = 'instance_timeout';
@@ -45,29 +39,25 @@ export function noteTimeOut({ execution, snapshot, env, counts }: Evaluation): v
   execution.y = failureOfWhole(code, message, env.now);
 }
 
-/**
- * Until when the node may be at what it is at, whatever else holds the instance back; undefined: for ever.
- * How long a step may sleep, or wait for a person, is of interest only when it may go on.
- */
+/** The time limit of a node that applies even while nothing may start: not that of a sleep or a gate. */
 export function limitOf(record: OpenRecord): UnixMs | undefined {
   if (record.x === 1) return undefined;
   const { p, d, h } = record as Partial<StepRecord>;
   return earlier(p === 'sleep' || p === 'gate' ? undefined : d, h);
 }
 
-/** The first limit of all; null when there is none. */
 export function firstLimit({ execution }: Evaluation): UnixMs | null {
   let first = execution.u;
   for (const key in execution.o) first = earlier(first, limitOf(execution.o[key]!));
   return first ?? null;
 }
 
-/** The time by which limits are counted: it stands still in a pause. */
+/** The clock of limits, which stands still in a pause. */
 export function limitClock({ execution, env }: Evaluation): UnixMs {
   return execution.z ?? env.now;
 }
 
-/** Puts all limits off. Changes the records in place: an index over them is no longer right. */
+/** Postpones all limits in place: call `dropLeaves` afterwards. */
 export function shiftLimits(execution: Execution, byMs: number): void {
   if (execution.u !== undefined) execution.u += byMs;
   for (const key in execution.o) {

@@ -4,14 +4,14 @@ import { IANAZone, type Zone } from 'luxon';
 import type { UnixMs } from '../base/time.js';
 import { DAY_MS, HOUR_MS, type LocalMs, offsetMs, showingsOf, zoneOf } from './wall-clock.js';
 
-/** Durations in milliseconds. `backoff_multiplier` below 1 makes the waits shorter. */
+/** Durations in ms. With a `backoff_multiplier` below 1 waits get shorter. */
 export interface RetryTimes {
   readonly initial_backoff: number;
   readonly max_backoff: number;
   readonly backoff_multiplier: number;
 }
 
-/** Durations in milliseconds; `holidays` are `YYYY-MM-DD`; `fire_at_local` is a wall-clock time. */
+/** `duration` and `jitter` in ms; `holidays` as `YYYY-MM-DD`; `fire_at_local` is a wall-clock time. */
 export interface DelayTimes {
   readonly duration: number;
   readonly business_days_only?: boolean;
@@ -21,7 +21,7 @@ export interface DelayTimes {
   readonly timezone?: string;
 }
 
-/** Hours of the day, 0 … 23 and different, `end_hour` excluded; days 0 (Monday) … 6, none: all. */
+/** Hours from 0 to 23 and different, `end_hour` excluded; days from 0 (Monday) to 6, none: all. */
 export interface WindowTimes {
   readonly start_hour: number;
   readonly end_hour: number;
@@ -29,23 +29,18 @@ export interface WindowTimes {
 }
 
 export interface DelayWorld {
-  /** Unix milliseconds. */
+  /** Unix ms. */
   readonly now: number;
-  /** Of the instance. */
   readonly timezone: string;
-  /** Uniform in [0, 1). */
   readonly random: () => number;
   /** `YYYY-MM-DD`, from context.config.holidays. */
   readonly configHolidays: readonly string[];
 }
 
-/** Larger powers are beyond every cap anyway (docs/reference/steps.md). */
+/** Larger powers exceed every cap anyway (docs/reference/steps.md). */
 const EXPONENT_MAX = 63;
 
-/**
- * Whole milliseconds to wait after the failed attempt number `failedAttempt`, counted from 0:
- * `initial_backoff * backoff_multiplier ^ failedAttempt`, at most `max_backoff`, no jitter.
- */
+/** `initial_backoff * backoff_multiplier ^ failedAttempt` in ms, at most `max_backoff`. The first attempt is 0. */
 export function backoffMs(retry: RetryTimes, failedAttempt: number): number {
   if (retry.initial_backoff <= 0) return 0;
   const exponent = Math.min(Math.max(failedAttempt, 0), EXPONENT_MAX);
@@ -53,27 +48,26 @@ export function backoffMs(retry: RetryTimes, failedAttempt: number): number {
   return Math.max(0, Math.floor(Math.min(wait, retry.max_backoff)));
 }
 
-/** Without a policy: at once, then 200 ms, 400 ms, …, so that a worker that is broken is no hot loop. */
+/** Without a policy: at once, then 200 ms, 400 ms, …, so that a broken worker does not cause a hot loop. */
 const REDISPATCH: RetryTimes = {
   initial_backoff: 100,
   max_backoff: 60_000,
   backoff_multiplier: 2,
 };
 
-/** Whole milliseconds to wait after the failed attempt number `failedAttempt` of a step without `retry`. */
+/** The wait in whole ms after attempt `failedAttempt` of a step without `retry`. */
 export function redispatchMs(failedAttempt: number): number {
   return failedAttempt === 0 ? 0 : backoffMs(REDISPATCH, failedAttempt);
 }
 
-/** The last instant with a year of four digits, which is all that timestamps on the wire show. */
+/** The last instant with a four-digit year, which is all that timestamps on the wire show. */
 const LATEST_MS = 253_402_300_799_999;
 
 /**
- * When a delayed step is due, in Unix milliseconds: `now` plus the duration, or `fire_at_local` in
- * its zone, else in that of the instance; moved off weekends and holidays on request, with the
- * clock time kept; jitter last, which may lead anywhere. A wall-clock time that does not exist is
- * moved on by the width of the gap, one that exists twice means the first. An unknown zone counts
- * as UTC; a malformed `fire_at_local` as absent.
+ * When a delayed step is due, in Unix ms: `now` plus the duration, or `fire_at_local` in its own zone or that of the
+ * instance. Weekends and holidays are skipped on request, keeping the clock time; jitter is added last and ignores
+ * both. A wall-clock time that does not exist is moved by the width of the gap; one that exists twice means the first.
+ * An unknown zone counts as UTC, a malformed `fire_at_local` as absent.
  */
 export function delayTarget(delay: DelayTimes, world: DelayWorld): number {
   const local = delay.fire_at_local === undefined ? undefined : parseLocal(delay.fire_at_local);
@@ -92,11 +86,7 @@ export function delayTarget(delay: DelayTimes, world: DelayWorld): number {
 /** Two weeks and a day: each allowed day comes twice, and no zone skips the same hour on both. */
 const OPENING_DAYS_MAX = 15;
 
-/**
- * When a step with this window may run, in Unix milliseconds: `now` while the window is open in the
- * zone of the instance, else the next `start_hour`:00:00 on an allowed day. Changes of the clock
- * count as in `delayTarget`; a day whose hours all fall into a gap has no opening.
- */
+/** When a step with this window may run, in Unix ms: `now`, or the next opening on an allowed day. */
 export function nextOpening(window: WindowTimes, now: number, timezone: string): number {
   const zone = zoneNamed(timezone);
   const local: LocalMs = now + offsetMs(zone, now);
@@ -111,7 +101,7 @@ export function nextOpening(window: WindowTimes, now: number, timezone: string):
   throw new Error(`a window that opens at ${window.start_hour} in ${timezone} never opens`);
 }
 
-/** Judged by the day and the hour that clocks show, also behind a midnight that is inside. */
+/** By the day and hour that clocks show, even if the window contains midnight. */
 function isOpen({ start_hour, end_hour, days }: WindowTimes, local: LocalMs): boolean {
   const clock = new Date(local);
   const hour = clock.getUTCHours();
@@ -122,18 +112,18 @@ function isOpen({ start_hour, end_hour, days }: WindowTimes, local: LocalMs): bo
     : start_hour <= hour || hour < end_hour;
 }
 
-/** Whether `text` is `YYYY-MM-DDTHH:MM:SS` and names a day and time of the calendar. */
+/** Whether `text` is `YYYY-MM-DDTHH:MM:SS` and a valid date and time. */
 export function isLocalTime(text: string): boolean {
   return parseLocal(text) !== undefined;
 }
 
-/** Zones already looked up: asking Intl takes some 40 µs, and creations name a few zones only. */
+/** A look-up in Intl takes some 40 µs, and creations name only a few zones. */
 const knownZones = new Set<string>(['UTC']);
 
-/** More spellings of zone names than this are looked up each time they are used. */
+/** Bounds the memory: further spellings are looked up each time. */
 const KNOWN_ZONES_MAX = 2_000;
 
-/** Whether `zone` is an IANA name, in any case of letters. Offsets such as `+02:00` are not. */
+/** Whether `zone` is an IANA name, in upper or lower case. Offsets such as `+02:00` are not. */
 export function isKnownTimezone(zone: string): boolean {
   if (knownZones.has(zone)) return true;
   if (zone.length > 64 || !/^[A-Za-z]/.test(zone) || !IANAZone.isValidZone(zone)) return false;
@@ -144,7 +134,7 @@ export function isKnownTimezone(zone: string): boolean {
 function parseLocal(text: string): LocalMs | undefined {
   if (!/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d$/.test(text)) return undefined;
   const local = Date.parse(`${text}Z`);
-  // Date.parse takes 30 February for 2 March; a time that reads back otherwise was none.
+  // Date.parse takes 30 February for 2 March, which reads back differently.
   const isReal = !Number.isNaN(local) && new Date(local).toISOString().startsWith(text);
   return isReal ? local : undefined;
 }
@@ -153,14 +143,12 @@ function zoneNamed(name: string): Zone {
   return zoneOf(isKnownTimezone(name) ? name : 'UTC');
 }
 
-/** The first instant at which clocks in `zone` show `local`. */
 function toUnix(local: LocalMs, zone: Zone): UnixMs {
   const { first, before } = showingsOf(local, zone);
-  // In a gap the offset from before it leads to the same distance behind it.
+  // In a gap, the offset before it moves the time by the width of the gap.
   return first ?? local - before;
 }
 
-/** How often the day is moved on before the search gives up. */
 const DAY_MOVES_MAX = 30;
 
 function nextBusinessDay(target: number, zone: Zone, holidays: ReadonlySet<string>): number {
@@ -173,6 +161,6 @@ function nextBusinessDay(target: number, zone: Zone, holidays: ReadonlySet<strin
     else if (weekday === 0 || holidays.has(day.toISOString().slice(0, 10))) local += DAY_MS;
     else break;
   }
-  // An unmoved target stays the instant it is, also where its clock time exists twice.
+  // An unmoved target keeps its instant, even if its clock time exists twice.
   return local === start ? target : toUnix(local, zone);
 }

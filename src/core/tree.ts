@@ -1,7 +1,4 @@
-/**
- * The tree of an instance as `GET /instances/{id}/tree` shows it. The execution has entries for
- * nodes that were reached only; what the others are follows from what is around them.
- */
+/** Builds the tree of an instance. States of blocks that were not reached follow from the blocks around them. */
 
 import type {
   DoneCode,
@@ -11,46 +8,17 @@ import type {
   OpenRecord,
   StepRecord,
 } from '../../schema/execution.js';
+import type { TreeNode } from '../../schema/instance.js';
 import type { NodeState } from '../../schema/states.js';
 import { hashedUuid } from '../base/ids.js';
 import { isoTimeOrNull } from '../base/time.js';
 import { recordOf } from './paths.js';
 import type { Plan, PlanNode } from './plan-nodes.js';
 
-/** Wire shape (schema `TreeNode`). Times are RFC 3339. */
-export interface TreeNode {
-  id: string;
-  instance_id: string;
-  block_id: string;
-  parent_id: string | null;
-  block_type: PlanNode['type'];
-  /** The branch or list of the parent; null in the root list and in bodies of loops. */
-  branch_index: number | null;
-  state: NodeState;
-  /** The child instance of the block, the latest one; absent where there is none. */
-  child_instance_id?: string;
-  started_at: string | null;
-  completed_at: string | null;
-  /** Of a for_each that is open. */
-  items?: ItemCounts;
-  /** Of a loop that is open: its pass, counted from 0. */
-  iteration?: number;
-  /** Of a block in loops: rows of outputs that it has left over all passes. */
-  output_count?: number;
-}
-
-/** What is asked for of a tree; `depth` counts the levels below the first ones. */
+/** Selects a part of the tree; `depth` counts the levels below the first one. */
 export interface TreePart {
   readonly block_id?: string | undefined;
   readonly depth?: number | undefined;
-}
-
-/** How far a for_each has come. */
-export interface ItemCounts {
-  total: number;
-  running: number;
-  /** In whatever way. */
-  ended: number;
 }
 
 const STATES: Readonly<Record<DoneCode, NodeState>> = [
@@ -60,15 +28,16 @@ const STATES: Readonly<Record<DoneCode, NodeState>> = [
   'skipped',
 ];
 
-/** All blocks in pre-order, step-only sequences included; ids are always the same. */
+/** All blocks in pre-order; node ids are stable. */
 export function treeOf(plan: Plan, execution: Execution, instanceId: string): TreeNode[] {
-  const sights = sightsOf(plan, execution);
+  const sights = shownNodes(plan, execution);
   const ids = new Map<number, string>();
   return plan.nodes.flatMap((node) => {
     if (node.index !== node.first) return [];
     const parent = plan.nodes[node.parent];
     const { state, from } = sights[node.index]!;
     const id = hashedUuid(`tree:${instanceId}:${node.id}`);
+    const hasLists = parent?.kind.repeats === 'never' && parent.lists.length > 1;
     ids.set(node.index, id);
     const shown: TreeNode = {
       id,
@@ -76,26 +45,22 @@ export function treeOf(plan: Plan, execution: Execution, instanceId: string): Tr
       block_id: node.id,
       parent_id: ids.get(node.parent) ?? null,
       block_type: node.type,
-      branch_index: hasOneList(parent) ? null : node.branch,
+      branch_index: hasLists ? node.branch : null,
       state,
       ...childOf(from, execution),
       ...times(from, execution),
     };
     const items = node.kind.repeats === 'items' ? itemCounts(execution.o[from.index]) : undefined;
     if (items !== undefined) shown.items = items;
-    const pass = node.kind.repeats === 'passes' ? execution.o[from.index] : undefined;
-    if (pass !== undefined) shown.iteration = (pass as LoopRecord).i;
+    const open = node.kind.repeats === 'iterations' ? execution.o[from.index] : undefined;
+    if (open !== undefined) shown.iteration = (open as LoopRecord).i;
     const count = execution.c?.[node.index];
     if (count !== undefined) shown.output_count = count;
     return [shown];
   });
 }
 
-/**
- * A part of the tree, in its order.
- *
- * @returns undefined when there is no such block
- */
+/** A part of the tree, in its order; undefined when there is no such block. */
 export function partOf(
   tree: readonly TreeNode[],
   { block_id, depth = Number.POSITIVE_INFINITY }: TreePart,
@@ -112,25 +77,21 @@ export function partOf(
   });
 }
 
-function hasOneList(parent: PlanNode | undefined): boolean {
-  return parent === undefined || parent.kind.repeats !== 'never' || parent.lists.length < 2;
-}
-
-function itemCounts(record: OpenRecord | undefined): ItemCounts | undefined {
+function itemCounts(record: OpenRecord | undefined): TreeNode['items'] {
   if (record === undefined) return undefined;
   const { n: total, i, e, s, m = 0, f = 0 } = record as ForEachRecord;
   if (s === undefined) return { total, running: e === 1 ? 0 : 1, ended: i };
   return { total, running: i - m - f, ended: m + f };
 }
 
-/** What is shown of a block, and the node that shows it. */
-interface Sight {
+/** The state that is shown for a block, and the node that it comes from. */
+interface ShownNode {
   readonly state: NodeState;
   readonly from: PlanNode;
 }
 
-/** The first that some item is at is what is shown of a block. */
-const BY_WEIGHT: readonly NodeState[] = [
+/** When the nodes of a block have several states, the first of these is shown. */
+const PRECEDENCE: readonly NodeState[] = [
   'running',
   'waiting',
   'failed',
@@ -140,18 +101,18 @@ const BY_WEIGHT: readonly NodeState[] = [
   'skipped',
 ];
 
-/** By the first nodes of the blocks. Where items run side by side, those slots count that are at one. */
-function sightsOf(plan: Plan, execution: Execution): Sight[] {
+/** By the first node of each block. Slots with an item take precedence over those without. */
+function shownNodes(plan: Plan, execution: Execution): ShownNode[] {
   const states: NodeState[] = [];
   const listEnds = new Map<string, NodeState>();
-  const sights: Sight[] = [];
+  const sights: ShownNode[] = [];
   const isAtItem: boolean[] = [];
   for (const node of plan.nodes) {
     const parent = plan.nodes[node.parent];
     const state = stateOf(node, execution) ?? unreached(node, parent, execution, states, listEnds);
     states.push(state);
     const list = `${node.parent}/${node.branch}`;
-    // A root that a caller has resumed behind does not end its list.
+    // A root before the one that a caller resumed from does not end its list.
     const isLeft = parent === undefined && node.index < (execution.s ?? 0);
     if (state === 'failed' && !isLeft) listEnds.set(list, 'skipped');
     else if (state === 'cancelled' && !isLeft && !listEnds.has(list)) {
@@ -159,7 +120,7 @@ function sightsOf(plan: Plan, execution: Execution): Sight[] {
     }
     isAtItem.push(isInFlight(node, parent, execution, isAtItem));
     const known = sights[node.first];
-    if (known === undefined || outweighs({ state, from: node }, known, isAtItem)) {
+    if (known === undefined || precedes({ state, from: node }, known, isAtItem)) {
       sights[node.first] = { state, from: node };
     }
   }
@@ -175,17 +136,14 @@ function isInFlight(
   if (parent === undefined) return true;
   if (isAtItem[parent.index] !== true) return false;
   const { s } = parent.kind.repeats === 'items' ? recordOf(execution, parent.index) : {};
-  return s === undefined ? node.branch === 0 || !isLane(node, parent) : (s[node.branch] ?? -1) >= 0;
+  if (s !== undefined) return (s[node.branch] ?? -1) >= 0;
+  return node.branch === 0 || !node.concurrentLoops.includes(parent.index);
 }
 
-function isLane(node: PlanNode, parent: PlanNode): boolean {
-  return node.lanes.includes(parent.index);
-}
-
-function outweighs(sight: Sight, known: Sight, isAtItem: readonly boolean[]): boolean {
+function precedes(sight: ShownNode, known: ShownNode, isAtItem: readonly boolean[]): boolean {
   const [counts, before] = [isAtItem[sight.from.index], isAtItem[known.from.index]];
   if (counts !== before) return counts === true;
-  return BY_WEIGHT.indexOf(sight.state) < BY_WEIGHT.indexOf(known.state);
+  return PRECEDENCE.indexOf(sight.state) < PRECEDENCE.indexOf(known.state);
 }
 
 /** The state of a node that was reached; undefined for the others. */
@@ -194,17 +152,13 @@ function stateOf(node: PlanNode, execution: Execution): NodeState | undefined {
   if (done !== undefined) return STATES[done[0]];
   const record = execution.o[node.index];
   if (record === undefined) return undefined;
-  // It could not be cleaned up.
+  // Its clean-up has failed.
   return execution.a !== undefined && execution.e !== undefined
     ? 'failed'
     : node.kind.openState(record);
 }
 
-/**
- * Behind a failure in a list: skipped, or cancelled with what was cut off
- * (docs/reference/blocks.md). Elsewhere it is pending while the block around it may still come to
- * it.
- */
+/** After a failure in a list: skipped, or cancelled if cut off. Otherwise pending while it may still be reached. */
 function unreached(
   node: PlanNode,
   parent: PlanNode | undefined,
@@ -231,10 +185,7 @@ function childOf({ index, kind }: PlanNode, { o, d }: Execution): { child_instan
   return c === undefined ? {} : { child_instance_id: c };
 }
 
-function times(
-  node: PlanNode,
-  { t, o, d }: Execution,
-): { started_at: string | null; completed_at: string | null } {
+function times(node: PlanNode, { t, o, d }: Execution) {
   const done = d[node.index];
   const began = done?.[1] ?? o[node.index]?.b;
   if (t === null || began === undefined) return { started_at: null, completed_at: null };

@@ -1,6 +1,6 @@
 /**
- * What an instance waits for, by what it has in memory: the waits of the whole first, then those of its
- * open leaves in the order of the plan. Who could end them is for others to say (`explanation.ts`).
+ * What an instance waits for, from its state in memory: waits of the whole instance first, then those of its open
+ * leaves in the order of the plan. `explanation.ts` adds what can end them.
  */
 
 import type { Execution, StepRecord } from '../../schema/execution.js';
@@ -20,7 +20,6 @@ import type { Plan, PlanNode, StepNode } from './plan-nodes.js';
 import type { Snapshot } from './progress.js';
 import { limitOf } from './time-limits.js';
 
-/** A wait without its sentence. */
 export type WaitFacts = Omit<Wait, 'summary'>;
 
 export interface Waits {
@@ -28,40 +27,36 @@ export interface Waits {
   readonly count: number;
 }
 
-/** What an instance says of itself. */
-export interface Standing extends Waits {
+/** The explanation of an instance as far as its own state goes. */
+export interface InstanceStatus extends Waits {
   readonly id: string;
   readonly sequence_id: string;
   readonly tenant_id: string;
   readonly state: InstanceState;
   readonly created_at: string;
   readonly failure: Failure | null;
-  /** What it still does before it has been cancelled, or has timed out. */
+  /** The instance was cancelled or has timed out, and still runs protected work. */
   readonly cancelling?: Cancelling | undefined;
-  /** What a retry runs once more; null: it cannot be retried. */
+  /** What a retry would run again; null: it cannot be retried. */
   readonly again: RunsAgain | null;
-  /** It has failed, and a retry has something to clean up. */
   readonly owes: boolean;
-  /** Nothing that it does acts outside. */
   readonly is_dry_run: boolean;
-  /** Of the child that was asked about. */
+  /** About the child that the caller named. */
   readonly stands?: ParentStands | undefined;
-  /** Paths of the clean-ups that it has yet to run. */
+  /** The paths of the clean-up that it has yet to run. */
   readonly owed: readonly string[];
-  /** Blocks whose outputs were too large to be kept whole. */
   readonly cut: readonly string[];
-  /** The instance whose block started it. */
   readonly parent: string | null;
-  /** The block of the root list in which it failed, or else the first one. */
+  /** The top-level block in which it failed, else the first one. */
   readonly root: string | null;
   /** The execution that it belongs to, across versions and servers. */
   readonly continuity_id: string | null;
 }
 
-/** What is known of a step beside its record: its task, if a worker has to do it. */
+/** What is known about a step besides its record, such as its task. */
 export type StepFacts = (node: StepNode, iteration: string) => Partial<WaitFacts>;
 
-/** @param ofWhole what else holds the instance back */
+/** @param ofWhole further waits of the whole instance */
 export function waitsOf(
   plan: Plan,
   snapshot: Snapshot,
@@ -84,17 +79,16 @@ export function waitsOf(
         : leafWait(plan, execution, node),
     );
   }
-  // It is in the middle of something, or has yet to begin.
+  // It is running, or has yet to begin.
   if (count === 0) return { waits: [whole('engine')], count: 1 };
   return { waits, count };
 }
 
-/** A wait of the instance as a whole. */
 export function whole(kind: Wait['kind'], more: Partial<WaitFacts> = {}): WaitFacts {
   return { kind, block_id: null, path: null, since: null, until: null, ...more };
 }
 
-/** What keeps everything from starting. */
+/** What keeps the whole instance from starting anything. */
 function holds({ state, execution, nextFireAt }: Snapshot, now: UnixMs): WaitFacts[] {
   const { h, p, t } = execution;
   const found: WaitFacts[] = [];
@@ -105,10 +99,9 @@ function holds({ state, execution, nextFireAt }: Snapshot, now: UnixMs): WaitFac
   return found;
 }
 
-/** What every open leaf waits with. */
 function leafWait(plan: Plan, execution: Execution, node: PlanNode): WaitFacts {
   const { p, b, w, c } = execution.o[node.index] as StepRecord;
-  // In a pause limits stand still.
+  // Limits stand still in a pause.
   const limit = execution.z === undefined ? endOf(plan, execution, node) : undefined;
   return {
     kind: KINDS[p],
@@ -140,13 +133,13 @@ function waitOf(plan: Plan, execution: Execution, node: StepNode, factsOf: StepF
     wait.choices = (node.gate?.choices ?? []).map(({ value }) => value);
     if (execution.t !== null) wait.since = isoTime(execution.t + (m ?? record.b));
   }
-  // A question that was not answered is asked again then, which says nothing of the answer.
+  // The time at which the step asks again does not end the wait.
   if (p === 'asking') wait.until = null;
   if (wait.kind === 'rate_limit') wait.key = node.rateLimitKey ?? '';
   return p === 'task' ? { ...wait, ...factsOf(node, iterationOf(execution, node)) } : wait;
 }
 
-/** When it is over at the latest: the step, a block around it or the instance has a limit of time. */
+/** The earliest time limit of the leaf, the blocks around it and the instance. */
 function endOf(plan: Plan, execution: Execution, node: PlanNode): UnixMs | undefined {
   let first = earlier(execution.u, execution.o[node.index]!.d);
   for (let at = node.index; at >= 0; at = plan.nodes[at]!.parent) {

@@ -1,27 +1,26 @@
 /**
- * How many calls of a tenant go out in a second, from all threads of the engine together
- * (`ENGINE_HTTP_RATE_PER_TENANT`): a table in memory that the threads share says when the next call of each
- * tenant may begin. Calls are spread over the second, but for a tenth of it that may come at once. Who comes
- * too early waits in turn, first come first served within a thread, and each thread has one call in the
- * table that still waits, so that calls which are withdrawn take next to nothing from those that are not.
+ * Limits the calls per second of each tenant over all threads (`ENGINE_HTTP_RATE_PER_TENANT`). A table in shared memory
+ * holds the time of each tenant's next call. Calls are spread over the second, except for a burst of a tenth. Within a
+ * thread callers wait in FIFO order, and only the first one holds a reservation in the table, so withdrawn calls waste
+ * almost none.
  */
 
 import { createHash } from 'node:crypto';
 import type { Clock } from '../base/clock.js';
 import { FairSlots, type SlotRefusal } from '../base/quota/fair-slots.js';
 
-/** 64 KiB. A tenant has a place while it calls; more than these at once share places with one another. */
+/** 64 KiB. A tenant has an entry while it calls; beyond this number tenants share entries. */
 const PLACES = 4_096;
 
-/** So many are looked at for a tenant: with half of all places taken, one in 65,000 finds none of them free. */
+/** Entries probed for a tenant: with half of them taken, one tenant in 65,000 finds none free. */
 const PROBES = 16;
 
-/** What a tenant that was silent may do at once, as a part of a second. */
+/** The burst of an idle tenant, as a part of a second. */
 const BURST_MICROS = 100_000n;
 
 const SECOND_MICROS = 1_000_000;
 
-/** Two numbers make a place: whose it is, and the microsecond at which its calls have caught up with the rate. */
+/** Two numbers per entry: the owner, and the microsecond from which it is within its rate again. */
 const NUMBERS = 2;
 const OWNER = 0;
 const CAUGHT_UP = 1;
@@ -39,18 +38,14 @@ export class CallRate {
     { activeMax: 1, waitingMax: Number.POSITIVE_INFINITY },
   ]);
 
-  /**
-   * @param perSecond at least 1
-   * @param memory from `callRateMemory`, of all threads
-   * @param clock whose monotonic time is that of all threads
-   */
+  /** @param memory from `callRateMemory`, shared by all threads @param clock with one monotonic time for all threads */
   constructor(perSecond: number, memory: SharedArrayBuffer, clock: Clock) {
     this.#numbers = new BigInt64Array(memory);
     this.#intervalMicros = BigInt(Math.ceil(SECOND_MICROS / perSecond));
     this.#clock = clock;
   }
 
-  /** Resolves when the tenant may make one more call, or with why it will not. */
+  /** Resolves when the tenant may make one more call, or with the reason why it may not. */
   async wait(tenant: string, signal: AbortSignal): Promise<SlotRefusal | undefined> {
     const turn = await this.#turns.acquire([tenant], signal);
     if (!turn.ok) return turn.reason;
@@ -62,12 +57,11 @@ export class CallRate {
     }
   }
 
-  /** Refuses all who wait for their turn, and all who come. */
   close(): void {
     this.#turns.close();
   }
 
-  /** @returns milliseconds until the call may begin, which counts from now on */
+  /** @returns ms until the reserved call may begin */
   #reserve(tenant: string): number {
     const now = BigInt(Math.floor(this.#clock.monotonic() * 1_000));
     const at = this.#placeOf(tenant, now) * NUMBERS + CAUGHT_UP;
@@ -80,7 +74,7 @@ export class CallRate {
     }
   }
 
-  /** Its own, else one whose tenant has caught up, else one that it shares. */
+  /** The tenant's own entry, else one whose owner is within its rate, else a shared one. */
   #placeOf(tenant: string, now: bigint): number {
     const owner = ownerOf(tenant);
     const first = Number(BigInt.asUintN(32, owner)) % PLACES;
@@ -92,7 +86,7 @@ export class CallRate {
       const place = (first + probe) % PLACES;
       const at = place * NUMBERS;
       const found = Atomics.load(this.#numbers, at + OWNER);
-      // Another thread may have taken it for the same tenant meanwhile.
+      // Another thread may have taken it for the same tenant.
       if (found === owner) return place;
       if (found !== 0n && Atomics.load(this.#numbers, at + CAUGHT_UP) > now) continue;
       const met = Atomics.compareExchange(this.#numbers, at + OWNER, found, owner);
@@ -115,7 +109,7 @@ export class CallRate {
   }
 }
 
-/** 63 bits of a hash, and never 0, which is nobody. */
+/** 63 bits of a hash. Never 0, which marks a free entry. */
 function ownerOf(tenant: string): bigint {
   const bits = createHash('sha256').update(tenant).digest().readBigInt64LE();
   return BigInt.asIntN(64, bits | (1n << 62n));

@@ -1,7 +1,4 @@
-/**
- * The time limit of one request, joined with the signal of its caller: the first of the two to end
- * aborts it. Timers are handed in, so that a test can let time pass.
- */
+/** The time limit of one request, combined with the abort signal of its caller. Timers are injected for tests. */
 
 /** Runs `callback` once after the delay, unless the returned function is called first. */
 export type SetTimer = (callback: () => void, delayMs: number) => () => void;
@@ -31,12 +28,11 @@ export class Deadline {
     return this.#over.signal.aborted;
   }
 
-  /** The whole time limit again. */
   restart(): void {
     this.#clearTimer = this.#setTimer(() => this.#over.abort(), this.timeoutMs);
   }
 
-  /** What follows is the engine's time and not the request's. */
+  /** Stops the clock: the time that follows is not the request's. */
   clear(): void {
     this.#clearTimer();
   }

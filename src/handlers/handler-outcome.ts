@@ -1,8 +1,7 @@
 /**
- * What a handler gave or threw, as an outcome that can be stored. Handlers are code that the engine
- * does not trust: what they return may be cyclic, endless, a proxy, or have getters that throw. So it
- * is looked at once, within bounds, and copied; whatever is not plain JSON fails the one step that
- * gave it, for good, with a reason. Pure, and never throws.
+ * Turns the result or error of a handler into an outcome that can be stored. Handlers are not trusted: results may be
+ * cyclic, unbounded, proxies, or have getters that throw. A result is read once, within bounds, and copied; anything
+ * but plain JSON fails the step permanently. Pure; never throws.
  */
 
 import { isFailureCode } from '../../schema/failure.js';
@@ -11,25 +10,20 @@ import { isJsonObject, type JsonObject, type JsonValue } from '../base/json.js';
 import { permanentFailure, type StepOutcome } from '../core/builtin.js';
 import { RETRY_AFTER_MS_MAX } from './http-answer.js';
 
-/**
- * In characters of JSON, roughly. The largest that a real handler gives is an answer of 10 MiB to
- * http_request, and its headers around it.
- */
+/** In characters of JSON, approximately: an http_request response of 10 MiB with its headers. */
 export const OUTPUT_CHARACTERS_MAX = 10 * 1024 * 1024 + 64 * 1024;
 
-/** What the entry check admits too: deeper values cannot be stored. A cycle is endlessly deep. */
+/** The limit for request bodies, too: deeper values cannot be stored. Also detects cycles. */
 export const OUTPUT_DEPTH_MAX = 256;
 
-/** Messages are shown in lists; longer ones are cut. */
 const MESSAGE_LENGTH_MAX = 1_000;
 
-/** Of a stack in the log. */
 const STACK_LENGTH_MAX = 10_000;
 
-/** Why what a handler gave is of no use; never leaves this module. */
+/** A result that cannot be used; never leaves this module. */
 class Fault extends Error {}
 
-/** @param given what the handler's promise was fulfilled with */
+/** @param given the value that the handler's promise was fulfilled with */
 export function readOutcome(handler: string, given: unknown): StepOutcome {
   try {
     return outcomeOf(given);
@@ -39,7 +33,7 @@ export function readOutcome(handler: string, given: unknown): StepOutcome {
   }
 }
 
-/** The text of what was thrown stays in the log: it may name what is not for the workflow's eyes. */
+/** The message of the error stays in the log: it may contain what the author of the workflow must not see. */
 export function thrownOutcome(handler: string, thrown: unknown): StepOutcome {
   return crashed(`${handler} threw ${nameOf(thrown)}; see the log`);
 }
@@ -48,12 +42,12 @@ function crashed(message: string): StepOutcome {
   return permanentFailure(message, undefined, 'handler_crashed');
 }
 
-/** For the log: the stack of an error, and no more than the type of anything else. */
+/** For the log: the stack of an error, or the type of any other value. */
 export function describeThrown(thrown: unknown): string {
   try {
     if (thrown instanceof Error) return clip(String(thrown.stack), STACK_LENGTH_MAX);
   } catch {
-    // An error whose properties cannot be read is described by its type.
+    // The properties cannot be read: described by its type.
   }
   return nameOf(thrown);
 }
@@ -64,7 +58,7 @@ function nameOf(thrown: unknown): string {
     const { name } = thrown;
     return typeof name === 'string' && /^\w{1,64}$/.test(name) ? name : 'an error';
   } catch {
-    // A proxy may even throw when it is asked what it is.
+    // A proxy may throw even here.
     return `a value of type ${typeof thrown}`;
   }
 }
@@ -96,12 +90,12 @@ function outcomeOf(given: unknown): StepOutcome {
   return { ...failure, details: read };
 }
 
-/** A wait that a timer can hold. */
+/** A delay that a timer can hold. */
 function isWait(ms: unknown): ms is number {
   return Number.isSafeInteger(ms) && (ms as number) > 0 && (ms as number) <= RETRY_AFTER_MS_MAX;
 }
 
-/** Text that every row can hold. */
+/** Text that Postgres can store. */
 function fitText(text: string): string {
   return wellFormed(clip(text, MESSAGE_LENGTH_MAX)).replaceAll('\0', '\ufffd');
 }
@@ -111,15 +105,13 @@ function wellFormed(text: string): string {
   return (text as string & { toWellFormed(): string }).toWellFormed();
 }
 
-// ---------------------------------------------------------------- plain JSON
-
 interface Walk {
-  /** Keys and indexes from the outermost value to the one that is looked at. */
+  /** Keys and indexes from the root to the current value. */
   readonly path: (string | number)[];
   charactersLeft: number;
 }
 
-/** A copy of the value, each of whose properties was read once. @throws Fault */
+/** A copy of the value that reads each property once. @throws Fault */
 function plainJson(root: string, value: unknown): JsonValue {
   return copy(value, { path: [root], charactersLeft: OUTPUT_CHARACTERS_MAX });
 }
@@ -194,7 +186,7 @@ function kindOf(value: unknown): string {
   return value === undefined || value === null ? String(value) : `a ${typeof value}`;
 }
 
-/** Where the walk is, such as `output.rows.3.price`; a long path is shown by its beginning. */
+/** The current position, such as `output.rows.3.price`; a long path is cut. */
 function place({ path }: Walk): string {
   return fitText(clip(path.join('.')));
 }

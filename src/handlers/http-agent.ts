@@ -1,7 +1,4 @@
-/**
- * The connection pool itself: an agent that opens no socket to an address that the policy refuses.
- * The only module that loads undici, and itself loaded with the first request (`http-transport.ts`).
- */
+/** The connection pool, which opens no socket to a refused address. The only module that imports undici. */
 
 import { Agent, buildConnector, type Dispatcher, EnvHttpProxyAgent, Pool } from 'undici';
 import {
@@ -13,34 +10,34 @@ import {
   type Resolver,
 } from './address-guard.js';
 
-/** A connect that hangs is given up before a long `timeout_ms`, so that it ends as a transport error. */
+/** Shorter than a long `timeout_ms`, so that a hanging connect ends as a transport error. */
 const CONNECT_TIMEOUT_MS = 10_000;
-/** Idle sockets are closed before common servers close them at 5 s, which would fail the next request. */
+/** Shorter than the 5 s after which common servers close idle sockets, which would fail the next request. */
 const IDLE_SOCKET_MS = 4_000;
-/** However long a server offers to keep an idle socket open. */
+/** Caps what a server offers. */
 const IDLE_SOCKET_MS_MAX = 30_000;
 /** Beyond it an origin without an open connection is refused, retryably; idle ones leave within seconds. */
 const ORIGINS_MAX = 2_048;
-/** Of ports; each keeps TLS sessions of its own. Workflows name few ports, and nothing but sessions is lost. */
+/** One connector per port, each with its own TLS session cache, which is all that is lost when they are cleared. */
 const CONNECTORS_MAX = 64;
 
 /** `ENGINE_HTTP_PROXY`. */
 export interface EgressProxy {
-  /** Absolute, with the name and password that it asks for, if any. */
+  /** Absolute, including credentials. */
   readonly url: string;
-  /** Hosts that are reached without it, as NO_PROXY spells them. */
+  /** Hosts that are reached directly, in the syntax of NO_PROXY. */
   readonly except: string;
 }
 
 export interface AgentOptions {
   readonly isAllowed: AddressPolicy;
   readonly resolve: Resolver;
-  /** To one origin. */
+  /** Per origin. */
   readonly connectionsMax: number;
   readonly proxy?: EgressProxy | undefined;
 }
 
-/** HTTP/1.1, kept alive, without pipelining. The caller destroys it. */
+/** HTTP/1.1, keep-alive, without pipelining. The caller destroys it. */
 export function openAgent(options: AgentOptions): Dispatcher {
   const { proxy } = options;
   const agentOptions: Agent.Options = {
@@ -50,14 +47,13 @@ export function openAgent(options: AgentOptions): Dispatcher {
     maxOrigins: ORIGINS_MAX,
     keepAliveTimeout: IDLE_SOCKET_MS,
     keepAliveMaxTimeout: IDLE_SOCKET_MS_MAX,
-    // The deadline of the whole request is ours; a second clock could only contradict it.
+    // `Deadline` limits the whole request.
     headersTimeout: 0,
     bodyTimeout: 0,
   };
   if (proxy === undefined) return new Agent(agentOptions);
-  // Behind a proxy it is the proxy that looks names up and connects: what is left to judge are the names
-  // and literal addresses of the URLs, which `checkUrl` has done. Both variables of the environment that
-  // undici would read are given here.
+  // A proxy looks up names and connects itself, so only names and literal addresses in URLs can be checked, which
+  // `checkUrl` has done. Both proxies are set so that undici reads no environment variables.
   return new EnvHttpProxyAgent({
     ...agentOptions,
     httpProxy: proxy.url,
@@ -83,7 +79,7 @@ function guardedConnector({ isAllowed, resolve }: AgentOptions): buildConnector.
   };
   return (target, callback) => {
     const of = endpointOf(target);
-    // A literal address is connected to without a lookup, so it has to be judged here.
+    // A literal address is connected to without a lookup, so it is checked here.
     if (!isAllowedHost(of, isAllowed)) {
       queueMicrotask(() => callback(new BlockedAddressError(of.hostname), null));
       return;

@@ -1,7 +1,4 @@
-/**
- * What an answer to `http_request` comes to (docs/reference/handlers.md): a success or a failure,
- * and what the workflow gets to see of it. Pure.
- */
+/** Turns a response to `http_request` into an outcome (docs/reference/handlers.md). Pure. */
 
 import type { JsonObject, JsonValue } from '../base/json.js';
 import { parseJson } from '../base/json-guard.js';
@@ -12,21 +9,21 @@ import {
   type StepOutcome,
 } from '../core/builtin.js';
 
-/** Beyond it `json` would only repeat what is large already; the text of the body is there. */
+/** Above it `json` would only repeat a large body. */
 const JSON_CHARACTERS_MAX = 1024 * 1024;
 
-/** A server that asks for more is asked again after a day. */
+/** Caps what a server asks for. */
 export const RETRY_AFTER_MS_MAX = 24 * 60 * 60 * 1_000;
 
-/** Of the client's errors those that say 'not now': too slow, too early, too many. */
+/** Client errors that are temporary: timeout, too early, too many requests. */
 const RETRYABLE_STATUSES: ReadonlySet<number> = new Set([408, 425, 429]);
 
 export type ResponseHeaders = Readonly<Record<string, string | string[] | undefined>>;
 
-/** Its text, or why it has none that can be read. */
+/** The text, or why it cannot be read. */
 export type AnswerBody = { readonly text: string } | { readonly problem: string };
 
-/** @param now Unix milliseconds, for a `Retry-After` that is a date */
+/** @param now Unix ms, for a `Retry-After` that is a date */
 export function outcomeOfAnswer(
   status: number,
   headers: ResponseHeaders,
@@ -45,12 +42,12 @@ export function outcomeOfAnswer(
   return waitMs === undefined ? failed : { ...failed, retryAfterMs: waitMs };
 }
 
-/** A failure that leaves no doubt about the request: it was answered, or never sent. */
+/** Marks a failure whose effect is certain: the request was answered, or never sent. */
 export function known(failure: StepFailure): StepFailure {
   return { ...failure, isKnown: true };
 }
 
-/** By name in lower case, as undici gives them; what came several times is joined by commas. */
+/** By name in lower case, as undici provides them; repeated headers are joined by commas. */
 function textsOf(headers: ResponseHeaders): JsonObject {
   const texts: [string, string][] = [];
   for (const [name, value] of Object.entries(headers)) {
@@ -75,7 +72,7 @@ function bodyOf(body: AnswerBody, fields: JsonObject): JsonObject {
 const REPLACEMENT = '\ufffd';
 const REPLACED = 'U+FFFD stands for bytes that are no character';
 
-/** Undefined too when it cannot be kept as it is, such as numbers beyond 2^53: the text can. */
+/** Undefined also for JSON that would change when stored, such as numbers beyond 2^53. */
 function jsonOf(contentType: string, body: string): JsonValue | undefined {
   if (!/^application\/(?:[\w.+-]+\+)?json\b/i.test(contentType)) return undefined;
   if (body.length > JSON_CHARACTERS_MAX) return undefined;
@@ -83,7 +80,7 @@ function jsonOf(contentType: string, body: string): JsonValue | undefined {
   return parsed.ok ? (parsed.value as JsonValue) : undefined;
 }
 
-/** Seconds or a date; undefined when it is neither, or over. */
+/** Seconds or a date; undefined for anything else, or a date in the past. */
 function retryAfterMs(text: string, now: number): number | undefined {
   const ms = /^\d+$/.test(text) ? Number(text) * 1_000 : Date.parse(text) - now;
   return ms > 0 ? Math.min(ms, RETRY_AFTER_MS_MAX) : undefined;

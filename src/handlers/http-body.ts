@@ -1,59 +1,47 @@
 /**
- * The text of an answer (docs/reference/handlers.md): what it was packed in undone and its characters
- * read by its charset, piece by piece, so that an answer of any size is bounded before it is kept.
- *
- * An answer that cannot be read is an answer all the same: whoever asks is told why there is no text.
+ * Reads the text of a response (docs/reference/handlers.md): decompresses it and decodes its charset, piece by piece,
+ * so that its size is bounded before it is kept. A body that cannot be read does not fail the request: the caller gets
+ * the reason instead.
  */
 
 import { pipeline, type Transform } from 'node:stream';
 import { createBrotliDecompress, createGunzip, createInflate, createInflateRaw } from 'node:zlib';
 import type { Dispatcher } from 'undici';
 
-/** A larger one is a permanent failure, as it came and as it is unpacked. */
+/** The limit for the body as received and after each decompression; a larger one is a permanent failure. */
 export const RESPONSE_BYTES_MAX = 10 * 1024 * 1024;
-/** Each keeps a window of memory, and nobody packs an answer more often. */
+/** Each decompressor allocates a window. */
 const CODINGS_MAX = 4;
 
-/** A part of the text, and the bytes of the text up to its end. */
+/** A part of the text, and the number of bytes up to its end. */
 export interface TextPiece {
   readonly text: string;
   readonly bytes: number;
 }
 
-/** The answer has no text that could be read. */
 export class Unreadable extends Error {}
 
-/** The answer is over `RESPONSE_BYTES_MAX`. */
+/** The body is over `RESPONSE_BYTES_MAX`. */
 export class TooLarge extends Error {}
 
 type Bytes = AsyncIterable<Buffer>;
 type Decoder = InstanceType<typeof TextDecoder>;
 
-/**
- * The connection is given up when the text is not read to its end. Bytes that no character has become U+FFFD, and so
- * does NUL, which Postgres cannot store; a decoder never yields a lone surrogate.
- *
- * @throws Unreadable, TooLarge, and what the connection ends with
- */
+/** Closes the connection if not read to its end. Invalid bytes and NUL become U+FFFD. @throws Unreadable, TooLarge */
 export async function* textOf({
   headers,
   body,
 }: Pick<Dispatcher.ResponseData, 'headers' | 'body'>): AsyncGenerator<TextPiece> {
-  // A body that is destroyed while it is read has an error that nobody else listens to.
+  // Without a listener, the error of a destroyed body would be uncaught.
   body.on('error', () => undefined);
   try {
     yield* readable(body, asText(headers['content-type']), asText(headers['content-encoding']));
   } finally {
-    // What unpacks may wait for a piece that never comes.
     body.destroy();
   }
 }
 
-async function* readable(
-  body: Bytes,
-  contentType: string,
-  contentEncoding: string,
-): AsyncGenerator<TextPiece> {
+async function* readable(body: Bytes, contentType: string, contentEncoding: string) {
   const charset = charsetOf(contentType);
   const codings = codingsOf(contentEncoding);
   const problem = problemOf(charset, codings);
@@ -65,20 +53,19 @@ async function* readable(
   let bytes = 0;
   for await (const chunk of source) {
     bytes += chunk.byteLength;
-    // Read to its end all the same: one that is cut off is no answer.
+    // An unreadable body is still read to its end, to detect a truncated one.
     if (problem === undefined) yield { text: storable(text.read(chunk)), bytes };
   }
-  // No bytes are no text, whatever they would have been packed in.
+  // An empty body is readable in every encoding.
   if (problem !== undefined && bytes > 0) throw new Unreadable(problem);
   yield { text: storable(text.end()), bytes };
 }
 
-/** What came several times is one list. */
+/** Repeated headers form one list. */
 function asText(header: string | string[] | undefined): string {
   return Array.isArray(header) ? header.join(', ') : (header ?? '');
 }
 
-/** As it is named; UTF-8 when nothing is said. */
 function charsetOf(contentType: string): string {
   const [, quoted, plain] = /;\s*charset\s*=\s*(?:"([^"]*)"|([^\s;,"]+))/i.exec(contentType) ?? [];
   return (quoted ?? plain ?? '').trim() || 'utf-8';
@@ -97,12 +84,12 @@ function problemOf(charset: string, codings: readonly string[]): string | undefi
   return decoderOf(charset) === undefined ? `the charset ${quote(charset)} is unknown` : undefined;
 }
 
-/** Of a header, which may have any length. */
+/** Cuts a name from a header, which may have any length. */
 function quote(name: string): string {
   return JSON.stringify(name.slice(0, 64));
 }
 
-/** By the names of RFC 9110, each given the first byte of what it is to undo. */
+/** By the names of RFC 9110; each gets the first byte of its input. */
 const UNPACKERS: ReadonlyMap<string, (first: number) => Transform> = new Map<
   string,
   (first: number) => Transform
@@ -110,11 +97,11 @@ const UNPACKERS: ReadonlyMap<string, (first: number) => Transform> = new Map<
   ['gzip', () => createGunzip()],
   ['x-gzip', () => createGunzip()],
   ['br', () => createBrotliDecompress()],
-  // Half of all servers leave out the frame of zlib (RFC 1950), which begins with its method.
+  // Half of all servers leave out the zlib frame (RFC 1950), which begins with its method.
   ['deflate', (first: number) => ((first & 0x8f) === 0x08 ? createInflate() : createInflateRaw())],
 ]);
 
-/** Nothing stays nothing, as in the answer to a HEAD. */
+/** Empty input stays empty, as in the response to a HEAD. */
 async function* unpacked(source: Bytes, coding: string): AsyncGenerator<Buffer> {
   let broken: { readonly error: unknown } | undefined;
   const chunks = source[Symbol.asyncIterator]();
@@ -130,18 +117,18 @@ async function* unpacked(source: Bytes, coding: string): AsyncGenerator<Buffer> 
     }
   };
   const unpacker = UNPACKERS.get(coding)!(begin.value[0]!);
-  // Its error is that of the iteration below.
+  // The iteration below reports its error.
   pipeline(noted(), unpacker, () => undefined);
   try {
     yield* unpacker as Bytes;
   } catch {
-    // What comes before it may have failed for a reason of its own.
+    // The source may have failed first.
     if (broken !== undefined) throw broken.error;
     throw new Unreadable(`its bytes are not ${coding}`);
   }
 }
 
-/** Without pieces of no bytes. */
+/** Drops empty chunks, and limits the size. */
 async function* bounded(source: Bytes): AsyncGenerator<Buffer> {
   let bytes = 0;
   for await (const chunk of source) {
@@ -152,7 +139,7 @@ async function* bounded(source: Bytes): AsyncGenerator<Buffer> {
   }
 }
 
-/** Byte order marks say more than a header does. */
+/** A byte order mark takes precedence over the header. */
 const MARKS: readonly (readonly [mark: readonly number[], charset: string])[] = [
   [[0xef, 0xbb, 0xbf], 'utf-8'],
   [[0xff, 0xfe], 'utf-16le'],
@@ -160,7 +147,7 @@ const MARKS: readonly (readonly [mark: readonly number[], charset: string])[] = 
 ];
 const MARK_BYTES_MAX = 3;
 
-/** Decides on the decoder by the first bytes, and removes their mark. */
+/** Chooses the decoder by the first bytes, and removes a byte order mark. */
 class TextReader {
   readonly #charset: string;
   #decoder: Decoder | undefined;
@@ -183,7 +170,7 @@ class TextReader {
 
   #decide(): Decoder {
     const marked = MARKS.find(([mark]) => mark.every((byte, i) => this.#begin[i] === byte));
-    // Where the charset is unknown there are no bytes.
+    // An unknown charset is possible only for an empty body.
     this.#decoder = decoderOf(marked?.[1] ?? this.#charset) ?? new TextDecoder();
     return this.#decoder;
   }
@@ -191,17 +178,16 @@ class TextReader {
 
 const STREAM = { stream: true };
 
-/** The characters of windows-1252 from 0x80 on that Latin-1 does not have. */
+/** The characters from 0x80 on in which windows-1252 differs from Latin-1. */
 const WINDOWS_1252 = '€\x81‚ƒ„…†‡ˆ‰Š‹Œ\x8dŽ\x8f\x90‘’“”•–—˜™š›œ\x9džŸ';
 
-/** Some releases of Node take windows-1252 for Latin-1. */
+/** Some releases of Node decode windows-1252 as Latin-1. */
 function decode(decoder: Decoder, bytes?: Buffer, options?: typeof STREAM): string {
   const text = decoder.decode(bytes, options);
   if (decoder.encoding !== 'windows-1252') return text;
   return text.replace(/[\x80-\x9f]/g, (unit) => WINDOWS_1252[unit.charCodeAt(0) - 0x80]!);
 }
 
-/** Undefined: it is none that is known. */
 function decoderOf(charset: string): Decoder | undefined {
   try {
     return new TextDecoder(charset);
@@ -213,7 +199,7 @@ function decoderOf(charset: string): Decoder | undefined {
 const NUL = 0;
 const REPLACEMENT = 0xfffd;
 
-/** By code units: ten megabytes of NUL would hold the thread for two seconds as text, and do for some 50 ms so. */
+/** Replaces NUL by code unit: for 10 MiB of NUL this takes 50 ms, and string replacement two seconds. */
 function storable(text: string): string {
   if (!text.includes('\0')) return text;
   const units = new Uint16Array(text.length);

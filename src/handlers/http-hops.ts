@@ -1,18 +1,14 @@
-/**
- * One HTTP exchange as a chain of hops: the request, and the redirects that its answers ask for. Every
- * hop is judged before it is taken, so that no redirect leads where the first address may not.
- */
+/** One HTTP exchange with its redirects. Every hop is checked first, so none reaches what the first URL may not. */
 
 import type { Dispatcher } from 'undici';
 import { type AddressPolicy, checkUrl } from './address-guard.js';
 import type { HttpMethod } from './http-params.js';
 
-/** Of `http_request` and of webhooks (docs/reference/handlers.md). */
+/** For `http_request` and webhooks (docs/reference/handlers.md). */
 export const REDIRECTS_MAX = 10;
-/** The body of a redirect is read this far, so that its connection can be used again. */
+/** The body of a redirect is read up to here, so that its connection can be reused. */
 const REDIRECT_BODY_BYTES_MAX = 16 * 1024;
 
-/** One request of the chain. */
 export interface Hop {
   readonly url: URL;
   readonly method: HttpMethod;
@@ -20,20 +16,18 @@ export interface Hop {
   readonly body: string | undefined;
 }
 
-export interface Course {
+export interface FollowOptions {
   readonly dispatcher: Dispatcher;
   readonly isAllowed: AddressPolicy;
   readonly signal: AbortSignal;
   /** Absent: `HEADERS_ACROSS_ORIGINS`. */
   readonly headersAcrossOrigins?: ReadonlySet<string>;
-  /** A POST stays a POST at 301 and 302. Absent: it becomes a GET, as in browsers. */
+  /** Keeps a POST at 301 and 302. Absent: it becomes a GET, as in browsers. */
   readonly keepsPost?: true;
-  /** Told before a redirect is followed. */
   readonly onRedirect?: () => void;
 }
 
-/** An answer that leads no further, or why a redirect was not followed. */
-export type Arrival =
+export type FollowResult =
   | {
       readonly kind: 'answered';
       readonly response: Dispatcher.ResponseData;
@@ -44,8 +38,8 @@ export type Arrival =
   | { readonly kind: 'too-many-redirects' };
 
 /** @throws what the dispatcher throws: transport errors, refused addresses, the signal's abort */
-export async function follow(first: Hop, course: Course): Promise<Arrival> {
-  const { dispatcher, isAllowed, signal } = course;
+export async function follow(first: Hop, options: FollowOptions): Promise<FollowResult> {
+  const { dispatcher, isAllowed, signal } = options;
   let hop = first;
   for (let redirects = 0; ; redirects += 1) {
     const response = await send(dispatcher, hop, signal);
@@ -55,16 +49,12 @@ export async function follow(first: Hop, course: Course): Promise<Arrival> {
     if (redirects === REDIRECTS_MAX) return { kind: 'too-many-redirects' };
     const target = checkUrl(location, isAllowed, hop.url);
     if (!target.ok) return { kind: 'blocked', message: target.message };
-    course.onRedirect?.();
-    hop = nextHop(hop, response.statusCode, target.url, course);
+    options.onRedirect?.();
+    hop = nextHop(hop, response.statusCode, target.value, options);
   }
 }
 
-function send(
-  dispatcher: Dispatcher,
-  hop: Hop,
-  signal: AbortSignal,
-): Promise<Dispatcher.ResponseData> {
+function send(dispatcher: Dispatcher, hop: Hop, signal: AbortSignal) {
   return dispatcher.request({
     origin: hop.url.origin,
     path: hop.url.pathname + hop.url.search,
@@ -83,7 +73,7 @@ function redirectLocation(response: Dispatcher.ResponseData): string | undefined
   return Array.isArray(location) ? location[0] : location;
 }
 
-/** What another origin may see of a request: what describes the content, and the engine's own. */
+/** The headers that another origin may receive: those that describe the content, and the engine's own. */
 export const HEADERS_ACROSS_ORIGINS: ReadonlySet<string> = new Set([
   'accept',
   'accept-language',
@@ -95,28 +85,27 @@ export const HEADERS_ACROSS_ORIGINS: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * The request that a redirect asks for, by the Fetch standard: 303 turns everything but HEAD into GET,
- * 301 and 302 turn POST into GET, 307 and 308 repeat the request. Towards another origin every header
- * that may hold a secret is left out, and stays out if a later hop leads back.
+ * The next request, by the Fetch standard: 303 turns everything but HEAD into GET, 301 and 302 turn POST into GET, 307
+ * and 308 repeat the request. Headers that may hold a secret are dropped at another origin, even if a later hop leads
+ * back.
  */
-function nextHop(hop: Hop, status: number, url: URL, course: Course): Hop {
-  const isPostToGet = hop.method === 'POST' && course.keepsPost !== true;
+function nextHop(hop: Hop, status: number, url: URL, options: FollowOptions): Hop {
+  const isPostToGet = hop.method === 'POST' && options.keepsPost !== true;
   const becomesGet =
     (status === 303 && hop.method !== 'HEAD') ||
     ((status === 301 || status === 302) && isPostToGet);
   const isSameOrigin = url.origin === hop.url.origin;
-  const across = course.headersAcrossOrigins ?? HEADERS_ACROSS_ORIGINS;
+  const across = options.headersAcrossOrigins ?? HEADERS_ACROSS_ORIGINS;
   const headers = new Map<string, string>();
   for (const [name, value] of hop.headers) {
     if (becomesGet && name.startsWith('content-')) continue;
     if (isSameOrigin || across.has(name)) headers.set(name, value);
   }
-  return becomesGet
-    ? { url, method: 'GET', headers, body: undefined }
-    : { url, method: hop.method, headers, body: hop.body };
+  const { method, body } = becomesGet ? { method: 'GET' as const, body: undefined } : hop;
+  return { url, method, headers, body };
 }
 
-/** What a transport error is called: its messages name the addresses behind a host. */
+/** The code of a transport error; its message would reveal the address of the host. */
 export function transportCode(error: unknown): string {
   if (error instanceof Error && 'code' in error && typeof error.code === 'string') {
     return error.code;

@@ -1,8 +1,4 @@
-/**
- * Reads the parameters of `http_request` (docs/reference/handlers.md). Pure; what is wrong with
- * them comes back as a message, and is a permanent failure of the step. A parameter that is null
- * counts as absent, since that is what a template over a missing path becomes.
- */
+/** Parses the parameters of `http_request` (docs/reference/handlers.md). Null counts as absent. Pure. */
 
 import {
   HTTP_METHOD_DEFAULT,
@@ -11,24 +7,22 @@ import {
   HTTP_TIMEOUT_MS_MAX,
   type HttpMethod,
 } from '../../schema/handlers.js';
+import { displayText } from '../base/bounds.js';
 import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '../base/json.js';
+import type { Parsed } from '../core/condition.js';
 
 export type { HttpMethod } from '../../schema/handlers.js';
 
 export interface HttpParams {
   readonly url: string;
   readonly method: HttpMethod;
-  /** By name in lower case; names and values are fit to be sent. */
+  /** By name in lower case; valid to send. */
   readonly headers: ReadonlyMap<string, string>;
   readonly body: string | undefined;
   readonly timeoutMs: number;
 }
 
-export type HttpParamsResult =
-  | { readonly ok: true; readonly value: HttpParams }
-  | { readonly ok: false; readonly message: string };
-
-export function parseHttpParams(params: JsonValue): HttpParamsResult {
+export function parseHttpParams(params: JsonValue): Parsed<HttpParams> {
   const fields = isJsonObject(params) ? params : {};
   const url = present(fields, 'url');
   if (typeof url !== 'string' || url === '') return refuse('url is required');
@@ -49,14 +43,14 @@ export function parseHttpParams(params: JsonValue): HttpParamsResult {
   return { ok: true, value: { url, method, headers, body, timeoutMs } };
 }
 
-/** How long such a request may take. Of parameters that are refused anything is right. */
+/** The timeout of such a request; for invalid parameters any value will do. */
 export function httpTimeoutMs(params: JsonValue): number {
   const given = isJsonObject(params) ? present(params, 'timeout_ms') : undefined;
   return given !== undefined && isTimeout(given) ? given : HTTP_TIMEOUT_MS_DEFAULT;
 }
 
-function refuse(message: string): HttpParamsResult {
-  return { ok: false, message };
+function refuse(message: string) {
+  return { ok: false, message } as const;
 }
 
 function present(fields: JsonObject, name: string): JsonValue | undefined {
@@ -69,19 +63,10 @@ function readMethod(method: JsonValue): HttpMethod | undefined {
 }
 
 function isTimeout(value: JsonValue): value is number {
-  return (
-    typeof value === 'number' &&
-    Number.isInteger(value) &&
-    value >= 1 &&
-    value <= HTTP_TIMEOUT_MS_MAX
-  );
+  return Number.isInteger(value) && Number(value) >= 1 && Number(value) <= HTTP_TIMEOUT_MS_MAX;
 }
 
-/**
- * Headers that describe the connection or the framing, which are the client's to write: from outside
- * they could smuggle a second request. `Accept-Encoding` is among them because answers are not
- * decompressed.
- */
+/** Headers that only the client itself may write: those of the connection and framing could smuggle a request. */
 const HEADERS_DROPPED: ReadonlySet<string> = new Set([
   'accept-encoding',
   'connection',
@@ -98,13 +83,13 @@ const HEADERS_DROPPED: ReadonlySet<string> = new Set([
 
 /** RFC 9110 token. */
 const HEADER_NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
-/** What a field value cannot hold: control characters other than tab, and what is not Latin-1. */
+/** Control characters other than tab, and everything beyond Latin-1. */
 const HEADER_VALUE_FORBIDDEN = /[^\t\x20-\x7e\x80-\xff]/;
 
 /**
- * The headers to send, or what is wrong with them. Unfit names and values that are not text are
- * dropped. A text that cannot be sent is refused: it is often a credential with a stray line break,
- * and a request without it would fail for a reason that is harder to see.
+ * The headers to send, or what is wrong with them. Invalid names and values that are not strings are dropped. A string
+ * that cannot be sent is refused: it is often a credential with a stray line break, and without it the request would
+ * fail for a less obvious reason.
  */
 function readHeaders(given: JsonObject): Map<string, string> | string {
   const headers = new Map<string, string>();
@@ -119,8 +104,7 @@ function readHeaders(given: JsonObject): Map<string, string> | string {
   return headers;
 }
 
-/** Text is sent as it is, any other value as JSON, nothing and the empty text not at all. */
+/** A string is sent as it is, any other value as JSON; null and the empty string are not sent. */
 function readBody(body: JsonValue | undefined): string | undefined {
-  if (body === undefined || body === '') return undefined;
-  return typeof body === 'string' ? body : JSON.stringify(body);
+  return body === undefined || body === '' ? undefined : displayText(body);
 }

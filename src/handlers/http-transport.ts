@@ -1,40 +1,31 @@
-/**
- * What the requests of one thread share: the guarded connection pool and the bounds on it. It is
- * opened once by the thread that owns it, and closed when that thread stops.
- */
+/** The guarded connection pool of one thread and its limits. The thread opens it once, and closes it when it stops. */
 
 import type { Dispatcher } from 'undici';
 import { FairSlots } from '../base/quota/fair-slots.js';
 import { type AddressPolicy, type Resolver, systemResolver } from './address-guard.js';
 import type { CallRate } from './call-rate.js';
 import { type SetTimer, systemTimer } from './deadline.js';
-import type { AgentOptions, EgressProxy } from './http-agent.js';
+import type { EgressProxy } from './http-agent.js';
 
 /**
- * Of all, of a tenant and of one of its origins. A tenant leaves a quarter to the others, and a slow origin
- * leaves room for the other ones of its tenant. Who waits is a step with no socket yet, about a kilobyte;
- * past the bound its step fails retryably.
+ * In total, per tenant, and per origin of a tenant. A tenant leaves a quarter to others, and a slow origin leaves room
+ * for the tenant's other origins. A waiting step has no socket and takes about a kilobyte; beyond the limit it fails
+ * retryably.
  */
 const SLOT_LIMITS = [
   { activeMax: 128, waitingMax: 10_000 },
   { activeMax: 96, waitingMax: 7_500 },
   { activeMax: 32 },
 ] as const;
-/** Requests that may take longer than a minute have slots of their own: short ones never wait for them. */
+/** Requests that may take longer than a minute have their own slots, so that short ones never wait for them. */
 const LONG_SLOT_LIMITS = [
   { activeMax: 64, waitingMax: 10_000 },
   { activeMax: 48, waitingMax: 7_500 },
   { activeMax: 32 },
 ] as const;
-/**
- * Redirects may lead many slots of other origins to one, so the bound of an origin is that of all
- * slots: a request never waits inside the agent, where its deadline would already run.
- */
+/** Redirects may lead all slots to one origin: a request must never wait inside the agent, where its deadline runs. */
 const CONNECTIONS_MAX = SLOT_LIMITS[0].activeMax + LONG_SLOT_LIMITS[0].activeMax;
-/**
- * Of those with a slot, so many may keep a large answer at a time, 160 MB in all; a garbage collected
- * heap takes three times that. The others are not read on meanwhile.
- */
+/** Requests that may keep a large response at a time: 160 MB, three times that with garbage. Others pause. */
 const LARGE_LIMITS = [
   { activeMax: 16, waitingMax: CONNECTIONS_MAX },
   { activeMax: 12 },
@@ -43,37 +34,29 @@ const LARGE_LIMITS = [
 
 export interface HttpRequestDeps {
   readonly isAllowed: AddressPolicy;
-  /**
-   * The connection pool, opened for the first request; undefined when that would be after `close`.
-   * Opening takes some 80 ms of the thread: no deadline of a request may run meanwhile.
-   */
+  /** Opened for the first request, which takes 80 ms outside of any deadline; undefined after `close`. */
   readonly dispatcher: () => Promise<Dispatcher | undefined>;
-  /** Of each tenant over all threads; undefined: as many calls a second as the slots let through. */
+  /** The rate limit of tenants over all threads; undefined: only the slots limit calls. */
   readonly rate: CallRate | undefined;
   readonly slots: FairSlots;
-  /** Of requests that may take longer than a minute. */
+  /** For requests that may take longer than a minute. */
   readonly longSlots: FairSlots;
-  /** Who may keep a large answer. */
   readonly large: FairSlots;
   readonly setTimer: SetTimer;
-  /**
-   * Aborts what is in flight and refuses what waits or comes later, each with a retryable outcome.
-   * Resolves when the sockets are closed. Further calls do nothing more.
-   */
+  /** Aborts running requests and refuses others, retryably. Resolves when the sockets are closed. Idempotent. */
   close(): Promise<void>;
 }
 
 export interface HttpOptions {
-  /** From `outboundPolicy`. */
   readonly isAllowed: AddressPolicy;
-  /** Absent: connections are made directly. */
+  /** Absent: connections are direct. */
   readonly proxy?: EgressProxy | undefined;
   readonly rate?: CallRate | undefined;
   readonly resolve?: Resolver;
   readonly setTimer?: SetTimer;
 }
 
-/** What the requests of one thread share. The caller closes it. */
+/** The caller closes it. */
 export function openHttp(options: HttpOptions): HttpRequestDeps {
   const { isAllowed, resolve = systemResolver, setTimer = systemTimer, proxy, rate } = options;
   const slots = new FairSlots(SLOT_LIMITS);
@@ -83,7 +66,9 @@ export function openHttp(options: HttpOptions): HttpRequestDeps {
   let isClosed = false;
   const dispatcher = async () => {
     const agent = { isAllowed, resolve, connectionsMax: CONNECTIONS_MAX, proxy };
-    if (!isClosed) opened ??= loadAgent(agent);
+    // Loaded on demand: most shards never send a request.
+    const load = () => import('./http-agent.js').then(({ openAgent }) => openAgent(agent));
+    if (!isClosed) opened ??= load();
     return opened;
   };
   const close = async () => {
@@ -95,10 +80,4 @@ export function openHttp(options: HttpOptions): HttpRequestDeps {
     await (await opened)?.destroy();
   };
   return { isAllowed, dispatcher, rate, slots, longSlots, large, setTimer, close };
-}
-
-/** Undici would be a part of every shard's start, and most shards never ask for it. */
-async function loadAgent(options: AgentOptions): Promise<Dispatcher> {
-  const { openAgent } = await import('./http-agent.js');
-  return openAgent(options);
 }

@@ -1,7 +1,7 @@
 /**
- * What an operator says about where requests of workflows and webhooks may go: `ENGINE_HTTP_ALLOW` and
- * `ENGINE_HTTP_DENY` (docs/reference/handlers.md#where-requests-may-go). The one place that reads the spelling of a rule, and
- * that joins rules with the rule that only public addresses are reached.
+ * The rules of the operator about where workflows and webhooks may send requests: `ENGINE_HTTP_ALLOW` and
+ * `ENGINE_HTTP_DENY` (docs/reference/handlers.md#where-requests-may-go). Parses rules, and combines them with the
+ * default of public addresses only.
  */
 
 import { isIP } from 'node:net';
@@ -16,7 +16,7 @@ import {
 
 type Address = ipaddr.IPv4 | ipaddr.IPv6;
 
-/** One rule; without a port it is about every port. */
+/** One rule; without a port it applies to every port. */
 export type OutboundRule = { readonly port: number | undefined } & (
   | { readonly kind: 'any' }
   | { readonly kind: 'name'; readonly name: string; readonly isBelow: boolean }
@@ -24,14 +24,13 @@ export type OutboundRule = { readonly port: number | undefined } & (
 );
 
 export interface OutboundSettings {
-  /** `ENGINE_ALLOW_INTERNAL_URLS`: every address that is not denied. */
+  /** `ENGINE_ALLOW_INTERNAL_URLS`: allows every address that is not denied. */
   readonly allowInternalUrls: boolean;
-  /** Rules as they were written; each of them parses. */
+  /** Valid rules in their text form. */
   readonly allow: readonly string[];
   readonly deny: readonly string[];
 }
 
-/** Addresses of this machine in canonical form. */
 export type OwnAddresses = () => ReadonlySet<string>;
 
 const BRACKETED = /^\[([^\]]*)\](?::(\d{1,5}))?$/;
@@ -39,10 +38,8 @@ const PLAIN = /^([^:]+)(?::(\d{1,5}))?$/;
 const LABELS = /^[a-z0-9_-]+(?:\.[a-z0-9_-]+)*$/;
 
 /**
- * `*`, `api.example.com`, `*.example.com` (what lies below it), `10.0.0.0/8`, `192.0.2.1`, `fd00::/8`; each
- * with `:port` behind it, IPv6 in brackets then.
- *
- * @returns undefined: it is none of these
+ * `*`, `api.example.com`, `*.example.com` (everything below it), `10.0.0.0/8`, `192.0.2.1`, `fd00::/8`; each may end
+ * with `:port`, with IPv6 in brackets. Undefined for anything else.
  */
 export function parseOutboundRule(text: string): OutboundRule | undefined {
   const isBareIpv6 = !text.startsWith('[') && text.split(':').length > 2;
@@ -63,7 +60,7 @@ export function parseOutboundRule(text: string): OutboundRule | undefined {
 
 function rangeOf(text: string): [Address, number] | undefined {
   const [address = '', bits, ...rest] = text.split('/');
-  // The library also reads octal and shortened forms, which people and programs take for different addresses.
+  // The library also accepts octal and shortened forms, which are ambiguous.
   if (isIP(address) === 0 || address.includes('%') || rest.length > 0) return undefined;
   const parsed = ipaddr.parse(address);
   const bitsMax = parsed.kind() === 'ipv4' ? 32 : 128;
@@ -71,7 +68,7 @@ function rangeOf(text: string): [Address, number] | undefined {
   return /^\d{1,3}$/.test(bits) && Number(bits) <= bitsMax ? [parsed, Number(bits)] : undefined;
 }
 
-/** As the parser of URLs spells it; undefined of what is no name, or would become an address there. */
+/** The name as the URL parser writes it; undefined for an invalid name, or one that would become an address. */
 function asciiName(text: string): string | undefined {
   // These would be other parts of the URL.
   if (/[@/?#\\%\s]/.test(text) || !URL.canParse(`http://${text}/`)) return undefined;
@@ -80,10 +77,10 @@ function asciiName(text: string): string | undefined {
   return isIP(name) === 0 && LABELS.test(name) ? name : undefined;
 }
 
-/** How long the list of the machine's own addresses holds: it takes 0.1 ms, and seldom changes. */
+/** How long the machine's own addresses are cached: reading them takes 0.1 ms, and they seldom change. */
 const OWN_ADDRESSES_MS = 5_000;
 
-/** Of all interfaces, public ones as well. */
+/** Of all interfaces, including public ones. */
 export function ownAddresses(): OwnAddresses {
   let known: ReadonlySet<string> = new Set();
   let readAt = Number.NEGATIVE_INFINITY;
@@ -98,14 +95,8 @@ export function ownAddresses(): OwnAddresses {
   };
 }
 
-/**
- * Joins all rules: what is denied is refused whatever else is said; then what is allowed is reached; of the
- * rest only public addresses that are not the machine's own.
- */
-export function outboundPolicy(
-  settings: OutboundSettings,
-  own: OwnAddresses = ownAddresses(),
-): AddressPolicy {
+/** Denied endpoints are refused, then allowed ones accepted; else only public addresses, without this machine's own. */
+export function outboundPolicy(settings: OutboundSettings, own = ownAddresses()): AddressPolicy {
   const allow = rulesOf(settings.allow);
   const deny = rulesOf(settings.deny);
   const isAllowed = (address: string, of: Endpoint = { hostname: address, port: undefined }) => {
@@ -124,10 +115,7 @@ export function outboundPolicy(
   });
 }
 
-/**
- * Where a name that is allowed may lead: who answers for the name is not always who wrote the rule, so
- * link-local addresses, at which clouds give their machines credentials, are only opened as addresses.
- */
+/** The ranges a name may resolve to. Link-local addresses, where clouds serve credentials, must be allowed as such. */
 const REACHED_BY_NAME: ReadonlySet<string> = new Set([
   'unicast',
   'private',
@@ -144,25 +132,20 @@ function rulesOf(texts: readonly string[]): readonly OutboundRule[] {
   });
 }
 
-/** @param addresses the one that is judged, in each of its forms; none where only the name is known yet */
+/** @param addresses the checked address in each of its forms; empty while only the name is known */
 function isAbout(rule: OutboundRule, of: Endpoint, addresses: readonly Address[]): boolean {
   if (rule.port !== undefined && rule.port !== of.port) return false;
   switch (rule.kind) {
     case 'any':
       return true;
-    case 'name':
-      return isNamed(rule, withoutRoot(of.hostname));
+    case 'name': {
+      const hostname = withoutRoot(of.hostname);
+      if (isIP(hostname) !== 0) return false;
+      return rule.isBelow ? hostname.endsWith(`.${rule.name}`) : hostname === rule.name;
+    }
     case 'range':
       return addresses.some((address) => isWithin(address, rule.range));
   }
-}
-
-function isNamed(
-  { name, isBelow }: { readonly name: string; readonly isBelow: boolean },
-  hostname: string,
-): boolean {
-  if (isIP(hostname) !== 0) return false;
-  return isBelow ? hostname.endsWith(`.${name}`) : hostname === name;
 }
 
 function isWithin(address: Address, [base, bits]: readonly [Address, number]): boolean {
@@ -171,7 +154,7 @@ function isWithin(address: Address, [base, bits]: readonly [Address, number]): b
   return base instanceof ipaddr.IPv6 && address.match(base, bits);
 }
 
-/** The forms of IPv6 that lead to an IPv4 address, how many bytes lie before it, and whether it is inverted. */
+/** The forms of IPv6 that wrap an IPv4 address: its byte offset, and whether it is inverted. */
 const WRAPPINGS = [
   ['::/96', 12, 0],
   ['::ffff:0:0/96', 12, 0],
@@ -185,7 +168,7 @@ const WRAPPING_RANGES = WRAPPINGS.map(([cidr, from, mask]) => {
   return { range: ipaddr.IPv6.parseCIDR(cidr), from, mask };
 });
 
-/** The IPv4 address that an IPv6 address leads to: a rule against it must not be passed in disguise. */
+/** The IPv4 address that an IPv6 address wraps, so that no rule is bypassed by another form. */
 function within(address: Address): readonly Address[] {
   if (address instanceof ipaddr.IPv4) return [];
   const wrapping = WRAPPING_RANGES.find(({ range }) => address.match(range));

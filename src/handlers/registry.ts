@@ -1,7 +1,7 @@
 /**
- * The built-in handlers that act on the outside world, by name. A shard starts one only after the
- * step is committed as dispatched, so an attempt may happen again after a crash, with the same
- * idempotency key. A name that is neither here nor in `core/builtin.ts` means an external worker.
+ * The built-in handlers with effects outside, by name. A shard calls one only after the step is committed as
+ * dispatched, so an attempt may be repeated after a crash, with the same idempotency key. Names that are neither here
+ * nor in `core/builtin.ts` run on external workers.
  */
 
 import type { JsonObject, JsonValue } from '../base/json.js';
@@ -18,37 +18,28 @@ export interface HandlerLog {
 export interface HandlerContext {
   /** Aborted when the step times out, is cancelled, or the shard stops. */
   readonly signal: AbortSignal;
-  /** The same for all tries of one execution of a step; goes out as the header `Idempotency-Key`. */
+  /** The same for all tries of one execution of a step; sent as the header `Idempotency-Key`. */
   readonly idempotencyKey: string;
-  /** Whose step it is. */
   readonly tenant: string;
-  /** It may take longer than a minute. */
   readonly isLong: boolean;
-  /** W3C trace context of the attempt, when it is traced. */
   readonly traceparent?: string;
   readonly log: HandlerLog;
-  /** Engine time in milliseconds. */
+  /** Engine time in ms. */
   readonly now: () => number;
-  /**
-   * Runs `then` once the outcome needs no memory of the handler's any more: its instance has taken
-   * it, or nobody will. Absent: at once.
-   */
+  /** Runs `then` once the memory of the outcome is released, by its instance or otherwise. Absent: at once. */
   readonly whenTaken?: (then: () => void) => void;
-  /** Waits for something of the engine's, which is not counted as time of the call. */
+  /** Waits for a resource of the engine; the wait does not count as time of the call. */
   readonly waitFor: <T>(what: Promise<T>) => Promise<T>;
 }
 
-/**
- * Never rejects: whatever happens is an outcome. Once its signal aborts it settles without delay.
- * Whoever calls it does not rely on either (`actors/shard/handler-pool.ts`).
- */
+/** Never rejects, and settles promptly once its signal aborts; the caller (`handler-pool.ts`) relies on neither. */
 export interface EffectHandler {
   (params: JsonValue, context: HandlerContext): Promise<StepOutcome>;
-  /** How long such a call may take by a limit of its own; absent: as long as the server lets it. */
+  /** The time limit that the call has by its parameters; absent: that of the server. */
   readonly limitMs?: (params: JsonValue) => number;
 }
 
-/** The handlers over their dependencies, whose owner opens and closes them. */
+/** The owner of the dependencies opens and closes them. */
 export function createRegistry(deps: {
   readonly http: HttpRequestDeps;
 }): ReadonlyMap<string, EffectHandler> {

@@ -1,8 +1,4 @@
-/**
- * One attempt to deliver one webhook (docs/webhooks.md): a signed POST within ten seconds,
- * redirects included, under the same guard against internal addresses as `http_request`. Keeps
- * nothing between attempts.
- */
+/** One attempt to deliver a webhook: a signed POST, protected like `http_request` (docs/webhooks.md). */
 
 import type { Dispatcher } from 'undici';
 import { ERROR_EXCERPT_MAX } from '../../schema/webhook.js';
@@ -11,7 +7,7 @@ import { BlockedAddressError, checkUrl, UnresolvableHostError } from './address-
 import { Deadline } from './deadline.js';
 import { textOf, Unreadable } from './http-body.js';
 import {
-  type Course,
+  type FollowOptions,
   follow,
   HEADERS_ACROSS_ORIGINS,
   type Hop,
@@ -20,34 +16,33 @@ import {
 } from './http-hops.js';
 import type { HttpRequestDeps } from './http-transport.js';
 
-/** As docs/webhooks.md promises receivers. */
 const ATTEMPT_TIMEOUT_MS = 10_000;
-/** A short answer to a success is read to its end, so that the connection can be used again. */
+/** A short response to a success is read to its end, so that the connection can be reused. */
 const DUMP_BYTES_MAX = 16 * 1024;
 
 export interface WebhookRequest {
   readonly url: string;
   readonly body: string;
-  /** What it is signed with; absent: the deployment's, if there is one. */
+  /** The signing secret; absent: the deployment's, if there is one. */
   readonly secret?: string | undefined;
 }
 
 export interface WebhookSender {
-  /** What goes to an address of the deployment. */
+  /** Whether webhooks with the deployment's secret are signed. */
   readonly isSigned: boolean;
-  /** Why nothing is ever sent to the address; undefined when something may be. */
+  /** Why nothing may be sent to the address; undefined when it is allowed. */
   problemOf(url: string): string | undefined;
-  /** When the tenant may send the next one, whatever comes of it; absent: now. Never rejects. */
+  /** Resolves when the tenant may send the next one. Absent: no limit. Never rejects. */
   readonly turn?: (tenant: string, signal: AbortSignal) => Promise<unknown>;
-  /** Never rejects. Once the signal aborts it settles without delay, as `aborted`. */
+  /** Never rejects. Once the signal aborts it settles promptly, as `aborted`. */
   send(request: WebhookRequest, signal: AbortSignal): Promise<AttemptOutcome>;
 }
 
 export interface WebhookSenderDeps {
   readonly http: Pick<HttpRequestDeps, 'dispatcher' | 'isAllowed' | 'rate' | 'setTimer'>;
-  /** Of the deployment; undefined: what goes to its addresses is not signed. */
+  /** The deployment's secret; undefined: not signed. */
   readonly secret: string | undefined;
-  /** Engine time in milliseconds. */
+  /** Engine time in ms. */
   readonly now: () => number;
 }
 
@@ -61,7 +56,7 @@ export function createWebhookSender(deps: WebhookSenderDeps): WebhookSender {
     const chain: Chain = { redirects: 0, rest: Promise.resolve() };
     try {
       const headers = headersOf(deps, request);
-      const first: Hop = { url: target.url, method: 'POST', headers, body: request.body };
+      const first: Hop = { url: target.value, method: 'POST', headers, body: request.body };
       const { isAllowed } = deps.http;
       return await attempt(first, { dispatcher, isAllowed, signal: deadline.signal }, chain);
     } catch (error) {
@@ -85,37 +80,37 @@ export function createWebhookSender(deps: WebhookSenderDeps): WebhookSender {
 
 interface Chain {
   redirects: number;
-  /** Settles when nothing of the exchange is under way any more. Never rejects. */
+  /** Settles when the rest of the response has been read. Never rejects. */
   rest: Promise<void>;
 }
 
-async function attempt(first: Hop, course: Course, chain: Chain): Promise<AttemptOutcome> {
-  const arrival = await follow(first, {
-    ...course,
+async function attempt(first: Hop, options: FollowOptions, chain: Chain): Promise<AttemptOutcome> {
+  const result = await follow(first, {
+    ...options,
     keepsPost: true,
     headersAcrossOrigins: ACROSS_ORIGINS,
     onRedirect: () => {
       chain.redirects += 1;
     },
   });
-  switch (arrival.kind) {
+  switch (result.kind) {
     case 'too-many-redirects':
       return failed('redirect_rejected', `more than ${REDIRECTS_MAX} redirects`);
     case 'blocked':
-      return failed('redirect_rejected', arrival.message);
+      return failed('redirect_rejected', result.message);
     case 'answered':
-      return answered(arrival.response, course.signal, chain);
+      return answered(result.response, options.signal, chain);
   }
 }
 
-/** A signature is no secret: it is for whoever gets the body, wherever a redirect leads. */
+/** Signatures may be sent on: they protect only the body, which the other origin receives as well. */
 const ACROSS_ORIGINS: ReadonlySet<string> = new Set([
   ...HEADERS_ACROSS_ORIGINS,
   'x-engine-timestamp',
   'x-engine-signature',
 ]);
 
-/** Signed afresh for each attempt, so that a receiver can refuse what is old. */
+/** Signed anew for each attempt, so that a receiver can refuse old ones. */
 function headersOf(
   { secret: byDefault, now }: WebhookSenderDeps,
   { body, secret = byDefault }: WebhookRequest,
@@ -128,7 +123,7 @@ function headersOf(
   return headers;
 }
 
-/** The status decides; what else the receiver says can change nothing. */
+/** Only the status decides. */
 async function answered(
   response: Dispatcher.ResponseData,
   signal: AbortSignal,
@@ -136,7 +131,7 @@ async function answered(
 ): Promise<AttemptOutcome> {
   const { statusCode, body } = response;
   if (statusCode < 400) {
-    // The rest may be slow to come, which is no reason to be slow to believe it.
+    // The rest may be slow, and success does not wait for it.
     chain.rest = body.dump({ limit: DUMP_BYTES_MAX, signal }).catch(() => undefined);
     return { delivered: true, status: statusCode };
   }
@@ -145,7 +140,7 @@ async function answered(
   return failed('http_status', excerpt, statusCode);
 }
 
-/** As much as has come when it is cut off, and as the excerpt has room for. */
+/** The text received until the body ends, fails or exceeds the excerpt. */
 async function beginningOf(response: Dispatcher.ResponseData): Promise<string> {
   let text = '';
   try {
@@ -165,12 +160,9 @@ function failed(
   message: string,
   status?: number,
 ): Extract<AttemptOutcome, { delivered: false }> {
-  return { delivered: false, errorClass, status, excerpt: excerptOf(message) };
-}
-
-/** Without what Postgres cannot store: half of a pair that the cut leaves. */
-function excerptOf(text: string): string {
-  return text.slice(0, ERROR_EXCERPT_MAX).replace(/[\ud800-\udbff]$/, '');
+  // Without half of a surrogate pair, which Postgres cannot store.
+  const excerpt = message.slice(0, ERROR_EXCERPT_MAX).replace(/[\ud800-\udbff]$/, '');
+  return { delivered: false, errorClass, status, excerpt };
 }
 
 function transportFailure(
@@ -186,7 +178,8 @@ function transportFailure(
   }
   if (error instanceof UnresolvableHostError) return failed('dns', error.message);
   const code = transportCode(error);
-  return failed(classOf(code), `transport error ${code}`);
+  const errorClass = CLASSES.find(([pattern]) => pattern.test(code))?.[1] ?? 'other';
+  return failed(errorClass, `transport error ${code}`);
 }
 
 /** By the codes of node:dns, node:tls with OpenSSL, node:net and undici, in this order. */
@@ -202,7 +195,3 @@ const CLASSES: readonly (readonly [pattern: RegExp, errorClass: DeliveryErrorCla
     'connect',
   ],
 ];
-
-function classOf(code: string): DeliveryErrorClass {
-  return CLASSES.find(([pattern]) => pattern.test(code))?.[1] ?? 'other';
-}

@@ -1,12 +1,12 @@
 /**
- * Counts connections by address for a backend that does not tell whose connection has closed: what it told of
- * each that came is an upper bound, and what is really open is asked of the system when that bound is reached.
- * Only Linux tells it; elsewhere the bound is in all.
+ * Counts connections by address for a backend that reports each opened connection, but not which one has closed. The
+ * count is an upper bound; when it reaches the limit, Linux is asked which connections are open. Other systems cannot
+ * be asked, so that only the limit of all connections holds there.
  */
 
 import { readFileSync } from 'node:fs';
 
-/** A census reads a line for each connection of the machine, some 10 ms for 10,000 of them. */
+/** A census takes some 10 ms for 10,000 connections of the machine. */
 const CENSUS_INTERVAL_MS = 200;
 const TABLES = ['/proc/self/net/tcp', '/proc/self/net/tcp6'];
 /** Established, and closed by the other side only. */
@@ -31,7 +31,7 @@ export class AddressCensus {
     else places.push(place);
   }
 
-  /** One connection has closed, nobody knows whose. */
+  /** A connection of an unknown address has closed. */
   left(): void {
     this.#unknown += 1;
   }
@@ -64,7 +64,7 @@ export class AddressCensus {
   }
 }
 
-/** One spelling for an address, IPv4 or IPv4 in IPv6, of the bytes that the backend tells. */
+/** One spelling for the bytes of an address, be it IPv4 or IPv4 in IPv6. */
 export function addressKey(bytes: Buffer): string {
   const hex = bytes.toString('hex');
   return hex.startsWith(IPV4_MAPPED) ? hex.slice(IPV4_MAPPED.length) : hex;
@@ -78,7 +78,7 @@ export function openByAddress(tables: readonly string[], port: number): Map<stri
     const [, local = '', remote = '', state = ''] = line.trim().split(/\s+/);
     if (!local.endsWith(`:${wanted}`) || !OPEN_STATES.has(state)) continue;
     const words = remote.slice(0, remote.indexOf(':')).match(/.{8}/g) ?? [];
-    // Each word is told as the number that its bytes are in memory.
+    // The table shows each word as the number that its bytes are in memory.
     const bytes = words.map((word) => Buffer.from(word, 'hex').reverse());
     const address = addressKey(Buffer.concat(bytes));
     counts.set(address, (counts.get(address) ?? 0) + 1);

@@ -1,7 +1,6 @@
 /**
- * How many requests of one address may be in flight, on however many connections: parked polls, streams and slow
- * bodies among them. So one client cannot take all the room for requests that wait (docs/limits.md). Behind a trusted
- * proxy the address is that of its client.
+ * Bounds the requests in flight of one address over all its connections, so that one client cannot take all the room
+ * for parked polls, streams and slow bodies (docs/limits.md). Behind a trusted proxy the address is that of its client.
  */
 
 import { EngineError } from '../base/errors.js';
@@ -21,7 +20,7 @@ export class AddressRequests {
     this.#max = max || Math.floor(LIMITS.requestsInFlightMax * LIMITS.requestShareOfAddress);
   }
 
-  /** @returns why it is not served; otherwise `leave` has to be told of its end */
+  /** @returns the refusal; undefined: the request is served, and `leave` must be called at its end */
   enter(address: string): EngineError | undefined {
     if (this.#inFlight.of(address) >= this.#max) {
       this.refused += 1;

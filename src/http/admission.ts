@@ -1,217 +1,24 @@
-/**
- * Admission by cost: what a request asks for is measured in units of work before anything is done for it, and
- * taken from buckets of its tenant; how many schedules and open tasks a tenant may have is bounded, too. The
- * defaults are for keys of tenants; the root key is bound only by what was set for a tenant
- * (docs/limits.md).
- */
+/** Admission by cost, as the pipeline uses it (`actors/limits/front/admission.ts`). */
 
-import { isDeepStrictEqual } from 'node:util';
-import type { Made } from '../../schema/route-row.js';
-import type { BodyRouteId, Route } from '../../schema/routes.js';
-import type { TenantLimitName, WorkUnit } from '../../schema/tenant-limits.js';
-import { conflict, tenantLimit } from '../base/errors.js';
-import { itemsIn } from '../base/json-members.js';
-import { LIMITS } from '../base/limits.js';
-import type { Offload } from '../base/offload.js';
-import { BoundedRows } from '../base/quota/bounded-rows.js';
-import { lastUsed, valueFor } from '../base/quota/last-used.js';
-import { type BucketRate, TokenBucket } from '../base/quota/rates.js';
-import type { Reader } from '../db/reads/reader.js';
-import { openTaskCount, scheduleCount } from '../db/reads/tenant-limit-reads.js';
-import { LARGE_BODY } from './body.js';
-import { COUNT_BLOCKS } from './body-jobs.js';
-import { countBlocks } from './count-blocks.js';
-import { type Creation, repeatsIn } from './repeated-creations.js';
-import type { SetLimits, TenantLimitRegistry } from './tenant-limits.js';
+import type { Route } from '../../schema/routes.js';
 
-export interface AdmissionDeps {
-  readonly limits: TenantLimitRegistry;
-  readonly reads: Pick<Reader, 'rows'>;
-  readonly offload: Offload;
-  readonly monotonic: () => number;
+/** A request before anything is done for it. */
+export interface AdmissionRequest {
+  readonly route: Route;
+  readonly tenant: string;
+  /** It came with the root key. */
+  readonly isRoot: boolean;
+  /** Of the path, not checked. */
+  readonly params: Readonly<Record<string, string>>;
+  readonly body: Buffer;
 }
 
-/** Of a tenant, by the limits that are set for it. */
-interface Buckets {
-  readonly set: SetLimits | undefined;
-  readonly byUnit: Map<WorkUnit, TokenBucket>;
-}
-
-/** What a request costs beside the bytes of its body, by what it makes. */
-interface Cost {
-  readonly unit: Exclude<WorkUnit, 'bytes'>;
-  readonly of: (text: string, route: Route) => number;
-  /** It may come to open tasks. */
-  readonly isQueueing?: true;
-}
-
-const one = () => 1;
-
-const blocksOf = (text: string, { id }: Route) =>
-  countBlocks({ operation: id as BodyRouteId, text });
-
-const COSTS: Readonly<Record<Made, Cost>> = {
-  instance: { unit: 'rows', of: one, isQueueing: true },
-  instances: { unit: 'rows', of: itemsIn, isQueueing: true },
-  event: { unit: 'rows', of: one },
-  events: { unit: 'rows', of: itemsIn },
-  definition: { unit: 'blocks', of: blocksOf },
-  schedule: { unit: 'schedules', of: one },
-};
-
-/** A null burst is what comes together in this time. */
-const BURST_SECONDS = 10;
-
-/** Tenants whose buckets are remembered; the others have full ones. */
-const TENANTS_MAX = 20_000;
-
-/** How soon a queue may have room again. */
-const QUEUE_RETRY_MS = 1_000;
-
-export class Admission {
-  readonly #deps: AdmissionDeps;
-  readonly #buckets = lastUsed<string, Buckets>(TENANTS_MAX);
-  readonly #schedules: BoundedRows;
-  readonly #tasks: BoundedRows;
-
-  constructor(deps: AdmissionDeps) {
-    this.#deps = deps;
-    const { reads } = deps;
-    const counter = (counted: typeof scheduleCount) => ({
-      count: async (tenant: string, max: number) =>
-        (await counted.row(reads, tenant, max))?.count ?? 0,
-    });
-    this.#schedules = new BoundedRows(counter(scheduleCount));
-    this.#tasks = new BoundedRows(counter(openTaskCount));
-  }
-
+export interface Admission {
   /**
-   * Takes what the request costs from the buckets of its tenant, all of it or nothing.
-   * @param isRoot it came with the root key
-   * @returns when it makes what is bounded in number, or is long to count: a promise of what is to be called when it was answered
+   * Takes the cost of the request from the budget of its tenant, all of it or nothing.
+   *
+   * @returns undefined: it is admitted; else a promise of a function to call once the request was answered
    * @throws EngineError 429; the promise rejects with one, or with 409
    */
-  admit(
-    route: Route,
-    tenant: string,
-    isRoot: boolean,
-    body: Buffer,
-    params: Readonly<Record<string, string>>,
-  ): Promise<() => void> | undefined {
-    const cost = route.makes && COSTS[route.makes];
-    if (cost === undefined && body.length === 0) return undefined;
-    const set = this.#deps.limits.of(tenant);
-    if (isRoot && set === undefined) return undefined;
-    if (cost?.unit === 'blocks' && body.length > LARGE_BODY) {
-      return this.#admitDefinition(route, tenant, isRoot, body);
-    }
-    const amount =
-      cost === undefined ? 0 : cost.of(cost.of === one ? '' : body.toString('latin1'), route);
-    this.#spend(tenant, set, isRoot, body.length, cost?.unit, amount);
-    if (cost === undefined) return undefined;
-    if (cost.unit === 'schedules') {
-      const max = set?.limits.schedules_max ?? (isRoot ? undefined : LIMITS.schedulesPerTenantMax);
-      return max === undefined ? undefined : this.#enterSchedules(tenant, max);
-    }
-    const max = set?.limits.queue_depth_max ?? undefined;
-    if (max === undefined || !cost.isQueueing) return undefined;
-    return this.#enterQueue({ route, tenant, params, body }, amount, max);
-  }
-
-  /** Where the limits were changed since, what has another rate begins full; what was spent of the others stays spent. */
-  #bucketsOf(tenant: string, set: SetLimits | undefined): Buckets['byUnit'] {
-    const known = this.#buckets.get(tenant);
-    if (known?.set === set && known !== undefined) return known.byUnit;
-    const kept = [...(known?.byUnit ?? [])].filter(([unit, { rate }]) =>
-      isDeepStrictEqual(rate, rateOf(unit, set)),
-    );
-    const byUnit = new Map(kept);
-    this.#buckets.set(tenant, { set, byUnit });
-    return byUnit;
-  }
-
-  /** A long one is parsed to count its blocks, which takes longer than others wait for this thread. */
-  async #admitDefinition(
-    route: Route,
-    tenant: string,
-    isRoot: boolean,
-    body: Buffer,
-  ): Promise<() => void> {
-    const definition = { operation: route.id as BodyRouteId, text: body.toString('latin1') };
-    const blocks = await this.#deps.offload.run(tenant, COUNT_BLOCKS, definition);
-    this.#spend(tenant, this.#deps.limits.of(tenant), isRoot, body.length, 'blocks', blocks);
-    return () => undefined;
-  }
-
-  #spend(
-    tenant: string,
-    set: SetLimits | undefined,
-    isRoot: boolean,
-    bytes: number,
-    unit: WorkUnit | undefined,
-    amount: number,
-  ): void {
-    const buckets = this.#bucketsOf(tenant, set);
-    const now = this.#deps.monotonic();
-    const ofBytes = this.#bucket(buckets, 'bytes', set, isRoot, now);
-    const ofUnit = unit && this.#bucket(buckets, unit, set, isRoot, now);
-    expectRoom(ofBytes, 'bytes', bytes, now);
-    if (unit !== undefined) expectRoom(ofUnit, unit, amount, now);
-    ofBytes?.take(bytes);
-    ofUnit?.take(amount);
-  }
-
-  /** Undefined: not bounded. */
-  #bucket(
-    buckets: Buckets['byUnit'],
-    unit: WorkUnit,
-    set: SetLimits | undefined,
-    isRoot: boolean,
-    now: number,
-  ): TokenBucket | undefined {
-    if (isRoot && (set?.limits[`${unit}_per_second`] ?? null) === null) return undefined;
-    return valueFor(buckets, unit, () => new TokenBucket(rateOf(unit, set), now));
-  }
-
-  async #enterSchedules(tenant: string, max: number): Promise<() => void> {
-    const leave = await this.#schedules.enter(tenant, 1, max);
-    if (leave !== undefined) return leave;
-    throw conflict(
-      `the tenant has as many schedules as it may have: ${max}; delete some that are not needed`,
-    );
-  }
-
-  /** What repeats a creation is answered by the instance that is there, and makes nothing. */
-  async #enterQueue(creation: Creation, rows: number, max: number): Promise<() => void> {
-    const { tenant } = creation;
-    const leave = await this.#tasks.enter(tenant, rows, max);
-    if (leave !== undefined) return leave;
-    const repeats = await repeatsIn(this.#deps.reads, creation);
-    if (repeats >= rows) return () => undefined;
-    const rest = repeats > 0 ? await this.#tasks.enter(tenant, rows - repeats, max) : undefined;
-    if (rest !== undefined) return rest;
-    const full = `the tenant may have ${max} open tasks (queue_depth_max), and this would make it more`;
-    throw tenantLimit(full, QUEUE_RETRY_MS);
-  }
-}
-
-function rateOf(unit: WorkUnit, set: SetLimits | undefined): BucketRate {
-  const limits = set?.limits ?? {};
-  const perSecond = limits[`${unit}_per_second`] ?? LIMITS.tenantRates[unit];
-  const name: TenantLimitName = `${unit}_burst`;
-  return { perSecond, burst: limits[name] ?? perSecond * BURST_SECONDS };
-}
-
-/** @throws EngineError 429 */
-function expectRoom(
-  bucket: TokenBucket | undefined,
-  unit: WorkUnit,
-  cost: number,
-  now: number,
-): void {
-  const waitMs = bucket?.waitMs(cost, now) ?? 0;
-  if (bucket === undefined || waitMs === 0) return;
-  const { perSecond, burst } = bucket.rate;
-  const text = `the tenant has used up its ${unit}: ${perSecond} a second, at most ${burst} at once`;
-  throw tenantLimit(`${text}; this takes ${cost}`, waitMs);
+  admit(asked: AdmissionRequest): Promise<() => void> | undefined;
 }

@@ -1,8 +1,7 @@
 /**
- * Who is asking, and for which tenant (docs/authorization.md): the root key or a key of a tenant,
- * in `x-api-key` or as a bearer token; then whether the key may use the route; then the tenant
- * header. All of it is in memory: a key that was right lately is found by its text, every other one by
- * its SHA-256.
+ * Authenticates a caller by the root key or the key of a tenant, checks whether the key may use the route, and reads
+ * the tenant header (docs/authorization.md). Everything is in memory: a key that was valid lately is found by its
+ * text, every other one by its SHA-256.
  */
 
 import { createHash, timingSafeEqual } from 'node:crypto';
@@ -27,24 +26,24 @@ export interface AuthSettings {
 
 export interface Caller {
   /**
-   * Whom the request acts for: the key's tenant, whatever the request says; with the root key the
-   * header's, '' when none is named and none is needed.
+   * The tenant of the key, whatever the request says; with the root key that of the header, '' when none is
+   * named and none is required.
    */
   readonly tenant: string;
-  /** Of a tenant; undefined: root, or nobody on a route that is open. */
+  /** Of a tenant; undefined: the root key, or none on an open route. */
   readonly key: ResidentKey | undefined;
 }
 
-/** @throws EngineError 401, 403 or 400, in this order; 503 while nobody knows which keys there are */
+/** @throws EngineError 401, 403 or 400, in this order; 503 while the keys are not loaded */
 export type Authorise = (request: Pick<HttpRequest, 'header'>, route: Route) => Caller;
 
-/** One text for a key that is missing, wrong, revoked or expired. */
+/** The same for a key that is missing, wrong, revoked or expired. */
 export const UNAUTHENTICATED = new EngineError(
   'ENG_UNAUTHENTICATED',
   'unauthorized: a valid x-api-key is required',
 );
 
-const NOBODY: Caller = { tenant: '', key: undefined };
+const ANONYMOUS: Caller = { tenant: '', key: undefined };
 
 /** What a route asks for. */
 interface Access {
@@ -76,15 +75,15 @@ export function createAuth(settings: AuthSettings): Authorise {
       access = accessTo(route, settings.protectDocs);
       accesses.set(route, access);
     }
-    if (access === 'open') return NOBODY;
+    if (access === 'open') return ANONYMOUS;
     const isRequired = access.tenant === 'required' && requireTenantHeader;
     const key = find === undefined ? ROOT : find(request);
     if (key === ROOT) {
-      if (access.tenant === 'none') return NOBODY;
+      if (access.tenant === 'none') return ANONYMOUS;
       return { tenant: tenantOf(request, isRequired), key: undefined };
     }
     if ((key.capabilities & access.bits) === 0) throw lacking(access);
-    // What is no tenant's has no tenant to contradict.
+    // A route without a tenant has none to contradict.
     const named = access.tenant === 'none' ? '' : tenantOf(request, isRequired);
     if (named !== '' && named !== key.tenant) {
       throw forbidden('x-tenant-id is not the tenant of the key');
@@ -104,10 +103,10 @@ function accessTo(route: Route, protectDocs: boolean): Access | 'open' {
 }
 
 /**
- * What people are asked they answer by keys of their own: a key that has only `approver` answers, and does nothing
- * else; a `starter` sends every other signal. A body that cannot be read is refused by who owns the route.
+ * A key that has only `approver` may answer for a person and do nothing else; a `starter` may send every other signal.
+ * A body that cannot be parsed is refused by the owner of the route.
  *
- * @returns why the body must not be sent, to somebody who may know of the instance
+ * @returns the refusal, for a caller that may know of the instance
  */
 export function signalRefusal(
   { body }: Pick<HttpRequest, 'body'>,
@@ -133,9 +132,8 @@ export function signalRefusal(
 }
 
 /**
- * The digests of keys that were right are kept by their texts. Whether a key still is one is asked of the
- * registry each time. A text that is wrong is hashed every time and never kept, so that nobody learns from
- * the time of an answer how much of it is right.
+ * Caches the digests of valid keys by their texts; the registry is asked each time whether the key still is one. A
+ * wrong text is hashed every time and never cached, so that the time of an answer does not show how much of it is right.
  */
 function keyFinder(
   root: Buffer,
@@ -182,7 +180,7 @@ function lacking({ capabilities }: Access): EngineError {
   return forbidden(`this takes a key with the capability ${capabilities.join(' or ')}`);
 }
 
-/** What RFC 9110 lets stand around the value of a header, and no more: all else is a part of the name. */
+/** The white space that RFC 9110 allows around the value of a header: everything else is part of the name. */
 const AROUND = /^[ \t]+|[ \t]+$/g;
 
 /** Of the header; '' when it is absent. */

@@ -1,26 +1,12 @@
-/** What is done with large bodies beside the threads that they came to. */
+/** What side threads do with large bodies. */
 
 import { type Job, LARGE_JOB_MS } from '../base/offload.js';
 import type { BodyJudgement, DoubtfulBody } from './body.js';
-import type { BlocksBody } from './count-blocks.js';
 
-/**
- * What is wrong with the body of a request is looked for in the whole. To look a definition through takes
- * longer.
- */
+/** Finds out why a body is invalid. Linting a definition takes longer than that. */
 export const JUDGE_BODY: Job<DoubtfulBody, BodyJudgement> = {
   name: 'judgeBody',
   load: async () => (await import('./body.js')).judgeBody,
   isSmall: ({ text, callMsMax }) => callMsMax === undefined && text.length <= 128 * 1024,
   ms: LARGE_JOB_MS,
 };
-
-/** For admission, which counts short ones itself. */
-export const COUNT_BLOCKS: Job<BlocksBody, number> = {
-  name: 'countBlocks',
-  load: async () => (await import('./count-blocks.js')).countBlocks,
-  isSmall: () => false,
-  ms: LARGE_JOB_MS,
-};
-
-export const BODY_JOBS = [JUDGE_BODY, COUNT_BLOCKS];

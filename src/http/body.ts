@@ -1,12 +1,11 @@
 /**
- * From the text of a request's body to its checked value: done once, by the thread that owns it. A large one
- * is done a piece at a time; what is wrong with it, if anything is, is found out by a side thread, which looks at
- * the whole as is done with small ones.
+ * Parses and validates the body of a request, once, on the thread that owns it. A large body is parsed a piece at a
+ * time; if it is invalid, a side thread finds out why, in the same way as for a small one.
  */
 
 import { setImmediate } from 'node:timers/promises';
 import { type BodyOf, type BodyRouteId, ROUTES } from '../../schema/routes.js';
-import { createValidators, type Validators } from '../../schema/validators.js';
+import { type Checked, createValidators, type Validators } from '../../schema/validators.js';
 import { EngineError, type ErrorData, fromErrorData, invalid, tooLarge } from '../base/errors.js';
 import { isJsonObject } from '../base/json.js';
 import {
@@ -20,7 +19,7 @@ import type { Findings } from '../core/lint/definition.js';
 import { judgeDefinition } from './definition.js';
 import { cutJson } from './json-cut.js';
 
-/** An item of a list whose items are judged one by one, in the place of one that is wrong. */
+/** Stands for an invalid item of a list whose items are judged one by one. */
 export class RefusedItem {
   readonly item: unknown;
   readonly error: EngineError;
@@ -55,16 +54,22 @@ export function parseBody<Id extends BodyRouteId>(
   return checked.value;
 }
 
-/** In characters: what is longer takes a millisecond and more, and is parsed a piece at a time. */
+/** @throws EngineError 400 */
+export function validOf<T>(checked: Checked<T>): T {
+  if (!checked.ok) throw invalid(checked.message);
+  return checked.value;
+}
+
+/** In characters: a longer body takes a millisecond and more, and is parsed a piece at a time. */
 export const LARGE_BODY = 64 * 1024;
 
-/** Gives the body, or undefined when something is wrong with it, as `judgeBody` will say. */
+/** Returns the body, or undefined when it is invalid: `judgeBody` finds out why. */
 export type BodyInPieces<Body> = Generator<void, Body | undefined, void>;
 
-/** Of what a thread does between other things: less than anybody notices. */
+/** How long one piece may take. */
 const PIECES_MS = 1;
 
-/** To the end, with the rest of the event loop in between: for who has no turns. */
+/** Runs to the end, with the rest of the event loop in between: for a thread without turns. */
 export async function inPieces<Result>(pieces: Generator<void, Result, void>): Promise<Result> {
   for (;;) {
     const until = performance.now() + PIECES_MS;
@@ -91,7 +96,7 @@ export function* parseInPieces<Id extends BodyRouteId>(
   return checked.ok ? checked.value : undefined;
 }
 
-/** What is needed to find out why a body is not what it should be. */
+/** A body that may be invalid. */
 export interface DoubtfulBody {
   readonly operation: BodyRouteId;
   readonly text: string;
@@ -104,15 +109,15 @@ export interface DoubtfulBody {
 export interface BodyJudgement {
   /** Why it is refused. */
   readonly error?: ErrorData;
-  /** Of a definition that was looked through. */
+  /** Of a definition that was linted. */
   readonly findings?: Findings;
-  /** Of one that is not: the items that are, where they are judged one by one. */
+  /** The invalid items, where items are judged one by one. */
   readonly refused: readonly { readonly at: number; readonly error: ErrorData }[];
 }
 
 let judging: Validators | undefined;
 
-/** A job of the side threads: takes as long as it takes. */
+/** A job of the side threads. */
 export function judgeBody({ operation, text, isListed, callMsMax }: DoubtfulBody): BodyJudgement {
   judging ??= createValidators();
   let body: unknown;
@@ -156,10 +161,10 @@ export function* parseAsJudged<Id extends BodyRouteId>(
 }
 
 /**
- * The value of a text in which there is something that cannot be kept, if that is within items that are
- * judged one by one: they are `RefusedItem` in it.
+ * The value of a text with something that cannot be stored, provided that it is within items that are judged one by
+ * one: these become `RefusedItem`.
  *
- * @throws EngineError what is wrong beside the items
+ * @throws EngineError for a problem outside of the items
  */
 function itemwise(operation: BodyRouteId, text: string, problem: JsonProblem): unknown {
   if (problem.kind === 'values') throw tooLarge(problem.message);
@@ -189,16 +194,16 @@ function isParsed(text: string): boolean {
     JSON.parse(text);
     return true;
   } catch {
-    // Whatever else is wrong with it, nothing in it has a place.
+    // It is not JSON, so nothing in it has a place.
     return false;
   }
 }
 
 /**
- * The body with `RefusedItem` in the place of each item that is wrong, if the items of its list are
- * judged one by one; undefined: they are not, or it is the list that is wrong.
+ * The body with a `RefusedItem` for each invalid item, if the items of its list are judged one by one; undefined: they
+ * are not, or the list itself is invalid.
  *
- * @throws EngineError what is wrong beside the list
+ * @throws EngineError for a problem outside of the list
  */
 function judgeEach<Id extends BodyRouteId>(
   validators: Validators,
@@ -209,13 +214,12 @@ function judgeEach<Id extends BodyRouteId>(
   if (member === undefined || !isJsonObject(body)) return undefined;
   const items = body[member];
   if (!Array.isArray(items) || items.length > schema?.properties[member].maxItems) return undefined;
-  const rest = validators.validateBody(operation, { ...body, [member]: [] });
-  if (!rest.ok) throw invalid(rest.message);
+  const rest = validOf(validators.validateBody(operation, { ...body, [member]: [] }));
   const judged = items.map((item, at) => {
     if (item instanceof RefusedItem) return item;
     const one = validators.validateBody(operation, { ...body, [member]: [item] });
     if (one.ok) return item;
     return new RefusedItem(item, invalid(one.message.replace(`${member}[0]`, `${member}[${at}]`)));
   });
-  return { ...(rest.value as object), [member]: judged } as BodyOf<Id>;
+  return { ...(rest as object), [member]: judged } as BodyOf<Id>;
 }

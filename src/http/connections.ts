@@ -1,8 +1,7 @@
 /**
- * How many connections may be open: in all, so that descriptors are left for the database, files and calls
- * to others and the accept loop never meets the limit of open files, and of one address, so that one client
- * cannot take the places of all others. A connection past a bound is told so when it asks, unless it asks how the
- * engine is, and closed.
+ * Bounds the open connections: in all, so that file descriptors are left for everything else, and of one address, so
+ * that one client cannot take the places of all others. A connection past a bound gets one answer, which is the
+ * refusal unless it requests the health of the engine, and is closed.
  */
 
 import { readFileSync } from 'node:fs';
@@ -28,7 +27,7 @@ export interface WantedConnections {
   readonly perAddressMax: number;
 }
 
-/** @param descriptors how many files the process may open; undefined: nobody knows */
+/** @param descriptors how many files the process may open; undefined: unknown */
 export function connectionBounds(
   wanted: WantedConnections,
   descriptors: number | undefined,
@@ -42,14 +41,14 @@ export function connectionBounds(
   return { max, perAddressMax: Math.min(wanted.perAddressMax || share, max) };
 }
 
-/** How many files this process may open; Node has raised its own limit as far as it may by then. */
+/** How many files this process may open; Node has raised its own limit by then. */
 export function descriptorLimit(): number | undefined {
   try {
     const text = readFileSync('/proc/self/limits', 'utf8');
     const soft = /^Max open files +(\d+)/m.exec(text)?.[1];
     return soft === undefined ? undefined : Number(soft);
   } catch {
-    // No Linux: the bound is what was set.
+    // Not Linux: the configured bound holds.
     return undefined;
   }
 }
@@ -88,7 +87,7 @@ export class Connections {
   }
 
   /**
-   * For a backend that does not tell whose connection closes: it says `left` for each that was admitted.
+   * For a backend that does not report which connection has closed: it calls `left` for each that was admitted.
    *
    * @param address as `addressKey` writes it
    * @param isProxy of a trusted proxy, whose connections are bounded by all
@@ -103,7 +102,7 @@ export class Connections {
   ): EngineError | undefined {
     const path = isProxy ? [] : [address];
     let place = this.#slots.take(path);
-    // The one that comes is among those that the system tells.
+    // The new connection is among those that the system reports.
     const placeless = (of: string) => this.spare.countOf(of) + (of === address ? 1 : 0);
     if (place === undefined && this.#census.settle(port, nowMs, placeless)) {
       place = this.#slots.take(path);

@@ -31,8 +31,8 @@ export interface CorsPolicy {
 }
 
 /**
- * Compiles `origins` (compared exactly, `*` = any). Replies depend on the origin as soon as the list
- * names one, which shared caches are told with `vary`, also in replies to origins not allowed.
+ * Compiles `origins` (compared exactly, `*` = any). As soon as the list names an origin, all replies depend on it and
+ * say so in `vary`.
  */
 export function corsPolicy(origins: readonly string[]): CorsPolicy {
   const isAny = origins.includes('*');

@@ -1,7 +1,4 @@
-/**
- * What callers are told of a definition that they send: everything that is wrong with it at once, and what
- * is odd (docs/reference/definitions.md).
- */
+/** Reports all errors of a definition at once, and warnings (docs/reference/definitions.md). */
 
 import { type Finding, findingOf, findingsText, type ShapeErrors } from '../../schema/finding.js';
 import { type BuiltinName, HTTP_TIMEOUT_MS_MAX } from '../../schema/handlers.js';

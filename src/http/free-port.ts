@@ -1,14 +1,10 @@
-/**
- * Whether the address can be listened on, asked before anything is started: a database, threads and a
- * lease would be made for nothing. It is bound for a moment and given back, so that the server still
- * has to cope with one that is taken meanwhile.
- */
+/** Checks whether the address can be listened on, before anything else is started: it is bound for a moment. */
 
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { ConfigError } from '../base/config-error.js';
 
-/** @throws ConfigError that says why not, and what to do */
+/** @throws ConfigError with the reason and what to do */
 export async function expectFreePort(host: string, port: number): Promise<void> {
   const probe = createServer();
   try {
@@ -23,7 +19,6 @@ export async function expectFreePort(host: string, port: number): Promise<void> 
 
 const ADVICE = 'ENGINE_HTTP_ADDR=host:port chooses another address';
 
-/** What is said of each code of the system. */
 const REASONS: Readonly<Record<string, string>> = {
   EADDRINUSE: 'is in use by another program',
   EACCES: 'is for privileged users only: take one from 1024 on',
@@ -31,7 +26,7 @@ const REASONS: Readonly<Record<string, string>> = {
   ENOTFOUND: 'belongs to a host whose name nobody knows',
 };
 
-/** @param error of the system, or of a transport that could not bind */
+/** @param error of the system, or of a backend that could not bind */
 export function unusable(host: string, port: number, error: unknown): ConfigError {
   const { code = '', message } = error as NodeJS.ErrnoException;
   const why = REASONS[code] ?? `cannot be used (${message})`;

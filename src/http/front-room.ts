@@ -10,11 +10,9 @@ import type { OffloadPool } from '../base/offload-pool.js';
 import type { UnixMs } from '../base/time.js';
 import type { Reads } from '../db/reads.js';
 import type { FrontMetricName } from '../metrics/catalog.js';
-import type { Admission } from './admission.js';
 import type { KeyRegistry } from './key-registry.js';
 import type { FrontBodies, FrontOperations } from './operation.js';
 import type { Placement } from './placement.js';
-import type { TenantLimitRegistry } from './tenant-limits.js';
 
 export interface FrontRoom {
   /** Parts of the room, which have the same members. They come before the room itself. */
@@ -69,9 +67,7 @@ export interface FrontKernel<Client = unknown> {
   /** For jobs that are given up by a signal. */
   readonly offloadPool: Pick<OffloadPool, 'through'>;
   readonly bodies: FrontBodies;
-  readonly admission: Admission;
   readonly keys: KeyRegistry;
-  readonly limits: TenantLimitRegistry;
   /** Decides which tenants are served here; undefined: all of them. */
   readonly placement: Placement | undefined;
   readonly settings: FrontSettings;

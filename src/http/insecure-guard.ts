@@ -1,9 +1,7 @@
 /**
- * What keeps a server without keys to its own machine. Any page that the developer opens in a browser can
- * send requests to it, and a name that suddenly means this machine lets the page read the answers, too. So
- * without keys a request must name this machine as its host, come from a page of this machine if it comes
- * from a page, and declare its body as JSON, which no page can send to another origin without being asked
- * for leave by a preflight.
+ * Protects a server without keys from pages that the developer opens in a browser, and from DNS rebinding. A request
+ * must name this machine as its host, come from a page of this machine if it comes from a page, and declare its body
+ * as JSON, which a page can send to another origin only after a preflight.
  */
 
 import { forbidden, invalid } from '../base/errors.js';
@@ -30,13 +28,12 @@ export function isOwnMachine(host: string): boolean {
 }
 
 export interface InsecureSettings {
-  /** Others may reach the server, by whatever name they know it. */
+  /** The server may be reached under any name. */
   readonly isAnywhere: boolean;
-  /** Origins whose pages may call it all the same; `*` is any. */
+  /** Origins whose pages may call it; `*` is any. */
   readonly corsOrigins: readonly string[];
 }
 
-/** @returns what throws an EngineError, 403 or 400, for what a browser may have been tricked into sending */
 export function insecureGuard({ isAnywhere, corsOrigins }: InsecureSettings): InsecureGuard {
   return (request) => {
     const host = request.header('host') ?? '';

@@ -1,10 +1,8 @@
 /**
- * The live keys of tenants, all of them, in the memory of the front thread: authorisation happens
- * there and nowhere else, so what is removed here is refused by the next request, on every thread.
- * The table is the truth across restarts; while an engine owns the database nobody else writes it.
- *
- * A key is found by the digest of its secret. That a Map compares digests byte by byte tells nobody
- * anything: who does not have the secret cannot choose the digest of what is tried.
+ * All live keys of tenants, in the memory of the front thread. Only this thread authorises, so that a key removed here
+ * is refused by the next request. The table is the truth across restarts; only the engine that owns the database writes
+ * it. Keys are found by the digest of their secrets: comparing digests byte by byte reveals nothing, since a caller
+ * cannot choose the digest of a guess.
  */
 
 import { CAPABILITIES, type Capability } from '../../schema/route-row.js';
@@ -33,7 +31,7 @@ export interface ResidentKey {
   readonly capabilities: number;
   readonly expiresAt: UnixMs | undefined;
   lastUsedAt: UnixMs | undefined;
-  /** What lasts only as long as the key does; undefined: nothing has ever. */
+  /** Called when the key is gone. */
   bound: Set<() => void> | undefined;
 }
 
@@ -41,7 +39,7 @@ export interface KeyRegistryDeps {
   /** Engine time. */
   readonly now: () => UnixMs;
   readonly keysMax: number;
-  /** Why the engine does not serve yet: the answer to a key as long as the keys are not loaded. */
+  /** The answer to a key as long as the keys are not loaded. */
   readonly refusal: () => EngineError | undefined;
 }
 
@@ -82,7 +80,7 @@ export class KeyRegistry {
     return this.#byId.size;
   }
 
-  /** Takes over what the table has. Rejects like every read. */
+  /** Loads the table. Rejects like every read. */
   async load(live: (after: string, limit: number) => Promise<LiveKeyRow[]>): Promise<void> {
     for (const row of await pages(live)) {
       const key = residentKey(row);
@@ -91,7 +89,7 @@ export class KeyRegistry {
     this.#isLoaded = true;
   }
 
-  /** Takes over what the table has of one tenant now, which may be less than was known. Rejects like every read. */
+  /** Loads the keys of one tenant again; keys without a row are dropped. Rejects like every read. */
   async reload(
     tenant: string,
     live: (after: string, limit: number) => Promise<LiveKeyRow[]>,
@@ -139,12 +137,12 @@ export class KeyRegistry {
     this.#minting.delete(id);
   }
 
-  /** Valid from now on; unless it was revoked already, by who saw its row before its answer left. */
+  /** Valid from now on, unless it was revoked before the answer of its creation left. */
   add(row: LiveKeyRow): void {
     if (this.#minting.delete(row.id)) this.#put(residentKey(row));
   }
 
-  /** Refused from now on. Gives what was known of it; undefined when it was not live. */
+  /** Refused from now on. @returns undefined when it was not live */
   remove(id: string): ResidentKey | undefined {
     this.#minting.delete(id);
     const key = this.#byId.get(id);
@@ -152,14 +150,14 @@ export class KeyRegistry {
     return key;
   }
 
-  /** Expired keys are refused in any case; this frees their memory, and ends what they opened. */
+  /** Expired keys are refused in any case; this frees their memory, and ends their streams. */
   dropExpired(): void {
     for (const key of this.#byId.values()) if (this.#isExpired(key)) this.#drop(key);
   }
 
   /**
    * Calls `then` once when the key is revoked, or found to have expired; at once when it is gone.
-   * @returns what makes it forget
+   * @returns a function that cancels this
    */
   whenGone(key: ResidentKey, then: () => void): () => void {
     if (this.#byId.get(key.id) !== key) {
@@ -187,7 +185,7 @@ export class KeyRegistry {
     return used;
   }
 
-  /** What `takeUsed` gave could not be stored: it is given again. */
+  /** The keys of `takeUsed` could not be stored: they are returned again. */
   usedStill(keys: readonly ResidentKey[]): void {
     for (const key of keys) if (this.#byId.get(key.id) === key) this.#used.add(key);
   }

@@ -1,6 +1,6 @@
 /**
  * The tenants that a request of the root key names elsewhere than in the header x-tenant-id: in its path, its query
- * or its body. What is read is checked by whoever serves the request; here it only tells whose it is.
+ * or its body. They are validated later, by the operation.
  */
 
 import { isTenantTooLong } from '../../schema/common.js';
@@ -13,7 +13,7 @@ import type { HttpRequest } from './server.js';
 /** Lists of things whose items name a tenant each. */
 const LISTS = ['instances', 'events'] as const;
 
-/** @returns each one once; none: of nobody, or not yet known. @throws EngineError 400, as the promise rejects with */
+/** @returns each one once, if any. @throws EngineError 400, as the promise rejects with */
 export function tenantsNamed(
   bodies: FrontBodies,
   route: Route,
@@ -23,7 +23,7 @@ export function tenantsNamed(
   if (route.path.startsWith('/tenants/')) return known([params.id]);
   if (route.body === undefined || route.isRaw === true) return tenantsQueried(request.query);
   const text = decodeUtf8(request.body);
-  // Refused by whoever reads it.
+  // Refused by the operation.
   if (text === undefined) return [];
   const body = bodyIn(bodies, route.id as BodyRouteId, '', text) as JsonValue | Promise<JsonValue>;
   return body instanceof Promise ? body.then(tenantsIn) : tenantsIn(body);
@@ -42,10 +42,7 @@ export function tenantsIn(body: JsonValue): readonly string[] {
   return known([own, ...theirs]);
 }
 
-/**
- * Each one once. No row has one with U+0000, and no database takes it. One that is longer than names may be is
- * refused by whoever serves the request; nobody is asked about it.
- */
+/** Each one once, without names that no tenant can have: the operation refuses them. */
 function known(tenants: readonly unknown[]): readonly string[] {
   const isName = (one: unknown) =>
     typeof one === 'string' && /\S/.test(one) && !isTenantTooLong(one) && !one.includes('\0');

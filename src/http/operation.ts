@@ -1,7 +1,6 @@
 /**
- * What an operation that the front thread answers by itself is given and gives, and what all of them
- * share: whose tenant counts, and the form of replies. There is one for each route that the table of
- * operations (`schema/routes.ts`) leaves to this thread; the router checks what it is given.
+ * The operations of the front thread, one for each route that the table of routes (`schema/routes.ts`) leaves to it:
+ * their types, the check of their input, and the form of their replies.
  */
 
 import {
@@ -15,7 +14,7 @@ import {
   type RoutesOf,
 } from '../../schema/routes.js';
 import { createValidators, type Validators } from '../../schema/validators.js';
-import { type EngineError, invalid, shareTaken, unavailable } from '../base/errors.js';
+import { type EngineError, shareTaken, unavailable } from '../base/errors.js';
 import { LIMITS } from '../base/limits.js';
 import type { Offload } from '../base/offload.js';
 import { FairSlots } from '../base/quota/fair-slots.js';
@@ -24,7 +23,7 @@ import type { Keyring } from '../core/sealing/keys.js';
 import type { PageBounds } from '../db/reads/query.js';
 import type { Page } from '../db/reads/reader.js';
 import type { Reads } from '../db/reads.js';
-import { inPieces, LARGE_BODY, parseAsJudged, parseBody, parseInPieces } from './body.js';
+import { inPieces, LARGE_BODY, parseAsJudged, parseBody, parseInPieces, validOf } from './body.js';
 import { JUDGE_BODY } from './body-jobs.js';
 import type { ResidentKey } from './key-registry.js';
 import type { HttpExchange, HttpReply, HttpRequest } from './server.js';
@@ -35,25 +34,19 @@ export interface AnyCall {
   readonly tenant: string;
   /** Of a tenant; undefined: the root key. */
   readonly key: ResidentKey | undefined;
-  /** Who asks, for people to read: the name of the key, never the key. */
+  /** The name of the key, for people to read. */
   readonly by: string;
-  /** Where the caller has reached the server. */
-  readonly host: string | undefined;
-  /** A person with a browser. */
-  readonly wantsPage: boolean;
   /** As requested, for links to further pages. */
   readonly path: string;
   /** Raw, without `?`. */
   readonly search: string;
-  /** What the caller's work belongs to; undefined when it is not traced. */
+  /** The trace of the caller; undefined when it is not traced. */
   readonly traceparent: string | undefined;
   /** Of the request; see `HttpRequest`. */
   readonly header: HttpRequest['header'];
   readonly peer: HttpRequest['peer'];
   /** The bytes of the body. */
   readonly raw: Buffer;
-  /** Of a stream that is resumed. */
-  readonly lastEventId: string | undefined;
 }
 
 /** A request whose parts were checked against the row of its route; ids are in lower case. */
@@ -63,7 +56,7 @@ export interface Call<Id extends FrontRouteId> extends AnyCall {
   readonly body: BodyOf<Id>;
 }
 
-/** The same as it came; ids in the path are checked. */
+/** The same before query and body are checked. */
 export interface UncheckedCall extends AnyCall {
   readonly params: Readonly<Record<string, string>>;
   readonly bodyText: string;
@@ -88,7 +81,7 @@ export interface FrontDeps {
   readonly admitTenant: (tenant: string) => Promise<void> | undefined;
 }
 
-/** Answers by itself, given the parameters of the path, which are not checked. */
+/** @param params of the path, not checked */
 export type Probe = (params: Readonly<Record<string, string>>) => HttpReply;
 
 /** Rejects with an `EngineError`; anything else is a defect. */
@@ -110,7 +103,7 @@ export type FrontOperations = {
   readonly [Id in RoutesOf<'stream'>]: StreamOperation<Id>;
 };
 
-/** Makes the bodies of requests that this thread answers. */
+/** Parses the bodies of requests that this thread answers. */
 export interface FrontBodies {
   readonly validators: Validators;
   readonly offload: Offload;
@@ -139,10 +132,9 @@ export function checkCall<Id extends FrontRouteId>(
   id: Id,
   { bodyText, ...call }: UncheckedCall,
 ): Call<Id> | Promise<Call<Id>> {
-  const query = bodies.validators.parseQuery(id, call.search);
-  if (!query.ok) throw invalid(query.message);
+  const query = validOf(bodies.validators.parseQuery(id, call.search));
   const { body: schema, isRaw }: Route = ROUTES[id];
-  const withBody = (body: unknown) => ({ ...call, query: query.value, body }) as Call<Id>;
+  const withBody = (body: unknown) => ({ ...call, query, body }) as Call<Id>;
   if (schema === undefined || isRaw === true) return withBody(undefined);
   const body = bodyIn(bodies, id as BodyRouteId, call.tenant, bodyText);
   return body instanceof Promise ? body.then(withBody) : withBody(body);
@@ -206,8 +198,8 @@ export function jsonReply(body: string): HttpReply {
 }
 
 /**
- * A list, with the way to its next page when it is full or was cut: by a cursor where the list has them,
- * so that what is created meanwhile shifts nothing, and by an offset for whoever counts by one.
+ * A list, with a link to its next page when it is full or was cut: by a cursor where the list has them, so that new
+ * items shift nothing, or by an offset if the request has one.
  */
 export function pageReply(call: AnyCall, bounds: PageBounds, page: Page): HttpReply {
   const isFull = page.count > 0 && page.count === bounds.limit;
@@ -226,7 +218,7 @@ export function pageReply(call: AnyCall, bounds: PageBounds, page: Page): HttpRe
 function nextPage(call: AnyCall, place: string): string {
   const kept = pairsOf(call).filter((pair) => !PLACES.has(nameOf(pair)));
   const address = `${call.path}?${[...kept, place].join('&')}`;
-  // What may stand in a request line as it is, and would end the address within the header.
+  // These may stand in a request line, but would end the address within the header.
   return address.replace(/[<>"\\^`{|}]/g, (character) => encodeURIComponent(character));
 }
 

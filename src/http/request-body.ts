@@ -1,15 +1,16 @@
 /**
- * Collects the body of one request under three bounds: its own size, the memory of all incomplete
- * bodies together, and time. What must be refused is read to its end first and thrown away, within
- * bounds: closing a connection with unread bytes resets it, and the client would lose the answer.
+ * Collects the body of one request under three bounds: its own size, the memory of all incomplete bodies together, and
+ * time. A refused body is read to its end and discarded, within bounds: closing a connection with unread bytes resets
+ * it, and the client would lose the answer.
  */
 
-import { tooLarge, unavailable } from '../base/errors.js';
-import { BODY_JSON_LIMITS, tooManyValues, ValueCount } from '../base/json-guard.js';
+import { isAscii } from 'node:buffer';
+import { EngineError, tooLarge, unavailable } from '../base/errors.js';
+import { BODY_JSON_LIMITS, decodeUtf8, tooManyValues, ValueCount } from '../base/json-guard.js';
+import type { Refusal } from './reply.js';
 import { bodyTooLarge } from './request-head.js';
-import type { Refusal } from './transport.js';
 
-/** How much of a refused body is read for the sake of a clean answer; more is cut off. */
+/** How much of a refused body is read; a longer one is cut off. */
 export const DISCARD_BYTES_MAX = 16 * 1024 * 1024;
 /** No other body than JSON is longer, and none that is shorter can have too many values. */
 const COUNTED_BYTES_MIN = 1024 * 1024;
@@ -49,7 +50,7 @@ export class BodyBudget {
  */
 export class BodyDeadlines {
   readonly #readers = new Set<BodyReader>();
-  /** Nearly every body is over before the next one begins: it never gets among the others. */
+  /** Nearly every body is complete before the next one begins: it is never added to the set. */
   #newest: BodyReader | undefined;
   readonly #timer: NodeJS.Timeout;
 
@@ -87,9 +88,9 @@ export interface BodyReaderOptions {
   readonly maxBodyBytes: number;
   /** The declared length, undefined if chunked. */
   readonly contentLength: number | undefined;
-  /** True if a chunk is only lent for the duration of `push`. */
+  /** True if a chunk is valid only during `push`. */
   readonly mustCopy: boolean;
-  /** Set if the head already told that the body is refused: it is only discarded. */
+  /** Set if the head was refused: the body is only discarded. */
   readonly refusal: Refusal | undefined;
   readonly budget: BodyBudget;
   readonly deadlines: BodyDeadlines;
@@ -104,7 +105,7 @@ export class BodyReader {
   #refusal: Refusal | undefined;
   #bytes = 0;
   #bytesHeld = 0;
-  /** Of a long body: one that costs too much is not kept until it is whole. */
+  /** Of a long body, which is refused as soon as it has too many. */
   #values: ValueCount | undefined;
   /** True once the body is complete, refused or cancelled: pieces are ignored then. */
   isOver = false;
@@ -212,4 +213,15 @@ export class BodyReader {
     this.#options.budget.give(this.#bytesHeld);
     this.#bytesHeld = 0;
   }
+}
+
+/** @throws EngineError 400 when the bytes are not UTF-8 */
+export function textOf(body: Buffer): string {
+  if (body.length === 0) return '';
+  if (isAscii(body)) return body.toString('latin1');
+  const text = decodeUtf8(body);
+  if (text === undefined) {
+    throw new EngineError('ENG_INVALID_JSON', 'invalid argument: the body is not valid UTF-8');
+  }
+  return text;
 }

@@ -1,8 +1,6 @@
 /**
- * The head of one request as both backends hand it over: target, the few headers anybody asks for,
- * and the verdict whether the request may be served at all. It is also the `HttpRequest` that the
- * handler gets, so that a request costs one object. uWebSockets.js forgets its request object when
- * the callback returns, hence everything is copied here at once.
+ * The head of one request: its target, the headers that are used, and whether it may be served at all. It is also the
+ * `HttpRequest` of the handler, so that a request costs one object.
  */
 
 import http from 'node:http';
@@ -58,8 +56,8 @@ const FORWARDED_FOR = slotOf('x-forwarded-for');
 const PREFLIGHT_METHOD = slotOf('access-control-request-method');
 
 /**
- * Headers that may come once only. A proxy in front and this server could each believe another of
- * two values: about where the body ends, which host is meant, or who is calling.
+ * Headers that may come once only. A proxy in front and this server could each use another of two values: for the end
+ * of the body, the host, or the caller.
  */
 const SINGLE_MASK = [
   'host',
@@ -119,7 +117,7 @@ export class RequestHead implements HttpRequest {
     } else if ((SINGLE_MASK & bit) !== 0) {
       this.#fault = `header ${name} is repeated`;
     } else if (slot === TRACEPARENT) {
-      // Of two nobody knows which one counts: malformed, which is ignored.
+      // Of two it is unclear which one counts: malformed, which is ignored.
       this.#values[slot] = '';
     } else if (slot === FORWARDED_FOR) {
       // One list over all lines: some proxies append a line, others to the last one.
@@ -134,8 +132,7 @@ export class RequestHead implements HttpRequest {
 
   /**
    * To be called once after the last header: settles the request id and the length of the body, and
-   * says why the request must be refused, if so: 400, 413, 415 or 431. Only a 413 or 415 leaves the
-   * connection in a state where the rest of the request can be told from the next one.
+   * returns the refusal, if any: 400, 413, 415 or 431. Only after a 413 or 415 the end of the request is known.
    */
   settle(
     limits: BodyLimits & { readonly maxHeaderBytes: number },
@@ -203,7 +200,7 @@ export class RequestHead implements HttpRequest {
     return isTooLarge ? bodyTooLarge(this.bodyBytesMax) : undefined;
   }
 
-  /** Nobody would unpack it, and what it becomes is not what its length says. */
+  /** Bodies are not decompressed: their length would not be bounded by the declared one. */
   #encodingRefusal(): EngineError | undefined {
     const encoding = this.#values[CONTENT_ENCODING];
     if (encoding === undefined || this.contentLength === 0) return undefined;
@@ -212,6 +209,10 @@ export class RequestHead implements HttpRequest {
     return unsupportedEncoding(/^[\w.+, *-]{1,64}$/.test(named) ? named : 'of an unknown name');
   }
 }
+
+/** Browsers name HTML when a person opens an address; programs ask for anything, or for JSON. */
+export const wantsPage = (request: Pick<HttpRequest, 'header'>) =>
+  /\btext\/html\b/i.test(request.header('accept') ?? '');
 
 export const METHOD_UNKNOWN = invalid('the method is none that is served');
 

@@ -8,6 +8,7 @@ import { ConfigError } from '../base/config-error.js';
 import type { EngineError } from '../base/errors.js';
 import type { AddressRequests } from './address-requests.js';
 import type { Connections } from './connections.js';
+import type { HeaderList } from './reply.js';
 import { startNodeServer } from './server-node.js';
 import { loadUws, startUwsServer } from './server-uws.js';
 import type { TrustedProxies } from './trusted-proxies.js';
@@ -16,25 +17,19 @@ import type { TrustedProxies } from './trusted-proxies.js';
 export interface HttpRequest {
   /** Upper case. `HEAD` may be answered as `GET`: the adapter leaves the body out. */
   readonly method: string;
-  /** The raw path without query, not decoded; printable ASCII that begins with `/`. */
+  /** Without the query, not decoded: printable ASCII that begins with `/`. */
   readonly path: string;
-  /** The raw query without `?`, '' if there is none; printable ASCII. */
+  /** Not decoded, without `?`; '' if there is none. */
   readonly query: string;
-  /**
-   * The value of a header, `name` in lower case. Only the headers of `CAPTURED_HEADERS` are kept;
-   * asking for another one is a defect and throws.
-   */
+  /** @param name one of `CAPTURED_HEADERS`; asking for another one is a defect and throws */
   header(name: string): string | undefined;
   /** The sanitised `x-request-id` of the client, else a fresh UUID. */
   readonly requestId: string;
-  /**
-   * The address of whoever is at the other end of the connection, or behind the trusted proxies there; to be
-   * asked while the request is served.
-   */
+  /** The address of the client, behind trusted proxies; to be called while the request is served. */
   readonly peer: () => string;
-  /** The whole body, empty if there is none. Small ones share Node's pool: do not transfer it. */
+  /** Empty if there is none. Small ones share Node's pool: do not transfer it. */
   readonly body: Buffer;
-  /** It is empty from now on. Who has made something else of it does not keep both until the answer. */
+  /** Drops the body, so that it is not kept until the answer beside what was made of it. */
   forgetBody(): void;
 }
 
@@ -44,7 +39,7 @@ export interface HttpReply {
   readonly body: string | Buffer | undefined;
   /** Default `application/json`, sent only with a body. */
   readonly contentType?: string;
-  readonly headers?: readonly (readonly [string, string])[];
+  readonly headers?: HeaderList;
 }
 
 /** The head of a reply whose body follows in pieces. */
@@ -53,12 +48,11 @@ export interface HttpStreamHead extends Omit<HttpReply, 'body'> {
 }
 
 /**
- * A chunked body under way. Its head travels with the first chunk, not before. Chunks may be held
- * back to be sent together, except those of a `text/event-stream`: they leave at once, and each of
- * them must consist of whole lines, since comment lines may be put between two of them.
+ * A chunked body under way. Its head travels with the first chunk. Chunks may be held back to be sent together, except
+ * those of a `text/event-stream`: each must consist of whole lines, since comment lines may be put between two of them.
  */
 export interface HttpBodyStream {
-  /** False means: wait for `onDrain` before writing more. What was given is sent all the same. */
+  /** False: wait for `onDrain` before writing more. The chunk is sent all the same. */
   write(chunk: string | Buffer): boolean;
   /** One listener, called each time the client has caught up after a `write` that gave false. */
   onDrain(listener: () => void): void;
@@ -76,12 +70,35 @@ export interface HttpExchange {
   onAbort(listener: () => void): void;
   /** Exactly once per exchange, instead of `stream`; does nothing after an abort. */
   reply(reply: HttpReply): void;
-  /** Exactly once per exchange, instead of `reply`; after an abort the stream swallows all. */
+  /** Exactly once per exchange, instead of `reply`; after an abort the stream discards everything. */
   stream(head: HttpStreamHead): HttpBodyStream;
 }
 
+/** What follows the answer of an exchange. */
+export interface AnswerHooks {
+  /** For how long an answer with this status is held back. */
+  delayMs(status: number): number;
+  /** Called behind the reply, or behind the head of a stream, whose body may last for hours. */
+  answered(head: Pick<HttpReply, 'status' | 'headers'>): void;
+}
+
+/** An exchange as the handler has it. */
+export interface HandledExchange extends HttpExchange {
+  /** Sets the hooks. */
+  follow(hooks: AnswerHooks): void;
+  /** Sets headers that the answer carries beside its own. */
+  addHeaders(headers: HeaderList): void;
+  /** Calls `listener` once when the exchange is over: answered, its stream ended, or aborted. */
+  onEnd(listener: () => void): void;
+  /**
+   * Ends a stream, or answers with the refusal what is not answered; from then on the exchange counts as aborted. Does
+   * nothing when it is over.
+   */
+  end(refusal: HttpReply): void;
+}
+
 /** Called once per request, synchronously with its arrival when it has no body. */
-export type HttpHandler = (request: HttpRequest, exchange: HttpExchange) => void;
+export type HttpHandler = (request: HttpRequest, exchange: HandledExchange) => void;
 
 /** The part of a pino logger that the transport uses. */
 export interface HttpLog {
@@ -90,13 +107,12 @@ export interface HttpLog {
   error(fields: object, message: string): void;
 }
 
-/** How long bodies may be; a longer one is answered with 413. */
 export interface BodyLimits {
-  /** Of any request. */
+  /** Of any request; a longer body is answered with 413. */
   readonly maxBodyBytes: number;
   /**
-   * Of one by its method and path; undefined: `maxBodyBytes`. It is asked only about bodies that are
-   * longer than `BODY_BYTES_ANYWHERE`, or of unknown length.
+   * Of the route; undefined: `maxBodyBytes`. Called only for bodies that are longer than `BODY_BYTES_ANYWHERE`, or of
+   * unknown length.
    */
   readonly bodyBytesOf?: (method: string, path: string) => number | undefined;
 }
@@ -105,36 +121,33 @@ export interface HttpServerOptions extends BodyLimits {
   readonly host: string;
   /** 0 lets the system choose; see `HttpServer.port`. */
   readonly port: number;
-  /** Most bytes of target, header names and values together; more is answered with 431. */
+  /** Of target, header names and values together; more is answered with 431. */
   readonly maxHeaderBytes: number;
-  /**
-   * Most bytes that bodies which arrive in pieces may occupy together while they are incomplete;
-   * past it 503. Default 48 MiB, so that a crowd of maximum bodies does not fill the memory.
-   */
+  /** Of all incomplete bodies together; past it 503. Default 48 MiB. */
   readonly maxBufferedBytes?: number;
   /**
-   * Why nothing so long can be served now, if so: then it is not kept while it arrives. Asked about bodies
-   * that say that they are longer than `BODY_BYTES_ANYWHERE`.
+   * The refusal of a long body before it arrives, if nothing so long can be served now. Called for bodies that declare
+   * more than `BODY_BYTES_ANYWHERE`.
    *
    * @param bytes of the body, and of those that are incomplete
    */
   readonly refuseBody?: (bytes: number) => EngineError | undefined;
-  /** What is answered whatever the bounds of connections and requests are, when it is asked without a body. */
+  /** Answered whatever the bounds of connections and requests are, when requested without a body. */
   readonly probePaths?: ReadonlySet<string>;
-  /** Counts and bounds them; without it they are not bounded. */
+  /** Absent: connections are not bounded. */
   readonly connections?: Connections;
-  /** Counts and bounds requests by address; without it they are not bounded. */
+  /** Absent: requests are not bounded by address. */
   readonly requests?: AddressRequests;
-  /** Whose `x-forwarded-for` counts; without it, nobody's. */
+  /** Whose `x-forwarded-for` counts; absent: nobody's. */
   readonly proxies?: TrustedProxies;
   /** Origins that may read replies, compared exactly; `*` is any; none = no cross-origin use. */
   readonly corsOrigins: readonly string[];
   /** Makes a UUID v4 for a request that brings no usable id. */
   readonly newRequestId: () => string;
   /**
-   * A body of which nothing arrives for so long, or that takes more than a minute in all, is answered
-   * with 408 and its connection closed. uWebSockets.js is stricter and cannot be told otherwise: it
-   * closes, without an answer, what brings less than 16 KB/s over some ten seconds.
+   * A body of which nothing arrives for so long, or that takes more than a minute in all, is answered with 408 and its
+   * connection closed. uWebSockets.js is stricter: it closes, without an answer, what brings less than 16 KB/s over
+   * some ten seconds.
    */
   readonly bodyIdleTimeoutMs: number;
   readonly log: HttpLog;

@@ -1,4 +1,4 @@
-/** The shards as the router has them: who owns what, and the way there and back. */
+/** What the front thread posts to a shard for a request, and what comes back. */
 
 import type { ShardRouteId } from '../../schema/routes.js';
 import type { EngineError } from '../base/errors.js';
@@ -9,35 +9,34 @@ export type ShardReply =
 
 export type OnReply = (reply: ShardReply) => void;
 
-/** What a request tells its owner of its caller. */
-export interface AskedBy {
-  /** The key of the caller says that a worker with it is given the secrets of its tasks. */
+/** A request without its number. */
+export interface ShardRequest<Operation extends string = ShardRouteId> {
+  readonly operation: Operation;
+  /** '' when the caller named none, which only an optional tenant header allows. */
+  readonly tenant: string;
+  /** The parameters of the path, with slashes between them; '' when it has none. */
+  readonly target: string;
+  /** JSON text as received; '' when the request has none. */
+  readonly body: string;
+  /** Of a route with one, checked. */
+  readonly query?: Readonly<Record<string, unknown>> | undefined;
+  /** The trace that the work belongs to, when its caller is traced; well formed. */
+  readonly traceparent?: string | undefined;
+  /** The key of the caller allows its worker the secrets of tasks. */
   readonly maySeeSecrets?: true | undefined;
   /** The name of the key, of a route that brings signals. */
   readonly by?: string | undefined;
 }
 
 export interface ShardSender {
-  /** The owner of what has this id. */
+  readonly shards: number;
+  /** The owner of the object with this id. */
   shardOf(id: string): number;
   anyShard(): number;
   /**
-   * @param target the parameters of the path, with slashes between them
-   * @param body as it came; '' without one
-   * @returns what the request can be given up by
-   * @throws EngineError 503 when too much is in flight or the shard is away
+   * @returns the number to abort the request by
+   * @throws EngineError 503 when too much is in flight or the shard is restarting
    */
-  send(
-    shard: number,
-    operation: ShardRouteId,
-    tenant: string,
-    target: string,
-    body: string,
-    onReply: OnReply,
-    traceparent?: string,
-    query?: Readonly<Record<string, unknown>>,
-    maySeeSecrets?: true,
-    by?: string,
-  ): number;
+  send(shard: number, request: ShardRequest, onReply: OnReply): number;
   abort(id: number): void;
 }

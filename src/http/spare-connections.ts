@@ -1,7 +1,7 @@
 /**
- * Connections beyond the bounds, of which there are few at a time: each may ask once how the engine is, and nothing
- * else, so that whoever takes all other places does not make the engine look dead (docs/limits.md). One that says
- * nothing is closed soon, and earlier if its place is wanted, those of the address with the most of them first.
+ * A few connections beyond the bounds, each of which may request the health of the engine once, so that a client that
+ * takes all places does not make the engine look dead (docs/limits.md). A silent one is closed soon, or earlier if its
+ * place is needed: first those of the address that has the most.
  */
 
 import type { EngineError } from '../base/errors.js';
@@ -9,14 +9,14 @@ import { LIMITS } from '../base/limits.js';
 
 export interface SpareConnection {
   readonly address: string;
-  /** What any other request is told. */
+  /** The answer to any other request. */
   readonly refusal: EngineError;
   /** Called once at most, unless it was let go before. */
   readonly close: () => void;
 }
 
 export class SpareConnections {
-  /** Nothing was asked on them so far, the oldest first. */
+  /** By address; the oldest first. */
   readonly #silent = new Map<string, Map<SpareConnection, NodeJS.Timeout>>();
   #count = 0;
 
@@ -34,7 +34,7 @@ export class SpareConnections {
   }
 
   /**
-   * It has asked something, or is gone: nobody closes it from here on.
+   * A request came on it, or it is gone: it is not closed from here on.
    *
    * @returns whether it was still held
    */

@@ -1,6 +1,6 @@
 /**
- * Who sent a request that came through proxies. What a proxy says of that in `x-forwarded-for` is believed
- * only of the proxies that the operator named, since anybody may send that header.
+ * The address of a client behind proxies. `x-forwarded-for` counts only from the proxies that the operator named, since
+ * any client may send that header.
  */
 
 import { BlockList, isIP } from 'node:net';
@@ -31,10 +31,10 @@ export class TrustedProxies {
   }
 
   /**
-   * Each proxy appends whom it was asked by, so the header is read from its end: up to the first one that is
-   * no trusted proxy. What stands before that one is its own claim.
+   * Each proxy appends the address of its client, so the header is read from its end, up to the first address that is
+   * no trusted proxy. Everything before that is the claim of this client.
    *
-   * @param peer who is at the other end of the connection
+   * @param peer the other end of the connection
    * @param forwarded all lines of the header, joined by commas
    */
   clientOf(peer: string, forwarded: string | undefined): string {

@@ -1,8 +1,6 @@
-/**
- * Every metric by its name, with the words that `/metrics` and `docs/reference/metrics.md` have for it.
- */
+/** Every metric by name, with its description for `/metrics` and `docs/reference/metrics.md`. */
 
-/** Other software relies on the names up to `engine_cron_triggered_total`. */
+/** The names up to `engine_cron_triggered_total` must stay: other software relies on them. */
 export const COUNTERS = {
   engine_instances_claimed_total:
     'Times a scheduled instance was started or continued: its first start, the end of a delay, a resume or a retry.',
@@ -39,7 +37,7 @@ export const COUNTERS = {
 
 export type CounterName = keyof typeof COUNTERS;
 
-/** By names that users chose; see `named.ts` for how many of them. */
+/** Labelled with names that users chose; `named.ts` bounds their number. */
 export const NAMED_COUNTERS = {
   engine_sequence_instances_completed_total: {
     label: 'sequence',
@@ -70,13 +68,13 @@ interface HistogramFacts {
   readonly buckets: readonly number[];
 }
 
-/** From a pure step to a slow handler; the specification names no buckets. */
+/** From a pure step to a slow handler. */
 const SECONDS = [
   0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60,
 ];
 const UNITS = [1, 2, 5, 10, 25, 50, 100, 250, 500, 1_000];
 
-/** Of the specification: the first three. */
+/** The names of the first three must stay. */
 export const HISTOGRAMS = {
   engine_tick_duration_seconds: {
     help: 'Duration of one turn of a shard, which serves everything received since the last one.',
@@ -99,7 +97,7 @@ export const HISTOGRAMS = {
 
 export type HistogramName = keyof typeof HISTOGRAMS;
 
-/** What the threads know, added up over them. Of the specification: the first two. */
+/** Measured by each thread and added up. The names of the first two must stay. */
 export const THREAD_GAUGES = {
   engine_queue_depth: 'Instances that the shards advanced in their latest turns.',
   engine_active_tasks: 'Steps that run in the server, or whose result waits for its instance.',
@@ -112,7 +110,6 @@ export const THREAD_GAUGES = {
 
 export type ThreadGaugeName = keyof typeof THREAD_GAUGES;
 
-/** What the front counts by itself. */
 export const FRONT_COUNTERS = {
   engine_connections_refused_total:
     'Client connections that were refused, because of the limit in all or per address.',
@@ -124,7 +121,6 @@ export const FRONT_COUNTERS = {
     'Reads of an instance that the front thread answered from its unchanged cached record.',
 } as const;
 
-/** What the front knows by itself. */
 export const FRONT_GAUGES = {
   engine_ready: '1 while /health/ready answers 200, else 0.',
   engine_database_up:
@@ -153,7 +149,7 @@ export const FRONT_GAUGES = {
 
 export type FrontMetricName = keyof typeof FRONT_COUNTERS | keyof typeof FRONT_GAUGES;
 
-/** What the system tells of the process, under the usual names. */
+/** Read from the operating system, under the usual names. */
 export const PROCESS_METRICS = {
   process_cpu_seconds_total: { type: 'counter', help: 'CPU time of all threads.' },
   process_start_time_seconds: {
@@ -168,13 +164,13 @@ export const PROCESS_METRICS = {
 
 export type ProcessMetricName = keyof typeof PROCESS_METRICS;
 
-/** What the engine is, in labels; always 1. */
+/** The build and its labels; always 1. */
 export const INFO_METRIC = {
   name: 'engine_info',
   help: 'Always 1; its labels have the version and the cell.',
 } as const;
 
-/** What only rows tell, as last looked at; each is counted up to `SAMPLE_ROWS_MAX`. */
+/** Read from the database by the sampler; each is counted up to `SAMPLE_ROWS_MAX`. */
 export const ROW_GAUGES = {
   engine_instances_pending: 'Instances that are due and have not been advanced.',
   engine_instances_scheduled:
@@ -190,10 +186,10 @@ export const ROW_GAUGES = {
 
 export type RowGaugeName = keyof typeof ROW_GAUGES;
 
-/** Counting goes no further, so that a look costs the same however many rows there are. */
+/** Bounds the cost of a sample, however many rows there are. */
 export const SAMPLE_ROWS_MAX = 10_000;
 
-/** By position in shared memory; each thread is of the same build. */
+/** By position in shared memory; all threads are of the same build. */
 export const COUNTER_NAMES = Object.keys(COUNTERS) as CounterName[];
 
 export const COUNTER_INDEX = Object.fromEntries(

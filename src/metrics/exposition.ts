@@ -1,8 +1,7 @@
 /**
- * The one metrics registry, on the front thread. It keeps no numbers of the other threads: it reads
- * them, when it is asked, from the memory in which those count. So totals stay exact and never go
- * down when a thread is replaced (docs/decisions/0038-counters-logs-and-traces.md). Names
- * and kinds: `metrics/catalog.ts`.
+ * The metrics registry, on the front thread. It keeps no numbers of other threads: on request it reads them from the
+ * memory in which those threads count, so totals are exact and never decrease when a thread is replaced
+ * (docs/decisions/0038-counters-logs-and-traces.md).
  */
 
 import { type Gauge, type MetricValueWithName, Registry } from 'prom-client';
@@ -28,7 +27,6 @@ import {
 import { CommitLedger } from './ledger.js';
 import { Meter, type Observations } from './meter.js';
 
-/** The memory in which the threads of one engine count. */
 export class MetricMemory {
   readonly shards: readonly Meter[];
   readonly writer = new Meter();
@@ -75,16 +73,15 @@ export class MetricMemory {
 export interface MetricSources {
   readonly memory: MetricMemory;
   readonly front: Readonly<Record<FrontMetricName, () => number>>;
-  /** The last look at the rows; 0 before the first one. */
+  /** From the last sample; 0 before the first one. */
   readonly rows: Readonly<Record<RowGaugeName, () => number>>;
-  /** Of `engine_info`. */
   readonly labels: Readonly<Record<'version' | 'cell', string>>;
 }
 
 type Kind = 'counter' | 'gauge' | 'histogram';
 type Samples = MetricValueWithName<string>[];
 
-/** Every series is present from the start, but for those of names. */
+/** Every series is present from the start, except those with names. */
 export class Metrics {
   readonly #registry = new Registry();
   readonly #names = new Registry();
@@ -103,7 +100,9 @@ export class Metrics {
     for (const [name, help] of entriesOf(FRONT_GAUGES)) this.#add(name, 'gauge', help, front[name]);
     for (const [name, help] of entriesOf(ROW_GAUGES)) this.#add(name, 'gauge', help, rows[name]);
     for (const [name, { label, help }] of entriesOf(NAMED_COUNTERS)) {
-      this.#add(name, 'counter', help, () => labelled(label, memory.named(name)), this.#names);
+      const read = () =>
+        [...memory.named(name)].map(([of, value]) => ({ labels: { [label]: of }, value }));
+      this.#add(name, 'counter', help, read, this.#names);
     }
     this.#addProcess();
     for (const [name, { help, buckets }] of entriesOf(HISTOGRAMS)) {
@@ -111,19 +110,13 @@ export class Metrics {
     }
   }
 
-  /**
-   * Prometheus text format 0.0.4.
-   * @param withNames also what is counted by names that tenants gave
-   */
+  /** Prometheus text format 0.0.4. @param withNames includes the series with names that tenants chose */
   async text(withNames: boolean): Promise<string> {
     const text = await this.#registry.metrics();
     return withNames ? text + (await this.#names.metrics()) : text;
   }
 
-  /**
-   * The usual names for the process, by hand: the ready-made collection reads files of the system and
-   * watches the event loop by a timer, on the thread that answers requests.
-   */
+  /** Registered by hand: the library's collection reads system files and adds a timer to the thread of requests. */
   #addProcess(): void {
     const startedAt = Date.now() / 1_000 - process.uptime();
     const reads: Readonly<Record<ProcessMetricName, () => number>> = {
@@ -139,10 +132,7 @@ export class Metrics {
     }
   }
 
-  /**
-   * The library's own metrics are counted in, and cannot be read from elsewhere; what its registry
-   * asks of one in order to print it is this.
-   */
+  /** The library's own metrics can only be incremented. This is the interface that its registry prints. */
   #add(
     name: string,
     type: Kind,
@@ -174,10 +164,6 @@ function samplesOf(
     { metricName: `${name}_sum`, labels: {}, value: sum },
     { metricName: `${name}_count`, labels: {}, value: count },
   ];
-}
-
-function labelled(label: string, counts: ReadonlyMap<string, number>): Samples {
-  return [...counts].map(([name, value]) => ({ labels: { [label]: name }, value }));
 }
 
 function entriesOf<Name extends string, Value>(table: Readonly<Record<Name, Value>>) {

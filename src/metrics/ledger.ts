@@ -1,13 +1,11 @@
 /**
- * The counts of commit units, exact whichever thread dies and whenever: memory that the writer and the
- * front share, kept in step with the flush numbers that the database keeps
- * (docs/decisions/0038-counters-logs-and-traces.md).
+ * The counts of commit units, exact even if a thread dies: memory that the writer and the front thread share, kept
+ * consistent with the flush numbers in the database (docs/decisions/0038-counters-logs-and-traces.md).
  *
- * Each lane has two pages of totals. Before a flush is committed, the totals as they will be after it
- * go to the page of its number, even or odd; the other page holds those of the flush before. Once it
- * is known to be committed, its number is stored, and that one store makes its page the valid one. If
- * the writer dies in between, its successor reads from the rows which flush was the last, and
- * stores that number: the page is there, if it was committed, and untouched, if it was not.
+ * Each lane has two pages of totals, for even and odd flush numbers. Before a flush is committed, the totals after it
+ * are written to its page, while the other page keeps those of the flush before. Storing the number of a committed
+ * flush makes its page valid. If the writer dies in between, its successor reads the last committed flush from the
+ * database and stores its number: either way the page of that flush is complete.
  *
  *   stage 7 ─► page odd = page even + counts of 7 ─► commit ─► settle 7 ─► page odd is valid
  *                                 writer dies ──► successor reads the row: settle 6, or settle 7
@@ -16,12 +14,12 @@
 import assert from 'node:assert/strict';
 import { COUNTER_NAMES } from './catalog.js';
 
-/** Counts of one unit, flat: index of the counter, how many, … */
+/** The counts of one unit as a flat list: index of a counter, count, … */
 export type UnitCounts = readonly number[];
 
 const PAGE_NUMBERS = COUNTER_NAMES.length;
 const PAGE_BYTES = PAGE_NUMBERS * Float64Array.BYTES_PER_ELEMENT;
-/** One number per lane, in as much as aligns the pages behind it. */
+/** One number per lane, padded to align the pages. */
 const HEAD_BYTES = 8;
 
 interface LanePages {
@@ -32,11 +30,11 @@ interface LanePages {
 export class CommitLedger {
   readonly lanes: number;
   readonly memory: SharedArrayBuffer;
-  /** By lane, the number of the last committed flush, of which the low 32 bits tell enough. */
+  /** Per lane, the low 32 bits of the number of the last committed flush. */
   readonly #settled: Int32Array[] = [];
   readonly #pages: LanePages[] = [];
 
-  /** @param memory of another ledger for as many lanes */
+  /** @param memory of another ledger with the same number of lanes */
   constructor(
     lanes: number,
     memory = new SharedArrayBuffer(lanes * (HEAD_BYTES + 2 * PAGE_BYTES)),
@@ -53,7 +51,7 @@ export class CommitLedger {
     }
   }
 
-  /** Prepares the flush that may be committed next; again, if the one before came to nothing. */
+  /** Prepares the next flush; replaces a prepared one that was not committed. */
   stage(lane: number, flush: number, counts: Iterable<UnitCounts>): void {
     assert.equal(this.#lastOf(lane), (flush - 1) | 0, 'a flush was left out');
     const page = this.#pageOf(lane, flush);
@@ -63,18 +61,17 @@ export class CommitLedger {
     }
   }
 
-  /** That flush is the last one committed on the lane; the same one may be settled again. */
+  /** Marks the last flush committed on the lane. Idempotent. */
   settle(lane: number, flush: number): void {
     Atomics.store(this.#settled[lane]!, 0, flush | 0);
   }
 
-  /** A flush of the lane is known to be committed that comes behind this one. */
   isBehind(lane: number, flush: number): boolean {
     const last = this.#lastOf(lane);
     return last !== 0 && ((flush - last) | 0) < 0;
   }
 
-  /** What was committed on all lanes, by the index of the counter. */
+  /** The committed counts of all lanes, by counter index. */
   totals(): Float64Array {
     const sums = new Float64Array(PAGE_NUMBERS);
     for (let lane = 0; lane < this.#pages.length; lane++) {
@@ -84,7 +81,7 @@ export class CommitLedger {
     return sums;
   }
 
-  /** A page is written anew when the flush after the next one is prepared: then this looks again. */
+  /** Reads again if the page was overwritten meanwhile, by the flush after the next one. */
   #totalsOf(lane: number): Float64Array {
     for (;;) {
       const flush = this.#lastOf(lane);

@@ -1,7 +1,7 @@
 /**
- * What one thread counts and measures by itself, in memory that it shares with the front: nothing is
- * sent, nothing is lost with the thread, and its successor counts on where it ended. One thread writes
- * and the front reads. An aligned 64-bit number is written as a whole on every platform of Node.
+ * The counts and measurements of one thread, in memory that it shares with the front thread: they survive the thread,
+ * and its successor continues them. Only one thread writes. Aligned 64-bit numbers are written atomically on every
+ * platform of Node.
  */
 
 import {
@@ -16,7 +16,7 @@ import {
 } from './catalog.js';
 import { NAMED_BYTES, NamedCounts } from './named.js';
 
-/** Where the numbers of a histogram begin: its buckets, those above the last bound, their sum. */
+/** The offset of a histogram: its buckets, those above the last bound, their sum. */
 interface Place {
   readonly at: number;
   readonly bounds: readonly number[];
@@ -46,16 +46,14 @@ export class Meter {
   readonly #numbers: Float64Array;
   readonly #named: NamedCounts;
 
-  /** @param memory of another meter of the same thread, or of the thread before it */
+  /** @param memory of another meter of the same thread, or of its predecessor */
   constructor(memory = new SharedArrayBuffer(NUMBERS_BYTES + NAMED_BYTES)) {
     this.memory = memory;
     this.#numbers = new Float64Array(memory, 0, numbers);
     this.#named = new NamedCounts(memory, NUMBERS_BYTES);
   }
 
-  // ---------------------------------------------------------------- the thread
-
-  /** What rests on no commit; the counts of commit units are in the ledger. */
+  /** For events without a commit; those of commit units are counted in the ledger. */
   count(name: CounterName, by = 1): void {
     this.#add(COUNTER_INDEX[name], by);
   }
@@ -64,7 +62,7 @@ export class Meter {
     this.#named.add(counter, name, by);
   }
 
-  /** @param times so many observations of the same value */
+  /** @param times how often the value was observed */
   observe(name: HistogramName, value: number, times = 1): void {
     const { at, bounds } = HISTOGRAM_PLACES[name];
     let bucket = 0;
@@ -80,8 +78,6 @@ export class Meter {
   #add(index: number, by: number): void {
     this.#numbers[index] = this.#numbers[index]! + by;
   }
-
-  // ---------------------------------------------------------------- the front
 
   counter(name: CounterName): number {
     return this.#numbers[COUNTER_INDEX[name]]!;
@@ -101,7 +97,6 @@ export class Meter {
     return this.#numbers[GAUGE_PLACES[name]]!;
   }
 
-  /** A thread that has died executes nothing, and has nothing waiting. */
   clearGauges(): void {
     for (const index of Object.values(GAUGE_PLACES)) this.#numbers[index] = 0;
   }

@@ -1,18 +1,18 @@
 /**
- * Counts by a name that users chose, such as that of a sequence: in memory that a shard shares with
- * the front, like its other numbers. The names are bounded, since each is a series for ever in
- * whatever scrapes them: the first of a shard have one each, the rest share `other`.
+ * Counts labelled with names that users chose, such as that of a sequence, in memory that a shard shares with the front
+ * thread. The number of names is bounded, since each is a permanent series in a monitoring system: the first names of a
+ * shard have their own series, the rest share `other`.
  */
 
 import { NAMED_COUNTERS, type NamedCounterName } from './catalog.js';
 
-/** Names of each label that a shard counts apart. */
+/** Names per label and shard with their own series. */
 export const NAMES_MAX = 100;
 
-/** What is counted under no name of its own; a sequence may have this name, and counts along. */
+/** The shared series. A sequence with this name counts here as well. */
 export const OTHER = 'other';
 
-/** The longest name that the API takes, in UTF-8. */
+/** The longest name that the API accepts, in UTF-8. */
 const NAME_BYTES = 255 * 4;
 
 export type Label = (typeof NAMED_COUNTERS)[NamedCounterName]['label'];
@@ -27,18 +27,17 @@ const WIDTH = Object.keys(COLUMNS).length;
 const NUMBERS_BYTES = SLOTS * WIDTH * Float64Array.BYTES_PER_ELEMENT;
 const LENGTHS_BYTES = SLOTS * Int32Array.BYTES_PER_ELEMENT;
 
-/** How much shared memory the counts of one thread take. */
 export const NAMED_BYTES = NUMBERS_BYTES + LENGTHS_BYTES + SLOTS * NAME_BYTES;
 
-/** One thread counts and the front reads; a successor of the thread counts on where it ended. */
+/** Only one thread counts; its successor continues the counts. */
 export class NamedCounts {
   readonly #numbers: Float64Array;
-  /** Of the names, in bytes; 0: the slot is free. It is stored last, and read first. */
+  /** The lengths of the names in bytes; 0: the slot is free. Stored last and read first. */
   readonly #lengths: Int32Array;
   readonly #names: Uint8Array;
   readonly #slots: Readonly<Record<Label, Map<string, number>>>;
 
-  /** @param at where its part of the memory begins, a multiple of eight */
+  /** @param at the offset in the memory, a multiple of eight */
   constructor(memory: SharedArrayBuffer, at: number) {
     this.#numbers = new Float64Array(memory, at, SLOTS * WIDTH);
     this.#lengths = new Int32Array(memory, at + NUMBERS_BYTES, SLOTS);
@@ -55,7 +54,7 @@ export class NamedCounts {
     this.#numbers[at] = this.#numbers[at]! + by;
   }
 
-  /** By name, what was counted; `other` always, names only if something was. */
+  /** The counts by name: `other` always, names only if counted. */
   read(counter: NamedCounterName): Map<string, number> {
     const counts = new Map<string, number>();
     const { label } = NAMED_COUNTERS[counter];
@@ -90,7 +89,7 @@ export class NamedCounts {
   }
 }
 
-/** That of `other`; those of names follow. */
+/** The slot of `other`, before those of the names. */
 function firstSlot(label: Label): number {
   return LABELS.indexOf(label) * (NAMES_MAX + 1);
 }

@@ -1,7 +1,6 @@
 /**
- * The look at the rows that gauges show: at most one every few seconds, only while the engine serves,
- * and begun by a scrape, which waits for it a moment and no longer. Between looks, and while the
- * database is away, the last one stands.
+ * Samples the row counts that gauges show: only while the engine serves, at most every few seconds, and triggered by a
+ * scrape, which waits for it briefly. Between samples, and while the database is unavailable, the last sample is shown.
  */
 
 import type { Clock } from '../base/clock.js';
@@ -10,15 +9,14 @@ import { ROW_GAUGES, type RowGaugeName } from './catalog.js';
 
 export interface SamplerDeps {
   readonly clock: Clock;
-  /** Whether the database may be asked. */
   readonly isServing: () => boolean;
   readonly look: () => Promise<Readonly<Record<RowGaugeName, number>>>;
 }
 
-/** Looks are at least so far apart, however often and by however many it is scraped. */
+/** The minimum time between samples. */
 const EVERY_MS = 5_000;
 
-/** A scrape waits so long for a look under way. */
+/** How long a scrape waits for a running sample. */
 const PATIENCE_MS = 250;
 
 export class Sampler {
@@ -33,14 +31,13 @@ export class Sampler {
     this.#deps = deps;
   }
 
-  /** One reader for each gauge. */
   get gauges(): Readonly<Record<RowGaugeName, () => number>> {
     return Object.fromEntries(
       Object.keys(ROW_GAUGES).map((name) => [name, () => this.#last[name as RowGaugeName]]),
     ) as Record<RowGaugeName, () => number>;
   }
 
-  /** Resolves when the numbers are fresh, or soon. Never rejects. */
+  /** Resolves when the numbers are current, or after a short wait. Never rejects. */
   async refresh(): Promise<void> {
     const { clock, isServing } = this.#deps;
     if (!isServing()) return;
@@ -55,7 +52,7 @@ export class Sampler {
     try {
       this.#last = await look();
     } catch {
-      // The database is slow or away, which other gauges tell: the last look stands.
+      // The database is slow or unavailable, which other gauges show: keep the last sample.
     } finally {
       this.#lookedAt = clock.monotonic();
       this.#looking = undefined;

@@ -1,7 +1,4 @@
-/**
- * Spans, through `@opentelemetry/api` alone. The only module that loads it, and itself loaded by the
- * threads of an engine that is traced (`tracing.ts`).
- */
+/** Creates spans. The only module that imports `@opentelemetry/api`, loaded only when the engine is traced. */
 
 import {
   type Context,
@@ -19,10 +16,10 @@ import type { Tracer, WorkSpan } from './tracing.js';
 
 const NAME = 'workflow-engine';
 
-/** Of the SDK that has registered; undefined when none has. */
+/** The tracer of the registered SDK; undefined without one. */
 export function registeredTracer(): Tracer | undefined {
   const provider = trace.getTracerProvider();
-  // The proxy of this very copy of the API stands for nobody until an SDK has registered.
+  // The API's proxy has no delegate until an SDK has registered.
   const isMissing =
     provider instanceof ProxyTracerProvider && provider.getDelegateTracer(NAME) === undefined;
   return isMissing ? undefined : tracerOver(provider.getTracer(NAME));

@@ -77,7 +77,7 @@ export async function checkDatabase(startup: Startup, { engine, owner }: RoleUrl
     onUnavailable: (error, attempts) => {
       const isFirst = attempts === 1;
       if (isFirst) log.warn({ err: error }, 'the database cannot be reached; trying again');
-      gate.set('database-away', troubleOf(error));
+      gate.set('database-unavailable', troubleOf(error));
     },
   });
   await startup.unlessStopped(check);

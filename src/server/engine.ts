@@ -299,7 +299,7 @@ class Engine {
     const isAway = kind === 'unreachable' || !this.#isStarted;
     if (isAway) log.error({ kind, sqlState, reason }, 'the database is away');
     else log.error({ kind, sqlState, reason }, 'the database takes no writes');
-    gate.set(isAway ? 'database-away' : 'writes-fail', trouble);
+    gate.set(isAway ? 'database-unavailable' : 'writes-fail', trouble);
     this.#client.stall(isAway ? undefined : stallOf(trouble));
   }
 

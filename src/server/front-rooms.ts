@@ -29,15 +29,16 @@ import { openServer } from './operations/room.js';
 export function openFrontRooms(kernel: FrontKernel<ShardClient>, options: FrontOptions) {
   const instance = openInstanceFront(kernel);
   const feed = openFeedFront(kernel);
+  const limits = openLimitsFront(kernel);
   const measured = [
     openCatalogFront(kernel, () => instance.removal.wake()),
-    openLimitsFront(kernel),
+    limits.room,
     instance,
     openBulkFront(kernel),
     feed,
     openCredentialFront(),
     openEventFront(kernel),
-    openTriggerFront(kernel),
+    openTriggerFront(kernel, limits.admission),
     openWebhookFront(kernel),
     openScheduleFront(),
     openReleaseFront(kernel),
@@ -48,7 +49,7 @@ export function openFrontRooms(kernel: FrontKernel<ShardClient>, options: FrontO
     openServer(options),
   ];
   const rooms = [...measured, openMetrics(options, measured)];
-  return { rooms, watermark: feed.watermark };
+  return { rooms, watermark: feed.watermark, admission: limits.admission };
 }
 
 type Opened = ReturnType<typeof openFrontRooms>['rooms'][number];

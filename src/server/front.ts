@@ -20,22 +20,22 @@ import type { Keyring } from '../core/sealing/keys.js';
 import { rowOf } from '../db/reads/lookup.js';
 import type { Reads } from '../db/reads.js';
 import type { AddressRequests } from '../http/address-requests.js';
-import { Admission } from '../http/admission.js';
+import type { Admission } from '../http/admission.js';
 import { createAuth } from '../http/auth.js';
 import type { Connections } from '../http/connections.js';
-import { createPages } from '../http/dashboard.js';
 import type { FrontKernel, FrontRoom } from '../http/front-room.js';
-import type { Gate } from '../http/gate.js';
 import { insecureGuard } from '../http/insecure-guard.js';
 import { KeyRegistry } from '../http/key-registry.js';
 import { type FrontOperations, frontBodies } from '../http/operation.js';
+import type { RouterRows } from '../http/pipeline/step.js';
 import { RequestWatch } from '../http/request-watch.js';
-import { createRouter, type RouterRows } from '../http/router.js';
+import { createRouter } from '../http/router.js';
 import type { HttpHandler } from '../http/server.js';
-import { TenantLimitRegistry } from '../http/tenant-limits.js';
 import type { Tracer } from '../metrics/tracing.js';
 import type { Config } from './config.js';
 import { openFrontRooms } from './front-rooms.js';
+import type { Gate } from './gate.js';
+import { createPages } from './operations/dashboard.js';
 import type { PlacementRoom } from './placement.js';
 
 export interface FrontOptions {
@@ -72,11 +72,11 @@ export class Front {
 
   constructor(options: FrontOptions) {
     const kernel = kernelOf(options);
-    const { rooms, watermark } = openFrontRooms(kernel, options);
+    const { rooms, watermark, admission } = openFrontRooms(kernel, options);
     this.#rooms = withParts<FrontRoom>(rooms);
     this.watermark = watermark;
     const operations = this.#rooms.map((room) => room.operations);
-    this.handler = routerOf(options, kernel, joined<FrontOperations>(operations));
+    this.handler = routerOf(options, { ...kernel, admission }, joined<FrontOperations>(operations));
   }
 
   /** Rejects when the rows cannot be read. */
@@ -111,9 +111,7 @@ export class Front {
 
 function kernelOf(options: FrontOptions): FrontKernel<ShardClient> {
   const { config, log, now, gate, client, reads, placement, offload: offloadPool } = options;
-  const limits = new TenantLimitRegistry();
   const offload = offloadPool.through();
-  const { monotonic } = realClock;
   return {
     client,
     reads,
@@ -123,9 +121,7 @@ function kernelOf(options: FrontOptions): FrontKernel<ShardClient> {
     offload,
     offloadPool,
     bodies: frontBodies(offload),
-    admission: new Admission({ limits, reads, offload, monotonic }),
     keys: new KeyRegistry({ now, keysMax: LIMITS.apiKeysMax, refusal: () => gate.refusal() }),
-    limits,
     placement: placement.placement,
     settings: config,
   };
@@ -133,7 +129,7 @@ function kernelOf(options: FrontOptions): FrontKernel<ShardClient> {
 
 function routerOf(
   { config, gate, apiKey, client, reads, activity, now, keyring, log, tracer }: FrontOptions,
-  { bodies, admission, keys, placement }: FrontKernel,
+  { bodies, admission, keys, placement }: FrontKernel & { readonly admission: Admission },
   operations: FrontOperations,
 ): HttpHandler {
   const { requireTenantHeader, protectDocs, corsOrigins, insecureAuthAnywhere } = config;

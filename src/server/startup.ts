@@ -7,8 +7,8 @@ import { randomUUID } from 'node:crypto';
 import type { Logger } from '../base/log.js';
 import { realClock } from '../base/real-clock.js';
 import { DEFAULT_SCHEMA } from '../db/database-url.js';
-import { Gate } from '../http/gate.js';
 import type { Config } from './config.js';
+import { Gate } from './gate.js';
 import type { Part } from './shutdown.js';
 
 export class Startup {

@@ -5,6 +5,7 @@ import { readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
 import { KIND_NAMES, membersOf } from '../../schema/blocks.js';
 import { BUILTIN_HANDLERS, HANDLER_PARAMS } from '../../schema/handlers.js';
+import { SHARED_MEMBERS } from '../../scripts/reference/blocks.js';
 import { evaluated } from '../../scripts/reference/evaluated.js';
 import { prettyJson } from '../../scripts/reference/markdown.js';
 import { referencePages } from '../../scripts/reference/pages.js';
@@ -46,8 +47,12 @@ describe('pages', () => {
       VARIABLES.map(({ name }) => name),
     );
     named('handlers', BUILTIN_HANDLERS, '\\[`NAME`\\]');
-    for (const kind of KIND_NAMES)
-      named(`${kind}-members`, Object.keys(membersOf(kind)).slice(0, 3));
+    named('every-kind', SHARED_MEMBERS);
+    const shared: readonly string[] = SHARED_MEMBERS;
+    for (const kind of KIND_NAMES) {
+      const own = Object.keys(membersOf(kind)).filter((name) => !shared.includes(name));
+      named(`${kind}-members`, own.slice(0, 3));
+    }
     for (const name of BUILTIN_HANDLERS) {
       named(`${name}-parameters`, Object.keys(HANDLER_PARAMS[name].properties));
     }

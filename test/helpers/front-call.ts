@@ -13,7 +13,7 @@ export function frontCall<Id extends FrontRouteId>(
   given: Partial<UncheckedCall> = {},
 ): Call<Id> {
   const call = checkCall(BODIES, id, {
-    ...{ tenant: '', key: undefined, by: 'root', host: undefined, wantsPage: false, params: {} },
+    ...{ tenant: '', key: undefined, by: 'root', params: {} },
     path: `/api/v1/${id}`,
     search: '',
     bodyText: '',
@@ -21,7 +21,6 @@ export function frontCall<Id extends FrontRouteId>(
     header: () => undefined,
     peer: () => '127.0.0.1',
     raw: Buffer.alloc(0),
-    lastEventId: undefined,
     ...given,
   });
   if (call instanceof Promise) throw new Error('the body is large');

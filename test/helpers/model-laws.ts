@@ -6,8 +6,9 @@
 import assert from 'node:assert/strict';
 import { FINALLY_LIST, type OpenRecord, type TryCatchRecord } from '../../schema/execution.js';
 import { isEnded, isTerminal } from '../../schema/states.js';
-import { advance, type EngineEvent, type Env } from '../../src/core/evaluator.js';
+import { advance } from '../../src/core/evaluator.js';
 import type { PlanNode, TryCatchNode } from '../../src/core/plan-nodes.js';
+import type { EngineEvent, Env } from '../../src/core/progress.js';
 import type { Player } from './player.js';
 
 /** How often what has happened. */

@@ -11,20 +11,22 @@ import { emptyExecution } from '../../schema/execution.js';
 import { isTerminal } from '../../schema/states.js';
 import type { JsonObject, JsonValue } from '../../src/base/json.js';
 import type { StepOutcome } from '../../src/core/builtin.js';
+import { advance } from '../../src/core/evaluator.js';
+import { iterationOf } from '../../src/core/paths.js';
+import { compilePlan, type Plan, type SchemaCheck } from '../../src/core/plan.js';
 import {
-  advance,
+  type ChildOrder,
   type Dispatch,
   type EngineEvent,
   type Env,
+  GATE_REF,
+  type KeptOutput,
   type OutputRow,
   type Progress,
   type RateRequest,
   type Snapshot,
-  treeOf,
-} from '../../src/core/evaluator.js';
-import { iterationOf } from '../../src/core/paths.js';
-import { compilePlan, type Plan, type SchemaCheck } from '../../src/core/plan.js';
-import { type ChildOrder, GATE_REF, type KeptOutput } from '../../src/core/progress.js';
+} from '../../src/core/progress.js';
+import { treeOf } from '../../src/core/tree.js';
 
 const WAITS: Partial<Record<StepPhase, 'said' | 'event' | 'child'>> = {
   gate: 'said',

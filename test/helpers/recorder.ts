@@ -17,20 +17,21 @@ import type { StepRecord } from '../../schema/execution.js';
 import { isEnded } from '../../schema/states.js';
 import type { JsonObject, JsonValue } from '../../src/base/json.js';
 import { isoTime } from '../../src/base/time.js';
-import { answerIn } from '../../src/core/blocks/gate.js';
+import { parseAnswer } from '../../src/core/blocks/gate.js';
 import type { StepOutcome } from '../../src/core/builtin.js';
 import { effectRequest } from '../../src/core/effects.js';
-import {
-  advance,
-  type Dispatch,
-  type EngineEvent,
-  type OutputRow,
-  type Progress,
-  type StepTry,
-} from '../../src/core/evaluator.js';
+import { advance } from '../../src/core/evaluator.js';
 import { iterationOf } from '../../src/core/paths.js';
 import type { Plan } from '../../src/core/plan.js';
-import type { ChildEnd, ChildStart } from '../../src/core/progress.js';
+import type {
+  ChildEnd,
+  ChildStart,
+  Dispatch,
+  EngineEvent,
+  OutputRow,
+  Progress,
+  StepTry,
+} from '../../src/core/progress.js';
 import type { Answer } from './block-trees.js';
 import { freshSnapshot, planOf, START } from './player.js';
 
@@ -186,7 +187,7 @@ class Recorder {
       const value = this.#options.says?.[node?.id ?? ''];
       if (node?.type !== 'step' || node.gate === undefined || p !== 'gate') continue;
       if (value === undefined) continue;
-      const answer = answerIn(node.gate, { value }, null);
+      const answer = parseAnswer(node.gate, { value }, null);
       assert.ok(answer !== undefined, `${value} is no choice`);
       this.#now += 1_000;
       const iteration = iterationOf(execution, node);

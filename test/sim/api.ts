@@ -94,14 +94,11 @@ export class Api {
           const { operation, tenant, target } = call;
           const id = client.send(
             this.#shard(engine, call),
-            operation,
-            tenant,
-            target,
-            text,
+            {
+              ...{ operation, tenant, target, body: text },
+              ...(isPoll(operation) ? { maySeeSecrets: true } : {}),
+            },
             answer,
-            undefined,
-            undefined,
-            isPoll(operation) ? true : undefined,
           );
           if (faults.hits('client.gone')) {
             world.at(

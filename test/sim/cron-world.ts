@@ -146,7 +146,7 @@ export class CronWorld {
       try {
         const shard = target === '' || isCatalog ? 0 : client.shardOf(target);
         const text = body === undefined ? '' : JSON.stringify(body);
-        client.send(shard, operation, TENANT, target, text, resolve);
+        client.send(shard, { operation, tenant: TENANT, target, body: text }, resolve);
       } catch (error) {
         resolve({ error: error as EngineError });
       }

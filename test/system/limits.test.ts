@@ -235,7 +235,7 @@ async function shareOf(pid: number): Promise<number> {
   return (cpuMsOfProcess(pid) - theirs) / spent;
 }
 
-class Crowd {
+class TenantActivity {
   readonly #sockets = new Set<Socket>();
   answered = 0;
 
@@ -300,7 +300,7 @@ for (const backend of BACKENDS) {
       assert.ok(max >= DESCRIPTORS / 4 && max <= DESCRIPTORS / 2, 'it says how many it takes');
       const tenant = api.tenant();
       const service = new Service(tenant, await tenant.sequence([NOOP]));
-      const crowd = new Crowd(api.engine.port);
+      const crowd = new TenantActivity(api.engine.port);
       t.after(() => crowd.leave());
       await eventually(() => assert.ok(crowd.size < max, `${crowd.size} are open`));
       assert.ok(crowd.size > max / 2, `only ${crowd.size} are open`);

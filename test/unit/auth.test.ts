@@ -14,11 +14,11 @@ import { wrongCell } from '../../src/cluster/placement.js';
 import { type AuthSettings, createAuth } from '../../src/http/auth.js';
 import type { LiveKeyRow } from '../../src/http/key-registry.js';
 import { KeyRegistry } from '../../src/http/key-registry.js';
-import { endWith } from '../../src/http/lasting-exchange.js';
 import type { FrontDeps } from '../../src/http/operation.js';
-import type { HttpExchange, HttpReply } from '../../src/http/server.js';
+import type { HttpReply } from '../../src/http/server.js';
 import { frontCall } from '../helpers/front-call.js';
 import { HandClock } from '../helpers/hand-clock.js';
+import { NotedExchange } from '../helpers/noted-exchange.js';
 
 const ROOT = 'the-root-key';
 const NOW = Date.UTC(2030, 0, 1);
@@ -424,29 +424,15 @@ async function newExchange() {
   });
   const key = registry.use('digest');
   assert.ok(key !== undefined);
-  const seen: string[] = [];
-  const leaving: (() => void)[] = [];
-  const plain: HttpExchange = {
-    aborted: false,
-    onAbort: (listener) => void leaving.push(listener),
-    reply: ({ status }) => void seen.push(`reply ${status}`),
-    stream: () => ({
-      write: (chunk) => seen.push(`write ${chunk}`) > 0,
-      onDrain: () => undefined,
-      end: () => void seen.push('end'),
-    }),
-  };
-  const exchange = endWith(plain, (end) => registry.whenGone(key, () => end(REFUSAL)));
+  const exchange = new NotedExchange();
+  exchange.onEnd(registry.whenGone(key, () => exchange.end(REFUSAL)));
+  const { seen } = exchange;
   exchange.onAbort(() => seen.push('aborted'));
   return {
     registry,
     key,
-    plain,
     seen,
     exchange,
-    leave: () => {
-      for (const listener of leaving) listener();
-    },
     pass: (ms: number) => {
       now += ms;
     },
@@ -489,19 +475,20 @@ test('a stream ends when its key is found to have expired', async () => {
 
 test('a stream that has ended, or whose client went away, holds nothing', async () => {
   for (const how of ['ended', 'left'] as const) {
-    const { key, exchange, leave } = await newExchange();
+    const { key, exchange } = await newExchange();
     const body = exchange.stream(HEAD);
     assert.equal(key.bound?.size, 1);
     if (how === 'ended') body.end();
-    else leave();
+    else exchange.abort();
     assert.equal(key.bound?.size, 0, how);
   }
 });
 
 test('a key that is gone already ends the exchange at once', async () => {
-  const { registry, key, plain, seen } = await newExchange();
+  const { registry, key } = await newExchange();
   registry.remove('k');
-  seen.length = 0;
-  assert.equal(endWith(plain, (end) => registry.whenGone(key, () => end(REFUSAL))).aborted, true);
-  assert.deepEqual(seen, ['reply 401']);
+  const exchange = new NotedExchange();
+  exchange.onEnd(registry.whenGone(key, () => exchange.end(REFUSAL)));
+  assert.equal(exchange.aborted, true);
+  assert.deepEqual(exchange.seen, ['reply 401']);
 });

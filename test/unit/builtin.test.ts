@@ -101,10 +101,10 @@ test('assert judges a condition that a template turned into a value by its truth
 
 test('sleep lasts 100 ms unless told otherwise', () => {
   for (const params of [null, {}, { duration_ms: null }, 'text']) {
-    assert.deepEqual(sleepDuration(params), { ok: true, ms: 100 });
+    assert.deepEqual(sleepDuration(params), { ok: true, value: 100 });
   }
-  assert.deepEqual(sleepDuration({ duration_ms: 0 }), { ok: true, ms: 0 });
-  assert.deepEqual(sleepDuration({ duration_ms: 86_400_000 }), { ok: true, ms: 86_400_000 });
+  assert.deepEqual(sleepDuration({ duration_ms: 0 }), { ok: true, value: 0 });
+  assert.deepEqual(sleepDuration({ duration_ms: 86_400_000 }), { ok: true, value: 86_400_000 });
 });
 
 test('sleep refuses a duration that is not a whole number of milliseconds within a century', () => {
@@ -116,7 +116,7 @@ test('sleep refuses a duration that is not a whole number of milliseconds within
 test('parameters named like members of every object are not read from the prototype', () => {
   const params = JSON.parse('{"__proto__":{"message":"inherited","duration_ms":5}}') as JsonObject;
   assert.deepEqual(run('log', params).outcome, success({ message: 'no message' }));
-  assert.deepEqual(sleepDuration(params), { ok: true, ms: 100 });
+  assert.deepEqual(sleepDuration(params), { ok: true, value: 100 });
 });
 
 test('every handler gives an outcome for every parameter', (t) => {

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import type { LookupAddress } from 'node:dns';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
+import { SenderLimit, WEBHOOKS_PER_SECOND_MAX } from '../../actors/trigger/front/sender-limit.js';
 import { EngineError, unavailable } from '../../src/base/errors.js';
 import { LIMITS } from '../../src/base/limits.js';
 import {
@@ -18,7 +19,6 @@ import { outboundPolicy } from '../../src/handlers/outbound-rules.js';
 import { AddressCensus, openByAddress } from '../../src/http/address-census.js';
 import { Connections, connectionBounds } from '../../src/http/connections.js';
 import { RequestHead } from '../../src/http/request-head.js';
-import { SenderLimit, WEBHOOKS_PER_SECOND_MAX } from '../../src/http/sender-limit.js';
 import { SpareConnections } from '../../src/http/spare-connections.js';
 import { TrustedProxies } from '../../src/http/trusted-proxies.js';
 import { addressRanges } from '../../src/server/config-values.js';
@@ -270,7 +270,7 @@ test('the switch for internal urls accepts every address', () => {
 test('a relative url is judged as what it leads to', () => {
   const base = new URL('http://example.com/a/b');
   const relative = checkUrl('../c', isPublicAddress, base);
-  assert.equal(relative.ok && relative.url.href, 'http://example.com/c');
+  assert.equal(relative.ok && relative.value.href, 'http://example.com/c');
   assert.equal(checkUrl('//127.0.0.1/c', isPublicAddress, base).ok, false);
 });
 

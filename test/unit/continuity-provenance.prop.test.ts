@@ -27,7 +27,7 @@ import { EXECUTION as EXECUTION_ROW } from '../../actors/continuity/tables.js';
 import {
   type ApprovalGrant,
   approvalToken,
-  grantIn,
+  verifiedGrant,
 } from '../../actors/instance/core/approval-link.js';
 import type { Order } from '../../actors/instance/orders.js';
 import { CommitLog } from '../../actors/runtime/commit-log.js';
@@ -812,9 +812,9 @@ const GRANT: ApprovalGrant = {
 };
 
 test('a link says what it was made with, also after the key was changed', () => {
-  assert.deepEqual(grantIn(approvalToken(GRANT, links), links), GRANT);
+  assert.deepEqual(verifiedGrant(approvalToken(GRANT, links), links), GRANT);
   const before = approvalToken({ ...GRANT, value: null }, createKeyring(FORMER_LINK_KEY!).links);
-  assert.deepEqual(grantIn(before, links), { ...GRANT, value: null });
+  assert.deepEqual(verifiedGrant(before, links), { ...GRANT, value: null });
 });
 
 test('a link is nothing when any character of it is another, or another server has signed it', () => {
@@ -822,11 +822,11 @@ test('a link is nothing when any character of it is another, or another server h
   for (let at = 0; at < token.length; at += 1) {
     const other = token[at] === 'A' ? 'B' : 'A';
     const forged = token.slice(0, at) + other + token.slice(at + 1);
-    assert.equal(grantIn(forged, links), undefined, `character ${at}`);
+    assert.equal(verifiedGrant(forged, links), undefined, `character ${at}`);
   }
   const others = createKeyring(OTHER_LINK_KEY!).links;
   const cut = ['', '.', 'x.y', token.slice(0, -1), token.split('.')[0]!];
   for (const text of [...cut, `${token}=`, `${token}.x`, approvalToken(GRANT, others)]) {
-    assert.equal(grantIn(text, links), undefined, text);
+    assert.equal(verifiedGrant(text, links), undefined, text);
   }
 });

@@ -9,11 +9,11 @@ import type { ForEachRecord, StepRecord } from '../../schema/execution.js';
 import { childInstanceId, routeOf } from '../../src/base/ids.js';
 import type { JsonObject, JsonValue } from '../../src/base/json.js';
 import { variantOf } from '../../src/core/blocks/ab-split.js';
-import { type EngineEvent, treeOf } from '../../src/core/evaluator.js';
 import { nodeAt } from '../../src/core/paths.js';
 import { compilePlan } from '../../src/core/plan.js';
-import type { ChildEnd, ChildStart } from '../../src/core/progress.js';
+import type { ChildEnd, ChildStart, EngineEvent } from '../../src/core/progress.js';
 import { clashOf, remapExecution } from '../../src/core/remap.js';
+import { treeOf } from '../../src/core/tree.js';
 import { column, lines } from '../helpers/columns.js';
 import {
   failing,

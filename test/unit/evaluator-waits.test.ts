@@ -7,7 +7,7 @@ import type { Block, Hooks } from '../../schema/blocks.js';
 import type { StepRecord } from '../../schema/execution.js';
 import { createValidators } from '../../schema/validators.js';
 import type { JsonObject, JsonValue } from '../../src/base/json.js';
-import { answerIn } from '../../src/core/blocks/gate.js';
+import { parseAnswer } from '../../src/core/blocks/gate.js';
 import { cancellingIn } from '../../src/core/cancelling.js';
 import { iterationOf } from '../../src/core/paths.js';
 import { compilePlan } from '../../src/core/plan.js';
@@ -39,7 +39,7 @@ const gated = (block: Block, wait_for_input: object = {}, more: object = {}): Bl
 function say(player: Player, block: string, payload: JsonObject): Player {
   const node = player.plan.nodes[player.plan.indexOf.get(block)!]!;
   assert.ok(node.type === 'step' && node.gate !== undefined);
-  const answer = answerIn(node.gate, payload, null);
+  const answer = parseAnswer(node.gate, payload, null);
   assert.ok(answer !== undefined, 'is no choice');
   const iteration = iterationOf(player.snapshot.execution, node);
   player.send({ kind: 'gate.answered', node: node.index, iteration, attempt: 0, answer });

@@ -5,8 +5,9 @@ import { describe, test } from 'node:test';
 import type { Block } from '../../schema/blocks.js';
 import type { JsonObject } from '../../src/base/json.js';
 import type { TurnEnv } from '../../src/core/evaluation.js';
-import type { EngineEvent, Progress, Snapshot } from '../../src/core/evaluator.js';
-import { advance, treeOf } from '../../src/core/evaluator.js';
+import { advance } from '../../src/core/evaluator.js';
+import type { EngineEvent, Progress, Snapshot } from '../../src/core/progress.js';
+import { treeOf } from '../../src/core/tree.js';
 import { lines } from '../helpers/columns.js';
 import {
   ENV,

@@ -6,6 +6,11 @@
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { TenantAdmission } from '../../actors/limits/front/admission.js';
+import {
+  type SetLimits,
+  TenantLimitRegistry,
+} from '../../actors/limits/front/tenant-limit-registry.js';
 import { RunQueue } from '../../actors/shard/run-queue.js';
 import { WorkUnderWay } from '../../actors/shard/work-under-way.js';
 import { ROUTES, type RouteId } from '../../schema/routes.js';
@@ -21,8 +26,6 @@ import { Tally } from '../../src/base/quota/tally.js';
 import { TenantActivity } from '../../src/base/quota/tenant-activity.js';
 import { ReadPace } from '../../src/db/reads/read-pace.js';
 import { CallRate, callRateMemory } from '../../src/handlers/call-rate.js';
-import { Admission } from '../../src/http/admission.js';
-import { type SetLimits, TenantLimitRegistry } from '../../src/http/tenant-limits.js';
 import { HandClock } from '../helpers/hand-clock.js';
 import { noop } from '../helpers/player.js';
 
@@ -423,7 +426,7 @@ type Asked = { readonly set?: SetLimits['limits']; readonly isRoot?: boolean };
 function admissionWith({ set, isRoot = false }: Asked = {}) {
   const limits = new TenantLimitRegistry();
   const clock = { now: 0 };
-  const admission = new Admission({
+  const admission = new TenantAdmission({
     limits,
     reads: { rows: async () => [] },
     offload: IN_PLACE,
@@ -432,7 +435,8 @@ function admissionWith({ set, isRoot = false }: Asked = {}) {
   if (set !== undefined) limits.set('a', { limits: set, updatedAt: '' });
   const ask = (id: RouteId, body: string) => {
     try {
-      void admission.admit(ROUTES[id], 'a', isRoot, Buffer.from(body), {});
+      const asked = { route: ROUTES[id], tenant: 'a', isRoot, params: {} };
+      void admission.admit({ ...asked, body: Buffer.from(body) });
       return 'admitted';
     } catch (error) {
       const { status, message, retryAfterMs } = error as EngineError;
@@ -480,10 +484,11 @@ describe('a tenant', () => {
       },
     };
     const reads = { rows: async () => [] };
-    const admission = new Admission({ limits, reads, offload, monotonic: () => 0 });
+    const admission = new TenantAdmission({ limits, reads, offload, monotonic: () => 0 });
     const blocks = Array.from({ length: 1_000 }, (_, at) => noop(`s${at}`));
     const body = Buffer.from(JSON.stringify({ blocks, pad: 'x'.repeat(64 * 1024) }));
-    const admit = () => admission.admit(ROUTES['sequences.create'], 'a', false, body, {});
+    const asked = { route: ROUTES['sequences.create'], tenant: 'a', isRoot: false, params: {} };
+    const admit = () => admission.admit({ ...asked, body });
     await admit();
     await assert.rejects(async () => admit(), { status: 429, message: /blocks.*this takes 1000/ });
     assert.deepEqual(jobs, ['a countBlocks', 'a countBlocks']);

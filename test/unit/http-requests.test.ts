@@ -14,11 +14,10 @@ import type { PlaceKey, PlaceKeyType } from '../../src/core/page-cursor.js';
 import { pageCursor, placeIn } from '../../src/core/page-cursor.js';
 import type { Page } from '../../src/db/reads/reader.js';
 import { corsPolicy } from '../../src/http/cors.js';
-import { Gate } from '../../src/http/gate.js';
 import { type InsecureSettings, insecureGuard } from '../../src/http/insecure-guard.js';
 import { tenantsIn, tenantsQueried } from '../../src/http/named-tenants.js';
 import { pageReply } from '../../src/http/operation.js';
-import { RefusalPace } from '../../src/http/refusal-pace.js';
+import { RefusalThrottle } from '../../src/http/refusal-throttle.js';
 import {
   BodyBudget,
   BodyDeadlines,
@@ -29,6 +28,7 @@ import {
 import { RequestHead } from '../../src/http/request-head.js';
 import { newRequestId, requestIdFrom } from '../../src/http/request-id.js';
 import { readConfig } from '../../src/server/config.js';
+import { Gate } from '../../src/server/gate.js';
 import { frontCall } from '../helpers/front-call.js';
 import { check } from '../helpers/properties.js';
 
@@ -80,7 +80,7 @@ test('a database that has been silent for too long makes the engine unready, and
 });
 
 test('after a pause longer than the lease nothing is answered until the lease was looked at', () => {
-  for (const state of ['serving', 'database-away'] as const) {
+  for (const state of ['serving', 'database-unavailable'] as const) {
     const { gate, pass } = serving();
     gate.set(state);
     pass(6_000);
@@ -304,11 +304,11 @@ test('each tenant of a body, of its items or of a query is named once, and what 
 
 const { refusalsAtOnce, refusalsPerSecond, refusalHeldMsMax } = LIMITS;
 
-const held = (pace: RefusalPace, status: number) =>
-  Array.from({ length: 1_000 }, () => pace.holdMs('a', status, 0));
+const held = (throttle: RefusalThrottle, status: number) =>
+  Array.from({ length: 1_000 }, () => throttle.delayMs('a', status, 0));
 
 test('refusals beyond a few are held back, each for longer than the one before, up to a bound', () => {
-  const all = held(new RefusalPace(), 503);
+  const all = held(new RefusalThrottle(), 503);
   const later = all.slice(refusalsAtOnce);
   assert.ok(all.slice(0, refusalsAtOnce).every((ms) => ms === 0));
   assert.equal(later[0], 1_000 / refusalsPerSecond);
@@ -318,12 +318,13 @@ test('refusals beyond a few are held back, each for longer than the one before, 
 });
 
 test('the pace is forgotten with time, is of each tenant, and about load only', () => {
-  const pace = new RefusalPace();
-  held(pace, 429);
+  const throttle = new RefusalThrottle();
+  held(throttle, 429);
   const over = refusalHeldMsMax + (1_000 * refusalsAtOnce) / refusalsPerSecond;
-  assert.deepEqual([pace.holdMs('b', 429, 0), pace.holdMs('a', 413, over)], [0, 0]);
-  held(pace, 429);
-  for (const status of [200, 400, 401, 404, 409, 500]) assert.equal(pace.holdMs('a', status, 0), 0);
+  assert.deepEqual([throttle.delayMs('b', 429, 0), throttle.delayMs('a', 413, over)], [0, 0]);
+  held(throttle, 429);
+  for (const status of [200, 400, 401, 404, 409, 500])
+    assert.equal(throttle.delayMs('a', status, 0), 0);
 });
 
 const ORDER = 'created_at desc, id desc';

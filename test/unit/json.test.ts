@@ -12,7 +12,7 @@ import { bytesBeyond, checkSize } from '../../actors/instance/memory.js';
 import type { JsonValue } from '../../src/base/json.js';
 import type { JsonLimits } from '../../src/base/json-guard.js';
 import { BODY_JSON_LIMITS, decodeUtf8, parseJson } from '../../src/base/json-guard.js';
-import { listIn, stringMember } from '../../src/base/json-members.js';
+import { listIn } from '../../src/base/json-members.js';
 import { END, isBlank, JsonTokens } from '../../src/base/json-text.js';
 import { cutJson } from '../../src/http/json-cut.js';
 import { keepsMemberNames } from '../../src/server/parser-defect.js';
@@ -341,34 +341,6 @@ test('what is no JSON has tokens, too', () => {
   ]) {
     assert.deepEqual(tokensOf(text!, 'next').tokens, expected, text);
   }
-});
-
-test('a string member is found with certainty, or not at all', (t) => {
-  for (const [text, expected] of [
-    ['{"handler_name":"a"}', 'a'],
-    [' { "x" : [{"handler_name":"b"}], "handler_name" : "日本" , "y":"}" } ', '日本'],
-    ['{"handler_name":"a","handler_name":"b"}', undefined],
-    ['{"handler_name":"a","handler_nam\\u0065":"b"}', undefined],
-    ['{"handler_name":"a\\n"}', undefined],
-    ['{"handler_name":["a"]}', undefined],
-    ['{"handler_name":null}', undefined],
-    ['{"x":{"handler_name":"a"}}', undefined],
-    ['[{"handler_name":"a"}]', undefined],
-    ['{"handler_name":"a"', undefined],
-  ] as const) {
-    assert.equal(stringMember(text, 'handler_name'), expected, text);
-  }
-  const cases = fc.tuple(
-    fc.dictionary(key, value, { maxKeys: 4 }),
-    text,
-    key,
-    fc.constantFrom(0, 2),
-  );
-  check(t, 500, cases, ([others, given, name, gap]) => {
-    const json = JSON.stringify({ ...others, [name]: given }, undefined, gap);
-    const expected = json.includes('\\') ? undefined : JSON.parse(json)[name];
-    assert.equal(stringMember(json, name), expected, json);
-  });
 });
 
 const itemsOf = (text: string): unknown[] | undefined =>

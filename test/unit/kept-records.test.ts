@@ -79,7 +79,7 @@ describe('the client of the shards', () => {
     const read = (body: string, stamp = () => stampOf() as number | undefined, about = 'get') => {
       let text = '';
       const operation = `instances.${about}` as 'instances.get';
-      const id = client.send(0, operation, 'a', ID, '', (told) => {
+      const id = client.send(0, { operation, tenant: 'a', target: ID, body: '' }, (told) => {
         text = 'error' in told ? told.error.code : told.body;
       });
       if (text !== '') return `kept ${text}`;

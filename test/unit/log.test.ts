@@ -9,9 +9,11 @@ import { ROUTES, type RouteId } from '../../schema/routes.js';
 import { EngineError } from '../../src/base/errors.js';
 import { createLogger, describeError } from '../../src/base/log.js';
 import { palette, textLine } from '../../src/base/log-text.js';
+import { RequestContext } from '../../src/http/pipeline/context.js';
 import { RequestWatch } from '../../src/http/request-watch.js';
-import type { HttpExchange, HttpRequest } from '../../src/http/server.js';
+import type { HttpRequest } from '../../src/http/server.js';
 import { lines } from '../helpers/columns.js';
+import { NotedExchange } from '../helpers/noted-exchange.js';
 
 const SECRET = 'canary-4711';
 
@@ -133,12 +135,11 @@ function linesOf(level: string, answers: readonly Answer[]): Record<string, unkn
   const watch = new RequestWatch({ log, monotonic: () => now, tracer: undefined });
   for (const { route, status, ms = 3, id = INSTANCE } of answers) {
     const request = { method: ROUTES[route].method, requestId: 'r-1', header: () => undefined };
-    const exchange = { aborted: false, onAbort: () => {}, reply: () => {} };
-    const asked = request as unknown as HttpRequest;
-    const watched = watch.watch(asked, exchange as unknown as HttpExchange);
-    watched.begin(ROUTES[route], { id });
+    const exchange = new NotedExchange();
+    const context = new RequestContext(watch, request as unknown as HttpRequest, exchange);
+    context.matched(ROUTES[route], { id });
     now += ms;
-    watched.reply({ status, body: '{}', headers: [['x-error-code', 'ENG_SOME']] });
+    exchange.reply({ status, body: '{}', headers: [['x-error-code', 'ENG_SOME']] });
   }
   return lines;
 }

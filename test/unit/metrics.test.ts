@@ -7,7 +7,7 @@ import { beforeOf, countProgress } from '../../actors/instance/advance.js';
 import { Turn } from '../../actors/runtime/turn.js';
 import type { Block } from '../../schema/blocks.js';
 import { type Exposition, parseExposition } from '../../scripts/reference/exposition.js';
-import type { Progress } from '../../src/core/evaluator.js';
+import type { Progress } from '../../src/core/progress.js';
 import {
   COUNTER_NAMES,
   COUNTERS,

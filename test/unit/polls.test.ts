@@ -9,6 +9,7 @@ import { ShardClient } from '../../actors/shard/client.js';
 import { EngineError } from '../../src/base/errors.js';
 import { LIMITS } from '../../src/base/limits.js';
 import { realClock } from '../../src/base/real-clock.js';
+import type { OnReply } from '../../src/http/shards.js';
 import type { Json } from '../helpers/api.js';
 import { HandShard, sequenceOf } from '../helpers/hand-shard.js';
 import { check } from '../helpers/properties.js';
@@ -217,8 +218,10 @@ describe('polls in flight', () => {
 
   afterEach(() => client.stop());
 
-  const poll = (tenant: string) =>
-    client.send(0, 'workers.poll', tenant, '', '{}', () => undefined);
+  const ask = (operation: string, tenant: string, onReply: OnReply = () => undefined) =>
+    client.send(0, { operation, tenant, target: '', body: '{}' }, onReply);
+
+  const poll = (tenant: string) => ask('workers.poll', tenant);
 
   function refusalOf(work: () => unknown): string {
     try {
@@ -243,13 +246,13 @@ describe('polls in flight', () => {
     for (let n = 0; n < pollsInFlightMax; n++) poll(`t${n % 2}`);
     const said = refusalOf(() => poll('c'));
     assert.match(said, /^503 .*15000 polls are in flight/);
-    const read = () => client.send(0, 'workers.complete', 'c', '', '{}', () => undefined);
+    const read = () => ask('workers.complete', 'c');
     assert.equal(refusalOf(read), 'none');
   });
 
   test('a poll whose caller is gone ends at once, and is answered by nobody', () => {
     const unwanted = () => assert.fail('it was answered');
-    const id = client.send(0, 'workers.exchange', 'a', '', '{}', unwanted);
+    const id = ask('workers.exchange', 'a', unwanted);
     client.abort(id);
     assert.deepEqual([client.inFlight, client.pollsInFlight], [0, 0]);
     client.detach(0);

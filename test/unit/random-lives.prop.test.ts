@@ -15,8 +15,9 @@ import type { TreeEntry } from '../../schema/capsule.js';
 import { isEnded } from '../../schema/states.js';
 import { createValidators } from '../../schema/validators.js';
 import type { JsonObject, JsonValue } from '../../src/base/json.js';
-import { advance, type Dispatch, type EngineEvent } from '../../src/core/evaluator.js';
-import { goOnBehindEnd, remapExecution } from '../../src/core/remap.js';
+import { advance } from '../../src/core/evaluator.js';
+import type { Dispatch, EngineEvent } from '../../src/core/progress.js';
+import { continueAfterEnd, remapExecution } from '../../src/core/remap.js';
 import { blocksFrom } from '../../src/core/rewind.js';
 import { canonicalJson } from '../../src/core/sealing/canonical-json.js';
 import { contexts, type Tree, time, trees, values } from '../helpers/block-trees.js';
@@ -121,7 +122,7 @@ function goOver(player: Player, blocks: Block[]): Player {
   const execution = remapExecution(next.snapshot.execution, plan, next.plan);
   next.snapshot.execution = isEnded(next.snapshot.state)
     ? execution
-    : goOnBehindEnd(execution, next.plan);
+    : continueAfterEnd(execution, next.plan);
   for (const { blockId, iteration, output } of player.rows) {
     if (next.plan.nodes[next.plan.indexOf.get(blockId)!]!.isRead) {
       next.snapshot.outputs.set(blockId, { iteration, output });
@@ -151,7 +152,7 @@ test('to go over to the same plan changes nothing', (t) => {
       make(player, next);
       const { snapshot, plan } = player;
       assert.deepEqual(remapExecution(snapshot.execution, plan, plan), snapshot.execution);
-      assert.equal(goOnBehindEnd(snapshot.execution, plan), snapshot.execution);
+      assert.equal(continueAfterEnd(snapshot.execution, plan), snapshot.execution);
     }
   });
 });

@@ -6,8 +6,9 @@ import { type CarriedTask, carryOver, isCarried } from '../../actors/instance/co
 import type { Block } from '../../schema/blocks.js';
 import { COMPLETED, type Execution, SKIPPED, type StepRecord } from '../../schema/execution.js';
 import type { JsonObject } from '../../src/base/json.js';
-import { advance, type Progress } from '../../src/core/evaluator.js';
-import { clashOf, goOnBehindEnd, passedRoots, remapExecution } from '../../src/core/remap.js';
+import { advance } from '../../src/core/evaluator.js';
+import type { Progress } from '../../src/core/progress.js';
+import { clashOf, continueAfterEnd, passedRoots, remapExecution } from '../../src/core/remap.js';
 import { blocksFrom } from '../../src/core/rewind.js';
 import { column, lines } from '../helpers/columns.js';
 import {
@@ -181,16 +182,16 @@ describe('a list of the root that has ended', () => {
   const ended: Execution = { t: 1, o: {}, d: { 0: [COMPLETED, 0, 0] }, e: COMPLETED };
 
   test('goes on with what the plan has got behind its end, and skips what it has got before', () => {
-    const { e, q } = goOnBehindEnd(ended, longer);
+    const { e, q } = continueAfterEnd(ended, longer);
     assert.deepEqual({ e, q }, { e: undefined, q: [1] });
-    const last = goOnBehindEnd({ ...ended, d: { 1: [COMPLETED, 0, 0] } }, longer);
+    const last = continueAfterEnd({ ...ended, d: { 1: [COMPLETED, 0, 0] } }, longer);
     assert.deepEqual([last.d[0]?.[0], last.q], [SKIPPED, [2]]);
   });
 
   test('stays ended when there is nothing, or when it failed', () => {
-    assert.equal(goOnBehindEnd(ended, planOf([noop('a')])), ended);
+    assert.equal(continueAfterEnd(ended, planOf([noop('a')])), ended);
     const { execution } = started(failing('a')).snapshot;
-    assert.equal(goOnBehindEnd(execution, longer), execution);
+    assert.equal(continueAfterEnd(execution, longer), execution);
   });
 });
 

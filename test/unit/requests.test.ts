@@ -5,14 +5,19 @@ import { after, before, describe, test } from 'node:test';
 import { MessageChannel, type MessagePort } from 'node:worker_threads';
 import type { TSchema } from '@sinclair/typebox';
 import fc from 'fast-check';
+import { continuityOperations } from '../../actors/continuity/operations.js';
+import { eventOperations } from '../../actors/event/operations.js';
 import { type InstanceParts, instanceOperations } from '../../actors/instance/operations.js';
+import { queueOperations } from '../../actors/queue/operations.js';
+import type { Operations } from '../../actors/runtime/operation.js';
 import type { ReplyPost, RequestPost } from '../../actors/runtime/protocol.js';
 import type { Effect } from '../../actors/runtime/turn.js';
 import { ShardClient } from '../../actors/shard/client.js';
 import { Requests } from '../../actors/shard/requests.js';
 import { type MatchResult, matchRoute } from '../../schema/route-match.js';
+import type { Lead } from '../../schema/route-row.js';
 import { ROUTES, type RouteId } from '../../schema/routes.js';
-import { routeOf, shardOf } from '../../src/base/ids.js';
+import { keyedInstanceId, routeOf, routeOfName, shardOf } from '../../src/base/ids.js';
 import { ValueCount } from '../../src/base/json-guard.js';
 import { LIMITS } from '../../src/base/limits.js';
 import { createLogger } from '../../src/base/log.js';
@@ -20,14 +25,17 @@ import { IN_PLACE } from '../../src/base/offload.js';
 import { TenantActivity } from '../../src/base/quota/tenant-activity.js';
 import { realClock } from '../../src/base/real-clock.js';
 import { CellPlacement, wrongCell } from '../../src/cluster/placement.js';
+import { type CreationBody, idempotencyKeyOf } from '../../src/core/creation-key.js';
 import { createAuth } from '../../src/http/auth.js';
-import { Gate } from '../../src/http/gate.js';
+import { leadIn } from '../../src/http/lead.js';
 import type { FrontDeps, FrontOperations } from '../../src/http/operation.js';
 import { frontBodies } from '../../src/http/operation.js';
+import type { RouterDeps } from '../../src/http/pipeline/step.js';
 import { RequestWatch } from '../../src/http/request-watch.js';
-import { createRouter, type RouterDeps } from '../../src/http/router.js';
+import { createRouter } from '../../src/http/router.js';
 import { type HttpReply, type HttpServer, startHttpServer } from '../../src/http/server.js';
-import type { OnReply, ShardReply } from '../../src/http/shards.js';
+import type { ShardReply } from '../../src/http/shards.js';
+import { Gate } from '../../src/server/gate.js';
 import { BACKENDS } from '../helpers/backends.js';
 import { check } from '../helpers/properties.js';
 import { Client } from '../helpers/raw-client.js';
@@ -161,12 +169,16 @@ test('what may have been handed on to a shard that dies is answered, whichever s
       const isRefused = 'error' in reply && reply.error.code === 'ENG_SHARD_RESTARTING';
       if (isRefused) refused.push(operation);
     };
-    client.send(0, operation, 'a', '', '', onReply);
+    client.send(0, { operation, tenant: 'a', target: '', body: '' }, onReply);
   }
   client.detach(1);
   client.stop();
   assert.deepEqual(refused, refusedAlone);
 });
+
+const NOTHING = () => undefined;
+
+const SIGNAL = { operation: 'instances.signal', target: INSTANCE };
 
 /** A client of one shard that answers when it is told to. */
 function openClient(activity = new TenantActivity()) {
@@ -199,7 +211,7 @@ test('tenants that share a shard have some requests each in progress, and the re
   const { client, posted, settled, answer } = openClient(activity);
   const send = (tenant: string) => {
     activity.came(tenant, realClock.monotonic());
-    return client.send(0, 'instances.get', tenant, 'x', '', () => undefined);
+    return client.send(0, { operation: 'instances.get', tenant, target: 'x', body: '' }, NOTHING);
   };
   const alone = Array.from({ length: LIMITS.sharedRequestsPerShard + 2 }, () => send('a'));
   await settled();
@@ -221,7 +233,7 @@ test('of large bodies a shard has a part at a time, tenants take turns, and smal
   const { client, port, posted, settled, answer } = openClient();
   const body = ' '.repeat(LIMITS.workBytesPerShard / 4);
   const send = (tenant: string, text = body) =>
-    client.send(0, 'instances.signal', tenant, INSTANCE, text, () => undefined);
+    client.send(0, { ...SIGNAL, tenant, body: text }, NOTHING);
   const ofA = Array.from({ length: 6 }, () => send('a'));
   const ofB = Array.from({ length: 2 }, () => send('b'));
   const small = send('a', '{}');
@@ -253,6 +265,8 @@ const UNSENDABLE_REFUSAL = wrongCell('w\u00e9st', 'east');
 const lines: string[] = [];
 /** How often a request has given back the room that it was admitted to. */
 let left = 0;
+/** The shards that requests were posted to; -1: any. */
+const posted: number[] = [];
 const servers: HttpServer[] = [];
 
 before(async () => {
@@ -283,10 +297,12 @@ before(async () => {
     }),
     ...frontBodies(IN_PLACE),
     client: {
+      shards: SHARDS,
       shardOf: () => 0,
-      anyShard: () => 0,
+      anyShard: () => -1,
       abort: () => undefined,
-      send: (_shard, _operation, _tenant, _target, _body, onReply: OnReply) => {
+      send: (shard, _request, onReply) => {
+        posted.push(shard);
         setImmediate(onReply, { status: 42, body: '{}' });
         return 1;
       },
@@ -356,6 +372,104 @@ for (const [at, backend] of BACKENDS.entries()) {
     }
   });
 }
+
+test('a poll is posted to the shard of its handler, and a body that does not tell to any', async () => {
+  const ask = async (body: string) => {
+    posted.length = 0;
+    const url = `http://127.0.0.1:${servers[0]?.port}/api/v1/workers/tasks/poll`;
+    await fetch(url, { method: 'POST', body });
+    return posted;
+  };
+  for (const handler of ['charge', 'ship', 'pack', 'ünïcode']) {
+    const body = JSON.stringify({ worker_id: 'w', handler_name: handler });
+    assert.deepEqual(await ask(body), [shardOf(routeOfName(handler), SHARDS)], handler);
+  }
+  assert.deepEqual(await ask('{"worker_id":"w","handler\\u005fname":"charge"}'), [-1]);
+});
+
+describe('what leads to the owner of a request in the text of its body', () => {
+  /** With members of the same names elsewhere, and in any order. */
+  const bodyOf = (members: fc.Arbitrary<object>) =>
+    fc
+      .tuple(members, fc.jsonValue({ maxDepth: 2 }), fc.boolean(), fc.constantFrom(0, 2))
+      .map(([own, any, isLast, indent]) => {
+        const others = { list: [own, 'handler_name', any], nested: { own, any }, last: any };
+        return JSON.stringify(isLast ? { ...others, ...own } : { ...own, ...others }, null, indent);
+      });
+  const text = fc.oneof(fc.string(), fc.constantFrom('"', '\\', '}', 'a "b": c', '😀'));
+  const noText = fc.constantFrom(undefined, null);
+
+  const laws: readonly (readonly [RouteId, fc.Arbitrary<object>])[] = [
+    ['workers.poll', fc.record({ handler_name: text })],
+    ['workers.pollQueue', fc.record({ queue_name: text, handler_name: text })],
+    ['sequences.migrateInstance', fc.record({ instance_id: fc.uuid() })],
+    ['continuity.create', fc.record({ instance_id: fc.uuid() })],
+    ['handoffs.create', fc.record({ placement_decision_id: fc.uuid() })],
+    ['migrations.plan', fc.record({ continuity_id: fc.uuid() })],
+    [
+      'events.send',
+      fc.record({
+        event_name: text,
+        correlation_key: fc.oneof(text, noText),
+        tenant_id: fc.oneof(text, noText),
+      }),
+    ],
+  ];
+  const none = {} as never;
+  const operations: Operations = {
+    ...{ ...instanceOperations(none), ...queueOperations(none) },
+    ...{ ...eventOperations(none), ...continuityOperations(none) },
+  };
+  for (const [id, members] of laws) {
+    test(`is what the shard makes of the parsed body: ${id}`, (t) => {
+      const leadsTo = operations[id]?.leadsTo;
+      assert.ok(typeof leadsTo === 'function');
+      check(t, 200, bodyOf(members), (body) => {
+        assert.equal(leadIn(body, leadOf(id), 'a'), leadsTo(JSON.parse(body) as never, 'a'));
+      });
+    });
+  }
+
+  test('is the idempotency key of a creation, if it has one', (t) => {
+    const members = fc.record(
+      { tenant_id: text, idempotency_key: fc.oneof(text, noText), dry_run: fc.boolean() },
+      { requiredKeys: ['tenant_id'] },
+    );
+    check(t, 200, bodyOf(members), (body) => {
+      const creation = JSON.parse(body) as CreationBody;
+      const key = idempotencyKeyOf(creation);
+      const expected = key === null ? undefined : routeOf(keyedInstanceId(creation.tenant_id, key));
+      assert.equal(leadIn(body, leadOf('instances.create'), 'a'), expected);
+    });
+  });
+
+  test('is the first handler of an exchange that polls', () => {
+    const led = (body: unknown) => leadIn(JSON.stringify(body), leadOf('workers.exchange'), 'a');
+    assert.equal(led({ poll: { handlers: ['ship', 'pack'] } }), routeOfName('ship'));
+    for (const poll of [null, 5, {}, { handlers: [] }, { handlers: 5 }]) {
+      assert.equal(led({ worker_id: 'w', poll }), undefined);
+    }
+  });
+
+  test('is left to the shards in what is no object, cut off, or long', () => {
+    const lead = leadOf('workers.poll');
+    const whole = '{"worker_id":"w","handler_name":"ship"}';
+    for (let end = 0; end < whole.length; end += 1) {
+      assert.equal(leadIn(whole.slice(0, end), lead, 'a'), undefined, whole.slice(0, end));
+    }
+    for (const body of [
+      '["handler_name","ship"]',
+      '{"n":{"handler_name":"ship"}}',
+      '"handler_name"',
+    ]) {
+      assert.equal(leadIn(body, lead, 'a'), undefined, body);
+    }
+    assert.equal(leadIn(whole.replace('w', 'w'.repeat(20_000)), lead, 'a'), undefined);
+    assert.equal(leadIn(whole.replace('w', 'w'.repeat(10_000)), lead, 'a'), routeOfName('ship'));
+  });
+});
+
+const leadOf = (id: RouteId) => ROUTES[id].ledBy as Lead;
 
 const ID = '018f2f6e-0000-7000-8000-000000000001';
 

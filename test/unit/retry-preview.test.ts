@@ -7,8 +7,8 @@ import { runsAgain, standsFor } from '../../actors/instance/core/retry-preview.j
 import { retryText } from '../../actors/instance/core/retry-words.js';
 import type { Block, Hooks, SagaBlock } from '../../schema/blocks.js';
 import { isEnded } from '../../schema/states.js';
-import type { Dispatch } from '../../src/core/evaluator.js';
 import { recordOf } from '../../src/core/paths.js';
+import type { Dispatch } from '../../src/core/progress.js';
 import { contexts, trees } from '../helpers/block-trees.js';
 import { byDepth } from '../helpers/depth.js';
 import { failing, forEach, loop, type Player, play, tryCatch, work } from '../helpers/player.js';

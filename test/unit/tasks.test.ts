@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { explain, type Surroundings } from '../../actors/instance/core/explanation.js';
+import { type ExplanationContext, explain } from '../../actors/instance/core/explanation.js';
 import type { InstanceEnv, LiveInstance } from '../../actors/instance/live-instance.js';
 import { liveInstance } from '../../actors/instance/live-instance.js';
 import { TaskCache } from '../../actors/instance/memory.js';
@@ -26,7 +26,7 @@ import { WorkerTask } from '../../schema/worker.js';
 import { stepIdempotencyKey } from '../../src/base/ids.js';
 import { LIMITS } from '../../src/base/limits.js';
 import type { Dispatch } from '../../src/core/progress.js';
-import { type Standing, type WaitFacts, whole } from '../../src/core/waits.js';
+import { type InstanceStatus, type WaitFacts, whole } from '../../src/core/waits.js';
 import { fieldsOf } from '../../src/db/mutation.js';
 import { column } from '../helpers/columns.js';
 import { instanceEnv, newInstance } from '../helpers/instances.js';
@@ -294,8 +294,8 @@ test('the column is written by a failure and by what takes it back, and by nothi
 
 const HOLDER = '01950000-0000-7000-8000-000000000001';
 
-function explained(waits: readonly WaitFacts[], around: Partial<Surroundings> = {}) {
-  const standing: Standing = {
+function explained(waits: readonly WaitFacts[], around: Partial<ExplanationContext> = {}) {
+  const standing: InstanceStatus = {
     id: '01950000-0000-7000-8000-000000000000',
     sequence_id: HOLDER,
     tenant_id: 't',

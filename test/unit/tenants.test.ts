@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, describe, mock, test } from 'node:test';
 import { ChangeGroups } from '../../actors/instance/change-many.js';
+import { TenantLimitRegistry } from '../../actors/limits/front/tenant-limit-registry.js';
 import { TenantLimitOperations } from '../../actors/limits/front/tenant-limits.js';
 import { failed } from '../../actors/runtime/commit.js';
 import { TENANT_SUSPENDED } from '../../actors/runtime/suspended-tenants.js';
@@ -11,7 +12,6 @@ import type { Loads } from '../../actors/shard/loads.js';
 import { unavailable } from '../../src/base/errors.js';
 import { realClock } from '../../src/base/real-clock.js';
 import type { Call, FrontDeps } from '../../src/http/operation.js';
-import { TenantLimitRegistry } from '../../src/http/tenant-limits.js';
 import type { Json } from '../helpers/api.js';
 import { HandShard, rowsOf, SEQUENCE, sequenceOf, TENANT } from '../helpers/hand-shard.js';
 

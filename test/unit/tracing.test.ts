@@ -18,11 +18,13 @@ import {
   parseTraceparent,
 } from '../../src/core/traceparent.js';
 import type { HandlerContext } from '../../src/handlers/registry.js';
+import { RequestContext } from '../../src/http/pipeline/context.js';
 import { RequestHead } from '../../src/http/request-head.js';
 import { RequestWatch } from '../../src/http/request-watch.js';
-import type { HttpExchange, HttpRequest } from '../../src/http/server.js';
+import type { HttpRequest } from '../../src/http/server.js';
 import { tracerOver } from '../../src/metrics/spans.js';
 import { findTracer, type Tracer } from '../../src/metrics/tracing.js';
+import { NotedExchange } from '../helpers/noted-exchange.js';
 
 const TRACE = '0af7651916cd43dd8448eb211c80319c';
 const SPAN = 'b7ad6b7169203331';
@@ -170,18 +172,15 @@ describe('steps', () => {
 describe('requests', () => {
   test('a request whose client went away ends its span without a status', () => {
     const { tracer, made } = memoryTracer();
-    const listeners: (() => void)[] = [];
-    const exchange = {
-      onAbort: (listener: () => void) => listeners.push(listener),
-      reply: () => undefined,
-    } as unknown as HttpExchange;
+    const exchange = new NotedExchange();
     const request = { method: 'GET', requestId: 'r', header: () => undefined };
     const log = createLogger('silent', 'front');
     const watch = new RequestWatch({ log, monotonic: () => 0, tracer });
-    const watched = watch.watch(request as unknown as HttpRequest, exchange);
-    assert.equal(watched.begin(ROUTES['instances.list'], {}), `00-${TRACE}-0000000000000001-01`);
-    for (const abort of listeners) abort();
-    watched.reply({ status: 200, body: '[]' });
+    const context = new RequestContext(watch, request as unknown as HttpRequest, exchange);
+    context.matched(ROUTES['instances.list'], {});
+    assert.equal(context.traceparent, `00-${TRACE}-0000000000000001-01`);
+    exchange.abort();
+    exchange.reply({ status: 200, body: '[]' });
     assert.equal(made[0]?.ends, 1);
     assert.ok(!('http.response.status_code' in (made[0]?.attributes ?? {})));
   });

@@ -2,7 +2,7 @@
 
 import type { SequenceByNameQuery } from '../../../schema/sequence.js';
 import { notFound } from '../../../src/base/errors.js';
-import { unfoundSequence } from '../../../src/core/unfound-sequence.js';
+import { sequenceNotFound } from '../../../src/core/sequence-not-found.js';
 import {
   type FrontDeps,
   type FrontOperations,
@@ -31,7 +31,7 @@ const byName: Operation<'sequences.byName'> = async (deps, call) => {
   if (text !== undefined) return jsonReply(text);
   const isOnHold = version === undefined && (await hasVersions(deps, query));
   const asked = { namespace, name, version: version ?? null };
-  throw notFound(unfoundSequence(null, asked, isOnHold ? null : undefined));
+  throw notFound(sequenceNotFound(null, asked, isOnHold ? null : undefined));
 };
 
 /** Whether the name has any that are not deprecated. */

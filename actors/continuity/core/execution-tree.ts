@@ -34,7 +34,8 @@ export function writeTree({ execution, items, blocks }: ExecutionTree, plan: Pla
   if (q !== undefined) {
     const queued = q.map((index) => nodeIn(plan, index));
     head.queue = queued.map(({ id }) => id);
-    if (queued.some(({ lanes }) => lanes.length > 0)) head.queue_slots = queued.map(slotsOf);
+    if (queued.some(({ concurrentLoops }) => concurrentLoops.length > 0))
+      head.queue_slots = queued.map(slotsOf);
   }
   if (s !== undefined) head.resumed_from = nodeIn(plan, s).id;
   // The rows of later hooks must not be taken for those of earlier ones.
@@ -85,7 +86,7 @@ function entryOf(node: PlanNode, { o, d, k, c, v }: Execution): TreeEntry | unde
   if ([open, done, kept, rows, repeats].every((part) => part === undefined)) return undefined;
   return {
     block_id,
-    ...(node.lanes.length > 0 && { slots: slotsOf(node) }),
+    ...(node.concurrentLoops.length > 0 && { slots: slotsOf(node) }),
     ...(open && { open: openOf(node, open) }),
     ...(done && { done: doneOf(node, done) }),
     ...(kept && { kept: openOf(node, kept) }),
@@ -95,8 +96,8 @@ function entryOf(node: PlanNode, { o, d, k, c, v }: Execution): TreeEntry | unde
 }
 
 /** Of the for_each blocks around it that run items side by side, outermost first. */
-function slotsOf({ lanes, loops, slots }: PlanNode): number[] {
-  return lanes.map((lane) => slots[loops.indexOf(lane)]!);
+function slotsOf({ concurrentLoops, loops, slots }: PlanNode): number[] {
+  return concurrentLoops.map((loop) => slots[loops.indexOf(loop)]!);
 }
 
 /**
@@ -216,7 +217,8 @@ function indexIn(
   name: string,
 ): number {
   const first = plan.nodes[plan.indexOf.get(id ?? '') ?? -1];
-  const node = first && copyOf(plan, first, ({ lanes }) => slots?.[lanes.length] ?? 0);
+  const node =
+    first && copyOf(plan, first, ({ concurrentLoops }) => slots?.[concurrentLoops.length] ?? 0);
   if (node === undefined) refuse(name, 'must be a block of the sequence');
   return node.index;
 }

@@ -89,7 +89,8 @@ export class Changes {
   readonly #open: StreamOperation<'changes.stream'> = async (front, call) => {
     const { query } = call;
     const tenant = tenantOf(call, query.tenant_id);
-    const given = placeIn('cursor', query.cursor) ?? placeIn('Last-Event-ID', call.lastEventId);
+    const given =
+      placeIn('cursor', query.cursor) ?? placeIn('Last-Event-ID', call.header('last-event-id'));
     return this.#streams.open(call, async (signal) => {
       const start = given ?? placeBefore(await this.#belowNow());
       return (events) => this.#follow(front.reads, tenant, start, events, signal);

@@ -1,6 +1,5 @@
 /**
- * The links by which people answer without a key: what one allows is written in it and signed, so that
- * nothing has to be stored for it. It works as long as its gate is open. Pure.
+ * Signed links for answering an approval without an API key: nothing is stored, and they work until the gate closes.
  */
 
 import { createHmac, timingSafeEqual } from 'node:crypto';
@@ -9,17 +8,15 @@ import { parseJson } from '../../../src/base/json-guard.js';
 import type { UnixMs } from '../../../src/base/time.js';
 
 export interface ApprovalGrant {
-  /** The id of the approval. */
   readonly approval: string;
-  /** Unix ms; this very instant is too late. */
+  /** Unix ms, exclusive. */
   readonly expiresAt: UnixMs;
-  /** The one value that it can answer; null: any of the choices. */
+  /** The only value that the link may answer; null: any choice. */
   readonly value: string | null;
-  /** Whom it was made for. */
   readonly recipient: string | null;
 }
 
-/** @param keys the one that signs first */
+/** @param keys the first one signs */
 export function approvalToken(grant: ApprovalGrant, keys: readonly Buffer[]): string {
   const { approval, expiresAt, value, recipient } = grant;
   const text = JSON.stringify([approval, expiresAt, value, recipient]);
@@ -27,11 +24,11 @@ export function approvalToken(grant: ApprovalGrant, keys: readonly Buffer[]): st
   return `${head}.${signature(head, keys[0]!).toString('base64url')}`;
 }
 
-/** Undefined unless one of the keys has signed it. Whether its time is over is for the caller to see. */
-export function grantIn(token: string, keys: readonly Buffer[]): ApprovalGrant | undefined {
+/** The grant in a token that one of the keys has signed, else undefined. The caller checks the expiry. */
+export function verifiedGrant(token: string, keys: readonly Buffer[]): ApprovalGrant | undefined {
   const [head = '', mark = '', ...rest] = token.split('.');
   const given = Buffer.from(mark, 'base64url');
-  // One text for one signature: base64 has several.
+  // Base64 has several spellings of the same bytes; only the canonical one is accepted.
   if (rest.length > 0 || given.toString('base64url') !== mark) return undefined;
   const isSigned = keys.some((key) => {
     const expected = signature(head, key);

@@ -1,11 +1,8 @@
 /**
- * What becomes of everything that an instance waits for when it goes over to another version of its
- * sequence. Waiting work is carried over, not redone: a time keeps its deadline unless the target's
- * step says otherwise, and then counts from when the wait began; a task that nobody has claimed is
- * withdrawn and offered again; one that a worker has goes on if it is the same call in the target.
- *
- * A further thing to wait for is a row in `WAITS`. Pure: nothing is changed, and what is to become of
- * the instance is returned.
+ * Migrates what an instance waits for to another version of its sequence. Waits are carried over: a deadline is kept
+ * unless the target's step changes it, and then counts from when the wait began. A task that no worker has is withdrawn
+ * and offered again; a claimed task stays if the target makes the same call. Pure: returns the new execution and
+ * changes nothing.
  */
 
 import type { MigrationFinding } from '../../../schema/continuity.js';
@@ -17,24 +14,24 @@ import {
 } from '../../../schema/execution.js';
 import { isEnded } from '../../../schema/states.js';
 import type { JsonValue } from '../../../src/base/json.js';
-import { configHolidays } from '../../../src/core/blocks/step.js';
-import { type SleepDuration, sleepDuration, wantedEvent } from '../../../src/core/builtin.js';
+import { targetOf } from '../../../src/core/blocks/step.js';
+import { parseEventWait, sleepDuration } from '../../../src/core/builtin.js';
+import type { Parsed } from '../../../src/core/condition.js';
 import { Evaluation, type TurnEnv } from '../../../src/core/evaluation.js';
 import { nullInKey } from '../../../src/core/key-params.js';
 import { type FindingCode, migrationFinding } from '../../../src/core/migration-findings.js';
 import type { Plan, PlanNode, StepNode, SubSequenceNode } from '../../../src/core/plan-nodes.js';
 import type { Snapshot, StepTry } from '../../../src/core/progress.js';
-import { clashOf, goOnBehindEnd, indexesIn, remapExecution } from '../../../src/core/remap.js';
+import { clashOf, continueAfterEnd, indexesIn, remapExecution } from '../../../src/core/remap.js';
 import { canonicalJson } from '../../../src/core/sealing/canonical-json.js';
 import { renderTemplate } from '../../../src/core/template.js';
-import { backoffMs, delayTarget, redispatchMs } from '../../../src/core/timing.js';
+import { backoffMs, redispatchMs } from '../../../src/core/timing.js';
 
-/** The task of a try, as far as it matters here. */
 export interface CarriedTask {
   readonly id: string;
   /** As they were dispatched. */
   readonly params: JsonValue;
-  /** A worker has it, or had it and has not said what it did. */
+  /** A worker has claimed it, or lost its claim without reporting an outcome. */
   readonly isHeld: boolean;
 }
 
@@ -42,24 +39,25 @@ export interface CarryOverCase {
   readonly source: Plan;
   readonly target: Plan;
   readonly snapshot: Snapshot;
-  /** What the target sees: context.data, and the outputs that its expressions read. */
+  /** As the target sees them: context.data, and the outputs that its expressions read. */
   readonly data: Snapshot['data'];
   readonly outputs: Snapshot['outputs'];
   /** Blocks that have an output. */
   readonly ended: ReadonlySet<string>;
   readonly env: TurnEnv;
-  /** The open task of a try; undefined: there is none. */
   readonly taskOf: (step: StepTry) => CarriedTask | undefined;
 }
 
 export interface CarriedOver {
-  /** Under the indexes of the target. */
+  /** With the indexes of the target. */
   readonly execution: Execution;
-  /** Tasks that are taken back: their steps are dispatched again. */
+  /** Tasks to withdraw: their steps are dispatched again. */
   readonly withdrawn: readonly string[];
 }
 
-/** One wait, in both versions. */
+/** The instance in the target, or why it cannot be migrated. */
+type CarryOverResult = CarriedOver | readonly MigrationFinding[];
+
 interface Wait<N extends Leaf = StepNode> {
   readonly record: StepRecord;
   readonly source: Side<N>;
@@ -67,7 +65,7 @@ interface Wait<N extends Leaf = StepNode> {
   readonly task: CarriedTask | undefined;
 }
 
-/** A leaf in one of the versions, with what its expressions see there. */
+/** A leaf in one of the versions, and the run in which its expressions are evaluated. */
 interface Side<N extends Leaf = StepNode> {
   readonly run: Evaluation;
   readonly node: N;
@@ -76,16 +74,14 @@ interface Side<N extends Leaf = StepNode> {
 type Leaf = StepNode | SubSequenceNode;
 
 type Outcome =
-  /** It goes on waiting, by this record. */
   | { readonly kind: 'on'; readonly record: StepRecord }
-  /** The same try is begun again. */
   | { readonly kind: 'again' }
   | { readonly kind: 'stuck'; readonly code: FindingCode; readonly summary: string };
 
 interface WaitRow {
-  /** Nothing is lost when the step is begun anew at another place of the target. */
+  /** Whether the step may begin again at another place of the target without losing work. */
   readonly mayMove: (wait: Pick<Wait, 'task'>) => boolean;
-  /** A method, since the phase says which leaf it is. */
+  /** A method, and so bivariant: the phase determines the type of leaf. */
   carry(wait: Wait<Leaf>): Outcome;
 }
 
@@ -95,20 +91,20 @@ const stuck = (code: FindingCode, summary: string): Outcome => ({ kind: 'stuck',
 const always = () => true;
 const never = () => false;
 
-/** What an open leaf waits for, and what becomes of that. */
+/** What a leaf in each phase waits for, and how the wait is carried over. */
 const WAITS: Readonly<Record<StepPhase, WaitRow>> = {
   ready: { mayMove: always, carry: ({ record }) => on(record) },
   delay: { mayMove: never, carry: carryDelay },
   limited: { mayMove: always, carry: carryLimited },
   backoff: { mayMove: never, carry: carryBackoff },
-  // What is answered later names the step by an index of the source.
+  // The answer would name the step by an index of the source.
   asking: { mayMove: always, carry: () => AGAIN },
   sleep: { mayMove: never, carry: carrySleep },
-  // The instance is at rest: the process that was at it is gone.
+  // The instance is not loaded, so the process that ran the handler is gone.
   run: { mayMove: always, carry: () => AGAIN },
   task: { mayMove: ({ task }) => task?.isHeld !== true, carry: carryTask },
   event: { mayMove: never, carry: carryEvent },
-  // Carried with the place of the step (`remap.ts`), by everything that changes the blocks of an instance.
+  // Already carried over with the step's place (`remap.ts`).
   gate: {
     mayMove: never,
     carry: ({ target: { run, node } }) => on(run.execution.o[node.index] as StepRecord),
@@ -116,26 +112,21 @@ const WAITS: Readonly<Record<StepPhase, WaitRow>> = {
   child: { mayMove: never, carry: carryChild },
 };
 
-/**
- * @returns the instance in the target, or why it cannot go over; then it is to stay as it is
- */
-export function carryOver(asked: CarryOverCase): CarriedOver | readonly MigrationFinding[] {
-  const { source, target, snapshot } = asked;
+export function carryOver(input: CarryOverCase): CarryOverResult {
+  const { source, target, snapshot } = input;
   const clash = clashOf(snapshot.execution, source, target);
-  const moved = movedCleanUps(asked, clash);
+  const moved = movedCleanUps(input, clash);
   if (moved.length > 0) return moved;
-  return clash === undefined ? goOnThere(asked) : beginAnew(asked, clash);
+  return clash === undefined ? continueInTarget(input) : restartInTarget(input, clash);
 }
 
-export function isCarried(
-  carried: CarriedOver | readonly MigrationFinding[],
-): carried is CarriedOver {
+export function isCarried(carried: CarryOverResult): carried is CarriedOver {
   return 'execution' in carried;
 }
 
-/** What goes on by itself behind the end of an instance, or by a retry alone, cannot begin anew. */
-function movedCleanUps(asked: CarryOverCase, clash: string | undefined): MigrationFinding[] {
-  const { source, target, snapshot, env } = asked;
+/** Clean-up and hooks that are in progress cannot begin again elsewhere. */
+function movedCleanUps(input: CarryOverCase, clash: string | undefined): MigrationFinding[] {
+  const { source, target, snapshot, env } = input;
   const { o, a, j } = snapshot.execution;
   const findings: MigrationFinding[] = [];
   if (clash !== undefined && a !== undefined) {
@@ -158,10 +149,8 @@ function movedCleanUps(asked: CarryOverCase, clash: string | undefined): Migrati
   return findings;
 }
 
-// ---------------------------------------------------------------- at the same place
-
-function goOnThere(asked: CarryOverCase): CarriedOver | readonly MigrationFinding[] {
-  const { source, target, snapshot, env, data, outputs } = asked;
+function continueInTarget(input: CarryOverCase): CarryOverResult {
+  const { source, target, snapshot, env, data, outputs } = input;
   const execution = remapExecution(snapshot.execution, source, target);
   const indexOf = indexesIn(snapshot.execution, source, target);
   const before = new Evaluation(source, snapshot, env);
@@ -171,12 +160,12 @@ function goOnThere(asked: CarryOverCase): CarriedOver | readonly MigrationFindin
   const findings: MigrationFinding[] = [];
   for (const [node, record] of openLeaves(source, snapshot.execution)) {
     const there = target.nodes[indexOf(node.index)!] as Leaf;
-    const task = taskOf(asked, before, node, record);
+    const task = taskOf(input, before, node, record);
     const sides = { source: { run: before, node }, target: { run: after, node: there } };
     const outcome = WAITS[record.p].carry({ record, task, ...sides });
     if (outcome.kind === 'on') execution.o[there.index] = { ...outcome.record };
     else if (outcome.kind === 'again') {
-      execution.o[there.index] = begunAgain(record, sides);
+      execution.o[there.index] = restarted(record, sides);
       again.push(there.index);
       if (task !== undefined) withdrawn.push(task.id);
     } else findings.push(findingAt(before, node, outcome.code, outcome.summary));
@@ -184,15 +173,15 @@ function goOnThere(asked: CarryOverCase): CarriedOver | readonly MigrationFindin
   if (findings.length > 0) return findings;
   if (again.length > 0) {
     execution.q = [...(execution.q ?? []), ...again];
-    // A parked instance is woken by what it waits for, which it would never dispatch again.
+    // A parked instance would never dispatch the tries that begin again.
     if (execution.p !== undefined) delete execution.p;
   }
   const isOpen = !isEnded(snapshot.state);
-  return { execution: isOpen ? goOnBehindEnd(execution, target) : execution, withdrawn };
+  return { execution: isOpen ? continueAfterEnd(execution, target) : execution, withdrawn };
 }
 
-/** The same try; the rate limit has let it pass if it was dispatched. */
-function begunAgain(record: StepRecord, { source, target }: Pick<Wait<Leaf>, 'source' | 'target'>) {
+/** The record of the same try. A rate limit does not apply again if the try was dispatched. */
+function restarted(record: StepRecord, { source, target }: Pick<Wait<Leaf>, 'source' | 'target'>) {
   const { b, a, x, u } = record;
   const isPast = record.p === 'run' || record.p === 'task';
   const isGranted = isPast && rateLimitOf(source.node) === rateLimitOf(target.node);
@@ -207,15 +196,9 @@ function rateLimitOf(node: Leaf): string | null {
   return node.type === 'step' ? node.rateLimitKey : null;
 }
 
-// ---------------------------------------------------------------- at another place
-
-/**
- * The tree begins anew, stepping over what is done and what has an output. That is refused where work
- * would be lost: within a loop the passes could not be told apart, a worker's task would come back to
- * nothing, and a time would be waited for once more.
- */
-function beginAnew(asked: CarryOverCase, clash: string): CarriedOver | readonly MigrationFinding[] {
-  const { source, target, snapshot, env, ended } = asked;
+/** Begins the tree again in the target, without what is done. Refused where work would be lost. */
+function restartInTarget(input: CarryOverCase, clash: string): CarryOverResult {
+  const { source, target, snapshot, env, ended } = input;
   const before = new Evaluation(source, snapshot, env);
   const findings: MigrationFinding[] = [];
   const withdrawn: string[] = [];
@@ -227,7 +210,7 @@ function beginAnew(asked: CarryOverCase, clash: string): CarriedOver | readonly 
       continue;
     }
     const record = snapshot.execution.o[index] as StepRecord;
-    const task = taskOf(asked, before, node as Leaf, record);
+    const task = taskOf(input, before, node as Leaf, record);
     if (!WAITS[record.p].mayMove({ task })) {
       findings.push(findingAt(before, node, 'WAIT_MOVED', clash));
     } else if (task !== undefined) withdrawn.push(task.id);
@@ -249,12 +232,7 @@ function openLeaves(plan: Plan, { o }: Execution): [Leaf, StepRecord][] {
   });
 }
 
-function taskOf(
-  { taskOf: find }: CarryOverCase,
-  run: Evaluation,
-  node: Leaf,
-  record: StepRecord,
-): CarriedTask | undefined {
+function taskOf({ taskOf: find }: CarryOverCase, run: Evaluation, node: Leaf, record: StepRecord) {
   return record.p === 'task' ? find(run.tryOf(node, record.a)) : undefined;
 }
 
@@ -262,33 +240,26 @@ function findingAt(run: Evaluation, node: PlanNode, code: FindingCode, summary: 
   return migrationFinding(code, summary, { block_id: node.id, path: run.pathOf(node) });
 }
 
-// ---------------------------------------------------------------- times
-
-/** When the step was reached, in Unix ms. */
-function begunAt({ record, source }: Wait): number {
+/** Unix ms at which the step was reached. */
+function startedAt({ record, source }: Wait): number {
   return (source.run.execution.t ?? source.run.env.now) + record.b;
 }
 
-/** A delay, or a window that is shut. */
 function carryDelay(wait: Wait): Outcome {
   const { record, source, target } = wait;
   const { delay, window } = target.node;
   const isSame = areSame(source.node.delay, delay) && areSame(source.node.window, window);
   if (isSame) return on(record);
-  // The window is looked at when the delay is over, and before every further try.
+  // The window is checked when the delay is over, and before every further try.
   if (delay === undefined || record.a > 0) return AGAIN;
-  const { env, snapshot } = target.run;
-  const { timezone, config } = snapshot;
-  const now = begunAt(wait);
-  const world = { now, timezone, random: env.random, configHolidays: configHolidays(config) };
-  return on({ ...record, w: delayTarget(delay, world) });
+  return on({ ...record, w: targetOf(target.run, delay, startedAt(wait)) });
 }
 
 function carryLimited({ record, source, target }: Wait): Outcome {
   return source.node.rateLimitKey === target.node.rateLimitKey ? on(record) : AGAIN;
 }
 
-/** What the failed try before it was to be followed by, counted from its failure. */
+/** The back-off of the target, counted from the failure of the try before. */
 function carryBackoff({ record, source, target }: Wait): Outcome {
   const [old, next] = [source, target].map(({ node: { retry } }) =>
     retry === undefined ? redispatchMs(record.a - 1) : backoffMs(retry, record.a - 1),
@@ -302,12 +273,12 @@ function carrySleep(wait: Wait): Outcome {
   if (!next.ok) return stuck('PARAMS_UNRENDERABLE', next.message);
   const began = record.w! - record.m!;
   const old = durationOf(source);
-  const isSame = old.ok && old.ms === next.ms;
-  const sleeping = isSame ? record : { ...record, w: began + next.ms, m: next.ms };
+  const isSame = old.ok && old.value === next.value;
+  const sleeping = isSame ? record : { ...record, w: began + next.value, m: next.value };
   return on(withTimeLimit(sleeping, source.node, target.node, began));
 }
 
-function durationOf(side: Side): SleepDuration {
+function durationOf(side: Side): Parsed<number> {
   const params = paramsOf(side);
   return params.ok ? sleepDuration(params.value) : params;
 }
@@ -326,13 +297,11 @@ function withTimeLimit(
   return { ...rest, d: since + next };
 }
 
-// ---------------------------------------------------------------- events
-
-/** Whoever waits for something else begins anew, and takes what is kept for that. */
+/** A step that waits for another event in the target begins again, and takes kept signals. */
 function carryEvent(wait: Wait): Outcome {
   const { record, target } = wait;
   const params = paramsOf(target);
-  const next = params.ok ? wantedEvent(params.value) : params;
+  const next = params.ok ? parseEventWait(params.value) : params;
   if (!next.ok) return stuck('PARAMS_UNRENDERABLE', next.message);
   const { v, m, d, ...rest } = record;
   if (next.wait.n !== v!.n || next.wait.k !== v!.k) return AGAIN;
@@ -340,11 +309,9 @@ function carryEvent(wait: Wait): Outcome {
   if (limit === (m ?? Infinity)) return on(record);
   const waiting: StepRecord = { ...rest, v: v! };
   if (limit === Infinity) return on(waiting);
-  const began = d === undefined ? begunAt(wait) : d - m!;
+  const began = d === undefined ? startedAt(wait) : d - m!;
   return on({ ...waiting, m: limit, d: began + limit });
 }
-
-// ---------------------------------------------------------------- tasks
 
 function carryTask(wait: Wait): Outcome {
   const { record, source, target, task } = wait;
@@ -357,12 +324,10 @@ function carryTask(wait: Wait): Outcome {
       `a worker has a task of step ${source.node.id}, whose params are others in the target`,
     );
   }
-  return on(withTimeLimit(record, source.node, target.node, begunAt(wait)));
+  return on(withTimeLimit(record, source.node, target.node, startedAt(wait)));
 }
 
-// ---------------------------------------------------------------- children
-
-/** One that is not made yet is made as the target says. */
+/** A child that is not created yet is created as the target defines. */
 function carryChild({ record, source, target }: Wait<SubSequenceNode>): Outcome {
   if (record.c === undefined) return on(record);
   const [old, next] = [inputOf(source), inputOf(target)];
@@ -380,28 +345,22 @@ function carryChild({ record, source, target }: Wait<SubSequenceNode>): Outcome 
   );
 }
 
-function inputOf({ run, node }: Side<SubSequenceNode>) {
+function inputOf({ run, node }: Side<SubSequenceNode>): Parsed<JsonValue> {
   const input = renderTemplate(node.input, run.scopeOf(node));
   if (input.ok) return input;
-  return {
-    ok: false,
-    message: `the input of block ${node.id} does not render: ${input.message}`,
-  } as const;
+  return { ok: false, message: `the input of block ${node.id} does not render: ${input.message}` };
 }
 
-// ---------------------------------------------------------------- what a call is made with
-
-function paramsOf({ run, node }: Side) {
-  if (node.params === undefined) return { ok: true, value: {} } as const;
+function paramsOf({ run, node }: Side): Parsed<JsonValue> {
+  if (node.params === undefined) return { ok: true, value: {} };
   const scope = run.scopeOf(node);
   const params = renderTemplate(node.params, scope);
-  const wrong = params.ok ? nullInKey(node.handler, node.keys, () => scope) : params.message;
+  const wrong = params.ok ? nullInKey(node, () => scope) : params.message;
   if (params.ok && wrong === undefined) return params;
-  const message = `the params of step ${node.id} do not render: ${wrong}`;
-  return { ok: false, message } as const;
+  return { ok: false, message: `the params of step ${node.id} do not render: ${wrong}` };
 }
 
-/** What a definition says of times is plain data, compiled in one order of members. */
+/** The compiled times have their members in a fixed order. */
 function areSame(a: object | undefined, b: object | undefined): boolean {
   return JSON.stringify(a) === JSON.stringify(b);
 }

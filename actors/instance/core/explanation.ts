@@ -1,7 +1,4 @@
-/**
- * The explanation of an instance in words (docs/reference/explain.md): from what it says of itself and
- * what was read about those it depends on.
- */
+/** Builds the explanation of an instance from its own state and related records (docs/reference/explain.md). */
 
 import {
   type ExplanationWarning,
@@ -14,21 +11,19 @@ import type { Failure } from '../../../schema/failure.js';
 import type { InstanceState } from '../../../schema/states.js';
 import type { JsonObject } from '../../../src/base/json.js';
 import type { UnixMs } from '../../../src/base/time.js';
-import type { Standing, WaitFacts } from '../../../src/core/waits.js';
+import type { InstanceStatus, WaitFacts } from '../../../src/core/waits.js';
 import { nextActions } from './next-actions.js';
 
-/** What was read about it and about others. */
-export interface Surroundings {
+export interface ExplanationContext {
   readonly now: UnixMs;
-  /** Newest first: moves between states, and tries that another one followed. */
+  /** Newest first: transitions, and tries that were retried. */
   readonly moves: readonly Move[];
   readonly pollers: readonly Poller[];
   readonly holders: NonNullable<Wait['holders']>;
   readonly ahead: number;
   readonly limits: readonly RateLimitFacts[];
-  /** The states of its children, by their ids. */
+  /** The states of its children, by id. */
   readonly children: ReadonlyMap<string, InstanceState>;
-  /** Open gates of the instance. */
   readonly approvals: readonly { readonly id: string; readonly prompt: string }[];
 }
 
@@ -41,7 +36,7 @@ export interface Move {
 
 export interface Poller {
   readonly handler_name: string;
-  /** '' of one that takes tasks of any queue. */
+  /** '' of a worker that polls for all queues. */
   readonly queue_name: string;
   readonly worker_id: string;
   readonly last_seen_at: string;
@@ -52,15 +47,18 @@ interface RateLimitFacts {
   readonly set: NonNullable<Wait['limit']>;
 }
 
-export function explain(standing: Standing, around: Surroundings): InstanceExplanation {
+export function explain(
+  standing: InstanceStatus,
+  context: ExplanationContext,
+): InstanceExplanation {
   const { id, sequence_id, state, failure, count } = standing;
   const waits = standing.waits.map((facts) => {
-    const known = { ...facts, ...found(facts, around) };
-    return { ...known, summary: WORDS[facts.kind](known) };
+    const known = { ...facts, ...relatedFacts(facts, context) };
+    return { ...known, summary: SUMMARIES[facts.kind](known) };
   });
-  const move = around.moves.find(({ to_state }) => to_state === state);
+  const move = context.moves.find(({ to_state }) => to_state === state);
   const since = failure?.at ?? move?.at ?? standing.created_at;
-  // What holds back the whole does so for as long as it has its state.
+  // These apply for as long as the instance has its state.
   for (const wait of waits) if (wait.block_id === null) wait.since ??= since;
   return {
     id,
@@ -85,32 +83,29 @@ function warningOf(block_id: string): ExplanationWarning {
   return { kind: 'output_truncated', block_id, summary };
 }
 
-// ---------------------------------------------------------------- what others have to do with it
-
-function found(facts: WaitFacts, around: Surroundings): Partial<WaitFacts> {
+function relatedFacts(facts: WaitFacts, context: ExplanationContext): Partial<WaitFacts> {
   const { kind, attempt = 0 } = facts;
   const more: Partial<WaitFacts> = {};
-  if (attempt > 0) Object.assign(more, lastTry(facts, around.moves));
-  if (kind === 'task') more.workers = workersFor(facts, around);
+  if (attempt > 0) Object.assign(more, lastTry(facts, context.moves));
+  if (kind === 'task') more.workers = workersFor(facts, context);
   if (kind === 'slot') {
-    more.holders = [...around.holders];
-    more.ahead = around.ahead;
+    more.holders = [...context.holders];
+    more.ahead = context.ahead;
   }
   if (kind === 'child') {
-    const state = around.children.get(facts.child_id ?? '');
+    const state = context.children.get(facts.child_id ?? '');
     if (state !== undefined) more.child_state = state;
   }
   if (kind === 'rate_limit') {
-    more.limit = around.limits.find(({ limit_key }) => limit_key === facts.key)?.set ?? null;
+    more.limit = context.limits.find(({ limit_key }) => limit_key === facts.key)?.set ?? null;
   }
   if (kind === 'approval') {
-    const asked = around.approvals.find(({ id }) => id === facts.approval_id);
+    const asked = context.approvals.find(({ id }) => id === facts.approval_id);
     if (asked !== undefined) more.prompt = asked.prompt;
   }
   return more;
 }
 
-/** Why the try before this one failed, and when. */
 function lastTry({ kind, block_id, attempt = 0 }: WaitFacts, moves: readonly Move[]) {
   const last = moves.find(
     (move) => move.block_id === block_id && move.details.attempt === attempt - 1,
@@ -120,10 +115,7 @@ function lastTry({ kind, block_id, attempt = 0 }: WaitFacts, moves: readonly Mov
   return kind === 'retry' ? { last_error, since: last.at } : { last_error };
 }
 
-function workersFor(
-  { handler, queue }: WaitFacts,
-  { pollers, now }: Surroundings,
-): NonNullable<Wait['workers']> {
+function workersFor({ handler, queue }: WaitFacts, { pollers, now }: ExplanationContext) {
   const able = pollers.filter(
     ({ handler_name, queue_name }) =>
       handler_name === handler && (queue_name === '' || queue_name === queue),
@@ -137,9 +129,7 @@ function workersFor(
   };
 }
 
-// ---------------------------------------------------------------- sentences
-
-const WORDS: Readonly<Record<Wait['kind'], (wait: WaitFacts) => string>> = {
+const SUMMARIES: Readonly<Record<Wait['kind'], (wait: WaitFacts) => string>> = {
   pause: () => 'It is paused: nothing new starts until it is resumed.',
   start: ({ until }) => `It is scheduled to go on at ${until}.`,
   handoff: ({ reason, until }) =>
@@ -150,12 +140,12 @@ const WORDS: Readonly<Record<Wait['kind'], (wait: WaitFacts) => string>> = {
         : 'It was imported, and this runtime does not own it yet.',
   slot: ({ key, max_concurrency, holders = [], ahead = 0 }) =>
     `It waits for a slot of the concurrency key ${key}, of which there are ${max_concurrency}: ` +
-    `${held(holders)}, and ${counted(ahead, 'instance waits', 'instances wait')} before it.`,
+    `${holdersText(holders)}, and ${counted(ahead, 'instance waits', 'instances wait')} before it.`,
   signal: () => 'It was set to waiting by request, and goes on with the next signal.',
-  task: (wait) => `${step(wait)} waits for a worker: ${polled(wait)}.${lost(wait)}`,
+  task: (wait) => `${step(wait)} waits for a worker: ${workersText(wait)}.${lostClaims(wait)}`,
   worker: ({ worker_id, since, heartbeat_at, ...wait }) =>
     `The worker ${worker_id} has been at ${step(wait, 'step')} since ${since}; its last sign of life came at ` +
-    `${heartbeat_at}.${lost(wait)}`,
+    `${heartbeat_at}.${lostClaims(wait)}`,
   handler: (wait) => `${step(wait)} is at work in the built-in handler ${wait.handler}.`,
   approval: ({ prompt = '', choices = [], since, until, ...wait }) =>
     `${step(wait)} has waited for the answer of a person since ${since}` +
@@ -165,15 +155,17 @@ const WORDS: Readonly<Record<Wait['kind'], (wait: WaitFacts) => string>> = {
   delay: (wait) => `${step(wait)} is put off until ${wait.until} by its delay or send_window.`,
   retry: (wait) =>
     `${step(wait)} failed${wait.last_error === undefined ? '' : ` (${wait.last_error})`} and is tried ` +
-    `again at ${wait.until}: that is try ${tryOf(wait)}.`,
+    `again at ${wait.until}: that is try ${(wait.attempt ?? 0) + 1}` +
+    (wait.max_attempts == null ? '.' : ` of ${wait.max_attempts}.`),
   child: (wait) =>
     wait.child_id === undefined
       ? `The child of ${step(wait, 'block')} is about to be started.`
       : `${step(wait, 'Block')} waits for its child ${wait.child_id}` +
         (wait.child_state === undefined ? '.' : `, which is ${wait.child_state}.`),
-  rate_limit: (wait) =>
-    `${step(wait)} waits for a permit of the rate limit ${wait.key}${limited(wait.limit)}` +
-    (wait.until === null ? '.' : `, and asks again at ${wait.until}.`),
+  rate_limit: ({ key, limit, until, ...wait }) =>
+    `${step(wait)} waits for a permit of the rate limit ${key}` +
+    (limit == null ? '' : ` (${limit.max_count} in ${limit.window_seconds} s)`) +
+    (until === null ? '.' : `, and asks again at ${until}.`),
   event: (wait) =>
     `${step(wait)} waits for the event ${wait.name}` +
     (wait.key === undefined ? '' : ` with the correlation key ${wait.key}`) +
@@ -188,11 +180,7 @@ function step({ path }: Pick<WaitFacts, 'path'>, word = 'Step'): string {
   return `${word} ${path}`;
 }
 
-function tryOf({ attempt = 0, max_attempts }: WaitFacts): string {
-  return max_attempts == null ? `${attempt + 1}` : `${attempt + 1} of ${max_attempts}`;
-}
-
-function polled({ handler, queue, workers }: WaitFacts): string {
+function workersText({ handler, queue, workers }: WaitFacts): string {
   const { polled_lately: lately = 0, last_polled_at: last = null } = workers ?? {};
   const what = `the handler ${handler}${queue == null ? '' : ` and the queue ${queue}`}`;
   if (lately > 0) {
@@ -203,21 +191,17 @@ function polled({ handler, queue, workers }: WaitFacts): string {
   return `no worker polls for ${what}; ${ever}`;
 }
 
-/** How many workers had it before, and were not heard of again. */
-function lost({ lost_claims: claims = 0 }: Pick<WaitFacts, 'lost_claims'>): string {
+/** How many workers lost their claim on the try before. */
+function lostClaims({ lost_claims: claims = 0 }: Pick<WaitFacts, 'lost_claims'>): string {
   if (claims === 0) return '';
   return ` ${counted(claims, 'worker has', 'workers have')} fallen silent over this try before.`;
 }
 
-function held(holders: NonNullable<Wait['holders']>): string {
+function holdersText(holders: NonNullable<Wait['holders']>): string {
   if (holders.length === 0) return 'none is held';
   const [first, ...rest] = holders;
   const others = rest.length === 0 ? '' : ` and ${counted(rest.length, 'other', 'others')}`;
   return `instance ${first!.instance_id}${others} ${rest.length === 0 ? 'holds one' : 'hold them'}`;
-}
-
-function limited(limit: Wait['limit']): string {
-  return limit == null ? '' : ` (${limit.max_count} in ${limit.window_seconds} s)`;
 }
 
 function counted(count: number, one: string, many: string): string {
@@ -225,7 +209,7 @@ function counted(count: number, one: string, many: string): string {
 }
 
 function summaryOf(
-  { state, failure, count, cancelling }: Standing,
+  { state, failure, count, cancelling }: InstanceStatus,
   waits: readonly Wait[],
   since: string,
 ) {
@@ -239,7 +223,7 @@ function summaryOf(
 }
 
 function waitingText(waits: readonly Wait[], count: number): string {
-  // Behind a hold the other waits matter later.
+  // A wait of the whole instance comes before those of blocks.
   const [first, second] = waits;
   if (first === undefined) return 'The engine goes on with it by itself.';
   if (second === undefined || first.block_id === null) return first.summary;

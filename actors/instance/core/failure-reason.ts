@@ -1,16 +1,16 @@
 /**
- * The reason that messages of failures have in common: what tells one occurrence from another, such as the
- * number of an order, is folded away. The same rule in two forms, for messages that are here and for those
- * in the database, because instances are selected by their reasons (docs/operate/statistics.md). Pure.
+ * Folds failure messages that differ only in numbers, ids or quoted text into one reason, such as `order # refused`.
+ * The rule exists in two forms, for messages in memory and for SQL, because instances are selected by reason
+ * (docs/operate/statistics.md). Pure.
  */
 
 const QUOTED = '"[^"]*"|\'[^\']*\'|`[^`]*`';
 const QUOTED_FOLDED = '"…"';
-/** Words that have a digit: numbers, times and most ids. ASCII, so that both forms agree. */
+/** Words with a digit: numbers, times and most ids. ASCII only, so that both forms agree. */
 const WORD = '[A-Za-z0-9_-]';
 const ID_FOLDED = '#';
 
-/** Of characters below 128, by their codes; 0: none of these. */
+/** Classes of characters below 128; 0: none of these. */
 const LETTER = 1;
 const DIGIT = 2;
 const QUOTE = 3;
@@ -21,11 +21,11 @@ const KINDS = Uint8Array.from({ length: 128 }, (_, code) => {
   return /["'`]/.test(character) ? QUOTE : 0;
 });
 
-/** `order 123 refused` and `order 456 refused` are both `order # refused`. */
+/** `order 123 refused` and `order 456 refused` both become `order # refused`. */
 export function foldReason(message: string): string {
-  // In one pass: expressions take fifty times as long, and thousands of messages are folded for one answer.
+  // Regular expressions would take fifty times as long, and one answer folds thousands of messages.
   let folded = '';
-  /** How much of the message is in it. */
+  /** How much of the message is in `folded`. */
   let done = 0;
   let at = 0;
   while (at < message.length) {
@@ -53,7 +53,7 @@ export function foldReason(message: string): string {
   return done === 0 ? message : folded + message.slice(done);
 }
 
-/** The same of an SQL expression that gives a text. */
+/** The same as an SQL expression. */
 export function foldedSql(message: string): string {
   const quotesFolded = `regexp_replace(${message}, '${QUOTED.replaceAll("'", "''")}', '${QUOTED_FOLDED}', 'g')`;
   return `regexp_replace(${quotesFolded}, '${WORD}*[0-9]${WORD}*', '${ID_FOLDED}', 'g')`;

@@ -1,8 +1,4 @@
-/**
- * What a retry of a failed instance runs once more and what it leaves as it is (docs/reference/explain.md), told
- * before anybody asks for it: read off the execution, by the rules by which blocks go on behind a retry
- * (`runs-again.ts`, and `enter` and `cleanUpAgain` of their kinds).
- */
+/** Predicts what a retry runs again, by the rules of `runs-again.ts` and the kinds (docs/reference/explain.md). */
 
 import {
   CANCELLED,
@@ -16,7 +12,6 @@ import {
   type OpenRecord,
   type RouterRecord,
   type SagaRecord,
-  SKIPPED,
   type StepRecord,
   TRY_LIST,
   type TryCatchRecord,
@@ -30,22 +25,23 @@ import {
 } from '../../../schema/explanation.js';
 import { isEnded } from '../../../schema/states.js';
 import { hasOwingChild, owesWithin } from '../../../src/core/owed.js';
-import { pathOf, recordOf, withEnded } from '../../../src/core/paths.js';
+import { recordOf } from '../../../src/core/paths.js';
 import type { NodePlace, Plan, PlanNode } from '../../../src/core/plan-nodes.js';
 import type { Snapshot } from '../../../src/core/progress.js';
+import { ExecutionWalk } from './execution-walk.js';
 import { type RunsAgainFacts, summaryOf } from './retry-words.js';
 
 type Kind = RunsAgainFacts['kind'];
 
-/** Where the walk is: as what blocks run there, and whether a failure of theirs is caught, or loses a race. */
+/** What blocks run as at this point of the walk, and whether a failure here is caught or loses a race. */
 interface Place {
   readonly kind: Kind;
   readonly isCaught: boolean;
-  /** Only children that have something to clean up go on. */
+  /** Only children with clean-up left continue. */
   readonly isCleanUp?: boolean;
 }
 
-/** Whether the instance goes on by a retry: also one that was paused while it was failed. */
+/** Whether the next step of the instance is a retry, also when it was paused while it was failed. */
 export function isRetried({ state, execution }: Snapshot): boolean {
   return state === 'failed' || (state === 'paused' && execution.f === 1);
 }
@@ -54,7 +50,7 @@ export function runsAgain(plan: Plan, snapshot: Snapshot): RunsAgain {
   return previewOf(plan, snapshot).again;
 }
 
-/** What a child is to the instance that started it. */
+/** Whether the parent still takes the result of the child. */
 export function standsFor(plan: Plan, snapshot: Snapshot, child: string): ParentStands {
   const isOpen = Object.values(snapshot.execution.o).some(
     (record) => (record as Partial<StepRecord>).c === child,
@@ -66,7 +62,7 @@ export function standsFor(plan: Plan, snapshot: Snapshot, child: string): Parent
 
 interface Previewed {
   readonly again: RunsAgain;
-  /** All that go on by it, or whose ends it takes. */
+  /** Children that are retried, or whose results are taken. */
   readonly children: ReadonlySet<string>;
 }
 
@@ -76,46 +72,40 @@ function previewOf(plan: Plan, { execution, runtime }: Snapshot): Previewed {
   if (hooks !== undefined) {
     const ends = hooks.l === 'on_cancel' ? 'cancelled' : 'failed';
     const own = plan.hooks?.[hooks.l];
-    if (own === undefined) return new Preview(plan, hooks.e, false).told(ends);
+    if (own === undefined) return new Preview(plan, hooks.e, false).result(ends);
     const preview = new Preview(own, hooks.e, runtime.dry_run === true);
     preview.list(own.roots, { kind: 'hook', isCaught: true });
-    return preview.told(ends);
+    return preview.result(ends);
   }
   const preview = new Preview(plan, execution, runtime.dry_run === true);
-  // Its hooks, which had failed, have stayed behind in a handover.
-  if (e === CANCELLED) return preview.told('cancelled');
+  // Its failed hooks were lost in a handover.
+  if (e === CANCELLED) return preview.result('cancelled');
   if (a !== undefined) {
     preview.owed();
     const ends = a.y === undefined ? 'cancelled' : 'failed';
-    return preview.told(execution.x === 1 ? ends : undefined);
+    return preview.result(execution.x === 1 ? ends : undefined);
   }
   const roots = plan.roots.filter((root) => root >= s);
   preview.list(roots, { kind: 'step', isCaught: false });
-  return preview.told();
+  return preview.result();
 }
 
-class Preview {
-  readonly #plan: Plan;
-  readonly #execution: Execution;
-  /** As it stood when the loops around the blocks were open, for their paths. */
-  readonly #before: Execution;
+class Preview extends ExecutionWalk {
   readonly #isDryRun: boolean;
   readonly #blocks: RunsAgainFacts[] = [];
   #count = 0;
   readonly #children = new Set<string>();
-  /** Nodes that are forgotten, by where they begin: up to where. */
+  /** The ranges of nodes that are reset, from first index to end. */
   readonly #forgotten = new Map<number, number>();
-  /** What is owed is cleaned up first, and then the instance fails for the reason that it had. */
+  /** After the clean-up the instance fails for its original reason. */
   #fails = false;
 
   constructor(plan: Plan, execution: Execution, isDryRun: boolean) {
-    this.#plan = plan;
-    this.#execution = execution;
+    super(plan, execution);
     this.#isDryRun = isDryRun;
-    this.#before = withEnded(execution);
   }
 
-  told(asked?: RunsAgain['ends']): Previewed {
+  result(asked?: RunsAgain['ends']): Previewed {
     const { paths, count } = this.#stays();
     const ends = asked ?? (this.#fails ? 'failed' : undefined);
     const again: RunsAgain = {
@@ -129,27 +119,24 @@ class Preview {
     return { again, children: this.#children };
   }
 
-  // -------------------------------------------------------------- what a retry comes to
-
-  /** What is not done of a list that goes on: the first of it, and behind that what had begun. */
+  /** A list that continues: its first block that is not done, and later ones that had begun. */
   list(list: readonly number[], place: Place): void {
     let isFirst = true;
     for (const index of list) {
-      const code = this.#execution.d[index]?.[0];
-      if (code === COMPLETED || code === SKIPPED) continue;
-      const node = this.#plan.nodes[index]!;
-      const hasBegun = code !== undefined || this.#execution.k?.[index] !== undefined;
+      const { d, k } = this.execution;
+      if (this.isDone(index)) continue;
+      const node = this.plan.nodes[index]!;
+      const hasBegun = d[index] !== undefined || k?.[index] !== undefined;
       if (hasBegun) this.#node(node, place);
-      else if (isFirst) this.#goOnWith(node, place);
+      else if (isFirst) this.#startsWith(node, place);
       isFirst = false;
     }
   }
 
-  /** What could not be cleaned up, in blocks that are open for it. */
   owed(): void {
-    const { o } = this.#execution;
+    const { o } = this.execution;
     for (const key of Object.keys(o)) {
-      const node = this.#plan.nodes[Number(key)]!;
+      const node = this.plan.nodes[Number(key)]!;
       const record = o[node.index]!;
       if (record.z !== 1) continue;
       if (this.#failsThen(node)) this.#fails = true;
@@ -162,14 +149,14 @@ class Preview {
     }
   }
 
-  /** Whether the block, or one around it, has failed but for what is to be cleaned up, with nobody to see to that. */
+  /** Whether the block, or one around it, fails after the clean-up and nothing handles that. */
   #failsThen({ index }: NodePlace): boolean {
     let hasFailed = false;
     for (let at = index; at >= 0; ) {
-      const node = this.#plan.nodes[at]!;
-      const record = this.#execution.o[at]!;
+      const node = this.plan.nodes[at]!;
+      const record = this.execution.o[at]!;
       hasFailed ||= record.o === 1 || record.j === FAILED;
-      const above = this.#plan.nodes[node.parent];
+      const above = this.plan.nodes[node.parent];
       const isTried = above?.type === 'try_catch' && node.branch === TRY_LIST;
       if (isTried || above?.type === 'race' || above?.kind.cleansUp(node.branch)) return false;
       at = node.parent;
@@ -177,18 +164,17 @@ class Preview {
     return hasFailed;
   }
 
-  /** A block that failed, or was cut off. */
   #node(node: PlanNode, place: Place): void {
     if (node.kind.isLeaf) {
       this.#leaf(node, place);
       return;
     }
-    // Beside what is to be cleaned up.
-    if (place.isCleanUp === true && !owesWithin(this.#life, node)) return;
+    // Only clean-up runs here.
+    if (place.isCleanUp === true && !owesWithin(this.run, node)) return;
     const before = this.#count;
     const kept = this.#keptOf(node);
     if (kept !== undefined || !node.kind.isKept) this.#inside(node, kept, place);
-    if (this.#count === before) this.#goOnWith(node, place);
+    if (this.#count === before) this.#startsWith(node, place);
   }
 
   #inside(node: PlanNode, kept: OpenRecord | undefined, place: Place): void {
@@ -206,7 +192,7 @@ class Preview {
         break;
       case 'loop':
       case 'for_each':
-        this.#pass(node, kept as ForEachRecord, place);
+        for (const list of this.listsInFlight(node, kept as ForEachRecord)) this.list(list, place);
         break;
       default: {
         const inside = node.type === 'race' ? { ...place, isCaught: true } : place;
@@ -216,22 +202,22 @@ class Preview {
   }
 
   #leaf(node: PlanNode, { kind, isCleanUp }: Place): void {
-    if (isCleanUp === true && !owesWithin(this.#life, node)) return;
+    if (isCleanUp === true && !owesWithin(this.run, node)) return;
     if (node.type !== 'sub_sequence') {
       this.#put(node, kind, []);
       return;
     }
     const child = this.#keptOf(node) as StepRecord | undefined;
-    // One that was cancelled has another in its place, which begins at its beginning.
+    // A cancelled child is replaced by a new one.
     const isRetried = child?.k !== undefined;
     const isReplaced = child !== undefined && !isRetried && !this.#isDryRun;
-    this.#put(node, 'child', isReplaced ? [this.#pathOf(node)] : [], {
+    this.#put(node, 'child', isReplaced ? [this.pathOf(node)] : [], {
       ...(isRetried && { child_id: child.c! }),
       ...(isRetried && isCleanUp === true && { cleans_up: true as const }),
     });
   }
 
-  /** As `resumed` of the kind does it. */
+  /** Follows `resumed` of the kind. */
   #tryCatch(node: PlanNode, { p, f, m, z }: TryCatchRecord, place: Place): void {
     const inFinally: Place = {
       kind: place.kind === 'compensation' ? place.kind : 'finally',
@@ -243,7 +229,7 @@ class Preview {
       if (branch === TRY_LIST) this.list(node.lists[branch]!, inTry);
       else {
         const owing = node.lists[TRY_LIST]!;
-        if (hasOwingChild(this.#life, owing)) this.list(owing, { ...inTry, isCleanUp: true });
+        if (hasOwingChild(this.run, owing)) this.list(owing, { ...inTry, isCleanUp: true });
         this.list(node.lists[branch]!, inCatch);
       }
     };
@@ -252,16 +238,16 @@ class Preview {
       return;
     }
     if (f === COMPLETED || (f === FAILED && z === 1)) {
-      // The block then ends as the lists before had decided.
+      // The block then ends as its earlier lists had decided.
       if (f === FAILED && !place.isCaught) this.#fails = true;
       this.list(node.lists[FINALLY_LIST]!, inFinally);
       return;
     }
     again(m === undefined ? TRY_LIST : CATCH_LIST);
     for (const index of node.lists[FINALLY_LIST]!) {
-      const block = this.#plan.nodes[index]!;
+      const block = this.plan.nodes[index]!;
       this.#forgotten.set(block.index, block.end);
-      if (this.#execution.d[index] === undefined) continue;
+      if (this.execution.d[index] === undefined) continue;
       this.#put(block, 'finally', this.#repeatsOf(block));
     }
   }
@@ -279,48 +265,35 @@ class Preview {
     this.#forgotten.set(node.index + 1, node.end);
     const inLists = (isWanted: (list: number) => boolean) =>
       node.lists.flatMap((list, at) =>
-        isWanted(at) ? list.flatMap((index) => this.#repeatsOf(this.#plan.nodes[index]!)) : [],
+        isWanted(at) ? list.flatMap((index) => this.#repeatsOf(this.plan.nodes[index]!)) : [],
       );
     const actions = inLists((at) => at % 2 === 0);
-    // Compensations run only where an action fails again.
+    // Compensations run only if an action fails again.
     this.#put(node, 'saga', actions.length > 0 ? actions : inLists((at) => at % 2 === 1));
   }
 
-  /** What the failed action of a saga has to clean up itself; nothing else of it runs. */
+  /** The clean-up inside the failed action; nothing else of it runs. */
   #cleanUps(list: readonly number[], place: Place): boolean {
-    const failed = list.find((index) => !this.#isDone([index]));
-    const node = failed === undefined ? undefined : this.#plan.nodes[failed]!;
-    if (node === undefined || !owesWithin(this.#life, node)) return false;
+    const failed = list.find((index) => !this.isDone(index));
+    const node = failed === undefined ? undefined : this.plan.nodes[failed]!;
+    if (node === undefined || !owesWithin(this.run, node)) return false;
     this.#node(node, { ...place, isCaught: true, isCleanUp: true });
     return true;
   }
 
-  get #life() {
-    return { plan: this.#plan, execution: this.#execution };
-  }
-
-  /** Those that a saga owes of its steps up to this one; whether there are any. */
+  /** The compensations that are left, up to step `n`. Returns whether there are any. */
   #compensations({ steps, lists }: PlanNode & { readonly type: 'saga' }, n: number): boolean {
     let isOwed = false;
     for (let step = Math.min(n, steps.length - 1); step >= 0; step -= 1) {
       const [action, compensation] = [lists[2 * step]!, lists[2 * step + 1]!];
-      if (!this.#isDone(action) || this.#isDone(compensation)) continue;
+      if (!this.#isListDone(action) || this.#isListDone(compensation)) continue;
       isOwed = true;
       this.list(compensation, { kind: 'compensation', isCaught: true });
     }
     return isOwed;
   }
 
-  /** With the pass that failed, or with items of several; what ended of it stays. */
-  #pass(node: PlanNode, { e, s }: ForEachRecord, place: Place): void {
-    // A pass that has ended is followed by one that is new.
-    if (e === 1) return;
-    for (const [slot, list] of node.lists.entries()) {
-      if (s === undefined || (s[slot] ?? NO_ITEM) !== NO_ITEM) this.list(list, place);
-    }
-  }
-
-  #goOnWith(node: PlanNode, { kind, isCleanUp }: Place): void {
+  #startsWith(node: PlanNode, { kind, isCleanUp }: Place): void {
     if (isCleanUp === true) return;
     if (kind === 'step' && !node.kind.isLeaf) this.#put(node, 'block', []);
     else this.#put(node, node.type === 'sub_sequence' ? 'child' : kind, []);
@@ -335,52 +308,47 @@ class Preview {
     this.#count += 1;
     if (more.child_id !== undefined) this.#children.add(more.child_id);
     const repeats_effects = repeats.length > 0;
-    // What repeats effects is never left out.
+    // Blocks that repeat effects are always listed.
     if (this.#blocks.length >= RUNS_AGAIN_MAX && !repeats_effects) return;
     this.#blocks.push({
       kind,
       block_id: node.id,
-      path: this.#pathOf(node),
+      path: this.pathOf(node),
       repeats: repeats.slice(0, REPEATS_MAX),
       repeats_effects,
       ...more,
     });
   }
 
-  // -------------------------------------------------------------- what happens a second time
-
-  /** Paths of what completed in the block, or was at work in earlier passes, and acts outside. */
+  /** The paths of blocks inside with effects that have completed, or ran in earlier iterations. */
   #repeatsOf({ index, end }: NodePlace): string[] {
     if (this.#isDryRun) return [];
     const found = new Set<string>();
-    for (const node of this.#plan.nodes.slice(index, end)) {
-      const done = this.#execution.d[node.index];
+    for (const node of this.plan.nodes.slice(index, end)) {
+      const done = this.execution.d[node.index];
       if (node.kind.isLeaf) {
         const isOver = done?.[0] === COMPLETED || (done?.[3] as StepRecord | undefined)?.c;
-        if (isOver && actsOutside(node)) found.add(this.#pathOf(node));
+        if (isOver && actsOutside(node)) found.add(this.pathOf(node));
       } else if (node.kind.repeats !== 'never' && node.type !== 'saga') {
-        const { i = 0 } = recordOf(this.#execution, node.index) as Partial<LoopRecord>;
-        const acts = this.#plan.nodes.slice(node.index, node.end).some(actsOutside);
-        if ((i > 0 || done?.[0] === COMPLETED) && acts) found.add(this.#pathOf(node));
+        const { i = 0 } = recordOf(this.execution, node.index) as Partial<LoopRecord>;
+        const acts = this.plan.nodes.slice(node.index, node.end).some(actsOutside);
+        if ((i > 0 || done?.[0] === COMPLETED) && acts) found.add(this.pathOf(node));
       }
     }
     return [...found];
   }
 
-  // -------------------------------------------------------------- what stays
-
-  /** The outermost blocks that have completed, but for those that are forgotten. */
   #stays(): { readonly paths: string[]; readonly count: number } {
-    const { nodes } = this.#plan;
+    const { nodes } = this.plan;
     const paths: string[] = [];
     let count = 0;
     for (let i = 0; i < nodes.length; ) {
       const node = nodes[i]!;
       const forgotten = this.#forgotten.get(i);
       if (forgotten !== undefined) i = forgotten;
-      else if (this.#isOfPast(node)) i = node.end;
-      else if (this.#execution.d[i]?.[0] === COMPLETED) {
-        if (paths.length < STAYS_MAX) paths.push(this.#pathOf(node));
+      else if (this.#isInEmptySlot(node)) i = node.end;
+      else if (this.execution.d[i]?.[0] === COMPLETED) {
+        if (paths.length < STAYS_MAX) paths.push(this.pathOf(node));
         count += 1;
         i = node.end;
       } else i += 1;
@@ -388,30 +356,20 @@ class Preview {
     return { paths, count };
   }
 
-  /** Of an item that has ended, in a slot that is at none. */
-  #isOfPast({ parent, branch }: NodePlace): boolean {
-    const { s } = (this.#before.o[parent] ?? {}) as Partial<ForEachRecord>;
-    return s !== undefined && (s[branch] ?? NO_ITEM) === NO_ITEM;
+  #isInEmptySlot({ parent, branch }: NodePlace): boolean {
+    const { s } = (this.before.o[parent] ?? {}) as Partial<ForEachRecord>;
+    return s !== undefined && (s[branch] ?? -1) < 0;
   }
 
-  #isDone(list: readonly number[]): boolean {
-    return list.every((index) => {
-      const code = this.#execution.d[index]?.[0];
-      return code === COMPLETED || code === SKIPPED;
-    });
+  #isListDone(list: readonly number[]): boolean {
+    return list.every((index) => this.isDone(index));
   }
 
   #keptOf({ index }: NodePlace): OpenRecord | undefined {
-    const { d, k } = this.#execution;
+    const { d, k } = this.execution;
     return d[index]?.[3] ?? k?.[index];
   }
-
-  #pathOf(node: NodePlace): string {
-    return pathOf(this.#plan, this.#before, node);
-  }
 }
-
-const NO_ITEM = -1;
 
 function actsOutside(node: PlanNode): boolean {
   if (node.type === 'sub_sequence') return true;

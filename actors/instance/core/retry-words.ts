@@ -1,26 +1,25 @@
-/** What a retry runs once more, in sentences: those of every place that tells it. */
+/** The texts about what a retry runs again, shared by all places that show them. */
 
 import type { RunsAgain, RunsAgainBlock, RunsAgainParent } from '../../../schema/explanation.js';
 import { type InstanceState, isEnded } from '../../../schema/states.js';
 
-/** A block without its sentence. */
 export type RunsAgainFacts = Omit<RunsAgainBlock, 'summary'>;
 
-/** What is known of the child of a block besides; absent: it is failed. */
+/** The block with the state of its child; absent: failed. */
 type Known = RunsAgainFacts & { readonly child_state?: InstanceState | undefined };
 
-type Words = (block: Known) => string;
+type Summary = (block: Known) => string;
 
-const AS: Readonly<Record<RunsAgainFacts['kind'], Words>> = {
+const SUMMARIES: Readonly<Record<RunsAgainFacts['kind'], Summary>> = {
   step: ({ path }) => `Step ${path} runs again.`,
   block: ({ path }) => `Block ${path} goes on.`,
   compensation: ({ path }) => `Compensation ${path} runs again.`,
   finally: ({ path, repeats, repeats_effects }) =>
     repeats_effects
-      ? `Finally block ${path} runs once more, behind what goes on: ${twice(repeats)}.`
+      ? `Finally block ${path} runs once more, behind what goes on: ${repeatedText(repeats)}.`
       : `Finally block ${path} runs again.`,
   saga: ({ path, repeats, repeats_effects }) =>
-    `Saga ${path} runs again as a whole` + (repeats_effects ? `: ${twice(repeats)}.` : '.'),
+    `Saga ${path} runs again as a whole` + (repeats_effects ? `: ${repeatedText(repeats)}.` : '.'),
   child: ({ path, child_id, child_state = 'failed', cleans_up, repeats, repeats_effects }) => {
     if (child_id === undefined) {
       return repeats_effects
@@ -43,26 +42,26 @@ const AS: Readonly<Record<RunsAgainFacts['kind'], Words>> = {
     if (!repeats_effects) return `${child}; what completed in it stays.`;
     return repeats.length === 0
       ? `${child}, and may repeat effects outside.`
-      : `${child}: in it ${twice(repeats)}.`;
+      : `${child}: in it ${repeatedText(repeats)}.`;
   },
   hook: ({ path }) => `Hook ${path} runs again.`,
 };
 
 export function summaryOf(block: Known): string {
-  return AS[block.kind](block);
+  return SUMMARIES[block.kind](block);
 }
 
-/** Whether the parent, or one above it, has gone on: what the child comes to is taken by nobody. */
+/** Whether the result of the child is no longer taken, because an instance above it has continued. */
 export function isOrphan(parent: Pick<RunsAgainParent, 'stands'> | undefined): boolean {
   return parent?.stands === 'went_on' || parent?.stands === 'ended';
 }
 
 export interface ParentFacts extends Omit<RunsAgainParent, 'summary'> {
-  /** Absent: it is not there any more. */
+  /** Absent: the parent no longer exists. */
   readonly state?: InstanceState | undefined;
 }
 
-/** @param leftBy the instance above the parent that has gone on without that */
+/** @param leftBy the instance above the parent that has continued without it */
 export function parentText({ id, state, stands }: ParentFacts, leftBy?: string): string {
   if (leftBy !== undefined) {
     return (
@@ -84,7 +83,6 @@ export function parentText({ id, state, stands }: ParentFacts, leftBy?: string):
   }
 }
 
-/** What a retry does, in a few sentences. */
 export function retryText(again: RunsAgain): string {
   const { blocks, blocks_count: count, ends, parent } = again;
   const repeats_effects = blocks.some((block) => block.repeats_effects);
@@ -95,18 +93,18 @@ export function retryText(again: RunsAgain): string {
   const stays = repeats_effects
     ? 'What is repeated has new idempotency keys.'
     : 'What completed is not repeated.';
-  const said = [what, stays, ...(ends === undefined ? [] : [END_WORDS[ends]])];
-  return [...said, ...(parent === undefined ? [] : [parent.summary])].join(' ');
+  const parts = [what, stays, ...(ends === undefined ? [] : [END_TEXTS[ends]])];
+  return [...parts, ...(parent === undefined ? [] : [parent.summary])].join(' ');
 }
 
-const END_WORDS: Readonly<Record<NonNullable<RunsAgain['ends']>, string>> = {
+const END_TEXTS: Readonly<Record<NonNullable<RunsAgain['ends']>, string>> = {
   cancelled: 'Then it is cancelled, as it was to be.',
   failed: 'Then it fails for the reason that it had; only a retry after that runs more.',
 };
 
 const LISTED_MAX = 5;
 
-function twice(names: readonly string[]): string {
+function repeatedText(names: readonly string[]): string {
   const shown = names.slice(0, LISTED_MAX).join(', ');
   const more = names.length > LISTED_MAX ? ' and others' : '';
   return `what had completed (${shown}${more}) acts outside a second time`;

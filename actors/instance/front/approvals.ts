@@ -19,10 +19,11 @@ import {
   type Operation,
   pageReply,
 } from '../../../src/http/operation.js';
+import { refusalReply } from '../../../src/http/reply.js';
+import { wantsPage } from '../../../src/http/request-head.js';
 import type { HttpReply } from '../../../src/http/server.js';
-import { refusalReply } from '../../../src/http/transport.js';
 import type { Shards } from '../../runtime/shards.js';
-import { type ApprovalGrant, approvalToken, grantIn } from '../core/approval-link.js';
+import { type ApprovalGrant, approvalToken, verifiedGrant } from '../core/approval-link.js';
 import type { instanceOperations } from '../operations.js';
 import { formPage, notePage } from './approval-page.js';
 import { approvalById, approvalCount, approvalList, type KnownApproval } from './approval-reads.js';
@@ -139,7 +140,8 @@ function link({ publicUrl, mustNameTenant }: LinkPlace): Operation<'approvals.li
     }
     const expiresAt = deps.now() + (seconds ?? LINK_SECONDS_DEFAULT) * 1_000;
     const token = approvalToken({ approval: id, expiresAt, value, recipient }, keys);
-    const origin = publicUrl ?? (call.host === undefined ? '' : `http://${call.host}`);
+    const host = call.header('host');
+    const origin = publicUrl ?? (host === undefined ? '' : `http://${host}`);
     const whose = mustNameTenant ? `?tenant_id=${encodeURIComponent(row.tenant_id)}` : '';
     const url = `${origin.replace(/\/$/, '')}/api/v1/approvals/by-link/${token}${whose}`;
     return { status: 201, body: JSON.stringify({ url, expires_at: isoTime(expiresAt) }) };
@@ -157,7 +159,7 @@ function gateOf({ gate }: KnownApproval): StoredGate {
 
 /** @throws EngineError 404 unless this server has made it, 410 when its time is over */
 function granted(deps: FrontDeps, token: string): ApprovalGrant {
-  const grant = grantIn(token, keysOf(deps));
+  const grant = verifiedGrant(token, keysOf(deps));
   if (grant === undefined) throw notFound('there is no such link');
   if (grant.expiresAt <= deps.now()) {
     throw new EngineError('ENG_GONE', `gone: the link has expired (${isoTime(grant.expiresAt)})`);
@@ -196,11 +198,11 @@ function answerByLink(client: Client): Operation<'approvals.answerByLink'> {
 }
 
 /** Browsers are shown a page, whatever comes of it; programs are refused as everywhere. */
-async function shown({ wantsPage }: AnyCall, make: () => Promise<HttpReply>): Promise<HttpReply> {
+async function shown(call: AnyCall, make: () => Promise<HttpReply>): Promise<HttpReply> {
   try {
     return await make();
   } catch (error) {
-    if (!wantsPage || !(error instanceof EngineError) || error.status >= 500) throw error;
+    if (!wantsPage(call) || !(error instanceof EngineError) || error.status >= 500) throw error;
     const { headers = [] } = refusalReply(error);
     const told = notePage(error.status, 'This did not work', sentence(error.message));
     return { ...told, headers: [...(told.headers ?? []), ...headers] };

@@ -6,10 +6,10 @@
 import { AHEAD_MAX, HOLDERS_MAX, WAITS_MAX } from '../../../schema/explanation.js';
 import { concurrencyKeyId, rateLimitId } from '../../../src/base/ids.js';
 import type { JsonObject } from '../../../src/base/json.js';
-import type { Standing, WaitFacts } from '../../../src/core/waits.js';
+import type { InstanceStatus, WaitFacts } from '../../../src/core/waits.js';
 import type { Reads } from '../../../src/db/reads.js';
 import { type FrontDeps, jsonReply, type Operation } from '../../../src/http/operation.js';
-import { explain, type Surroundings } from '../core/explanation.js';
+import { type ExplanationContext, explain } from '../core/explanation.js';
 import { promptsOf } from './approval-reads.js';
 import { entryOf, recentMoves } from './audit-reads.js';
 import { limitsOf, pollersOf, slotHolders, statesOf, waitersAhead } from './explanation-reads.js';
@@ -26,7 +26,10 @@ export function instanceExplanation(previews: RetryPreviews): Operation<'instanc
   };
 }
 
-async function surroundings({ reads, now }: FrontDeps, standing: Standing): Promise<Surroundings> {
+async function surroundings(
+  { reads, now }: FrontDeps,
+  standing: InstanceStatus,
+): Promise<ExplanationContext> {
   const { id, tenant_id: tenant, waits } = standing;
   const [moves, pollers, slot, limits, approvals, children] = await Promise.all([
     recentMoves.rows(reads, id, MOVES_MAX),
@@ -83,8 +86,8 @@ async function ofWaits<Row>(
 
 async function slotOf(
   reads: Reads,
-  { id, tenant_id: tenant, waits }: Standing,
-): Promise<Pick<Surroundings, 'holders' | 'ahead'>> {
+  { id, tenant_id: tenant, waits }: InstanceStatus,
+): Promise<Pick<ExplanationContext, 'holders' | 'ahead'>> {
   const wait = waits.find(({ kind }) => kind === 'slot');
   if (wait === undefined) return { holders: [], ahead: 0 };
   const key = concurrencyKeyId(tenant, wait.key ?? '');

@@ -8,7 +8,7 @@ import { REPEATS_MAX } from '../../../schema/explanation.js';
 import type { InstanceState } from '../../../schema/states.js';
 import { EngineError } from '../../../src/base/errors.js';
 import { LIMITS } from '../../../src/base/limits.js';
-import type { Standing } from '../../../src/core/waits.js';
+import type { InstanceStatus } from '../../../src/core/waits.js';
 import type { Shards } from '../../runtime/shards.js';
 import {
   isOrphan,
@@ -36,15 +36,15 @@ export class RetryPreviews {
   }
 
   /** @param child one that it started: what that is to it is told, too */
-  async standing(tenant: string, id: string, child?: string): Promise<Standing> {
+  async standing(tenant: string, id: string, child?: string): Promise<InstanceStatus> {
     const shard = this.#client.shardOf(id);
     const asked = child === undefined ? undefined : { child };
     const { body } = await this.#client.ask(shard, 'instances.standing', tenant, id, asked);
-    return JSON.parse(body) as Standing;
+    return JSON.parse(body) as InstanceStatus;
   }
 
   /** With what retries of children repeat, and what its parent makes of it. */
-  async whole(tenant: string, standing: Standing): Promise<RunsAgain | null> {
+  async whole(tenant: string, standing: InstanceStatus): Promise<RunsAgain | null> {
     const { again, parent, id, is_dry_run } = standing;
     if (again === null) return null;
     const own = await this.#withChildren(tenant, again, { asks: CHILDREN_ASKED_MAX });
@@ -77,7 +77,7 @@ export class RetryPreviews {
   }
 
   /** Undefined: it is gone. */
-  async #found(tenant: string, id: string, child?: string): Promise<Standing | undefined> {
+  async #found(tenant: string, id: string, child?: string): Promise<InstanceStatus | undefined> {
     try {
       return await this.standing(tenant, id, child);
     } catch (error) {

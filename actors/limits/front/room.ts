@@ -1,17 +1,22 @@
-/** Rate limits and limits of tenants on the front thread. The latter are loaded before requests are served. */
+/**
+ * Rate limits and limits of tenants on the front thread. The latter are loaded before requests are served, and decide
+ * which requests are admitted.
+ */
 
 import type { FrontKernel, FrontRoom } from '../../../src/http/front-room.js';
-import { setLimitsOf } from '../../../src/http/tenant-limits.js';
 import type { tenantLimitOperations } from '../../catalog/operations.js';
 import type { Shards } from '../../runtime/shards.js';
+import { TenantAdmission } from './admission.js';
 import { rateLimitOperations } from './rate-limits.js';
 import { tenantLimitRow, tenantLimitRows } from './tenant-limit-reads.js';
+import { setLimitsOf, TenantLimitRegistry } from './tenant-limit-registry.js';
 import { TenantLimitOperations } from './tenant-limits.js';
 import { tenantOperations } from './tenants.js';
 
 export function openLimitsFront(kernel: FrontKernel<Shards<typeof tenantLimitOperations>>) {
-  const { reads, limits } = kernel;
-  return {
+  const { reads, offload, clock } = kernel;
+  const limits = new TenantLimitRegistry();
+  const room = {
     parts: [new TenantLimitOperations({ ...kernel, registry: limits })],
     operations: { ...rateLimitOperations, ...tenantOperations },
     prepare: () => limits.load((after, limit) => tenantLimitRows.rows(reads, after, limit)),
@@ -20,4 +25,6 @@ export function openLimitsFront(kernel: FrontKernel<Shards<typeof tenantLimitOpe
       limits.set(tenant, row && setLimitsOf(row));
     },
   } satisfies FrontRoom;
+  const { monotonic } = clock;
+  return { room, admission: new TenantAdmission({ limits, reads, offload, monotonic }) };
 }

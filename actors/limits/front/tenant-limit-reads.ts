@@ -2,8 +2,14 @@
 
 import { lookup } from '../../../src/db/reads/lookup.js';
 import { columnsOf, selected } from '../../../src/db/table.js';
-import type { StoredLimitsRow } from '../../../src/http/tenant-limits.js';
 import { TENANT_LIMITS } from '../../catalog/tables.js';
+
+export interface StoredLimitsRow {
+  readonly tenant_id: string;
+  /** JSON. */
+  readonly limits: string;
+  readonly set_at: string;
+}
 
 const COLUMNS = columnsOf(TENANT_LIMITS, 'tenant_id', 'limits', 'set_at');
 

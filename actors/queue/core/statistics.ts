@@ -1,24 +1,24 @@
-/** What is counted by the database, as it is told: queues with who serves them, versions side by side. Pure. */
+/** Combines counts from the database for the API: queues with their workers, and versions side by side. Pure. */
 
 import type { QueueInfo, ReleasePoint } from '../../../schema/statistics.js';
 
 export type QueueTasks = Omit<QueueInfo, 'workers' | 'open_polls'>;
 
-/** Polls that wait for tasks of a handler: of one queue, or with '' of every queue and none. */
+/** Open polls for a handler: for one queue, or with '' for every queue and none. */
 export interface OpenPolls {
   readonly handler: string;
   readonly queue: string;
   readonly polls: number;
 }
 
-/** Those who poll for a handler: for one queue, or with '' for every queue and none. */
+/** Workers that poll for a handler: for one queue, or with '' for every queue and none. */
 export interface QueueServers {
   readonly handler: string;
   readonly queue: string;
   readonly workers: readonly string[];
 }
 
-/** Queues that have tasks or are polled, by handler and queue. */
+/** Queues that have tasks or are polled, sorted by handler and queue. */
 export function queuesOf(
   tasks: readonly QueueTasks[],
   servers: readonly QueueServers[],
@@ -59,7 +59,7 @@ function compare(a: string, b: string): number {
   return a < b ? -1 : 1;
 }
 
-/** What ended of one version, of the instances created in one interval. */
+/** The ended instances of one version that were created in one interval. */
 export interface Outcomes {
   readonly at: string;
   readonly sequence_id: string;

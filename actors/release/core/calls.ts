@@ -29,7 +29,7 @@ export function placeOf(block: string, iteration: string, attempt: number): stri
 /** A sleep asks for nothing but its duration, however that is written. */
 export function callOf({ handler }: Pick<StepNode, 'handler'>, params: JsonValue): Call {
   const duration = handler === 'sleep' ? sleepDuration(params) : undefined;
-  return { handler, params: duration?.ok === true ? sleepOf(duration.ms) : params };
+  return { handler, params: duration?.ok === true ? sleepOf(duration.value) : params };
 }
 
 /** The parameters of a sleep, as its output tells them. */

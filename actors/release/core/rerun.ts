@@ -13,24 +13,22 @@ import { isEnded } from '../../../schema/states.js';
 import { canonicalText } from '../../../src/base/bounds.js';
 import { isJsonObject, type JsonObject } from '../../../src/base/json.js';
 import type { UnixMs } from '../../../src/base/time.js';
-import { answerIn } from '../../../src/core/blocks/gate.js';
+import { parseAnswer } from '../../../src/core/blocks/gate.js';
 import type { PureContext, StepOutcome } from '../../../src/core/builtin.js';
 import { isDeadlineHandler } from '../../../src/core/deadline-handlers.js';
-import {
-  advance,
-  type EngineEvent,
-  type Env,
-  type Progress,
-  type Snapshot,
-} from '../../../src/core/evaluator.js';
-import { putData } from '../../../src/core/lanes.js';
+import { advance } from '../../../src/core/evaluator.js';
+import { putData } from '../../../src/core/loop-items.js';
 import { iterationOf } from '../../../src/core/paths.js';
 import type { Plan, PlanNode, StepNode } from '../../../src/core/plan-nodes.js';
 import {
   type ChildEnd,
   type ChildStart,
   type Dispatch,
+  type EngineEvent,
+  type Env,
   GATE_REF,
+  type Progress,
+  type Snapshot,
   type StepTry,
 } from '../../../src/core/progress.js';
 import { scopeIn } from '../../../src/core/scopes.js';
@@ -199,7 +197,7 @@ export class Rerun {
       const iteration = iterationOf(execution, node);
       const said = this.script.answerAt(node.id, iteration);
       if (said === undefined) continue;
-      const answer = answerIn(node.gate, { value: said.value }, null);
+      const answer = parseAnswer(node.gate, { value: said.value }, null);
       if (answer === undefined) {
         throw new NotReplayable(`step ${node.id} does not offer the answer ${said.value}`);
       }

@@ -22,11 +22,11 @@ import {
   type Operation,
   pageReply,
 } from '../../../src/http/operation.js';
-import { SenderLimit } from '../../../src/http/sender-limit.js';
 import type { FiringEvent } from '../../event/front/firing.js';
 import type { Shards } from '../../runtime/shards.js';
 import { isSameText, signatureProblem } from '../core/trigger-signature.js';
 import { type TriggerRow, triggerBySlug, triggerList, triggerText } from './reads.js';
+import { SenderLimit } from './sender-limit.js';
 
 const list: Operation<'triggers.list'> = async (deps, call) => {
   const query = listQuery(call);
@@ -36,8 +36,6 @@ const list: Operation<'triggers.list'> = async (deps, call) => {
 async function ownTrigger({ reads }: FrontDeps, tenant: string, slug: string): Promise<TriggerRow> {
   return owned(await triggerBySlug.row(reads, slug), tenant, `trigger ${slug}`);
 }
-
-type Admits = Pick<Admission, 'admit'>;
 
 const RECEIVE = ROUTES['triggers.receive'];
 
@@ -105,7 +103,7 @@ const fireBy =
 const receiveBy = (
   client: Client,
   bodies: FrontBodies,
-  admission: Admits,
+  admission: Admission,
 ): Operation<'triggers.receive'> => {
   const limit = new SenderLimit();
   return async (deps, { params, header, raw, peer }) => {
@@ -130,7 +128,10 @@ const receiveBy = (
     };
     const once = `trigger:${slug}:${head.nonce}`;
     // Whose request it is was not known before.
-    const leave = await admission.admit(RECEIVE, row.tenant_id, false, raw, params);
+    const leave = await admission.admit({
+      ...{ route: RECEIVE, tenant: row.tenant_id, isRoot: false },
+      ...{ body: raw, params },
+    });
     const { id, deduplicated } = await dataIn(bodies, row.tenant_id, raw)
       .then((data) => create(client, creationBy(row, event, data, once)))
       .finally(leave);
@@ -165,7 +166,7 @@ async function dataIn(bodies: FrontBodies, tenant: string, raw: Buffer): Promise
   return bodyIn(bodies, 'triggers.receive', tenant, text);
 }
 
-export function triggerOperations(client: Client, bodies: FrontBodies, admission: Admits) {
+export function triggerOperations(client: Client, bodies: FrontBodies, admission: Admission) {
   return {
     'triggers.list': list,
     'triggers.get': get,

@@ -1,5 +1,6 @@
 /** Triggers on the front thread: reads and fires by requests, and fires by events that are stored. */
 
+import type { Admission } from '../../../src/http/admission.js';
 import type { FrontKernel, FrontRoom } from '../../../src/http/front-room.js';
 import { EventFiring } from '../../event/front/firing.js';
 import { firingEvents } from '../../event/front/reads.js';
@@ -9,8 +10,8 @@ import { fireByEvent, triggerOperations } from './operations.js';
 
 type Kernel = FrontKernel<Shards<typeof eventOperations>>;
 
-export function openTriggerFront(kernel: Kernel) {
-  const { client, bodies, admission } = kernel;
+export function openTriggerFront(kernel: Kernel, admission: Admission) {
+  const { client, bodies } = kernel;
   const firing = firingOf(kernel);
   return {
     parts: [firing],

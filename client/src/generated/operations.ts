@@ -233,41 +233,40 @@ import type {
 export interface Operations {
   readonly health: {
     /**
-     * Answers while the process runs. Liveness. Open to everyone. Served at the root as well:
+     * Answer 200 while the process runs. Liveness. Open to everyone. Served at the root as well:
      * /health/live.
      */
     live(options?: CallOptions): Promise<Health>;
     /**
-     * Answers 200 while this engine owns the database and can reach it. Readiness. Open to
+     * Answer 200 while this engine owns the database and can reach it. Readiness. Open to
      * everyone. Served at the root as well: /health/ready.
      */
     ready(options?: CallOptions): Promise<Health>;
   };
   /**
-   * Versions of the server and of its schemas. Open to everyone. Served at the root as well:
-   * /info.
+   * Get the versions of the server and of its schemas. Open to everyone. Served at the root as
+   * well: /info.
    */
   info(options?: CallOptions): Promise<Info>;
   /**
-   * Counters, histograms and gauges in the text format of Prometheus. Text format version 0.0.4.
-   * For the root key and for keys with the capability operator or auditor. Served at the root as
-   * well: /metrics.
+   * Get the metrics in the text format of Prometheus. Text format version 0.0.4. For the root key
+   * and for keys with the capability operator or auditor. Served at the root as well: /metrics.
    */
   metrics(options?: CallOptions): Promise<string>;
   /**
-   * Names of built-in handlers and of those that workers serve. For the root key and for keys
-   * with the capability operator or worker or auditor. Unknown parameters are refused.
+   * List built-in handlers and those of workers. For the root key and for keys with the
+   * capability operator or worker or auditor. Unknown parameters are refused.
    */
   handlers(query?: HandlersQuery, options?: CallOptions): Promise<HandlerNames>;
   /**
-   * What the key of the request may do, and for whom. For the root key and for keys with the
+   * Get the tenant and capabilities of the request's key. For the root key and for keys with the
    * capability operator or worker or device or publisher or approver or auditor or starter or
    * secrets.
    */
   whoami(options?: CallOptions): Promise<WhoAmI>;
   readonly docs: {
     /**
-     * This document. Open, unless the deployment protects it by key and tenant. Served at the
+     * Get this document. Open, unless the deployment protects it by key and tenant. Served at the
      * root as well: /api-docs/openapi.json.
      */
     openapi(options?: CallOptions): Promise<OpenApiDocument>;
@@ -284,7 +283,7 @@ export interface Operations {
       options?: CallOptions & { readonly query?: SequencesCreateQuery | undefined },
     ): Promise<SequenceCreated>;
     /**
-     * Say what storing the definition would answer, and store nothing. The same answer but for
+     * Return the answer to storing the definition, without storing it. The same answer but for
      * what is stored already: whether the id or the version exists is not asked. For the root key
      * and for keys with the capability operator or publisher.
      */
@@ -299,9 +298,8 @@ export interface Operations {
      */
     list(query?: SequencesListQuery, options?: CallOptions): List<SequenceListed>;
     /**
-     * Get a version of a definition by name; the newest not deprecated nor on hold when not
-     * given. For the root key and for keys with the capability operator or publisher or auditor
-     * or starter.
+     * Get a definition by name; default: the newest version not deprecated or on hold. For the
+     * root key and for keys with the capability operator or publisher or auditor or starter.
      */
     byName(query: SequencesByNameQuery, options?: CallOptions): Promise<SequenceDefinition>;
     /**
@@ -319,19 +317,20 @@ export interface Operations {
      */
     get(id: string, options?: CallOptions): Promise<SequenceDefinition>;
     /**
-     * Lift the hold of a version: its name can lead to it. Answered once every creation by name
-     * may get it. Again is no error. For the root key and for keys with the capability operator
-     * or publisher.
+     * Lift the hold of a version, so that lookups by name include it. Answered once every
+     * creation by name may get it. Again is no error. For the root key and for keys with the
+     * capability operator or publisher.
      */
     update(id: string, body: UpdateSequence, options?: CallOptions): Promise<void>;
     /**
-     * Take a version out of the choice of the newest one. For the root key and for keys with the
-     * capability operator or publisher.
+     * Deprecate a version: it is no longer the newest for lookups by name. For the root key and
+     * for keys with the capability operator or publisher.
      */
     deprecate(id: string, options?: CallOptions): Promise<void>;
     /**
-     * Delete a definition that no live or failed instance uses; the others follow. For the root
-     * key and for keys with the capability operator or publisher. Unknown parameters are refused.
+     * Delete a definition that has no live or failed instances, with its finished ones. For the
+     * root key and for keys with the capability operator or publisher. Unknown parameters are
+     * refused.
      */
     delete(
       id: string,
@@ -339,18 +338,18 @@ export interface Operations {
       options?: CallOptions,
     ): Promise<SequenceDeletionPreview | undefined>;
     /**
-     * Move an instance at rest to another version of its sequence. For the root key and for keys
+     * Move an idle instance to another version of its sequence. For the root key and for keys
      * with the capability operator or publisher.
      */
     migrateInstance(body: MigrateInstance, options?: CallOptions): Promise<InstanceMigrated>;
     /**
-     * Tell what changes from one stored definition to another. For the root key and for keys with
-     * the capability operator or publisher.
+     * Compare two stored definitions. For the root key and for keys with the capability operator
+     * or publisher.
      */
     compare(body: CompareSequences, options?: CallOptions): Promise<SemanticDiff>;
     /**
-     * Have matching instances of a version go over to another one, where that is safe. For the
-     * root key and for keys with the capability operator or publisher.
+     * Migrate matching instances of a version to another one, where that is safe. For the root
+     * key and for keys with the capability operator or publisher.
      */
     migrateInstances(
       id: string,
@@ -381,8 +380,8 @@ export interface Operations {
      */
     deadLetters(query?: InstancesDeadLettersQuery, options?: CallOptions): List<TaskInstance>;
     /**
-     * Set the state of every matching instance that is not completed or cancelled. For the root
-     * key and for keys with the capability operator.
+     * Set the state of all matching instances that are neither completed nor cancelled. For the
+     * root key and for keys with the capability operator.
      */
     bulkState(
       body: BulkState,
@@ -394,7 +393,7 @@ export interface Operations {
      */
     get(id: string, options?: CallOptions): Promise<TaskInstance>;
     /**
-     * Move an instance to another state. A move that the state of the instance does not allow is
+     * Change the state of an instance. A move that the state of the instance does not allow is
      * answered 400. For the root key and for keys with the capability operator.
      */
     patchState(id: string, body: PatchState, options?: CallOptions): Promise<TaskInstance>;
@@ -404,17 +403,17 @@ export interface Operations {
      */
     patchContext(id: string, body: PatchContext, options?: CallOptions): Promise<ContextPatched>;
     /**
-     * Send a signal. pause pauses, resume resumes what is paused, cancel cancels, update_context
-     * merges the payload into context.data, custom:<name> is the free for any use, but
-     * custom:human_input:<block> answers the gate of that step. A key that has approver only may
-     * send no other one. For the root key and for keys with the capability operator or approver
-     * or starter.
+     * Send a signal to an instance. pause pauses, resume resumes what is paused, cancel cancels,
+     * update_context merges the payload into context.data, custom:<name> is the free for any use,
+     * but custom:human_input:<block> answers the gate of that step. A key that has approver only
+     * may send no other one. For the root key and for keys with the capability operator or
+     * approver or starter.
      */
     signal(id: string, body: SendSignal, options?: CallOptions): Promise<SignalAccepted>;
     /**
-     * List the signals of an instance, oldest first, and which of them wait for a step. For the
-     * root key and for keys with the capability operator or approver or auditor or starter.
-     * Unknown parameters are refused.
+     * List the signals of an instance, oldest first, with their status. For the root key and for
+     * keys with the capability operator or approver or auditor or starter. Unknown parameters are
+     * refused.
      */
     signals(id: string, query?: InstancesSignalsQuery, options?: CallOptions): List<StoredSignal>;
     /**
@@ -432,30 +431,28 @@ export interface Operations {
      */
     outputs(id: string, query?: InstancesOutputsQuery, options?: CallOptions): List<BlockOutput>;
     /**
-     * List the instances that this one started, oldest first. For the root key and for keys with
-     * the capability operator or auditor or starter. Unknown parameters are refused.
+     * List the child instances, oldest first. For the root key and for keys with the capability
+     * operator or auditor or starter. Unknown parameters are refused.
      */
     children(id: string, query?: InstancesChildrenQuery, options?: CallOptions): List<TaskInstance>;
     /**
-     * List the audit of an instance, newest first. For the root key and for keys with the
+     * List the audit entries of an instance, newest first. For the root key and for keys with the
      * capability operator or auditor or starter. Unknown parameters are refused.
      */
     audit(id: string, query?: InstancesAuditQuery, options?: CallOptions): List<AuditEntry>;
     /**
-     * Get state transitions and outputs in the order in which they happened. For the root key and
-     * for keys with the capability operator or auditor or starter. Unknown parameters are
-     * refused.
+     * Get state transitions and outputs in chronological order. For the root key and for keys
+     * with the capability operator or auditor or starter. Unknown parameters are refused.
      */
     timeline(id: string, query?: InstancesTimelineQuery, options?: CallOptions): Promise<Timeline>;
     /**
-     * List the tries of the steps of an instance, those that began first before the others. For
-     * the root key and for keys with the capability operator or auditor or starter. Unknown
-     * parameters are refused.
+     * List the step attempts of an instance in the order of their start. For the root key and for
+     * keys with the capability operator or auditor or starter. Unknown parameters are refused.
      */
     attempts(id: string, query?: InstancesAttemptsQuery, options?: CallOptions): List<StepAttempt>;
     /**
-     * Say what an instance is doing, what it waits for, and what can be done. For the root key
-     * and for keys with the capability operator or auditor or starter.
+     * Explain what an instance does and waits for, with suggested actions. For the root key and
+     * for keys with the capability operator or auditor or starter.
      */
     explain(id: string, options?: CallOptions): Promise<InstanceExplanation>;
     /**
@@ -475,25 +472,25 @@ export interface Operations {
       options?: CallOptions & { readonly query?: InstancesBatchActionQuery | undefined },
     ): Promise<BatchActionResult | BulkJob>;
     /**
-     * List the lines that steps logged, oldest first. For the root key and for keys with the
+     * List the log lines of steps, oldest first. For the root key and for keys with the
      * capability operator or auditor or starter. Unknown parameters are refused.
      */
     logs(id: string, query?: InstancesLogsQuery, options?: CallOptions): List<StepLogLine>;
     /**
-     * Follow states and outputs as server-sent events until the instance ends. Events: state,
+     * Stream states and outputs as server-sent events until the instance finishes. Events: state,
      * output, done and error, each with JSON as its data. For the root key and for keys with the
      * capability operator or auditor or starter.
      */
     stream(id: string, query?: InstancesStreamQuery, options?: CallOptions): EventStream;
     /**
-     * Let this instance run further blocks after those of its sequence. For the root key and for
-     * keys with the capability operator.
+     * Add blocks to this instance, after those of its sequence. For the root key and for keys
+     * with the capability operator.
      */
     injectBlocks(id: string, body: InjectBlocks, options?: CallOptions): Promise<BlocksInjected>;
     /**
-     * Run a failed instance again from where it failed, with other data if it is given. Answers
-     * 400 unless the instance is failed. It is due at once. For the root key and for keys with
-     * the capability operator.
+     * Retry a failed instance where it failed, optionally with changed data. Answers 400 unless
+     * the instance is failed. It is due at once. For the root key and for keys with the
+     * capability operator.
      */
     retry(id: string, body?: RetryInstance, options?: CallOptions): Promise<InstanceRetried>;
     /**
@@ -507,11 +504,14 @@ export interface Operations {
       options?: CallOptions,
     ): Promise<ResumedFrom>;
     /**
-     * Create a copy of an instance that runs on from one of its top-level blocks. For the root
+     * Create a copy of an instance that continues from one of its top-level blocks. For the root
      * key and for keys with the capability operator.
      */
     fork(id: string, body: ForkInstance, options?: CallOptions): Promise<InstanceForked>;
-    /** Keep a value with the instance. For the root key and for keys with the capability operator. */
+    /**
+     * Save a value as a checkpoint of the instance. For the root key and for keys with the
+     * capability operator.
+     */
     saveCheckpoint(
       id: string,
       body: SaveCheckpoint,
@@ -537,50 +537,49 @@ export interface Operations {
       options?: CallOptions,
     ): Promise<CheckpointsPruned>;
     /**
-     * List the receipts of what an instance did outside, oldest first. For the root key and for
-     * keys with the capability operator or auditor or starter. Unknown parameters are refused.
+     * List the effect receipts of an instance, oldest first. For the root key and for keys with
+     * the capability operator or auditor or starter. Unknown parameters are refused.
      */
     effects(id: string, query?: InstancesEffectsQuery, options?: CallOptions): List<EffectReceipt>;
     /**
-     * Failed instances by sequence and reason. For the root key and for keys with the capability
-     * operator or auditor or starter. Unknown parameters are refused.
+     * Count failed instances by sequence and reason. For the root key and for keys with the
+     * capability operator or auditor or starter. Unknown parameters are refused.
      */
     failures(query?: InstancesFailuresQuery, options?: CallOptions): Promise<FailureGroups>;
   };
   readonly approvals: {
     /**
-     * List what people are asked, oldest first. For the root key and for keys with the capability
+     * List open approvals, oldest first. For the root key and for keys with the capability
      * operator or approver or auditor. Unknown parameters are refused.
      */
     list(query?: ApprovalsListQuery, options?: CallOptions): List<Approval>;
     /**
-     * Answer for a person. The first answer counts. Refused with 409 when it was answered, has
+     * Answer an approval. The first answer counts. Refused with 409 when it was answered, has
      * timed out or was withdrawn. With the answer_id of the answer that was taken, that one is
      * told. For the root key and for keys with the capability operator or approver.
      */
     answer(id: string, body: AnswerApproval, options?: CallOptions): Promise<ApprovalAnswered>;
     /**
-     * Make a link by which one person can answer once, without a key. Needs an encryption key,
-     * else 503. The link ends with the question. For the root key and for keys with the
+     * Create a link with which one person can answer once, without a key. Needs an encryption
+     * key, else 503. The link ends with the question. For the root key and for keys with the
      * capability operator.
      */
     link(id: string, body?: MakeApprovalLink, options?: CallOptions): Promise<ApprovalLink>;
   };
   readonly bulkJobs: {
     /**
-     * List the changes of many instances that went on as jobs, newest first. For the root key and
-     * for keys with the capability operator or auditor or starter. Unknown parameters are
-     * refused.
+     * List bulk jobs, newest first. For the root key and for keys with the capability operator or
+     * auditor or starter. Unknown parameters are refused.
      */
     list(query?: BulkJobsListQuery, options?: CallOptions): List<BulkJob>;
     /**
-     * Get how far a change of many instances is. For the root key and for keys with the
-     * capability operator or auditor or starter.
+     * Get the progress of a bulk job. For the root key and for keys with the capability operator
+     * or auditor or starter.
      */
     get(id: string, options?: CallOptions): Promise<BulkJob>;
     /**
-     * End a change of many instances; what is changed stays changed. For the root key and for
-     * keys with the capability operator.
+     * Cancel a bulk job. Completed changes remain. For the root key and for keys with the
+     * capability operator.
      */
     cancel(id: string, options?: CallOptions): Promise<BulkJob>;
   };
@@ -588,20 +587,20 @@ export interface Operations {
     /** Set the rate limit of a key. For the root key and for keys with the capability operator. */
     put(key: string, body: PutRateLimit, options?: CallOptions): Promise<RateLimit>;
     /**
-     * List the rate limits of the tenant by key. For the root key and for keys with the
-     * capability operator or auditor. Unknown parameters are refused.
+     * List rate limits by key. For the root key and for keys with the capability operator or
+     * auditor. Unknown parameters are refused.
      */
     list(query?: RateLimitsListQuery, options?: CallOptions): List<RateLimit>;
     /**
-     * Remove the rate limit of a key, which is unlimited then. For the root key and for keys with
+     * Delete the rate limit of a key, which becomes unlimited. For the root key and for keys with
      * the capability operator.
      */
     delete(key: string, options?: CallOptions): Promise<void>;
   };
   readonly credentials: {
     /**
-     * Keep a secret for the steps of the tenant, sealed. No answer ever shows it. For the root
-     * key and for keys with the capability operator.
+     * Store a sealed secret for the steps of the tenant. It is never returned. For the root key
+     * and for keys with the capability operator.
      */
     create(body: CreateCredential, options?: CallOptions): Promise<Credential>;
     /**
@@ -615,12 +614,12 @@ export interface Operations {
      */
     get(id: string, options?: CallOptions): Promise<Credential>;
     /**
-     * Change a credential; the next call of a step has the new secret. For the root key and for
+     * Change a credential. The next call of a step uses the new secret. For the root key and for
      * keys with the capability operator.
      */
     update(id: string, body: UpdateCredential, options?: CallOptions): Promise<Credential>;
     /**
-     * Delete a credential; steps that name it fail from now on. For the root key and for keys
+     * Delete a credential. Steps that use it fail from then on. For the root key and for keys
      * with the capability operator.
      */
     delete(id: string, options?: CallOptions): Promise<void>;
@@ -666,9 +665,9 @@ export interface Operations {
      */
     fail(id: string, body: FailTask, options?: CallOptions): Promise<WorkerTask>;
     /**
-     * Keep a claim alive and save a checkpoint. Recommended every 15 to 30 seconds. A task
-     * without one for 60 seconds goes back to its queue. For the root key and for keys with the
-     * capability operator or worker.
+     * Renew a claim and save a checkpoint. Recommended every 15 to 30 seconds. A task without one
+     * for 60 seconds goes back to its queue. For the root key and for keys with the capability
+     * operator or worker.
      */
     heartbeat(id: string, body: HeartbeatTask, options?: CallOptions): Promise<HeartbeatAccepted>;
     /**
@@ -677,25 +676,25 @@ export interface Operations {
      */
     attempts(id: string, query?: WorkersAttemptsQuery, options?: CallOptions): List<WorkerAttempt>;
     /**
-     * List workers by when they were last seen, newest first. For the root key and for keys with
-     * the capability operator or worker or auditor. Unknown parameters are refused.
+     * List workers, last contact first. For the root key and for keys with the capability
+     * operator or worker or auditor. Unknown parameters are refused.
      */
     list(query?: WorkersListQuery, options?: CallOptions): Promise<readonly WorkerInfo[]>;
   };
   readonly cron: {
     /**
-     * Create a schedule that creates instances. For the root key and for keys with the capability
-     * operator.
+     * Create a schedule, which creates instances. For the root key and for keys with the
+     * capability operator.
      */
     create(body: CreateSchedule, options?: CallOptions): Promise<ScheduleCreated>;
     /**
-     * List the next instants at which an expression fires, before a schedule has it. For the root
-     * key and for keys with the capability operator or auditor.
+     * Preview the next fires of an expression without creating a schedule. For the root key and
+     * for keys with the capability operator or auditor.
      */
     preview(body: PreviewSchedule, options?: CallOptions): Promise<SchedulePreview>;
     /**
-     * List schedules, oldest first or by when they fire next. For the root key and for keys with
-     * the capability operator or auditor. Unknown parameters are refused.
+     * List schedules, oldest first or by next fire. For the root key and for keys with the
+     * capability operator or auditor. Unknown parameters are refused.
      */
     list(query?: CronListQuery, options?: CallOptions): List<CronSchedule>;
     /** Get a schedule. For the root key and for keys with the capability operator or auditor. */
@@ -707,26 +706,26 @@ export interface Operations {
      */
     update(id: string, body: UpdateSchedule, options?: CallOptions): Promise<CronSchedule>;
     /**
-     * Delete a schedule; the instances that it created go on. For the root key and for keys with
-     * the capability operator.
+     * Delete a schedule. Its instances continue. For the root key and for keys with the
+     * capability operator.
      */
     delete(id: string, options?: CallOptions): Promise<void>;
     /**
-     * Fire a schedule now; its next fire stays as it is. For the root key and for keys with the
+     * Fire a schedule now, without changing its next fire. For the root key and for keys with the
      * capability operator.
      */
     run(id: string, body?: RunSchedule, options?: CreationOptions): Promise<ScheduleRun>;
     /**
-     * List the next instants at which a schedule fires. For the root key and for keys with the
-     * capability operator or auditor.
+     * List next fires of a schedule. For the root key and for keys with the capability operator
+     * or auditor.
      */
     nextFires(id: string, query?: CronNextFiresQuery, options?: CallOptions): Promise<NextFires>;
   };
   readonly releases: {
     /**
-     * Draft a release that leads from one version of a sequence to another. Refused with 409
-     * while another release of the baseline routes instances. For the root key and for keys with
-     * the capability operator or publisher.
+     * Draft a release from one version of a sequence to another. Refused with 409 while another
+     * release of the baseline routes instances. For the root key and for keys with the capability
+     * operator or publisher.
      */
     create(body: CreateRelease, options?: CallOptions): Promise<Release>;
     /**
@@ -740,13 +739,13 @@ export interface Operations {
      */
     get(id: string, options?: CallOptions): Promise<Release>;
     /**
-     * Tell what changes from the baseline to the candidate. For the root key and for keys with
-     * the capability operator or publisher or auditor.
+     * Compare baseline and candidate. For the root key and for keys with the capability operator
+     * or publisher or auditor.
      */
     diff(id: string, options?: CallOptions): Promise<SemanticDiff>;
     /**
-     * Tell what the gates say now. Changes nothing. For the root key and for keys with the
-     * capability operator or publisher or auditor.
+     * Get current verdicts of gates. For the root key and for keys with the capability operator
+     * or publisher or auditor.
      */
     gates(id: string, options?: CallOptions): Promise<GateReport>;
     /**
@@ -755,57 +754,57 @@ export interface Operations {
      */
     decisions(id: string, options?: CallOptions): Promise<readonly ReleaseDecision[]>;
     /**
-     * Replay ended runs of the baseline through the candidate, without any side effect. Only a
+     * Replay finished runs of the baseline with the candidate, without side effects. Only a
      * draft. It becomes ready whatever the replays find, and failed when the candidate cannot run
      * at all. For the root key and for keys with the capability operator or publisher.
      */
     validate(id: string, body?: ValidateRelease, options?: CallOptions): Promise<ValidationReport>;
     /**
-     * Route a share of the new instances of the baseline to the candidate. Only what is ready or
+     * Route a percentage of the baseline's new instances to the candidate. Only what is ready or
      * paused. Answered once all of the server routes so. For the root key and for keys with the
      * capability operator or publisher.
      */
     canary(id: string, body: StartCanary, options?: CallOptions): Promise<Release>;
     /**
-     * Judge the gates by the instances that have ended; a failing one rolls a canary back. The
-     * gates are also evaluated without being asked, while instances end. For the root key and for
-     * keys with the capability operator or publisher.
+     * Evaluate the gates now. A failed gate rolls a canary back. The gates are also evaluated
+     * without being asked, while instances end. For the root key and for keys with the capability
+     * operator or publisher.
      */
     evaluate(id: string, options?: CallOptions): Promise<EvaluationReport>;
     /**
-     * Route all new instances of the baseline to the candidate, for good. Only a canary. Refused
-     * with 409 unless every gate passes; one that fails rolls it back. For the root key and for
-     * keys with the capability operator or publisher.
+     * Route all new instances of the baseline to the candidate permanently. Only a canary.
+     * Refused with 409 unless every gate passes; one that fails rolls it back. For the root key
+     * and for keys with the capability operator or publisher.
      */
     promote(id: string, body?: PromoteRelease, options?: CallOptions): Promise<Release>;
     /**
-     * Route new instances to the baseline again, for the time being. Only a canary; canary, with
+     * Route new instances to the baseline until the canary continues. Only a canary; canary, with
      * any percentage, goes on from there. For the root key and for keys with the capability
      * operator or publisher.
      */
     pause(id: string, options?: CallOptions): Promise<Release>;
     /**
-     * Route new instances to the baseline again, for good. A canary or what is paused; again is
-     * no error. For the root key and for keys with the capability operator or publisher.
+     * Route new instances to the baseline permanently. A canary or what is paused; again is no
+     * error. For the root key and for keys with the capability operator or publisher.
      */
     rollback(id: string, options?: CallOptions): Promise<Release>;
     /**
-     * Both versions of a release over time. For the root key and for keys with the capability
-     * operator or publisher or auditor. Unknown parameters are refused.
+     * Compare both versions of a release over time. For the root key and for keys with the
+     * capability operator or publisher or auditor. Unknown parameters are refused.
      */
     series(id: string, query?: ReleasesSeriesQuery, options?: CallOptions): Promise<ReleaseSeries>;
   };
   readonly continuity: {
     /**
-     * Give an instance a portable identity with an owner and an epoch. In any state of the
-     * instance. The id is that of the instance. For the root key and for keys with the capability
-     * operator.
+     * Create an execution: a portable identity of an instance, with an owner and an epoch. In any
+     * state of the instance. The id is that of the instance. For the root key and for keys with
+     * the capability operator.
      */
     create(body: CreateExecution, options?: CallOptions): Promise<ContinuityExecution>;
     /**
-     * Take over an imported execution that its source has granted to this server. The instance
-     * stays paused; PATCH its state, or a signal resume, runs it. For the root key and for keys
-     * with the capability operator.
+     * Claim an imported execution that its source has granted to this server. The instance stays
+     * paused; PATCH its state, or a signal resume, runs it. For the root key and for keys with
+     * the capability operator.
      */
     claim(body: ClaimExecution, options?: CallOptions): Promise<ContinuityExecution>;
     /** Get an execution. For the root key and for keys with the capability operator or auditor. */
@@ -815,7 +814,7 @@ export interface Operations {
       options?: CallOptions,
     ): Promise<ContinuityExecution>;
     /**
-     * List where an execution has been, by epoch. For the root key and for keys with the
+     * List the locations of an execution by epoch. For the root key and for keys with the
      * capability operator or auditor. Unknown parameters are refused.
      */
     locations(
@@ -824,8 +823,8 @@ export interface Operations {
       options?: CallOptions,
     ): Promise<readonly ContinuityLocation[]>;
     /**
-     * List the receipts of what an execution did outside; none of an unknown one. Those of all
-     * its instances that are here. For the root key and for keys with the capability operator or
+     * List the effect receipts of an execution; empty for an unknown one. Those of all its
+     * instances that are here. For the root key and for keys with the capability operator or
      * auditor. Unknown parameters are refused.
      */
     effects(
@@ -843,7 +842,7 @@ export interface Operations {
       options?: CallOptions,
     ): Promise<readonly CheckpointBoundary[]>;
     /**
-     * Get one of them, with what changed since the one before. For the root key and for keys with
+     * Get a boundary with the changes since the previous one. For the root key and for keys with
      * the capability operator or auditor.
      */
     checkpoint(
@@ -853,9 +852,8 @@ export interface Operations {
       options?: CallOptions,
     ): Promise<CheckpointBoundaryDetail>;
     /**
-     * List the chain of what was decided about an execution; empty of an unknown one. For the
-     * root key and for keys with the capability operator or auditor. Unknown parameters are
-     * refused.
+     * List the provenance chain of an execution; empty for an unknown one. For the root key and
+     * for keys with the capability operator or auditor. Unknown parameters are refused.
      */
     provenance(
       id: string,
@@ -863,7 +861,7 @@ export interface Operations {
       options?: CallOptions,
     ): Promise<readonly ProvenanceEntry[]>;
     /**
-     * Append an entry of your own to the chain. The server writes the other kinds itself. Refused
+     * Append an entry to the provenance chain. The server writes the other kinds itself. Refused
      * with 409 once the chain has 10,000 entries. For the root key and for keys with the
      * capability operator.
      */
@@ -873,9 +871,9 @@ export interface Operations {
       options?: CallOptions,
     ): Promise<ProvenanceEntry>;
     /**
-     * Check every link, hash and signature of the chain. An empty chain is valid. Keys that are
-     * trusted are set by the deployment. For the root key and for keys with the capability
-     * operator or auditor.
+     * Verify every link, hash and signature of the provenance chain. An empty chain is valid.
+     * Keys that are trusted are set by the deployment. For the root key and for keys with the
+     * capability operator or auditor.
      */
     verifyProvenance(
       id: string,
@@ -883,17 +881,18 @@ export interface Operations {
       options?: CallOptions,
     ): Promise<ProvenanceVerdict>;
     /**
-     * Judge every live runtime as a place for an execution. Stored, and shown to nobody else.
+     * Evaluate every live runtime as a place for an execution. Stored, and shown to nobody else.
      * Nothing is moved by it. For the root key and for keys with the capability operator.
      */
     place(id: string, body: PlaceExecution, options?: CallOptions): Promise<PlacementDecision>;
     /**
-     * Judge one runtime as the destination of a handoff. Answered with compatible false too. 404
-     * when the runtime is not live. For the root key and for keys with the capability operator.
+     * Evaluate one runtime as the destination of a handoff. Answered with compatible false too.
+     * 404 when the runtime is not live. For the root key and for keys with the capability
+     * operator.
      */
     preview(id: string, body: PreviewHandoff, options?: CallOptions): Promise<HandoffPreview>;
     /**
-     * Say what became of an effect. unknown becomes verified, committed, compensated or
+     * Record the result of an effect. unknown becomes verified, committed, compensated or
      * abandoned; committed and verified become compensated. Anything else is 409. For the root
      * key and for keys with the capability operator.
      */
@@ -901,12 +900,12 @@ export interface Operations {
   };
   readonly migrations: {
     /**
-     * Have an instance go over to another version, where that is safe. For the root key and for
-     * keys with the capability operator.
+     * Migrate an instance to another version, if that is safe. For the root key and for keys with
+     * the capability operator.
      */
     migrate(id: string, body: MigrateTo, options?: CallOptions): Promise<MigratedInstance>;
     /**
-     * Judge whether a live execution can go over to another version. Only of an instance that is
+     * Plan the migration of a live execution to another version. Only of an instance that is
      * waiting or paused. Nothing of it is changed. For the root key and for keys with the
      * capability operator.
      */
@@ -914,35 +913,35 @@ export interface Operations {
     /** Get a migration. For the root key and for keys with the capability operator or auditor. */
     get(id: string, query?: MigrationsGetQuery, options?: CallOptions): Promise<MigrationRecord>;
     /**
-     * Go over to the other version, and stay paused there. Refused with 409 unless everything is
-     * as it was planned. Needs an encryption key, else 503. The instance is left paused, one
-     * epoch on. For the root key and for keys with the capability operator.
+     * Migrate to the other version and leave the instance paused. Refused with 409 unless
+     * everything is as it was planned. Needs an encryption key, else 503. The instance is left
+     * paused, one epoch on. For the root key and for keys with the capability operator.
      */
     apply(id: string, body?: ApplyMigration, options?: CallOptions): Promise<MigrationRecord>;
     /**
-     * Go back to what the sealed capsule of the migration holds. Refused with 409 once the target
-     * has run: when an effect of its epoch was dispatched, committed or verified, or is unknown.
-     * For the root key and for keys with the capability operator.
+     * Roll a migration back to its sealed capsule. Refused with 409 once the target has run: when
+     * an effect of its epoch was dispatched, committed or verified, or is unknown. For the root
+     * key and for keys with the capability operator.
      */
     rollback(id: string, body?: TenantBody, options?: CallOptions): Promise<MigrationRecord>;
   };
   readonly runtimes: {
     /**
-     * Tell what a runtime offers, for some minutes. Again and again while it lives. What was
+     * Register the facts of a runtime for some minutes. Again and again while it lives. What was
      * observed earlier changes nothing. For the root key and for keys with the capability
      * operator.
      */
     register(body: RegisterRuntime, options?: CallOptions): Promise<RuntimeCapabilities>;
     /**
-     * List the runtimes that are live, those seen last first. For the root key and for keys with
-     * the capability operator or auditor. Unknown parameters are refused.
+     * List live runtimes, last seen first. For the root key and for keys with the capability
+     * operator or auditor. Unknown parameters are refused.
      */
     list(query?: RuntimesListQuery, options?: CallOptions): Promise<readonly RuntimeCapabilities[]>;
   };
   readonly handoffs: {
     /**
-     * Begin to hand an execution to the runtime of a fresh preview. Refused with 409 when
-     * anything is not as it was previewed. For the root key and for keys with the capability
+     * Start the handoff of an execution to the runtime of a current preview. Refused with 409
+     * when anything is not as it was previewed. For the root key and for keys with the capability
      * operator.
      */
     create(body: CreateHandoff, options?: CallOptions): Promise<Handoff>;
@@ -956,7 +955,7 @@ export interface Operations {
      */
     export(id: string, body?: ExportHandoff, options?: CallOptions): Promise<HandoffExported>;
     /**
-     * Import a capsule that an isolated device sealed, as the export of its handoff. For the root
+     * Import a capsule sealed by an isolated device, as the export of its handoff. For the root
      * key and for keys with the capability operator.
      */
     attach(id: string, body: AttachCapsule, options?: CallOptions): Promise<CapsuleAttached>;
@@ -965,69 +964,71 @@ export interface Operations {
      * again. For the root key and for keys with the capability operator.
      */
     accept(id: string, body: AcceptHandoff, options?: CallOptions): Promise<HandoffAccepted>;
-    /** Let the destination run. For the root key and for keys with the capability operator. */
+    /**
+     * Start running at the destination. For the root key and for keys with the capability
+     * operator.
+     */
     resume(id: string, body?: TenantBody, options?: CallOptions): Promise<Handoff>;
     /**
-     * Refuse a handoff before its export. Owner and epoch stay. For the root key and for keys
+     * Reject a handoff before its export. Owner and epoch stay. For the root key and for keys
      * with the capability operator.
      */
     reject(id: string, body?: TenantBody, options?: CallOptions): Promise<Handoff>;
     /**
-     * Take an exported capsule back before it is accepted. Owner and epoch stay; the next handoff
-     * or migration takes the execution back. For the root key and for keys with the capability
+     * Revoke an exported capsule before it is accepted. Owner and epoch stay; the next handoff or
+     * migration takes the execution back. For the root key and for keys with the capability
      * operator.
      */
     revoke(id: string, body?: TenantBody, options?: CallOptions): Promise<Handoff>;
   };
   readonly capsules: {
     /**
-     * Create the paused instance that a capsule holds. A repetition gives the same instance.
-     * Needs an encryption key, else 503. For the root key and for keys with the capability
-     * operator.
+     * Create the paused instance of a capsule. A repetition gives the same instance. Needs an
+     * encryption key, else 503. For the root key and for keys with the capability operator.
      */
     import(body: ImportCapsule, options?: CallOptions): Promise<CapsuleImported>;
   };
   readonly apiKeys: {
-    /** Make a key for a tenant. Its secret is shown in this answer only. For the root key only. */
+    /** Create a key for a tenant. Only this response has its secret. For the root key only. */
     mint(body: MintKey, options?: CallOptions): Promise<KeyMinted>;
     /**
      * List the keys of a tenant, oldest first. For the root key only. Unknown parameters are
      * refused.
      */
     list(query: ApiKeysListQuery, options?: CallOptions): List<ApiKey>;
-    /** Revoke a key, at once and for good. For the root key only. */
+    /** Revoke a key immediately and permanently. For the root key only. */
     revoke(id: string, options?: CallOptions): Promise<void>;
   };
   readonly tenants: {
     /**
-     * List the tenants that have sequences, instances, keys or limits, by their names. For the
-     * root key only. Unknown parameters are refused.
+     * List the tenants that have sequences, instances, keys or limits, by name. For the root key
+     * only. Unknown parameters are refused.
      */
     list(query?: TenantsListQuery, options?: CallOptions): List<Tenant>;
   };
   readonly tenantLimits: {
-    /** Set the limits of a tenant; what is left out is the default. For the root key only. */
+    /**
+     * Replace the limits of a tenant; absent members are reset to the default. For the root key
+     * only.
+     */
     put(id: string, body: PutTenantLimits, options?: CallOptions): Promise<TenantLimits>;
     /** Get the limits that were set for a tenant. For the root key only. */
     get(id: string, options?: CallOptions): Promise<TenantLimits>;
-    /** Give a tenant the default limits again. For the root key only. */
+    /** Reset a tenant to the default limits. For the root key only. */
     delete(id: string, options?: CallOptions): Promise<void>;
   };
   readonly cells: {
     /**
-     * List the cells of the cluster with their engines, as the directory knows them. For the root
-     * key only.
+     * List the cells of the cluster with their engines, from the directory. For the root key
+     * only.
      */
     list(options?: CallOptions): Promise<Cells>;
-    /**
-     * List the moves of tenants between cells, newest first. For the root key only. Unknown
-     * parameters are refused.
-     */
+    /** List tenant moves, newest first. For the root key only. Unknown parameters are refused. */
     moves(query?: CellsMovesQuery, options?: CallOptions): List<TenantMove>;
   };
   readonly webhooks: {
     /**
-     * Be told of ended instances of the tenant. The secret is shown in this answer only. For the
+     * Subscribe to finished instances of the tenant. Only this response has the secret. For the
      * root key and for keys with the capability operator.
      */
     subscribe(body: CreateSubscription, options?: CallOptions): Promise<SubscriptionCreated>;
@@ -1039,13 +1040,10 @@ export interface Operations {
       query?: WebhooksSubscriptionsQuery,
       options?: CallOptions,
     ): List<WebhookSubscription>;
-    /**
-     * Get a webhook subscription. For the root key and for keys with the capability operator or
-     * auditor.
-     */
+    /** Get a subscription. For the root key and for keys with the capability operator or auditor. */
     subscription(id: string, options?: CallOptions): Promise<WebhookSubscription>;
     /**
-     * Change a webhook subscription; a new secret signs from the next attempt on. For the root
+     * Change a webhook subscription. A new secret signs from the next attempt on. For the root
      * key and for keys with the capability operator.
      */
     update(
@@ -1054,8 +1052,8 @@ export interface Operations {
       options?: CallOptions,
     ): Promise<WebhookSubscription>;
     /**
-     * Delete a webhook subscription; what is not delivered yet is given up. For the root key and
-     * for keys with the capability operator.
+     * Delete a webhook subscription. Undelivered webhooks are dropped. For the root key and for
+     * keys with the capability operator.
      */
     unsubscribe(id: string, options?: CallOptions): Promise<void>;
     /**
@@ -1068,18 +1066,15 @@ export interface Operations {
       options?: CallOptions,
     ): List<DeliverySummary>;
     /**
-     * List webhooks that are not delivered yet, oldest first. For the root key only. Unknown
-     * parameters are refused.
+     * List undelivered webhooks, oldest first. For the root key only. Unknown parameters are
+     * refused.
      */
     outbox(query?: WebhooksOutboxQuery, options?: CallOptions): Promise<readonly OutboxEntry[]>;
-    /**
-     * Try to deliver a webhook now; the answer says whether it was delivered. For the root key
-     * only.
-     */
+    /** Deliver a webhook now; the response reports success or failure. For the root key only. */
     redeliver(id: string, options?: CallOptions): Promise<Redelivered>;
-    /** What a redelivery would send. For the root key only. */
+    /** Get the body that a redelivery would send. For the root key only. */
     redeliverPreview(id: string, options?: CallOptions): Promise<RedeliverPreview>;
-    /** Give a webhook up that is not delivered yet. For the root key only. */
+    /** Drop an undelivered webhook. For the root key only. */
     discard(id: string, options?: CallOptions): Promise<void>;
     /** List deliveries, newest first. For the root key only. Unknown parameters are refused. */
     deliveries(query?: WebhooksDeliveriesQuery, options?: CallOptions): List<DeliverySummary>;
@@ -1088,25 +1083,22 @@ export interface Operations {
   };
   readonly triggers: {
     /**
-     * Let something outside start instances of a sequence. For the root key and for keys with the
-     * capability operator.
+     * Create a trigger, which starts instances of a sequence from outside. For the root key and
+     * for keys with the capability operator.
      */
     create(body: CreateTrigger, options?: CallOptions): Promise<Trigger>;
     /**
-     * List the triggers of the tenant, oldest first. For the root key and for keys with the
-     * capability operator or auditor. Unknown parameters are refused.
+     * List triggers of a tenant, oldest first. For the root key and for keys with the capability
+     * operator or auditor. Unknown parameters are refused.
      */
     list(query?: TriggersListQuery, options?: CallOptions): List<Trigger>;
     /** Get a trigger. For the root key and for keys with the capability operator or auditor. */
     get(slug: string, options?: CallOptions): Promise<Trigger>;
-    /**
-     * Change a trigger, or switch it on and off. For the root key and for keys with the
-     * capability operator.
-     */
+    /** Change a trigger. For the root key and for keys with the capability operator. */
     update(slug: string, body: UpdateTrigger, options?: CallOptions): Promise<Trigger>;
     /**
-     * Delete a trigger; what it has started goes on. For the root key and for keys with the
-     * capability operator.
+     * Delete a trigger. Its instances continue. For the root key and for keys with the capability
+     * operator.
      */
     delete(slug: string, options?: CallOptions): Promise<void>;
     /**
@@ -1114,7 +1106,7 @@ export interface Operations {
      * capability operator.
      */
     fire(slug: string, body?: object, options?: CallOptions): Promise<TriggerFired>;
-    /** Start an instance by a signed request; the body is its context.data. Open to everyone. */
+    /** Start an instance with a signed request; the body is its context.data. Open to everyone. */
     receive(
       id: string,
       body: object | string | Uint8Array,
@@ -1123,8 +1115,8 @@ export interface Operations {
   };
   readonly events: {
     /**
-     * Send an event to every step that waits for it, or else keep it for the first that does. For
-     * the root key and for keys with the capability operator.
+     * Send an event to all steps that wait for it, or else to the first that will. For the root
+     * key and for keys with the capability operator.
      */
     send(body: SendEvent, options?: CallOptions): Promise<EventReceipt>;
     /**
@@ -1138,36 +1130,36 @@ export interface Operations {
      */
     list(query?: EventsListQuery, options?: CallOptions): List<StoredEvent>;
     /**
-     * Get an event, with those that took it. For the root key and for keys with the capability
-     * operator or auditor.
+     * Get an event with its consumers. For the root key and for keys with the capability operator
+     * or auditor.
      */
     get(id: string, options?: CallOptions): Promise<EventDetails>;
   };
   readonly changes: {
     /**
-     * Read what happened to the instances of the tenant, oldest first. For the root key and for
-     * keys with the capability operator or auditor. The header x-tenant-id may be left out.
-     * Unknown parameters are refused.
+     * List changes of instances of a tenant, oldest first. For the root key and for keys with the
+     * capability operator or auditor. The header x-tenant-id may be left out. Unknown parameters
+     * are refused.
      */
     list(query?: ChangesListQuery, options?: CallOptions): List<AuditEntry>;
     /**
-     * Follow what happens to the instances of the tenant as server-sent events. For the root key
-     * and for keys with the capability operator or auditor. The header x-tenant-id may be left
-     * out. Unknown parameters are refused.
+     * Stream the changes of the tenant's instances as server-sent events. For the root key and
+     * for keys with the capability operator or auditor. The header x-tenant-id may be left out.
+     * Unknown parameters are refused.
      */
     stream(query?: ChangesStreamQuery, options?: CallOptions): EventStream;
   };
   readonly queues: {
     /**
-     * Open tasks and workers by handler and queue. For the root key and for keys with the
+     * Count open tasks and workers by handler and queue. For the root key and for keys with the
      * capability operator or auditor. Unknown parameters are refused.
      */
     list(query?: QueuesListQuery, options?: CallOptions): Promise<Queues>;
   };
   readonly activity: {
     /**
-     * Instances created and ended over time. For the root key and for keys with the capability
-     * operator or auditor. Unknown parameters are refused.
+     * Count created and finished instances over time. For the root key and for keys with the
+     * capability operator or auditor. Unknown parameters are refused.
      */
     get(query?: ActivityGetQuery, options?: CallOptions): Promise<Activity>;
   };

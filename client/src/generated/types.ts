@@ -8,62 +8,62 @@ export interface JsonObject {
 }
 
 /**
- * Runs one of its variants, chosen by the id of the instance and that of the block, in proportion
- * to the weights. Names differ, and some weight is above 0.
+ * Runs one of its variants, chosen in proportion to the weights by a hash of instance and block
+ * id. Names differ, and some weight is above 0.
  */
 export interface AbSplitBlock {
-  /** The kind of the block: two words for one. */
+  /** Kind of the block; both names mean the same. */
   readonly type: 'ab_split' | 'a_b_split';
   /**
-   * Unique in the sequence. Expressions find its output by it. Not __proto__, constructor,
-   * prototype, . or ..
+   * Unique in the sequence. Expressions use it to refer to the output. Not __proto__,
+   * constructor, prototype, . or ..
    */
   readonly id: string;
-  /** An expression; the block is skipped when it does not hold. */
+  /** Condition; if it is false, the block is skipped. */
   readonly when?: string | null | undefined;
-  /** How long the block may take; past it, all inside is cut off and it has failed. Milliseconds. */
+  /** Maximum duration in ms; then everything inside is cancelled, and the block fails. */
   readonly timeout?: number | null | undefined;
-  /** Of which one runs. */
+  /** The variants to choose from. */
   readonly variants: readonly SplitVariant[];
 }
 
 export interface AcceptHandoff {
   readonly tenant_id?: string | null | undefined;
   readonly destination_instance_id: string;
-  /** Of an instance on another server: what its import answered. */
+  /** Import receipt of an instance on another server. */
   readonly import_receipt?: ImportReceipt | null | undefined;
 }
 
-/** Instances created and ended in each interval. */
+/** Created and finished instances by interval. */
 export interface Activity {
   /** ISO 8601. */
   readonly since: string;
   readonly step_secs: number;
-  /** Oldest first, also those in which nothing happened. */
+  /** Oldest first, including empty intervals. */
   readonly intervals: readonly ActivityInterval[];
-  /** False: so much was noted that the oldest intervals lack some of it. */
+  /** False: the oldest intervals are incomplete. */
   readonly complete: boolean;
 }
 
 export interface ActivityInterval {
-  /** When it begins. */
+  /** Start of the interval. */
   readonly at: string;
   readonly created: number;
   readonly completed: number;
   readonly failed: number;
   readonly cancelled: number;
-  /** From creation to completion or failure, within a tenth; null when none of these ended. */
+  /** Time from creation to completion or failure, within 10 %; null if none finished. */
   readonly duration_p50_ms: number | null;
   readonly duration_p95_ms: number | null;
 }
 
 export interface AnswerApproval {
-  /** One of the values of its choices. */
+  /** One of the values in choices. */
   readonly value: string;
-  /** Only where allow_comment says so. An empty text stands for none. */
+  /** Allowed only with allow_comment. An empty text stands for none. */
   readonly comment?: string | null | undefined;
   /**
-   * A repetition with the same one is told of the first answer, and is no conflict. An empty text
+   * A repetition with the same id returns the first answer instead of a conflict. An empty text
    * stands for none.
    */
   readonly answer_id?: string | null | undefined;
@@ -96,7 +96,7 @@ export interface ApplyMigration {
   readonly approved?: boolean | null | undefined;
 }
 
-/** A step that waits for the answer of a person. */
+/** A step that waits for a person's answer. */
 export interface Approval {
   readonly id: string;
   readonly instance_id: string;
@@ -105,41 +105,41 @@ export interface Approval {
   readonly sequence_id: string;
   readonly sequence_name: string | null;
   readonly block_id: string;
-  /** From the outermost block, as in orders[2]/charge. */
+  /** Path from the outermost block, such as orders[2]/charge. */
   readonly path: string;
-  /** What is asked. */
+  /** The question. */
   readonly prompt: string;
   readonly choices: readonly GateChoice[];
-  /** The key of context.data for the value. */
+  /** Key of context.data that receives the value. */
   readonly store_as: string;
   readonly timeout_seconds: number | null;
   readonly escalation_handler: string | null;
   readonly allow_comment: boolean;
   /** ISO 8601. */
   readonly waiting_since: string;
-  /** Null: it waits for ever. */
+  /** Null: no deadline. */
   readonly deadline: string | null;
-  /** Of the instance. */
+  /** Metadata of the instance. */
   readonly metadata: JsonObject;
 }
 
-/** What was taken. */
+/** The accepted answer. */
 export interface ApprovalAnswered {
   readonly id: string;
   readonly instance_id: string;
   readonly block_id: string;
   readonly value: string;
   readonly comment: string | null;
-  /** The name of the key, or the recipient of the link. */
+  /** Name of the key, or recipient of the link. */
   readonly answered_by: string | null;
   /** ISO 8601. */
   readonly answered_at: string;
-  /** True: the answer with this answer_id was taken before. */
+  /** True: the answer with this answer_id was accepted before. */
   readonly repeated: boolean;
 }
 
 export interface ApprovalLink {
-  /** Whoever has it can answer, once. */
+  /** Allows its holder to answer once, without a key. */
   readonly url: string;
   /** ISO 8601. */
   readonly expires_at: string;
@@ -147,10 +147,7 @@ export interface ApprovalLink {
 
 export interface ApprovalPage {
   readonly items: readonly Approval[];
-  /**
-   * How many there are on all pages; at most 10000 are counted, among a bounded number of open
-   * ones.
-   */
+  /** Number on all pages; at most 10000 of a bounded number of open ones. */
   readonly total: number;
 }
 
@@ -171,7 +168,7 @@ export interface AuditEntry {
   readonly to_state?: InstanceState;
   readonly block_id?: string;
   readonly details: JsonValue;
-  /** Of the move to failed. */
+  /** Present for a change to failed. */
   readonly failure?: Failure;
   /** ISO 8601. */
   readonly created_at: string;
@@ -183,17 +180,17 @@ export interface BatchAction {
     readonly tenant_id?: string | null | undefined;
     readonly namespace?: string | null | undefined;
     readonly sequence_id?: string | null | undefined;
-    /** Every version of the sequences with this name. */
+    /** Includes every version of the sequences with this name. */
     readonly sequence_name?: string | null | undefined;
-    /** The same. */
+    /** Alias of sequence_name. */
     readonly sequence?: string | null | undefined;
-    /** Of its sequence. */
+    /** Version of the sequence. */
     readonly sequence_version?: number | null | undefined;
-    /** Those that this instance started. */
+    /** Children of this instance. */
     readonly parent_instance_id?: string | null | undefined;
-    /** These and no others, at most 1000. */
+    /** At most 1000 instances. */
     readonly ids?: readonly string[] | null | undefined;
-    /** Those with a step that waits for it: see /instances/{id}/explain. */
+    /** Instances with a step that waits for it; see /instances/{id}/explain. */
     readonly waiting_for?:
       | 'task'
       | 'handler'
@@ -215,15 +212,15 @@ export interface BatchAction {
     readonly updated_after?: string | null | undefined;
     /** Exclusive. */
     readonly updated_before?: string | null | undefined;
-    /** A part of the message or code of its failure, in any case. */
+    /** Part of the failure's message or code; case-insensitive. */
     readonly failure?: string | null | undefined;
-    /** The code of its failure. */
+    /** Code of the failure. */
     readonly failure_code?: string | null | undefined;
-    /** The block_id of its failure. */
+    /** block_id of the failure. */
     readonly failure_block?: string | null | undefined;
-    /** The handler of its failure. */
+    /** Handler of the failure. */
     readonly failure_handler?: string | null | undefined;
-    /** The reason as /instances/failures tells it. */
+    /** reason in /instances/failures. */
     readonly failure_reason?: string | null | undefined;
     readonly metadata?: { readonly [name: string]: string } | null | undefined;
     readonly states?: readonly InstanceState[] | null | undefined;
@@ -234,8 +231,8 @@ export interface BatchAction {
   /** Only counts: nothing is changed. Default: false. */
   readonly dry_run?: boolean | null | undefined;
   /**
-   * Also retry children whose parents have gone on without them: nobody takes what they come to.
-   * Else they are skipped. Default: false.
+   * Also retries children whose parents continued without them. Default: skips them. Default:
+   * false.
    */
   readonly orphans?: boolean | null | undefined;
   /** Default: 1000. */
@@ -248,22 +245,22 @@ export interface BatchActionResult {
   readonly skipped: number;
   readonly failed: number;
   readonly dry_run: boolean;
-  /** With dry_run: those that would be retried, and repeat effects outside by that; else 0. */
+  /** With dry_run: retried instances that would repeat external effects; else 0. */
   readonly repeats_effects: number;
-  /** The first of those that failed, with the reasons; absent: none did. */
+  /** The first failures with their reasons; absent if none. */
   readonly refusals?: readonly ChangeRefusal[];
 }
 
 export interface BatchCreated {
   /** Accepted items. */
   readonly count: number;
-  /** New ones among them. */
+  /** New instances. */
   readonly created: number;
 }
 
 /**
- * A block of a sequence. Blocks nest at most 64 levels deep; a sequence has at most 5000 of them,
- * each with an id of its own.
+ * A block of a sequence. Nested at most 64 levels; a sequence has at most 5000 blocks with unique
+ * ids.
  */
 export type Block =
   | StepBlock
@@ -278,7 +275,7 @@ export type Block =
   | SagaBlock
   | AbSplitBlock;
 
-/** What a block left. attempt counts from 0. */
+/** Output of a block. attempt counts from 0. */
 export interface BlockOutput {
   readonly id: string;
   readonly instance_id: string;
@@ -287,7 +284,7 @@ export interface BlockOutput {
   readonly output_ref: string | null;
   readonly output_size: number;
   readonly attempt: number;
-  /** The counters of the loops around it, as in 2.0. */
+  /** Counters of the enclosing loops, such as 2.0. */
   readonly iteration?: string;
   /** ISO 8601. */
   readonly created_at: string;
@@ -306,35 +303,35 @@ export interface BlocksInjected {
   readonly injected_block_ids: readonly string[];
   readonly position: number;
   readonly total_injected: number;
-  /** At most 100; one more says how many are left out. */
+  /** At most 100; the last counts the rest. */
   readonly warnings?: readonly {
     /** Such as blocks[2].branches[0][1].retry.initialBackoff. */
     readonly path: string;
     readonly message: string;
-    /** What was probably meant. */
+    /** The probable intention. */
     readonly suggestion?: string;
   }[];
 }
 
-/** A change of many instances that goes on behind its answer. */
+/** A change of many instances that runs in the background. */
 export interface BulkJob {
   readonly id: string;
   readonly tenant_id: string;
   readonly operation: 'state' | 'reschedule' | 'batch_action';
-  /** The body that asked for it. */
+  /** The request body. */
   readonly request: JsonObject;
   readonly state: BulkJobState;
-  /** Matches that were found so far: the sum of the next three. */
+  /** Matches found so far: updated, skipped and failed. */
   readonly matched: number;
-  /** How many were changed, or with dry_run would be. */
+  /** Changed instances; with dry_run, those that would be changed. */
   readonly applied: number;
-  /** Those that the change does not concern, or that are gone. */
+  /** Matches that needed no change or were deleted. */
   readonly skipped: number;
-  /** Those whose change was refused. */
+  /** Matches whose change was refused. */
   readonly failed: number;
-  /** With dry_run: those that would be retried, and repeat effects outside by that; else 0. */
+  /** With dry_run: retried instances that would repeat external effects; else 0. */
   readonly repeats_effects: number;
-  /** Why a job that failed did not go on. */
+  /** Why the job failed. */
   readonly error: string | null;
   /** ISO 8601. */
   readonly created_at: string;
@@ -351,17 +348,17 @@ export interface BulkReschedule {
     readonly tenant_id?: string | null | undefined;
     readonly namespace?: string | null | undefined;
     readonly sequence_id?: string | null | undefined;
-    /** Every version of the sequences with this name. */
+    /** Includes every version of the sequences with this name. */
     readonly sequence_name?: string | null | undefined;
-    /** The same. */
+    /** Alias of sequence_name. */
     readonly sequence?: string | null | undefined;
-    /** Of its sequence. */
+    /** Version of the sequence. */
     readonly sequence_version?: number | null | undefined;
-    /** Those that this instance started. */
+    /** Children of this instance. */
     readonly parent_instance_id?: string | null | undefined;
-    /** These and no others, at most 1000. */
+    /** At most 1000 instances. */
     readonly ids?: readonly string[] | null | undefined;
-    /** Those with a step that waits for it: see /instances/{id}/explain. */
+    /** Instances with a step that waits for it; see /instances/{id}/explain. */
     readonly waiting_for?:
       | 'task'
       | 'handler'
@@ -383,15 +380,15 @@ export interface BulkReschedule {
     readonly updated_after?: string | null | undefined;
     /** Exclusive. */
     readonly updated_before?: string | null | undefined;
-    /** A part of the message or code of its failure, in any case. */
+    /** Part of the failure's message or code; case-insensitive. */
     readonly failure?: string | null | undefined;
-    /** The code of its failure. */
+    /** Code of the failure. */
     readonly failure_code?: string | null | undefined;
-    /** The block_id of its failure. */
+    /** block_id of the failure. */
     readonly failure_block?: string | null | undefined;
-    /** The handler of its failure. */
+    /** Handler of the failure. */
     readonly failure_handler?: string | null | undefined;
-    /** The reason as /instances/failures tells it. */
+    /** reason in /instances/failures. */
     readonly failure_reason?: string | null | undefined;
     readonly metadata?: { readonly [name: string]: string } | null | undefined;
     readonly states?: readonly InstanceState[] | null | undefined;
@@ -406,17 +403,17 @@ export interface BulkState {
     readonly tenant_id?: string | null | undefined;
     readonly namespace?: string | null | undefined;
     readonly sequence_id?: string | null | undefined;
-    /** Every version of the sequences with this name. */
+    /** Includes every version of the sequences with this name. */
     readonly sequence_name?: string | null | undefined;
-    /** The same. */
+    /** Alias of sequence_name. */
     readonly sequence?: string | null | undefined;
-    /** Of its sequence. */
+    /** Version of the sequence. */
     readonly sequence_version?: number | null | undefined;
-    /** Those that this instance started. */
+    /** Children of this instance. */
     readonly parent_instance_id?: string | null | undefined;
-    /** These and no others, at most 1000. */
+    /** At most 1000 instances. */
     readonly ids?: readonly string[] | null | undefined;
-    /** Those with a step that waits for it: see /instances/{id}/explain. */
+    /** Instances with a step that waits for it; see /instances/{id}/explain. */
     readonly waiting_for?:
       | 'task'
       | 'handler'
@@ -438,15 +435,15 @@ export interface BulkState {
     readonly updated_after?: string | null | undefined;
     /** Exclusive. */
     readonly updated_before?: string | null | undefined;
-    /** A part of the message or code of its failure, in any case. */
+    /** Part of the failure's message or code; case-insensitive. */
     readonly failure?: string | null | undefined;
-    /** The code of its failure. */
+    /** Code of the failure. */
     readonly failure_code?: string | null | undefined;
-    /** The block_id of its failure. */
+    /** block_id of the failure. */
     readonly failure_block?: string | null | undefined;
-    /** The handler of its failure. */
+    /** Handler of the failure. */
     readonly failure_handler?: string | null | undefined;
-    /** The reason as /instances/failures tells it. */
+    /** reason in /instances/failures. */
     readonly failure_reason?: string | null | undefined;
     readonly metadata?: { readonly [name: string]: string } | null | undefined;
     readonly states?: readonly InstanceState[] | null | undefined;
@@ -455,46 +452,43 @@ export interface BulkState {
   /** Only counts: nothing is changed. Default: false. */
   readonly dry_run?: boolean | null | undefined;
   /**
-   * Also retry children whose parents have gone on without them: nobody takes what they come to.
-   * Else they are skipped. Default: false.
+   * Also retries children whose parents continued without them. Default: skips them. Default:
+   * false.
    */
   readonly orphans?: boolean | null | undefined;
 }
 
 export interface BulkUpdated {
-  /** How many were changed, or with dry_run would be. */
+  /** Changed instances; with dry_run, those that would be changed. */
   readonly count: number;
-  /** The same as count, for older clients; 0 with dry_run. */
+  /** Alias of count for older clients; 0 with dry_run. */
   readonly updated: number;
   readonly dry_run?: true;
-  /**
-   * Absent: 0. With dry_run: those that would be retried, and repeat effects outside by that;
-   * else 0.
-   */
+  /** Absent: 0. With dry_run: retried instances that would repeat external effects; else 0. */
   readonly repeats_effects?: number;
 }
 
 /** A step that runs in the server after an instance was cancelled. */
 export interface CancelHook {
-  /** The kind of the block. */
+  /** Kind of the block. */
   readonly type: 'step';
   /**
-   * Unique in the sequence. Expressions find its output by it. Not __proto__, constructor,
-   * prototype, . or ..
+   * Unique in the sequence. Expressions use it to refer to the output. Not __proto__,
+   * constructor, prototype, . or ..
    */
   readonly id: string;
-  /** An expression; the block is skipped when it does not hold. */
+  /** Condition; if it is false, the block is skipped. */
   readonly when?: string | null | undefined;
-  /** How long it may take; no more than 30000, the default. Milliseconds. */
+  /** Maximum duration in ms. Default and maximum: 30000. */
   readonly timeout?: number | null | undefined;
-  /** A built-in handler: hooks have no tasks for workers. */
+  /** A built-in handler; hooks cannot use workers. */
   readonly handler: 'noop' | 'log' | 'sleep' | 'http_request' | 'fail' | 'transform' | 'assert';
   /**
-   * The parameters of the handler; what a built-in one always refuses is 400. noop: none. log:
-   * message, level (debug, info, warn). sleep: duration_ms (default 100). wait_for_event: name
-   * (required), key, timeout_ms, schema. http_request: url (required), method (GET, POST, PUT,
-   * PATCH, DELETE, HEAD), headers, body, timeout_ms (default 10000). fail: message, retryable.
-   * transform: anything. assert: condition (required), message.
+   * Parameters of the handler. Invalid ones of built-in handlers are answered 400. noop: none.
+   * log: message, level (debug, info, warn). sleep: duration_ms (default 100). wait_for_event:
+   * name (required), key, timeout_ms, schema. http_request: url (required), method (GET, POST,
+   * PUT, PATCH, DELETE, HEAD), headers, body, timeout_ms (default 10000). fail: message,
+   * retryable. transform: anything. assert: condition (required), message.
    */
   readonly params?: object | null | undefined;
   /** Not supported. */
@@ -515,24 +509,24 @@ export interface CancelHook {
   readonly output_schema?: false | null | undefined;
 }
 
-/** Runs its blocks one after the other, and the signal cancel lets them end first. */
+/** Runs its blocks in order; the signal cancel takes effect after them. */
 export interface CancellationScopeBlock {
-  /** The kind of the block. */
+  /** Kind of the block. */
   readonly type: 'cancellation_scope';
   /**
-   * Unique in the sequence. Expressions find its output by it. Not __proto__, constructor,
-   * prototype, . or ..
+   * Unique in the sequence. Expressions use it to refer to the output. Not __proto__,
+   * constructor, prototype, . or ..
    */
   readonly id: string;
-  /** An expression; the block is skipped when it does not hold. */
+  /** Condition; if it is false, the block is skipped. */
   readonly when?: string | null | undefined;
-  /** How long the block may take; past it, all inside is cut off and it has failed. Milliseconds. */
+  /** Maximum duration in ms; then everything inside is cancelled, and the block fails. */
   readonly timeout?: number | null | undefined;
-  /** What runs. */
+  /** Blocks to run. */
   readonly blocks: readonly Block[];
 }
 
-/** Its end was asked for, or its time is over; protected work goes on, and then it ends. */
+/** Cancelled or timed out; finishes protected work. */
 export interface Cancelling {
   /** ISO 8601. */
   readonly since: string;
@@ -550,7 +544,7 @@ export type Capability =
   | 'starter'
   | 'secrets';
 
-/** Says what was sealed, for whom and until when; signed by who sealed it. */
+/** Content, recipient and expiry, signed by its sealer. */
 export interface Capsule {
   readonly manifest: CapsuleManifest;
   readonly manifest_sha256: string;
@@ -602,46 +596,46 @@ export interface CapsuleManifest {
 }
 
 export interface Cell {
-  /** And of its schema. */
+  /** Also the name of its Postgres schema. */
   readonly name: string;
   readonly state: 'open' | 'closed' | 'draining';
-  /** Without a password. */
+  /** Without password. */
   readonly database_url: string;
-  /** Where proxies find its engines. */
+  /** Address of its engines for proxies. */
   readonly addresses: readonly string[];
   readonly engines: readonly CellEngine[];
-  /** That are settled there. */
+  /** Tenants that it owns. */
   readonly tenants: number;
-  /** From it or to it. */
+  /** Tenants moving from or to it. */
   readonly moves_under_way: number;
   /** ISO 8601. */
   readonly created_at: string;
 }
 
-/** As the engine last said of itself. */
+/** As last reported by the engine. */
 export interface CellEngine {
   readonly address: string;
   readonly role: 'owner' | 'standby';
   readonly version: string;
-  /** How long its writer takes for what is not committed yet; null: it does not write. */
+  /** Delay in ms of uncommitted writes; null: no writes. */
   readonly lag_ms: number | null;
   /** ISO 8601. */
   readonly seen_at: string;
-  /** It has said nothing for 15 seconds: it is taken for gone. */
+  /** Not reported for 15 seconds: considered down. */
   readonly is_silent: boolean;
 }
 
 export interface Cells {
-  /** Without one there are no cells to list. */
+  /** Without a directory there are no cells to list. */
   readonly cluster: boolean;
-  /** The cell of the engine that answers. */
+  /** The cell of the answering engine. */
   readonly own: string;
   readonly cells: readonly Cell[];
 }
 
 export interface ChangeRefusal {
   readonly instance_id: string;
-  /** As the answer to a change of this instance alone says it. */
+  /** As in the response to a change of this instance alone. */
   readonly error: string;
 }
 
@@ -665,7 +659,7 @@ export interface Checkpoint {
   readonly created_at: string;
 }
 
-/** A checkpoint at one of the epochs of its instance. */
+/** A checkpoint at an epoch of its instance. */
 export interface CheckpointBoundary {
   readonly checkpoint_id: string;
   readonly instance_id: string;
@@ -680,7 +674,7 @@ export interface CheckpointBoundary {
   readonly created_at: string;
 }
 
-/** Whatever looks like a secret is [REDACTED] in the difference, and as it is in the data. */
+/** Probable secrets are [REDACTED] in the diff, not in the data. */
 export interface CheckpointBoundaryDetail {
   readonly boundary: CheckpointBoundary;
   readonly checkpoint_data: JsonValue;
@@ -712,12 +706,12 @@ export interface CompareSequences {
   readonly candidate_sequence_id: string;
 }
 
-/** The output is stored, and its top-level keys are merged into context.data. */
+/** Stores the output, and merges its top-level keys into context.data. */
 export interface CompleteTask {
-  /** That of the claim. */
+  /** Must equal the claim's worker_id. */
   readonly worker_id: string;
   readonly output: object;
-  /** That of the claim; asked for by some deployments. */
+  /** Must equal the claim's epoch; required by some deployments. */
   readonly claim_epoch?: number | null | undefined;
   readonly logs?:
     | readonly {
@@ -734,7 +728,7 @@ export interface CompleteTaskResult {
   readonly kind: 'complete';
   readonly task_id: string;
   readonly output: object;
-  /** That of the claim; asked for by some deployments. */
+  /** Must equal the claim's epoch; required by some deployments. */
   readonly claim_epoch?: number | null | undefined;
   readonly logs?:
     | readonly {
@@ -751,7 +745,7 @@ export interface ContextPatched {
   readonly context: InstanceContext;
 }
 
-/** The portable identity of an instance. Its epoch grows with each change of owner or version. */
+/** Portable identity of an instance. Changes of owner or version raise its epoch. */
 export interface ContinuityExecution {
   readonly continuity_id: string;
   readonly tenant_id: string;
@@ -774,37 +768,37 @@ export interface ContinuityLocation {
   readonly entered_at: string;
 }
 
-/** All are created, or none. */
+/** Creates all instances or none. */
 export interface CreateBatch {
   readonly instances: readonly CreateInstance[];
 }
 
 export interface CreateCredential {
   /**
-   * The same as in the header x-tenant-id when that is sent. Not . or .., and without spaces and
-   * tabs around it.
+   * Must equal the header x-tenant-id, if sent. Not . or .., and without spaces and tabs around
+   * it.
    */
   readonly tenant_id?: string | null | undefined;
   /**
-   * The name when absent. By which templates name it: {{secrets.id}}. Letters, digits, dots, _
-   * and -. Not . or ..
+   * Default: the name. Used in templates as {{secrets.id}}. Letters, digits, dots, _ and -. Not .
+   * or ..
    */
   readonly id?: string | null | undefined;
-  /** The id when absent. */
+  /** Default: the id. */
   readonly name?: string | null | undefined;
   /**
-   * The secret: a text, at most 262144 bytes. Of one that is a JSON object, templates may name a
-   * member: {{secrets.id.member}}. No answer ever has it. Not [REDACTED].
+   * The secret: a text of at most 262144 bytes. If it is a JSON object, templates can use
+   * {{secrets.id.member}}. Never returned. Not [REDACTED].
    */
   readonly value: string;
-  /** For people; nothing follows from it. Default: "api_key". */
+  /** A label for people. Default: "api_key". */
   readonly kind?: CredentialKind | null | undefined;
   readonly description?: string | null | undefined;
-  /** From then on it is as if it did not exist. */
+  /** From then on steps cannot use it. */
   readonly expires_at?: string | null | undefined;
-  /** Kept for those who renew it, with oauth2 only. A public address. */
+  /** With oauth2 only: stored for clients that renew it. A public address. */
   readonly refresh_url?: string | null | undefined;
-  /** Kept like the value, and as secret. Not [REDACTED]. */
+  /** Sealed like the value. Not [REDACTED]. */
   readonly refresh_token?: string | null | undefined;
 }
 
@@ -814,7 +808,7 @@ export interface CreateExecution {
   readonly runtime_id: string;
 }
 
-/** Everything as it was previewed. policy and classification are other spellings. */
+/** Must equal the preview. policy and classification are aliases. */
 export interface CreateHandoff {
   readonly tenant_id?: string | null | undefined;
   readonly requirements?: Requirements | null | undefined;
@@ -904,30 +898,30 @@ export interface CreateHandoff {
 }
 
 /**
- * Of a creation, alone or in a batch. Exactly one of sequence_id and sequence; version goes with
+ * One instance, alone or in a batch. Exactly one of sequence_id and sequence; version goes with
  * sequence.
  */
 export interface CreateInstance {
   /**
-   * Of this version, from which a release may lead to another one. Exactly one of sequence_id and
-   * sequence must be there.
+   * Id of a version, from which a release may route to another one. Exactly one of sequence_id
+   * and sequence is required.
    */
   readonly sequence_id?: string | null | undefined;
-  /** The name of a sequence of the namespace, in place of sequence_id. */
+  /** Name of a sequence in the namespace, instead of sequence_id. */
   readonly sequence?: string | null | undefined;
   /**
-   * With sequence: pins this version of it, from which no release leads elsewhere. When absent:
-   * the newest that is not deprecated, not on hold, and that no release holds back.
+   * With sequence: pins this version; no release routes it elsewhere. Default: the newest version
+   * that is not deprecated, on hold, or held back by a release.
    */
   readonly version?: number | null | undefined;
   /**
-   * The same as in the header x-tenant-id when that is sent. Not . or .., and without spaces and
-   * tabs around it. The client's own when absent.
+   * Must equal the header x-tenant-id, if sent. Not . or .., and without spaces and tabs around
+   * it. The client's own when absent.
    */
   readonly tenant_id?: string | undefined;
   /** The client's own when absent. */
   readonly namespace?: string | undefined;
-  /** Any case is accepted. Default: "normal". */
+  /** Case-insensitive. Default: "normal". */
   readonly priority?: 'low' | 'normal' | 'high' | 'critical' | null | undefined;
   /** IANA time zone, such as Europe/Berlin. Default: "UTC". */
   readonly timezone?: string | null | undefined;
@@ -940,48 +934,45 @@ export interface CreateInstance {
       }
     | null
     | undefined;
-  /** When to start; now when absent. */
+  /** Start time; default: now. */
   readonly next_fire_at?: string | null | undefined;
-  /**
-   * How long it may take from its first step on, pauses not counted; past it, it fails.
-   * Milliseconds.
-   */
+  /** Maximum duration in ms from the first step, without pauses; then it fails. */
   readonly timeout?: number | null | undefined;
-  /** Instances of the tenant with this key share their slots. */
+  /** Instances of the tenant with this key share a concurrency limit. */
   readonly concurrency_key?: string | null | undefined;
-  /** How many of them run at once. */
+  /** Maximum number of these instances that run at once. */
   readonly max_concurrency?: number | null | undefined;
   /**
-   * When an instance of the tenant has it, the answer names that one with deduplicated true. An
+   * If an instance of the tenant has this key, its id is returned with deduplicated true. An
    * empty text stands for none.
    */
   readonly idempotency_key?: string | null | undefined;
   /** Default: false. */
   readonly dry_run?: boolean | null | undefined;
-  /** Of a dry run: whoever is asked gives the first choice, at once. Default: false. */
+  /** In a dry run, approvals are answered immediately with the first choice. Default: false. */
   readonly dry_run_auto_approve?: boolean | null | undefined;
   /** Not supported. */
   readonly budget?: false | null | undefined;
 }
 
-/** Baseline and candidate are versions of one name in one namespace. */
+/** Baseline and candidate are versions of one sequence name in one namespace. */
 export interface CreateRelease {
-  /** The same as in the header x-tenant-id when that is sent. */
+  /** Must equal the header x-tenant-id, if sent. */
   readonly tenant_id?: string | null | undefined;
   readonly baseline_sequence_id: string;
   readonly candidate_sequence_id: string;
   /** Default: []. */
   readonly gates?: readonly Gate[] | null | undefined;
   /**
-   * Neither moves a running instance: with operator_decision an operator migrates them
-   * explicitly. Default: "pin".
+   * Neither migrates running instances: with operator_decision an operator does so explicitly.
+   * Default: "pin".
    */
   readonly in_flight_policy?: 'pin' | 'operator_decision' | null | undefined;
 }
 
 /**
- * A schedule that creates an instance of the sequence at each of its instants. Exactly one of
- * sequence_id and sequence; version goes with sequence.
+ * A schedule that creates an instance of the sequence at each fire. Exactly one of sequence_id
+ * and sequence; version goes with sequence.
  */
 export interface CreateSchedule {
   /** Not . or .., and without spaces and tabs around it. The client's own when absent. */
@@ -989,27 +980,27 @@ export interface CreateSchedule {
   /** The client's own when absent. */
   readonly namespace?: string | undefined;
   /**
-   * Of this version, from which a release may lead to another one. Exactly one of sequence_id and
-   * sequence must be there.
+   * Id of a version, from which a release may route to another one. Exactly one of sequence_id
+   * and sequence is required.
    */
   readonly sequence_id?: string | null | undefined;
-  /** The name of a sequence of the namespace, in place of sequence_id. */
+  /** Name of a sequence in the namespace, instead of sequence_id. */
   readonly sequence?: string | null | undefined;
   /**
-   * With sequence: pins this version of it, from which no release leads elsewhere. When absent:
-   * the newest that is not deprecated, not on hold, and that no release holds back.
+   * With sequence: pins this version; no release routes it elsewhere. Default: the newest version
+   * that is not deprecated, on hold, or held back by a release.
    */
   readonly version?: number | null | undefined;
   /**
-   * Seven fields: second minute hour day month day_of_week year. Six (without year), five
-   * (without second and year), ? and @hourly, @daily, @weekly, @monthly, @yearly are taken too.
+   * Seven fields: second minute hour day month day_of_week year. Also accepted: six (without
+   * year) or five (without second and year), ?, and @hourly, @daily, @weekly, @monthly, @yearly.
    */
   readonly cron_expr: string;
   /** IANA time zone, such as Europe/Berlin. Default: "UTC". */
   readonly timezone?: string | null | undefined;
-  /** Copied to the instances that it creates. */
+  /** Copied to its instances. */
   readonly metadata?: object | null | undefined;
-  /** What its instances begin with; the input_schema must accept its data. */
+  /** Initial context of its instances; data must conform to the input_schema. */
   readonly context?:
     | {
         readonly data?: object | null | undefined;
@@ -1017,61 +1008,58 @@ export interface CreateSchedule {
       }
     | null
     | undefined;
-  /**
-   * How long it may take from its first step on, pauses not counted; past it, it fails.
-   * Milliseconds.
-   */
+  /** Maximum duration in ms from the first step, without pauses; then it fails. */
   readonly timeout?: number | null | undefined;
-  /** Any case is accepted. Default: "normal". */
+  /** Case-insensitive. Default: "normal". */
   readonly priority?: 'low' | 'normal' | 'high' | 'critical' | null | undefined;
   /** Default: true. */
   readonly enabled?: boolean | null | undefined;
-  /** What a fire does while an earlier run has not ended. Default: "allow". */
+  /** Action of a fire while an earlier run has not finished. Default: "allow". */
   readonly overlap_policy?: OverlapPolicy | null | undefined;
 }
 
 /** A definition; immutable once stored. */
 export interface CreateSequence {
-  /** Made by the server when absent. */
+  /** Default: generated. */
   readonly id?: string | null | undefined;
   /**
-   * Must be there, may be blank when the header x-tenant-id is sent; else both must be the same.
-   * Not . or .., and without spaces and tabs around it. The client's own when absent.
+   * Required. May be blank with the header x-tenant-id; else both must be equal. Not . or .., and
+   * without spaces and tabs around it. The client's own when absent.
    */
   readonly tenant_id?: string | undefined;
   /** The client's own when absent. */
   readonly namespace?: string | undefined;
   readonly name: string;
-  /** Unique together with tenant, namespace and name. */
+  /** Unique with tenant, namespace and name. */
   readonly version: number;
-  /** At most 5000 blocks in all, nested at most 64 levels deep. */
+  /** At most 5000 blocks in total, 64 levels deep. */
   readonly blocks: readonly Block[];
   /** Default: false. */
   readonly deprecated?: boolean | null | undefined;
   /**
-   * No name leads to it: only its id, or its name with version, until the hold is lifted or a
-   * release promotes it. Default: false.
+   * Excluded from lookups by name without version, until lifted or promoted by a release.
+   * Default: false.
    */
   readonly hold?: boolean | null | undefined;
   /** Default: "production". */
   readonly status?: SequenceStatus | null | undefined;
   /**
-   * What context.data of a new instance must conform to, else 422. JSON Schema 2020-12 without
-   * pattern, patternProperties and recursive references. At most 65536 bytes, and with references
-   * followed 5000 values, 1000 schemas, keywords and listed names, and 100 schemas within one
-   * another.
+   * Schema of context.data of new instances; other data is answered 422. JSON Schema 2020-12
+   * without pattern, patternProperties and recursive references. At most 65536 bytes, and with
+   * references followed 5000 values, 1000 schemas, keywords and listed names, and 100 schemas
+   * within one another.
    */
   readonly input_schema?: object | null | undefined;
   /** ISO 8601. */
   readonly created_at?: string | null | undefined;
   /**
-   * What runs in the server after an instance has failed, one after the other, whatever each
-   * comes to.
+   * Steps that run in the server after an instance has failed, in order. A failed step does not
+   * stop the next.
    */
   readonly on_failure?: readonly FailureHook[] | null | undefined;
   /**
-   * What runs in the server after an instance was cancelled, one after the other, whatever each
-   * comes to.
+   * Steps that run in the server after an instance was cancelled, in order. A failed step does
+   * not stop the next.
    */
   readonly on_cancel?: readonly CancelHook[] | null | undefined;
   /** Not supported. */
@@ -1082,15 +1070,15 @@ export interface CreateSequence {
 
 export interface CreateSubscription {
   /**
-   * The same as in the header x-tenant-id when that is sent. Not . or .., and without spaces and
-   * tabs around it.
+   * Must equal the header x-tenant-id, if sent. Not . or .., and without spaces and tabs around
+   * it.
    */
   readonly tenant_id?: string | null | undefined;
-  /** http or https, without credentials; a public address unless the deployment says else. */
+  /** http or https, without credentials; a public address unless the deployment allows others. */
   readonly url: string;
-  /** All that there are when absent. */
+  /** Default: all events. */
   readonly events?: readonly WebhookEventType[] | null | undefined;
-  /** Made by the server when absent. What its webhooks are signed with. Not [REDACTED]. */
+  /** Default: generated. Key of the webhooks' signatures. Not [REDACTED]. */
   readonly secret?: string | null | undefined;
 }
 
@@ -1098,30 +1086,30 @@ export interface CreateTrigger {
   /** Part of the address, unique on the server: letters, digits, dots, _, ~ and -. Not . or .. */
   readonly slug: string;
   /**
-   * The same as in the header x-tenant-id when that is sent. Not . or .., and without spaces and
-   * tabs around it. The client's own when absent.
+   * Must equal the header x-tenant-id, if sent. Not . or .., and without spaces and tabs around
+   * it. The client's own when absent.
    */
   readonly tenant_id?: string | undefined;
-  /** Looked up at each fire. */
+  /** Resolved at each fire. */
   readonly sequence_name: string;
-  /** Pins this version. When absent: as a creation by name chooses one. */
+  /** Pins this version. Default: chosen as for an instance created by name. */
   readonly version?: number | null | undefined;
   /** Default: "default". */
   readonly namespace?: string | null | undefined;
   /**
-   * webhook: by a signed request to /webhooks/{slug}. event: by every event with a name. Default:
+   * webhook: a signed request to /webhooks/{slug}. event: every event with a given name. Default:
    * "webhook".
    */
   readonly trigger_type?: TriggerType | null | undefined;
-  /** What callers prove themselves with. No answer ever has it. Not [REDACTED]. */
+  /** Authenticates callers. Never returned. Not [REDACTED]. */
   readonly secret?: string | null | undefined;
-  /** Of an event trigger: event_name, and correlation_key if only events with that key start it. */
+  /** For event triggers: event_name, and optionally correlation_key to filter events. */
   readonly config?: object | null | undefined;
   /** Default: true. */
   readonly enabled?: boolean | null | undefined;
 }
 
-/** Without what is secret in it. */
+/** A credential without its secrets. */
 export interface Credential {
   readonly id: string;
   readonly tenant_id: string;
@@ -1158,7 +1146,7 @@ export interface CronSchedule {
   };
   readonly priority: Priority;
   readonly timeout: number | null;
-  /** What a fire does while an earlier run has not ended. */
+  /** Action of a fire while an earlier run has not finished. */
   readonly overlap_policy: OverlapPolicy;
   readonly skipped_fires: number;
   /** ISO 8601. */
@@ -1174,22 +1162,19 @@ export interface CronSchedule {
   readonly updated_at: string;
 }
 
-/** Waits before the first try. */
+/** Waits before the first attempt. */
 export interface Delay {
-  /** How long to wait. Milliseconds. */
+  /** Duration in ms. */
   readonly duration?: number | null | undefined;
-  /** Waits until this time: YYYY-MM-DDTHH:MM:SS. Not together with a duration. */
+  /** Instead of duration: YYYY-MM-DDTHH:MM:SS. */
   readonly fire_at_local?: string | null | undefined;
-  /** Of fire_at_local; else the zone of the instance. IANA time zone, such as Europe/Berlin. */
+  /** Time zone of fire_at_local; default: the instance's. IANA time zone, such as Europe/Berlin. */
   readonly timezone?: string | null | undefined;
-  /**
-   * Saturdays, Sundays and holidays move the end of the wait to the next business day. Default:
-   * false.
-   */
+  /** Moves an end on a Saturday, Sunday or holiday to the next business day. Default: false. */
   readonly business_days_only?: boolean | null | undefined;
-  /** The end of the wait is moved by a random time, by at most this much either way. Milliseconds. */
+  /** Moves the end by a random time of at most this many ms, either way. */
   readonly jitter?: number | null | undefined;
-  /** Days that are no business days, beside those in context.config.holidays. */
+  /** Holidays besides those in context.config.holidays. */
   readonly holidays?: readonly string[] | null | undefined;
 }
 
@@ -1277,20 +1262,20 @@ export interface DiffEntry {
   readonly summary: string;
 }
 
-/** A run that went another way with the candidate. */
+/** A run that takes another path with the candidate. */
 export interface Divergence {
   readonly instance_id: string;
   readonly recorded_state: InstanceState;
   readonly replayed_state: InstanceState;
   readonly blocks_added: readonly string[];
   readonly blocks_removed: readonly string[];
-  /** Steps that ask for something else than was recorded; left out without any. */
+  /** Steps whose request differs from the recorded one; absent if none. */
   readonly calls_changed?: readonly ChangedCall[];
 }
 
 /**
- * What a try of a step did outside: prepared while nobody has it, dispatched while somebody is at
- * it, then committed, failed where that is known, or unknown.
+ * External effect of a step attempt: prepared (unclaimed), dispatched (in progress), then
+ * committed, failed or unknown.
  */
 export interface EffectReceipt {
   readonly id: string;
@@ -1331,7 +1316,7 @@ export type EffectState =
   | 'compensated'
   | 'abandoned';
 
-/** How many instances of a version ended, and how. */
+/** Finished instances of a version by final state. */
 export interface EndedCounts {
   readonly total: number;
   readonly completed: number;
@@ -1340,8 +1325,8 @@ export interface EndedCounts {
 }
 
 /**
- * Ended instances since the canary began, and what the gates say of them. baseline_history: the
- * newest runs of the baseline before the canary, for gates that have too few since then.
+ * Finished instances since the canary started, and verdicts. baseline_history: the baseline's
+ * newest runs before the canary, for gates with too few since then.
  */
 export interface EvaluationReport {
   readonly baseline: EndedCounts;
@@ -1358,33 +1343,33 @@ export interface EventDetails {
   readonly event_name: string;
   readonly producer_event_id: string;
   readonly correlation_key: string | null;
-  /** What looks like a secret is not shown. */
+  /** Probable secrets are redacted. */
   readonly payload: JsonValue;
   readonly status: EventStatus;
-  /** How many steps it was for. */
+  /** Number of matched steps. */
   readonly matched: number;
   /** ISO 8601. */
   readonly created_at: string;
-  /** Until then it is kept for a step that waits for it. */
+  /** Until then a later wait can match it. */
   readonly expires_at: string;
   /** ISO 8601. */
   readonly consumed_at: string | null;
-  /** The first ones that are still there. */
+  /** The first consumers that still exist. */
   readonly taken_by: readonly EventTaker[];
 }
 
-/** What became of an event when it came. */
+/** Result of sending an event. */
 export interface EventReceipt {
   readonly event_id: string;
-  /** An event with this producer_event_id came before; the receipt is about that one. */
+  /** True: the receipt of an earlier event with this producer_event_id. */
   readonly duplicate: boolean;
-  /** The first wait that it is for. */
+  /** Id of the first matched wait. */
   readonly matched_wait?: string;
-  /** Some step waited for it. */
+  /** Whether a step waited for it. */
   readonly satisfied: boolean;
-  /** How many steps did. */
+  /** Number of waiting steps. */
   readonly matched: number;
-  /** How many triggers it fires; absent: none, or it came before. */
+  /** Number of triggers fired; absent: none, or a duplicate. */
   readonly triggers?: number;
 }
 
@@ -1398,17 +1383,17 @@ export type EventStatus = 'pending' | 'consumed' | 'expired';
 export interface EventTaker {
   readonly instance_id: string;
   readonly block_id: string;
-  /** refused: the payload was none for the step, which went on waiting. */
+  /** refused: the payload does not conform to the step's schema; the step continues to wait. */
   readonly outcome: 'taken' | 'refused';
   /** ISO 8601. */
   readonly taken_at: string;
 }
 
-/** What came of earlier tasks, and a poll for new ones; either may be absent. */
+/** Results of earlier tasks, and a poll for new ones; both are optional. */
 export interface ExchangeTasks {
   readonly worker_id: string;
   readonly version?: string | null | undefined;
-  /** Each is judged for itself, in this order. */
+  /** Each is checked separately, in this order. */
   readonly results?: readonly TaskResult[] | null | undefined;
   /**
    * Tasks of any of the handlers, by priority of their instances, then age. At most 100 pairs of
@@ -1417,27 +1402,24 @@ export interface ExchangeTasks {
   readonly poll?:
     | {
         readonly handlers: readonly string[];
-        /** Only tasks of these queues; absent: of every queue and none. */
+        /** Restricts the poll to these queues. Default: all tasks. */
         readonly queues?: readonly string[] | null | undefined;
-        /** 0 gives none. Larger values are lowered to 1000. Default: 1. */
+        /** 0 returns none. Larger values are lowered to 1000. Default: 1. */
         readonly limit?: number | null | undefined;
         /**
-         * How long to wait for a task when there is none. A result that is refused ends the wait.
-         * Larger values are lowered to 60000. Default: 0.
+         * Maximum wait in ms for a task if there is none. A refused result ends the wait. Larger
+         * values are lowered to 60000. Default: 0.
          */
         readonly wait_ms?: number | null | undefined;
       }
     | null
     | undefined;
-  /**
-   * The worker stops: its polls that wait are answered at once, with what they have. Default:
-   * false.
-   */
+  /** For a worker that stops: answers its waiting polls at once. Default: false. */
   readonly end_polls?: boolean | null | undefined;
 }
 
 export interface ExplanationWarning {
-  /** An output was too large: expressions see a note instead. */
+  /** An output exceeded its limit: expressions see a note instead. */
   readonly kind: 'output_truncated';
   readonly block_id: string;
   readonly summary: string;
@@ -1445,26 +1427,26 @@ export interface ExplanationWarning {
 
 export interface ExportHandoff {
   readonly tenant_id?: string | null | undefined;
-  /** Those of the placement decision. */
+  /** Findings of the placement decision. */
   readonly requirements?: Requirements | null | undefined;
   /** Default: 300. */
   readonly expires_in_seconds?: number | null | undefined;
   /**
-   * 32 bytes that the destination made for this once; without it only a server with the same
-   * encryption key opens the capsule.
+   * A single-use key of 32 bytes, made by the destination. Default: only servers with the same
+   * encryption key can open the capsule.
    */
   readonly payload_key_base64?: string | null | undefined;
-  /** First save a checkpoint of the live state. Default: false. */
+  /** First saves a checkpoint of the live state. Default: false. */
   readonly capture_checkpoint?: boolean | null | undefined;
 }
 
 export interface FailTask {
-  /** That of the claim. */
+  /** Must equal the claim's worker_id. */
   readonly worker_id: string;
   readonly message: string;
   /** Default: false. */
   readonly retryable?: boolean | null | undefined;
-  /** That of the claim; asked for by some deployments. */
+  /** Must equal the claim's epoch; required by some deployments. */
   readonly claim_epoch?: number | null | undefined;
   readonly logs?:
     | readonly {
@@ -1483,7 +1465,7 @@ export interface FailTaskResult {
   readonly message: string;
   /** Default: false. */
   readonly retryable?: boolean | null | undefined;
-  /** That of the claim; asked for by some deployments. */
+  /** Must equal the claim's epoch; required by some deployments. */
   readonly claim_epoch?: number | null | undefined;
   readonly logs?:
     | readonly {
@@ -1496,15 +1478,15 @@ export interface FailTaskResult {
     | undefined;
 }
 
-/** Why it failed. block_id, path, handler and attempt are null when no block was the reason. */
+/** The reason of a failure. block_id, path, handler and attempt are null if it was not a block. */
 export interface Failure {
-  /** The block that failed, not those around it. */
+  /** The failed block, not the blocks around it. */
   readonly block_id: string | null;
-  /** From the outermost block, as in orders[2]/charge. */
+  /** Path from the outermost block, such as orders[2]/charge. */
   readonly path: string | null;
-  /** Of a step. */
+  /** Handler of the step. */
   readonly handler: string | null;
-  /** Of a step: the try, from 0. */
+  /** Attempt of the step, from 0. */
   readonly attempt: number | null;
   readonly code: FailureCode;
   readonly message: string;
@@ -1540,7 +1522,7 @@ export type FailureCode =
   | 'unrecorded';
 
 /**
- * Instances that failed for the same reason. Lists and changes of many select just these by
+ * Instances with the same reason of failure. To select them in lists and bulk changes:
  * sequence_id, failure_code, failure_block, failure_handler and failure_reason.
  */
 export interface FailureGroup {
@@ -1552,48 +1534,48 @@ export interface FailureGroup {
   readonly handler: string | null;
   /** As in the failure of an instance. */
   readonly code: string;
-  /** The message, with # for numbers and ids, and "…" for what is quoted. */
+  /** The message, with # for numbers and ids, and "…" for quoted text. */
   readonly reason: string;
   readonly count: number;
   /** ISO 8601. */
   readonly first_at: string;
   /** ISO 8601. */
   readonly last_at: string;
-  /** The newest. */
+  /** Newest failure. */
   readonly example_instance_id: string;
   readonly example_message: string;
 }
 
 export interface FailureGroups {
-  /** The largest first, at most 200. */
+  /** Largest first, at most 200. */
   readonly groups: readonly FailureGroup[];
-  /** The newest failed instances, at most 10000. */
+  /** Examined newest failed instances, at most 10000. */
   readonly looked_at: number;
-  /** Whether there are no more failed instances, and no more groups. */
+  /** Whether all failed instances and all groups are included. */
   readonly complete: boolean;
 }
 
 /** A step that runs in the server after an instance has failed. */
 export interface FailureHook {
-  /** The kind of the block. */
+  /** Kind of the block. */
   readonly type: 'step';
   /**
-   * Unique in the sequence. Expressions find its output by it. Not __proto__, constructor,
-   * prototype, . or ..
+   * Unique in the sequence. Expressions use it to refer to the output. Not __proto__,
+   * constructor, prototype, . or ..
    */
   readonly id: string;
-  /** An expression; the block is skipped when it does not hold. */
+  /** Condition; if it is false, the block is skipped. */
   readonly when?: string | null | undefined;
-  /** How long it may take; no more than 30000, the default. Milliseconds. */
+  /** Maximum duration in ms. Default and maximum: 30000. */
   readonly timeout?: number | null | undefined;
-  /** A built-in handler: hooks have no tasks for workers. */
+  /** A built-in handler; hooks cannot use workers. */
   readonly handler: 'noop' | 'log' | 'sleep' | 'http_request' | 'fail' | 'transform' | 'assert';
   /**
-   * The parameters of the handler; what a built-in one always refuses is 400. noop: none. log:
-   * message, level (debug, info, warn). sleep: duration_ms (default 100). wait_for_event: name
-   * (required), key, timeout_ms, schema. http_request: url (required), method (GET, POST, PUT,
-   * PATCH, DELETE, HEAD), headers, body, timeout_ms (default 10000). fail: message, retryable.
-   * transform: anything. assert: condition (required), message.
+   * Parameters of the handler. Invalid ones of built-in handlers are answered 400. noop: none.
+   * log: message, level (debug, info, warn). sleep: duration_ms (default 100). wait_for_event:
+   * name (required), key, timeout_ms, schema. http_request: url (required), method (GET, POST,
+   * PUT, PATCH, DELETE, HEAD), headers, body, timeout_ms (default 10000). fail: message,
+   * retryable. transform: anything. assert: condition (required), message.
    */
   readonly params?: object | null | undefined;
   /** Not supported. */
@@ -1614,45 +1596,45 @@ export interface FailureHook {
   readonly output_schema?: false | null | undefined;
 }
 
-/** What keeps some of them where they are. */
+/** A reason why some instances were not migrated. */
 export interface FindingOfMany {
   readonly code: string;
-  /** Instances. */
+  /** Affected instances. */
   readonly count: number;
-  /** Of the first one. */
+  /** Summary for the first one. */
   readonly summary: string;
   readonly remedy: string;
   readonly example_ids: readonly string[];
 }
 
-/** Runs its body for each item of an array of context.data. */
+/** Runs its body for each item of a context.data array. */
 export interface ForEachBlock {
-  /** The kind of the block. */
+  /** Kind of the block. */
   readonly type: 'for_each';
   /**
-   * Unique in the sequence. Expressions find its output by it. Not __proto__, constructor,
-   * prototype, . or ..
+   * Unique in the sequence. Expressions use it to refer to the output. Not __proto__,
+   * constructor, prototype, . or ..
    */
   readonly id: string;
-  /** An expression; the block is skipped when it does not hold. */
+  /** Condition; if it is false, the block is skipped. */
   readonly when?: string | null | undefined;
-  /** How long the block may take; past it, all inside is cut off and it has failed. Milliseconds. */
+  /** Maximum duration in ms; then everything inside is cancelled, and the block fails. */
   readonly timeout?: number | null | undefined;
-  /** A path in context.data, or a template, of an array. Missing or empty: nothing runs. */
+  /** Path in context.data, or template, of an array. Missing or empty: nothing runs. */
   readonly collection: string;
   /**
-   * The key of context.data under which the body sees the item. Not __proto__, constructor or
-   * prototype. Default: "item".
+   * Key of context.data with the item, in the body. Not __proto__, constructor or prototype.
+   * Default: "item".
    */
   readonly item_var?: string | null | undefined;
-  /** What runs for each item. */
+  /** Blocks that run for each item. */
   readonly body: readonly Block[];
   /**
-   * The key of context.data under which the body sees the number of the item, counted from 0. Not
-   * __proto__, constructor or prototype.
+   * Key of context.data with the index of the item, from 0, in the body. Not __proto__,
+   * constructor or prototype.
    */
   readonly index_var?: string | null | undefined;
-  /** How many items run at once. Default: 1. */
+  /** Number of items that run concurrently. Default: 1. */
   readonly concurrency?: number | null | undefined;
   /** A longer collection fails the block before its first item. Default: 1000. */
   readonly max_iterations?: number | null | undefined;
@@ -1660,9 +1642,9 @@ export interface ForEachBlock {
 
 export interface ForkInstance {
   readonly from_block_id: string;
-  /** For context.data, before anything runs. */
+  /** Changes context.data before anything runs. */
   readonly context?: object | null | undefined;
-  /** merge: member by member; replace: in place of all data. Default: "merge". */
+  /** merge: replaces top-level members; replace: replaces all data. Default: "merge". */
   readonly context_mode?: 'merge' | 'replace' | null | undefined;
   /** Default: true. */
   readonly dry_run?: boolean | null | undefined;
@@ -1670,26 +1652,29 @@ export interface ForkInstance {
 }
 
 /**
- * Judged once both versions have min_sample ended instances: it fails when the rate of the
- * candidate is above that of the baseline by more than max_regression.
+ * Evaluated once both versions have min_sample finished instances. Fails if the candidate's rate
+ * exceeds the baseline's by more than max_regression.
  */
 export interface Gate {
-  /** error_rate: failed among all that ended; cancel_rate: cancelled among them. */
+  /**
+   * error_rate: share of failed instances among finished ones; cancel_rate: share of cancelled
+   * ones.
+   */
   readonly metric: 'error_rate' | 'cancel_rate';
-  /** By how much the rate of the candidate may exceed that of the baseline, 0 to 1. */
+  /** Allowed excess of the candidate's rate over the baseline's, 0 to 1. */
   readonly max_regression: number;
-  /** How many ended instances each version needs for a verdict. */
+  /** Finished instances of each version required for a verdict. */
   readonly min_sample: number;
 }
 
 export interface GateChoice {
-  /** What the person reads. */
+  /** Label. */
   readonly label: string;
-  /** What the answer is then. */
+  /** Value of the answer. */
   readonly value: string;
 }
 
-/** What a gate says of both versions. */
+/** Verdict of a gate with both rates. */
 export interface GateJudgement {
   readonly gate: Gate;
   readonly baseline_rate?: number;
@@ -1698,8 +1683,8 @@ export interface GateJudgement {
 }
 
 /**
- * Ended instances since the canary began, and what the gates say of them now. baseline_history:
- * the newest runs of the baseline before the canary, for gates that have too few since then.
+ * Finished instances since the canary started, and current verdicts. baseline_history: the
+ * baseline's newest runs before the canary, for gates with too few since then.
  */
 export interface GateReport {
   readonly baseline: EndedCounts;
@@ -1747,11 +1732,7 @@ export interface HandoffExported {
   readonly payload_base64: string;
 }
 
-/**
- * Holds as long as nothing of what it was computed from changes: the execution, its effects, what
- * the destination offers, and the policy. Other runtimes, and a registration with the same facts,
- * stale nothing.
- */
+/** Valid while the execution, its effects, the destination's facts and the policy are unchanged. */
 export interface HandoffPreview {
   readonly continuity_id: string;
   readonly source_runtime_id: string;
@@ -1761,7 +1742,7 @@ export interface HandoffPreview {
     readonly code: string;
     readonly status: 'pass' | 'fail' | 'unknown';
     readonly summary: string;
-    /** What would change that, where the execution itself is in the way. */
+    /** How to resolve findings about the execution itself. */
     readonly remedy?: string;
   }[];
   readonly unresolved_effects: readonly EffectReceipt[];
@@ -1791,17 +1772,17 @@ export interface HeartbeatAccepted {
 }
 
 /**
- * A checkpoint needs the checkpoint_seq that the last answer gave. A checkpoint needs
+ * A checkpoint requires the checkpoint_seq of the last response. A checkpoint needs
  * checkpoint_seq.
  */
 export interface HeartbeatTask {
-  /** That of the claim. */
+  /** Must equal the claim's worker_id. */
   readonly worker_id: string;
-  /** That of the claim; asked for by some deployments. */
+  /** Must equal the claim's epoch; required by some deployments. */
   readonly claim_epoch?: number | null | undefined;
   readonly checkpoint_seq?: number | null | undefined;
   readonly checkpoint?: object | null | undefined;
-  /** Gives the claim back: the task waits for a worker again, at once. Default: false. */
+  /** Releases the claim: the task can be claimed again immediately. Default: false. */
   readonly release?: boolean | null | undefined;
 }
 
@@ -1809,11 +1790,11 @@ export interface HeartbeatTask {
 export interface HeartbeatTaskResult {
   readonly kind: 'heartbeat';
   readonly task_id: string;
-  /** That of the claim; asked for by some deployments. */
+  /** Must equal the claim's epoch; required by some deployments. */
   readonly claim_epoch?: number | null | undefined;
   readonly checkpoint_seq?: number | null | undefined;
   readonly checkpoint?: object | null | undefined;
-  /** Gives the claim back: the task waits for a worker again, at once. Default: false. */
+  /** Releases the claim: the task can be claimed again immediately. Default: false. */
   readonly release?: boolean | null | undefined;
 }
 
@@ -1821,17 +1802,17 @@ export interface ImportCapsule {
   readonly tenant_id?: string | null | undefined;
   readonly destination_runtime_id: string;
   readonly expected_epoch: number;
-  /** Made by the server when absent. */
+  /** Default: generated. */
   readonly destination_instance_id?: string | null | undefined;
   readonly capsule: Capsule;
-  /** When absent, what this server sealed itself is taken. */
+  /** Default: the capsule that this server sealed. */
   readonly payload_base64?: string | null | undefined;
   readonly payload_key_base64?: string | null | undefined;
 }
 
-/** A signed statement: this server holds the instance of the capsule. */
+/** A signed statement: this server has the instance of the capsule. */
 export interface ImportReceipt {
-  /** Canonical JSON of what is stated. */
+  /** Canonical JSON of the statement. */
   readonly statement: string;
   readonly public_key: string;
   readonly signature: string;
@@ -1859,7 +1840,7 @@ export interface InjectBlocks {
   readonly position?: number | null | undefined;
 }
 
-/** Of data, config and audit together 256 KiB at most, unless set otherwise. */
+/** data, config and audit: together at most 256 KiB, unless the deployment sets another limit. */
 export interface InstanceContext {
   readonly data: JsonObject;
   readonly config: JsonObject;
@@ -1881,7 +1862,7 @@ export interface InstanceContext {
 
 export interface InstanceCreated {
   readonly id: string;
-  /** True: the id is that of an instance that was there already. */
+  /** True: id is that of an existing instance. */
   readonly deduplicated: boolean;
 }
 
@@ -1889,19 +1870,19 @@ export interface InstanceExplanation {
   readonly id: string;
   readonly sequence_id: string;
   readonly state: InstanceState;
-  /** Of the state. */
+  /** Since when it is in this state. */
   readonly since: string;
-  /** What it is doing, in a sentence for people. */
+  /** Current activity in one sentence. */
   readonly summary: string;
   readonly waiting_for: readonly Wait[];
-  /** Of all that it waits for. */
+  /** Number of all waits. */
   readonly waiting_count: number;
   readonly failure: Failure | null;
   readonly cancelling?: Cancelling;
-  /** Whose sub_sequence started it; absent: it stands for itself. */
+  /** The parent, if a sub_sequence created it. */
   readonly parent_instance_id?: string;
   readonly next: readonly NextAction[];
-  /** What may make it do something else than was meant; absent: nothing. */
+  /** Probable causes of unexpected behavior; absent: none. */
   readonly warnings?: readonly ExplanationWarning[];
 }
 
@@ -1935,30 +1916,30 @@ export type InstanceState =
   | 'completed'
   | 'cancelled';
 
-/** What became of the instances that this call has looked at. */
+/** Results for the examined instances. */
 export interface InstancesMigrated {
-  /** All of them. */
+  /** Examined instances. */
   readonly count: number;
-  /** Those that could go over. */
+  /** Instances that can be migrated. */
   readonly automatic: number;
-  /** Those that did: none in a dry run. */
+  /** Migrated instances; 0 in a dry run. */
   readonly migrated: number;
-  /** Those that go over when they are approved. */
+  /** Instances that need approval. */
   readonly approval_required: number;
   readonly pinned: number;
   readonly incompatible: number;
-  /** Refused for another reason, such as a step at work: ask again. */
+  /** Refused for another reason, such as a running step; try later. */
   readonly failed: number;
   readonly findings: readonly FindingOfMany[];
-  /** Of those that did, in no order. */
+  /** The migrated instances, in no order. */
   readonly migrations: readonly MigrationOfMany[];
-  /** False: there are more, behind next_cursor. */
+  /** False: continue with next_cursor. */
   readonly done: boolean;
   readonly next_cursor: string | null;
   readonly dry_run: boolean;
 }
 
-/** Of a for_each that is open. */
+/** Items of an open for_each. */
 export interface ItemCounts {
   readonly total: number;
   readonly running: number;
@@ -1971,7 +1952,7 @@ export interface KeyMinted {
   readonly tenant_id: string;
   readonly name: string;
   readonly capabilities: readonly Capability[];
-  /** sk_ and 64 hexadecimal digits; shown this once. */
+  /** sk_ and 64 hexadecimal digits; shown only in this response. */
   readonly secret: string;
   /** ISO 8601. */
   readonly created_at: string;
@@ -1979,7 +1960,7 @@ export interface KeyMinted {
   readonly expires_at: string | null;
 }
 
-/** Where data of a classification may go; all rules of it hold together. */
+/** Where data of a classification may go; all matching rules apply. */
 export interface LocalityPolicy {
   readonly version: number;
   readonly rules: readonly {
@@ -2000,24 +1981,24 @@ export interface LocalityPolicy {
   }[];
 }
 
-/** Repeats its body while the condition holds. */
+/** Repeats its body while the condition is true. */
 export interface LoopBlock {
-  /** The kind of the block. */
+  /** Kind of the block. */
   readonly type: 'loop';
   /**
-   * Unique in the sequence. Expressions find its output by it. Not __proto__, constructor,
-   * prototype, . or ..
+   * Unique in the sequence. Expressions use it to refer to the output. Not __proto__,
+   * constructor, prototype, . or ..
    */
   readonly id: string;
-  /** An expression; the block is skipped when it does not hold. */
+  /** Condition; if it is false, the block is skipped. */
   readonly when?: string | null | undefined;
-  /** How long the block may take; past it, all inside is cut off and it has failed. Milliseconds. */
+  /** Maximum duration in ms; then everything inside is cancelled, and the block fails. */
   readonly timeout?: number | null | undefined;
-  /** Asked before each iteration; the loop ends when it does not hold. */
+  /** Evaluated before each iteration; the loop ends when it is false. */
   readonly condition: string;
-  /** What is repeated. */
+  /** Blocks of each iteration. */
   readonly body: readonly Block[];
-  /** The loop ends, successfully, after this many. Default: 1000. */
+  /** Maximum number of iterations; the loop then succeeds. Default: 1000. */
   readonly max_iterations?: number | null | undefined;
   /** Not supported. */
   readonly break_on?: false | null | undefined;
@@ -2032,9 +2013,9 @@ export interface LoopBlock {
 export interface MakeApprovalLink {
   /** Default: 604800. */
   readonly expires_in_seconds?: number | null | undefined;
-  /** The link answers this and nothing else. One of the values of its choices. */
+  /** Restricts the link to this value. One of the values in choices. */
   readonly value?: string | null | undefined;
-  /** Whom the link is for: noted as who answered. */
+  /** Recorded as answered_by. */
   readonly recipient?: string | null | undefined;
 }
 
@@ -2045,30 +2026,30 @@ export interface MigrateInstance {
 
 /** version or sequence_id must be there; with both, the sequence has that version. */
 export interface MigrateInstances {
-  /** Of the same sequence. */
+  /** Version of the same sequence. */
   readonly version?: number | null | undefined;
-  /** The version that it goes over to. */
+  /** Id of the target version. */
   readonly sequence_id?: string | null | undefined;
-  /** The same as sequence_id. */
+  /** Alias of sequence_id. */
   readonly to_sequence_id?: string | null | undefined;
-  /** The same as sequence_id. */
+  /** Alias of sequence_id. */
   readonly target_sequence_id?: string | null | undefined;
   readonly filter?:
     | {
         readonly tenant_id?: string | null | undefined;
         readonly namespace?: string | null | undefined;
         readonly sequence_id?: string | null | undefined;
-        /** Every version of the sequences with this name. */
+        /** Includes every version of the sequences with this name. */
         readonly sequence_name?: string | null | undefined;
-        /** The same. */
+        /** Alias of sequence_name. */
         readonly sequence?: string | null | undefined;
-        /** Of its sequence. */
+        /** Version of the sequence. */
         readonly sequence_version?: number | null | undefined;
-        /** Those that this instance started. */
+        /** Children of this instance. */
         readonly parent_instance_id?: string | null | undefined;
-        /** These and no others, at most 1000. */
+        /** At most 1000 instances. */
         readonly ids?: readonly string[] | null | undefined;
-        /** Those with a step that waits for it: see /instances/{id}/explain. */
+        /** Instances with a step that waits for it; see /instances/{id}/explain. */
         readonly waiting_for?:
           | 'task'
           | 'handler'
@@ -2090,53 +2071,53 @@ export interface MigrateInstances {
         readonly updated_after?: string | null | undefined;
         /** Exclusive. */
         readonly updated_before?: string | null | undefined;
-        /** A part of the message or code of its failure, in any case. */
+        /** Part of the failure's message or code; case-insensitive. */
         readonly failure?: string | null | undefined;
-        /** The code of its failure. */
+        /** Code of the failure. */
         readonly failure_code?: string | null | undefined;
-        /** The block_id of its failure. */
+        /** block_id of the failure. */
         readonly failure_block?: string | null | undefined;
-        /** The handler of its failure. */
+        /** Handler of the failure. */
         readonly failure_handler?: string | null | undefined;
-        /** The reason as /instances/failures tells it. */
+        /** reason in /instances/failures. */
         readonly failure_reason?: string | null | undefined;
         readonly metadata?: { readonly [name: string]: string } | null | undefined;
         readonly states?: readonly InstanceState[] | null | undefined;
       }
     | null
     | undefined;
-  /** Also where the verdict is approval_required. Default: false. */
+  /** Also migrates where the verdict is approval_required. Default: false. */
   readonly approved?: boolean | null | undefined;
-  /** Only judges: nothing is changed. Default: false. */
+  /** Only returns the verdict: nothing is changed. Default: false. */
   readonly dry_run?: boolean | null | undefined;
-  /** Instances that one call looks at. Default: 200. */
+  /** Instances examined by one request. Default: 200. */
   readonly limit?: number | null | undefined;
-  /** next_cursor of the call before. An empty text stands for none. */
+  /** next_cursor of the previous response. An empty text stands for none. */
   readonly cursor?: string | null | undefined;
 }
 
 /** version or sequence_id must be there; with both, the sequence has that version. */
 export interface MigrateTo {
   readonly tenant_id?: string | null | undefined;
-  /** Of the same sequence. */
+  /** Version of the same sequence. */
   readonly version?: number | null | undefined;
-  /** The version that it goes over to. */
+  /** Id of the target version. */
   readonly sequence_id?: string | null | undefined;
-  /** The same as sequence_id. */
+  /** Alias of sequence_id. */
   readonly to_sequence_id?: string | null | undefined;
-  /** The same as sequence_id. */
+  /** Alias of sequence_id. */
   readonly target_sequence_id?: string | null | undefined;
   /** Default: []. */
   readonly transforms?: readonly Transform[] | null | undefined;
-  /** Also where the verdict is approval_required. Default: false. */
+  /** Also migrates where the verdict is approval_required. Default: false. */
   readonly approved?: boolean | null | undefined;
-  /** At least 60 and at most 2,592,000; 86,400 by default. Default: 86400. */
+  /** At least 60 and at most 2,592,000; default: 86,400. Default: 86400. */
   readonly rollback_retention_seconds?: number | null | undefined;
-  /** Only judges: nothing is changed. Default: false. */
+  /** Only returns the verdict: nothing is changed. Default: false. */
   readonly dry_run?: boolean | null | undefined;
 }
 
-/** migrated is false for a dry run, and where the instance has that version already. */
+/** migrated is false in a dry run, or if the version is the same. */
 export interface MigratedInstance {
   readonly migrated: boolean;
   readonly instance_id: string;
@@ -2151,37 +2132,37 @@ export interface MigratedInstance {
   readonly verdict: MigrationVerdict;
   readonly finding_codes: readonly string[];
   readonly findings: readonly MigrationFinding[];
-  /** Of the instance, which it keeps. */
+  /** State of the instance, which does not change. */
   readonly state: InstanceState;
-  /** What can be rolled back; null when nothing was migrated. */
+  /** Required for a rollback; null if nothing was migrated. */
   readonly migration_id: string | null;
-  /** Null when it cannot be rolled back. */
+  /** Null if it cannot be rolled back. */
   readonly rollback_expires_at: string | null;
   readonly dry_run?: true;
 }
 
-/** Something that keeps a migration from being automatic. */
+/** Why a migration is not automatic. */
 export interface MigrationFinding {
-  /** Those that are in finding_codes, and further ones. */
+  /** The codes of finding_codes, and further ones. */
   readonly code: string;
   readonly block_id: string | null;
-  /** With the passes of the loops around it. */
+  /** Includes the iterations of enclosing loops. */
   readonly path: string | null;
   readonly summary: string;
-  /** What would change that. */
+  /** How to resolve it. */
   readonly remedy: string;
 }
 
-/** One that went over. */
+/** A migrated instance. */
 export interface MigrationOfMany {
   readonly instance_id: string;
-  /** What can be rolled back. */
+  /** Required for a rollback. */
   readonly migration_id: string;
 }
 
 /**
- * verdict, also named disposition: automatic may be applied, approval_required with approved
- * true, pin and incompatible never.
+ * automatic: can be applied. approval_required: only with approved true. pin, incompatible:
+ * never. disposition is an alias of verdict.
  */
 export interface MigrationPlan {
   readonly id: string;
@@ -2195,14 +2176,14 @@ export interface MigrationPlan {
   readonly verdict: MigrationVerdict;
   readonly transforms: readonly Transform[];
   readonly finding_codes: readonly string[];
-  /** What keeps it from being automatic, in words; empty where nothing does. */
+  /** Why it is not automatic; empty if it is. */
   readonly findings: readonly MigrationFinding[];
   readonly rollback_capsule_required: boolean;
   /** ISO 8601. */
   readonly created_at: string;
 }
 
-/** A plan, and what became of it. */
+/** A plan and its result. */
 export interface MigrationRecord {
   readonly plan: MigrationPlan;
   readonly expected_epoch: number;
@@ -2232,11 +2213,11 @@ export interface MintKey {
   readonly expires_at?: string | null | undefined;
 }
 
-/** A request that can be made now, and what it is good for. */
+/** A suggested request. */
 export interface NextAction {
   readonly action: string;
   readonly method: string;
-  /** Behind the base address of the API. */
+  /** Relative to the base address of the API. */
   readonly path: string;
   readonly body?: JsonValue;
   readonly why: string;
@@ -2273,51 +2254,51 @@ export interface OutboxEntry {
   readonly subscription_id?: string;
 }
 
-/** What a fire does while an earlier run has not ended. */
+/** Action of a fire while an earlier run has not finished. */
 export type OverlapPolicy = 'allow' | 'skip' | 'buffer_one' | 'cancel_previous';
 
 /** A signed statement: from this epoch on the destination owns the execution. */
 export interface OwnershipGrant {
-  /** Canonical JSON of what is stated. */
+  /** Canonical JSON of the statement. */
   readonly statement: string;
   readonly public_key: string;
   readonly signature: string;
 }
 
-/** Runs all branches, at most 256; fails if one of them fails. */
+/** Runs all branches concurrently; fails if one fails. */
 export interface ParallelBlock {
-  /** The kind of the block. */
+  /** Kind of the block. */
   readonly type: 'parallel';
   /**
-   * Unique in the sequence. Expressions find its output by it. Not __proto__, constructor,
-   * prototype, . or ..
+   * Unique in the sequence. Expressions use it to refer to the output. Not __proto__,
+   * constructor, prototype, . or ..
    */
   readonly id: string;
-  /** An expression; the block is skipped when it does not hold. */
+  /** Condition; if it is false, the block is skipped. */
   readonly when?: string | null | undefined;
-  /** How long the block may take; past it, all inside is cut off and it has failed. Milliseconds. */
+  /** Maximum duration in ms; then everything inside is cancelled, and the block fails. */
   readonly timeout?: number | null | undefined;
-  /** Lists of blocks; all lists run. */
+  /** Lists of blocks that run concurrently. */
   readonly branches: readonly (readonly Block[])[];
 }
 
-/** Sections that are sent replace the stored ones; the others are kept. */
+/** Replaces given sections and keeps the others. */
 export interface PatchContext {
   readonly context: {
     readonly data?: object | null | undefined;
     readonly config?: object | null | undefined;
     readonly audit?: readonly unknown[] | null | undefined;
   };
-  /**
-   * The updated_at that was read: 409 when it was changed since. When absent: whatever is there
-   * is changed.
-   */
+  /** The updated_at that was read: 409 if it has changed. Absent: no check. */
   readonly if_unchanged_since?: string | null | undefined;
 }
 
 export interface PatchState {
   readonly state: InstanceState;
-  /** For a move to scheduled. When absent: now, or of a paused one when it would go on. */
+  /**
+   * For a change to scheduled. Default: now, or for a paused instance the time at which it would
+   * continue.
+   */
   readonly next_fire_at?: string | null | undefined;
 }
 
@@ -2411,7 +2392,7 @@ export interface PlaceExecution {
     | undefined;
 }
 
-/** What was found of every live runtime of the tenant. */
+/** Evaluation of all live runtimes. */
 export interface PlacementDecision {
   readonly id: string;
   readonly tenant_id: string;
@@ -2440,20 +2421,20 @@ export interface PlacementDecision {
   readonly created_at: string;
 }
 
-/** What a checkpoint of the source has is moved to where the target looks for it. */
+/** Moves data to where the target expects it. */
 export interface PlanMigration {
   readonly tenant_id?: string | null | undefined;
   readonly continuity_id: string;
   readonly to_sequence_id: string;
-  /** That of to_sequence_id, else 404. */
+  /** Version of to_sequence_id, else 404. */
   readonly to_version: number;
   /** Default: []. */
   readonly transforms?: readonly Transform[] | null | undefined;
-  /** At least 60 and at most 2,592,000; 86,400 by default. Default: 86400. */
+  /** At least 60 and at most 2,592,000; default: 86,400. Default: 86400. */
   readonly rollback_retention_seconds?: number | null | undefined;
   /**
-   * First save a checkpoint of the live state. Without one, and with none saved, 409. First save
-   * a checkpoint of the live state. Default: false.
+   * First saves a checkpoint of the live state. Without any checkpoint: 409. First saves a
+   * checkpoint of the live state. Default: false.
    */
   readonly capture_checkpoint?: boolean | null | undefined;
 }
@@ -2461,10 +2442,10 @@ export interface PlanMigration {
 export interface PollQueue {
   readonly handler_name: string;
   readonly worker_id: string;
-  /** 0 gives none. Larger values are lowered to 1000. Default: 1. */
+  /** 0 returns none. Larger values are lowered to 1000. Default: 1. */
   readonly limit?: number | null | undefined;
   /**
-   * How long to wait for a task when there is none. Larger values are lowered to 60000. Default:
+   * Maximum wait in ms for a task if there is none. Larger values are lowered to 60000. Default:
    * 0.
    */
   readonly wait_ms?: number | null | undefined;
@@ -2475,10 +2456,10 @@ export interface PollQueue {
 export interface PollTasks {
   readonly handler_name: string;
   readonly worker_id: string;
-  /** 0 gives none. Larger values are lowered to 1000. Default: 1. */
+  /** 0 returns none. Larger values are lowered to 1000. Default: 1. */
   readonly limit?: number | null | undefined;
   /**
-   * How long to wait for a task when there is none. Larger values are lowered to 60000. Default:
+   * Maximum wait in ms for a task if there is none. Larger values are lowered to 60000. Default:
    * 0.
    */
   readonly wait_ms?: number | null | undefined;
@@ -2572,33 +2553,33 @@ export interface PreviewHandoff {
 
 export interface PreviewSchedule {
   /**
-   * Seven fields: second minute hour day month day_of_week year. Six (without year), five
-   * (without second and year), ? and @hourly, @daily, @weekly, @monthly, @yearly are taken too.
+   * Seven fields: second minute hour day month day_of_week year. Also accepted: six (without
+   * year) or five (without second and year), ?, and @hourly, @daily, @weekly, @monthly, @yearly.
    */
   readonly cron_expr: string;
   /** IANA time zone, such as Europe/Berlin. Default: "UTC". */
   readonly timezone?: string | null | undefined;
   /** Default: 5. */
   readonly count?: number | null | undefined;
-  /** Fires after this instant. When absent: after now. */
+  /** Fires after this time; default: now. */
   readonly from?: string | null | undefined;
 }
 
 export interface PreviewedFire {
   /** In UTC. */
   readonly at: string;
-  /** The same instant as clocks in the zone show it, with their offset. */
+  /** The same time with the offset of the time zone. */
   readonly local: string;
 }
 
 export type Priority = 'Low' | 'Normal' | 'High' | 'Critical';
 
 export interface PromoteRelease {
-  /** Noted in the decision; evidence that does not pass is refused all the same. Default: false. */
+  /** Recorded in the decision; failing evidence is refused regardless. Default: false. */
   readonly force?: boolean | null | undefined;
 }
 
-/** One decision; holds the hash of the entry before it. */
+/** A decision, with the previous hash. */
 export interface ProvenanceEntry {
   readonly id: string;
   readonly continuity_id: string;
@@ -2615,7 +2596,7 @@ export interface ProvenanceEntry {
   readonly created_at: string;
 }
 
-/** code says what is wrong with the first entry that is not right. */
+/** code: error of the first bad entry. */
 export interface ProvenanceVerdict {
   readonly valid: boolean;
   readonly entries_checked: number;
@@ -2633,10 +2614,7 @@ export interface PruneCheckpoints {
 export interface PutRateLimit {
   readonly max_count: number;
   readonly window_seconds: number;
-  /**
-   * The updated_at that was read: 409 when it was changed since. When absent: whatever is there
-   * is changed.
-   */
+  /** The updated_at that was read: 409 if it has changed. Absent: no check. */
   readonly if_unchanged_since?: string | null | undefined;
 }
 
@@ -2651,14 +2629,11 @@ export interface PutTenantLimits {
   readonly schedules_burst?: number | null | undefined;
   readonly schedules_max?: number | null | undefined;
   readonly queue_depth_max?: number | null | undefined;
-  /**
-   * The updated_at that was read: 409 when it was changed since. When absent: whatever is there
-   * is changed.
-   */
+  /** The updated_at that was read: 409 if it has changed. Absent: no check. */
   readonly if_unchanged_since?: string | null | undefined;
 }
 
-/** The open tasks of a handler and a queue. */
+/** Open tasks of a handler and queue. */
 export interface QueueInfo {
   readonly handler: string;
   /** Null: tasks without a queue. */
@@ -2667,37 +2642,36 @@ export interface QueueInfo {
   readonly claimed: number;
   /** ISO 8601. */
   readonly oldest_waiting_since: string | null;
-  /** Those alive that poll for such tasks; with 0 of them nobody serves it. */
+  /** Live workers that poll for such tasks. */
   readonly workers: number;
-  /** Polls that wait for such a task now, and would be answered with it at once. */
+  /** Long polls that would receive such a task immediately. */
   readonly open_polls: number;
 }
 
 export interface Queues {
   /** By handler and queue. */
   readonly queues: readonly QueueInfo[];
-  /** Whether there are no more open tasks than the oldest 20000, which are counted. */
+  /** Whether all open tasks are included; at most the oldest 20000 are. */
   readonly complete: boolean;
 }
 
 /**
- * first_to_resolve: the first branch that ends wins, whether it succeeds or fails;
- * first_to_succeed: the first that succeeds, failures count once all failed. The other branches
- * are cancelled.
+ * first_to_resolve: the first branch to finish wins, even by failing. first_to_succeed: the first
+ * branch to succeed wins; the block fails if all fail. The other branches are cancelled.
  */
 export interface RaceBlock {
-  /** The kind of the block. */
+  /** Kind of the block. */
   readonly type: 'race';
   /**
-   * Unique in the sequence. Expressions find its output by it. Not __proto__, constructor,
-   * prototype, . or ..
+   * Unique in the sequence. Expressions use it to refer to the output. Not __proto__,
+   * constructor, prototype, . or ..
    */
   readonly id: string;
-  /** An expression; the block is skipped when it does not hold. */
+  /** Condition; if it is false, the block is skipped. */
   readonly when?: string | null | undefined;
-  /** How long the block may take; past it, all inside is cut off and it has failed. Milliseconds. */
+  /** Maximum duration in ms; then everything inside is cancelled, and the block fails. */
   readonly timeout?: number | null | undefined;
-  /** Lists of blocks; all lists run until one has won. */
+  /** Lists of blocks that run until one has won. */
   readonly branches: readonly (readonly Block[])[];
   /** Which branch wins. Default: "first_to_resolve". */
   readonly semantics?: 'first_to_resolve' | 'first_to_succeed' | null | undefined;
@@ -2730,8 +2704,8 @@ export interface Redelivered {
 export interface RegisterRuntime {
   readonly tenant_id?: string | null | undefined;
   /**
-   * observed_at at most 30 s ahead, expires_at at most 5 min after it. trust is unverified or
-   * registered. Of each list at most 256 entries of at most 256 bytes.
+   * observed_at: at most 30 s ahead. expires_at: 5 min later at most. trust: unverified or
+   * registered. Lists: at most 256 entries of 256 bytes.
    */
   readonly capabilities: {
     readonly runtime_id: string;
@@ -2756,7 +2730,7 @@ export interface RegisterRuntime {
   };
 }
 
-/** Leads new instances from the baseline to the candidate. */
+/** Routes new instances from baseline to candidate. */
 export interface Release {
   readonly id: string;
   readonly tenant_id: string;
@@ -2767,17 +2741,14 @@ export interface Release {
   readonly candidate_sequence_id: string;
   readonly candidate_version: number;
   readonly state: ReleaseState;
-  /** What was asked for last; 0 before the first canary. */
+  /** Last requested percentage; 0 before the first canary. */
   readonly canary_percent: number;
-  /** Left out when there are none. */
+  /** Absent if there are none. */
   readonly gates?: readonly Gate[];
-  /**
-   * Neither moves a running instance: with operator_decision an operator migrates them
-   * explicitly.
-   */
+  /** Neither migrates running instances: with operator_decision an operator does so explicitly. */
   readonly in_flight_policy: 'pin' | 'operator_decision';
   readonly validation_summary?: ValidationSummary;
-  /** Of the last start of the canary; left out until the first. */
+  /** Last start of the canary; absent before the first. */
   readonly canary_started_at?: string;
   /** ISO 8601. */
   readonly created_at: string;
@@ -2785,7 +2756,7 @@ export interface Release {
   readonly updated_at: string;
 }
 
-/** A change of state; never altered. */
+/** A state change; immutable. */
 export interface ReleaseDecision {
   readonly id: string;
   readonly release_id: string;
@@ -2799,7 +2770,7 @@ export interface ReleaseDecision {
 }
 
 export interface ReleasePoint {
-  /** When the interval begins in which the instances were created. */
+  /** Start of the interval in which the instances were created. */
   readonly at: string;
   /** baseline or candidate. */
   readonly variant: string;
@@ -2808,24 +2779,21 @@ export interface ReleasePoint {
   readonly cancelled: number;
   readonly error_rate: number;
   readonly cancel_rate: number;
-  /** From creation to the end. */
+  /** Time from creation to the end. */
   readonly duration_p50_ms: number;
   readonly duration_p95_ms: number;
-  /** Of what has ended of both versions. */
+  /** Share of the finished instances of both. */
   readonly share: number;
 }
 
-/**
- * Both versions since the canary began, in each interval in which instances were created that
- * have ended.
- */
+/** Both versions since the canary started, by creation time of the finished instances. */
 export interface ReleaseSeries {
   /** ISO 8601. */
   readonly since: string;
   readonly step_secs: number;
   /** Oldest first. */
   readonly points: readonly ReleasePoint[];
-  /** Whether there are no more ended instances than the newest 10000, which are counted. */
+  /** Whether all finished instances are included; at most the newest 10000 are. */
   readonly complete: boolean;
 }
 
@@ -2839,7 +2807,7 @@ export type ReleaseState =
   | 'rolled_back'
   | 'failed';
 
-/** What a runtime must offer: all of each list, but any one of the regions. */
+/** Requirements on a runtime: all of each list, but one of the regions. */
 export interface Requirements {
   readonly handlers?: readonly string[] | null;
   readonly plugins?: readonly string[] | null;
@@ -2858,9 +2826,9 @@ export interface ResolveEffect {
 }
 
 export interface ResumeFrom {
-  /** For context.data, before anything runs. */
+  /** Changes context.data before anything runs. */
   readonly context?: object | null | undefined;
-  /** merge: member by member; replace: in place of all data. Default: "merge". */
+  /** merge: replaces top-level members; replace: replaces all data. Default: "merge". */
   readonly context_mode?: 'merge' | 'replace' | null | undefined;
   readonly signals?: readonly SendSignal[] | null | undefined;
 }
@@ -2873,26 +2841,26 @@ export interface ResumedFrom {
   readonly signals_enqueued: number;
 }
 
-/** What is done after a failed try. initial_backoff must not be above max_backoff. */
+/** Retries after failed attempts. initial_backoff must not be above max_backoff. */
 export interface Retry {
-  /** Tries in total. */
+  /** Attempts in total. */
   readonly max_attempts: number;
-  /** The wait after the first try. Milliseconds. Default: 1000. */
+  /** Wait in ms after the first attempt. Default: 1000. */
   readonly initial_backoff?: number | null | undefined;
-  /** No wait is longer. Milliseconds. Default: 60000. */
+  /** Longest wait in ms. Default: 60000. */
   readonly max_backoff?: number | null | undefined;
-  /** Each wait is this many times the one before. Default: 2. */
+  /** Factor between a wait and the next. Default: 2. */
   readonly backoff_multiplier?: number | null | undefined;
-  /** Asked after each failure, which it sees as _error. No further try if false. */
+  /** Evaluated after a failure (_error); false: no retry. */
   readonly retry_if?: string | null | undefined;
-  /** An error with one of these codes is not tried again. */
+  /** Error codes that are not retried. */
   readonly non_retryable_codes?: readonly string[] | null | undefined;
 }
 
 export interface RetryInstance {
-  /** For context.data, before anything runs. */
+  /** Changes context.data before anything runs. */
   readonly context?: object | null | undefined;
-  /** merge: member by member; replace: in place of all data. Default: "merge". */
+  /** merge: replaces top-level members; replace: replaces all data. Default: "merge". */
   readonly context_mode?: 'merge' | 'replace' | null | undefined;
 }
 
@@ -2905,93 +2873,90 @@ export interface RollbackCapsule {
 }
 
 /**
- * Runs the blocks of the first route whose condition holds, else default. At least one route or a
- * default.
+ * Runs the blocks of the first route whose condition is true, else default. At least one route or
+ * a default.
  */
 export interface RouterBlock {
-  /** The kind of the block. */
+  /** Kind of the block. */
   readonly type: 'router';
   /**
-   * Unique in the sequence. Expressions find its output by it. Not __proto__, constructor,
-   * prototype, . or ..
+   * Unique in the sequence. Expressions use it to refer to the output. Not __proto__,
+   * constructor, prototype, . or ..
    */
   readonly id: string;
-  /** An expression; the block is skipped when it does not hold. */
+  /** Condition; if it is false, the block is skipped. */
   readonly when?: string | null | undefined;
-  /** How long the block may take; past it, all inside is cut off and it has failed. Milliseconds. */
+  /** Maximum duration in ms; then everything inside is cancelled, and the block fails. */
   readonly timeout?: number | null | undefined;
-  /** Asked in order; the first that holds runs. */
+  /** The first route whose condition is true runs. */
   readonly routes?:
     | readonly {
-        /** When the route is taken. */
+        /** Condition of the route. */
         readonly condition: string;
-        /** What runs then. */
+        /** Blocks of the route. */
         readonly blocks: readonly Block[];
       }[]
     | null
     | undefined;
-  /** What runs when no condition holds. */
+  /** Runs if no condition is true. */
   readonly default?: readonly Block[] | null | undefined;
 }
 
 export interface RunSchedule {
   /**
-   * A repeated request of the same key is answered by the instance of the first one. An empty
-   * text stands for none.
+   * A repeated request with the same key returns the first instance. An empty text stands for
+   * none.
    */
   readonly idempotency_key?: string | null | undefined;
 }
 
-/** Of a retry, or a resume that is one: what it runs once more, and what it leaves as it is. */
+/** Effect of a retry, or of a resume that retries. */
 export interface RunsAgain {
   readonly blocks: readonly RunsAgainBlock[];
-  /** Of all that run again. */
+  /** Number of all blocks that run again. */
   readonly blocks_count: number;
-  /** Paths of the outermost blocks that completed and do not run again. */
+  /** Paths of completed outermost blocks that do not run again. */
   readonly stays: readonly string[];
-  /** Of all that stay. */
+  /** Number of all such blocks. */
   readonly stays_count: number;
   /**
-   * Whether something that had completed and acts outside runs a second time, or a child goes on
-   * whose parent has gone on without it: ask before.
+   * Whether a completed step repeats external effects, or a child continues whose parent ignores
+   * it: ask for confirmation.
    */
   readonly repeats_effects: boolean;
   readonly parent?: RunsAgainParent;
-  /** What the instance comes to once this has gone well; absent: it goes on. */
+  /** Final state if the retry succeeds; absent: the instance continues. */
   readonly ends?: 'cancelled' | 'failed';
 }
 
-/** A block that a retry runs once more. */
+/** A block that a retry runs again. */
 export interface RunsAgainBlock {
   readonly kind: 'step' | 'block' | 'compensation' | 'finally' | 'saga' | 'child' | 'hook';
   readonly summary: string;
   readonly block_id: string;
-  /** From the outermost block, as in orders[2]/charge. */
+  /** Path from the outermost block, such as orders[2]/charge. */
   readonly path: string;
   /**
-   * Paths of steps that had completed and act outside once more, under other idempotency keys; of
-   * a child that is retried, in the child.
+   * Paths of completed steps whose external effects are repeated with new idempotency keys; for a
+   * retried child, paths in the child.
    */
   readonly repeats: readonly string[];
-  /** Whether what had happened outside happens once more. */
+  /** Whether external effects are repeated. */
   readonly repeats_effects: boolean;
-  /**
-   * The child that is retried, or whose end is taken or waited for; absent: none is, or another
-   * one is started.
-   */
+  /** The child that is retried or waited for; absent: none, or a new child is started. */
   readonly child_id?: string;
-  /** The child goes on only with what it has to clean up. */
+  /** The child runs only its cleanup. */
   readonly cleans_up?: true;
 }
 
-/** Of a child that is retried by itself: what its parent makes of it. */
+/** Effect of a child retry on the parent. */
 export interface RunsAgainParent {
   readonly id: string;
   readonly stands: 'waits' | 'takes' | 'went_on' | 'ended';
   readonly summary: string;
 }
 
-/** What a runtime says of itself; live until expires_at. */
+/** Registered facts of a runtime, live until expires_at. */
 export interface RuntimeCapabilities {
   readonly runtime_id: string;
   readonly kind: 'server' | 'edge' | 'mobile' | 'desktop' | 'browser';
@@ -3015,34 +2980,34 @@ export interface RuntimeCapabilities {
 }
 
 /**
- * Runs its actions in order. When one fails, the compensations of those that completed run, the
- * last one first, and the saga fails.
+ * Runs its actions in order. If one fails, the compensations of the completed ones run in reverse
+ * order, and the saga fails.
  */
 export interface SagaBlock {
-  /** The kind of the block. */
+  /** Kind of the block. */
   readonly type: 'saga';
   /**
-   * Unique in the sequence. Expressions find its output by it. Not __proto__, constructor,
-   * prototype, . or ..
+   * Unique in the sequence. Expressions use it to refer to the output. Not __proto__,
+   * constructor, prototype, . or ..
    */
   readonly id: string;
-  /** An expression; the block is skipped when it does not hold. */
+  /** Condition; if it is false, the block is skipped. */
   readonly when?: string | null | undefined;
-  /** How long the block may take; past it, all inside is cut off and it has failed. Milliseconds. */
+  /** Maximum duration in ms; then everything inside is cancelled, and the block fails. */
   readonly timeout?: number | null | undefined;
-  /** Actions, each with what takes it back. None: the saga completes. */
+  /** Actions with their compensations. If empty, the saga completes. */
   readonly steps: readonly SagaStep[];
 }
 
 export interface SagaStep {
   /**
-   * Of the step of the saga; unique in the sequence, among those of blocks too. Not __proto__,
-   * constructor or prototype.
+   * Id of the saga's step, unique in the sequence among all block ids. Not __proto__, constructor
+   * or prototype.
    */
   readonly id: string;
   /** A block, or a list of blocks. */
   readonly action: Block | readonly Block[];
-  /** What takes back what the action did; likewise. */
+  /** A block, or a list of blocks, that undoes the action. */
   readonly compensation?: Block | readonly Block[] | null | undefined;
 }
 
@@ -3057,7 +3022,7 @@ export interface ScheduleCreated {
   readonly next_fire_at: string | null;
 }
 
-/** Fewer fires than were asked for are the last ones that the expression has. */
+/** Has fewer fires than requested if the expression has no more. */
 export interface SchedulePreview {
   readonly timezone: string;
   readonly fires: readonly PreviewedFire[];
@@ -3065,34 +3030,34 @@ export interface SchedulePreview {
 
 export interface ScheduleRun {
   readonly id: string;
-  /** True: the id is that of an instance that was there already. */
+  /** True: id is that of an existing instance. */
   readonly deduplicated: boolean;
   readonly instance_id: string;
 }
 
-/** What changes from one definition to another, the gravest first. */
+/** Differences, most severe first. */
 export interface SemanticDiff {
   readonly entries: readonly DiffEntry[];
   readonly max_severity?: Severity;
-  /** Present when there are more than 10000: the least severe are left out. */
+  /** Present above 10000 entries: the least severe are omitted. */
   readonly entries_omitted?: number;
   readonly candidate_lint?: readonly string[];
 }
 
 export interface SendEvent {
   /**
-   * The same as in the header x-tenant-id when that is sent. Not . or .., and without spaces and
-   * tabs around it.
+   * Must equal the header x-tenant-id, if sent. Not . or .., and without spaces and tabs around
+   * it.
    */
   readonly tenant_id?: string | null | undefined;
   readonly event_name: string;
-  /** What the producer calls it: sent again, it is the same event. */
+  /** Producer's id: a repeated id is a duplicate. */
   readonly producer_event_id: string;
-  /** Whom it is for: steps that wait for the name and this key. */
+  /** Matches steps that wait for the name and this key. */
   readonly correlation_key?: string | null | undefined;
-  /** What the steps give as their output. */
+  /** Becomes the output of the steps. */
   readonly payload?: unknown;
-  /** How long it is kept for a step that has yet to wait for it. Default: 86400. */
+  /** Seconds for which a later wait can match the event. Default: 86400. */
   readonly ttl_seconds?: number | null | undefined;
 }
 
@@ -3114,26 +3079,26 @@ export interface SendSignal {
 }
 
 /**
- * Waits until an hour in which the step may start. The two hours must differ; a window may go
- * over midnight.
+ * Hours in which the step may start. It waits for them. The two hours must differ; a window may
+ * span midnight.
  */
 export interface SendWindow {
-  /** The first hour in which it is open. Default: 9. */
+  /** First open hour. Default: 9. */
   readonly start_hour?: number | null | undefined;
-  /** The hour in which it closes: no longer open. Default: 17. */
+  /** First closed hour. Default: 17. */
   readonly end_hour?: number | null | undefined;
-  /** On which days: 0 is Monday, 6 is Sunday. Empty: every day. */
+  /** 0 is Monday. Empty: every day. */
   readonly days?: readonly number[] | null | undefined;
 }
 
 export interface SequenceCreated {
   readonly id: string;
-  /** At most 100; one more says how many are left out. */
+  /** At most 100; the last counts the rest. */
   readonly warnings?: readonly {
     /** Such as blocks[2].branches[0][1].retry.initialBackoff. */
     readonly path: string;
     readonly message: string;
-    /** What was probably meant. */
+    /** The probable intention. */
     readonly suggestion?: string;
   }[];
 }
@@ -3146,7 +3111,7 @@ export interface SequenceDefinition {
   readonly name: string;
   readonly version: number;
   readonly deprecated: boolean;
-  /** No name leads to it. */
+  /** Excluded from lookups by name. */
   readonly hold: boolean;
   readonly status: SequenceStatus;
   readonly blocks: readonly Block[];
@@ -3157,13 +3122,13 @@ export interface SequenceDefinition {
    */
   readonly input_schema?: JsonObject;
   /**
-   * What runs in the server after an instance has failed, one after the other, whatever each
-   * comes to.
+   * Steps that run in the server after an instance has failed, in order. A failed step does not
+   * stop the next.
    */
   readonly on_failure?: readonly FailureHook[];
   /**
-   * What runs in the server after an instance was cancelled, one after the other, whatever each
-   * comes to.
+   * Steps that run in the server after an instance was cancelled, in order. A failed step does
+   * not stop the next.
    */
   readonly on_cancel?: readonly CancelHook[];
   /** ISO 8601. */
@@ -3171,16 +3136,16 @@ export interface SequenceDefinition {
 }
 
 export interface SequenceDeletionPreview {
-  /** Instances that would go with the sequence. */
+  /** Instances that would be deleted. */
   readonly count: number;
-  /** Completed and cancelled ones among them. */
+  /** Completed and cancelled ones. */
   readonly ended: number;
-  /** Failed ones among them. */
+  /** Failed ones. */
   readonly failed: number;
   readonly dry_run: true;
 }
 
-/** A stored definition, or what it is known by where the definition was left out. */
+/** A stored definition, full or partial. */
 export interface SequenceListed {
   readonly id: string;
   readonly tenant_id: string;
@@ -3188,7 +3153,7 @@ export interface SequenceListed {
   readonly name: string;
   readonly version: number;
   readonly deprecated: boolean;
-  /** No name leads to it. */
+  /** Excluded from lookups by name. */
   readonly hold: boolean;
   readonly status: SequenceStatus;
   /**
@@ -3198,19 +3163,19 @@ export interface SequenceListed {
    */
   readonly input_schema?: JsonObject;
   /**
-   * What runs in the server after an instance has failed, one after the other, whatever each
-   * comes to.
+   * Steps that run in the server after an instance has failed, in order. A failed step does not
+   * stop the next.
    */
   readonly on_failure?: readonly FailureHook[];
   /**
-   * What runs in the server after an instance was cancelled, one after the other, whatever each
-   * comes to.
+   * Steps that run in the server after an instance was cancelled, in order. A failed step does
+   * not stop the next.
    */
   readonly on_cancel?: readonly CancelHook[];
   /** ISO 8601. */
   readonly created_at: string;
   readonly blocks?: readonly Block[];
-  /** With newest_only: how many the name has. */
+  /** With newest_only: number of versions of the name. */
   readonly versions?: number;
 }
 
@@ -3223,7 +3188,7 @@ export interface SequenceValidated {
     /** Such as blocks[2].branches[0][1].retry.initialBackoff. */
     readonly path: string;
     readonly message: string;
-    /** What was probably meant. */
+    /** The probable intention. */
     readonly suggestion?: string;
   }[];
 }
@@ -3235,51 +3200,54 @@ export interface SignalAccepted {
 }
 
 /**
- * kept: waits for a step that waits for it; taken, refused: by taken_by; applied: it took effect
- * when it came.
+ * kept: no step has waited for it yet; taken, refused: by taken_by; applied: it took effect
+ * immediately.
  */
 export type SignalStatus = 'kept' | 'taken' | 'refused' | 'applied';
 
 export interface SplitVariant {
-  /** Unique in the block; shown in its output. */
+  /** Unique in the block; part of its output. */
   readonly name: string;
-  /** Its share is this of the sum of all weights. */
+  /** Share of the total weight. */
   readonly weight: number;
-  /** What runs for this variant. */
+  /** Blocks of this variant. */
   readonly blocks: readonly Block[];
 }
 
 export interface StartCanary {
-  /** Of new instances of the baseline, those that the candidate gets. */
+  /** Percentage of the baseline's new instances routed to the candidate. */
   readonly percent: number;
 }
 
-/** A try of a step: of a worker from its dispatch on, of the process once it has ended. */
+/**
+ * An attempt of a step: for workers from its dispatch, for built-in handlers once it has
+ * finished.
+ */
 export interface StepAttempt {
   readonly id: string;
   readonly source: 'task' | 'process';
   readonly block_id: string;
-  /** The counters of the loops around it; '' outside of loops. */
+  /** Counters of the enclosing loops; '' outside loops. */
   readonly iteration: string;
   /** Counted from 0 in each iteration. */
   readonly attempt: number;
   readonly state: 'pending' | 'claimed' | 'completed' | 'failed' | 'timed_out' | 'cancelled';
-  /** Null of a sub_sequence, or when it is not known. */
+  /** Null for a sub_sequence, or if unknown. */
   readonly handler_name: string | null;
   readonly queue_name: string | null;
   readonly task_id: string | null;
-  /** Who had it last. */
+  /** The last worker to claim the task. */
   readonly worker_id: string | null;
-  /** The dispatch to workers. */
+  /** Time of the dispatch to workers. */
   readonly queued_at: string | null;
-  /** The last claim, or when a request left the process; null: not yet, or not kept. */
+  /** Last claim or outgoing request; null: none, or unknown. */
   readonly started_at: string | null;
   /** ISO 8601. */
   readonly ended_at: string | null;
   readonly timeout_ms: number | null;
-  /** As they were rendered for the worker. */
+  /** Parameters as rendered for the worker. */
   readonly params?: JsonValue;
-  /** What a for_each adds to context.data for it. */
+  /** Members that for_each adds to context.data for this item. */
   readonly overlay?: JsonValue;
   readonly output?: JsonValue;
   readonly error: {
@@ -3290,51 +3258,45 @@ export interface StepAttempt {
 
 /**
  * Runs a handler: a built-in one (noop, log, sleep, wait_for_event, http_request, fail,
- * transform, assert) in the server, any other by an external worker.
+ * transform, assert) in the server, any other in an external worker.
  */
 export interface StepBlock {
-  /** The kind of the block. */
+  /** Kind of the block. */
   readonly type: 'step';
   /**
-   * Unique in the sequence. Expressions find its output by it. Not __proto__, constructor,
-   * prototype, . or ..
+   * Unique in the sequence. Expressions use it to refer to the output. Not __proto__,
+   * constructor, prototype, . or ..
    */
   readonly id: string;
-  /** An expression; the block is skipped when it does not hold. */
+  /** Condition; if it is false, the block is skipped. */
   readonly when?: string | null | undefined;
-  /**
-   * How long one try may take, of a task from its claim on; past it, the try has failed.
-   * Milliseconds.
-   */
+  /** Maximum duration of an attempt in ms, for a task from its claim; then the attempt fails. */
   readonly timeout?: number | null | undefined;
-  /** A name that is not built in is served by external workers. */
+  /** Name of a built-in handler, or of one that external workers serve. */
   readonly handler: string;
   /**
-   * The parameters of the handler; what a built-in one always refuses is 400. noop: none. log:
-   * message, level (debug, info, warn). sleep: duration_ms (default 100). wait_for_event: name
-   * (required), key, timeout_ms, schema. http_request: url (required), method (GET, POST, PUT,
-   * PATCH, DELETE, HEAD), headers, body, timeout_ms (default 10000). fail: message, retryable.
-   * transform: anything. assert: condition (required), message.
+   * Parameters of the handler. Invalid ones of built-in handlers are answered 400. noop: none.
+   * log: message, level (debug, info, warn). sleep: duration_ms (default 100). wait_for_event:
+   * name (required), key, timeout_ms, schema. http_request: url (required), method (GET, POST,
+   * PUT, PATCH, DELETE, HEAD), headers, body, timeout_ms (default 10000). fail: message,
+   * retryable. transform: anything. assert: condition (required), message.
    */
   readonly params?: object | null | undefined;
-  /** Waits before the first try. */
+  /** Waits before the first attempt. */
   readonly delay?: Delay | null | undefined;
-  /** What is done after a failed try. initial_backoff must not be above max_backoff. */
+  /** Retries after failed attempts. initial_backoff must not be above max_backoff. */
   readonly retry?: Retry | null | undefined;
-  /** How long a task may wait for a worker; past it, the try has failed. Milliseconds. */
+  /** Maximum wait in ms for a worker; then the attempt fails. */
   readonly queue_timeout?: number | null | undefined;
-  /**
-   * How long the step may take with all of its waits and tries; past it, it has failed.
-   * Milliseconds.
-   */
+  /** Maximum duration in ms with all waits and attempts; then the step fails. */
   readonly deadline?: number | null | undefined;
-  /** What is called, once, when the deadline has passed. */
+  /** Called once when the deadline passes. */
   readonly on_deadline_breach?:
     | {
-        /** A built-in handler; not one that waits. */
+        /** A built-in handler that does not wait. */
         readonly handler: string;
         /**
-         * Its parameters, with templates; the server adds _breach_block_id, _breach_instance_id,
+         * Parameters, with templates. The server adds _breach_block_id, _breach_instance_id,
          * _breach_elapsed_ms and _breach_deadline_ms.
          */
         readonly params?: object | null | undefined;
@@ -3342,39 +3304,39 @@ export interface StepBlock {
     | null
     | undefined;
   /**
-   * Waits until an hour in which the step may start. The two hours must differ; a window may go
-   * over midnight.
+   * Hours in which the step may start. It waits for them. The two hours must differ; a window may
+   * span midnight.
    */
   readonly send_window?:
     | {
-        /** The first hour in which it is open. Default: 9. */
+        /** First open hour. Default: 9. */
         readonly start_hour?: number | null | undefined;
-        /** The hour in which it closes: no longer open. Default: 17. */
+        /** First closed hour. Default: 17. */
         readonly end_hour?: number | null | undefined;
-        /** On which days: 0 is Monday, 6 is Sunday. Empty: every day. */
+        /** 0 is Monday. Empty: every day. */
         readonly days?: readonly number[] | null | undefined;
       }
     | null
     | undefined;
   /**
-   * Steps with the same key share a limit per time. Past the limit a step waits. An empty text
+   * Steps with the same key share a rate limit. Above the limit a step waits. An empty text
    * stands for none.
    */
   readonly rate_limit_key?: string | null | undefined;
-  /** If false, the signal cancel lets the step end first. Default: true. */
+  /** False: the signal cancel waits for the step. Default: true. */
   readonly cancellable?: boolean | null | undefined;
-  /** The queue of the task. Polls may ask for the tasks of one queue only. */
+  /** Queue of the task. A poll can select one queue. */
   readonly queue_name?: string | null | undefined;
   /**
-   * What the output must conform to; another one fails the step for good. JSON Schema 2020-12
+   * Schema of the output. Any other output fails the step permanently. JSON Schema 2020-12
    * without pattern, patternProperties and recursive references. At most 65536 bytes, and with
    * references followed 5000 values, 1000 schemas, keywords and listed names, and 100 schemas
    * within one another.
    */
   readonly output_schema?: object | null | undefined;
-  /** Whether a worker's output is merged into context.data. Default: true. */
+  /** Merges a worker's output into context.data. Default: true. */
   readonly merge_output?: boolean | null | undefined;
-  /** A person has to answer before the first try. */
+  /** Requires a person's answer before the first attempt. */
   readonly wait_for_input?: WaitForInput | null | undefined;
   /** Not supported. */
   readonly context_access?: false | null | undefined;
@@ -3400,20 +3362,20 @@ export interface StoredEvent {
   readonly event_name: string;
   readonly producer_event_id: string;
   readonly correlation_key: string | null;
-  /** What looks like a secret is not shown. */
+  /** Probable secrets are redacted. */
   readonly payload: JsonValue;
   readonly status: EventStatus;
-  /** How many steps it was for. */
+  /** Number of matched steps. */
   readonly matched: number;
   /** ISO 8601. */
   readonly created_at: string;
-  /** Until then it is kept for a step that waits for it. */
+  /** Until then a later wait can match it. */
   readonly expires_at: string;
   /** ISO 8601. */
   readonly consumed_at: string | null;
 }
 
-/** A signal that an instance was sent. */
+/** A signal sent to an instance. */
 export interface StoredSignal {
   readonly id: string;
   readonly instance_id: string;
@@ -3422,36 +3384,36 @@ export interface StoredSignal {
   /** ISO 8601. */
   readonly created_at: string;
   /**
-   * kept: waits for a step that waits for it; taken, refused: by taken_by; applied: it took
-   * effect when it came.
+   * kept: no step has waited for it yet; taken, refused: by taken_by; applied: it took effect
+   * immediately.
    */
   readonly status: SignalStatus;
   /** ISO 8601. */
   readonly taken_at: string | null;
-  /** The block whose wait took it. */
+  /** Block that consumed it. */
   readonly taken_by: string | null;
-  /** The name of the key that sent it; null: not known. */
+  /** Name of the sender's key; null: unknown. */
   readonly sent_by: string | null;
 }
 
-/** Starts another sequence as a child instance, and waits for its end. */
+/** Starts a child instance of another sequence, and waits for it. */
 export interface SubSequenceBlock {
-  /** The kind of the block. */
+  /** Kind of the block. */
   readonly type: 'sub_sequence';
   /**
-   * Unique in the sequence. Expressions find its output by it. Not __proto__, constructor,
-   * prototype, . or ..
+   * Unique in the sequence. Expressions use it to refer to the output. Not __proto__,
+   * constructor, prototype, . or ..
    */
   readonly id: string;
-  /** An expression; the block is skipped when it does not hold. */
+  /** Condition; if it is false, the block is skipped. */
   readonly when?: string | null | undefined;
-  /** How long the block may take; past it, all inside is cut off and it has failed. Milliseconds. */
+  /** Maximum duration in ms; then everything inside is cancelled, and the block fails. */
   readonly timeout?: number | null | undefined;
-  /** The sequence of the child, in the namespace of this instance. */
+  /** Sequence of the child, in the namespace of this instance. */
   readonly sequence_name: string;
-  /** Pins this version. Absent: as a creation by name chooses one when the child starts. */
+  /** Pins this version. Default: chosen as the child starts. */
   readonly version?: number | null | undefined;
-  /** The context.data of the child; texts in it may be templates. */
+  /** context.data of the child; its strings may be templates. */
   readonly input?: object | null | undefined;
 }
 
@@ -3464,7 +3426,7 @@ export interface SubscriptionCreated {
   readonly created_at: string;
   /** ISO 8601. */
   readonly updated_at: string;
-  /** Shown this once. */
+  /** Shown only in this response. */
   readonly secret: string;
 }
 
@@ -3485,9 +3447,9 @@ export interface TaskInstance {
   readonly max_concurrency?: number;
   readonly idempotency_key?: string;
   readonly parent_instance_id?: string;
-  /** As it was given. */
+  /** As requested. */
   readonly timeout?: number;
-  /** Why it failed; null when it did not, or was retried since. */
+  /** The failure; null if it has not failed or was retried since. */
   readonly failure: Failure | null;
   readonly cancelling?: Cancelling;
   /** ISO 8601. */
@@ -3496,20 +3458,20 @@ export interface TaskInstance {
   readonly updated_at: string;
 }
 
-/** What became of one result. */
+/** Outcome of one result. */
 export interface TaskOutcome {
-  /** As it was sent; null when it was no text. */
+  /** As sent; null if it was not a string. */
   readonly task_id: string | null;
-  /** That of the route of one result. */
+  /** HTTP status of the equivalent single request. */
   readonly status: number;
-  /** Of a heartbeat. */
+  /** Only for heartbeats. */
   readonly checkpoint_seq?: number;
   readonly error?: string;
   /** As in x-error-code. */
   readonly code?: string;
 }
 
-/** What a worker has to say of one task that it has claimed. */
+/** A worker's report on one claimed task. */
 export type TaskResult = CompleteTaskResult | FailTaskResult | HeartbeatTaskResult;
 
 export interface TaskStats {
@@ -3521,9 +3483,9 @@ export interface TaskStats {
 export interface TasksExchanged {
   /** In the order of the results. */
   readonly outcomes: readonly TaskOutcome[];
-  /** As a poll answers them. */
+  /** As in a poll. */
   readonly tasks: readonly WorkerTask[];
-  /** The largest body of an exchange that the server accepts. */
+  /** Limit of the body of an exchange. */
   readonly max_body_bytes?: number;
 }
 
@@ -3557,7 +3519,7 @@ export interface TenantMove {
   readonly from_cell: string;
   readonly to_cell: string;
   readonly state: 'copying' | 'switched' | 'done' | 'given_up';
-  /** What was copied, by table; null before it was. */
+  /** Copied rows by table; null before the copy. */
   readonly rows: JsonValue;
   readonly error: string | null;
   /** ISO 8601. */
@@ -3588,7 +3550,7 @@ export interface Timeline {
   readonly entries: readonly {
     readonly block_id: string;
     readonly attempt: number;
-    /** The counters of the loops around it, as in 2.0. */
+    /** Counters of the enclosing loops, such as 2.0. */
     readonly iteration?: string;
     /** ISO 8601. */
     readonly completed_at: string;
@@ -3601,16 +3563,13 @@ export interface Timeline {
   readonly has_more: boolean;
 }
 
-/**
- * Paths are dotted and lead into checkpoint_data; what stands under context_snapshot becomes
- * context.data.
- */
+/** Paths are dotted, within checkpoint_data; context_snapshot becomes context.data. */
 export interface Transform {
   /** Default: 1. */
   readonly version?: 1 | null | undefined;
   readonly transform: 'copy' | 'move' | 'drop';
   readonly from_path: string;
-  /** Of copy and move; none of drop. */
+  /** Required for copy and move; none for drop. */
   readonly to_path?: string | null | undefined;
 }
 
@@ -3622,16 +3581,16 @@ export interface TreeNode {
   readonly block_type: string;
   readonly branch_index: number | null;
   readonly state: BlockState;
-  /** Of a sub_sequence: the instance that it started last. */
+  /** For a sub_sequence: its last child. */
   readonly child_instance_id?: string;
   /** ISO 8601. */
   readonly started_at: string | null;
   /** ISO 8601. */
   readonly completed_at: string | null;
   readonly items?: ItemCounts;
-  /** Of a loop that is open: the pass that it is at, from 0. */
+  /** For an open loop: the current iteration, from 0. */
   readonly iteration?: number;
-  /** Of a block in loops: the rows that it has left, over all passes. */
+  /** In loops: output rows over all iterations. */
   readonly output_count?: number;
 }
 
@@ -3642,7 +3601,7 @@ export interface Trigger {
   readonly sequence_name: string;
   readonly version: number | null;
   readonly trigger_type: TriggerType;
-  /** [REDACTED] when there is one. */
+  /** [REDACTED] if there is one. */
   readonly secret: string | null;
   readonly config: JsonObject;
   readonly enabled: boolean;
@@ -3660,74 +3619,69 @@ export interface TriggerFired {
 
 export type TriggerType = 'webhook' | 'event';
 
-/** catch_block runs only if try_block failed, finally_block always. */
+/** Runs catch_block on failure, and finally_block always. */
 export interface TryCatchBlock {
-  /** The kind of the block. */
+  /** Kind of the block. */
   readonly type: 'try_catch';
   /**
-   * Unique in the sequence. Expressions find its output by it. Not __proto__, constructor,
-   * prototype, . or ..
+   * Unique in the sequence. Expressions use it to refer to the output. Not __proto__,
+   * constructor, prototype, . or ..
    */
   readonly id: string;
-  /** An expression; the block is skipped when it does not hold. */
+  /** Condition; if it is false, the block is skipped. */
   readonly when?: string | null | undefined;
-  /** How long the block may take; past it, all inside is cut off and it has failed. Milliseconds. */
+  /** Maximum duration in ms; then everything inside is cancelled, and the block fails. */
   readonly timeout?: number | null | undefined;
-  /** What runs first. */
+  /** Runs first. */
   readonly try_block: readonly Block[];
-  /** What runs if try_block failed. */
+  /** Runs if try_block failed. */
   readonly catch_block: readonly Block[];
-  /** What always runs last, also when cancelled. */
+  /** Always runs last, also after a cancellation. */
   readonly finally_block?: readonly Block[] | null | undefined;
 }
 
 /**
- * Absent members stay as they are; null gives back what a creation without the member has.
- * Refused, because they cannot be changed: id, tenant_id, has_refresh_token, created_at,
- * updated_at.
+ * Absent members stay unchanged; null resets a member to its default. Refused, because they
+ * cannot be changed: id, tenant_id, has_refresh_token, created_at, updated_at.
  */
 export interface UpdateCredential {
   readonly name?: string | null | undefined;
   /**
-   * The secret: a text, at most 262144 bytes. Of one that is a JSON object, templates may name a
-   * member: {{secrets.id.member}}. No answer ever has it. Not [REDACTED].
+   * The secret: a text of at most 262144 bytes. If it is a JSON object, templates can use
+   * {{secrets.id.member}}. Never returned. Not [REDACTED].
    */
   readonly value?: string | undefined;
   readonly kind?: CredentialKind | null | undefined;
   readonly description?: string | null | undefined;
-  /** From then on it is as if it did not exist. */
+  /** From then on steps cannot use it. */
   readonly expires_at?: string | null | undefined;
-  /** Kept for those who renew it, with oauth2 only. A public address. */
+  /** With oauth2 only: stored for clients that renew it. A public address. */
   readonly refresh_url?: string | null | undefined;
-  /** Kept like the value, and as secret. Not [REDACTED]. */
+  /** Sealed like the value. Not [REDACTED]. */
   readonly refresh_token?: string | null | undefined;
-  /** While false it is as if the credential did not exist. */
+  /** False: steps cannot use it. */
   readonly enabled?: boolean | null | undefined;
 }
 
 /**
- * Absent members stay as they are; null gives back what a creation without the member has.
- * Refused, because they cannot be changed: id, tenant_id, namespace, sequence_id, sequence,
- * version, skipped_fires, last_skipped_at, last_triggered_at, next_fire_at, last_error,
- * created_at, updated_at.
+ * Absent members stay unchanged; null resets a member to its default. Refused, because they
+ * cannot be changed: id, tenant_id, namespace, sequence_id, sequence, version, skipped_fires,
+ * last_skipped_at, last_triggered_at, next_fire_at, last_error, created_at, updated_at.
  */
 export interface UpdateSchedule {
-  /**
-   * The updated_at that was read: 409 when it was changed since. When absent: whatever is there
-   * is changed.
-   */
+  /** The updated_at that was read: 409 if it has changed. Absent: no check. */
   readonly if_unchanged_since?: string | null | undefined;
   /**
-   * Seven fields: second minute hour day month day_of_week year. Six (without year), five
-   * (without second and year), ? and @hourly, @daily, @weekly, @monthly, @yearly are taken too.
+   * Seven fields: second minute hour day month day_of_week year. Also accepted: six (without
+   * year) or five (without second and year), ?, and @hourly, @daily, @weekly, @monthly, @yearly.
    */
   readonly cron_expr?: string | undefined;
   /** IANA time zone, such as Europe/Berlin. */
   readonly timezone?: string | null | undefined;
   readonly enabled?: boolean | null | undefined;
-  /** Copied to the instances that it creates. */
+  /** Copied to its instances. */
   readonly metadata?: object | null | undefined;
-  /** What its instances begin with; the input_schema must accept its data. */
+  /** Initial context of its instances; data must conform to the input_schema. */
   readonly context?:
     | {
         readonly data?: object | null | undefined;
@@ -3735,115 +3689,102 @@ export interface UpdateSchedule {
       }
     | null
     | undefined;
-  /**
-   * How long it may take from its first step on, pauses not counted; past it, it fails.
-   * Milliseconds.
-   */
+  /** Maximum duration in ms from the first step, without pauses; then it fails. */
   readonly timeout?: number | null | undefined;
-  /** Any case is accepted. */
+  /** Case-insensitive. */
   readonly priority?: 'low' | 'normal' | 'high' | 'critical' | null | undefined;
-  /** What a fire does while an earlier run has not ended. */
+  /** Action of a fire while an earlier run has not finished. */
   readonly overlap_policy?: OverlapPolicy | null | undefined;
 }
 
-/**
- * Lifts the hold of a version. The rest of it never changes; deprecate one to take it out of the
- * choice again.
- */
+/** Lifts the hold, the only change of a version; deprecate it to exclude it again. */
 export interface UpdateSequence {
   readonly hold: false;
 }
 
 /**
- * Absent members stay as they are; null gives back what a creation without the member has.
- * Refused, because they cannot be changed: id, tenant_id, created_at, updated_at.
+ * Absent members stay unchanged; null resets a member to its default. Refused, because they
+ * cannot be changed: id, tenant_id, created_at, updated_at.
  */
 export interface UpdateSubscription {
-  /**
-   * The updated_at that was read: 409 when it was changed since. When absent: whatever is there
-   * is changed.
-   */
+  /** The updated_at that was read: 409 if it has changed. Absent: no check. */
   readonly if_unchanged_since?: string | null | undefined;
-  /** http or https, without credentials; a public address unless the deployment says else. */
+  /** http or https, without credentials; a public address unless the deployment allows others. */
   readonly url?: string | undefined;
   readonly events?: readonly WebhookEventType[] | null | undefined;
-  /** What its webhooks are signed with. Not [REDACTED]. */
+  /** Key of the webhooks' signatures. Not [REDACTED]. */
   readonly secret?: string | undefined;
 }
 
 /**
- * Absent members stay as they are; null gives back what a creation without the member has.
- * Refused, because they cannot be changed: slug, tenant_id, namespace, trigger_type, created_at,
- * updated_at.
+ * Absent members stay unchanged; null resets a member to its default. Refused, because they
+ * cannot be changed: slug, tenant_id, namespace, trigger_type, created_at, updated_at.
  */
 export interface UpdateTrigger {
-  /**
-   * The updated_at that was read: 409 when it was changed since. When absent: whatever is there
-   * is changed.
-   */
+  /** The updated_at that was read: 409 if it has changed. Absent: no check. */
   readonly if_unchanged_since?: string | null | undefined;
   readonly sequence_name?: string | undefined;
   readonly version?: number | null | undefined;
-  /** What callers prove themselves with. No answer ever has it. Not [REDACTED]. */
+  /** Authenticates callers. Never returned. Not [REDACTED]. */
   readonly secret?: string | null | undefined;
-  /** Of an event trigger: event_name, and correlation_key if only events with that key start it. */
+  /** For event triggers: event_name, and optionally correlation_key to filter events. */
   readonly config?: object | null | undefined;
   readonly enabled?: boolean | null | undefined;
 }
 
 export interface ValidateRelease {
-  /** How many of the newest ended runs are replayed: at least 1, at most 50. Default: 10. */
+  /** Number of newest finished runs to replay: at least 1 and at most 50. Default: 10. */
   readonly sample?: number | null | undefined;
   /** Makes the release ready without a replay. Default: false. */
   readonly skip?: boolean | null | undefined;
 }
 
-/** What replays of ended runs of the baseline showed. */
+/** Result of replays of finished runs. */
 export interface ValidationReport {
-  /** The inconclusive ones among them. */
+  /** Includes the inconclusive runs. */
   readonly replayed: number;
   readonly matches: number;
-  /** All, of which divergences lists the first 20. */
+  /** All diverged runs; divergences lists the first 20. */
   readonly diverged: number;
   readonly inconclusive: number;
   readonly divergences: readonly Divergence[];
-  /** The first 20 of those that show nothing, and why; left out without any. */
+  /** The first 20 inconclusive runs with reasons; absent if none. */
   readonly inconclusive_runs?: readonly InconclusiveRun[];
   readonly release_state: ReleaseState;
 }
 
-/** The evidence of the last validation. */
+/** Evidence of the last validation. */
 export interface ValidationSummary {
-  /** The inconclusive ones among them. */
+  /** Includes the inconclusive runs. */
   readonly replayed: number;
   readonly matches: number;
-  /** All, of which divergences lists the first 20. */
+  /** All diverged runs; divergences lists the first 20. */
   readonly diverged: number;
   readonly inconclusive: number;
   readonly divergences: readonly Divergence[];
-  /** The first 20 of those that show nothing, and why; left out without any. */
+  /** The first 20 inconclusive runs with reasons; absent if none. */
   readonly inconclusive_runs?: readonly InconclusiveRun[];
   /** ISO 8601. */
   readonly validated_at: string;
 }
 
-/** One thing that an instance waits for. Members that do not fit the kind are absent. */
+/** One thing that an instance waits for, with members by kind. */
 export interface Wait {
   readonly kind: WaitKind;
   readonly summary: string;
-  /** Null when the instance as a whole waits. */
+  /** Null if the instance as a whole waits. */
   readonly block_id: string | null;
-  /** From the outermost block, as in orders[2]/charge. */
+  /** Path from the outermost block, such as orders[2]/charge. */
   readonly path: string | null;
   /** ISO 8601. */
   readonly since: string | null;
-  /** When it is over by itself, at the latest; null: by nothing but what it waits for. */
+  /** When the wait ends at the latest; null: no time limit. */
   readonly until: string | null;
-  /** The try, from 0; of a retry the next one. */
+  /** The attempt, from 0; for a retry the next one. */
   readonly attempt?: number;
   /** Null: no retry policy. */
   readonly max_attempts?: number | null;
-  /** Of the try before. */
+  /** Error of the previous attempt. */
   readonly last_error?: string;
   readonly handler?: string;
   readonly queue?: string | null;
@@ -3851,20 +3792,20 @@ export interface Wait {
   readonly worker_id?: string;
   /** ISO 8601. */
   readonly heartbeat_at?: string;
-  /** Of a task: claims of this try whose workers fell silent; absent: none. */
+  /** Claims of this attempt lost to silent workers; absent: none. */
   readonly lost_claims?: number;
   readonly workers?: {
-    /** Workers that may take the task and polled within 60 s. */
+    /** Workers for this task that polled within 60 s. */
     readonly polled_lately: number;
     /** ISO 8601. */
     readonly last_polled_at: string | null;
   };
-  /** Of a handoff: on its way, gone, or here and not owned yet. */
+  /** transferring: being handed over; moved: owned elsewhere; imported: not yet owned here. */
   readonly reason?: 'transferring' | 'moved' | 'imported';
-  /** Of the event. */
+  /** Name of the event. */
   readonly name?: string;
   readonly approval_id?: string;
-  /** What is asked. */
+  /** The question. */
   readonly prompt?: string;
   readonly choices?: readonly string[];
   readonly child_id?: string;
@@ -3875,7 +3816,7 @@ export interface Wait {
     readonly instance_id: string;
     readonly state: InstanceState;
   }[];
-  /** Instances that wait before it, 10000 at most. */
+  /** Instances ahead in the queue, at most 10000. */
   readonly ahead?: number;
   readonly limit?: {
     readonly max_count: number;
@@ -3883,20 +3824,23 @@ export interface Wait {
   } | null;
 }
 
-/** A person has to answer before the first try. */
+/** Requires a person's answer before the first attempt. */
 export interface WaitForInput {
-  /** What the person is asked; may hold templates. Default: "". */
+  /** The question; may have templates. Default: "". */
   readonly prompt?: string | null | undefined;
-  /** What can be answered. When absent: Yes (yes) and No (no). Each value once. */
+  /** Possible answers. Default: Yes (yes) and No (no). Each value once. */
   readonly choices?: readonly GateChoice[] | null | undefined;
   /**
-   * The key of context.data for the value; the id of the block when absent. Not __proto__,
-   * constructor or prototype.
+   * Key of context.data for the value; default: block id. Not __proto__, constructor or
+   * prototype.
    */
   readonly store_as?: string | null | undefined;
-  /** How long to wait for the answer; for ever when absent. Milliseconds. */
+  /** Time limit in ms; default: none. */
   readonly timeout?: number | null | undefined;
-  /** When the time is over, the step completes with an output that names it, and does not fail. */
+  /**
+   * After the time limit, the step completes with this handler's name in its output, instead of
+   * failing.
+   */
   readonly escalation_handler?: string | null | undefined;
   /** Whether the answer may have a comment. Default: false. */
   readonly allow_comment?: boolean | null | undefined;
@@ -3931,7 +3875,7 @@ export interface WebhookBody {
   readonly sequence_name?: string | null;
   readonly sequence_version?: number | null;
   readonly metadata?: JsonObject;
-  /** Why it failed; null when it did not. */
+  /** The failure; null if it did not fail. */
   readonly failure?: JsonObject | null;
   readonly data: JsonValue;
 }
@@ -3955,15 +3899,15 @@ export interface WebhookTaken {
 }
 
 export interface WhoAmI {
-  /** The root key, or nobody is asked for a key. */
+  /** The root key, or a server that requires no keys. */
   readonly is_root: boolean;
-  /** The server asks for no keys (--insecure-auth). */
+  /** The server requires no keys (--insecure-auth). */
   readonly is_insecure: boolean;
-  /** Of the key; null: any, named by x-tenant-id. */
+  /** Tenant of the key; null: any, named by x-tenant-id. */
   readonly tenant_id: string | null;
-  /** Requests must name a tenant, by x-tenant-id (ENGINE_REQUIRE_TENANT_HEADER). */
+  /** Requests must name a tenant in x-tenant-id (ENGINE_REQUIRE_TENANT_HEADER). */
   readonly requires_tenant: boolean;
-  /** Of root: all of them. */
+  /** Root has all. */
   readonly capabilities: readonly Capability[];
   readonly key: {
     /** ak_ and 32 hexadecimal digits. */
@@ -4003,7 +3947,7 @@ export interface WorkerInfo {
   readonly in_flight: number;
 }
 
-/** A step that an external worker runs. */
+/** A step for an external worker. */
 export interface WorkerTask {
   readonly id: string;
   readonly instance_id: string;
@@ -4017,15 +3961,15 @@ export interface WorkerTask {
   };
   readonly attempt: number;
   /**
-   * The same for all tries of one execution of the step; another one for each item and iteration,
-   * and when it runs anew.
+   * The same for all attempts of one execution of the step; differs by item, iteration and
+   * restart.
    */
   readonly idempotency_key: string;
   readonly timeout_ms: number | null;
   readonly state: WorkerTaskState;
   readonly worker_id: string | null;
   readonly claim_epoch: number;
-  /** Claims of this try whose workers fell silent; too many fail it for good. */
+  /** Claims of this attempt lost to silent workers; too many fail it permanently. */
   readonly lost_claims: number;
   /** ISO 8601. */
   readonly claimed_at: string | null;
@@ -4047,13 +3991,13 @@ export type WorkerTaskState = 'pending' | 'claimed' | 'completed' | 'failed';
 
 /** What `sequences.create` can be asked. */
 export interface SequencesCreateQuery {
-  /** Warnings refuse the definition too. Default: false. */
+  /** Also refuses definitions with warnings. Default: false. */
   readonly strict?: boolean | undefined;
 }
 
 /** What `sequences.validate` can be asked. */
 export interface SequencesValidateQuery {
-  /** Warnings refuse the definition too. Default: false. */
+  /** Also refuses definitions with warnings. Default: false. */
   readonly strict?: boolean | undefined;
 }
 
@@ -4063,17 +4007,17 @@ export interface SequencesListQuery {
   readonly tenant_id?: string | undefined;
   readonly namespace?: string | undefined;
   readonly name?: string | undefined;
-  /** In any case. */
+  /** Case-insensitive. */
   readonly name_contains?: string | undefined;
-  /** The newest version of each name alone, and how many versions there are. Default: false. */
+  /** Only the newest version of each name, with the number of versions. Default: false. */
   readonly newest_only?: boolean | undefined;
-  /** False: without blocks, input_schema, on_failure and on_cancel. Default: true. */
+  /** False: omits blocks, input_schema, on_failure and on_cancel. Default: true. */
   readonly include_definition?: boolean | undefined;
   /** How many to leave out. Default: 0. */
   readonly offset?: number | undefined;
   /** How many at most. Larger values are lowered to 1000. Default: 200. */
   readonly limit?: number | undefined;
-  /** Where to go on. From the header x-next-cursor of the page before; instead of an offset. */
+  /** Where to go on. From the header x-next-cursor of the previous page; instead of an offset. */
   readonly cursor?: string | undefined;
 }
 
@@ -4097,10 +4041,10 @@ export interface SequencesVersionsQuery {
 
 /** What `sequences.delete` can be asked. */
 export interface SequencesDeleteQuery {
-  /** Failed instances go with the sequence; otherwise they refuse its deletion. Default: false. */
+  /** Deletes failed instances too; otherwise they prevent the deletion. Default: false. */
   readonly cascade?: boolean | undefined;
   /**
-   * Answers 200 with how many instances would go, or the refusal; deletes nothing. Default:
+   * Answers 200 with the number of instances to delete, or the error; deletes nothing. Default:
    * false.
    */
   readonly dry_run?: boolean | undefined;
@@ -4112,17 +4056,17 @@ export interface InstancesListQuery {
   readonly tenant_id?: string | undefined;
   readonly namespace?: string | undefined;
   readonly sequence_id?: string | undefined;
-  /** Every version of the sequences with this name. */
+  /** Includes every version of the sequences with this name. */
   readonly sequence_name?: string | undefined;
-  /** The same. */
+  /** Alias of sequence_name. */
   readonly sequence?: string | undefined;
-  /** Of its sequence. */
+  /** Version of the sequence. */
   readonly sequence_version?: number | undefined;
-  /** Those that this instance started. */
+  /** Children of this instance. */
   readonly parent_instance_id?: string | undefined;
-  /** These and no others, at most 1000. */
+  /** At most 1000 instances. */
   readonly ids?: readonly string[] | undefined;
-  /** Those with a step that waits for it: see /instances/{id}/explain. */
+  /** Instances with a step that waits for it; see /instances/{id}/explain. */
   readonly waiting_for?:
     | 'task'
     | 'handler'
@@ -4143,15 +4087,15 @@ export interface InstancesListQuery {
   readonly updated_after?: string | undefined;
   /** Exclusive. */
   readonly updated_before?: string | undefined;
-  /** A part of the message or code of its failure, in any case. */
+  /** Part of the failure's message or code; case-insensitive. */
   readonly failure?: string | undefined;
-  /** The code of its failure. */
+  /** Code of the failure. */
   readonly failure_code?: string | undefined;
-  /** The block_id of its failure. */
+  /** block_id of the failure. */
   readonly failure_block?: string | undefined;
-  /** The handler of its failure. */
+  /** Handler of the failure. */
   readonly failure_handler?: string | undefined;
-  /** The reason as /instances/failures tells it. */
+  /** reason in /instances/failures. */
   readonly failure_reason?: string | undefined;
   /** Equalities on top-level texts of the metadata; all must hold. At most 16. */
   readonly metadata?: { readonly [name: string]: string } | undefined;
@@ -4161,7 +4105,7 @@ export interface InstancesListQuery {
   readonly offset?: number | undefined;
   /** How many at most. Larger values are lowered to 1000. Default: 100. */
   readonly limit?: number | undefined;
-  /** Where to go on. From the header x-next-cursor of the page before; instead of an offset. */
+  /** Where to go on. From the header x-next-cursor of the previous page; instead of an offset. */
   readonly cursor?: string | undefined;
 }
 
@@ -4171,17 +4115,17 @@ export interface InstancesDeadLettersQuery {
   readonly tenant_id?: string | undefined;
   readonly namespace?: string | undefined;
   readonly sequence_id?: string | undefined;
-  /** Every version of the sequences with this name. */
+  /** Includes every version of the sequences with this name. */
   readonly sequence_name?: string | undefined;
-  /** The same. */
+  /** Alias of sequence_name. */
   readonly sequence?: string | undefined;
-  /** Of its sequence. */
+  /** Version of the sequence. */
   readonly sequence_version?: number | undefined;
-  /** Those that this instance started. */
+  /** Children of this instance. */
   readonly parent_instance_id?: string | undefined;
-  /** These and no others, at most 1000. */
+  /** At most 1000 instances. */
   readonly ids?: readonly string[] | undefined;
-  /** Those with a step that waits for it: see /instances/{id}/explain. */
+  /** Instances with a step that waits for it; see /instances/{id}/explain. */
   readonly waiting_for?:
     | 'task'
     | 'handler'
@@ -4202,15 +4146,15 @@ export interface InstancesDeadLettersQuery {
   readonly updated_after?: string | undefined;
   /** Exclusive. */
   readonly updated_before?: string | undefined;
-  /** A part of the message or code of its failure, in any case. */
+  /** Part of the failure's message or code; case-insensitive. */
   readonly failure?: string | undefined;
-  /** The code of its failure. */
+  /** Code of the failure. */
   readonly failure_code?: string | undefined;
-  /** The block_id of its failure. */
+  /** block_id of the failure. */
   readonly failure_block?: string | undefined;
-  /** The handler of its failure. */
+  /** Handler of the failure. */
   readonly failure_handler?: string | undefined;
-  /** The reason as /instances/failures tells it. */
+  /** reason in /instances/failures. */
   readonly failure_reason?: string | undefined;
   /** Equalities on top-level texts of the metadata; all must hold. At most 16. */
   readonly metadata?: { readonly [name: string]: string } | undefined;
@@ -4220,13 +4164,13 @@ export interface InstancesDeadLettersQuery {
   readonly offset?: number | undefined;
   /** How many at most. Larger values are lowered to 1000. Default: 100. */
   readonly limit?: number | undefined;
-  /** Where to go on. From the header x-next-cursor of the page before; instead of an offset. */
+  /** Where to go on. From the header x-next-cursor of the previous page; instead of an offset. */
   readonly cursor?: string | undefined;
 }
 
 /** What `instances.bulkState` can be asked. */
 export interface InstancesBulkStateQuery {
-  /** Answers 202 with a job at once. So does the header Prefer: respond-async. Default: false. */
+  /** Answers 202 with a job immediately, as does the header Prefer: respond-async. Default: false. */
   readonly async?: boolean | undefined;
 }
 
@@ -4234,38 +4178,38 @@ export interface InstancesBulkStateQuery {
 export interface InstancesSignalsQuery {
   readonly signal_type?: string | undefined;
   /**
-   * kept: waits for a step that waits for it; taken, refused: by taken_by; applied: it took
-   * effect when it came.
+   * kept: no step has waited for it yet; taken, refused: by taken_by; applied: it took effect
+   * immediately.
    */
   readonly status?: SignalStatus | undefined;
   /** How many to leave out. Default: 0. */
   readonly offset?: number | undefined;
   /** How many at most. Larger values are lowered to 1000. Default: 100. */
   readonly limit?: number | undefined;
-  /** Where to go on. From the header x-next-cursor of the page before; instead of an offset. */
+  /** Where to go on. From the header x-next-cursor of the previous page; instead of an offset. */
   readonly cursor?: string | undefined;
 }
 
 /** What `instances.tree` can be asked. */
 export interface InstancesTreeQuery {
-  /** This block and those inside of it. */
+  /** Only this block and the blocks inside it. */
   readonly block_id?: string | undefined;
-  /** How many levels below those that come first. */
+  /** Number of levels below the first. */
   readonly depth?: number | undefined;
 }
 
 /** What `instances.outputs` can be asked. */
 export interface InstancesOutputsQuery {
   readonly block_id?: string | undefined;
-  /** The counters of the loops around the block, as in 2.0. */
+  /** Counters of the enclosing loops, such as 2.0. */
   readonly iteration?: string | undefined;
   /** How many to leave out. Default: 0. */
   readonly offset?: number | undefined;
   /** How many at most. */
   readonly limit?: number | undefined;
-  /** Where to go on. From the header x-next-cursor of the page before; instead of an offset. */
+  /** Where to go on. From the header x-next-cursor of the previous page; instead of an offset. */
   readonly cursor?: string | undefined;
-  /** The answer ends before it is longer, with at least one row, and says where to go on. */
+  /** Maximum size of the response, which has at least one row. */
   readonly max_bytes?: number | undefined;
 }
 
@@ -4275,7 +4219,7 @@ export interface InstancesChildrenQuery {
   readonly offset?: number | undefined;
   /** How many at most. */
   readonly limit?: number | undefined;
-  /** Where to go on. From the header x-next-cursor of the page before; instead of an offset. */
+  /** Where to go on. From the header x-next-cursor of the previous page; instead of an offset. */
   readonly cursor?: string | undefined;
   /** Separated by commas; none stands for all. */
   readonly state?: readonly InstanceState[] | undefined;
@@ -4285,18 +4229,18 @@ export interface InstancesChildrenQuery {
 export interface InstancesAuditQuery {
   /** How many at most. Larger values are lowered to 1000. Default: 200. */
   readonly limit?: number | undefined;
-  /** Where to go on. From the header x-next-cursor of the page before; instead of an offset. */
+  /** Where to go on. From the header x-next-cursor of the previous page; instead of an offset. */
   readonly cursor?: string | undefined;
 }
 
 /** What `instances.timeline` can be asked. */
 export interface InstancesTimelineQuery {
   readonly block_id?: string | undefined;
-  /** The counters of the loops around the block, as in 2.0. */
+  /** Counters of the enclosing loops, such as 2.0. */
   readonly iteration?: string | undefined;
-  /** Where to go on. From the header x-next-cursor of the page before; instead of an offset. */
+  /** Where to go on. From the header x-next-cursor of the previous page; instead of an offset. */
   readonly cursor?: string | undefined;
-  /** The answer ends before it is longer, with at least one row, and says where to go on. */
+  /** Maximum size of the response, which has at least one row. */
   readonly max_bytes?: number | undefined;
   /** How many to leave out. Default: 0. */
   readonly offset?: number | undefined;
@@ -4309,23 +4253,23 @@ export interface InstancesTimelineQuery {
 /** What `instances.attempts` can be asked. */
 export interface InstancesAttemptsQuery {
   readonly block_id?: string | undefined;
-  /** The counters of the loops around the block, as in 2.0. */
+  /** Counters of the enclosing loops, such as 2.0. */
   readonly iteration?: string | undefined;
-  /** With block_id: of its outermost loop, counted from 0; at most 1000 at once. */
+  /** With block_id: iteration of its outermost loop, from 0; a range has at most 1000. */
   readonly iteration_from?: number | undefined;
-  /** Inclusive; without it the one in iteration_from. */
+  /** Inclusive; default: iteration_from. */
   readonly iteration_to?: number | undefined;
   /** Separated by commas; none stands for all. */
   readonly state?:
     | readonly ('pending' | 'claimed' | 'completed' | 'failed' | 'timed_out' | 'cancelled')[]
     | undefined;
-  /** Which of them come first. Default: "oldest". */
+  /** Sort order. Default: "oldest". */
   readonly order?: 'oldest' | 'newest' | undefined;
-  /** False: without params, overlay and output. Default: true. */
+  /** False: omits params, overlay and output. Default: true. */
   readonly include_payloads?: boolean | undefined;
   /** How many at most. Larger values are lowered to 1000. Default: 100. */
   readonly limit?: number | undefined;
-  /** Where to go on. From the header x-next-cursor of the page before; instead of an offset. */
+  /** Where to go on. From the header x-next-cursor of the previous page; instead of an offset. */
   readonly cursor?: string | undefined;
 }
 
@@ -4335,27 +4279,27 @@ export interface ApprovalsListQuery {
   readonly tenant_id?: string | undefined;
   readonly namespace?: string | undefined;
   readonly sequence_id?: string | undefined;
-  /** Every version of the sequences with this name. */
+  /** Includes every version of the sequences with this name. */
   readonly sequence_name?: string | undefined;
-  /** The same. */
+  /** Alias of sequence_name. */
   readonly sequence?: string | undefined;
   /** How many to leave out. Default: 0. */
   readonly offset?: number | undefined;
   /** How many at most. Larger values are lowered to 1000. Default: 100. */
   readonly limit?: number | undefined;
-  /** Where to go on. From the header x-next-cursor of the page before; instead of an offset. */
+  /** Where to go on. From the header x-next-cursor of the previous page; instead of an offset. */
   readonly cursor?: string | undefined;
 }
 
 /** What `instances.bulkReschedule` can be asked. */
 export interface InstancesBulkRescheduleQuery {
-  /** Answers 202 with a job at once. So does the header Prefer: respond-async. Default: false. */
+  /** Answers 202 with a job immediately, as does the header Prefer: respond-async. Default: false. */
   readonly async?: boolean | undefined;
 }
 
 /** What `instances.batchAction` can be asked. */
 export interface InstancesBatchActionQuery {
-  /** Answers 202 with a job at once. So does the header Prefer: respond-async. Default: false. */
+  /** Answers 202 with a job immediately, as does the header Prefer: respond-async. Default: false. */
   readonly async?: boolean | undefined;
 }
 
@@ -4366,9 +4310,9 @@ export interface InstancesLogsQuery {
   readonly offset?: number | undefined;
   /** How many at most. */
   readonly limit?: number | undefined;
-  /** Where to go on. From the header x-next-cursor of the page before; instead of an offset. */
+  /** Where to go on. From the header x-next-cursor of the previous page; instead of an offset. */
   readonly cursor?: string | undefined;
-  /** The answer ends before it is longer, with at least one row, and says where to go on. */
+  /** Maximum size of the response, which has at least one row. */
   readonly max_bytes?: number | undefined;
 }
 
@@ -4388,7 +4332,7 @@ export interface BulkJobsListQuery {
   readonly offset?: number | undefined;
   /** How many at most. Larger values are lowered to 1000. Default: 100. */
   readonly limit?: number | undefined;
-  /** Where to go on. From the header x-next-cursor of the page before; instead of an offset. */
+  /** Where to go on. From the header x-next-cursor of the previous page; instead of an offset. */
   readonly cursor?: string | undefined;
 }
 
@@ -4411,7 +4355,7 @@ export interface CredentialsListQuery {
   readonly offset?: number | undefined;
   /** How many at most. */
   readonly limit?: number | undefined;
-  /** Where to go on. From the header x-next-cursor of the page before; instead of an offset. */
+  /** Where to go on. From the header x-next-cursor of the previous page; instead of an offset. */
   readonly cursor?: string | undefined;
 }
 
@@ -4433,7 +4377,7 @@ export interface WorkersTasksQuery {
   readonly offset?: number | undefined;
   /** How many at most. Larger values are lowered to 1000. Default: 50. */
   readonly limit?: number | undefined;
-  /** Where to go on. From the header x-next-cursor of the page before; instead of an offset. */
+  /** Where to go on. From the header x-next-cursor of the previous page; instead of an offset. */
   readonly cursor?: string | undefined;
 }
 
@@ -4471,13 +4415,13 @@ export interface HandlersQuery {
 export interface CronListQuery {
   /** The header x-tenant-id wins. */
   readonly tenant_id?: string | undefined;
-  /** next_fire: those that are enabled, by when they fire next. Default: created, oldest first. */
+  /** next_fire: enabled schedules by next fire. Default: created, oldest first. */
   readonly order?: 'created' | 'next_fire' | undefined;
   /** How many to leave out. Default: 0. */
   readonly offset?: number | undefined;
   /** How many at most. */
   readonly limit?: number | undefined;
-  /** Where to go on. From the header x-next-cursor of the page before; instead of an offset. */
+  /** Where to go on. From the header x-next-cursor of the previous page; instead of an offset. */
   readonly cursor?: string | undefined;
 }
 
@@ -4496,7 +4440,7 @@ export interface ReleasesListQuery {
   readonly sequence_name?: string | undefined;
   /** How many at most. At least 1 and at most 1000. Default: 100. */
   readonly limit?: number | undefined;
-  /** Where to go on. From the header x-next-cursor of the page before; instead of an offset. */
+  /** Where to go on. From the header x-next-cursor of the previous page; instead of an offset. */
   readonly cursor?: string | undefined;
 }
 
@@ -4551,7 +4495,7 @@ export interface InstancesEffectsQuery {
   readonly tenant_id?: string | undefined;
   /** How many at most. Larger values are lowered to 1000. Default: 1000. */
   readonly limit?: number | undefined;
-  /** Where to go on. From the header x-next-cursor of the page before; instead of an offset. */
+  /** Where to go on. From the header x-next-cursor of the previous page; instead of an offset. */
   readonly cursor?: string | undefined;
 }
 
@@ -4581,7 +4525,7 @@ export interface ApiKeysListQuery {
   readonly offset?: number | undefined;
   /** How many at most. */
   readonly limit?: number | undefined;
-  /** Where to go on. From the header x-next-cursor of the page before; instead of an offset. */
+  /** Where to go on. From the header x-next-cursor of the previous page; instead of an offset. */
   readonly cursor?: string | undefined;
 }
 
@@ -4589,17 +4533,17 @@ export interface ApiKeysListQuery {
 export interface TenantsListQuery {
   /** How many at most. Larger values are lowered to 1000. Default: 100. */
   readonly limit?: number | undefined;
-  /** Where to go on. From the header x-next-cursor of the page before; instead of an offset. */
+  /** Where to go on. From the header x-next-cursor of the previous page; instead of an offset. */
   readonly cursor?: string | undefined;
 }
 
 /** What `cells.moves` can be asked. */
 export interface CellsMovesQuery {
-  /** Only those that have not ended. Default: false. */
+  /** Only unfinished moves. Default: false. */
   readonly under_way?: boolean | undefined;
   /** How many at most. Larger values are lowered to 1000. Default: 100. */
   readonly limit?: number | undefined;
-  /** Where to go on. From the header x-next-cursor of the page before; instead of an offset. */
+  /** Where to go on. From the header x-next-cursor of the previous page; instead of an offset. */
   readonly cursor?: string | undefined;
 }
 
@@ -4620,7 +4564,7 @@ export interface WebhooksSubscriptionDeliveriesQuery {
   readonly error_class?: DeliveryErrorClass | undefined;
   /** How many at most. Larger values are lowered to 1000. Default: 100. */
   readonly limit?: number | undefined;
-  /** Where to go on. From the header x-next-cursor of the page before; instead of an offset. */
+  /** Where to go on. From the header x-next-cursor of the previous page; instead of an offset. */
   readonly cursor?: string | undefined;
 }
 
@@ -4638,7 +4582,7 @@ export interface WebhooksDeliveriesQuery {
   readonly error_class?: DeliveryErrorClass | undefined;
   /** How many at most. Larger values are lowered to 1000. Default: 100. */
   readonly limit?: number | undefined;
-  /** Where to go on. From the header x-next-cursor of the page before; instead of an offset. */
+  /** Where to go on. From the header x-next-cursor of the previous page; instead of an offset. */
   readonly cursor?: string | undefined;
 }
 
@@ -4648,13 +4592,13 @@ export interface TriggersListQuery {
   readonly tenant_id?: string | undefined;
   readonly namespace?: string | undefined;
   readonly sequence_name?: string | undefined;
-  /** webhook: by a signed request to /webhooks/{slug}. event: by every event with a name. */
+  /** webhook: a signed request to /webhooks/{slug}. event: every event with a given name. */
   readonly trigger_type?: TriggerType | undefined;
   /** How many to leave out. Default: 0. */
   readonly offset?: number | undefined;
   /** How many at most. */
   readonly limit?: number | undefined;
-  /** Where to go on. From the header x-next-cursor of the page before; instead of an offset. */
+  /** Where to go on. From the header x-next-cursor of the previous page; instead of an offset. */
   readonly cursor?: string | undefined;
 }
 
@@ -4674,7 +4618,7 @@ export interface EventsListQuery {
   readonly offset?: number | undefined;
   /** How many at most. Larger values are lowered to 1000. Default: 100. */
   readonly limit?: number | undefined;
-  /** Where to go on. From the header x-next-cursor of the page before; instead of an offset. */
+  /** Where to go on. From the header x-next-cursor of the previous page; instead of an offset. */
   readonly cursor?: string | undefined;
 }
 
@@ -4682,10 +4626,7 @@ export interface EventsListQuery {
 export interface ChangesListQuery {
   /** The header x-tenant-id wins. */
   readonly tenant_id?: string | undefined;
-  /**
-   * Where to go on. From an earlier answer; exclusive. Without one the list begins with the
-   * oldest.
-   */
+  /** Where to go on. Cursor of an earlier response; exclusive. Default: the oldest entry. */
   readonly cursor?: string | undefined;
   /** How many at most. Larger values are lowered to 500. Default: 100. */
   readonly limit?: number | undefined;
@@ -4695,10 +4636,7 @@ export interface ChangesListQuery {
 export interface ChangesStreamQuery {
   /** The header x-tenant-id wins. */
   readonly tenant_id?: string | undefined;
-  /**
-   * Where to go on. From an earlier answer; exclusive. Without one the stream begins with the
-   * present.
-   */
+  /** Where to go on. Cursor of an earlier response; exclusive. Default: now. */
   readonly cursor?: string | undefined;
 }
 
@@ -4734,6 +4672,6 @@ export interface ActivityGetQuery {
 
 /** What `releases.series` can be asked. */
 export interface ReleasesSeriesQuery {
-  /** In seconds. Default: a sixtieth of the time since the canary began. */
+  /** In seconds. Default: a sixtieth of the time since the canary started. */
   readonly step?: number | undefined;
 }

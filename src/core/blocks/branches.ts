@@ -1,8 +1,7 @@
 /**
- * parallel and race: every branch is a list, and all of them run at once. A parallel is done when
- * all branches are, and failed if one of them failed (docs/reference/blocks.md). A race is decided
- * by one branch, whose result is told by its row; the others are cut off, and if that leaves finally lists
- * to run, it ends when they have.
+ * parallel and race: every branch is a list, and all branches run at once (docs/reference/blocks.md). A parallel ends
+ * when all branches have, and fails if one of them failed. A race is decided by one branch; the losers are cut off, and
+ * the race ends once their finally lists have run.
  */
 
 import type { ParallelBlock, RaceBlock } from '../../../schema/blocks.js';
@@ -22,9 +21,7 @@ import { afterChild, startAt } from './list.js';
 import { resultOf } from './results.js';
 
 /** Lists: the branches. */
-export interface ParallelNode extends NodePlace {
-  readonly type: 'parallel';
-}
+export type ParallelNode = NodePlace & { readonly type: 'parallel' };
 
 export interface RaceNode extends NodePlace {
   readonly type: 'race';
@@ -42,9 +39,9 @@ export const parallel = composite<ParallelBlock, ParallelNode, BranchesRecord>({
     else run.open(node, record);
   },
   childDone(run, node, record, child, code) {
-    const result = afterChild(run, node.lists[child.branch]!, child, code);
+    const result = afterChild(run, node, child, code);
     if (result === 'open') return;
-    // A branch is cancelled beside one that is still to clean up.
+    // A branch can be cancelled next to one with clean-up left to do.
     if (result !== COMPLETED) record.f = 1;
     if (result === FAILED) noteFirst(run, record);
     record.l -= 1;
@@ -52,12 +49,12 @@ export const parallel = composite<ParallelBlock, ParallelNode, BranchesRecord>({
   },
 });
 
-/** As JSON, in characters: the output of the winner is stored a second time with that of the race. */
+/** In characters of JSON: the winner's output is stored a second time as part of the race's output. */
 const WINNER_OUTPUT_MAX = 1024 * 1024;
 
 export const race = composite<RaceBlock, RaceNode, BranchesRecord>({
-  leavesRow: 'last',
-  tellsResults: true,
+  outputRow: 'last',
+  reportsResult: true,
   compile: (block) => ({ semantics: block.semantics ?? 'first_to_resolve' }),
   lists: (block) => block.branches,
   order: 'together',
@@ -65,19 +62,19 @@ export const race = composite<RaceBlock, RaceNode, BranchesRecord>({
     const record: BranchesRecord = { b: run.offset, l: node.lists.length };
     run.open(node, record);
     for (const [number, branch] of node.lists.entries()) {
-      // A branch with nothing to do finishes at once, successfully.
+      // An empty branch completes at once.
       if (!startAt(run, branch, 0)) {
         win(run, node, record, number);
         return;
       }
     }
   },
-  /** Queued by a failed branch: every other branch had its turn, and none has succeeded. */
-  again(run, node, record) {
+  /** A failed branch queues the race, so that every other branch gets its turn; none of them has completed. */
+  revisit(run, node, record) {
     if (record.f === 1) decide(run, node, record, FAILED);
   },
   childDone(run, node, record, child, code) {
-    const result = afterChild(run, node.lists[child.branch]!, child, code);
+    const result = afterChild(run, node, child, code);
     if (result === 'open') return;
     if (result === COMPLETED) {
       win(run, node, record, child.branch);
@@ -87,7 +84,7 @@ export const race = composite<RaceBlock, RaceNode, BranchesRecord>({
     if (result === FAILED) noteFirst(run, record);
     if (record.l === 0) decide(run, node, record, FAILED);
     else if (node.semantics === 'first_to_resolve') {
-      // A success in the same round is a tie, and wins it.
+      // A branch that completes in the same turn still wins.
       record.f = 1;
       run.push(node.index);
     }
@@ -99,15 +96,12 @@ export const race = composite<RaceBlock, RaceNode, BranchesRecord>({
   unreached: 'cancelled',
 });
 
-/**
- * Decides the races that a failure has won, for when nothing is taken from the queue: a success that
- * comes with a later event is no tie. Inner ones first, since they may fail branches of outer ones.
- */
+/** Decides races that a failed branch has won while nothing is processed; inner ones first, as outer ones may fail. */
 export function decideRaces(run: Evaluation): void {
   for (const key of Object.keys(run.execution.o).reverse()) {
     const node = run.plan.nodes[Number(key)]!;
     const record = run.execution.o[node.index] as BranchesRecord | undefined;
-    if (node.type === 'race' && record?.x !== 1 && record?.f === 1) race.again(run, node, record);
+    if (node.type === 'race' && record?.x !== 1 && record?.f === 1) race.revisit(run, node, record);
   }
 }
 
@@ -116,7 +110,7 @@ function win(run: Evaluation, node: RaceNode, record: BranchesRecord, winner: nu
   decide(run, node, record, COMPLETED);
 }
 
-/** Once: what is stopped before the losers have cleaned up runs again in a retry. */
+/** Stored only when the race ends: if it is stopped before the losers have cleaned up, a retry runs it again. */
 function storeResult(run: Evaluation, node: NodePlace, winner: number): void {
   const output = resultOf(run, node, winner);
   const isTold = sizeWithin(output, WINNER_OUTPUT_MAX) !== undefined;
@@ -126,12 +120,12 @@ function storeResult(run: Evaluation, node: NodePlace, winner: number): void {
 function decide(run: Evaluation, node: RaceNode, record: BranchesRecord, code: DoneCode): void {
   record.r = code;
   record.x = 1;
-  // A branch that has failed before does not make the race fail.
+  // A branch that failed earlier does not make the race fail, but its clean-up is still owed.
   if (code === COMPLETED) reopenOwed(run, node, record);
   if (!cutInside(run, node, record, 'race')) end(run, node, record, code);
 }
 
-/** The first failure is the reason that is told, whatever else fails while the others go on. */
+/** The first failure is the reported reason, even if other branches fail later. */
 function noteFirst(run: Evaluation, record: BranchesRecord): void {
   if (record.y === undefined && run.cause !== undefined) record.y = run.cause;
 }

@@ -1,18 +1,13 @@
-/**
- * cancellation_scope: its blocks run one after the other, and no signal cuts them off. A race does, as it
- * cuts off steps that are not cancellable (docs/reference/blocks.md).
- */
+/** cancellation_scope: protects its blocks from the signal `cancel`, but not from a decided race or a time-out. */
 
 import type { CancellationScopeBlock } from '../../../schema/blocks.js';
 import { COMPLETED, type OpenBase } from '../../../schema/execution.js';
 import { cutOff } from '../cutting.js';
 import type { NodePlace } from '../plan-nodes.js';
 import { composite } from './kind.js';
-import { afterChild, startAt } from './list.js';
+import { startList } from './list.js';
 
-export interface CancellationScopeNode extends NodePlace {
-  readonly type: 'cancellation_scope';
-}
+export type CancellationScopeNode = NodePlace & { readonly type: 'cancellation_scope' };
 
 export const cancellationScope = composite<CancellationScopeBlock, CancellationScopeNode, OpenBase>(
   {
@@ -20,11 +15,7 @@ export const cancellationScope = composite<CancellationScopeBlock, CancellationS
     lists: (block) => [block.blocks],
     enter(run, node) {
       run.open(node, { b: run.offset });
-      if (!startAt(run, node.lists[0]!, 0)) run.finish(node, COMPLETED);
-    },
-    childDone(run, node, _record, child, code) {
-      const result = afterChild(run, node.lists[0]!, child, code);
-      if (result !== 'open') run.finish(node, result);
+      if (!startList(run, node, 0)) run.finish(node, COMPLETED);
     },
     cut: (run, node, record, by) => by === 'signal' || cutOff(run, node, record, by),
   },

@@ -1,7 +1,6 @@
 /**
- * Human gates of steps (docs/reference/approvals.md): what the plan holds of one, what an answer has to
- * be, and what becomes of the step when the answer is there or the time for it is over. Who asks, and
- * who may answer, is for others to say.
+ * Human gates of steps (docs/reference/approvals.md): the compiled gate, the validation of answers, and what the step
+ * does when an answer arrives or the gate times out. Who asks, and who may answer, is decided by the caller.
  */
 
 import { COMMENT_LENGTH_MAX } from '../../../schema/approval.js';
@@ -13,47 +12,44 @@ import {
   GATE_PROMPT_LENGTH_MAX,
   type GateChoice,
 } from '../../../schema/step-options.js';
-import { clip } from '../../base/bounds.js';
+import { clip, displayText } from '../../base/bounds.js';
 import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '../../base/json.js';
 import { isoTime } from '../../base/time.js';
 import type { BlockCompiler } from '../block-compiler.js';
 import type { Evaluation } from '../evaluation.js';
-import { GATE_REF } from '../progress.js';
 import { renderTemplate, type Template } from '../template.js';
 import type { StepNode } from './step-plan.js';
+import type { MaybeOpen } from './step-record.js';
 
 export interface GatePlan {
   readonly prompt: Template;
   readonly choices: readonly GateChoice[];
   readonly storeAs: string;
-  /** Null: it waits for ever. */
+  /** Null: the gate never times out. */
   readonly timeoutMs: number | null;
   readonly escalationHandler: string | null;
   readonly allowComment: boolean;
 }
 
-/** What a person said. */
 export interface GateAnswer {
   readonly value: string;
   readonly comment: string | null;
-  /** Who it was, as far as anybody knows. */
+  /** The name of the API key or the recipient; null: unknown. */
   readonly by: string | null;
-  /** By which whoever answers tells a repetition from another answer. */
+  /** Tells a repeated request from a second answer. */
   readonly answerId: string | null;
-  /** What else came with a signal, for the output. */
+  /** Further members of the payload, which become part of the output. */
   readonly more: JsonObject;
 }
 
 export function compileGate(block: StepBlock, compiler: BlockCompiler): GatePlan | undefined {
-  // False may be stored, for absent, by a version that did not know the member.
+  // Definitions of older versions may have stored false for an absent gate.
   const gate = block.wait_for_input || undefined;
   if (gate === undefined) return undefined;
   compiler.noteEffect();
   if (gate.escalation_handler != null && gate.timeout == null) {
-    compiler.warn(
-      'wait_for_input.escalation_handler',
-      'escalation_handler has no effect without a timeout',
-    );
+    const message = 'escalation_handler has no effect without a timeout';
+    compiler.warn('wait_for_input.escalation_handler', message);
   }
   return {
     prompt: compiler.template(gate.prompt ?? '', 'wait_for_input.prompt'),
@@ -65,22 +61,14 @@ export function compileGate(block: StepBlock, compiler: BlockCompiler): GatePlan
   };
 }
 
-/** The question as it is put; the reason where it cannot be made. */
-export function promptOf(run: Evaluation, node: StepNode, gate: GatePlan) {
-  const rendered = renderTemplate(gate.prompt, run.scopeOf(node));
+export function promptOf(run: Evaluation, node: StepNode) {
+  const rendered = renderTemplate(node.gate!.prompt, run.scopeOf(node));
   if (!rendered.ok) return rendered;
-  const { value } = rendered;
-  const text = typeof value === 'string' ? value : JSON.stringify(value);
-  return { ok: true, text: clip(text, GATE_PROMPT_LENGTH_MAX) } as const;
+  return { ok: true, text: clip(displayText(rendered.value), GATE_PROMPT_LENGTH_MAX) } as const;
 }
 
-/**
- * The answer that the payload of a signal gives; undefined when it is none of the choices.
- * `path` and `iteration` say which of several open gates of the block is meant.
- *
- * @param by the name of the key that sent it; null: nobody knows
- */
-export function answerIn(
+/** The answer in a signal payload; undefined unless its value is a choice. @param by the name of the API key */
+export function parseAnswer(
   gate: GatePlan,
   payload: JsonValue,
   by: string | null,
@@ -88,8 +76,8 @@ export function answerIn(
   if (!isJsonObject(payload)) return undefined;
   const { value, comment, path: _path, iteration: _at, auto_approved: _auto, ...more } = payload;
   if (typeof value !== 'string' || !isChoice(gate, value)) return undefined;
-  const said = gate.allowComment && typeof comment === 'string' && comment !== '' ? comment : null;
-  const shown = said?.slice(0, COMMENT_LENGTH_MAX) ?? null;
+  const text = gate.allowComment && typeof comment === 'string' && comment !== '' ? comment : null;
+  const shown = text?.slice(0, COMMENT_LENGTH_MAX) ?? null;
   return { value, comment: shown, by, answerId: null, more };
 }
 
@@ -101,25 +89,17 @@ export function choicesText({ choices }: GatePlan): string {
   return choices.map(({ value }) => value).join(', ');
 }
 
-/** Whether the payload means a gate in this iteration, whose path is known by this name. */
-export function isMeant(payload: JsonValue, iteration: string, path: string): boolean {
+/** Whether the payload addresses the gate in this iteration and at this path. */
+export function isAddressed(payload: JsonValue, iteration: string, path: string): boolean {
   if (!isJsonObject(payload)) return true;
   const [wanted, place] = [ownValue(payload, 'iteration'), ownValue(payload, 'path')];
   const isHere = wanted == null || String(wanted) === iteration;
   return isHere && (place == null || place === path);
 }
 
-// ---------------------------------------------------------------- how a gate ends
-
-/**
- * An answer that is there when the gate is reached: that of a dry run that answers by itself, or one
- * that was sent before. Those that are none of the choices are used up on the way.
- */
-export function answerAtHand(
-  run: Evaluation,
-  node: StepNode,
-  gate: GatePlan,
-): GateAnswer | undefined {
+/** The answer that exists already: of a dry run, or in an earlier signal. Unknown choices are audited as refused. */
+export function availableAnswer(run: Evaluation, node: StepNode): GateAnswer | undefined {
+  const gate = node.gate!;
   const { dry_run: isDry, dry_run_auto_approve: isAuto } = run.snapshot.runtime;
   if (isDry === true && isAuto === true) {
     const { value } = gate.choices[0]!;
@@ -128,40 +108,37 @@ export function answerAtHand(
   const [iteration, path] = [run.iterationOf(node), run.pathOf(node)];
   for (;;) {
     const signal = run.firstSignal(gateSignalName(node.id), ({ payload }) =>
-      isMeant(payload, iteration, path),
+      isAddressed(payload, iteration, path),
     );
     if (signal === undefined) return undefined;
-    const answer = answerIn(gate, signal.payload, signal.by ?? null);
+    const answer = parseAnswer(gate, signal.payload, signal.by ?? null);
     run.takeSignal(signal, node, answer === undefined ? 'refused' : 'taken');
     if (answer !== undefined) return answer;
     noteRefusal(run, node, signal.payload);
   }
 }
 
-/** Under which an answer is kept that is sent as a signal. */
 export function gateSignalName(blockId: string): string {
   return GATE_SIGNAL.slice('custom:'.length) + blockId;
 }
 
 export function noteRefusal(run: Pick<Evaluation, 'audit'>, node: StepNode, payload: JsonValue) {
   const value = isJsonObject(payload) ? (ownValue(payload, 'value') ?? null) : payload;
-  const text = clip(typeof value === 'string' ? value : JSON.stringify(value));
+  const text = clip(displayText(value));
   run.audit.push({ eventType: 'gate_refused', blockId: node.id, details: { value: text } });
 }
 
-/** The answer is taken: its row, its value in context.data, its entry in the audit. */
+/** Applies an answer: stores its row, merges its value into context.data and audits it. */
 export function accept(
   run: Evaluation,
   node: StepNode,
-  gate: GatePlan,
-  number: number,
-  record: StepRecord | undefined,
+  record: MaybeOpen,
   { value, comment, by, answerId, more }: GateAnswer,
 ): void {
-  const said = comment === null ? {} : { comment };
-  const given = { value, ...said, answered_by: by };
-  run.storeNote(node, number, { ...more, ...given, answered_at: isoTime(run.env.now) }, GATE_REF);
-  run.mergeAnswer(node, Object.fromEntries([[gate.storeAs, value]]));
+  const remark = comment === null ? {} : { comment };
+  const given = { value, ...remark, answered_by: by };
+  run.storeAnswer(node, record?.a ?? 0, { ...more, ...given, answered_at: isoTime(run.env.now) });
+  run.mergeAnswer(node, Object.fromEntries([[node.gate!.storeAs, value]]));
   const asked = record?.k ? { approval_id: record.k } : {};
   const isAuto = more.auto_approved === true ? { auto_approved: true } : {};
   const details = { ...asked, path: run.pathOf(node), ...given, ...isAuto };
@@ -171,23 +148,15 @@ export function accept(
     run.endGate({ id, at: run.env.now, end: 'answered', value, comment, by, answerId });
 }
 
-/** Nobody has answered in time. What the step gives then; undefined: it fails. */
-export function expire(
-  run: Evaluation,
-  node: StepNode,
-  gate: GatePlan,
-  record: StepRecord,
-): JsonObject | undefined {
-  const { escalationHandler: handler, timeoutMs } = gate;
+/** The gate has timed out. Returns the output of the escalation; undefined: the step fails. */
+export function expire(run: Evaluation, node: StepNode, record: StepRecord) {
+  const { escalationHandler: handler, timeoutMs } = node.gate!;
   const end = handler === null ? 'timed_out' : 'escalated';
   const id = record.k ?? '';
   const details = { approval_id: id, path: run.pathOf(node) };
   run.audit.push({ eventType: `gate_${end}`, blockId: node.id, details });
   run.endGate({ id, at: run.env.now, end });
   if (handler === null) return undefined;
-  return {
-    _escalated: true,
-    _escalation_handler: handler,
-    _timeout_seconds: (timeoutMs ?? 0) / 1_000,
-  };
+  const _timeout_seconds = (timeoutMs ?? 0) / 1_000;
+  return { _escalated: true, _escalation_handler: handler, _timeout_seconds };
 }

@@ -1,7 +1,4 @@
-/**
- * The table of block kinds: the only place that knows them all. A `Block` of the schema without its
- * kind here does not compile.
- */
+/** The table of block kinds. A `Block` of the schema without an entry here does not compile. */
 
 import type { Block, KindName } from '../../../schema/blocks.js';
 import type { Evaluation } from '../evaluation.js';
@@ -37,12 +34,11 @@ const KINDS = {
   >;
 };
 
-/** A node of any kind, to be told by its `type`. */
+/** A node of any kind, discriminated by `type`. */
 export type PlanNode = NodeOf<(typeof KINDS)[Block['type']]>;
 
 type NodeOf<K> = K extends { enter(run: Evaluation, node: infer N): void } ? N : never;
 
-/** The kind of a block, typed for any block and the node that the kind itself compiles of it. */
 export function kindOf(block: Block): BlockKind {
   return KINDS[block.type];
 }

@@ -1,16 +1,16 @@
-/**
- * The one rule of every list of blocks: one after the other, and the first that fails or is
- * cancelled ends the list (docs/reference/blocks.md). What is not reached has no entry.
- */
+/** Runs every list of blocks in order, until one fails or is cancelled. Blocks that are not reached have no entry. */
 
-import { CANCELLED, COMPLETED, type DoneCode, FAILED } from '../../../schema/execution.js';
+import {
+  type CANCELLED,
+  COMPLETED,
+  type DoneCode,
+  type FAILED,
+} from '../../../schema/execution.js';
+import { isFailure } from '../done.js';
 import type { Evaluation } from '../evaluation.js';
 import type { NodePlace } from '../plan-nodes.js';
 
-/**
- * Queues the first block at or after `position` that is not done; after a retry of the instance
- * some are. Returns whether there was one.
- */
+/** Queues the first block from `position` on that is not done; returns whether there was one. */
 export function startAt(run: Evaluation, list: readonly number[], position: number): boolean {
   for (let i = position; i < list.length; i += 1) {
     const index = list[i]!;
@@ -21,13 +21,17 @@ export function startAt(run: Evaluation, list: readonly number[], position: numb
   return false;
 }
 
-/** Goes on after a child: `'open'`, or how its list ended. */
+export function startList(run: Evaluation, node: NodePlace, branch: number): boolean {
+  return startAt(run, node.lists[branch]!, 0);
+}
+
+/** Continues the list after a child: `'open'`, or how the list ended. */
 export function afterChild(
   run: Evaluation,
-  list: readonly number[],
+  node: NodePlace,
   child: NodePlace,
   code: DoneCode,
 ): 'open' | typeof COMPLETED | typeof FAILED | typeof CANCELLED {
-  if (code === FAILED || code === CANCELLED) return code;
-  return startAt(run, list, child.position + 1) ? 'open' : COMPLETED;
+  if (isFailure(code)) return code;
+  return startAt(run, node.lists[child.branch]!, child.position + 1) ? 'open' : COMPLETED;
 }

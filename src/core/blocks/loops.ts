@@ -1,11 +1,8 @@
 /**
- * loop and for_each (docs/reference/blocks.md). An iteration ends by putting the block into the
- * queue again, so that iterations do not nest and a turn can stop between them. The items of a
- * for_each are a snapshot of their own, taken once; the item of the present iteration lies over
- * context.data.
- *
- * A for_each that runs several items at once has a list of nodes for each: a slot, which takes the next
- * item when it is done with one (docs/decisions/0024-blocks-loops-and-items.md).
+ * loop and for_each (docs/reference/blocks.md). An iteration ends by queueing the block again, so iterations do not
+ * nest and a turn can stop between them. The items of a for_each are snapshotted once, and the current item is visible
+ * in context.data. A concurrent for_each has one list of nodes per slot; a slot takes the next item when it is done
+ * with one (docs/decisions/0024-blocks-loops-and-items.md).
  */
 
 import {
@@ -26,20 +23,20 @@ import type { FailureCode } from '../../../schema/failure.js';
 import { clip } from '../../base/bounds.js';
 import type { JsonValue } from '../../base/json.js';
 import { type BlockCompiler, conditionOf } from '../block-compiler.js';
-import { type Condition, evaluateCondition, isTruthy } from '../condition.js';
+import { type Condition, holds } from '../condition.js';
 import type { Evaluation } from '../evaluation.js';
 import { follow, isRootedPath } from '../expression/scope.js';
 import { collected } from '../item-outputs.js';
-import { passOf } from '../paths.js';
+import { iterationAt } from '../paths.js';
 import type { NodePlace } from '../plan-nodes.js';
 import { renderTemplate, type Template } from '../template.js';
 import { concurrencyOf } from '../tree-rules.js';
 import { composite } from './kind.js';
-import { afterChild, startAt } from './list.js';
+import { afterChild, startList } from './list.js';
 
 export interface LoopNode extends NodePlace {
   readonly type: 'loop';
-  /** One that does not parse is undefined: false. */
+  /** Undefined when it does not parse, which counts as false. */
   readonly condition: Condition | undefined;
   readonly maxIterations: number;
 }
@@ -50,13 +47,12 @@ export interface ForEachNode extends NodePlace {
   readonly collection: readonly string[] | Template;
   readonly itemVar: string;
   readonly indexVar: string | undefined;
-  /** How many items run at once. */
   readonly concurrency: number;
   readonly maxIterations: number;
 }
 
 export const loop = composite<LoopBlock, LoopNode, LoopRecord>({
-  repeats: 'passes',
+  repeats: 'iterations',
   carriesOutputs: true,
   isKept: true,
   compile: (block, compiler) => ({
@@ -68,33 +64,30 @@ export const loop = composite<LoopBlock, LoopNode, LoopRecord>({
     const kept = run.takeKept(node) as LoopRecord | undefined;
     const record: LoopRecord = { b: run.offset, i: kept?.i ?? 0 };
     run.open(node, record);
-    // After a retry the iteration that failed goes on: its condition has been tested.
+    // A retry continues the iteration that failed: its condition has been evaluated.
     if (kept === undefined) testLoop(run, node, record);
-    else if (kept.e === 1) loop.again(run, node, record);
-    else if (!startAt(run, node.lists[0]!, 0)) endLoopPass(run, node, record);
+    else if (kept.e === 1) loop.revisit(run, node, record);
+    else if (!startList(run, node, 0)) endIteration(run, node, record);
   },
-  again(run, node, record) {
+  revisit(run, node, record) {
     delete record.e;
     run.reset(node);
     testLoop(run, node, record);
   },
   childDone(run, node, record, child, code) {
-    const result = afterChild(run, node.lists[0]!, child, code);
-    if (result === COMPLETED) endLoopPass(run, node, record);
+    const result = afterChild(run, node, child, code);
+    if (result === COMPLETED) endIteration(run, node, record);
     else if (result !== 'open') run.finish(node, result);
   },
 });
 
 /** Reaching max_iterations completes the block. */
 function testLoop(run: Evaluation, node: LoopNode, record: LoopRecord): void {
-  const holds =
-    record.i < node.maxIterations &&
-    node.condition !== undefined &&
-    isTruthy(evaluateCondition(node.condition, run.scopeOf(node)));
-  if (!holds || !startAt(run, node.lists[0]!, 0)) run.finish(node, COMPLETED);
+  const isNext = record.i < node.maxIterations && holds(node.condition, run.scopeOf(node));
+  if (!isNext || !startList(run, node, 0)) run.finish(node, COMPLETED);
 }
 
-function endLoopPass(run: Evaluation, node: LoopNode, record: LoopRecord): void {
+function endIteration(run: Evaluation, node: LoopNode, record: LoopRecord): void {
   record.i += 1;
   record.e = 1;
   run.storeOutput(node, 0, { _iterations: record.i }, null, record.i);
@@ -103,7 +96,7 @@ function endLoopPass(run: Evaluation, node: LoopNode, record: LoopRecord): void 
 
 export const forEach = composite<ForEachBlock, ForEachNode, ForEachRecord>({
   repeats: 'items',
-  leavesRow: 'last',
+  outputRow: 'last',
   isKept: true,
   compile(block, compiler) {
     const text = block.collection.trim();
@@ -123,16 +116,15 @@ export const forEach = composite<ForEachBlock, ForEachNode, ForEachRecord>({
   },
   lists: (block) => [block.body],
   copies: ({ concurrency }) => concurrency,
-  /** A step that is reached gives an output, or the item fails. */
-  lastGiver: ({ body }) =>
-    Math.max(
-      body.findLastIndex((block) => block.type === 'step' && block.when == null),
-      0,
-    ),
+  /** A step without `when` has an output, or the item fails. */
+  lastOutputFrom({ body }) {
+    const last = body.findLastIndex((block) => block.type === 'step' && block.when == null);
+    return Math.max(last, 0);
+  },
   enter(run, node) {
     const kept = run.takeKept(node) as ForEachRecord | undefined;
     if (kept !== undefined) {
-      goOn(run, node, kept);
+      resumeItems(run, node, kept);
       return;
     }
     const items = collect(run, node);
@@ -146,31 +138,31 @@ export const forEach = composite<ForEachBlock, ForEachNode, ForEachRecord>({
     run.putSnapshot(node, items);
     storeRow(run, node, record, 0);
     if (node.concurrency === 1) {
-      startAt(run, node.lists[0]!, 0);
+      startList(run, node, 0);
       return;
     }
     record.s = Array.from({ length: Math.min(node.concurrency, items.length) }, () => NO_ITEM);
     record.m = 0;
     fill(run, node, record as SlotRecord);
   },
-  again(run, node, record) {
+  revisit(run, node, record) {
     if (hasSlots(record)) {
       fill(run, node, record);
       return;
     }
     delete record.e;
     run.reset(node);
-    startAt(run, node.lists[0]!, 0);
+    startList(run, node, 0);
   },
   childDone(run, node, record, child, code) {
-    const result = afterChild(run, node.lists[child.branch]!, child, code);
+    const result = afterChild(run, node, child, code);
     if (result === 'open') return;
     if (hasSlots(record)) slotEnded(run, node, record, child.branch, result);
     else if (result === COMPLETED) endItem(run, node, record);
     else run.finish(node, result);
   },
   item(run, node, record, slot) {
-    const item = passOf(record, slot);
+    const item = iterationAt(record, slot);
     const over: (readonly [string, JsonValue])[] = Object.entries(record.v?.[item] ?? {});
     over.push([node.itemVar, run.snapshotOf(node)[item] ?? null]);
     if (node.indexVar !== undefined) over.push([node.indexVar, item]);
@@ -178,7 +170,7 @@ export const forEach = composite<ForEachBlock, ForEachNode, ForEachRecord>({
   },
 });
 
-/** A path without braces is one of context.data, where a root is a key like any other. */
+/** Warns about a path without braces that begins with a root: it is looked up in context.data like any other key. */
 function checkCollection(text: string, compiler: BlockCompiler): void {
   if (!isRootedPath(text)) return;
   const message = `${clip(text)} is looked up in context.data, as data.${clip(text)}`;
@@ -211,18 +203,22 @@ function refuse(run: Evaluation, node: ForEachNode, code: FailureCode, message: 
   return undefined;
 }
 
-/** After a retry of the instance: with the items that had not ended, then with those to come. */
-function goOn(run: Evaluation, node: ForEachNode, { i, n, e, s, m, v, t }: ForEachRecord): void {
+/** Continues after a retry of the instance: first the items that have not ended, then new ones. */
+function resumeItems(
+  run: Evaluation,
+  node: ForEachNode,
+  { i, n, e, s, m, v, t }: ForEachRecord,
+): void {
   const record: ForEachRecord = { b: run.offset, i, n };
   run.open(node, record);
   if (s === undefined) {
-    if (e === 1) forEach.again(run, node, record);
-    else if (!startAt(run, node.lists[0]!, 0)) endItem(run, node, record);
+    if (e === 1) forEach.revisit(run, node, record);
+    else if (!startList(run, node, 0)) endItem(run, node, record);
     return;
   }
   Object.assign(record, { s: [...s], m }, v && { v }, t && { t });
   for (const [slot, item] of s.entries()) {
-    if (item === NO_ITEM || startAt(run, node.lists[slot]!, 0)) continue;
+    if (item === NO_ITEM || startList(run, node, slot)) continue;
     slotEnded(run, node, record as SlotRecord, slot, COMPLETED);
   }
   if (run.execution.o[node.index] === record) fill(run, node, record as SlotRecord);
@@ -239,17 +235,17 @@ function endItem(run: Evaluation, node: ForEachNode, record: ForEachRecord): voi
   complete(run, node, record);
 }
 
-/** The outputs of the items become that of the block: its row behind the last item. */
+/** The outputs of the items become the output of the block, in a row after that of the last item. */
 function complete(run: Evaluation, node: ForEachNode, { n }: ForEachRecord): void {
-  const output = collected(run.lanes.outputsOf(node), n);
+  const output = collected(run.loopItems.outputsOf(node), n);
   if (!Array.isArray(output)) {
     const details = { path: run.pathOf(node), count: n, limit_bytes: COLLECTED_BYTES_MAX };
     run.audit.push({ eventType: 'output_truncated', blockId: node.id, details });
   }
   run.storeOutput(node, 0, output, null, n);
-  run.lanes.collect(node, output);
+  run.loopItems.collect(node, output);
   run.dropSnapshot(node);
-  // How the last item of the first slot went stays to be seen.
+  // The first slot keeps the state of its last item for the tree.
   run.resetLists(node, 1, node.lists.length);
   run.finish(node, COMPLETED);
 }
@@ -264,34 +260,30 @@ function storeRow(run: Evaluation, node: ForEachNode, { n }: ForEachRecord, ende
   run.storeProgress(node, row, ended);
 }
 
-// ---------------------------------------------------------------- items side by side
-
 type SlotRecord = ForEachRecord & Required<Pick<ForEachRecord, 's' | 'm'>>;
 
-/** Of a slot that is at no item. */
 const NO_ITEM = -1;
 
 function hasSlots(record: ForEachRecord): record is SlotRecord {
   return record.s !== undefined;
 }
 
-/** Every free slot takes an item. */
 function fill(run: Evaluation, node: ForEachNode, record: SlotRecord): void {
   for (const [slot, item] of record.s.entries()) {
     if (item === NO_ITEM) takeNext(run, node, record, slot);
   }
 }
 
-/** Items begin in order, and none does once one has failed. */
+/** Items begin in order, and no more begin after one has failed. */
 function takeNext(run: Evaluation, node: ForEachNode, record: SlotRecord, slot: number): void {
   if (record.i >= record.n || record.r !== undefined) return;
   record.s[slot] = record.i;
   record.i += 1;
   run.resetLists(node, slot, slot + 1);
-  startAt(run, node.lists[slot]!, 0);
+  startList(run, node, slot);
 }
 
-/** Items in flight go on when one has failed, as the branches of a parallel do. */
+/** Items in flight continue when one has failed, as the branches of a parallel do. */
 function slotEnded(
   run: Evaluation,
   node: ForEachNode,

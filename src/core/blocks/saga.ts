@@ -1,8 +1,8 @@
 /**
- * saga (docs/reference/blocks.md): its actions run in order. When one fails, or the block is cut off, what
- * completed is compensated, the last first, whatever becomes of each compensation. A retry of the instance
- * goes on with what is left of the actions, of what a failed action has to clean up inside, or of the
- * compensations; behind compensations that are done all of it runs again, as another pass with rows and keys of its own.
+ * saga (docs/reference/blocks.md): runs its actions in order. When one fails, or the block is cut off, completed
+ * actions are compensated in reverse order, whether or not single compensations fail. A retry of the instance continues
+ * with the remaining actions, the failed clean-up of an action, or the remaining compensations. When all compensations
+ * are done, a retry runs the whole saga again as another iteration, with new rows and idempotency keys.
  */
 
 import type { SagaBlock } from '../../../schema/blocks.js';
@@ -12,23 +12,22 @@ import {
   type DoneCode,
   FAILED,
   type SagaRecord,
-  SKIPPED,
 } from '../../../schema/execution.js';
 import type { Failure } from '../../../schema/failure.js';
 import type { JsonObject } from '../../base/json.js';
 import { catchError } from '../caught.js';
 import { type CutBy, cutInside, endCut, hasOpenInside, isBeingCut } from '../cutting.js';
+import { isDone, isFailure } from '../done.js';
 import type { Evaluation } from '../evaluation.js';
 import { failureMessage } from '../failures.js';
-import type { NodePlace } from '../plan-nodes.js';
+import type { NodePlace, PlannedExecution } from '../plan-nodes.js';
 import { reopenList } from '../runs-again.js';
 import { composite } from './kind.js';
-import { afterChild, startAt } from './list.js';
+import { afterChild, startList } from './list.js';
 
 /** Lists: the action of the first step, its compensation, the action of the second step, and so on. */
 export interface SagaNode extends NodePlace {
   readonly type: 'saga';
-  /** The ids of the steps. */
   readonly steps: readonly string[];
 }
 
@@ -38,7 +37,7 @@ const stepOf = (list: number) => list >> 1;
 const isCompensation = (list: number) => list % 2 === 1;
 
 export const saga = composite<SagaBlock, SagaNode, SagaRecord>({
-  repeats: 'passes',
+  repeats: 'iterations',
   isKept: true,
   compile: ({ steps }) => ({ steps: steps.map(({ id }) => id) }),
   lists: ({ steps }) =>
@@ -59,7 +58,7 @@ export const saga = composite<SagaBlock, SagaNode, SagaRecord>({
     const record = kept === undefined ? newRun(run, 0) : resumed(run, node, kept);
     run.open(node, record);
     if (record.n === undefined) startStep(run, node, record, stepOf(record.l));
-    else if (isCompensation(record.l) || !startAt(run, node.lists[record.l]!, 0)) {
+    else if (isCompensation(record.l) || !startList(run, node, record.l)) {
       compensate(run, node, record, record.n);
     }
   },
@@ -68,7 +67,7 @@ export const saga = composite<SagaBlock, SagaNode, SagaRecord>({
       cleanedUp(run, node, record, child, code);
       return;
     }
-    const result = afterChild(run, node.lists[record.l]!, child, code);
+    const result = afterChild(run, node, child, code);
     if (result === 'open') return;
     const step = stepOf(record.l);
     if (isCompensation(record.l)) compensate(run, node, record, step - 1);
@@ -79,7 +78,7 @@ export const saga = composite<SagaBlock, SagaNode, SagaRecord>({
     }
   },
   runsList: (record, branch) => record.l === branch,
-  /** Compensations are protected, also while they have yet to run; its time is of no interest any more. */
+  /** Compensations are protected, even those that have yet to run, and no longer time out. */
   cut(run, node, record, by) {
     delete record.d;
     if (isCompensation(record.l)) return true;
@@ -98,7 +97,7 @@ export const saga = composite<SagaBlock, SagaNode, SagaRecord>({
     for (const i of node.steps.keys()) reopenList(run, node, compensationOf(i));
     compensate(run, node, record, record.n!);
   },
-  /** An action may have completed with that. */
+  /** The clean-up may have completed an action, which then has to be compensated. */
   endLate(run, node, record) {
     delete record.j;
     delete record.z;
@@ -111,18 +110,18 @@ export const saga = composite<SagaBlock, SagaNode, SagaRecord>({
   },
 });
 
-function newRun(run: Evaluation, pass: number): SagaRecord {
-  return { b: run.offset, i: pass, l: 0 };
+function newRun(run: Evaluation, iteration: number): SagaRecord {
+  return { b: run.offset, i: iteration, l: 0 };
 }
 
-/** After a retry of the instance: the run that was under way, or another one. */
+/** The record after a retry of the instance: the interrupted run, or the next one. */
 function resumed(run: Evaluation, node: SagaNode, kept: SagaRecord): SagaRecord {
   const { i, l, f, n, m } = kept;
   if (f === undefined || n === undefined) return { ...newRun(run, i), l };
   const failed = actionOf(n + 1);
   const isCleaningUp = f === FAILED && owesInside(run, node.lists[failed] ?? []);
   if (isCleaningUp || owesCompensation(run, node, n)) {
-    // It is not being cut off any more.
+    // The kept record may stem from a saga that was being cut off, which no longer applies.
     const y = kept.y ?? run.failureAt(node, 'failed_by_request', 'the saga was cut off');
     const at = isCleaningUp ? failed : compensationOf(n);
     return { ...newRun(run, i), l: at, f: FAILED, n, y, ...(m && { m }) };
@@ -131,20 +130,12 @@ function resumed(run: Evaluation, node: SagaNode, kept: SagaRecord): SagaRecord 
   return newRun(run, i + 1);
 }
 
-function hasNotCompensated(
-  run: Pick<Evaluation, 'execution'>,
-  node: SagaNode,
-  { f, n }: SagaRecord,
-): boolean {
+function hasNotCompensated(run: PlannedExecution, node: SagaNode, { f, n }: SagaRecord): boolean {
   return f !== undefined && owesCompensation(run, node, n!);
 }
 
-/** Whether what completed up to the step is not taken back yet. */
-function owesCompensation(
-  run: Pick<Evaluation, 'execution'>,
-  node: SagaNode,
-  upTo: number,
-): boolean {
+/** Whether a completed action up to this step is not yet compensated. */
+function owesCompensation(run: PlannedExecution, node: SagaNode, upTo: number): boolean {
   return node.steps.some(
     (_, step) =>
       step <= upTo &&
@@ -153,7 +144,7 @@ function owesCompensation(
   );
 }
 
-/** Whether blocks in the list, at any depth, are to clean up what failed in a retry. */
+/** Whether blocks in the list, at any depth, have failed clean-up to repeat. */
 function owesInside(run: Evaluation, list: readonly number[]): boolean {
   const { execution, plan } = run;
   if (execution.k === undefined || list.length === 0) return false;
@@ -164,16 +155,16 @@ function owesInside(run: Evaluation, list: readonly number[]): boolean {
   });
 }
 
-/** Its action, or that of the next step that has blocks to run. */
+/** Starts the action of this step, or of the next step whose action is not done. */
 function startStep(run: Evaluation, node: SagaNode, record: SagaRecord, step: number): void {
   for (let next = step; next < node.steps.length; next += 1) {
     record.l = actionOf(next);
-    if (startAt(run, node.lists[record.l]!, 0)) return;
+    if (startList(run, node, record.l)) return;
   }
   run.finish(node, COMPLETED);
 }
 
-/** The block of a failed action that a retry has gone on with is done: nothing of the action runs behind it. */
+/** The failed action has repeated its clean-up; nothing else of the action runs. */
 function cleanedUp(
   run: Evaluation,
   node: SagaNode,
@@ -181,7 +172,7 @@ function cleanedUp(
   child: NodePlace,
   code: DoneCode,
 ): void {
-  if (code === FAILED || code === CANCELLED) noteFailed(run, node, record, child);
+  if (isFailure(code)) noteFailed(run, node, record, child);
   const step = stepOf(record.l);
   undo(run, node, record, FAILED, hasCompleted(run, node.lists[record.l]!) ? step : step - 1);
 }
@@ -194,7 +185,7 @@ function noteFailed(run: Evaluation, node: SagaNode, record: SagaRecord, failed:
   catchError(run, record, { ...error, ...why });
 }
 
-/** What compensations see when no action has failed. */
+/** `data._error` of the compensations when no action has failed. */
 function cutError(run: Evaluation, node: SagaNode, { y }: SagaRecord, by: CutBy): JsonObject {
   const isWhole = by === 'signal';
   const why = y ?? (isWhole ? run.execution.y : undefined);
@@ -202,7 +193,7 @@ function cutError(run: Evaluation, node: SagaNode, { y }: SagaRecord, by: CutBy)
   return { failed_step: null, source: 'saga', block_id: node.id, code: 'cancelled', message };
 }
 
-/** The block comes to this when what completed up to the step is compensated. */
+/** Compensates the completed actions up to this step; the block then ends with `code`. */
 function undo(
   run: Evaluation,
   node: SagaNode,
@@ -215,7 +206,7 @@ function undo(
   compensate(run, node, record, step);
 }
 
-/** Goes on with the compensations from that of `step` on, backwards; then the block is done. */
+/** Starts the next compensation from `step` backwards, or ends the block. */
 function compensate(run: Evaluation, node: SagaNode, record: SagaRecord, step: number): void {
   if (startCompensation(run, node, record, step) || startLate(run, node, record)) return;
   const failed = node.steps.filter((_, i) => hasFailed(run, node.lists[compensationOf(i)]!));
@@ -229,22 +220,17 @@ function compensate(run: Evaluation, node: SagaNode, record: SagaRecord, step: n
   else run.fail(node, why);
 }
 
-function startCompensation(
-  run: Evaluation,
-  node: SagaNode,
-  record: SagaRecord,
-  from: number,
-): boolean {
+function startCompensation(run: Evaluation, node: SagaNode, record: SagaRecord, from: number) {
   for (let step = from; step >= 0; step -= 1) {
     if (!hasCompleted(run, node.lists[actionOf(step)]!)) continue;
-    if (!startAt(run, node.lists[compensationOf(step)]!, 0)) continue;
+    if (!startList(run, node, compensationOf(step))) continue;
     record.l = compensationOf(step);
     return true;
   }
   return false;
 }
 
-/** The compensation of an action that has completed late, with what was cleaned up in it. */
+/** Starts the compensation of an action that completed late, by repeating its clean-up. */
 function startLate(run: Evaluation, node: SagaNode, record: SagaRecord): boolean {
   const step = node.steps.findLastIndex(
     (_, i) =>
@@ -256,35 +242,22 @@ function startLate(run: Evaluation, node: SagaNode, record: SagaRecord): boolean
   return step >= 0 && startCompensation(run, node, record, step);
 }
 
-/** Also when the block was cut off behind its last block, which was protected. */
-function hasCompleted(
-  { execution }: Pick<Evaluation, 'execution'>,
-  list: readonly number[],
-): boolean {
-  return list.every((index) => {
-    const code = execution.d[index]?.[0];
-    return code === COMPLETED || code === SKIPPED;
-  });
+/** Also true when the block was cut off after its last block, which was protected. */
+function hasCompleted({ execution }: PlannedExecution, list: readonly number[]): boolean {
+  return list.every((index) => isDone(execution, index));
 }
 
 function hasFailed({ execution }: Evaluation, list: readonly number[]): boolean {
-  return list.some((index) => {
-    const code = execution.d[index]?.[0];
-    return code === FAILED || code === CANCELLED;
-  });
+  return list.some((index) => isFailure(execution.d[index]?.[0]));
 }
 
-/** The reason remains that of the action (docs/reference/blocks.md). */
-function withCompensations(
-  why: Failure | undefined,
-  failed: readonly string[],
-): Failure | undefined {
+/** The reason of the failure remains that of the action (docs/reference/blocks.md). */
+function withCompensations(why: Failure | undefined, failed: readonly string[]) {
   if (why === undefined || failed.length === 0) return why;
   const message = `${why.message}; compensations failed, too: ${failed.join(', ')}`;
   return { ...why, message: failureMessage(message) };
 }
 
-/** What became of the compensations, if there were any. */
 function noteEnd(run: Evaluation, node: SagaNode, failed: readonly string[]): void {
   const tried = node.steps.filter((_, i) => hasRun(run, node.lists[compensationOf(i)]!));
   if (tried.length === 0) return;

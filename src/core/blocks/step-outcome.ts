@@ -1,24 +1,20 @@
-/**
- * What follows from the outcome of a try: the output is stored and merged, or the next try begins, or
- * the step has failed for good (docs/reference/steps.md).
- */
+/** Applies the outcome of a try: stores the output, starts another try, or fails the step (docs/reference/steps.md). */
 
 import { COMPLETED, FAILED, type StepRecord } from '../../../schema/execution.js';
 import { FAILURE_MESSAGE_MAX, type FailureCode } from '../../../schema/failure.js';
 import { clip } from '../../base/bounds.js';
 import { isJsonObject, type JsonObject, ownValue } from '../../base/json.js';
-import type { StepFailure, StepOutcome } from '../builtin.js';
-import { evaluateCondition, isTruthy } from '../condition.js';
+import { permanentFailure, type StepFailure, type StepOutcome } from '../builtin.js';
+import { holds } from '../condition.js';
 import type { Evaluation } from '../evaluation.js';
 import { backoffMs, redispatchMs } from '../timing.js';
 import type { RetryPolicy, StepNode } from './step-plan.js';
-import { moveTo } from './step-record.js';
+import { enterPhase } from './step-record.js';
 
 const CONTEXT_LIMIT =
   'context limit: with this output merged into it the context is larger than ' +
   'ENGINE_MAX_CONTEXT_BYTES; merge_output: false keeps the output out of it';
 
-/** What an outcome of the try `number` leads to. */
 export function settleTry(
   run: Evaluation,
   node: StepNode,
@@ -31,25 +27,19 @@ export function settleTry(
     giveUp(run, node, number, outcome);
     return;
   }
-  const problem = node.checkOutput?.(outcome.output);
+  const { output } = outcome;
+  const problem = node.checkOutput?.(output);
   if (problem !== undefined) {
-    giveUp(
-      run,
-      node,
-      number,
-      failureOf('output_schema', `the output does not conform to output_schema: ${problem}`),
-    );
+    const message = `the output does not conform to output_schema: ${problem}`;
+    failStep(run, node, number, 'output_schema', message);
     return;
   }
-  run.storeOutput(node, number, outcome.output, null);
-  if (node.isMerged && isJsonObject(outcome.output) && !run.mergeOutput(node, outcome.output)) {
-    giveUp(run, node, number, failureOf('context_limit', CONTEXT_LIMIT));
-    return;
-  }
-  run.finish(node, COMPLETED);
+  run.storeOutput(node, number, output, null);
+  if (node.isMerged && isJsonObject(output) && !run.mergeOutput(node, output)) {
+    failStep(run, node, number, 'context_limit', CONTEXT_LIMIT);
+  } else run.finish(node, COMPLETED);
 }
 
-/** Starts the next try if the rules of retries give one. */
 function retry(
   run: Evaluation,
   node: StepNode,
@@ -69,18 +59,14 @@ function retry(
   run.counts.stepsFailed += 1;
   run.counts.stepsRetried += 1;
   const iteration = run.iterationOf(node);
-  const place = iteration === '' ? {} : { iteration };
-  const details = {
-    attempt: number,
-    ...place,
-    message: clip(failure.message, FAILURE_MESSAGE_MAX),
-  };
+  const message = clip(failure.message, FAILURE_MESSAGE_MAX);
+  const details = { attempt: number, ...(iteration !== '' && { iteration }), message };
   run.audit.push({ eventType: 'step_retried', blockId: node.id, details });
   const record = run.execution.o[node.index] as StepRecord | undefined;
   if (waitMs > 0) {
-    moveTo(run, node, record, 'backoff', number + 1, run.env.now + waitMs);
+    enterPhase(run, node, record, 'backoff', number + 1, run.env.now + waitMs);
   } else {
-    moveTo(run, node, record, 'ready', number + 1);
+    enterPhase(run, node, record, 'ready', number + 1);
     run.push(node.index);
   }
   return true;
@@ -103,19 +89,11 @@ function allowsRetry(
   if (!retryIf.ok) return false;
   const scope = run.scopeOf(node);
   const data = { ...scope.data, _error: { message, details: details ?? null } };
-  return isTruthy(evaluateCondition(retryIf.value, { ...scope, data }));
+  return holds(retryIf.value, { ...scope, data });
 }
 
-/**
- * The step has failed for good. The error of an external step stands on its task and in the audit,
- * that of every other step in an `__error__` row too.
- */
-export function giveUp(
-  run: Evaluation,
-  node: StepNode,
-  number: number,
-  failure: StepFailure,
-): void {
+/** Fails the step. The error of an external step is in its task, that of any other step in an `__error__` row. */
+function giveUp(run: Evaluation, node: StepNode, number: number, failure: StepFailure): void {
   run.counts.stepsFailed += 1;
   if (node.mode !== 'external') {
     const { retryable, message, details, code } = failure;
@@ -128,18 +106,18 @@ export function giveUp(
   run.finish(node, FAILED);
 }
 
-/** What the failure of a handler or worker, behind which no try follows, is called. */
-function codeOf(
-  { mode, retry: policy }: StepNode,
-  number: number,
-  failure: StepFailure,
-): FailureCode {
+function codeOf({ mode, retry }: StepNode, number: number, failure: StepFailure): FailureCode {
   if (!failure.retryable) return mode === 'external' ? 'worker_failed' : 'handler_failed';
-  const isLast = policy !== undefined && number + 1 >= policy.maxAttempts;
+  const isLast = retry !== undefined && number + 1 >= retry.maxAttempts;
   return isLast ? 'retries_exhausted' : 'not_retried';
 }
 
-/** A failure behind which no try follows. */
-export function failureOf(code: FailureCode, message: string): StepFailure {
-  return { kind: 'failure', retryable: false, message, code };
+export function failStep(
+  run: Evaluation,
+  node: StepNode,
+  number: number,
+  code: FailureCode,
+  message: string,
+): void {
+  giveUp(run, node, number, permanentFailure(message, undefined, code));
 }

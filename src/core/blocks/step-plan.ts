@@ -1,4 +1,4 @@
-/** What the plan holds of a step, and how it is compiled (docs/reference/steps.md). */
+/** The compiled form of a step, and how it is compiled (docs/reference/steps.md). */
 
 import type { StepBlock } from '../../../schema/blocks.js';
 import { RETRY_DEFAULTS, SEND_WINDOW_DEFAULTS } from '../../../schema/step-options.js';
@@ -20,10 +20,9 @@ export interface RetryPolicy extends RetryTimes {
   readonly nonRetryableCodes: ReadonlySet<string>;
 }
 
-/** What is called when the deadline has passed. */
 export interface BreachHandler {
   readonly handler: string;
-  /** Called in place; undefined: it has an effect. */
+  /** Undefined: the handler has an effect and is dispatched. */
   readonly pure: PureHandler | undefined;
   readonly params: Template | undefined;
   readonly keys: readonly KeyExpression[];
@@ -32,29 +31,27 @@ export interface BreachHandler {
 export interface StepNode extends NodePlace {
   readonly type: 'step';
   readonly handler: string;
-  /** `pure` is called in place, `in_process` has an effect, `external` is a worker's. */
+  /** `pure` is called in place, `in_process` has an effect, `external` runs on a worker. */
   readonly mode: 'pure' | 'sleep' | 'event' | 'in_process' | 'external';
   readonly pure: PureHandler | undefined;
   readonly params: Template | undefined;
-  /** Of the parameters, what must not come to null. */
+  /** The expressions in `params` that must not evaluate to null. */
   readonly keys: readonly KeyExpression[];
   readonly delay: DelayTimes | undefined;
   readonly window: WindowTimes | undefined;
   readonly retry: RetryPolicy | undefined;
-  /** How long a task may wait for a worker. */
   readonly queueTimeoutMs: number | null;
   readonly deadlineMs: number | null;
   readonly onBreach: BreachHandler | undefined;
   readonly rateLimitKey: string | null;
-  /** A person has to answer before the first try. */
   readonly gate: GatePlan | undefined;
   readonly queueName: string | null;
-  /** False: survives the signal `cancel` once it has begun. */
+  /** False: the signal `cancel` does not stop the step once it has begun. */
   readonly isCancellable: boolean;
-  /** Whether the members of the output become members of context.data: only what workers give. */
+  /** Whether the output is merged into context.data: only outputs of workers are. */
   readonly isMerged: boolean;
   readonly checkOutput: SchemaCheck | undefined;
-  /** Of what it waits for. */
+  /** The check of the payload that a wait_for_event accepts. */
   readonly checkPayload: SchemaCheck | undefined;
 }
 
@@ -66,12 +63,9 @@ export function compileStep(block: StepBlock, compiler: BlockCompiler): Details<
   const use = mode === 'in_process' || mode === 'external' ? 'call' : undefined;
   const template = params === undefined ? undefined : compiler.template(params, 'params', use);
   if (handler === 'assert') readAssertion(params, compiler);
-  if (mode !== 'external' && block.queue_name != null) {
-    compiler.warn('queue_name', `queue_name has no effect: ${handler} is built in, not a worker's`);
-  }
-  if (mode !== 'external' && block.queue_timeout != null) {
-    const message = `queue_timeout has no effect: ${handler} is built in, not a worker's`;
-    compiler.warn('queue_timeout', message);
+  for (const name of ['queue_name', 'queue_timeout'] as const) {
+    if (mode === 'external' || block[name] == null) continue;
+    compiler.warn(name, `${name} has no effect: ${handler} is built in, not a worker's`);
   }
   return {
     handler,
@@ -98,7 +92,7 @@ export function compileStep(block: StepBlock, compiler: BlockCompiler): Details<
   };
 }
 
-/** The schema of a wait is no parameter of its tries: it is taken as it stands, and compiled once. */
+/** The schema of a wait is compiled once and is not rendered with the other params. */
 function readParams(
   block: StepBlock,
   mode: StepNode['mode'],
@@ -106,7 +100,7 @@ function readParams(
 ): { readonly params: JsonObject | undefined; readonly schema?: JsonObject } {
   const given = (block.params ?? undefined) as JsonObject | undefined;
   if (mode !== 'event' || given === undefined) return { params: given };
-  // A member of null is absent; a key that comes to null is not.
+  // An optional member that is null is absent, but a key that evaluates to null is an error.
   const { key, ...unkeyed } = given;
   const params = key === null ? unkeyed : given;
   const { schema, ...others } = params;
@@ -121,12 +115,12 @@ function readParams(
   return { params: others, schema };
 }
 
-/** Whether the server does what the handler does, and waits for nothing. */
+/** Whether the server runs the handler itself, without waiting for anything. */
 const isActing = (mode: StepNode['mode']) => mode === 'pure' || mode === 'in_process';
 
 function breachHandler(block: StepBlock, compiler: BlockCompiler): BreachHandler | undefined {
   const { on_deadline_breach: given } = block;
-  // A definition may have been stored with false, which was an absent field until this one was built.
+  // Versions that did not support the member may have stored false.
   if (!given) return undefined;
   const { handler, params } = given;
   const mode = modeOf(handler);
@@ -142,7 +136,6 @@ function breachHandler(block: StepBlock, compiler: BlockCompiler): BreachHandler
     );
   }
   if (mode === 'in_process') compiler.noteEffect();
-  // It parses its condition when it is called.
   if (handler === 'assert') compiler.reads('all');
   return {
     handler,
@@ -159,7 +152,7 @@ function modeOf(handler: string): StepNode['mode'] {
   return BUILTIN_NAMES.has(handler) ? 'in_process' : 'external';
 }
 
-/** `assert` parses its condition when it runs, so what it reads is not in the template. */
+/** `assert` parses its condition when it runs, so the template does not show what it reads. */
 function readAssertion(params: JsonObject | undefined, compiler: BlockCompiler): void {
   const text = params === undefined ? undefined : ownValue(params, 'condition');
   if (typeof text !== 'string') return;
@@ -171,10 +164,7 @@ function readAssertion(params: JsonObject | undefined, compiler: BlockCompiler):
   if (!compiler.expression(text, use).ok) compiler.reads('all');
 }
 
-/**
- * A time is a duration or a wall-clock time: with both, nobody could say which is meant. A duration
- * of 0 adds nothing to either.
- */
+/** A delay has a duration or a wall-clock time, not both; a duration of 0 may accompany either. */
 function delayTimes({ delay }: StepBlock, compiler: BlockCompiler): DelayTimes | undefined {
   if (delay == null) return undefined;
   const times: DelayTimes = {
@@ -187,7 +177,7 @@ function delayTimes({ delay }: StepBlock, compiler: BlockCompiler): DelayTimes |
     compiler.warn('delay.holidays', 'delay.holidays has no effect without business_days_only');
   }
   const { fire_at_local: local, timezone } = delay;
-  // A definition may have been stored with false, which was an absent field until this one was built.
+  // Versions that did not support the member may have stored false.
   if (typeof local !== 'string') {
     if (timezone != null) {
       compiler.warn('delay.timezone', 'delay.timezone has no effect without fire_at_local');
@@ -203,13 +193,11 @@ function delayTimes({ delay }: StepBlock, compiler: BlockCompiler): DelayTimes |
   if (times.duration > 0) {
     compiler.refuse('delay', 'delay must not have both a duration and fire_at_local');
   }
-  return typeof timezone === 'string'
-    ? { ...times, fire_at_local: local, timezone }
-    : { ...times, fire_at_local: local };
+  return { ...times, fire_at_local: local, ...(typeof timezone === 'string' && { timezone }) };
 }
 
 function windowTimes(block: StepBlock, compiler: BlockCompiler): WindowTimes | undefined {
-  // Here too false may be stored, for absent.
+  // Versions that did not support the member may have stored false.
   if (!block.send_window) return undefined;
   const { start_hour, end_hour, days } = block.send_window;
   const start = start_hour ?? SEND_WINDOW_DEFAULTS.start_hour;

@@ -1,18 +1,17 @@
-/** What an open step is at next. */
+/** The records of open steps and their changes of phase. */
 
 import type { StepPhase, StepRecord } from '../../../schema/execution.js';
 import type { Evaluation } from '../evaluation.js';
 import type { StepNode } from './step-plan.js';
 
-/**
- * Opens the step in the phase, or moves the open one there.
- *
- * @param until when something is to happen, in Unix ms
- */
-export function moveTo(
+/** Undefined: the step is not open yet. */
+export type MaybeOpen = StepRecord | undefined;
+
+/** Opens the step in the phase, or moves the open step there. @param until the end of the phase, in Unix ms */
+export function enterPhase(
   run: Evaluation,
   node: StepNode,
-  record: StepRecord | undefined,
+  record: MaybeOpen,
   phase: StepPhase,
   number: number,
   until?: number,
@@ -22,11 +21,11 @@ export function moveTo(
   run.putLeaf(node, next);
 }
 
-/** What a step is at next; a request that was noted stays with its try, a deadline with the step. */
+/** The record in the new phase. The noted effect stays with its try, the deadline with the step. */
 export function recordOf(
   run: Evaluation,
   node: StepNode,
-  before: StepRecord | undefined,
+  before: MaybeOpen,
   phase: StepPhase,
   number: number,
 ): StepRecord {
@@ -39,8 +38,8 @@ export function recordOf(
   return record;
 }
 
-/** Puts an open step into the queue, to be attempted as soon as something may run. */
+/** Queues an open step, to be attempted as soon as the instance may run. */
 export function makeReady(run: Evaluation, node: StepNode, record: StepRecord): void {
-  moveTo(run, node, record, 'ready', record.a);
+  enterPhase(run, node, record, 'ready', record.a);
   run.push(node.index);
 }

@@ -1,8 +1,8 @@
 /**
- * Steps: the gates before a try in their order (delay, send_window, rate limit, a person's answer,
- * try, templates, dispatch), and what ends a wait (docs/reference/steps.md). Pure handlers are called
- * in place; everything else is left to the caller as a dispatch, and comes back as an event. The first
- * gate and the answer are passed once, the others before every try.
+ * Steps (docs/reference/steps.md): the checks before a try, in order (delay, send_window, rate limit, human gate,
+ * templates), the call or dispatch, and what ends a wait. The delay and the gate are passed once, the other checks
+ * before every try. Pure handlers are called in place; everything else is returned as a dispatch, and its outcome comes
+ * back as an event.
  */
 
 import type { StepBlock } from '../../../schema/blocks.js';
@@ -14,10 +14,9 @@ import type { UnixMs } from '../../base/time.js';
 import {
   type LogLevel,
   type PureContext,
+  parseEventWait,
   retryableFailure,
-  type StepFailure,
   sleepDuration,
-  wantedEvent,
 } from '../builtin.js';
 import type { Scope } from '../condition.js';
 import { cutOff, withdraw } from '../cutting.js';
@@ -35,42 +34,41 @@ import { runsOf } from '../runs-again.js';
 import { renderTemplate, secretTextsOf } from '../template.js';
 import { limitClock } from '../time-limits.js';
 import { type DelayTimes, delayTarget, nextOpening } from '../timing.js';
-import { accept, answerAtHand, expire, type GateAnswer, type GatePlan, promptOf } from './gate.js';
+import {
+  accept,
+  availableAnswer,
+  expire,
+  type GateAnswer,
+  type GatePlan,
+  promptOf,
+} from './gate.js';
 import { leaf } from './kind.js';
-import { failureOf, giveUp, settleTry } from './step-outcome.js';
+import { failStep, settleTry } from './step-outcome.js';
 import { type BreachHandler, compileStep, type StepNode } from './step-plan.js';
-import { makeReady, moveTo, recordOf } from './step-record.js';
+import { enterPhase, type MaybeOpen, makeReady, recordOf } from './step-record.js';
 
-/**
- * A question to a rate limit is a message, and may be lost; a step whose question was hangs no longer
- * than this, in ms. An answer takes one commit, so one that comes later than this is rare.
- */
+/** In ms: a request to a rate limit is a message and may be lost, so a step without an answer asks again. */
 const ASK_AGAIN_MS = 2_000;
 
 export const step = leaf<StepBlock, StepNode>({
   compile: compileStep,
-  leavesRow: 'last',
+  outputRow: 'last',
   enter(run, node) {
-    if (node.delay !== undefined) {
-      const target = targetOf(run, node.delay);
-      if (target > run.env.now) {
-        moveTo(run, node, undefined, 'delay', 0, target);
-        return;
-      }
-    }
-    attempt(run, node, undefined);
+    const target = node.delay === undefined ? 0 : targetOf(run, node.delay, run.env.now);
+    if (target > run.env.now) enterPhase(run, node, undefined, 'delay', 0, target);
+    else attempt(run, node, undefined);
   },
-  /** Leaves the row that every failure of a step in the process leaves. */
-  misguided(run, node, message) {
-    giveUp(run, node, 0, failureOf('expression_error', message));
+  /** Leaves the same `__error__` row as any other failure of the step. */
+  invalidWhen(run, node, message) {
+    failStep(run, node, 0, 'expression_error', message);
   },
-  again(run, node, record) {
+  revisit(run, node, record) {
     if (record.p === 'ready') attempt(run, node, record);
   },
   due: onDue,
-  takeIn(run, node, record, event) {
+  handleEvent(run, node, record, event) {
     if (record.a !== event.attempt || !isAwaited(record, event)) return false;
-    takeIn(run, node, record, event);
+    handleEvent(run, node, record, event);
     return true;
   },
   recover(run, node, record) {
@@ -86,34 +84,26 @@ export const step = leaf<StepBlock, StepNode>({
     p === 'run' || p === 'sleep' || p === 'asking' || p === 'ready' ? 'running' : 'waiting',
 });
 
-function targetOf(run: Evaluation, delay: DelayTimes): number {
-  const { snapshot, env } = run;
-  return delayTarget(delay, {
-    now: env.now,
-    timezone: snapshot.timezone,
-    random: env.random,
-    configHolidays: configHolidays(snapshot.config),
-  });
-}
-
-/** The days of `context.config.holidays`; anything that is no text is left out. */
-export function configHolidays(config: JsonObject): readonly string[] {
+/** When a delay that began at `now` is over. */
+export function targetOf({ snapshot, env }: Evaluation, delay: DelayTimes, now: UnixMs): UnixMs {
+  const { timezone, config } = snapshot;
   const days = ownValue(config, 'holidays');
-  return Array.isArray(days) ? days.filter((day) => typeof day === 'string') : [];
+  const configHolidays = Array.isArray(days) ? days.filter((day) => typeof day === 'string') : [];
+  return delayTarget(delay, { now, timezone, random: env.random, configHolidays });
 }
 
-/** @param record absent while the step has not been opened: a pure step never is */
-function attempt(run: Evaluation, node: StepNode, record: StepRecord | undefined): void {
+/** @param record undefined while the step is not open; a pure step never is */
+function attempt(run: Evaluation, node: StepNode, record: MaybeOpen): void {
   const number = record?.a ?? 0;
   if (node.window !== undefined) {
     const opening = nextOpening(node.window, run.env.now, run.snapshot.timezone);
     if (opening > run.env.now) {
-      moveTo(run, node, record, 'delay', number, opening);
+      enterPhase(run, node, record, 'delay', number, opening);
       return;
     }
   }
-  if (node.rateLimitKey !== null && record?.g !== 1 && asksFor(run, node.rateLimitKey)) {
-    moveTo(run, node, record, 'asking', number, run.env.now + ASK_AGAIN_MS);
+  if (node.rateLimitKey !== null && record?.g !== 1 && needsGrant(run, node.rateLimitKey)) {
+    enterPhase(run, node, record, 'asking', number, run.env.now + ASK_AGAIN_MS);
     const key = node.rateLimitKey;
     run.rateRequests.push({ ...run.tryOf(node, number), blockId: node.id, key });
     return;
@@ -127,13 +117,13 @@ function attempt(run: Evaluation, node: StepNode, record: StepRecord | undefined
   const params =
     node.params === undefined ? NO_PARAMS : renderTemplate(node.params, run.scopeOf(node));
   if (!params.ok) {
-    giveUp(run, node, number, failureOf('expression_error', params.message));
+    failStep(run, node, number, 'expression_error', params.message);
     return;
   }
   run.markCurrent(node, number);
-  const wrong = nullInKey(node.handler, node.keys, () => run.scopeOf(node));
+  const wrong = nullInKey(node, () => run.scopeOf(node));
   if (wrong !== undefined) {
-    settleTry(run, node, number, failureOf('invalid_params', wrong));
+    failStep(run, node, number, 'invalid_params', wrong);
     return;
   }
   switch (node.mode) {
@@ -149,30 +139,28 @@ function attempt(run: Evaluation, node: StepNode, record: StepRecord | undefined
       return;
     case 'in_process':
     case 'external':
-      if (isDryRun(run)) rehearse(run, node, number, params.value);
+      if (isDryRun(run)) recordDryRun(run, node, number, params.value);
       else dispatch(run, node, passed, params.value);
   }
 }
 
-/**
- * The record with which the step goes on behind its gate; undefined: it waits there, or has failed.
- */
+/** The record with which the step continues after its gate; undefined: the step waits at the gate, or has failed. */
 function passGate(
   run: Evaluation,
   node: StepNode,
   gate: GatePlan,
-  record: StepRecord | undefined,
+  record: MaybeOpen,
 ): StepRecord | undefined {
-  const prompt = promptOf(run, node, gate);
+  const prompt = promptOf(run, node);
   if (!prompt.ok) {
-    giveUp(run, node, 0, failureOf('expression_error', prompt.message));
+    failStep(run, node, 0, 'expression_error', prompt.message);
     return undefined;
   }
-  const answer = answerAtHand(run, node, gate);
+  const answer = availableAnswer(run, node);
   const next = recordOf(run, node, record, answer === undefined ? 'gate' : 'ready', 0);
   next.k = '';
   if (answer !== undefined) {
-    accept(run, node, gate, 0, undefined, answer);
+    accept(run, node, undefined, answer);
     return next;
   }
   next.m = run.offset;
@@ -182,9 +170,8 @@ function passGate(
   return undefined;
 }
 
-/** The step goes on as soon as something may run. */
 function answered(run: Evaluation, node: StepNode, record: StepRecord, answer: GateAnswer): void {
-  accept(run, node, node.gate!, record.a, record, answer);
+  accept(run, node, record, answer);
   const next = recordOf(run, node, record, 'ready', record.a);
   if (record.g === 1) next.g = 1;
   run.putLeaf(node, next);
@@ -193,18 +180,16 @@ function answered(run: Evaluation, node: StepNode, record: StepRecord, answer: G
 
 function gateExpired(run: Evaluation, node: StepNode, record: StepRecord): void {
   const gate = node.gate!;
-  const escalated = expire(run, node, gate, record);
+  const escalated = expire(run, node, record);
   if (escalated === undefined) {
-    const message = `nobody answered within ${gate.timeoutMs} ms`;
-    giveUp(run, node, record.a, failureOf('timeout', message));
-    return;
+    failStep(run, node, record.a, 'timeout', `nobody answered within ${gate.timeoutMs} ms`);
+  } else {
+    run.storeOutput(node, record.a, escalated, null);
+    run.finish(node, COMPLETED);
   }
-  run.storeOutput(node, record.a, escalated, null);
-  run.finish(node, COMPLETED);
 }
 
-/** Nothing leaves the engine in a dry run, so that no limit has to let it pass. */
-function asksFor(run: Evaluation, key: string): boolean {
+function needsGrant(run: Evaluation, key: string): boolean {
   return run.env.isRateLimited?.(key) === true && !isDryRun(run);
 }
 
@@ -212,11 +197,8 @@ function isDryRun({ snapshot }: Evaluation): boolean {
   return snapshot.runtime.dry_run === true;
 }
 
-/**
- * In a dry run (docs/reference/steps.md): the output says what would have been done. It is not
- * what the handler gives, so it is neither held against the output_schema nor merged into the data.
- */
-function rehearse(run: Evaluation, node: StepNode, number: number, params: JsonValue): void {
+/** In a dry run the output describes the call (docs/reference/steps.md). It is neither checked nor merged. */
+function recordDryRun(run: Evaluation, node: StepNode, number: number, params: JsonValue): void {
   const would: JsonObject = { params };
   if (node.handler === 'http_request' && isJsonObject(params)) {
     for (const name of ['method', 'url']) {
@@ -228,7 +210,7 @@ function rehearse(run: Evaluation, node: StepNode, number: number, params: JsonV
   run.finish(node, COMPLETED);
 }
 
-/** What a handler that is called in place can reach; the scope is made only if it looks there. */
+/** The context of a pure handler; the scope is built only when the handler reads it. */
 class StepContext implements PureContext {
   readonly #run: Evaluation;
   readonly #node: StepNode;
@@ -253,43 +235,27 @@ class StepContext implements PureContext {
 
 const NO_PARAMS = { ok: true, value: {} } as const;
 
-/**
- * A durable timer: it holds no thread, and its deadline survives a restart
- * (docs/reference/instances.md).
- */
-function startSleep(
-  run: Evaluation,
-  node: StepNode,
-  record: StepRecord | undefined,
-  params: JsonValue,
-): void {
+/** A durable timer: its deadline survives a restart (docs/reference/instances.md). */
+function startSleep(run: Evaluation, node: StepNode, record: MaybeOpen, params: JsonValue): void {
   const duration = sleepDuration(params);
   const number = record?.a ?? 0;
   if (!duration.ok) {
-    settleTry(run, node, number, failureOf('invalid_params', duration.message));
+    failStep(run, node, number, 'invalid_params', duration.message);
     return;
   }
   const sleeping = recordOf(run, node, record, 'sleep', number);
-  sleeping.w = run.env.now + duration.ms;
-  sleeping.m = duration.ms;
+  sleeping.w = run.env.now + duration.value;
+  sleeping.m = duration.value;
   setTimeLimit(run, node, sleeping);
   run.putLeaf(node, sleeping);
 }
 
-/**
- * A durable wait: what has come before is taken at once, oldest first (docs/events.md). A dry run waits
- * for nothing that is not there.
- */
-function awaitEvent(
-  run: Evaluation,
-  node: StepNode,
-  record: StepRecord | undefined,
-  params: JsonValue,
-): void {
-  const wanted = wantedEvent(params);
+/** A durable wait that takes kept signals at once, oldest first (docs/events.md). A dry run never waits. */
+function awaitEvent(run: Evaluation, node: StepNode, record: MaybeOpen, params: JsonValue): void {
+  const wanted = parseEventWait(params);
   const number = record?.a ?? 0;
   if (!wanted.ok) {
-    settleTry(run, node, number, failureOf('invalid_params', wanted.message));
+    failStep(run, node, number, 'invalid_params', wanted.message);
     return;
   }
   const waiting = recordOf(run, node, record, 'event', number);
@@ -300,44 +266,36 @@ function awaitEvent(
     waiting.d = run.env.now + timeoutMs;
   }
   run.putLeaf(node, waiting);
-  if (takeKept(run, node, waiting)) return;
-  if (isDryRun(run)) rehearse(run, node, number, params);
+  if (takeKeptSignals(run, node, waiting)) return;
+  if (isDryRun(run)) recordDryRun(run, node, number, params);
   else run.opensEventWait = true;
 }
 
-/** Whether one of the signals that are kept has ended the wait. */
-function takeKept(run: Evaluation, node: StepNode, record: StepRecord): boolean {
+/** Takes kept signals until one of them ends the wait; returns whether one did. */
+function takeKeptSignals(run: Evaluation, node: StepNode, record: StepRecord): boolean {
   for (;;) {
     const signal = run.firstSignal(record.v!.n);
     if (signal === undefined) return false;
-    const { id, payload } = signal;
-    const problem = node.checkPayload?.(payload);
-    run.takeSignal(signal, node, problem === undefined ? 'taken' : 'refused');
-    if (answer(run, node, record, { signal_id: id }, payload, problem)) return true;
+    const isTaken = answer(run, node, record, { signal_id: signal.id }, signal.payload);
+    run.takeSignal(signal, node, isTaken ? 'taken' : 'refused');
+    if (isTaken) return true;
   }
 }
 
-/**
- * Whether the payload ends the wait: one that is none for it is used up, and the wait goes on.
- *
- * @param problem of the payload with the schema of the wait
- */
+/** Whether the payload ends the wait; one that violates the schema is consumed, and the wait goes on. */
 function answer(
   run: Evaluation,
   node: StepNode,
   record: StepRecord,
   source: JsonObject,
   payload: JsonValue,
-  problem: string | undefined,
 ): boolean {
-  const details = { name: record.v!.n, ...source };
+  const details: JsonObject = { name: record.v!.n, ...source };
+  const problem = node.checkPayload?.(payload);
   if (problem !== undefined) {
-    const reason = clip(`the payload does not conform to schema: ${problem}`, FAILURE_MESSAGE_MAX);
-    run.audit.push({
-      eventType: 'event_refused',
-      blockId: node.id,
-      details: { ...details, message: reason },
-    });
+    const message = `the payload does not conform to schema: ${problem}`;
+    details.message = clip(message, FAILURE_MESSAGE_MAX);
+    run.audit.push({ eventType: 'event_refused', blockId: node.id, details });
     return false;
   }
   run.audit.push({ eventType: 'event_taken', blockId: node.id, details });
@@ -345,22 +303,12 @@ function answer(
   return true;
 }
 
-// Spelled out field by field, here and below: this is the hot path, and spreads are slow.
-function dispatch(
-  run: Evaluation,
-  node: StepNode,
-  record: StepRecord | undefined,
-  params: JsonValue,
-): void {
+// Built field by field, here and below: this is the hot path, and spreads are slow.
+function dispatch(run: Evaluation, node: StepNode, record: MaybeOpen, params: JsonValue): void {
   const attempt = record?.a ?? 0;
   const external = node.mode === 'external';
-  if (external) {
-    awaitClaim(run, node, record, attempt);
-  } else {
-    const open = recordOf(run, node, record, 'run', attempt);
-    setTimeLimit(run, node, open);
-    run.putLeaf(node, open);
-  }
+  if (external) awaitClaim(run, node, record, attempt);
+  else begin(run, node, record, 'run');
   run.charge(params);
   run.dispatches.push({
     node: node.index,
@@ -382,13 +330,8 @@ function setTimeLimit(run: Evaluation, node: StepNode, record: StepRecord): void
   if (node.timeoutMs !== null) record.d = limitClock(run) + node.timeoutMs;
 }
 
-/** The task waits for a worker, which is given a time for that. */
-function awaitClaim(
-  run: Evaluation,
-  node: StepNode,
-  before: StepRecord | undefined,
-  attempt: number,
-): void {
+/** The task waits for a worker, up to `queue_timeout`. */
+function awaitClaim(run: Evaluation, node: StepNode, before: MaybeOpen, attempt: number): void {
   const waiting = recordOf(run, node, before, 'task', attempt);
   if (node.queueTimeoutMs !== null) {
     waiting.d = limitClock(run) + node.queueTimeoutMs;
@@ -397,11 +340,11 @@ function awaitClaim(
   run.putLeaf(node, waiting);
 }
 
-/** A worker has the task: the time of the try counts from here. */
-function beginClaim(run: Evaluation, node: StepNode, before: StepRecord): void {
-  const claimed = recordOf(run, node, before, 'task', before.a);
-  setTimeLimit(run, node, claimed);
-  run.putLeaf(node, claimed);
+/** The timeout of the try counts from here: a handler is called, or a worker has claimed the task. */
+function begin(run: Evaluation, node: StepNode, before: MaybeOpen, phase: 'run' | 'task'): void {
+  const begun = recordOf(run, node, before, phase, before?.a ?? 0);
+  setTimeLimit(run, node, begun);
+  run.putLeaf(node, begun);
 }
 
 function isAwaited(record: StepRecord, event: TryEvent): boolean {
@@ -413,7 +356,7 @@ function isAwaited(record: StepRecord, event: TryEvent): boolean {
   return event.kind === 'step.refused' || record.p === 'asking';
 }
 
-function takeIn(run: Evaluation, node: StepNode, record: StepRecord, event: TryEvent): void {
+function handleEvent(run: Evaluation, node: StepNode, record: StepRecord, event: TryEvent): void {
   switch (event.kind) {
     case 'step.outcome':
       run.endEffect(node, record, effectOf(event.outcome));
@@ -421,13 +364,13 @@ function takeIn(run: Evaluation, node: StepNode, record: StepRecord, event: TryE
       break;
     case 'step.refused':
       withdraw(run, node, record, 'cancelled');
-      giveUp(run, node, record.a, failureOf('data_refused', event.message));
+      failStep(run, node, record.a, 'data_refused', event.message);
       break;
     case 'gate.answered':
       answered(run, node, record, event.answer);
       break;
     case 'step.claimed':
-      beginClaim(run, node, record);
+      begin(run, node, record, 'task');
       break;
     case 'step.returned':
       awaitClaim(run, node, record, record.a);
@@ -436,32 +379,29 @@ function takeIn(run: Evaluation, node: StepNode, record: StepRecord, event: TryE
       grant(run, node, record);
       break;
     case 'rate.deferred':
-      // The try is not consumed, and asks again at that time.
-      moveTo(run, node, record, 'limited', record.a, event.until);
+      // The try is not consumed.
+      enterPhase(run, node, record, 'limited', record.a, event.until);
       break;
     case 'rate.changed':
       makeReady(run, node, record);
       break;
     case 'event.arrived':
-      if (event.event === undefined) takeKept(run, node, record);
+      if (event.event === undefined) takeKeptSignals(run, node, record);
       else {
         const { id, payload } = event.event;
-        const problem = node.checkPayload?.(payload);
-        answer(run, node, record, { event_id: id }, payload, problem);
+        answer(run, node, record, { event_id: id }, payload);
       }
   }
 }
 
-/** The rate limit let this try pass. */
 function grant(run: Evaluation, node: StepNode, record: StepRecord): void {
   const granted = recordOf(run, node, record, 'ready', record.a);
   granted.g = 1;
   run.putLeaf(node, granted);
-  // At once and not by way of the queue: a grant is for this moment.
+  // Not by way of the queue: the grant is valid only now.
   attempt(run, node, granted);
 }
 
-/** A time of an open step has come. */
 function onDue(run: Evaluation, node: StepNode, record: StepRecord): void {
   const { p, w, d, h } = record;
   if (p === 'sleep' && w! <= run.env.now && w! <= (earlier(d, h) ?? w!)) {
@@ -472,35 +412,31 @@ function onDue(run: Evaluation, node: StepNode, record: StepRecord): void {
   else makeReady(run, node, record);
 }
 
-/** The time of a task may be put off, for reasons that only the caller knows. */
+/** The caller may extend the time limit of a task. */
 function endTime(run: Evaluation, node: StepNode, record: StepRecord): void {
   const step = { blockId: node.id, iteration: run.iterationOf(node) };
   const waitMs = record.q === 1 ? node.queueTimeoutMs : null;
-  const until = record.p === 'task' ? run.env.sparedUntil?.(step, waitMs) : undefined;
+  const until = record.p === 'task' ? run.env.extendedUntil?.(step, waitMs) : undefined;
   if (until === undefined) timeOut(run, node, record);
   else run.putLeaf(node, { ...record, d: until });
 }
 
-/** A time-out ends the try as a retryable failure, whoever was at it. */
 function timeOut(run: Evaluation, node: StepNode, record: StepRecord): void {
   const isUnclaimed = record.q === 1;
   withdraw(run, node, record, isUnclaimed ? 'unclaimed' : 'timed_out');
   run.counts.timeouts += 1;
   const timeoutMs = record.p === 'event' ? record.m : node.timeoutMs;
-  const failure: StepFailure = isUnclaimed
-    ? retryableFailure(
-        `no worker claimed the task within ${node.queueTimeoutMs} ms`,
-        undefined,
-        'queue_timeout',
-      )
-    : retryableFailure(`timed out after ${timeoutMs} ms`, undefined, 'timeout');
-  settleTry(run, node, record.a, failure, true);
+  const message = isUnclaimed
+    ? `no worker claimed the task within ${node.queueTimeoutMs} ms`
+    : `timed out after ${timeoutMs} ms`;
+  const code = isUnclaimed ? 'queue_timeout' : 'timeout';
+  settleTry(run, node, record.a, retryableFailure(message, undefined, code), true);
 }
 
-/** The step has failed for good, whatever it is at; somebody may want to be told. */
+/** The deadline has passed: the step fails for good, and the breach handler is called. */
 function passDeadline(run: Evaluation, node: StepNode, record: StepRecord, h: UnixMs): void {
   if (node.deadlineMs === null) {
-    // It has gone over to a version without one.
+    // The instance was migrated to a version without a deadline.
     const { h: _h, ...rest } = record;
     run.putLeaf(node, rest);
     return;
@@ -513,23 +449,18 @@ function passDeadline(run: Evaluation, node: StepNode, record: StepRecord, h: Un
   run.counts.stepsFailed += 1;
   const details = { deadline_ms: limit, elapsed_ms: elapsed };
   run.audit.push({ eventType: 'deadline_breached', blockId: node.id, details });
-  if (node.onBreach !== undefined) callOnBreach(run, node, node.onBreach, limit, elapsed);
+  if (node.onBreach !== undefined) callBreach(run, node, node.onBreach, elapsed);
   const row = { _error: BREACHED, _deadline_ms: limit, _elapsed_ms: elapsed };
   run.storeOutput(node, record.a, row, '__error__');
   run.noteFailure(node, 'deadline', `missed its deadline of ${limit} ms`, record.a);
   run.finish(node, FAILED);
 }
 
-/** Nothing follows from what it comes to. In a dry run nobody outside is told. */
-function callOnBreach(
-  run: Evaluation,
-  node: StepNode,
-  { handler, pure, params, keys }: BreachHandler,
-  limit: number,
-  elapsed: number,
-): void {
+/** The result of the breach handler has no effect on the step. A dry run calls only pure handlers. */
+function callBreach(run: Evaluation, node: StepNode, breach: BreachHandler, elapsed: number): void {
+  const { handler, pure, params } = breach;
   const given = params === undefined ? NO_PARAMS : renderTemplate(params, run.scopeOf(node));
-  const wrong = given.ok ? nullInKey(handler, keys, () => run.scopeOf(node)) : given.message;
+  const wrong = given.ok ? nullInKey(breach, () => run.scopeOf(node)) : given.message;
   if (!given.ok || wrong !== undefined) {
     noteDeadlineHandlerFailure(run, node.id, handler, `${wrong}`);
     return;
@@ -539,13 +470,13 @@ function callOnBreach(
     _breach_block_id: node.id,
     _breach_instance_id: run.snapshot.id,
     _breach_elapsed_ms: elapsed,
-    _breach_deadline_ms: limit,
+    _breach_deadline_ms: node.deadlineMs,
   };
   if (pure === undefined) {
     if (!isDryRun(run)) startDeadlineHandler(run, node, handler, full);
     return;
   }
   const outcome = pure(full, new StepContext(run, node));
-  if (outcome.kind === 'failure')
-    noteDeadlineHandlerFailure(run, node.id, handler, outcome.message);
+  if (outcome.kind === 'success') return;
+  noteDeadlineHandlerFailure(run, node.id, handler, outcome.message);
 }

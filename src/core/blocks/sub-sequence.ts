@@ -1,10 +1,8 @@
 /**
- * sub_sequence: another sequence runs as a child instance, and the block waits for its end
- * (docs/reference/blocks.md). Each time that the block is reached it has a child of its own, whose number
- * makes the child's id and is the try that events about it name. Who makes the child says so (`child.made`):
- * from then on its id is in the record, and the block waits for somebody outside. A retry of the instance
- * retries a child that has failed, and waits for the same one again; one that was cancelled or removed since it
- * failed is replaced.
+ * sub_sequence: runs another sequence as a child instance and waits for its end (docs/reference/blocks.md). Each time
+ * that the block is reached it gets a new child, whose number is the try of the events about it. The record has the
+ * child's id once `child.made` has reported it. A retry of the instance retries a child that has failed and waits for
+ * it again; a child that was cancelled or removed since is replaced.
  */
 
 import type { SubSequenceBlock } from '../../../schema/blocks.js';
@@ -13,8 +11,8 @@ import type { FailureCode } from '../../../schema/failure.js';
 import { childInstanceId } from '../../base/ids.js';
 import type { JsonObject } from '../../base/json.js';
 import type { Evaluation } from '../evaluation.js';
-import { isCleanedUp } from '../owed.js';
-import type { NodePlace } from '../plan-nodes.js';
+import { isCleanUpOnly } from '../owed.js';
+import type { NodePlace, PlannedExecution } from '../plan-nodes.js';
 import type { ChildEnd } from '../progress.js';
 import { renderTemplate, type Template } from '../template.js';
 import { timeOutBlock } from '../time-limits.js';
@@ -23,7 +21,7 @@ import { leaf } from './kind.js';
 export interface SubSequenceNode extends NodePlace {
   readonly type: 'sub_sequence';
   readonly sequenceName: string;
-  /** Null: the newest one when the child starts. */
+  /** Null: the newest version at the start of the child. */
   readonly version: number | null;
   readonly input: Template;
 }
@@ -37,10 +35,10 @@ export const subSequence = leaf<SubSequenceBlock, SubSequenceNode>({
       input: compiler.template(block.input ?? {}, 'input'),
     };
   },
-  leavesRow: 'last',
+  outputRow: 'last',
   isKept: true,
   owes: (_run, _node, { z }) => z === 1,
-  misguided(run, node, message) {
+  invalidWhen(run, node, message) {
     fail(run, node, 'expression_error', message);
   },
   enter(run, node) {
@@ -55,15 +53,18 @@ export const subSequence = leaf<SubSequenceBlock, SubSequenceNode>({
     }
     startNext(run, node, record);
   },
-  again() {},
+  revisit() {},
   due: timeOutBlock,
-  takeIn(run, node, record, event) {
-    if (!('attempt' in event) || record.a !== event.attempt) return false;
-    if (event.kind === 'child.made') run.putLeaf(node, { ...record, c: event.child });
-    else if (event.kind !== 'child.ended') return false;
-    else if (event.end.kind === 'failed') {
+  handleEvent(run, node, record, event) {
+    if (record.a !== event.attempt) return false;
+    if (event.kind === 'child.made') {
+      run.putLeaf(node, { ...record, c: event.child });
+      return true;
+    }
+    if (event.kind !== 'child.ended') return false;
+    if (event.end.kind === 'failed') {
       const { note, owes, isGone } = event.end;
-      // It was retried since.
+      // The same end as before the retry: the child has been retried since.
       if (note !== undefined && note === record.k) return false;
       const { k: before, ...plain } = record;
       if (isGone === true && before !== undefined) {
@@ -71,15 +72,15 @@ export const subSequence = leaf<SubSequenceBlock, SubSequenceNode>({
         startNext(run, node, next);
         return true;
       }
-      const told: StepRecord = plain;
-      if (note !== undefined) told.k = note;
-      if (owes === true) told.z = 1;
-      run.putLeaf(node, told);
-      takeEnd(run, node, event.end);
-    } else takeEnd(run, node, event.end);
+      const failed: StepRecord = plain;
+      if (note !== undefined) failed.k = note;
+      if (owes === true) failed.z = 1;
+      run.putLeaf(node, failed);
+    }
+    takeEnd(run, node, event.end);
     return true;
   },
-  // Whoever was about to make the child is gone; of one that is there the end may have passed by.
+  // The process that was about to create the child is gone, or the event about its end may be lost.
   recover(run, node, record) {
     if (record.c === undefined) start(run, node, record);
     else run.askAboutChild({ kind: 'look', child: record.c, ...run.tryOf(node, record.a) });
@@ -88,19 +89,18 @@ export const subSequence = leaf<SubSequenceBlock, SubSequenceNode>({
     const asked = run.children?.findIndex(
       (order) => order.kind === 'start' && order.node === node.index && order.attempt === a,
     );
-    // One that was asked for in this turn is never made.
+    // A child that was requested in this turn is not created.
     if (asked !== undefined && asked >= 0) run.children!.splice(asked, 1);
     else run.askAboutChild({ kind: 'cancel', child: c, ...run.tryOf(node, a) });
   },
   openState: () => 'waiting',
 });
 
-/** What a child is asked for that has failed: where only that runs which is to be cleaned up, no more of it either. */
-export function retryOf(life: Pick<Evaluation, 'plan' | 'execution'>, node: NodePlace) {
-  return isCleanedUp(life, node) ? 'clean_up' : 'retry';
+/** How a failed child is retried. If this block only cleans up, its child only cleans up as well. */
+export function retryOf(run: PlannedExecution, node: NodePlace) {
+  return isCleanUpOnly(run, node) ? 'clean_up' : 'retry';
 }
 
-/** Another child, with a number of its own. */
 function startNext(run: Evaluation, node: SubSequenceNode, record: StepRecord): void {
   const { g: number = 0 } = run.execution;
   run.execution.g = number + 1;
@@ -113,7 +113,7 @@ function start(run: Evaluation, node: SubSequenceNode, record: StepRecord): void
     fail(run, node, 'expression_error', rendered.message);
     return;
   }
-  // What was an object is one, whatever is in it.
+  // Rendering keeps an object an object.
   const input = rendered.value as JsonObject;
   const step = run.tryOf(node, record.a);
   const { iteration, attempt } = step;
@@ -139,7 +139,7 @@ function takeEnd(run: Evaluation, node: SubSequenceNode, end: ChildEnd): void {
   run.finish(node, COMPLETED);
 }
 
-/** Of a leaf that is no worker's an error has a row. */
+/** Unlike that of a worker, the error has a row. */
 function fail(
   run: Evaluation,
   node: SubSequenceNode,

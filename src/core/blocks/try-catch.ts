@@ -1,8 +1,8 @@
 /**
- * try_catch (docs/reference/blocks.md). The catch list runs when the try list failed, and decides
- * the result; the finally list always runs, also when the block is cut off, and only its own
- * failure changes the result. The catch list and the finally list see what was caught as data._error.
- * A retry of the instance goes on in the list that failed: no try list runs behind its catch list.
+ * try_catch (docs/reference/blocks.md). The catch list runs when the try list failed, and decides the result; both it
+ * and the finally list see the error as data._error. The finally list always runs, even when the block is cut off, and
+ * only its own failure changes the result. A retry of the instance continues in the list that failed and never runs a
+ * try list again whose catch list has begun.
  */
 
 import type { TryCatchBlock } from '../../../schema/blocks.js';
@@ -13,22 +13,20 @@ import {
   type DoneCode,
   FAILED,
   FINALLY_LIST,
-  SKIPPED,
   TRY_LIST,
   type TryCatchRecord,
 } from '../../../schema/execution.js';
 import { catchError } from '../caught.js';
 import { cutInside, endCut, isBeingCut } from '../cutting.js';
+import { isDone } from '../done.js';
 import type { Evaluation } from '../evaluation.js';
 import { hasOwingChild } from '../owed.js';
-import type { NodePlace } from '../plan-nodes.js';
+import type { NodePlace, PlannedExecution } from '../plan-nodes.js';
 import { reopenList, repeatList } from '../runs-again.js';
 import { composite } from './kind.js';
-import { afterChild, startAt } from './list.js';
+import { afterChild, startList } from './list.js';
 
-export interface TryCatchNode extends NodePlace {
-  readonly type: 'try_catch';
-}
+export type TryCatchNode = NodePlace & { readonly type: 'try_catch' };
 
 export const tryCatch = composite<TryCatchBlock, TryCatchNode, TryCatchRecord>({
   isKept: true,
@@ -36,7 +34,7 @@ export const tryCatch = composite<TryCatchBlock, TryCatchNode, TryCatchRecord>({
   lists: (block) => [block.try_block, block.catch_block, block.finally_block ?? []],
   seesError: (branch) => branch !== TRY_LIST,
   cleansUp: (branch) => branch === FINALLY_LIST,
-  forgives: ({ m }, branch) => branch === TRY_LIST && m !== undefined,
+  handlesFailure: ({ m }, branch) => branch === TRY_LIST && m !== undefined,
   owes: (run, node, { m, z }) => z === 1 || (m !== undefined && owesCatch(run, node)),
   hasNotCleanedUp: (_run, _node, { z }) => z === 1,
   onlyCleansUp: ({ m }, branch) => branch === TRY_LIST && m !== undefined,
@@ -44,16 +42,16 @@ export const tryCatch = composite<TryCatchBlock, TryCatchNode, TryCatchRecord>({
     const kept = run.takeKept(node) as TryCatchRecord | undefined;
     const record = kept === undefined ? newRecord(run) : resumed(run, node, kept);
     run.open(node, record);
-    goOn(run, node, record);
+    runList(run, node, record);
   },
   childDone(run, node, record, child, code) {
     if (record.p === TRY_LIST && record.m !== undefined) {
-      // A child of it has cleaned up, and nothing else of it runs behind its catch list.
+      // A child of the try list has cleaned up; nothing else of that list runs after its catch list has begun.
       record.p = CATCH_LIST;
-      goOn(run, node, record);
+      runList(run, node, record);
       return;
     }
-    const result = afterChild(run, node.lists[record.p]!, child, code);
+    const result = afterChild(run, node, child, code);
     if (result === 'open') return;
     if (record.p === FINALLY_LIST) endFinally(run, node, record, result);
     else if (record.p === TRY_LIST && result === FAILED) startCatch(run, node, record, child);
@@ -62,12 +60,12 @@ export const tryCatch = composite<TryCatchBlock, TryCatchNode, TryCatchRecord>({
     } else startFinally(run, node, record, result);
   },
   runsList: (record, branch) => record.p === branch,
-  /** The finally list is protected, also while it has yet to run. */
+  /** The finally list is protected, even if it has yet to run. */
   cut(run, node, record, by) {
-    // Its time is of no interest any more.
+    // A finally list does not time out with its block.
     delete record.d;
     if (record.p === FINALLY_LIST || cutInside(run, node, record, by)) return true;
-    if (!startAt(run, node.lists[FINALLY_LIST]!, 0)) return endCut(run, node, record);
+    if (!startList(run, node, FINALLY_LIST)) return endCut(run, node, record);
     record.p = FINALLY_LIST;
     record.f = CANCELLED;
     delete record.x;
@@ -75,17 +73,17 @@ export const tryCatch = composite<TryCatchBlock, TryCatchNode, TryCatchRecord>({
   },
   childCut(run, node, record) {
     delete record.x;
-    // What `cancellable: false` has kept going there.
+    // Steps with `cancellable: false` continued in the catch list, and one has failed.
     if (record.p === CATCH_LIST && hasStepFailed(run, node, CATCH_LIST) && owesCatch(run, node)) {
       run.noteCleanupFailure(node, record);
     } else startFinally(run, node, record, CANCELLED);
   },
   cleanUpAgain(run, node, { p }) {
     reopenList(run, node, p);
-    startAt(run, node.lists[p]!, 0);
+    startList(run, node, p);
   },
   endLate(run, node, record, code) {
-    // Its own finally list is owed, too.
+    // Otherwise its own finally list has failed clean-up, too.
     if (record.z !== 1) end(run, node, record, code);
   },
   awaits: (record, branch) => (record.x === 1 ? branch === FINALLY_LIST : branch >= record.p),
@@ -97,19 +95,13 @@ function hasStepFailed({ execution, plan }: Evaluation, node: NodePlace, list: n
   );
 }
 
-/** Whether a retry has more to do in the catch list than to hand the failure on. */
-function owesCatch(
-  { execution, plan }: Pick<Evaluation, 'plan' | 'execution'>,
-  node: TryCatchNode,
-): boolean {
-  const next = node.lists[CATCH_LIST]!.find((index) => {
-    const code = execution.d[index]?.[0];
-    return code !== COMPLETED && code !== SKIPPED;
-  });
+/** Whether a retry has more to do in the catch list than to fail again. */
+function owesCatch({ execution, plan }: PlannedExecution, node: TryCatchNode): boolean {
+  const next = node.lists[CATCH_LIST]!.find((index) => !isDone(execution, index));
   return next !== undefined && !throwsAgain(plan.nodes[next]!);
 }
 
-/** A catch list that has come to `fail` is done with what it had to do, and hands on that something failed. */
+/** A catch list that has reached `fail` has done its work and only passes the failure on. */
 function throwsAgain(node: NodePlace): boolean {
   return (node as { readonly handler?: string }).handler === 'fail';
 }
@@ -119,9 +111,9 @@ function newRecord(run: Evaluation): TryCatchRecord {
 }
 
 /**
- * Where a retry goes on: in a finally list that failed, or that was stopped behind lists which went well; else
- * in the list that failed or was cut off, and the finally list is to run behind that again. What children of the
- * try list have to clean up comes before its catch list.
+ * Where a retry continues: in a finally list that failed, or that was stopped after lists without a failure; else in
+ * the list that failed or was cut off, after which the finally list runs again. Clean-up in children of the try list
+ * comes before the catch list.
  */
 function resumed(run: Evaluation, node: TryCatchNode, kept: TryCatchRecord): TryCatchRecord {
   const { p, f, m, y, z } = kept;
@@ -134,9 +126,9 @@ function resumed(run: Evaluation, node: TryCatchNode, kept: TryCatchRecord): Try
   return { ...newRecord(run), p: m === undefined ? TRY_LIST : begin, ...caught };
 }
 
-/** With what is not done of its list. */
-function goOn(run: Evaluation, node: TryCatchNode, record: TryCatchRecord): void {
-  if (startAt(run, node.lists[record.p]!, 0)) return;
+/** Continues the current list with its first block that is not done. */
+function runList(run: Evaluation, node: TryCatchNode, record: TryCatchRecord): void {
+  if (startList(run, node, record.p)) return;
   if (record.p === FINALLY_LIST) end(run, node, record, record.f);
   else startFinally(run, node, record, COMPLETED);
 }
@@ -151,10 +143,10 @@ function startCatch(
   const error = { failed_blocks: [failed.id], source: 'try_catch', block_id: node.id };
   catchError(run, record, { ...error, failed_block_id: block_id, ...why });
   record.p = CATCH_LIST;
-  goOn(run, node, record);
+  runList(run, node, record);
 }
 
-/** Goes on to the finally list; `result` is that of the lists before it. */
+/** @param result of the lists before the finally list */
 function startFinally(
   run: Evaluation,
   node: TryCatchNode,
@@ -164,7 +156,7 @@ function startFinally(
   record.p = FINALLY_LIST;
   record.f = result;
   if (result === FAILED && run.cause !== undefined) record.y = run.cause;
-  if (!startAt(run, node.lists[FINALLY_LIST]!, 0)) end(run, node, record, result);
+  if (!startList(run, node, FINALLY_LIST)) end(run, node, record, result);
 }
 
 function endFinally(
@@ -190,11 +182,7 @@ function end(run: Evaluation, node: NodePlace, record: TryCatchRecord, code: Don
   else run.finish(node, code);
 }
 
-/**
- * How the block ended when its finally list went well. One that was cancelled with its instance and
- * has cleaned up is complete; a loser, or one whose instance timed out, is cancelled, and begins again in
- * a retry.
- */
+/** A block that was cancelled with its instance and has cleaned up is complete; any other ends as its lists decided. */
 function ended({ execution: { x, y } }: Evaluation, { f }: TryCatchRecord): DoneCode {
   return f === CANCELLED && x === 1 && y === undefined ? COMPLETED : f;
 }

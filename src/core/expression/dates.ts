@@ -1,7 +1,4 @@
-/**
- * Dates in expressions. A time is an ISO 8601 text; it is read and shown in the offset that it
- * states, in UTC when it states none. Pure: no locale and no system time zone has a say.
- */
+/** Dates in expressions: ISO 8601 text in its own offset, or UTC. Independent of locale and system time zone. Pure. */
 
 import { DateTime, Info } from 'luxon';
 
@@ -11,7 +8,7 @@ export function dayOfWeek(time: string): number | null {
   return date === undefined ? null : date.weekday - 1;
 }
 
-/** `format` with its `%` conversions replaced as strftime does, in English; null for no date. */
+/** `format` with its strftime conversions replaced, in English; null when the text is not a date. */
 export function formatDate(time: string, format: string): string | null {
   const date = parseTime(time);
   if (date === undefined) return null;
@@ -28,10 +25,10 @@ export function formatDate(time: string, format: string): string | null {
   return text;
 }
 
-/** Longer texts are no timestamps; the parser's own patterns never see them. */
+/** Bounds the input of the parser's patterns. */
 const TIME_LENGTH_MAX = 40;
 
-/** A time of day alone would be taken as today's, so the text must begin with year and month. */
+/** The text must begin with year and month: a time of day alone would be taken as today's. */
 function parseTime(time: string): DateTime<true> | undefined {
   const text = time.trim();
   if (text.length > TIME_LENGTH_MAX || !/^\d{4}-\d\d/.test(text) || text.includes('[')) {
@@ -80,7 +77,6 @@ const CONVERSIONS: ReadonlyMap<string, Conversion> = new Map<string, Conversion>
   ['%', () => '%'],
 ]);
 
-/** The letters behind `%`. */
 export const DATE_CONVERSIONS: readonly string[] = [...CONVERSIONS.keys()];
 
 function pad(value: number, digits: number): string {

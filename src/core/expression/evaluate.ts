@@ -1,7 +1,4 @@
-/**
- * The value of an expression tree in a scope. Lenient: what cannot be computed is null, nothing
- * throws, and the work is bounded by a budget that every node and every look at data draws from.
- */
+/** Evaluates an expression tree within a budget. Never throws: what cannot be computed is null. */
 
 import { type JsonValue, ownValue } from '../../base/json.js';
 import { callFunction } from './functions.js';
@@ -16,7 +13,7 @@ import {
 import { follow, readRooted, type Scope } from './scope.js';
 import type { Expression } from './syntax.js';
 
-/** An evaluation that runs out of its budget is null as a whole, never half an answer. */
+/** Null when the budget is exceeded, never a partial result. */
 export function evaluateExpression(expression: Expression, scope: Scope): JsonValue {
   let left = EVALUATION_BUDGET;
   const spend = (cost: number): boolean => {
@@ -70,10 +67,7 @@ function evaluate(node: Expression, run: Evaluation): JsonValue {
   }
 }
 
-/**
- * The data of the instance comes before the roots (docs/reference/expressions.md); undefined when
- * neither has it.
- */
+/** Looks in context.data first, then in the roots (docs/reference/expressions.md). */
 function resolve(path: readonly string[], run: Evaluation): JsonValue | undefined {
   run.spend(path.length);
   const value = follow(run.scope.data, path, 0);

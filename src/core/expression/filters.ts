@@ -1,7 +1,7 @@
 /**
- * The filters of templates (docs/reference/expressions.md). Arguments are checked when the template
- * is compiled; applying a filter gives a value, or a message that fails the step. String filters
- * take anything that is not a string for the empty string.
+ * The filters of templates (docs/reference/expressions.md). Arguments are checked when the template is compiled;
+ * applying a filter gives a value, or a message that fails the step. String filters treat values that are not strings
+ * as the empty string.
  */
 
 import { createHash } from 'node:crypto';
@@ -11,10 +11,9 @@ import { occurrences } from './occurrences.js';
 import { toNumber } from './operators.js';
 import type { Parsed } from './syntax.js';
 
-/** A filter with its arguments bound. */
 export interface FilterCall {
   readonly name: string;
-  /** What tells two calls of one filter apart: templates are compared, too. */
+  /** Distinguishes calls of one filter, when templates are compared. */
   readonly args: readonly JsonValue[];
   readonly apply: (value: JsonValue) => Parsed<JsonValue>;
 }
@@ -22,12 +21,12 @@ export interface FilterCall {
 /** In UTF-8 bytes. */
 export const FILTER_RESULT_MAX = 4 * 1024 * 1024;
 
-/** Whether `word` is a filter without parentheses; other names are words then. */
+/** Whether `word` is a filter that needs no parentheses. */
 export function isBareFilter(word: string): boolean {
   return FILTERS.get(word)?.most === 0;
 }
 
-/** Binds the arguments; a message when the filter does not exist or cannot take them. */
+/** Fails when the filter does not exist or cannot take the arguments. */
 export function parseFilter(name: string, args: readonly JsonValue[]): Parsed<FilterCall> {
   const definition = FILTERS.get(name);
   if (definition === undefined) {
@@ -43,7 +42,7 @@ export function parseFilter(name: string, args: readonly JsonValue[]): Parsed<Fi
   return { ok: true, value: { name, args, apply: (value) => limited(name, bound(value)) } };
 }
 
-/** Why a filter gives no value, in words that follow its name. */
+/** Why a filter gives no value, as text after its name. */
 class Fault {
   readonly reason: string;
 
@@ -64,22 +63,22 @@ interface FilterDefinition {
 const TOO_LARGE = new Fault('gives more than 4 MiB');
 
 function limited(name: string, outcome: JsonValue | Fault): Parsed<JsonValue> {
-  const value = isTooLarge(outcome) ? TOO_LARGE : outcome;
+  const isTooLarge =
+    typeof outcome === 'string' &&
+    outcome.length * 3 > FILTER_RESULT_MAX &&
+    Buffer.byteLength(outcome, 'utf8') > FILTER_RESULT_MAX;
+  const value = isTooLarge ? TOO_LARGE : outcome;
   return value instanceof Fault
     ? { ok: false, message: `the template filter ${name} ${value.reason}` }
     : { ok: true, value };
-}
-
-function isTooLarge(value: JsonValue | Fault): boolean {
-  if (typeof value !== 'string' || value.length * 3 <= FILTER_RESULT_MAX) return false;
-  return Buffer.byteLength(value, 'utf8') > FILTER_RESULT_MAX;
 }
 
 const FILTERS: ReadonlyMap<string, FilterDefinition> = new Map<string, FilterDefinition>([
   ['upper', onText((text) => text.toUpperCase())],
   ['lower', onText((text) => text.toLowerCase())],
   ['trim', onText((text) => text.trim())],
-  ['url_encode', onText((text) => encodeURIComponent(asUtf8(text)))],
+  // By way of UTF-8, which makes half a surrogate pair U+FFFD: the encoder would throw on it.
+  ['url_encode', onText((text) => encodeURIComponent(Buffer.from(text).toString()))],
   ['base64', onText((text) => Buffer.from(text, 'utf8').toString('base64'))],
   ['base64_decode', onText(decodeBase64)],
   ['abs', { least: 0, most: 0, bind: () => onNumber(Math.abs) }],
@@ -109,16 +108,10 @@ function onNumber(apply: (number: number) => number): Filter {
   };
 }
 
-/** Half a surrogate pair becomes U+FFFD: the URL encoder throws on it. */
-function asUtf8(text: string): string {
-  return Buffer.from(text, 'utf8').toString('utf8');
-}
-
-/** Standard alphabet, padding optional; the bytes must be text that a row can hold. */
 function decodeBase64(text: string): string | Fault {
   const stripped = text.trim().replaceAll('=', '');
   const bytes = Buffer.from(stripped, 'base64');
-  // The decoder skips what it does not know: only an input that comes back unchanged was valid.
+  // The decoder skips invalid characters: only an input that encodes back to itself was valid.
   if (bytes.toString('base64').replaceAll('=', '') !== stripped) return new Fault('got bad base64');
   const decoded = bytes.toString('utf8');
   if (decoded.includes('\0') || !Buffer.from(decoded, 'utf8').equals(bytes)) {
@@ -127,7 +120,7 @@ function decodeBase64(text: string): string | Fault {
   return decoded;
 }
 
-/** Digits beyond these mean nothing for a double. */
+/** The precision of a double. */
 const ROUND_DIGITS_MAX = 15;
 
 function bindRound([digits = 0]: readonly JsonValue[]): Filter | string {
@@ -153,7 +146,7 @@ function bindReplace([search = '', replacement = '']: readonly JsonValue[]): Fil
   };
 }
 
-/** What `split` gives, in linear time whatever the separator is. */
+/** Like `split`, but in linear time for every separator. */
 function piecesOf(text: string, separator: string): string[] {
   const pieces: string[] = [];
   let from = 0;
@@ -169,7 +162,7 @@ function bindDefault([fallback = null]: readonly JsonValue[]): Filter {
   return (value) => (value === null || value === '' ? fallback : value);
 }
 
-/** Counts code points; what was cut off is replaced by the suffix. */
+/** Counts code points; the suffix replaces what was cut off. */
 function bindTruncate([length = null, suffix = '']: readonly JsonValue[]): Filter | string {
   if (!isCount(length)) return 'needs a length';
   const end = displayText(suffix);

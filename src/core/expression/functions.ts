@@ -1,8 +1,4 @@
-/**
- * The functions of the expression language (docs/reference/expressions.md). Arguments of the wrong
- * type give null, and so does an unknown name. A function pays for the members and characters it
- * looks at.
- */
+/** The functions of expressions (docs/reference/expressions.md). Unknown names and wrong arguments give null. */
 
 import { canonicalText, compareText, lengthOf } from '../../base/bounds.js';
 import { uuidText } from '../../base/ids.js';
@@ -10,6 +6,8 @@ import { isJsonObject, type JsonValue } from '../../base/json.js';
 import { dayOfWeek, formatDate } from './dates.js';
 import { occurrences } from './occurrences.js';
 import { type Evaluation, isEqual, spendSize, toNumber } from './operators.js';
+
+type Arg = JsonValue | undefined;
 
 type ExpressionFunction = (args: readonly JsonValue[], run: Evaluation) => JsonValue;
 
@@ -21,7 +19,7 @@ export function isFunction(name: string): boolean {
   return FUNCTIONS.has(name);
 }
 
-/** A map, not an object: a name such as `constructor` must not find anything. */
+/** A map, so that a name such as `constructor` finds nothing. */
 const FUNCTIONS: ReadonlyMap<string, ExpressionFunction> = new Map<string, ExpressionFunction>([
   ['abs', ([value]) => mapNumber(value, Math.abs)],
   ['len', ([value = null], run) => chargedLength(value, run)],
@@ -56,19 +54,19 @@ function finite(value: number): number | null {
   return Number.isFinite(value) ? value : null;
 }
 
-function mapNumber(value: JsonValue | undefined, apply: (number: number) => number): number | null {
+function mapNumber(value: Arg, apply: (number: number) => number): number | null {
   const number = toNumber(value ?? null);
   return number === null ? null : apply(number);
 }
 
-/** An array knows its length; keys and bytes have to be counted. */
+/** The length of an array costs nothing; keys and bytes have to be counted. */
 function chargedLength(value: JsonValue, run: Evaluation): number | null {
   const length = lengthOf(value);
   return Array.isArray(value) || run.spend(length ?? 0) ? length : null;
 }
 
 function members<T extends JsonValue>(
-  value: JsonValue | undefined,
+  value: Arg,
   run: Evaluation,
   list: (object: Record<string, JsonValue>) => T[],
 ): T[] | null {
@@ -78,8 +76,8 @@ function members<T extends JsonValue>(
 }
 
 function textPair<T extends JsonValue>(
-  first: JsonValue | undefined,
-  second: JsonValue | undefined,
+  first: Arg,
+  second: Arg,
   run: Evaluation,
   apply: (first: string, second: string) => T,
 ): T | null {
@@ -87,7 +85,7 @@ function textPair<T extends JsonValue>(
   return run.spend(second.length) ? apply(first, second) : null;
 }
 
-/** A text in a text, a member of an array, or a key of an object. */
+/** A substring, a member of an array, or a key of an object. */
 function contains(whole: JsonValue, part: JsonValue, run: Evaluation): boolean | null {
   if (Array.isArray(whole)) return whole.some((item) => isEqual(item, part, run));
   if (typeof part !== 'string') return null;
@@ -96,7 +94,7 @@ function contains(whole: JsonValue, part: JsonValue, run: Evaluation): boolean |
   return part === '' || occurrences(whole, part, 1).length > 0;
 }
 
-/** Of one array, or of the arguments themselves. Null when anything in it is not a number. */
+/** Takes one array or several arguments; null when a member is not a number. */
 function aggregate(
   args: readonly JsonValue[],
   run: Evaluation,
@@ -117,28 +115,23 @@ function total(numbers: readonly number[]): number {
   return numbers.reduce((sum, number) => sum + number, 0);
 }
 
-/** NaN, which counts as null, for an empty list. */
+/** NaN, which becomes null, for an empty list. */
 function fold(numbers: readonly number[], pick: (a: number, b: number) => number): number {
   return numbers.length === 0 ? Number.NaN : numbers.reduce((a, b) => pick(a, b));
 }
 
-function slice(
-  value: JsonValue | undefined,
-  from: JsonValue | undefined,
-  to: JsonValue | undefined,
-  run: Evaluation,
-): JsonValue {
+function slice(value: Arg, from: Arg, to: Arg, run: Evaluation): JsonValue {
   if (!Array.isArray(value) && typeof value !== 'string') return null;
   const start = toNumber(from ?? 0);
   const end = to === undefined || to === null ? undefined : toNumber(to);
   if (start === null || end === null || !run.spend(value.length)) return null;
-  // By code points, so that a text is never cut inside a surrogate pair.
+  // By code points, so that surrogate pairs stay whole.
   if (typeof value === 'string') return Array.from(value).slice(start, end).join('');
   return value.slice(start, end);
 }
 
-function sort(list: JsonValue | undefined, isDescending: boolean, run: Evaluation): JsonValue {
-  // A sort looks at each member some twenty times in the largest arrays that fit the budget.
+function sort(list: Arg, isDescending: boolean, run: Evaluation): JsonValue {
+  // The largest sort that fits the budget visits each member some twenty times.
   if (!Array.isArray(list) || !spendSize(list, run) || !run.spend(list.length * 20)) return null;
   const sign = isDescending ? -1 : 1;
   return list.toSorted((a, b) => sign * compareMembers(a, b));
@@ -146,7 +139,7 @@ function sort(list: JsonValue | undefined, isDescending: boolean, run: Evaluatio
 
 const TYPE_ORDER = ['boolean', 'number', 'string', 'object'];
 
-/** Numbers and texts in their order; other types in one fixed order, equal among themselves. */
+/** Numbers and strings by value; other types in a fixed order, equal among themselves. */
 function compareMembers(a: JsonValue, b: JsonValue): number {
   if (typeof a === 'number' && typeof b === 'number') return a - b;
   if (typeof a === 'string' && typeof b === 'string') return compareText(a, b);
@@ -154,8 +147,7 @@ function compareMembers(a: JsonValue, b: JsonValue): number {
   return TYPE_ORDER.indexOf(typeof a) - TYPE_ORDER.indexOf(typeof b);
 }
 
-/** Keeps the first of equal members. */
-function unique(list: JsonValue | undefined, run: Evaluation): JsonValue {
+function unique(list: Arg, run: Evaluation): JsonValue {
   if (!Array.isArray(list) || !spendSize(list, run)) return null;
   const seen = new Set<string>();
   return list.filter((item) => {
@@ -166,19 +158,15 @@ function unique(list: JsonValue | undefined, run: Evaluation): JsonValue {
   });
 }
 
-/** By how many percent of `from` the value `to` lies above it; null for a change from zero. */
-function changePercent(from: JsonValue | undefined, to: JsonValue | undefined): number | null {
+/** The change from `from` to `to` in percent; null for a change from zero. */
+function changePercent(from: Arg, to: Arg): number | null {
   const start = toNumber(from ?? null);
   const end = toNumber(to ?? null);
   if (start === null || end === null || start === 0) return null;
   return finite(((end - start) / Math.abs(start)) * 100);
 }
 
-function clamp(
-  value: JsonValue | undefined,
-  low: JsonValue | undefined,
-  high: JsonValue | undefined,
-): number | null {
+function clamp(value: Arg, low: Arg, high: Arg): number | null {
   const number = toNumber(value ?? null);
   const least = toNumber(low ?? null);
   const most = toNumber(high ?? null);
@@ -186,12 +174,8 @@ function clamp(
   return Math.min(Math.max(number, least), most);
 }
 
-/** In [0, 1) without bounds; a whole number of [min, max] when both are whole; else in [min, max). */
-function randomBetween(
-  min: JsonValue | undefined,
-  max: JsonValue | undefined,
-  random: () => number,
-): number | null {
+/** In [0, 1) without bounds; an integer in [min, max] when both are integers; else in [min, max). */
+function randomBetween(min: Arg, max: Arg, random: () => number): number | null {
   if (min === undefined && max === undefined) return random();
   const low = toNumber(min ?? null);
   const high = toNumber(max ?? null);
@@ -201,7 +185,6 @@ function randomBetween(
   return Math.min(high, low + Math.floor(random() * (high - low + 1)));
 }
 
-/** A version 4 UUID from the engine's random numbers. */
 function uuidFrom(random: () => number): string {
   const digits = Array.from({ length: 32 }, () => Math.floor(random() * 16).toString(16));
   digits[12] = '4';

@@ -1,8 +1,4 @@
-/**
- * Text to tokens, in one pass. The patterns see texts of users: in none of them can two parts take the
- * same character, so each is linear in the text. A token that cannot begin here ends the list with a
- * message.
- */
+/** Splits text into tokens, in linear time: in no pattern can two parts match the same character. */
 
 import type { Parsed } from './syntax.js';
 
@@ -11,11 +7,7 @@ export type Token =
   /** A word is a path, a function name or a keyword: letters, digits, `_` and `.`. */
   | { readonly kind: 'word' | 'symbol'; readonly text: string; readonly at: number };
 
-/**
- * A word, a symbol, a number, a text in either quotes. Everything beyond ASCII counts as a letter, so
- * that names in any script work. A dot or an `e` without digits behind it is no part of a number. The
- * space behind a token goes with it.
- */
+/** Characters beyond ASCII count as letters. A dot or an `e` is part of a number only if digits follow. */
 const TOKEN =
   /(?:([A-Za-z_.\u0080-\uffff][\w.\u0080-\uffff]*)|([=!<>]=|&&|\|\||[<>+\-*/!?:()[\],])|(\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)|"([^"]*)"|'([^']*)')[\t-\r ]*/y;
 const WORD_PART = /[\w.\u0080-\uffff]/;
@@ -27,7 +19,7 @@ export function tokenize(text: string): Parsed<readonly Token[]> {
   for (let at = 0; at < text.length; at = TOKEN.lastIndex) {
     const found = TOKEN.exec(text);
     if (found === null) return failure(faultAt(text, at), at);
-    // By their places: to take them apart as a list is slower.
+    // By index: destructuring it as an array is slower.
     const { 1: word, 2: symbol, 3: number } = found;
     if (word !== undefined) tokens.push({ kind: 'word', text: word, at });
     else if (symbol !== undefined) tokens.push({ kind: 'symbol', text: symbol, at });
@@ -53,10 +45,7 @@ function failure(what: string, at: number): { readonly ok: false; readonly messa
 
 const JSON_NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
 
-/**
- * The value of a text that is a keyword or a finite number in the form of JSON; undefined for any
- * other. `007` and `1.2.3` are words: a text may look like that.
- */
+/** The value of a keyword or a finite number in JSON syntax, else undefined: `007` and `1.2.3` are words. */
 export function plainValue(text: string): boolean | number | null | undefined {
   if (text === 'true') return true;
   if (text === 'false') return false;

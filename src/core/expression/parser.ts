@@ -1,19 +1,14 @@
-/**
- * The expression language (docs/reference/expressions.md): tokens to a tree, by recursive descent with one function per
- * precedence level. Nesting is capped, so neither parsing nor evaluating can overflow a stack.
- */
+/** Parses expressions by recursive descent. Nesting is capped, so parsing and evaluating cannot overflow the stack. */
 
 import { clip } from '../../base/bounds.js';
 import { plainValue, type Token, tokenize } from './lexer.js';
 import { isRootedPath } from './scope.js';
 import type { ArithmeticOperator, ComparisonOperator, Expression, Parsed, Term } from './syntax.js';
 
-/**
- * How deep parentheses, arrays, calls, signs and choices may nest (docs/reference/expressions.md).
- */
+/** For parentheses, arrays, calls, signs and choices (docs/reference/expressions.md). */
 export const EXPRESSION_DEPTH_MAX = 64;
 
-/** Total: gives a tree, or a message that says what was found where. */
+/** Never throws: gives a tree, or a message with the position of the problem. */
 export function parseExpression(text: string): Parsed<Expression> {
   const tokens = tokenize(text);
   if (!tokens.ok) return tokens;
@@ -26,7 +21,7 @@ export function parseExpression(text: string): Parsed<Expression> {
   }
 }
 
-/** Leaves the descent at the first error; it never leaves this module. */
+/** Ends the descent at the first error; never leaves this module. */
 class SyntaxFault extends Error {}
 
 const COMPARISONS: ReadonlySet<string> = new Set(['==', '!=', '>', '>=', '<', '<=']);
@@ -47,16 +42,13 @@ class Parser {
   }
 
   #choice(): Expression {
-    const test = this.#alternatives();
+    const all = () => this.#logical('and', '&&', () => this.#comparison());
+    const test = this.#logical('or', '||', all);
     if (!this.#take('?')) return test;
     const yes = this.#nested(() => this.#choice());
     this.#expect(':');
     const no = this.#nested(() => this.#choice());
     return { kind: 'choose', test, yes, no };
-  }
-
-  #alternatives(): Expression {
-    return this.#logical('or', '||', () => this.#logical('and', '&&', () => this.#comparison()));
   }
 
   #logical(kind: 'and' | 'or', symbol: string, operand: () => Expression): Expression {
@@ -72,7 +64,7 @@ class Parser {
     const first = this.#tokens[this.#next];
     const right = this.#sum();
     const isEquality = operator === '==' || operator === '!=';
-    // Only a path that stands alone is a bare word: one in parentheses is meant as a path.
+    // Only a path that stands alone is a bare word; in parentheses it is a path.
     if (isEquality && right.kind === 'path' && first?.kind === 'word') {
       return { kind: 'compare', operator, left, right: bareWord(left, right.path, first.text) };
     }
@@ -80,11 +72,7 @@ class Parser {
   }
 
   #sum(): Expression {
-    return this.#chain(['+', '-'], () => this.#product());
-  }
-
-  #product(): Expression {
-    return this.#chain(['*', '/'], () => this.#signed());
+    return this.#chain(['+', '-'], () => this.#chain(['*', '/'], () => this.#signed()));
   }
 
   #chain(operators: readonly ArithmeticOperator[], operand: () => Expression): Expression {
@@ -180,10 +168,7 @@ class Parser {
   }
 }
 
-/**
- * A word to the right of `==` without quotes. Beside a path it is the text that it is, as in the plain
- * form; beside a value that was computed it may be a path as well.
- */
+/** An unquoted word to the right of `==`: text if compared with a path, else text or a path. */
 function bareWord(left: Expression, path: readonly string[], text: string): Expression {
   if (isRootedPath(text)) return { kind: 'path', path };
   if (left.kind === 'path') return { kind: 'literal', value: text, isBare: true };

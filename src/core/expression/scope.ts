@@ -1,36 +1,27 @@
-/**
- * What expressions and templates can see, and how a dotted path is followed in it. Every step looks
- * at own properties only, so `__proto__` or `constructor` find nothing that the data does not hold.
- */
+/** What expressions and templates can read, by dotted paths. Only own properties are read, never a prototype. */
 
 import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '../../base/json.js';
 
-/** The latest real output of each block. */
+/** The latest output of each block, errors excluded. */
 export interface OutputsView {
   get(blockId: string): JsonValue | undefined;
   all(): JsonObject;
 }
 
-/** The world of one evaluation. Values found in it are shared with the result, never copied. */
+/** The input of one evaluation. Results share values with it and never copy them. */
 export interface Scope {
   readonly data: JsonObject;
   readonly config: JsonObject;
   readonly outputs: OutputsView;
   readonly runtime: JsonObject;
   readonly instanceId: string;
-  /** Unix milliseconds. */
   readonly now: number;
-  /** Uniform in [0, 1). */
   readonly random: () => number;
 }
 
-/** Which outputs a text can read: those of the named blocks, or all of them. */
 export type OutputReads = 'all' | ReadonlySet<string>;
 
-/**
- * The first words that name a section instead of a key of context.data
- * (docs/reference/expressions.md).
- */
+/** The first words that name a section instead of a key of context.data (docs/reference/expressions.md). */
 const ROOTS: ReadonlySet<string> = new Set([
   'context',
   'data',
@@ -48,20 +39,20 @@ export function isRoot(word: string): boolean {
   return ROOTS.has(word);
 }
 
-/** Whether the text begins with a root and a dot, and so with a path wherever it stands. */
+/** Whether the text begins with a root and a dot, and so is a path wherever it appears. */
 export function isRootedPath(text: string): boolean {
   const dot = text.indexOf('.');
   return dot > 0 && dot < text.length - 1 && ROOTS.has(text.slice(0, dot));
 }
 
-/** Roots that are a whole section: as a condition by themselves they are keys of context.data. */
+/** Roots that are a whole section: a condition of just this word means the key of context.data. */
 const SECTIONS: ReadonlySet<string> = new Set(['config', 'outputs', 'data', 'runtime', 'steps']);
 
 export function isSection(word: string): boolean {
   return SECTIONS.has(word);
 }
 
-/** The value at a path that begins with a root; undefined when there is none, or no such root. */
+/** The value at a path that begins with a root; undefined without one. */
 export function readRooted(path: readonly string[], scope: Scope): JsonValue | undefined {
   switch (path[0]) {
     case 'context':
@@ -88,7 +79,7 @@ export function readRooted(path: readonly string[], scope: Scope): JsonValue | u
   }
 }
 
-/** Follows `path` from its segment number `from` on. An array takes its index as a segment. */
+/** Resolves `path` from segment `from` on. Segments of arrays are indexes. */
 export function follow(
   start: JsonValue | undefined,
   path: readonly string[],
@@ -104,7 +95,7 @@ export function follow(
   return value;
 }
 
-/** Decimal digits in their plain form, and few enough to be an array index. */
+/** Decimal digits without leading zeros, few enough for an array index. */
 function isIndex(segment: string): boolean {
   if (segment.length === 0 || segment.length > 10) return false;
   if (segment.length > 1 && segment.startsWith('0')) return false;
@@ -115,7 +106,6 @@ function isIndex(segment: string): boolean {
   return true;
 }
 
-/** Collects what a list of paths reads of the outputs. */
 export function outputReads(paths: Iterable<readonly string[]>): OutputReads {
   const ids = new Set<string>();
   for (const [root, blockId] of paths) {

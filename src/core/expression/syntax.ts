@@ -1,7 +1,4 @@
-/**
- * The expression tree: closed, bounded when it is parsed, and plain data. Chains of one precedence
- * level are one node with a list, so the depth of the tree is the nesting that the author wrote.
- */
+/** The expression tree: plain data. A chain of one precedence is one node, so its depth is the nesting in the text. */
 
 import type { JsonValue } from '../../base/json.js';
 
@@ -13,12 +10,12 @@ export type ComparisonOperator = '==' | '!=' | '>' | '>=' | '<' | '<=' | 'in';
 export type ArithmeticOperator = '+' | '-' | '*' | '/';
 
 export type Expression =
-  /** `isBare`: a text to the right of `==` that stands there without quotes. */
+  /** `isBare`: unquoted text to the right of `==`. */
   | { readonly kind: 'literal'; readonly value: JsonValue; readonly isBare?: true }
   | { readonly kind: 'path'; readonly path: readonly string[] }
-  /** A key of context.data that is called like a root, which is not meant. */
+  /** A key of context.data that has the name of a root. */
   | { readonly kind: 'key'; readonly key: string }
-  /** A bare word to the right of `==` beside no path: the value of its path, else the word itself. */
+  /** An unquoted word to the right of `==` whose left side is computed: the value of its path, else the word itself. */
   | { readonly kind: 'word'; readonly path: readonly string[]; readonly text: string }
   | { readonly kind: 'array'; readonly items: readonly Expression[] }
   | { readonly kind: 'not' | 'negate'; readonly operand: Expression }
@@ -43,7 +40,6 @@ export interface Term {
   readonly operand: Expression;
 }
 
-/** The nodes directly below a node. */
 export function childrenOf(node: Expression): readonly Expression[] {
   switch (node.kind) {
     case 'literal':

@@ -1,7 +1,6 @@
 /**
- * What stands between `{{` and `}}` (docs/reference/expressions.md): a path or a function, then
- * fallbacks and filters separated by `|`. A chain that cannot work is kept as its problem, which
- * fails the step that renders it; finding it here makes it fail on every run alike.
+ * Parses the text between `{{` and `}}` (docs/reference/expressions.md): a path or a function, then fallbacks and
+ * filters separated by `|`. An invalid chain is compiled to its problem, which fails every step that renders it.
  */
 
 import { clip } from '../../base/bounds.js';
@@ -16,10 +15,7 @@ export type Source =
   | { readonly kind: 'json' | 'len'; readonly path: readonly string[] };
 
 export type Step =
-  /**
-   * Taken when the value so far is null. A literal is the last fallback that is looked at; `isWord`
-   * when it stands there without quotes.
-   */
+  /** Used when the value so far is null. A literal is the last fallback; `isWord`: it is unquoted. */
   | { readonly kind: 'fallback'; readonly source: Source }
   | { readonly kind: 'literal'; readonly value: JsonValue; readonly isWord: boolean }
   | { readonly kind: 'filter'; readonly filter: FilterCall };
@@ -27,31 +23,27 @@ export type Step =
 export interface Chain {
   readonly source: Source;
   readonly steps: readonly Step[];
-  /** The text of a chain that names a secret: it is filled in elsewhere (`core/secret-texts.ts`). */
+  /** The text of a chain that names a secret, to be filled in by `core/secret-texts.ts`. */
   readonly secret?: string;
 }
 
-/** The root of secrets, which expressions cannot read: only the call of a handler gets them. */
+/** The root of secrets. Expressions cannot read it: only calls of handlers receive secrets. */
 export const SECRET_ROOT = 'secrets';
 
-/** One thing in a chain that cannot work. */
 export interface ChainProblem {
   readonly message: string;
-  /** The name that does not exist, and what it would be the name of. */
+  /** The name that does not exist, and the kind of thing it should name. */
   readonly unknown?: { readonly kind: 'root' | 'function' | 'filter'; readonly name: string };
 }
 
-/** `message` is that of the first problem, with which the rendering fails. */
+/** `message` is the first problem, with which rendering fails. */
 export type ParsedChain =
   | { readonly ok: true; readonly value: Chain }
   | { readonly ok: false; readonly message: string; readonly problems: readonly ChainProblem[] };
 
 export type Part = string | ParsedChain;
 
-/**
- * Cuts a string into literal text and chains; undefined when it holds no chain. A `{{` that is not
- * closed before the next one, or not at all, is literal. Linear in the length of the text.
- */
+/** Splits a string into text and chains, in linear time; undefined without a chain. An unclosed `{{` is text. */
 export function splitTemplate(text: string): readonly Part[] | undefined {
   const parts: Part[] = [];
   let literalFrom = 0;
@@ -78,7 +70,7 @@ function parseChain(text: string): ParsedChain {
   return { ok: true, value: isSecret ? { ...chain, secret: text.trim() } : chain };
 }
 
-/** Undefined for a part that cannot work, whose problem is noted. */
+/** Undefined for an invalid part, whose problem is collected. */
 function attempt<T>(parse: () => T, problems: ChainProblem[]): T | undefined {
   try {
     return parse();
@@ -89,7 +81,7 @@ function attempt<T>(parse: () => T, problems: ChainProblem[]): T | undefined {
   }
 }
 
-/** Leaves the parsing of a part at the first thing that cannot work; never leaves this module. */
+/** Ends the parsing of a part at its first problem; never leaves this module. */
 class ChainFault extends Error {
   readonly problem: ChainProblem;
 
@@ -99,7 +91,7 @@ class ChainFault extends Error {
   }
 }
 
-/** A secret is there or the step fails, and nobody may learn anything about it: it has filters only. */
+/** A secret takes only filters: a fallback or a length would reveal something about it. */
 function checkSecret({ kind, path }: Source, steps: readonly Step[]): void {
   if (kind !== 'path') throw new ChainFault(`${kind} does not take a secret`);
   if (path.length < 2 || path.includes('')) {
@@ -110,7 +102,7 @@ function checkSecret({ kind, path }: Source, steps: readonly Step[]): void {
   }
 }
 
-/** The parts of `text` between separators that stand outside quotes and parentheses, trimmed. */
+/** Splits at separators outside of quotes and parentheses, and trims the parts. */
 function splitOutside(text: string, separator: string): readonly string[] {
   const parts: string[] = [];
   let from = 0;
@@ -131,7 +123,7 @@ function splitOutside(text: string, separator: string): readonly string[] {
   return parts;
 }
 
-/** The first segment has to be a path, or a function of one. */
+/** The first segment must be a path, or a function of one. */
 function parseSource(text: string): Source {
   const call = parseCall(text);
   if (call !== undefined) return functionOf(call);
@@ -156,7 +148,7 @@ function isFunction(name: string): name is (typeof TEMPLATE_FUNCTIONS)[number] {
   return name === 'json' || name === 'len';
 }
 
-/** @throws ChainFault when the root is not known */
+/** @throws ChainFault when the root is unknown */
 function pathOf(text: string): readonly string[] {
   const path = text.split('.');
   const [root = '', section] = path;
@@ -168,7 +160,7 @@ function pathOf(text: string): readonly string[] {
   throw new ChainFault(`unknown template root "${name}": context has the sections data and config`);
 }
 
-/** The key-value store of an instance has no writer yet: every key of it is missing. */
+/** `state`, the key-value store of an instance, cannot be written yet: its keys are always missing. */
 function isTemplateRoot(word: string): boolean {
   return word === 'state' || word === SECRET_ROOT || isRoot(word);
 }
@@ -192,7 +184,11 @@ function stepOf(call: Call): Step {
     return { kind: 'fallback', source };
   }
   const { name } = call;
-  const filter = parseFilter(name, call.args.map(literalOf));
+  const args = call.args.map((arg) => {
+    const value = typedLiteral(arg);
+    return value === undefined ? arg : value;
+  });
+  const filter = parseFilter(name, args);
   if (!filter.ok) {
     const isKnown = FILTER_NAMES.includes(name);
     throw new ChainFault(filter.message, isKnown ? undefined : { kind: 'filter', name });
@@ -207,20 +203,14 @@ interface Call {
 
 const CALL = /^([a-z0-9_]+)\s*\((.*)\)$/s;
 
-/** `name(…)` as a whole; undefined for anything else, such as a path or a text in quotes. */
+/** `name(…)` as a whole; undefined for anything else. */
 function parseCall(text: string): Call | undefined {
   const [, name, inside = ''] = CALL.exec(text) ?? [];
   if (name === undefined) return undefined;
   return { name, args: inside.trim() === '' ? [] : splitOutside(inside, ',') };
 }
 
-/** The value of a literal: as `typedLiteral`, and any other word is itself. */
-function literalOf(text: string): JsonValue {
-  const value = typedLiteral(text);
-  return value === undefined ? text : value;
-}
-
-/** A text in quotes, a number, true, false or null; undefined for a bare word. */
+/** A quoted string, a number, true, false or null; undefined for a bare word. */
 function typedLiteral(text: string): JsonValue | undefined {
   const quote = text.charAt(0);
   if (quote === '"' || quote === "'") {

@@ -1,7 +1,4 @@
-/**
- * What the kinds of blocks are given when a definition is looked at instead of compiled: it notes the
- * places of what they read, and hands on what they find wrong.
- */
+/** The compiler for linting: it reports what blocks read, with paths, and passes on what the kinds find wrong. */
 
 import { BLOCK_TYPES, type Block } from '../../../schema/blocks.js';
 import { joinPath } from '../../../schema/finding.js';
@@ -14,24 +11,24 @@ import { type Condition, type Parsed, parseCondition } from '../condition.js';
 import type { SchemaCheck } from '../plan-nodes.js';
 import { compileTemplate, type Template } from '../template.js';
 
-/** Told what a block has, each with its path in the definition. */
-export interface BlockAudience {
+/** Receives what a block contains, with paths in the definition. */
+export interface BlockVisitor {
   warn(path: string, message: string, suggestion?: string): void;
   refuse(path: string, message: string): void;
   condition(path: string, text: string, parsed: Parsed<Condition>, use: ExpressionUse): void;
-  /** A string with braces in a value with templates. */
+  /** A string with braces in a value that may have templates. */
   template(path: string, text: string): void;
 }
 
-/** Looks at a block whose shape is valid, but for the blocks in it. */
-export function readBlock({ block, path }: BlockPlace, audience: BlockAudience): void {
+/** Reads a block that is valid but for the blocks in it. */
+export function readBlock({ block, path }: BlockPlace, visitor: BlockVisitor): void {
   const typed = block as unknown as Block;
-  const reader = new BlockReader(path, audience);
+  const reader = new BlockReader(path, visitor);
   guardOf(typed, reader);
   kindOf(typed).compile(typed, reader);
 }
 
-/** What counts as an id in a block, whatever else is wrong with that. */
+/** The parts of a block whose names count as ids; the block may not be valid. */
 export function namesIn(block: JsonObject): readonly NamedPart[] {
   const typed = block as unknown as Block;
   return BLOCK_TYPES.includes(typed.type) ? kindOf(typed).names(typed) : [];
@@ -39,24 +36,24 @@ export function namesIn(block: JsonObject): readonly NamedPart[] {
 
 class BlockReader implements BlockCompiler {
   readonly #path: string;
-  readonly #audience: BlockAudience;
+  readonly #visitor: BlockVisitor;
 
-  constructor(path: string, audience: BlockAudience) {
+  constructor(path: string, visitor: BlockVisitor) {
     this.#path = path;
-    this.#audience = audience;
+    this.#visitor = visitor;
   }
 
   warn(member: string, message: string, suggestion?: string): void {
-    this.#audience.warn(this.#at(member), message, suggestion);
+    this.#visitor.warn(this.#at(member), message, suggestion);
   }
 
   refuse(member: string, message: string): void {
-    this.#audience.refuse(this.#at(member), message);
+    this.#visitor.refuse(this.#at(member), message);
   }
 
   expression(text: string, use: ExpressionUse): Parsed<Condition> {
     const parsed = parseCondition(text);
-    this.#audience.condition(this.#at(use.member), text, parsed, use);
+    this.#visitor.condition(this.#at(use.member), text, parsed, use);
     return parsed;
   }
 
@@ -66,7 +63,7 @@ class BlockReader implements BlockCompiler {
     return NO_TEMPLATE;
   }
 
-  /** The validators have looked at it. */
+  /** Checked by the validators. */
   outputSchema(): SchemaCheck {
     return () => undefined;
   }
@@ -81,20 +78,17 @@ class BlockReader implements BlockCompiler {
 
   #strings(value: JsonValue, path: string): void {
     if (typeof value === 'string') {
-      if (value.includes('{{')) this.#audience.template(path, value);
-    } else if (Array.isArray(value)) {
-      for (const [index, item] of value.entries()) {
-        if (isOfInterest(item)) this.#strings(item, joinPath(path, index));
-      }
+      if (value.includes('{{')) this.#visitor.template(path, value);
     } else if (typeof value === 'object' && value !== null) {
-      for (const [key, item] of Object.entries(value)) {
+      const items = Array.isArray(value) ? value.entries() : Object.entries(value);
+      for (const [key, item] of items) {
         if (isOfInterest(item)) this.#strings(item, joinPath(path, key));
       }
     }
   }
 }
 
-/** A path is made only for what may have a string in it. */
+/** Paths are built only for values that may contain a template. */
 function isOfInterest(value: JsonValue): boolean {
   return typeof value === 'string' ? value.includes('{{') : typeof value === 'object';
 }

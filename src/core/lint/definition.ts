@@ -1,7 +1,7 @@
 /**
- * Everything that is or may be wrong in a definition that somebody wants to store, at once and each with its
- * place (docs/reference/definitions.md): errors refuse it, warnings never do. Stored definitions are not
- * looked at again: they run as the rules say.
+ * Checks a definition before it is stored and collects all findings, each with its place
+ * (docs/reference/definitions.md). Errors refuse the definition, warnings never do. Stored definitions are not checked
+ * again.
  */
 
 import type { TSchema } from '@sinclair/typebox';
@@ -29,12 +29,12 @@ import { isJsonObject, type JsonObject, ownValue } from '../../base/json.js';
 import type { ExpressionUse } from '../block-compiler.js';
 import type { Condition, Parsed } from '../condition.js';
 import { ROOT_NAMES } from '../expression/scope.js';
-import { ALONE, type Crowd, concurrencyOf, TreeRules } from '../tree-rules.js';
-import { type BlockAudience, namesIn, readBlock } from './block-reader.js';
+import { type Copies, concurrencyOf, ONE_COPY, TreeRules } from '../tree-rules.js';
+import { type BlockVisitor, namesIn, readBlock } from './block-reader.js';
 import { FindingList } from './finding-list.js';
 import { partialActions } from './partial-actions.js';
 import { whyNever } from './references.js';
-import { mendedCondition, type Remarks, readCondition, readTemplate } from './texts.js';
+import { correctedCondition, type Remarks, readCondition, readTemplate } from './texts.js';
 
 export interface Findings {
   readonly errors: readonly Finding[];
@@ -42,42 +42,40 @@ export interface Findings {
 }
 
 export interface LintOptions {
-  /** What the definition is called, such as `a sequence`. */
+  /** How messages call the definition, such as `a sequence`. */
   readonly name: string;
-  /** What the validators found wrong with its shape; absent when that is right. */
+  /** The errors that the validators found; absent: the shape is valid. */
   readonly shape?: ShapeErrors;
-  /** Blocks that stand elsewhere and run before. */
+  /** Blocks outside of the definition that run before it. */
   readonly known?: ReadonlySet<string>;
-  /** The check of the parameters of built-in handlers. */
   readonly checkParams?: (
     handler: BuiltinName,
     params: JsonObject,
   ) => readonly (Finding & { readonly isFatal: boolean })[];
 }
 
-/** @param value valid by the schema, but for the errors of its shape */
+/** @param value valid by the schema, except for `options.shape` */
 export function lintDefinition(schema: TSchema, value: unknown, options: LintOptions): Findings {
   return new Lint(options).look(schema, value);
 }
 
 const NO_ERRORS: ShapeErrors = { found: [], extent: 'all' };
 
-/** More texts with braces than a definition of the most blocks has anywhere but in parameters. */
+/** More than a definition of maximum size has outside of parameters. */
 const BRACES_MAX = 20_000;
 
-/** Of many blocks only so many are compared with a name that no block has. */
+/** How many block ids an unknown name is compared with. */
 const IDS_COMPARED_MAX = 500;
 
-class Lint implements BlockAudience {
+class Lint implements BlockVisitor {
   readonly #options: LintOptions;
   readonly #errors = new FindingList();
   readonly #warnings = new FindingList();
   readonly #places: BlockPlace[] = [];
   readonly #byId = new Map<string, BlockPlace>();
-  /** Texts with braces by their places; what is evaluated is taken out. */
+  /** The places of texts with braces that no kind has read as a template or condition. */
   readonly #braces = new Set<string>();
-  #isCrowded = false;
-  /** The block that is looked at. */
+  #isExceeded = false;
   #reader: BlockPlace | undefined;
 
   constructor(options: LintOptions) {
@@ -106,7 +104,7 @@ class Lint implements BlockAudience {
     this.#checkTree();
   }
 
-  /** Each list as one that runs after the blocks, and that nothing else reads. */
+  /** Treats each list of hooks as blocks that run after the others. */
   #takeHooks(definition: JsonObject): void {
     if (!isJsonObject(definition)) return;
     for (const [number, name] of HOOK_LISTS.entries()) {
@@ -116,9 +114,9 @@ class Lint implements BlockAudience {
         if (!isJsonObject(block)) continue;
         const path = `${name}[${position}]`;
         const place = { parent: undefined, list: number + 1, position, depth: 1 };
-        // What is refused in hooks may be false there, which is absent.
-        const said = Object.entries(block).filter(([, member]) => member !== false);
-        this.#places.push({ block: Object.fromEntries(said), path, ...place });
+        // Members that hooks do not support may be false, which counts as absent.
+        const members = Object.entries(block).filter(([, member]) => member !== false);
+        this.#places.push({ block: Object.fromEntries(members), path, ...place });
       }
     }
   }
@@ -129,7 +127,7 @@ class Lint implements BlockAudience {
     if (errors.length === 0) this.#lookAtSagas();
     for (const path of this.#braces) {
       if ([...unsound].some((place) => isWithin(path, place.path))) continue;
-      this.#warn(path, 'has braces, and is no place for a template: it stays as it is');
+      this.warn(path, 'has braces, and is no place for a template: it stays as it is');
     }
   }
 
@@ -139,7 +137,7 @@ class Lint implements BlockAudience {
       for (const { member, step, done, failing } of partialActions(block as unknown as SagaBlock)) {
         const [first, second] = [clip(done), clip(failing)];
         const where = first === second ? `${second} fails in a later iteration` : `${second} fails`;
-        this.#warn(
+        this.warn(
           `${path}.${member}`,
           `when ${where}, what ${first} has done is not compensated, since step ${clip(step)} has not completed, and ` +
             'a retry does it again: give each a step of its own, or take it back in a try_catch inside the action',
@@ -150,35 +148,35 @@ class Lint implements BlockAudience {
 
   #checkTree(): void {
     const rules = new TreeRules();
-    const told = new Set<string>();
-    const tell = (path: string, problem: string | undefined) => {
-      if (problem === undefined || told.has(problem)) return;
-      told.add(problem);
+    const reported = new Set<string>();
+    const report = (path: string, problem: string | undefined) => {
+      if (problem === undefined || reported.has(problem)) return;
+      reported.add(problem);
       this.#errors.add(() => findingOf(path, problem));
     };
     for (const place of this.#places) {
       const { block, path, depth } = place;
       if (typeof block.id === 'string') {
         if (!this.#byId.has(block.id)) this.#byId.set(block.id, place);
-        this.#checkCrowd(rules, place);
-        tell(`${path}.id`, rules.problemOf(block.id, depth));
+        this.#checkConcurrency(rules, place);
+        report(`${path}.id`, rules.problemOf(block.id, depth));
       }
       for (const own of namesIn(block)) {
-        tell(`${path}.${own.path}`, rules.claim(own.id, `${String(block.type)} step`));
+        report(`${path}.${own.path}`, rules.claim(own.id, `${String(block.type)} step`));
       }
     }
   }
 
-  /** Told once, of the for_each that has the most. */
-  #checkCrowd(rules: TreeRules, place: BlockPlace): void {
-    const crowded = rules.crowdedBy(crowdOf(place));
-    const path = this.#byId.get(crowded?.id ?? '')?.path;
-    if (crowded === undefined || path === undefined || this.#isCrowded) return;
-    this.#isCrowded = true;
-    this.#errors.add(() => findingOf(`${path}.concurrency`, crowded.problem));
+  /** Reported once, for the for_each with the most copies. */
+  #checkConcurrency(rules: TreeRules, place: BlockPlace): void {
+    const exceeded = rules.exceededBy(copiesAround(place));
+    const path = this.#byId.get(exceeded?.id ?? '')?.path;
+    if (exceeded === undefined || path === undefined || this.#isExceeded) return;
+    this.#isExceeded = true;
+    this.#errors.add(() => findingOf(`${path}.concurrency`, exceeded.problem));
   }
 
-  /** The blocks whose own members are not as their kinds expect them. */
+  /** The blocks with errors in members of their own. */
   #unsound(errors: readonly Finding[]): Set<BlockPlace> {
     const unsound = new Set<BlockPlace>();
     for (const { path } of errors) {
@@ -199,13 +197,11 @@ class Lint implements BlockAudience {
     if (isSound) readBlock(place, this);
   }
 
-  // -------------------------------------------------------------- handlers
-
   #checkHandler(handler: string, params: unknown, path: string): void {
     if (!isBuiltin(handler)) {
       const meant = misspelt(handler, BUILTIN_HANDLERS);
       if (meant === undefined) return;
-      this.#warn(
+      this.warn(
         `${path}.handler`,
         `the handler ${clip(handler)} is left to external workers`,
         meant,
@@ -215,7 +211,7 @@ class Lint implements BlockAudience {
     this.#checkBuiltin(handler, params, path);
   }
 
-  /** What is called when a deadline has passed; one that cannot be is refused by the step. */
+  /** The step refuses a breach handler that cannot be called. */
   #checkBreachHandler(given: unknown, path: string): void {
     if (typeof given !== 'object' || given === null) return;
     const { handler, params } = given as { readonly handler?: unknown; readonly params?: unknown };
@@ -229,12 +225,12 @@ class Lint implements BlockAudience {
     this.#checkParamNames(handler, params as JsonObject, `${path}.params`);
     for (const problem of this.#options.checkParams?.(handler, params as JsonObject) ?? []) {
       const { isFatal, ...finding } = problem;
-      const told = {
+      const described = {
         ...finding,
         path: `${path}.${problem.path}`,
         message: `${path}.${problem.message}`,
       };
-      (isFatal ? this.#errors : this.#warnings).add(() => told);
+      (isFatal ? this.#errors : this.#warnings).add(() => described);
     }
   }
 
@@ -246,16 +242,14 @@ class Lint implements BlockAudience {
       if (known.includes(key)) continue;
       this.#warnings.add(() => {
         const list = known.length === 0 ? 'which has none' : `which has ${known.join(', ')}`;
-        const told = `${shownName(key)} is no parameter of ${handler}, ${list}`;
-        return findingOf(joinPath(path, key), told, suggest(key, known));
+        const message = `${shownName(key)} is no parameter of ${handler}, ${list}`;
+        return findingOf(joinPath(path, key), message, suggest(key, known));
       });
     }
   }
 
-  // -------------------------------------------------------------- what kinds say
-
   warn(path: string, message: string, suggestion?: string): void {
-    this.#warn(path, message, suggestion);
+    this.#warnings.add(() => findingOf(path, message, suggestion));
   }
 
   refuse(path: string, message: string): void {
@@ -268,8 +262,8 @@ class Lint implements BlockAudience {
       readCondition(parsed.value, this.#remarksAt(path, use.isRepeated === true));
       return;
     }
-    const told = `does not parse and ${use.unparsed}: ${parsed.message}`;
-    this.#warnings.add(() => findingOf(path, told, mendedCondition(text)));
+    const message = `does not parse and ${use.unparsed}: ${parsed.message}`;
+    this.#warnings.add(() => findingOf(path, message, correctedCondition(text)));
   }
 
   template(path: string, text: string): void {
@@ -277,27 +271,25 @@ class Lint implements BlockAudience {
     if (!this.#warnings.isOver) readTemplate(text, this.#remarksAt(path, false));
   }
 
-  // -------------------------------------------------------------- what texts say
-
   #remarksAt(path: string, isRepeated: boolean): Remarks {
     return {
       note: (message, guess) => this.#warnings.add(() => findingOf(path, message, guess?.())),
       reference: (root, block) => this.#checkReference(path, root, block, isRepeated),
       unknownRoot: (root) =>
         this.#warnings.add(() => {
-          const told = `will fail: unknown template root "${clip(root)}"`;
-          return findingOf(path, told, this.#rootMeantBy(root));
+          const message = `will fail: unknown template root "${clip(root)}"`;
+          return findingOf(path, message, this.#rootMeantBy(root));
         }),
       dataPath: ([first = '', block]) => {
         if (block === undefined || !this.#byId.has(block)) return;
         const root = misspelt(first, ['outputs', 'steps']);
         if (root !== undefined)
-          this.#warn(path, `${clip(first)} is looked up in context.data`, root);
+          this.warn(path, `${clip(first)} is looked up in context.data`, root);
       },
       bareText: (text) => {
         const [first = ''] = text.split('.', 1);
         if (first === text || !this.#items().includes(first)) return;
-        this.#warn(path, `compares with the text "${clip(text)}"`, `data.${clip(text)}`);
+        this.warn(path, `compares with the text "${clip(text)}"`, `data.${clip(text)}`);
       },
     };
   }
@@ -309,14 +301,14 @@ class Lint implements BlockAudience {
       if (this.#options.known?.has(id) === true) return;
       this.#warnings.add(() => {
         const ids = [...this.#byId.keys()].slice(0, IDS_COMPARED_MAX);
-        const told = `${named} is always null: there is no block ${clip(id)}`;
-        return findingOf(path, told, misspelt(id, ids));
+        const message = `${named} is always null: there is no block ${clip(id)}`;
+        return findingOf(path, message, misspelt(id, ids));
       });
       return;
     }
     const reason = whyNever(this.#reader as BlockPlace, target, isRepeated);
     if (reason !== undefined) {
-      this.#warn(path, `${named} is always null here: block ${clip(id)} ${reason}`);
+      this.warn(path, `${named} is always null here: block ${clip(id)} ${reason}`);
     }
   }
 
@@ -326,7 +318,7 @@ class Lint implements BlockAudience {
     return misspelt(root, ROOT_NAMES) ?? (/^[\w-]{1,64}$/.test(root) ? `data.${root}` : undefined);
   }
 
-  /** What the items of the loops around the block are called. */
+  /** The names of the item and index variables of the loops around the block. */
   #items(): string[] {
     const names: string[] = [];
     for (let at = this.#reader; at !== undefined; at = at.parent) {
@@ -337,19 +329,14 @@ class Lint implements BlockAudience {
     }
     return names;
   }
-
-  #warn(path: string, message: string, suggestion?: string): void {
-    this.#warnings.add(() => findingOf(path, message, suggestion));
-  }
 }
 
-/** The for_each blocks around the block that run items side by side. */
-function crowdOf({ parent }: BlockPlace): Crowd {
-  let crowd = ALONE;
+function copiesAround({ parent }: BlockPlace): Copies {
+  let { id, times } = ONE_COPY;
   for (let at = parent; at !== undefined; at = at.parent) {
-    const { type, id, concurrency } = at.block;
-    const copies = type === 'for_each' ? concurrencyOf(concurrency) : 1;
-    if (copies > 1) crowd = { id: crowd.id ?? String(id), times: crowd.times * copies };
+    const slots = at.block.type === 'for_each' ? concurrencyOf(at.block.concurrency) : 1;
+    if (slots > 1) id ??= String(at.block.id);
+    times *= slots;
   }
-  return crowd;
+  return { id, times };
 }

@@ -1,8 +1,7 @@
 /**
- * Actions of sagas that may fail behind something that they have done outside: a step whose action failed did not
- * complete, so that it is not compensated, and a retry of the saga does it once more (docs/reference/blocks.md).
- * Only what is known to act outside counts, only in front of what is likely to fail, and only where the step has a
- * compensation, which says that its effect is to be taken back.
+ * Finds actions of sagas that may fail after they have had an effect. The step of a failed action is not compensated,
+ * so the effect stays, and a retry of the saga repeats it (docs/reference/blocks.md). Only blocks that are known to
+ * have effects count, only before blocks that are likely to fail, and only in steps with a compensation.
  */
 
 import type { Block, SagaBlock, StepBlock } from '../../../schema/blocks.js';
@@ -11,10 +10,9 @@ import { isJsonObject, type JsonValue, ownValue } from '../../base/json.js';
 import { kindOf } from '../blocks/kinds.js';
 
 export interface PartialAction {
-  /** The place of the action within the block. */
   readonly member: string;
   readonly step: string;
-  /** The block that has acted by then, and the one that fails. */
+  /** The block that has had an effect, and the one that fails. */
   readonly done: string;
   readonly failing: string;
 }
@@ -22,7 +20,7 @@ export interface PartialAction {
 type List = readonly Block[];
 type Pair = Pick<PartialAction, 'done' | 'failing'>;
 
-/** One for each step at most. @param saga of the right shape, and all in it */
+/** At most one for each step. @param saga valid, including the blocks in it */
 export function partialActions({ steps }: SagaBlock): PartialAction[] {
   return steps.flatMap(({ id: step, action, compensation }, i) => {
     if ([compensation ?? []].flat().length === 0) return [];
@@ -42,7 +40,7 @@ function pairIn(list: List): Pair | undefined {
   return undefined;
 }
 
-/** Not in blocks that see to what fails inside of them. */
+/** Blocks that handle failures inside of them are not searched. */
 function pairInside(block: Block): Pair | undefined {
   switch (block.type) {
     case 'try_catch':
@@ -53,7 +51,7 @@ function pairInside(block: Block): Pair | undefined {
       return pairBeside(listsOf(block)) ?? pairInEach(block);
     case 'loop':
     case 'for_each':
-      // What an iteration has done stays when a later one fails.
+      // The effect of an iteration stays when a later one fails.
       return pairInEach(block) ?? firstPair(block.body, block.body);
     default:
       return pairInEach(block);
@@ -68,7 +66,7 @@ function pairInEach(block: Block): Pair | undefined {
   return undefined;
 }
 
-/** One branch may have acted when another one fails. */
+/** One branch may have had an effect when another one fails. */
 function pairBeside(branches: readonly List[]): Pair | undefined {
   for (const [i, branch] of branches.entries()) {
     const others = branches.filter((_, at) => at !== i).flat();
@@ -88,7 +86,7 @@ function listsOf(block: Block): readonly List[] {
   return kindOf(block).lists(block);
 }
 
-/** Whether it does something outside that somebody may want to take back. */
+/** Whether the block has an effect outside that may have to be undone. */
 function acts(block: Block): boolean {
   if (block.type === 'sub_sequence') return true;
   if (block.type !== 'step') return listsOf(block).some((list) => list.some(acts));
@@ -121,7 +119,7 @@ function canFail(block: Block): boolean {
   }
 }
 
-/** But for what a template or a lack of room may do to every step. */
+/** Ignores failures that every step may have, such as a template that cannot be rendered. */
 function stepCanFail({ handler, wait_for_input: gate, ...more }: StepBlock): boolean {
   if (!NEVER_FAIL.includes(handler)) return true;
   const { timeout, deadline, output_schema } = more;

@@ -1,8 +1,4 @@
-/**
- * What is odd in an expression or template by itself, and which blocks it reads: names that do not exist,
- * operators where none are, texts that were hardly meant as such. Nothing is known here of the definition
- * around it.
- */
+/** Checks single expressions and templates; the caller resolves references to blocks. */
 
 import { misspelt, suggest } from '../../../schema/suggest.js';
 import { clip } from '../../base/bounds.js';
@@ -15,27 +11,23 @@ import { childrenOf, type Expression } from '../expression/syntax.js';
 import {
   type Chain,
   type ChainProblem,
-  type ParsedChain,
   type Source,
   splitTemplate,
   TEMPLATE_FUNCTIONS,
 } from '../expression/template-syntax.js';
 
-/** What is told of one text, and what has to be looked up in the definition. */
+/** Receives the findings of one text, and what has to be looked up in the definition. */
 export interface Remarks {
-  /** @param suggest the guess, made only when it is told */
+  /** @param suggest called only when the finding is listed */
   note(message: string, suggest?: () => string | undefined): void;
-  /** A path that begins with a root that holds outputs: its first two words. */
+  /** The first two words of a path to an output. */
   reference(root: string, block: string): void;
-  /** A first word that is no root of a template. */
+  /** The first word of a template is not a root. */
   unknownRoot(root: string): void;
   /** A path of context.data, whose first word may be a misspelt root. */
   dataPath(path: readonly string[]): void;
-  /** A text without quotes that is compared with. */
   bareText(text: string): void;
 }
-
-// ---------------------------------------------------------------- conditions
 
 export function readCondition(condition: Condition, remarks: Remarks): void {
   readExpression(condition.expression, remarks);
@@ -60,7 +52,7 @@ function readPath(path: readonly string[], remarks: Remarks): void {
   } else if (!isRoot(root)) remarks.dataPath(path);
 }
 
-/** Other languages' words for what is not a text. */
+/** Constants of other languages. */
 const CONSTANTS: Readonly<Record<string, string>> = {
   True: 'true',
   TRUE: 'true',
@@ -74,26 +66,26 @@ const CONSTANTS: Readonly<Record<string, string>> = {
 };
 
 function checkBare(text: string, remarks: Remarks): void {
-  const told = `compares with the text "${clip(text)}"`;
+  const message = `compares with the text "${clip(text)}"`;
   const constant = Object.hasOwn(CONSTANTS, text) ? CONSTANTS[text] : undefined;
   if (constant !== undefined) {
-    remarks.note(told, () => constant);
+    remarks.note(message, () => constant);
     return;
   }
   const parsed = parseExpression(text);
   if (parsed.ok && parsed.value.kind === 'call') {
     const { name } = parsed.value;
-    remarks.note(`${told}: there is no function ${clip(name)}`, () =>
+    remarks.note(`${message}: there is no function ${clip(name)}`, () =>
       suggest(name, FUNCTION_NAMES),
     );
   } else if (parsed.ok && parsed.value.kind === 'arithmetic' && /\s[-+*/]\s/.test(text)) {
-    remarks.note(`${told}; what is to be computed stands in parentheses`, () => `(${text})`);
+    remarks.note(`${message}; what is to be computed stands in parentheses`, () => `(${text})`);
   } else remarks.bareText(text);
 }
 
-/** The condition as it was probably meant, when that one can be read; undefined otherwise. */
-export function mendedCondition(text: string): string | undefined {
-  const mended = text
+/** The condition as it was probably meant, if that parses. */
+export function correctedCondition(text: string): string | undefined {
+  const corrected = text
     .replace(/\{\{|\}\}/g, '')
     .replaceAll('===', '==')
     .replaceAll('!==', '!=')
@@ -103,28 +95,26 @@ export function mendedCondition(text: string): string | undefined {
     .replace(/^not\s/i, '!')
     .replace(/\[(\d+)\]/g, '.$1')
     .trim();
-  return mended !== '' && mended !== text.trim() && parseCondition(mended).ok ? mended : undefined;
+  return corrected !== '' && corrected !== text.trim() && parseCondition(corrected).ok
+    ? corrected
+    : undefined;
 }
 
-// ---------------------------------------------------------------- templates
-
-/** @returns whether the text has templates */
 export function readTemplate(text: string, remarks: Remarks): boolean {
   const parts = splitTemplate(text);
   if (parts === undefined) {
     remarks.note('has {{ without }}, which stays as it is');
     return false;
   }
-  for (const part of parts) if (typeof part !== 'string') readChain(part, remarks);
+  for (const part of parts) {
+    if (typeof part === 'string') continue;
+    if (part.ok) readParts(part.value, remarks);
+    else for (const problem of part.problems) reportProblem(problem, remarks);
+  }
   return true;
 }
 
-function readChain(chain: ParsedChain, remarks: Remarks): void {
-  if (!chain.ok) for (const problem of chain.problems) tellProblem(problem, remarks);
-  else readParts(chain.value, remarks);
-}
-
-function tellProblem({ message, unknown }: ChainProblem, remarks: Remarks): void {
+function reportProblem({ message, unknown }: ChainProblem, remarks: Remarks): void {
   if (unknown?.kind === 'root') remarks.unknownRoot(unknown.name);
   else {
     const known = unknown?.kind === 'filter' ? FILTER_NAMES : TEMPLATE_FUNCTIONS;
@@ -140,26 +130,26 @@ function readParts({ source, steps }: Chain, remarks: Remarks): void {
   }
 }
 
-/** A fallback without quotes: the text itself, and hardly that of a filter. */
+/** An unquoted fallback is text; warns if it looks like a filter or a path. */
 function checkWord(word: string, remarks: Remarks): void {
   const filter = misspelt(word, FILTER_NAMES);
-  const told = `${clip(word)} is the text that stands for a missing value`;
-  if (filter === word) remarks.note(`${told}: the filter ${word} needs its arguments`);
-  else if (filter !== undefined) remarks.note(`${told}, not a filter`, () => filter);
+  const message = `${clip(word)} is the text that stands for a missing value`;
+  if (filter === word) remarks.note(`${message}: the filter ${word} needs its arguments`);
+  else if (filter !== undefined) remarks.note(`${message}, not a filter`, () => filter);
   else if (word.includes('.')) {
     const [root = ''] = word.split('.', 1);
     const meant = misspelt(root, ROOT_NAMES);
-    if (meant !== undefined) remarks.note(`${told}, not a path`, () => meant);
+    if (meant !== undefined) remarks.note(`${message}, not a path`, () => meant);
   }
 }
 
-/** None of them is looked at in a template: a path with one in it leads nowhere. */
+/** Templates have no operators: a path with one of these never resolves. */
 const OPERATOR = /[\s=<>!&+*/?[\]]/;
 
 function readSource({ path }: Source, remarks: Remarks): void {
   const [root = '', block] = path;
   const isOfBlock = (root === 'outputs' || root === 'steps') && block !== undefined;
-  // The id of a block may have anything in it.
+  // A block id may contain any character.
   const odd = path.slice(isOfBlock ? 2 : 1).find((segment) => OPERATOR.test(segment));
   if (odd !== undefined) {
     const whole = path.join('.');

@@ -1,9 +1,9 @@
 /** The public routes: liveness, readiness, and what the server says about itself. */
 
 import { CONTRACT_VERSION, type Info, type NotReady } from '../../../schema/system.js';
-import type { Gate } from '../../http/gate.js';
 import type { FrontOperations } from '../../http/operation.js';
 import type { HttpReply } from '../../http/server.js';
+import type { Gate } from '../gate.js';
 
 export interface ProbeDeps {
   readonly gate: Gate;

@@ -21,7 +21,7 @@ class AsyncHealthOperations(Resource):
     """The operations `health.*`."""
 
     async def live(self) -> models.Health:
-        """Answers while the process runs.
+        """Answer 200 while the process runs.
 
         Liveness. Open to everyone. Served at the root as well: /health/live.
         """
@@ -33,7 +33,7 @@ class AsyncHealthOperations(Resource):
         )
 
     async def ready(self) -> models.Health:
-        """Answers 200 while this engine owns the database and can reach it.
+        """Answer 200 while this engine owns the database and can reach it.
 
         Readiness. Open to everyone. Served at the root as well: /health/ready.
         """
@@ -49,7 +49,7 @@ class AsyncDocsOperations(Resource):
     """The operations `docs.*`."""
 
     async def openapi(self) -> models.OpenApiDocument:
-        """This document.
+        """Get this document.
 
         Open, unless the deployment protects it by key and tenant. Served at the root as well:
         /api-docs/openapi.json.
@@ -62,7 +62,7 @@ class AsyncDocsOperations(Resource):
         )
 
     async def ui(self) -> str:
-        """A page to read this document and to try the operations.
+        """Show this document as a page that can send requests.
 
         Open to everyone. Served at the root as well: /swagger-ui.
         """
@@ -74,7 +74,7 @@ class AsyncDocsOperations(Resource):
         )
 
     async def asset(self, file: str) -> str:
-        """Scripts and styles of that page.
+        """Get the scripts and styles of that page.
 
         Open to everyone. Served at the root as well: /swagger-ui/{file}.
         """
@@ -117,26 +117,26 @@ class AsyncSequencesOperations(Resource):
         operator or publisher.
 
         Args:
-            version: Unique together with tenant, namespace and name.
-            blocks: At most 5000 blocks in all, nested at most 64 levels deep.
-            id: Made by the server when absent.
-            tenant_id: Must be there, may be blank when the header x-tenant-id is sent; else
-                both must be the same. Not . or .., and without spaces and tabs around it.
+            version: Unique with tenant, namespace and name.
+            blocks: At most 5000 blocks in total, 64 levels deep.
+            id: Default: generated.
+            tenant_id: Required. May be blank with the header x-tenant-id; else both must be
+                equal. Not . or .., and without spaces and tabs around it.
             deprecated: Default: False.
-            hold: No name leads to it: only its id, or its name with version, until the hold
-                is lifted or a release promotes it. Default: False.
+            hold: Excluded from lookups by name without version, until lifted or promoted by a
+                release. Default: False.
             status: Default: "production".
-            input_schema: What context.data of a new instance must conform to, else 422. JSON
-                Schema 2020-12 without pattern, patternProperties and recursive references. At
-                most 65536 bytes, and with references followed 5000 values, 1000 schemas,
-                keywords and listed names, and 100 schemas within one another.
-            on_failure: What runs in the server after an instance has failed, one after the
-                other, whatever each comes to.
-            on_cancel: What runs in the server after an instance was cancelled, one after the
-                other, whatever each comes to.
+            input_schema: Schema of context.data of new instances; other data is answered 422.
+                JSON Schema 2020-12 without pattern, patternProperties and recursive
+                references. At most 65536 bytes, and with references followed 5000 values,
+                1000 schemas, keywords and listed names, and 100 schemas within one another.
+            on_failure: Steps that run in the server after an instance has failed, in order. A
+                failed step does not stop the next.
+            on_cancel: Steps that run in the server after an instance was cancelled, in order.
+                A failed step does not stop the next.
             interceptors: Not supported.
             sla: Not supported.
-            strict: Warnings refuse the definition too. Default: False.
+            strict: Also refuses definitions with warnings. Default: False.
         """
         return await self._call(
             "POST",
@@ -184,32 +184,32 @@ class AsyncSequencesOperations(Resource):
         sla: Literal[False] | None = None,
         strict: bool | None = None,
     ) -> models.SequenceValidated:
-        """Say what storing the definition would answer, and store nothing.
+        """Return the answer to storing the definition, without storing it.
 
         The same answer but for what is stored already: whether the id or the version exists
         is not asked. For the root key and for keys with the capability operator or publisher.
 
         Args:
-            version: Unique together with tenant, namespace and name.
-            blocks: At most 5000 blocks in all, nested at most 64 levels deep.
-            id: Made by the server when absent.
-            tenant_id: Must be there, may be blank when the header x-tenant-id is sent; else
-                both must be the same. Not . or .., and without spaces and tabs around it.
+            version: Unique with tenant, namespace and name.
+            blocks: At most 5000 blocks in total, 64 levels deep.
+            id: Default: generated.
+            tenant_id: Required. May be blank with the header x-tenant-id; else both must be
+                equal. Not . or .., and without spaces and tabs around it.
             deprecated: Default: False.
-            hold: No name leads to it: only its id, or its name with version, until the hold
-                is lifted or a release promotes it. Default: False.
+            hold: Excluded from lookups by name without version, until lifted or promoted by a
+                release. Default: False.
             status: Default: "production".
-            input_schema: What context.data of a new instance must conform to, else 422. JSON
-                Schema 2020-12 without pattern, patternProperties and recursive references. At
-                most 65536 bytes, and with references followed 5000 values, 1000 schemas,
-                keywords and listed names, and 100 schemas within one another.
-            on_failure: What runs in the server after an instance has failed, one after the
-                other, whatever each comes to.
-            on_cancel: What runs in the server after an instance was cancelled, one after the
-                other, whatever each comes to.
+            input_schema: Schema of context.data of new instances; other data is answered 422.
+                JSON Schema 2020-12 without pattern, patternProperties and recursive
+                references. At most 65536 bytes, and with references followed 5000 values,
+                1000 schemas, keywords and listed names, and 100 schemas within one another.
+            on_failure: Steps that run in the server after an instance has failed, in order. A
+                failed step does not stop the next.
+            on_cancel: Steps that run in the server after an instance was cancelled, in order.
+                A failed step does not stop the next.
             interceptors: Not supported.
             sla: Not supported.
-            strict: Warnings refuse the definition too. Default: False.
+            strict: Also refuses definitions with warnings. Default: False.
         """
         return await self._call(
             "POST",
@@ -258,15 +258,15 @@ class AsyncSequencesOperations(Resource):
 
         Args:
             tenant_id: The header x-tenant-id wins.
-            name_contains: In any case.
-            newest_only: The newest version of each name alone, and how many versions there
-                are. Default: False.
-            include_definition: False: without blocks, input_schema, on_failure and on_cancel.
+            name_contains: Case-insensitive.
+            newest_only: Only the newest version of each name, with the number of versions.
+                Default: False.
+            include_definition: False: omits blocks, input_schema, on_failure and on_cancel.
                 Default: True.
             offset: How many to leave out. Default: 0.
             limit: How many at most. Larger values are lowered to 1000. Default: 200.
-            cursor: Where to go on. From the header x-next-cursor of the page before; instead
-                of an offset.
+            cursor: Where to go on. From the header x-next-cursor of the previous page;
+                instead of an offset.
         """
         return self._pages(
             "GET",
@@ -294,8 +294,7 @@ class AsyncSequencesOperations(Resource):
         namespace: str | None = None,
         version: int | None = None,
     ) -> models.SequenceDefinition:
-        """Get a version of a definition by name; the newest not deprecated nor on hold when not
-        given.
+        """Get a definition by name; default: the newest version not deprecated or on hold.
 
         For the root key and for keys with the capability operator or publisher or auditor or
         starter.
@@ -358,7 +357,7 @@ class AsyncSequencesOperations(Resource):
         )
 
     async def update(self, id: str, *, hold: Literal[False]) -> None:
-        """Lift the hold of a version: its name can lead to it.
+        """Lift the hold of a version, so that lookups by name include it.
 
         Answered once every creation by name may get it. Again is no error. For the root key
         and for keys with the capability operator or publisher.
@@ -374,7 +373,7 @@ class AsyncSequencesOperations(Resource):
         )
 
     async def deprecate(self, id: str) -> None:
-        """Take a version out of the choice of the newest one.
+        """Deprecate a version: it is no longer the newest for lookups by name.
 
         For the root key and for keys with the capability operator or publisher.
         """
@@ -392,15 +391,15 @@ class AsyncSequencesOperations(Resource):
         cascade: bool | None = None,
         dry_run: bool | None = None,
     ) -> models.SequenceDeletionPreview | None:
-        """Delete a definition that no live or failed instance uses; the others follow.
+        """Delete a definition that has no live or failed instances, with its finished ones.
 
         For the root key and for keys with the capability operator or publisher. Unknown
         parameters are refused.
 
         Args:
-            cascade: Failed instances go with the sequence; otherwise they refuse its
-                deletion. Default: False.
-            dry_run: Answers 200 with how many instances would go, or the refusal; deletes
+            cascade: Deletes failed instances too; otherwise they prevent the deletion.
+                Default: False.
+            dry_run: Answers 200 with the number of instances to delete, or the error; deletes
                 nothing. Default: False.
         """
         return await self._call(
@@ -420,7 +419,7 @@ class AsyncSequencesOperations(Resource):
         instance_id: str,
         target_sequence_id: str,
     ) -> models.InstanceMigrated:
-        """Move an instance at rest to another version of its sequence.
+        """Move an idle instance to another version of its sequence.
 
         For the root key and for keys with the capability operator or publisher.
         """
@@ -441,7 +440,7 @@ class AsyncSequencesOperations(Resource):
         candidate_sequence_id: str,
         tenant_id: str | None = None,
     ) -> models.SemanticDiff:
-        """Tell what changes from one stored definition to another.
+        """Compare two stored definitions.
 
         For the root key and for keys with the capability operator or publisher.
         """
@@ -471,19 +470,19 @@ class AsyncSequencesOperations(Resource):
         limit: int | None = None,
         cursor: str | None = None,
     ) -> models.InstancesMigrated:
-        """Have matching instances of a version go over to another one, where that is safe.
+        """Migrate matching instances of a version to another one, where that is safe.
 
         For the root key and for keys with the capability operator or publisher.
 
         Args:
-            version: Of the same sequence.
-            sequence_id: The version that it goes over to.
-            to_sequence_id: The same as sequence_id.
-            target_sequence_id: The same as sequence_id.
-            approved: Also where the verdict is approval_required. Default: False.
-            dry_run: Only judges: nothing is changed. Default: False.
-            limit: Instances that one call looks at. Default: 200.
-            cursor: next_cursor of the call before. An empty text stands for none.
+            version: Version of the same sequence.
+            sequence_id: Id of the target version.
+            to_sequence_id: Alias of sequence_id.
+            target_sequence_id: Alias of sequence_id.
+            approved: Also migrates where the verdict is approval_required. Default: False.
+            dry_run: Only returns the verdict: nothing is changed. Default: False.
+            limit: Instances examined by one request. Default: 200.
+            cursor: next_cursor of the previous response. An empty text stands for none.
         """
         return await self._call(
             "POST",
@@ -534,27 +533,27 @@ class AsyncInstancesOperations(Resource):
         the root key and for keys with the capability operator or starter.
 
         Args:
-            sequence_id: Of this version, from which a release may lead to another one.
-                Exactly one of sequence_id and sequence must be there.
-            sequence: The name of a sequence of the namespace, in place of sequence_id.
-            version: With sequence: pins this version of it, from which no release leads
-                elsewhere. When absent: the newest that is not deprecated, not on hold, and
-                that no release holds back.
-            tenant_id: The same as in the header x-tenant-id when that is sent. Not . or ..,
-                and without spaces and tabs around it.
-            priority: Any case is accepted. Default: "normal".
+            sequence_id: Id of a version, from which a release may route to another one.
+                Exactly one of sequence_id and sequence is required.
+            sequence: Name of a sequence in the namespace, instead of sequence_id.
+            version: With sequence: pins this version; no release routes it elsewhere.
+                Default: the newest version that is not deprecated, on hold, or held back by a
+                release.
+            tenant_id: Must equal the header x-tenant-id, if sent. Not . or .., and without
+                spaces and tabs around it.
+            priority: Case-insensitive. Default: "normal".
             timezone: IANA time zone, such as Europe/Berlin. Default: "UTC".
             context: At most 256 KiB as JSON, unless the deployment sets another limit.
-            next_fire_at: When to start; now when absent.
-            timeout: How long it may take from its first step on, pauses not counted; past it,
-                it fails. Milliseconds.
-            concurrency_key: Instances of the tenant with this key share their slots.
-            max_concurrency: How many of them run at once.
-            idempotency_key: When an instance of the tenant has it, the answer names that one
+            next_fire_at: Start time; default: now.
+            timeout: Maximum duration in ms from the first step, without pauses; then it
+                fails.
+            concurrency_key: Instances of the tenant with this key share a concurrency limit.
+            max_concurrency: Maximum number of these instances that run at once.
+            idempotency_key: If an instance of the tenant has this key, its id is returned
                 with deduplicated true. An empty text stands for none.
             dry_run: Default: False.
-            dry_run_auto_approve: Of a dry run: whoever is asked gives the first choice, at
-                once. Default: False.
+            dry_run_auto_approve: In a dry run, approvals are answered immediately with the
+                first choice. Default: False.
             budget: Not supported.
         """
         return await self._call(
@@ -637,28 +636,28 @@ class AsyncInstancesOperations(Resource):
 
         Args:
             tenant_id: The header x-tenant-id wins.
-            sequence_name: Every version of the sequences with this name.
-            sequence: The same.
-            sequence_version: Of its sequence.
-            parent_instance_id: Those that this instance started.
-            ids: These and no others, at most 1000.
-            waiting_for: Those with a step that waits for it: see /instances/{id}/explain.
+            sequence_name: Includes every version of the sequences with this name.
+            sequence: Alias of sequence_name.
+            sequence_version: Version of the sequence.
+            parent_instance_id: Children of this instance.
+            ids: At most 1000 instances.
+            waiting_for: Instances with a step that waits for it; see /instances/{id}/explain.
             created_after: Exclusive.
             created_before: Exclusive.
             updated_after: Exclusive.
             updated_before: Exclusive.
-            failure: A part of the message or code of its failure, in any case.
-            failure_code: The code of its failure.
-            failure_block: The block_id of its failure.
-            failure_handler: The handler of its failure.
-            failure_reason: The reason as /instances/failures tells it.
+            failure: Part of the failure's message or code; case-insensitive.
+            failure_code: Code of the failure.
+            failure_block: block_id of the failure.
+            failure_handler: Handler of the failure.
+            failure_reason: reason in /instances/failures.
             metadata: One parameter metadata.<key>=<value> for each equality on a top-level
                 text of the metadata; all must hold, and at most 16 are possible.
             state: Separated by commas; none stands for all.
             offset: How many to leave out. Default: 0.
             limit: How many at most. Larger values are lowered to 1000. Default: 100.
-            cursor: Where to go on. From the header x-next-cursor of the page before; instead
-                of an offset.
+            cursor: Where to go on. From the header x-next-cursor of the previous page;
+                instead of an offset.
         """
         return self._pages(
             "GET",
@@ -726,28 +725,28 @@ class AsyncInstancesOperations(Resource):
 
         Args:
             tenant_id: The header x-tenant-id wins.
-            sequence_name: Every version of the sequences with this name.
-            sequence: The same.
-            sequence_version: Of its sequence.
-            parent_instance_id: Those that this instance started.
-            ids: These and no others, at most 1000.
-            waiting_for: Those with a step that waits for it: see /instances/{id}/explain.
+            sequence_name: Includes every version of the sequences with this name.
+            sequence: Alias of sequence_name.
+            sequence_version: Version of the sequence.
+            parent_instance_id: Children of this instance.
+            ids: At most 1000 instances.
+            waiting_for: Instances with a step that waits for it; see /instances/{id}/explain.
             created_after: Exclusive.
             created_before: Exclusive.
             updated_after: Exclusive.
             updated_before: Exclusive.
-            failure: A part of the message or code of its failure, in any case.
-            failure_code: The code of its failure.
-            failure_block: The block_id of its failure.
-            failure_handler: The handler of its failure.
-            failure_reason: The reason as /instances/failures tells it.
+            failure: Part of the failure's message or code; case-insensitive.
+            failure_code: Code of the failure.
+            failure_block: block_id of the failure.
+            failure_handler: Handler of the failure.
+            failure_reason: reason in /instances/failures.
             metadata: One parameter metadata.<key>=<value> for each equality on a top-level
                 text of the metadata; all must hold, and at most 16 are possible.
             state: Separated by commas; none stands for all.
             offset: How many to leave out. Default: 0.
             limit: How many at most. Larger values are lowered to 1000. Default: 100.
-            cursor: Where to go on. From the header x-next-cursor of the page before; instead
-                of an offset.
+            cursor: Where to go on. From the header x-next-cursor of the previous page;
+                instead of an offset.
         """
         return self._pages(
             "GET",
@@ -790,16 +789,16 @@ class AsyncInstancesOperations(Resource):
         orphans: bool | None = None,
         async_: bool | None = None,
     ) -> models.BulkUpdated | models.BulkJob:
-        """Set the state of every matching instance that is not completed or cancelled.
+        """Set the state of all matching instances that are neither completed nor cancelled.
 
         For the root key and for keys with the capability operator.
 
         Args:
             dry_run: Only counts: nothing is changed. Default: False.
-            orphans: Also retry children whose parents have gone on without them: nobody takes
-                what they come to. Else they are skipped. Default: False.
-            async_: Answers 202 with a job at once. So does the header Prefer: respond-async.
-                Default: False.
+            orphans: Also retries children whose parents continued without them. Default:
+                skips them. Default: False.
+            async_: Answers 202 with a job immediately, as does the header Prefer:
+                respond-async. Default: False.
         """
         return await self._call(
             "PATCH",
@@ -835,14 +834,14 @@ class AsyncInstancesOperations(Resource):
         state: models.InstanceState,
         next_fire_at: datetime | str | None = None,
     ) -> models.TaskInstance:
-        """Move an instance to another state.
+        """Change the state of an instance.
 
         A move that the state of the instance does not allow is answered 400. For the root key
         and for keys with the capability operator.
 
         Args:
-            next_fire_at: For a move to scheduled. When absent: now, or of a paused one when
-                it would go on.
+            next_fire_at: For a change to scheduled. Default: now, or for a paused instance
+                the time at which it would continue.
         """
         return await self._call(
             "PATCH",
@@ -866,8 +865,8 @@ class AsyncInstancesOperations(Resource):
         For the root key and for keys with the capability operator.
 
         Args:
-            if_unchanged_since: The updated_at that was read: 409 when it was changed since.
-                When absent: whatever is there is changed.
+            if_unchanged_since: The updated_at that was read: 409 if it has changed. Absent:
+                no check.
         """
         return await self._call(
             "PATCH",
@@ -887,7 +886,7 @@ class AsyncInstancesOperations(Resource):
         signal_type: str | models.SendSignalSignalType | JsonObject,
         payload: Any = None,
     ) -> models.SignalAccepted:
-        """Send a signal.
+        """Send a signal to an instance.
 
         pause pauses, resume resumes what is paused, cancel cancels, update_context merges the
         payload into context.data, custom:<name> is the free for any use, but
@@ -919,18 +918,18 @@ class AsyncInstancesOperations(Resource):
         limit: int | None = None,
         cursor: str | None = None,
     ) -> AsyncPages[models.StoredSignal]:
-        """List the signals of an instance, oldest first, and which of them wait for a step.
+        """List the signals of an instance, oldest first, with their status.
 
         For the root key and for keys with the capability operator or approver or auditor or
         starter. Unknown parameters are refused.
 
         Args:
-            status: kept: waits for a step that waits for it; taken, refused: by taken_by;
-                applied: it took effect when it came.
+            status: kept: no step has waited for it yet; taken, refused: by taken_by; applied:
+                it took effect immediately.
             offset: How many to leave out. Default: 0.
             limit: How many at most. Larger values are lowered to 1000. Default: 100.
-            cursor: Where to go on. From the header x-next-cursor of the page before; instead
-                of an offset.
+            cursor: Where to go on. From the header x-next-cursor of the previous page;
+                instead of an offset.
         """
         return self._pages(
             "GET",
@@ -959,8 +958,8 @@ class AsyncInstancesOperations(Resource):
         Unknown parameters are refused.
 
         Args:
-            block_id: This block and those inside of it.
-            depth: How many levels below those that come first.
+            block_id: Only this block and the blocks inside it.
+            depth: Number of levels below the first.
         """
         return await self._call(
             "GET",
@@ -990,13 +989,12 @@ class AsyncInstancesOperations(Resource):
         Unknown parameters are refused.
 
         Args:
-            iteration: The counters of the loops around the block, as in 2.0.
+            iteration: Counters of the enclosing loops, such as 2.0.
             offset: How many to leave out. Default: 0.
             limit: How many at most.
-            cursor: Where to go on. From the header x-next-cursor of the page before; instead
-                of an offset.
-            max_bytes: The answer ends before it is longer, with at least one row, and says
-                where to go on.
+            cursor: Where to go on. From the header x-next-cursor of the previous page;
+                instead of an offset.
+            max_bytes: Maximum size of the response, which has at least one row.
         """
         return self._pages(
             "GET",
@@ -1022,7 +1020,7 @@ class AsyncInstancesOperations(Resource):
         cursor: str | None = None,
         state: Sequence[models.InstanceState] | None = None,
     ) -> AsyncPages[models.TaskInstance]:
-        """List the instances that this one started, oldest first.
+        """List the child instances, oldest first.
 
         For the root key and for keys with the capability operator or auditor or starter.
         Unknown parameters are refused.
@@ -1030,8 +1028,8 @@ class AsyncInstancesOperations(Resource):
         Args:
             offset: How many to leave out. Default: 0.
             limit: How many at most.
-            cursor: Where to go on. From the header x-next-cursor of the page before; instead
-                of an offset.
+            cursor: Where to go on. From the header x-next-cursor of the previous page;
+                instead of an offset.
             state: Separated by commas; none stands for all.
         """
         return self._pages(
@@ -1054,15 +1052,15 @@ class AsyncInstancesOperations(Resource):
         limit: int | None = None,
         cursor: str | None = None,
     ) -> AsyncPages[models.AuditEntry]:
-        """List the audit of an instance, newest first.
+        """List the audit entries of an instance, newest first.
 
         For the root key and for keys with the capability operator or auditor or starter.
         Unknown parameters are refused.
 
         Args:
             limit: How many at most. Larger values are lowered to 1000. Default: 200.
-            cursor: Where to go on. From the header x-next-cursor of the page before; instead
-                of an offset.
+            cursor: Where to go on. From the header x-next-cursor of the previous page;
+                instead of an offset.
         """
         return self._pages(
             "GET",
@@ -1087,17 +1085,16 @@ class AsyncInstancesOperations(Resource):
         limit: int | None = None,
         include_outputs: bool | None = None,
     ) -> models.Timeline:
-        """Get state transitions and outputs in the order in which they happened.
+        """Get state transitions and outputs in chronological order.
 
         For the root key and for keys with the capability operator or auditor or starter.
         Unknown parameters are refused.
 
         Args:
-            iteration: The counters of the loops around the block, as in 2.0.
-            cursor: Where to go on. From the header x-next-cursor of the page before; instead
-                of an offset.
-            max_bytes: The answer ends before it is longer, with at least one row, and says
-                where to go on.
+            iteration: Counters of the enclosing loops, such as 2.0.
+            cursor: Where to go on. From the header x-next-cursor of the previous page;
+                instead of an offset.
+            max_bytes: Maximum size of the response, which has at least one row.
             offset: How many to leave out. Default: 0.
             limit: How many at most. Larger values are lowered to 1000. Default: 200.
             include_outputs: False leaves the values of outputs out. Default: True.
@@ -1132,22 +1129,22 @@ class AsyncInstancesOperations(Resource):
         limit: int | None = None,
         cursor: str | None = None,
     ) -> AsyncPages[models.StepAttempt]:
-        """List the tries of the steps of an instance, those that began first before the others.
+        """List the step attempts of an instance in the order of their start.
 
         For the root key and for keys with the capability operator or auditor or starter.
         Unknown parameters are refused.
 
         Args:
-            iteration: The counters of the loops around the block, as in 2.0.
-            iteration_from: With block_id: of its outermost loop, counted from 0; at most 1000
-                at once.
-            iteration_to: Inclusive; without it the one in iteration_from.
+            iteration: Counters of the enclosing loops, such as 2.0.
+            iteration_from: With block_id: iteration of its outermost loop, from 0; a range
+                has at most 1000.
+            iteration_to: Inclusive; default: iteration_from.
             state: Separated by commas; none stands for all.
-            order: Which of them come first. Default: "oldest".
-            include_payloads: False: without params, overlay and output. Default: True.
+            order: Sort order. Default: "oldest".
+            include_payloads: False: omits params, overlay and output. Default: True.
             limit: How many at most. Larger values are lowered to 1000. Default: 100.
-            cursor: Where to go on. From the header x-next-cursor of the page before; instead
-                of an offset.
+            cursor: Where to go on. From the header x-next-cursor of the previous page;
+                instead of an offset.
         """
         return self._pages(
             "GET",
@@ -1168,7 +1165,7 @@ class AsyncInstancesOperations(Resource):
         )
 
     async def explain(self, id: str) -> models.InstanceExplanation:
-        """Say what an instance is doing, what it waits for, and what can be done.
+        """Explain what an instance does and waits for, with suggested actions.
 
         For the root key and for keys with the capability operator or auditor or starter.
         """
@@ -1193,8 +1190,8 @@ class AsyncInstancesOperations(Resource):
 
         Args:
             dry_run: Only counts: nothing is changed. Default: False.
-            async_: Answers 202 with a job at once. So does the header Prefer: respond-async.
-                Default: False.
+            async_: Answers 202 with a job immediately, as does the header Prefer:
+                respond-async. Default: False.
         """
         return await self._call(
             "PATCH",
@@ -1228,11 +1225,11 @@ class AsyncInstancesOperations(Resource):
 
         Args:
             dry_run: Only counts: nothing is changed. Default: False.
-            orphans: Also retry children whose parents have gone on without them: nobody takes
-                what they come to. Else they are skipped. Default: False.
+            orphans: Also retries children whose parents continued without them. Default:
+                skips them. Default: False.
             limit: Default: 1000.
-            async_: Answers 202 with a job at once. So does the header Prefer: respond-async.
-                Default: False.
+            async_: Answers 202 with a job immediately, as does the header Prefer:
+                respond-async. Default: False.
         """
         return await self._call(
             "POST",
@@ -1262,7 +1259,7 @@ class AsyncInstancesOperations(Resource):
         cursor: str | None = None,
         max_bytes: int | None = None,
     ) -> AsyncPages[models.StepLogLine]:
-        """List the lines that steps logged, oldest first.
+        """List the log lines of steps, oldest first.
 
         For the root key and for keys with the capability operator or auditor or starter.
         Unknown parameters are refused.
@@ -1270,10 +1267,9 @@ class AsyncInstancesOperations(Resource):
         Args:
             offset: How many to leave out. Default: 0.
             limit: How many at most.
-            cursor: Where to go on. From the header x-next-cursor of the page before; instead
-                of an offset.
-            max_bytes: The answer ends before it is longer, with at least one row, and says
-                where to go on.
+            cursor: Where to go on. From the header x-next-cursor of the previous page;
+                instead of an offset.
+            max_bytes: Maximum size of the response, which has at least one row.
         """
         return self._pages(
             "GET",
@@ -1296,7 +1292,7 @@ class AsyncInstancesOperations(Resource):
         blocks: Sequence[models.Block | JsonObject],
         position: int | None = None,
     ) -> models.BlocksInjected:
-        """Let this instance run further blocks after those of its sequence.
+        """Add blocks to this instance, after those of its sequence.
 
         For the root key and for keys with the capability operator.
 
@@ -1320,15 +1316,15 @@ class AsyncInstancesOperations(Resource):
         context: JsonObject | None = None,
         context_mode: models.ForkInstanceContextMode | None = None,
     ) -> models.InstanceRetried:
-        """Run a failed instance again from where it failed, with other data if it is given.
+        """Retry a failed instance where it failed, optionally with changed data.
 
         Answers 400 unless the instance is failed. It is due at once. For the root key and for
         keys with the capability operator.
 
         Args:
-            context: For context.data, before anything runs.
-            context_mode: merge: member by member; replace: in place of all data. Default:
-                "merge".
+            context: Changes context.data before anything runs.
+            context_mode: merge: replaces top-level members; replace: replaces all data.
+                Default: "merge".
         """
         return await self._call(
             "POST",
@@ -1354,9 +1350,9 @@ class AsyncInstancesOperations(Resource):
         For the root key and for keys with the capability operator.
 
         Args:
-            context: For context.data, before anything runs.
-            context_mode: merge: member by member; replace: in place of all data. Default:
-                "merge".
+            context: Changes context.data before anything runs.
+            context_mode: merge: replaces top-level members; replace: replaces all data.
+                Default: "merge".
         """
         return await self._call(
             "POST",
@@ -1379,14 +1375,14 @@ class AsyncInstancesOperations(Resource):
         dry_run: bool | None = None,
         signals: Sequence[models.SendSignal | JsonObject] | None = None,
     ) -> models.InstanceForked:
-        """Create a copy of an instance that runs on from one of its top-level blocks.
+        """Create a copy of an instance that continues from one of its top-level blocks.
 
         For the root key and for keys with the capability operator.
 
         Args:
-            context: For context.data, before anything runs.
-            context_mode: merge: member by member; replace: in place of all data. Default:
-                "merge".
+            context: Changes context.data before anything runs.
+            context_mode: merge: replaces top-level members; replace: replaces all data.
+                Default: "merge".
             dry_run: Default: True.
         """
         return await self._call(
@@ -1403,7 +1399,7 @@ class AsyncInstancesOperations(Resource):
         )
 
     async def save_checkpoint(self, id: str, *, checkpoint_data: Any) -> models.CheckpointSaved:
-        """Keep a value with the instance.
+        """Save a value as a checkpoint of the instance.
 
         For the root key and for keys with the capability operator.
 
@@ -1475,7 +1471,7 @@ class AsyncInstancesOperations(Resource):
         limit: int | None = None,
         cursor: str | None = None,
     ) -> AsyncPages[models.EffectReceipt]:
-        """List the receipts of what an instance did outside, oldest first.
+        """List the effect receipts of an instance, oldest first.
 
         For the root key and for keys with the capability operator or auditor or starter.
         Unknown parameters are refused.
@@ -1483,8 +1479,8 @@ class AsyncInstancesOperations(Resource):
         Args:
             tenant_id: The header x-tenant-id wins.
             limit: How many at most. Larger values are lowered to 1000. Default: 1000.
-            cursor: Where to go on. From the header x-next-cursor of the page before; instead
-                of an offset.
+            cursor: Where to go on. From the header x-next-cursor of the previous page;
+                instead of an offset.
         """
         return self._pages(
             "GET",
@@ -1507,7 +1503,7 @@ class AsyncInstancesOperations(Resource):
         failed_after: datetime | str | None = None,
         failed_before: datetime | str | None = None,
     ) -> models.FailureGroups:
-        """Failed instances by sequence and reason.
+        """Count failed instances by sequence and reason.
 
         For the root key and for keys with the capability operator or auditor or starter.
         Unknown parameters are refused.
@@ -1547,19 +1543,19 @@ class AsyncApprovalsOperations(Resource):
         limit: int | None = None,
         cursor: str | None = None,
     ) -> AsyncPages[models.Approval]:
-        """List what people are asked, oldest first.
+        """List open approvals, oldest first.
 
         For the root key and for keys with the capability operator or approver or auditor.
         Unknown parameters are refused.
 
         Args:
             tenant_id: The header x-tenant-id wins.
-            sequence_name: Every version of the sequences with this name.
-            sequence: The same.
+            sequence_name: Includes every version of the sequences with this name.
+            sequence: Alias of sequence_name.
             offset: How many to leave out. Default: 0.
             limit: How many at most. Larger values are lowered to 1000. Default: 100.
-            cursor: Where to go on. From the header x-next-cursor of the page before; instead
-                of an offset.
+            cursor: Where to go on. From the header x-next-cursor of the previous page;
+                instead of an offset.
         """
         return self._pages(
             "GET",
@@ -1587,16 +1583,16 @@ class AsyncApprovalsOperations(Resource):
         comment: str | None = None,
         answer_id: str | None = None,
     ) -> models.ApprovalAnswered:
-        """Answer for a person. The first answer counts.
+        """Answer an approval. The first answer counts.
 
         Refused with 409 when it was answered, has timed out or was withdrawn. With the
         answer_id of the answer that was taken, that one is told. For the root key and for
         keys with the capability operator or approver.
 
         Args:
-            value: One of the values of its choices.
-            comment: Only where allow_comment says so. An empty text stands for none.
-            answer_id: A repetition with the same one is told of the first answer, and is no
+            value: One of the values in choices.
+            comment: Allowed only with allow_comment. An empty text stands for none.
+            answer_id: A repetition with the same id returns the first answer instead of a
                 conflict. An empty text stands for none.
         """
         return await self._call(
@@ -1619,15 +1615,15 @@ class AsyncApprovalsOperations(Resource):
         value: str | None = None,
         recipient: str | None = None,
     ) -> models.ApprovalLink:
-        """Make a link by which one person can answer once, without a key.
+        """Create a link with which one person can answer once, without a key.
 
         Needs an encryption key, else 503. The link ends with the question. For the root key
         and for keys with the capability operator.
 
         Args:
             expires_in_seconds: Default: 604800.
-            value: The link answers this and nothing else. One of the values of its choices.
-            recipient: Whom the link is for: noted as who answered.
+            value: Restricts the link to this value. One of the values in choices.
+            recipient: Recorded as answered_by.
         """
         return await self._call(
             "POST",
@@ -1641,7 +1637,7 @@ class AsyncApprovalsOperations(Resource):
         )
 
     async def page(self, token: str) -> str:
-        """The page of a link: the question and its choices. It answers nothing.
+        """Show the question and choices of a link, without answering.
 
         Open to everyone.
         """
@@ -1659,13 +1655,13 @@ class AsyncApprovalsOperations(Resource):
         value: str | None = None,
         comment: str | None = None,
     ) -> str:
-        """Answer by a link, once.
+        """Answer once by link.
 
         Open to everyone.
 
         Args:
-            value: One of the values of its choices.
-            comment: Only where allow_comment says so. An empty text stands for none.
+            value: One of the values in choices.
+            comment: Allowed only with allow_comment. An empty text stands for none.
         """
         return await self._call(
             "POST",
@@ -1690,7 +1686,7 @@ class AsyncBulkJobsOperations(Resource):
         limit: int | None = None,
         cursor: str | None = None,
     ) -> AsyncPages[models.BulkJob]:
-        """List the changes of many instances that went on as jobs, newest first.
+        """List bulk jobs, newest first.
 
         For the root key and for keys with the capability operator or auditor or starter.
         Unknown parameters are refused.
@@ -1700,8 +1696,8 @@ class AsyncBulkJobsOperations(Resource):
             state: Separated by commas; none stands for all.
             offset: How many to leave out. Default: 0.
             limit: How many at most. Larger values are lowered to 1000. Default: 100.
-            cursor: Where to go on. From the header x-next-cursor of the page before; instead
-                of an offset.
+            cursor: Where to go on. From the header x-next-cursor of the previous page;
+                instead of an offset.
         """
         return self._pages(
             "GET",
@@ -1718,7 +1714,7 @@ class AsyncBulkJobsOperations(Resource):
         )
 
     async def get(self, id: str) -> models.BulkJob:
-        """Get how far a change of many instances is.
+        """Get the progress of a bulk job.
 
         For the root key and for keys with the capability operator or auditor or starter.
         """
@@ -1730,7 +1726,7 @@ class AsyncBulkJobsOperations(Resource):
         )
 
     async def cancel(self, id: str) -> models.BulkJob:
-        """End a change of many instances; what is changed stays changed.
+        """Cancel a bulk job. Completed changes remain.
 
         For the root key and for keys with the capability operator.
         """
@@ -1758,8 +1754,8 @@ class AsyncRateLimitsOperations(Resource):
         For the root key and for keys with the capability operator.
 
         Args:
-            if_unchanged_since: The updated_at that was read: 409 when it was changed since.
-                When absent: whatever is there is changed.
+            if_unchanged_since: The updated_at that was read: 409 if it has changed. Absent:
+                no check.
         """
         return await self._call(
             "PUT",
@@ -1780,7 +1776,7 @@ class AsyncRateLimitsOperations(Resource):
         offset: int | None = None,
         limit: int | None = None,
     ) -> AsyncPages[models.RateLimit]:
-        """List the rate limits of the tenant by key.
+        """List rate limits by key.
 
         For the root key and for keys with the capability operator or auditor. Unknown
         parameters are refused.
@@ -1803,7 +1799,7 @@ class AsyncRateLimitsOperations(Resource):
         )
 
     async def delete(self, key: str) -> None:
-        """Remove the rate limit of a key, which is unlimited then.
+        """Delete the rate limit of a key, which becomes unlimited.
 
         For the root key and for keys with the capability operator.
         """
@@ -1831,23 +1827,22 @@ class AsyncCredentialsOperations(Resource):
         refresh_url: str | None = None,
         refresh_token: str | None = None,
     ) -> models.Credential:
-        """Keep a secret for the steps of the tenant, sealed. No answer ever shows it.
+        """Store a sealed secret for the steps of the tenant. It is never returned.
 
         For the root key and for keys with the capability operator.
 
         Args:
-            value: The secret: a text, at most 262144 bytes. Of one that is a JSON object,
-                templates may name a member: {{secrets.id.member}}. No answer ever has it. Not
-                [REDACTED].
-            tenant_id: The same as in the header x-tenant-id when that is sent. Not . or ..,
-                and without spaces and tabs around it.
-            id: The name when absent. By which templates name it: {{secrets.id}}. Letters,
-                digits, dots, _ and -. Not . or ..
-            name: The id when absent.
-            kind: For people; nothing follows from it. Default: "api_key".
-            expires_at: From then on it is as if it did not exist.
-            refresh_url: Kept for those who renew it, with oauth2 only. A public address.
-            refresh_token: Kept like the value, and as secret. Not [REDACTED].
+            value: The secret: a text of at most 262144 bytes. If it is a JSON object,
+                templates can use {{secrets.id.member}}. Never returned. Not [REDACTED].
+            tenant_id: Must equal the header x-tenant-id, if sent. Not . or .., and without
+                spaces and tabs around it.
+            id: Default: the name. Used in templates as {{secrets.id}}. Letters, digits, dots,
+                _ and -. Not . or ..
+            name: Default: the id.
+            kind: A label for people. Default: "api_key".
+            expires_at: From then on steps cannot use it.
+            refresh_url: With oauth2 only: stored for clients that renew it. A public address.
+            refresh_token: Sealed like the value. Not [REDACTED].
         """
         return await self._call(
             "POST",
@@ -1884,8 +1879,8 @@ class AsyncCredentialsOperations(Resource):
             tenant_id: The header x-tenant-id wins.
             offset: How many to leave out. Default: 0.
             limit: How many at most.
-            cursor: Where to go on. From the header x-next-cursor of the page before; instead
-                of an offset.
+            cursor: Where to go on. From the header x-next-cursor of the previous page;
+                instead of an offset.
         """
         return self._pages(
             "GET",
@@ -1926,18 +1921,17 @@ class AsyncCredentialsOperations(Resource):
         refresh_token: str | Null | None = None,
         enabled: bool | Null | None = None,
     ) -> models.Credential:
-        """Change a credential; the next call of a step has the new secret.
+        """Change a credential. The next call of a step uses the new secret.
 
         For the root key and for keys with the capability operator.
 
         Args:
-            value: The secret: a text, at most 262144 bytes. Of one that is a JSON object,
-                templates may name a member: {{secrets.id.member}}. No answer ever has it. Not
-                [REDACTED].
-            expires_at: From then on it is as if it did not exist.
-            refresh_url: Kept for those who renew it, with oauth2 only. A public address.
-            refresh_token: Kept like the value, and as secret. Not [REDACTED].
-            enabled: While false it is as if the credential did not exist.
+            value: The secret: a text of at most 262144 bytes. If it is a JSON object,
+                templates can use {{secrets.id.member}}. Never returned. Not [REDACTED].
+            expires_at: From then on steps cannot use it.
+            refresh_url: With oauth2 only: stored for clients that renew it. A public address.
+            refresh_token: Sealed like the value. Not [REDACTED].
+            enabled: False: steps cannot use it.
         """
         return await self._call(
             "PATCH",
@@ -1957,7 +1951,7 @@ class AsyncCredentialsOperations(Resource):
         )
 
     async def delete(self, id: str) -> None:
-        """Delete a credential; steps that name it fail from now on.
+        """Delete a credential. Steps that use it fail from then on.
 
         For the root key and for keys with the capability operator.
         """
@@ -1988,8 +1982,8 @@ class AsyncWorkersOperations(Resource):
         operator or worker.
 
         Args:
-            limit: 0 gives none. Larger values are lowered to 1000. Default: 1.
-            wait_ms: How long to wait for a task when there is none. Larger values are lowered
+            limit: 0 returns none. Larger values are lowered to 1000. Default: 1.
+            wait_ms: Maximum wait in ms for a task if there is none. Larger values are lowered
                 to 60000. Default: 0.
         """
         return await self._call(
@@ -2021,8 +2015,8 @@ class AsyncWorkersOperations(Resource):
         For the root key and for keys with the capability operator or worker.
 
         Args:
-            limit: 0 gives none. Larger values are lowered to 1000. Default: 1.
-            wait_ms: How long to wait for a task when there is none. Larger values are lowered
+            limit: 0 returns none. Larger values are lowered to 1000. Default: 1.
+            wait_ms: Maximum wait in ms for a task if there is none. Larger values are lowered
                 to 60000. Default: 0.
         """
         return await self._call(
@@ -2056,11 +2050,11 @@ class AsyncWorkersOperations(Resource):
         root key and for keys with the capability operator or worker.
 
         Args:
-            results: Each is judged for itself, in this order.
+            results: Each is checked separately, in this order.
             poll: Tasks of any of the handlers, by priority of their instances, then age. At
                 most 100 pairs of a handler and a queue.
-            end_polls: The worker stops: its polls that wait are answered at once, with what
-                they have. Default: False.
+            end_polls: For a worker that stops: answers its waiting polls at once. Default:
+                False.
         """
         return await self._call(
             "POST",
@@ -2103,8 +2097,8 @@ class AsyncWorkersOperations(Resource):
             created_before: Exclusive.
             offset: How many to leave out. Default: 0.
             limit: How many at most. Larger values are lowered to 1000. Default: 50.
-            cursor: Where to go on. From the header x-next-cursor of the page before; instead
-                of an offset.
+            cursor: Where to go on. From the header x-next-cursor of the previous page;
+                instead of an offset.
         """
         return self._pages(
             "GET",
@@ -2160,8 +2154,8 @@ class AsyncWorkersOperations(Resource):
         operator or worker.
 
         Args:
-            worker_id: That of the claim.
-            claim_epoch: That of the claim; asked for by some deployments.
+            worker_id: Must equal the claim's worker_id.
+            claim_epoch: Must equal the claim's epoch; required by some deployments.
         """
         return await self._call(
             "POST",
@@ -2193,9 +2187,9 @@ class AsyncWorkersOperations(Resource):
         worker.
 
         Args:
-            worker_id: That of the claim.
+            worker_id: Must equal the claim's worker_id.
             retryable: Default: False.
-            claim_epoch: That of the claim; asked for by some deployments.
+            claim_epoch: Must equal the claim's epoch; required by some deployments.
         """
         return await self._call(
             "POST",
@@ -2221,16 +2215,16 @@ class AsyncWorkersOperations(Resource):
         checkpoint: JsonObject | None = None,
         release: bool | None = None,
     ) -> models.HeartbeatAccepted:
-        """Keep a claim alive and save a checkpoint.
+        """Renew a claim and save a checkpoint.
 
         Recommended every 15 to 30 seconds. A task without one for 60 seconds goes back to its
         queue. For the root key and for keys with the capability operator or worker.
 
         Args:
-            worker_id: That of the claim.
-            claim_epoch: That of the claim; asked for by some deployments.
-            release: Gives the claim back: the task waits for a worker again, at once.
-                Default: False.
+            worker_id: Must equal the claim's worker_id.
+            claim_epoch: Must equal the claim's epoch; required by some deployments.
+            release: Releases the claim: the task can be claimed again immediately. Default:
+                False.
         """
         return await self._call(
             "POST",
@@ -2279,7 +2273,7 @@ class AsyncWorkersOperations(Resource):
         alive_within_secs: int | None = None,
         include_stale: bool | None = None,
     ) -> builtins.list[models.WorkerInfo]:
-        """List workers by when they were last seen, newest first.
+        """List workers, last contact first.
 
         For the root key and for keys with the capability operator or worker or auditor.
         Unknown parameters are refused.
@@ -2322,29 +2316,29 @@ class AsyncCronOperations(Resource):
         enabled: bool | None = None,
         overlap_policy: models.OverlapPolicy | None = None,
     ) -> models.ScheduleCreated:
-        """Create a schedule that creates instances.
+        """Create a schedule, which creates instances.
 
         For the root key and for keys with the capability operator.
 
         Args:
-            cron_expr: Seven fields: second minute hour day month day_of_week year. Six
-                (without year), five (without second and year), ? and @hourly, @daily,
-                @weekly, @monthly, @yearly are taken too.
+            cron_expr: Seven fields: second minute hour day month day_of_week year. Also
+                accepted: six (without year) or five (without second and year), ?, and
+                @hourly, @daily, @weekly, @monthly, @yearly.
             tenant_id: Not . or .., and without spaces and tabs around it.
-            sequence_id: Of this version, from which a release may lead to another one.
-                Exactly one of sequence_id and sequence must be there.
-            sequence: The name of a sequence of the namespace, in place of sequence_id.
-            version: With sequence: pins this version of it, from which no release leads
-                elsewhere. When absent: the newest that is not deprecated, not on hold, and
-                that no release holds back.
+            sequence_id: Id of a version, from which a release may route to another one.
+                Exactly one of sequence_id and sequence is required.
+            sequence: Name of a sequence in the namespace, instead of sequence_id.
+            version: With sequence: pins this version; no release routes it elsewhere.
+                Default: the newest version that is not deprecated, on hold, or held back by a
+                release.
             timezone: IANA time zone, such as Europe/Berlin. Default: "UTC".
-            metadata: Copied to the instances that it creates.
-            context: What its instances begin with; the input_schema must accept its data.
-            timeout: How long it may take from its first step on, pauses not counted; past it,
-                it fails. Milliseconds.
-            priority: Any case is accepted. Default: "normal".
+            metadata: Copied to its instances.
+            context: Initial context of its instances; data must conform to the input_schema.
+            timeout: Maximum duration in ms from the first step, without pauses; then it
+                fails.
+            priority: Case-insensitive. Default: "normal".
             enabled: Default: True.
-            overlap_policy: What a fire does while an earlier run has not ended. Default:
+            overlap_policy: Action of a fire while an earlier run has not finished. Default:
                 "allow".
         """
         return await self._call(
@@ -2376,17 +2370,17 @@ class AsyncCronOperations(Resource):
         count: int | None = None,
         from_: datetime | str | None = None,
     ) -> models.SchedulePreview:
-        """List the next instants at which an expression fires, before a schedule has it.
+        """Preview the next fires of an expression without creating a schedule.
 
         For the root key and for keys with the capability operator or auditor.
 
         Args:
-            cron_expr: Seven fields: second minute hour day month day_of_week year. Six
-                (without year), five (without second and year), ? and @hourly, @daily,
-                @weekly, @monthly, @yearly are taken too.
+            cron_expr: Seven fields: second minute hour day month day_of_week year. Also
+                accepted: six (without year) or five (without second and year), ?, and
+                @hourly, @daily, @weekly, @monthly, @yearly.
             timezone: IANA time zone, such as Europe/Berlin. Default: "UTC".
             count: Default: 5.
-            from_: Fires after this instant. When absent: after now.
+            from_: Fires after this time; default: now.
         """
         return await self._call(
             "POST",
@@ -2410,19 +2404,18 @@ class AsyncCronOperations(Resource):
         limit: int | None = None,
         cursor: str | None = None,
     ) -> AsyncPages[models.CronSchedule]:
-        """List schedules, oldest first or by when they fire next.
+        """List schedules, oldest first or by next fire.
 
         For the root key and for keys with the capability operator or auditor. Unknown
         parameters are refused.
 
         Args:
             tenant_id: The header x-tenant-id wins.
-            order: next_fire: those that are enabled, by when they fire next. Default:
-                created, oldest first.
+            order: next_fire: enabled schedules by next fire. Default: created, oldest first.
             offset: How many to leave out. Default: 0.
             limit: How many at most.
-            cursor: Where to go on. From the header x-next-cursor of the page before; instead
-                of an offset.
+            cursor: Where to go on. From the header x-next-cursor of the previous page;
+                instead of an offset.
         """
         return self._pages(
             "GET",
@@ -2471,18 +2464,18 @@ class AsyncCronOperations(Resource):
         earlier run. For the root key and for keys with the capability operator.
 
         Args:
-            if_unchanged_since: The updated_at that was read: 409 when it was changed since.
-                When absent: whatever is there is changed.
-            cron_expr: Seven fields: second minute hour day month day_of_week year. Six
-                (without year), five (without second and year), ? and @hourly, @daily,
-                @weekly, @monthly, @yearly are taken too.
+            if_unchanged_since: The updated_at that was read: 409 if it has changed. Absent:
+                no check.
+            cron_expr: Seven fields: second minute hour day month day_of_week year. Also
+                accepted: six (without year) or five (without second and year), ?, and
+                @hourly, @daily, @weekly, @monthly, @yearly.
             timezone: IANA time zone, such as Europe/Berlin.
-            metadata: Copied to the instances that it creates.
-            context: What its instances begin with; the input_schema must accept its data.
-            timeout: How long it may take from its first step on, pauses not counted; past it,
-                it fails. Milliseconds.
-            priority: Any case is accepted.
-            overlap_policy: What a fire does while an earlier run has not ended.
+            metadata: Copied to its instances.
+            context: Initial context of its instances; data must conform to the input_schema.
+            timeout: Maximum duration in ms from the first step, without pauses; then it
+                fails.
+            priority: Case-insensitive.
+            overlap_policy: Action of a fire while an earlier run has not finished.
         """
         return await self._call(
             "PUT",
@@ -2503,7 +2496,7 @@ class AsyncCronOperations(Resource):
         )
 
     async def delete(self, id: str) -> None:
-        """Delete a schedule; the instances that it created go on.
+        """Delete a schedule. Its instances continue.
 
         For the root key and for keys with the capability operator.
         """
@@ -2515,13 +2508,13 @@ class AsyncCronOperations(Resource):
         )
 
     async def run(self, id: str, *, idempotency_key: str | None = None) -> models.ScheduleRun:
-        """Fire a schedule now; its next fire stays as it is.
+        """Fire a schedule now, without changing its next fire.
 
         For the root key and for keys with the capability operator.
 
         Args:
-            idempotency_key: A repeated request of the same key is answered by the instance of
-                the first one. An empty text stands for none.
+            idempotency_key: A repeated request with the same key returns the first instance.
+                An empty text stands for none.
         """
         return await self._call(
             "POST",
@@ -2534,7 +2527,7 @@ class AsyncCronOperations(Resource):
         )
 
     async def next_fires(self, id: str, *, n: int | None = None) -> models.NextFires:
-        """List the next instants at which a schedule fires.
+        """List next fires of a schedule.
 
         For the root key and for keys with the capability operator or auditor.
 
@@ -2564,16 +2557,16 @@ class AsyncReleasesOperations(Resource):
         gates: Sequence[models.Gate | JsonObject] | None = None,
         in_flight_policy: models.CreateReleaseInFlightPolicy | None = None,
     ) -> models.Release:
-        """Draft a release that leads from one version of a sequence to another.
+        """Draft a release from one version of a sequence to another.
 
         Refused with 409 while another release of the baseline routes instances. For the root
         key and for keys with the capability operator or publisher.
 
         Args:
-            tenant_id: The same as in the header x-tenant-id when that is sent.
+            tenant_id: Must equal the header x-tenant-id, if sent.
             gates: Default: [].
-            in_flight_policy: Neither moves a running instance: with operator_decision an
-                operator migrates them explicitly. Default: "pin".
+            in_flight_policy: Neither migrates running instances: with operator_decision an
+                operator does so explicitly. Default: "pin".
         """
         return await self._call(
             "POST",
@@ -2606,8 +2599,8 @@ class AsyncReleasesOperations(Resource):
             tenant_id: The header x-tenant-id wins.
             state: Separated by commas; none stands for all.
             limit: How many at most. At least 1 and at most 1000. Default: 100.
-            cursor: Where to go on. From the header x-next-cursor of the page before; instead
-                of an offset.
+            cursor: Where to go on. From the header x-next-cursor of the previous page;
+                instead of an offset.
         """
         return self._pages(
             "GET",
@@ -2636,7 +2629,7 @@ class AsyncReleasesOperations(Resource):
         )
 
     async def diff(self, id: str) -> models.SemanticDiff:
-        """Tell what changes from the baseline to the candidate.
+        """Compare baseline and candidate.
 
         For the root key and for keys with the capability operator or publisher or auditor.
         """
@@ -2648,7 +2641,7 @@ class AsyncReleasesOperations(Resource):
         )
 
     async def gates(self, id: str) -> models.GateReport:
-        """Tell what the gates say now. Changes nothing.
+        """Get current verdicts of gates.
 
         For the root key and for keys with the capability operator or publisher or auditor.
         """
@@ -2678,14 +2671,14 @@ class AsyncReleasesOperations(Resource):
         sample: int | None = None,
         skip: bool | None = None,
     ) -> models.ValidationReport:
-        """Replay ended runs of the baseline through the candidate, without any side effect.
+        """Replay finished runs of the baseline with the candidate, without side effects.
 
         Only a draft. It becomes ready whatever the replays find, and failed when the
         candidate cannot run at all. For the root key and for keys with the capability
         operator or publisher.
 
         Args:
-            sample: How many of the newest ended runs are replayed: at least 1, at most 50.
+            sample: Number of newest finished runs to replay: at least 1 and at most 50.
                 Default: 10.
             skip: Makes the release ready without a replay. Default: False.
         """
@@ -2700,13 +2693,13 @@ class AsyncReleasesOperations(Resource):
         )
 
     async def canary(self, id: str, *, percent: int) -> models.Release:
-        """Route a share of the new instances of the baseline to the candidate.
+        """Route a percentage of the baseline's new instances to the candidate.
 
         Only what is ready or paused. Answered once all of the server routes so. For the root
         key and for keys with the capability operator or publisher.
 
         Args:
-            percent: Of new instances of the baseline, those that the candidate gets.
+            percent: Percentage of the baseline's new instances routed to the candidate.
         """
         return await self._call(
             "POST",
@@ -2718,7 +2711,7 @@ class AsyncReleasesOperations(Resource):
         )
 
     async def evaluate(self, id: str) -> models.EvaluationReport:
-        """Judge the gates by the instances that have ended; a failing one rolls a canary back.
+        """Evaluate the gates now. A failed gate rolls a canary back.
 
         The gates are also evaluated without being asked, while instances end. For the root
         key and for keys with the capability operator or publisher.
@@ -2731,14 +2724,14 @@ class AsyncReleasesOperations(Resource):
         )
 
     async def promote(self, id: str, *, force: bool | None = None) -> models.Release:
-        """Route all new instances of the baseline to the candidate, for good.
+        """Route all new instances of the baseline to the candidate permanently.
 
         Only a canary. Refused with 409 unless every gate passes; one that fails rolls it
         back. For the root key and for keys with the capability operator or publisher.
 
         Args:
-            force: Noted in the decision; evidence that does not pass is refused all the same.
-                Default: False.
+            force: Recorded in the decision; failing evidence is refused regardless. Default:
+                False.
         """
         return await self._call(
             "POST",
@@ -2750,7 +2743,7 @@ class AsyncReleasesOperations(Resource):
         )
 
     async def pause(self, id: str) -> models.Release:
-        """Route new instances to the baseline again, for the time being.
+        """Route new instances to the baseline until the canary continues.
 
         Only a canary; canary, with any percentage, goes on from there. For the root key and
         for keys with the capability operator or publisher.
@@ -2762,7 +2755,7 @@ class AsyncReleasesOperations(Resource):
         )
 
     async def rollback(self, id: str) -> models.Release:
-        """Route new instances to the baseline again, for good.
+        """Route new instances to the baseline permanently.
 
         A canary or what is paused; again is no error. For the root key and for keys with the
         capability operator or publisher.
@@ -2775,13 +2768,13 @@ class AsyncReleasesOperations(Resource):
         )
 
     async def series(self, id: str, *, step: int | None = None) -> models.ReleaseSeries:
-        """Both versions of a release over time.
+        """Compare both versions of a release over time.
 
         For the root key and for keys with the capability operator or publisher or auditor.
         Unknown parameters are refused.
 
         Args:
-            step: In seconds. Default: a sixtieth of the time since the canary began.
+            step: In seconds. Default: a sixtieth of the time since the canary started.
         """
         return await self._call(
             "GET",
@@ -2804,7 +2797,7 @@ class AsyncContinuityOperations(Resource):
         runtime_id: str,
         tenant_id: str | None = None,
     ) -> models.ContinuityExecution:
-        """Give an instance a portable identity with an owner and an epoch.
+        """Create an execution: a portable identity of an instance, with an owner and an epoch.
 
         In any state of the instance. The id is that of the instance. For the root key and for
         keys with the capability operator.
@@ -2826,7 +2819,7 @@ class AsyncContinuityOperations(Resource):
         ownership_grant: models.OwnershipGrant | JsonObject,
         tenant_id: str | None = None,
     ) -> models.ContinuityExecution:
-        """Take over an imported execution that its source has granted to this server.
+        """Claim an imported execution that its source has granted to this server.
 
         The instance stays paused; PATCH its state, or a signal resume, runs it. For the root
         key and for keys with the capability operator.
@@ -2866,7 +2859,7 @@ class AsyncContinuityOperations(Resource):
         *,
         tenant_id: str | None = None,
     ) -> builtins.list[models.ContinuityLocation]:
-        """List where an execution has been, by epoch.
+        """List the locations of an execution by epoch.
 
         For the root key and for keys with the capability operator or auditor. Unknown
         parameters are refused.
@@ -2890,7 +2883,7 @@ class AsyncContinuityOperations(Resource):
         *,
         tenant_id: str | None = None,
     ) -> builtins.list[models.EffectReceipt]:
-        """List the receipts of what an execution did outside; none of an unknown one.
+        """List the effect receipts of an execution; empty for an unknown one.
 
         Those of all its instances that are here. For the root key and for keys with the
         capability operator or auditor. Unknown parameters are refused.
@@ -2942,7 +2935,7 @@ class AsyncContinuityOperations(Resource):
         *,
         tenant_id: str | None = None,
     ) -> models.CheckpointBoundaryDetail:
-        """Get one of them, with what changed since the one before.
+        """Get a boundary with the changes since the previous one.
 
         For the root key and for keys with the capability operator or auditor.
 
@@ -2969,7 +2962,7 @@ class AsyncContinuityOperations(Resource):
         *,
         tenant_id: str | None = None,
     ) -> builtins.list[models.ProvenanceEntry]:
-        """List the chain of what was decided about an execution; empty of an unknown one.
+        """List the provenance chain of an execution; empty for an unknown one.
 
         For the root key and for keys with the capability operator or auditor. Unknown
         parameters are refused.
@@ -2995,7 +2988,7 @@ class AsyncContinuityOperations(Resource):
         payload_sha256: str,
         tenant_id: str | None = None,
     ) -> models.ProvenanceEntry:
-        """Append an entry of your own to the chain.
+        """Append an entry to the provenance chain.
 
         The server writes the other kinds itself. Refused with 409 once the chain has 10,000
         entries. For the root key and for keys with the capability operator.
@@ -3018,7 +3011,7 @@ class AsyncContinuityOperations(Resource):
         tenant_id: str | None = None,
         expected_head: str | None = None,
     ) -> models.ProvenanceVerdict:
-        """Check every link, hash and signature of the chain.
+        """Verify every link, hash and signature of the provenance chain.
 
         An empty chain is valid. Keys that are trusted are set by the deployment. For the root
         key and for keys with the capability operator or auditor.
@@ -3048,7 +3041,7 @@ class AsyncContinuityOperations(Resource):
         classification: models.CreateHandoffClassification | None = None,
         data_classification: models.CreateHandoffClassification | None = None,
     ) -> models.PlacementDecision:
-        """Judge every live runtime as a place for an execution.
+        """Evaluate every live runtime as a place for an execution.
 
         Stored, and shown to nobody else. Nothing is moved by it. For the root key and for
         keys with the capability operator.
@@ -3082,7 +3075,7 @@ class AsyncContinuityOperations(Resource):
         classification: models.CreateHandoffClassification | None = None,
         data_classification: models.CreateHandoffClassification | None = None,
     ) -> models.HandoffPreview:
-        """Judge one runtime as the destination of a handoff.
+        """Evaluate one runtime as the destination of a handoff.
 
         Answered with compatible false too. 404 when the runtime is not live. For the root key
         and for keys with the capability operator.
@@ -3113,7 +3106,7 @@ class AsyncContinuityOperations(Resource):
         tenant_id: str | None = None,
         provider_receipt_id: str | None = None,
     ) -> models.EffectReceipt:
-        """Say what became of an effect.
+        """Record the result of an effect.
 
         unknown becomes verified, committed, compensated or abandoned; committed and verified
         become compensated. Anything else is 409. For the root key and for keys with the
@@ -3148,20 +3141,20 @@ class AsyncMigrationsOperations(Resource):
         rollback_retention_seconds: int | None = None,
         dry_run: bool | None = None,
     ) -> models.MigratedInstance:
-        """Have an instance go over to another version, where that is safe.
+        """Migrate an instance to another version, if that is safe.
 
         For the root key and for keys with the capability operator.
 
         Args:
-            version: Of the same sequence.
-            sequence_id: The version that it goes over to.
-            to_sequence_id: The same as sequence_id.
-            target_sequence_id: The same as sequence_id.
+            version: Version of the same sequence.
+            sequence_id: Id of the target version.
+            to_sequence_id: Alias of sequence_id.
+            target_sequence_id: Alias of sequence_id.
             transforms: Default: [].
-            approved: Also where the verdict is approval_required. Default: False.
-            rollback_retention_seconds: At least 60 and at most 2,592,000; 86,400 by default.
+            approved: Also migrates where the verdict is approval_required. Default: False.
+            rollback_retention_seconds: At least 60 and at most 2,592,000; default: 86,400.
                 Default: 86400.
-            dry_run: Only judges: nothing is changed. Default: False.
+            dry_run: Only returns the verdict: nothing is changed. Default: False.
         """
         return await self._call(
             "POST",
@@ -3191,19 +3184,18 @@ class AsyncMigrationsOperations(Resource):
         rollback_retention_seconds: int | None = None,
         capture_checkpoint: bool | None = None,
     ) -> models.MigrationPlan:
-        """Judge whether a live execution can go over to another version.
+        """Plan the migration of a live execution to another version.
 
         Only of an instance that is waiting or paused. Nothing of it is changed. For the root
         key and for keys with the capability operator.
 
         Args:
-            to_version: That of to_sequence_id, else 404.
+            to_version: Version of to_sequence_id, else 404.
             transforms: Default: [].
-            rollback_retention_seconds: At least 60 and at most 2,592,000; 86,400 by default.
+            rollback_retention_seconds: At least 60 and at most 2,592,000; default: 86,400.
                 Default: 86400.
-            capture_checkpoint: First save a checkpoint of the live state. Without one, and
-                with none saved, 409. First save a checkpoint of the live state. Default:
-                False.
+            capture_checkpoint: First saves a checkpoint of the live state. Without any
+                checkpoint: 409. First saves a checkpoint of the live state. Default: False.
         """
         return await self._call(
             "POST",
@@ -3245,7 +3237,7 @@ class AsyncMigrationsOperations(Resource):
         tenant_id: str | None = None,
         approved: bool | None = None,
     ) -> models.MigrationRecord:
-        """Go over to the other version, and stay paused there.
+        """Migrate to the other version and leave the instance paused.
 
         Refused with 409 unless everything is as it was planned. Needs an encryption key, else
         503. The instance is left paused, one epoch on. For the root key and for keys with the
@@ -3265,7 +3257,7 @@ class AsyncMigrationsOperations(Resource):
         )
 
     async def rollback(self, id: str, *, tenant_id: str | None = None) -> models.MigrationRecord:
-        """Go back to what the sealed capsule of the migration holds.
+        """Roll a migration back to its sealed capsule.
 
         Refused with 409 once the target has run: when an effect of its epoch was dispatched,
         committed or verified, or is unknown. For the root key and for keys with the
@@ -3290,15 +3282,14 @@ class AsyncRuntimesOperations(Resource):
         capabilities: models.RegisterRuntimeCapabilities | JsonObject,
         tenant_id: str | None = None,
     ) -> models.RuntimeCapabilities:
-        """Tell what a runtime offers, for some minutes.
+        """Register the facts of a runtime for some minutes.
 
         Again and again while it lives. What was observed earlier changes nothing. For the
         root key and for keys with the capability operator.
 
         Args:
-            capabilities: observed_at at most 30 s ahead, expires_at at most 5 min after it.
-                trust is unverified or registered. Of each list at most 256 entries of at most
-                256 bytes.
+            capabilities: observed_at: at most 30 s ahead. expires_at: 5 min later at most.
+                trust: unverified or registered. Lists: at most 256 entries of 256 bytes.
         """
         return await self._call(
             "POST",
@@ -3316,7 +3307,7 @@ class AsyncRuntimesOperations(Resource):
         *,
         tenant_id: str | None = None,
     ) -> builtins.list[models.RuntimeCapabilities]:
-        """List the runtimes that are live, those seen last first.
+        """List live runtimes, last seen first.
 
         For the root key and for keys with the capability operator or auditor. Unknown
         parameters are refused.
@@ -3352,7 +3343,7 @@ class AsyncHandoffsOperations(Resource):
         data_classification: models.CreateHandoffClassification | None = None,
         continuity_id: str | None = None,
     ) -> models.Handoff:
-        """Begin to hand an execution to the runtime of a fresh preview.
+        """Start the handoff of an execution to the runtime of a current preview.
 
         Refused with 409 when anything is not as it was previewed. For the root key and for
         keys with the capability operator.
@@ -3413,11 +3404,11 @@ class AsyncHandoffsOperations(Resource):
         root key and for keys with the capability operator.
 
         Args:
-            requirements: Those of the placement decision.
+            requirements: Findings of the placement decision.
             expires_in_seconds: Default: 300.
-            payload_key_base64: 32 bytes that the destination made for this once; without it
-                only a server with the same encryption key opens the capsule.
-            capture_checkpoint: First save a checkpoint of the live state. Default: False.
+            payload_key_base64: A single-use key of 32 bytes, made by the destination.
+                Default: only servers with the same encryption key can open the capsule.
+            capture_checkpoint: First saves a checkpoint of the live state. Default: False.
         """
         return await self._call(
             "POST",
@@ -3442,7 +3433,7 @@ class AsyncHandoffsOperations(Resource):
         payload_key_base64: str,
         tenant_id: str | None = None,
     ) -> models.CapsuleAttached:
-        """Import a capsule that an isolated device sealed, as the export of its handoff.
+        """Import a capsule sealed by an isolated device, as the export of its handoff.
 
         For the root key and for keys with the capability operator.
         """
@@ -3473,7 +3464,7 @@ class AsyncHandoffsOperations(Resource):
         and for keys with the capability operator.
 
         Args:
-            import_receipt: Of an instance on another server: what its import answered.
+            import_receipt: Import receipt of an instance on another server.
         """
         return await self._call(
             "POST",
@@ -3488,7 +3479,7 @@ class AsyncHandoffsOperations(Resource):
         )
 
     async def resume(self, id: str, *, tenant_id: str | None = None) -> models.Handoff:
-        """Let the destination run.
+        """Start running at the destination.
 
         For the root key and for keys with the capability operator.
         """
@@ -3502,7 +3493,7 @@ class AsyncHandoffsOperations(Resource):
         )
 
     async def reject(self, id: str, *, tenant_id: str | None = None) -> models.Handoff:
-        """Refuse a handoff before its export.
+        """Reject a handoff before its export.
 
         Owner and epoch stay. For the root key and for keys with the capability operator.
         """
@@ -3516,7 +3507,7 @@ class AsyncHandoffsOperations(Resource):
         )
 
     async def revoke(self, id: str, *, tenant_id: str | None = None) -> models.Handoff:
-        """Take an exported capsule back before it is accepted.
+        """Revoke an exported capsule before it is accepted.
 
         Owner and epoch stay; the next handoff or migration takes the execution back. For the
         root key and for keys with the capability operator.
@@ -3545,14 +3536,14 @@ class AsyncCapsulesOperations(Resource):
         payload_base64: str | None = None,
         payload_key_base64: str | None = None,
     ) -> models.CapsuleImported:
-        """Create the paused instance that a capsule holds.
+        """Create the paused instance of a capsule.
 
         A repetition gives the same instance. Needs an encryption key, else 503. For the root
         key and for keys with the capability operator.
 
         Args:
-            destination_instance_id: Made by the server when absent.
-            payload_base64: When absent, what this server sealed itself is taken.
+            destination_instance_id: Default: generated.
+            payload_base64: Default: the capsule that this server sealed.
         """
         return await self._call(
             "POST",
@@ -3582,7 +3573,7 @@ class AsyncApiKeysOperations(Resource):
         name: str | None = None,
         expires_at: datetime | str | None = None,
     ) -> models.KeyMinted:
-        """Make a key for a tenant. Its secret is shown in this answer only.
+        """Create a key for a tenant. Only this response has its secret.
 
         For the root key only.
 
@@ -3618,8 +3609,8 @@ class AsyncApiKeysOperations(Resource):
             tenant_id: The header x-tenant-id wins.
             offset: How many to leave out. Default: 0.
             limit: How many at most.
-            cursor: Where to go on. From the header x-next-cursor of the page before; instead
-                of an offset.
+            cursor: Where to go on. From the header x-next-cursor of the previous page;
+                instead of an offset.
         """
         return self._pages(
             "GET",
@@ -3635,7 +3626,7 @@ class AsyncApiKeysOperations(Resource):
         )
 
     async def revoke(self, id: str) -> None:
-        """Revoke a key, at once and for good.
+        """Revoke a key immediately and permanently.
 
         For the root key only.
         """
@@ -3656,14 +3647,14 @@ class AsyncTenantsOperations(Resource):
         limit: int | None = None,
         cursor: str | None = None,
     ) -> AsyncPages[models.Tenant]:
-        """List the tenants that have sequences, instances, keys or limits, by their names.
+        """List the tenants that have sequences, instances, keys or limits, by name.
 
         For the root key only. Unknown parameters are refused.
 
         Args:
             limit: How many at most. Larger values are lowered to 1000. Default: 100.
-            cursor: Where to go on. From the header x-next-cursor of the page before; instead
-                of an offset.
+            cursor: Where to go on. From the header x-next-cursor of the previous page;
+                instead of an offset.
         """
         return self._pages(
             "GET",
@@ -3696,13 +3687,13 @@ class AsyncTenantLimitsOperations(Resource):
         queue_depth_max: int | None = None,
         if_unchanged_since: datetime | str | None = None,
     ) -> models.TenantLimits:
-        """Set the limits of a tenant; what is left out is the default.
+        """Replace the limits of a tenant; absent members are reset to the default.
 
         For the root key only.
 
         Args:
-            if_unchanged_since: The updated_at that was read: 409 when it was changed since.
-                When absent: whatever is there is changed.
+            if_unchanged_since: The updated_at that was read: 409 if it has changed. Absent:
+                no check.
         """
         return await self._call(
             "PUT",
@@ -3737,7 +3728,7 @@ class AsyncTenantLimitsOperations(Resource):
         )
 
     async def delete(self, id: str) -> None:
-        """Give a tenant the default limits again.
+        """Reset a tenant to the default limits.
 
         For the root key only.
         """
@@ -3753,7 +3744,7 @@ class AsyncCellsOperations(Resource):
     """The operations `cells.*`."""
 
     async def list(self) -> models.Cells:
-        """List the cells of the cluster with their engines, as the directory knows them.
+        """List the cells of the cluster with their engines, from the directory.
 
         For the root key only.
         """
@@ -3771,15 +3762,15 @@ class AsyncCellsOperations(Resource):
         limit: int | None = None,
         cursor: str | None = None,
     ) -> AsyncPages[models.TenantMove]:
-        """List the moves of tenants between cells, newest first.
+        """List tenant moves, newest first.
 
         For the root key only. Unknown parameters are refused.
 
         Args:
-            under_way: Only those that have not ended. Default: False.
+            under_way: Only unfinished moves. Default: False.
             limit: How many at most. Larger values are lowered to 1000. Default: 100.
-            cursor: Where to go on. From the header x-next-cursor of the page before; instead
-                of an offset.
+            cursor: Where to go on. From the header x-next-cursor of the previous page;
+                instead of an offset.
         """
         return self._pages(
             "GET",
@@ -3805,18 +3796,17 @@ class AsyncWebhooksOperations(Resource):
         events: Sequence[models.WebhookEvent] | None = None,
         secret: str | None = None,
     ) -> models.SubscriptionCreated:
-        """Be told of ended instances of the tenant. The secret is shown in this answer only.
+        """Subscribe to finished instances of the tenant. Only this response has the secret.
 
         For the root key and for keys with the capability operator.
 
         Args:
             url: http or https, without credentials; a public address unless the deployment
-                says else.
-            tenant_id: The same as in the header x-tenant-id when that is sent. Not . or ..,
-                and without spaces and tabs around it.
-            events: All that there are when absent.
-            secret: Made by the server when absent. What its webhooks are signed with. Not
-                [REDACTED].
+                allows others.
+            tenant_id: Must equal the header x-tenant-id, if sent. Not . or .., and without
+                spaces and tabs around it.
+            events: Default: all events.
+            secret: Default: generated. Key of the webhooks' signatures. Not [REDACTED].
         """
         return await self._call(
             "POST",
@@ -3860,7 +3850,7 @@ class AsyncWebhooksOperations(Resource):
         )
 
     async def subscription(self, id: str) -> models.WebhookSubscription:
-        """Get a webhook subscription.
+        """Get a subscription.
 
         For the root key and for keys with the capability operator or auditor.
         """
@@ -3880,16 +3870,16 @@ class AsyncWebhooksOperations(Resource):
         events: Sequence[models.WebhookEvent] | Null | None = None,
         secret: str | None = None,
     ) -> models.WebhookSubscription:
-        """Change a webhook subscription; a new secret signs from the next attempt on.
+        """Change a webhook subscription. A new secret signs from the next attempt on.
 
         For the root key and for keys with the capability operator.
 
         Args:
-            if_unchanged_since: The updated_at that was read: 409 when it was changed since.
-                When absent: whatever is there is changed.
+            if_unchanged_since: The updated_at that was read: 409 if it has changed. Absent:
+                no check.
             url: http or https, without credentials; a public address unless the deployment
-                says else.
-            secret: What its webhooks are signed with. Not [REDACTED].
+                allows others.
+            secret: Key of the webhooks' signatures. Not [REDACTED].
         """
         return await self._call(
             "PATCH",
@@ -3905,7 +3895,7 @@ class AsyncWebhooksOperations(Resource):
         )
 
     async def unsubscribe(self, id: str) -> None:
-        """Delete a webhook subscription; what is not delivered yet is given up.
+        """Delete a webhook subscription. Undelivered webhooks are dropped.
 
         For the root key and for keys with the capability operator.
         """
@@ -3933,8 +3923,8 @@ class AsyncWebhooksOperations(Resource):
 
         Args:
             limit: How many at most. Larger values are lowered to 1000. Default: 100.
-            cursor: Where to go on. From the header x-next-cursor of the page before; instead
-                of an offset.
+            cursor: Where to go on. From the header x-next-cursor of the previous page;
+                instead of an offset.
         """
         return self._pages(
             "GET",
@@ -3951,7 +3941,7 @@ class AsyncWebhooksOperations(Resource):
         )
 
     async def outbox(self, *, limit: int | None = None) -> builtins.list[models.OutboxEntry]:
-        """List webhooks that are not delivered yet, oldest first.
+        """List undelivered webhooks, oldest first.
 
         For the root key only. Unknown parameters are refused.
 
@@ -3969,7 +3959,7 @@ class AsyncWebhooksOperations(Resource):
         )
 
     async def redeliver(self, id: str) -> models.Redelivered:
-        """Try to deliver a webhook now; the answer says whether it was delivered.
+        """Deliver a webhook now; the response reports success or failure.
 
         For the root key only.
         """
@@ -3980,7 +3970,7 @@ class AsyncWebhooksOperations(Resource):
         )
 
     async def redeliver_preview(self, id: str) -> models.RedeliverPreview:
-        """What a redelivery would send.
+        """Get the body that a redelivery would send.
 
         For the root key only.
         """
@@ -3992,7 +3982,7 @@ class AsyncWebhooksOperations(Resource):
         )
 
     async def discard(self, id: str) -> None:
-        """Give a webhook up that is not delivered yet.
+        """Drop an undelivered webhook.
 
         For the root key only.
         """
@@ -4019,8 +4009,8 @@ class AsyncWebhooksOperations(Resource):
 
         Args:
             limit: How many at most. Larger values are lowered to 1000. Default: 100.
-            cursor: Where to go on. From the header x-next-cursor of the page before; instead
-                of an offset.
+            cursor: Where to go on. From the header x-next-cursor of the previous page;
+                instead of an offset.
         """
         return self._pages(
             "GET",
@@ -4066,23 +4056,23 @@ class AsyncTriggersOperations(Resource):
         config: JsonObject | None = None,
         enabled: bool | None = None,
     ) -> models.Trigger:
-        """Let something outside start instances of a sequence.
+        """Create a trigger, which starts instances of a sequence from outside.
 
         For the root key and for keys with the capability operator.
 
         Args:
             slug: Part of the address, unique on the server: letters, digits, dots, _, ~ and
                 -. Not . or ..
-            sequence_name: Looked up at each fire.
-            tenant_id: The same as in the header x-tenant-id when that is sent. Not . or ..,
-                and without spaces and tabs around it.
-            version: Pins this version. When absent: as a creation by name chooses one.
+            sequence_name: Resolved at each fire.
+            tenant_id: Must equal the header x-tenant-id, if sent. Not . or .., and without
+                spaces and tabs around it.
+            version: Pins this version. Default: chosen as for an instance created by name.
             namespace: Default: "default".
-            trigger_type: webhook: by a signed request to /webhooks/{slug}. event: by every
-                event with a name. Default: "webhook".
-            secret: What callers prove themselves with. No answer ever has it. Not [REDACTED].
-            config: Of an event trigger: event_name, and correlation_key if only events with
-                that key start it.
+            trigger_type: webhook: a signed request to /webhooks/{slug}. event: every event
+                with a given name. Default: "webhook".
+            secret: Authenticates callers. Never returned. Not [REDACTED].
+            config: For event triggers: event_name, and optionally correlation_key to filter
+                events.
             enabled: Default: True.
         """
         return await self._call(
@@ -4113,19 +4103,19 @@ class AsyncTriggersOperations(Resource):
         limit: int | None = None,
         cursor: str | None = None,
     ) -> AsyncPages[models.Trigger]:
-        """List the triggers of the tenant, oldest first.
+        """List triggers of a tenant, oldest first.
 
         For the root key and for keys with the capability operator or auditor. Unknown
         parameters are refused.
 
         Args:
             tenant_id: The header x-tenant-id wins.
-            trigger_type: webhook: by a signed request to /webhooks/{slug}. event: by every
-                event with a name.
+            trigger_type: webhook: a signed request to /webhooks/{slug}. event: every event
+                with a given name.
             offset: How many to leave out. Default: 0.
             limit: How many at most.
-            cursor: Where to go on. From the header x-next-cursor of the page before; instead
-                of an offset.
+            cursor: Where to go on. From the header x-next-cursor of the previous page;
+                instead of an offset.
         """
         return self._pages(
             "GET",
@@ -4166,16 +4156,16 @@ class AsyncTriggersOperations(Resource):
         config: JsonObject | Null | None = None,
         enabled: bool | Null | None = None,
     ) -> models.Trigger:
-        """Change a trigger, or switch it on and off.
+        """Change a trigger.
 
         For the root key and for keys with the capability operator.
 
         Args:
-            if_unchanged_since: The updated_at that was read: 409 when it was changed since.
-                When absent: whatever is there is changed.
-            secret: What callers prove themselves with. No answer ever has it. Not [REDACTED].
-            config: Of an event trigger: event_name, and correlation_key if only events with
-                that key start it.
+            if_unchanged_since: The updated_at that was read: 409 if it has changed. Absent:
+                no check.
+            secret: Authenticates callers. Never returned. Not [REDACTED].
+            config: For event triggers: event_name, and optionally correlation_key to filter
+                events.
         """
         return await self._call(
             "PATCH",
@@ -4193,7 +4183,7 @@ class AsyncTriggersOperations(Resource):
         )
 
     async def delete(self, slug: str) -> None:
-        """Delete a trigger; what it has started goes on.
+        """Delete a trigger. Its instances continue.
 
         For the root key and for keys with the capability operator.
         """
@@ -4217,7 +4207,7 @@ class AsyncTriggersOperations(Resource):
         )
 
     async def receive(self, id: str, body: JsonObject) -> models.WebhookTaken:
-        """Start an instance by a signed request; the body is its context.data.
+        """Start an instance with a signed request; the body is its context.data.
 
         Open to everyone.
         """
@@ -4242,19 +4232,17 @@ class AsyncEventsOperations(Resource):
         payload: Any = None,
         ttl_seconds: int | None = None,
     ) -> models.EventReceipt:
-        """Send an event to every step that waits for it, or else keep it for the first that
-        does.
+        """Send an event to all steps that wait for it, or else to the first that will.
 
         For the root key and for keys with the capability operator.
 
         Args:
-            producer_event_id: What the producer calls it: sent again, it is the same event.
-            tenant_id: The same as in the header x-tenant-id when that is sent. Not . or ..,
-                and without spaces and tabs around it.
-            correlation_key: Whom it is for: steps that wait for the name and this key.
-            payload: What the steps give as their output.
-            ttl_seconds: How long it is kept for a step that has yet to wait for it. Default:
-                86400.
+            producer_event_id: Producer's id: a repeated id is a duplicate.
+            tenant_id: Must equal the header x-tenant-id, if sent. Not . or .., and without
+                spaces and tabs around it.
+            correlation_key: Matches steps that wait for the name and this key.
+            payload: Becomes the output of the steps.
+            ttl_seconds: Seconds for which a later wait can match the event. Default: 86400.
         """
         return await self._call(
             "POST",
@@ -4315,8 +4303,8 @@ class AsyncEventsOperations(Resource):
             created_before: Exclusive.
             offset: How many to leave out. Default: 0.
             limit: How many at most. Larger values are lowered to 1000. Default: 100.
-            cursor: Where to go on. From the header x-next-cursor of the page before; instead
-                of an offset.
+            cursor: Where to go on. From the header x-next-cursor of the previous page;
+                instead of an offset.
         """
         return self._pages(
             "GET",
@@ -4338,7 +4326,7 @@ class AsyncEventsOperations(Resource):
         )
 
     async def get(self, id: str) -> models.EventDetails:
-        """Get an event, with those that took it.
+        """Get an event with its consumers.
 
         For the root key and for keys with the capability operator or auditor.
         """
@@ -4360,15 +4348,15 @@ class AsyncChangesOperations(Resource):
         cursor: str | None = None,
         limit: int | None = None,
     ) -> AsyncPages[models.AuditEntry]:
-        """Read what happened to the instances of the tenant, oldest first.
+        """List changes of instances of a tenant, oldest first.
 
         For the root key and for keys with the capability operator or auditor. The header
         x-tenant-id may be left out. Unknown parameters are refused.
 
         Args:
             tenant_id: The header x-tenant-id wins.
-            cursor: Where to go on. From an earlier answer; exclusive. Without one the list
-                begins with the oldest.
+            cursor: Where to go on. Cursor of an earlier response; exclusive. Default: the
+                oldest entry.
             limit: How many at most. Larger values are lowered to 500. Default: 100.
         """
         return self._pages(
@@ -4394,7 +4382,7 @@ class AsyncQueuesOperations(Resource):
         tenant_id: str | None = None,
         alive_within_secs: int | None = None,
     ) -> models.Queues:
-        """Open tasks and workers by handler and queue.
+        """Count open tasks and workers by handler and queue.
 
         For the root key and for keys with the capability operator or auditor. Unknown
         parameters are refused.
@@ -4425,7 +4413,7 @@ class AsyncActivityOperations(Resource):
         since: datetime | str | None = None,
         step: int | None = None,
     ) -> models.Activity:
-        """Instances created and ended over time.
+        """Count created and finished instances over time.
 
         For the root key and for keys with the capability operator or auditor. Unknown
         parameters are refused.
@@ -4481,7 +4469,7 @@ class AsyncOperations(Resource):
         self.workers = AsyncWorkersOperations(caller)
 
     async def info(self) -> models.Info:
-        """Versions of the server and of its schemas.
+        """Get the versions of the server and of its schemas.
 
         Open to everyone. Served at the root as well: /info.
         """
@@ -4493,7 +4481,7 @@ class AsyncOperations(Resource):
         )
 
     async def metrics(self) -> str:
-        """Counters, histograms and gauges in the text format of Prometheus.
+        """Get the metrics in the text format of Prometheus.
 
         Text format version 0.0.4. For the root key and for keys with the capability operator
         or auditor. Served at the root as well: /metrics.
@@ -4506,7 +4494,7 @@ class AsyncOperations(Resource):
         )
 
     async def handlers(self, *, tenant_id: str | None = None) -> models.HandlerNames:
-        """Names of built-in handlers and of those that workers serve.
+        """List built-in handlers and those of workers.
 
         For the root key and for keys with the capability operator or worker or auditor.
         Unknown parameters are refused.
@@ -4525,7 +4513,7 @@ class AsyncOperations(Resource):
         )
 
     async def whoami(self) -> models.WhoAmI:
-        """What the key of the request may do, and for whom.
+        """Get the tenant and capabilities of the request's key.
 
         For the root key and for keys with the capability operator or worker or device or
         publisher or approver or auditor or starter or secrets.

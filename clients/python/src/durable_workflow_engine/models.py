@@ -624,72 +624,70 @@ WorkerAttemptEvent = Annotated[
 
 
 class AbSplitBlock(Model):
-    """Runs one of its variants, chosen by the id of the instance and that of the block, in
-    proportion to the weights. Names differ, and some weight is above 0.
+    """Runs one of its variants, chosen in proportion to the weights by a hash of instance and
+    block id. Names differ, and some weight is above 0.
     """
 
     type: Literal["ab_split", "a_b_split"] = "ab_split"
-    """The kind of the block: two words for one."""
+    """Kind of the block; both names mean the same."""
     id: str
-    """Unique in the sequence. Expressions find its output by it. Not __proto__, constructor,
-    prototype, . or ..
+    """Unique in the sequence. Expressions use it to refer to the output. Not __proto__,
+    constructor, prototype, . or ..
     """
     when: str | None = None
-    """An expression; the block is skipped when it does not hold."""
+    """Condition; if it is false, the block is skipped."""
     timeout: int | None = None
-    """How long the block may take; past it, all inside is cut off and it has failed.
-    Milliseconds.
-    """
+    """Maximum duration in ms; then everything inside is cancelled, and the block fails."""
     variants: list[SplitVariant]
-    """Of which one runs."""
+    """The variants to choose from."""
 
 
 class AcceptHandoff(Model):
     tenant_id: str | None = None
     destination_instance_id: str
     import_receipt: ImportReceipt | None = None
-    """Of an instance on another server: what its import answered."""
+    """Import receipt of an instance on another server."""
 
 
 class Activity(Model):
-    """Instances created and ended in each interval."""
+    """Created and finished instances by interval."""
 
     since: datetime
     step_secs: int
     intervals: list[ActivityInterval]
-    """Oldest first, also those in which nothing happened."""
+    """Oldest first, including empty intervals."""
     complete: bool
-    """False: so much was noted that the oldest intervals lack some of it."""
+    """False: the oldest intervals are incomplete."""
 
 
 class ActivityInterval(Model):
     at: datetime
-    """When it begins."""
+    """Start of the interval."""
     created: int
     completed: int
     failed: int
     cancelled: int
     duration_p50_ms: float | None
-    """From creation to completion or failure, within a tenth; null when none of these ended."""
+    """Time from creation to completion or failure, within 10 %; null if none finished."""
     duration_p95_ms: float | None
 
 
 class AnswerApproval(Model):
     value: str
-    """One of the values of its choices."""
+    """One of the values in choices."""
     comment: str | None = None
-    """Only where allow_comment says so. An empty text stands for none."""
+    """Allowed only with allow_comment. An empty text stands for none."""
     answer_id: str | None = None
-    """A repetition with the same one is told of the first answer, and is no conflict. An empty
+    """A repetition with the same id returns the first answer instead of a conflict. An empty
     text stands for none.
     """
 
 
 class AnswerByLink(Model):
     value: str | None = None
-    """One of the values of its choices."""
+    """One of the values in choices."""
     comment: str | None = None
-    """Only where allow_comment says so. An empty text stands for none."""
+    """Allowed only with allow_comment. An empty text stands for none."""
 
 
 class ApiKey(Model):
@@ -717,7 +715,7 @@ class ApplyMigration(Model):
 
 
 class Approval(Model):
-    """A step that waits for the answer of a person."""
+    """A step that waits for a person's answer."""
 
     id: str
     instance_id: str
@@ -727,24 +725,24 @@ class Approval(Model):
     sequence_name: str | None
     block_id: str
     path: str
-    """From the outermost block, as in orders[2]/charge."""
+    """Path from the outermost block, such as orders[2]/charge."""
     prompt: str
-    """What is asked."""
+    """The question."""
     choices: list[GateChoice]
     store_as: str
-    """The key of context.data for the value."""
+    """Key of context.data that receives the value."""
     timeout_seconds: float | None
     escalation_handler: str | None
     allow_comment: bool
     waiting_since: datetime
     deadline: datetime | None
-    """Null: it waits for ever."""
+    """Null: no deadline."""
     metadata: dict[str, Any]
-    """Of the instance."""
+    """Metadata of the instance."""
 
 
 class ApprovalAnswered(Model):
-    """What was taken."""
+    """The accepted answer."""
 
     id: str
     instance_id: str
@@ -752,24 +750,22 @@ class ApprovalAnswered(Model):
     value: str
     comment: str | None
     answered_by: str | None
-    """The name of the key, or the recipient of the link."""
+    """Name of the key, or recipient of the link."""
     answered_at: datetime
     repeated: bool
-    """True: the answer with this answer_id was taken before."""
+    """True: the answer with this answer_id was accepted before."""
 
 
 class ApprovalLink(Model):
     url: str
-    """Whoever has it can answer, once."""
+    """Allows its holder to answer once, without a key."""
     expires_at: datetime
 
 
 class ApprovalPage(Model):
     items: list[Approval]
     total: int
-    """How many there are on all pages; at most 10000 are counted, among a bounded number of open
-    ones.
-    """
+    """Number on all pages; at most 10000 of a bounded number of open ones."""
 
 
 class AttachCapsule(Model):
@@ -790,7 +786,7 @@ class AuditEntry(Model):
     block_id: str | None = None
     details: Any
     failure: Failure | None = None
-    """Of the move to failed."""
+    """Present for a change to failed."""
     created_at: datetime
 
 
@@ -804,8 +800,8 @@ class BatchAction(Model):
     dry_run: bool | None = None
     """Only counts: nothing is changed. Default: False."""
     orphans: bool | None = None
-    """Also retry children whose parents have gone on without them: nobody takes what they come
-    to. Else they are skipped. Default: False.
+    """Also retries children whose parents continued without them. Default: skips them. Default:
+    False.
     """
     limit: int | None = None
     """Default: 1000."""
@@ -816,17 +812,17 @@ class BatchActionFilter(Model):
     namespace: str | None = None
     sequence_id: str | None = None
     sequence_name: str | None = None
-    """Every version of the sequences with this name."""
+    """Includes every version of the sequences with this name."""
     sequence: str | None = None
-    """The same."""
+    """Alias of sequence_name."""
     sequence_version: int | None = None
-    """Of its sequence."""
+    """Version of the sequence."""
     parent_instance_id: str | None = None
-    """Those that this instance started."""
+    """Children of this instance."""
     ids: list[str] | None = None
-    """These and no others, at most 1000."""
+    """At most 1000 instances."""
     waiting_for: BatchActionFilterWaitingFor | None = None
-    """Those with a step that waits for it: see /instances/{id}/explain."""
+    """Instances with a step that waits for it; see /instances/{id}/explain."""
     created_after: datetime | None = None
     """Exclusive."""
     created_before: datetime | None = None
@@ -836,15 +832,15 @@ class BatchActionFilter(Model):
     updated_before: datetime | None = None
     """Exclusive."""
     failure: str | None = None
-    """A part of the message or code of its failure, in any case."""
+    """Part of the failure's message or code; case-insensitive."""
     failure_code: str | None = None
-    """The code of its failure."""
+    """Code of the failure."""
     failure_block: str | None = None
-    """The block_id of its failure."""
+    """block_id of the failure."""
     failure_handler: str | None = None
-    """The handler of its failure."""
+    """Handler of the failure."""
     failure_reason: str | None = None
-    """The reason as /instances/failures tells it."""
+    """reason in /instances/failures."""
     metadata: dict[str, str] | None = None
     states: list[InstanceState] | None = None
 
@@ -856,20 +852,20 @@ class BatchActionResult(Model):
     failed: int
     dry_run: bool
     repeats_effects: int
-    """With dry_run: those that would be retried, and repeat effects outside by that; else 0."""
+    """With dry_run: retried instances that would repeat external effects; else 0."""
     refusals: list[ChangeRefusal] | None = None
-    """The first of those that failed, with the reasons; absent: none did."""
+    """The first failures with their reasons; absent if none."""
 
 
 class BatchCreated(Model):
     count: int
     """Accepted items."""
     created: int
-    """New ones among them."""
+    """New instances."""
 
 
 class BlockOutput(Model):
-    """What a block left. attempt counts from 0."""
+    """Output of a block. attempt counts from 0."""
 
     id: str
     instance_id: str
@@ -879,7 +875,7 @@ class BlockOutput(Model):
     output_size: int
     attempt: int
     iteration: str | None = None
-    """The counters of the loops around it, as in 2.0."""
+    """Counters of the enclosing loops, such as 2.0."""
     created_at: datetime
 
 
@@ -888,30 +884,30 @@ class BlocksInjected(Model):
     position: int
     total_injected: int
     warnings: list[DefinitionWarning] | None = None
-    """At most 100; one more says how many are left out."""
+    """At most 100; the last counts the rest."""
 
 
 class BulkJob(Model):
-    """A change of many instances that goes on behind its answer."""
+    """A change of many instances that runs in the background."""
 
     id: str
     tenant_id: str
     operation: BulkJobOperation
     request: dict[str, Any]
-    """The body that asked for it."""
+    """The request body."""
     state: BulkJobState
     matched: int
-    """Matches that were found so far: the sum of the next three."""
+    """Matches found so far: updated, skipped and failed."""
     applied: int
-    """How many were changed, or with dry_run would be."""
+    """Changed instances; with dry_run, those that would be changed."""
     skipped: int
-    """Those that the change does not concern, or that are gone."""
+    """Matches that needed no change or were deleted."""
     failed: int
-    """Those whose change was refused."""
+    """Matches whose change was refused."""
     repeats_effects: int
-    """With dry_run: those that would be retried, and repeat effects outside by that; else 0."""
+    """With dry_run: retried instances that would repeat external effects; else 0."""
     error: str | None
-    """Why a job that failed did not go on."""
+    """Why the job failed."""
     created_at: datetime
     updated_at: datetime
     ended_at: datetime | None
@@ -930,44 +926,42 @@ class BulkState(Model):
     dry_run: bool | None = None
     """Only counts: nothing is changed. Default: False."""
     orphans: bool | None = None
-    """Also retry children whose parents have gone on without them: nobody takes what they come
-    to. Else they are skipped. Default: False.
+    """Also retries children whose parents continued without them. Default: skips them. Default:
+    False.
     """
 
 
 class BulkUpdated(Model):
     count: int
-    """How many were changed, or with dry_run would be."""
+    """Changed instances; with dry_run, those that would be changed."""
     updated: int
-    """The same as count, for older clients; 0 with dry_run."""
+    """Alias of count for older clients; 0 with dry_run."""
     dry_run: Literal[True] | None = None
     repeats_effects: int | None = None
-    """Absent: 0. With dry_run: those that would be retried, and repeat effects outside by that;
-    else 0.
-    """
+    """Absent: 0. With dry_run: retried instances that would repeat external effects; else 0."""
 
 
 class CancelHook(Model):
     """A step that runs in the server after an instance was cancelled."""
 
     type: Literal["step"]
-    """The kind of the block."""
+    """Kind of the block."""
     id: str
-    """Unique in the sequence. Expressions find its output by it. Not __proto__, constructor,
-    prototype, . or ..
+    """Unique in the sequence. Expressions use it to refer to the output. Not __proto__,
+    constructor, prototype, . or ..
     """
     when: str | None = None
-    """An expression; the block is skipped when it does not hold."""
+    """Condition; if it is false, the block is skipped."""
     timeout: int | None = None
-    """How long it may take; no more than 30000, the default. Milliseconds."""
+    """Maximum duration in ms. Default and maximum: 30000."""
     handler: CancelHookHandler
-    """A built-in handler: hooks have no tasks for workers."""
+    """A built-in handler; hooks cannot use workers."""
     params: dict[str, Any] | None = None
-    """The parameters of the handler; what a built-in one always refuses is 400. noop: none. log:
-    message, level (debug, info, warn). sleep: duration_ms (default 100). wait_for_event: name
-    (required), key, timeout_ms, schema. http_request: url (required), method (GET, POST, PUT,
-    PATCH, DELETE, HEAD), headers, body, timeout_ms (default 10000). fail: message, retryable.
-    transform: anything. assert: condition (required), message.
+    """Parameters of the handler. Invalid ones of built-in handlers are answered 400. noop: none.
+    log: message, level (debug, info, warn). sleep: duration_ms (default 100). wait_for_event:
+    name (required), key, timeout_ms, schema. http_request: url (required), method (GET, POST,
+    PUT, PATCH, DELETE, HEAD), headers, body, timeout_ms (default 10000). fail: message,
+    retryable. transform: anything. assert: condition (required), message.
     """
     delay: Literal[False] | None = None
     """Not supported."""
@@ -988,26 +982,24 @@ class CancelHook(Model):
 
 
 class CancellationScopeBlock(Model):
-    """Runs its blocks one after the other, and the signal cancel lets them end first."""
+    """Runs its blocks in order; the signal cancel takes effect after them."""
 
     type: Literal["cancellation_scope"] = "cancellation_scope"
-    """The kind of the block."""
+    """Kind of the block."""
     id: str
-    """Unique in the sequence. Expressions find its output by it. Not __proto__, constructor,
-    prototype, . or ..
+    """Unique in the sequence. Expressions use it to refer to the output. Not __proto__,
+    constructor, prototype, . or ..
     """
     when: str | None = None
-    """An expression; the block is skipped when it does not hold."""
+    """Condition; if it is false, the block is skipped."""
     timeout: int | None = None
-    """How long the block may take; past it, all inside is cut off and it has failed.
-    Milliseconds.
-    """
+    """Maximum duration in ms; then everything inside is cancelled, and the block fails."""
     blocks: list[Block]
-    """What runs."""
+    """Blocks to run."""
 
 
 class Cancelling(Model):
-    """Its end was asked for, or its time is over; protected work goes on, and then it ends."""
+    """Cancelled or timed out; finishes protected work."""
 
     since: datetime
     reason: CancellingReason
@@ -1015,7 +1007,7 @@ class Cancelling(Model):
 
 
 class Capsule(Model):
-    """Says what was sealed, for whom and until when; signed by who sealed it."""
+    """Content, recipient and expiry, signed by its sealer."""
 
     manifest: CapsuleManifest
     manifest_sha256: str
@@ -1072,45 +1064,45 @@ class CapsuleManifestSequence(Model):
 
 class Cell(Model):
     name: str
-    """And of its schema."""
+    """Also the name of its Postgres schema."""
     state: CellState
     database_url: str
-    """Without a password."""
+    """Without password."""
     addresses: list[str]
-    """Where proxies find its engines."""
+    """Address of its engines for proxies."""
     engines: list[CellEngine]
     tenants: int
-    """That are settled there."""
+    """Tenants that it owns."""
     moves_under_way: int
-    """From it or to it."""
+    """Tenants moving from or to it."""
     created_at: datetime
 
 
 class CellEngine(Model):
-    """As the engine last said of itself."""
+    """As last reported by the engine."""
 
     address: str
     role: CellEngineRole
     version: str
     lag_ms: int | None
-    """How long its writer takes for what is not committed yet; null: it does not write."""
+    """Delay in ms of uncommitted writes; null: no writes."""
     seen_at: datetime
     is_silent: bool
-    """It has said nothing for 15 seconds: it is taken for gone."""
+    """Not reported for 15 seconds: considered down."""
 
 
 class Cells(Model):
     cluster: bool
-    """Without one there are no cells to list."""
+    """Without a directory there are no cells to list."""
     own: str
-    """The cell of the engine that answers."""
+    """The cell of the answering engine."""
     cells: list[Cell]
 
 
 class ChangeRefusal(Model):
     instance_id: str
     error: str
-    """As the answer to a change of this instance alone says it."""
+    """As in the response to a change of this instance alone."""
 
 
 class ChangedCall(Model):
@@ -1133,7 +1125,7 @@ class Checkpoint(Model):
 
 
 class CheckpointBoundary(Model):
-    """A checkpoint at one of the epochs of its instance."""
+    """A checkpoint at an epoch of its instance."""
 
     checkpoint_id: str
     instance_id: str
@@ -1148,7 +1140,7 @@ class CheckpointBoundary(Model):
 
 
 class CheckpointBoundaryDetail(Model):
-    """Whatever looks like a secret is [REDACTED] in the difference, and as it is in the data."""
+    """Probable secrets are [REDACTED] in the diff, not in the data."""
 
     boundary: CheckpointBoundary
     checkpoint_data: Any
@@ -1183,13 +1175,13 @@ class CompareSequences(Model):
 
 
 class CompleteTask(Model):
-    """The output is stored, and its top-level keys are merged into context.data."""
+    """Stores the output, and merges its top-level keys into context.data."""
 
     worker_id: str
-    """That of the claim."""
+    """Must equal the claim's worker_id."""
     output: dict[str, Any]
     claim_epoch: int | None = None
-    """That of the claim; asked for by some deployments."""
+    """Must equal the claim's epoch; required by some deployments."""
     logs: list[CompleteTaskLog] | None = None
 
 
@@ -1204,7 +1196,7 @@ class CompleteTaskResult(Model):
     task_id: str
     output: dict[str, Any]
     claim_epoch: int | None = None
-    """That of the claim; asked for by some deployments."""
+    """Must equal the claim's epoch; required by some deployments."""
     logs: list[CompleteTaskLog] | None = None
 
 
@@ -1213,9 +1205,7 @@ class ContextPatched(Model):
 
 
 class ContinuityExecution(Model):
-    """The portable identity of an instance. Its epoch grows with each change of owner or
-    version.
-    """
+    """Portable identity of an instance. Changes of owner or version raise its epoch."""
 
     continuity_id: str
     tenant_id: str
@@ -1237,35 +1227,35 @@ class ContinuityLocation(Model):
 
 
 class CreateBatch(Model):
-    """All are created, or none."""
+    """Creates all instances or none."""
 
     instances: list[CreateInstance]
 
 
 class CreateCredential(Model):
     tenant_id: str | None = None
-    """The same as in the header x-tenant-id when that is sent. Not . or .., and without spaces
-    and tabs around it.
+    """Must equal the header x-tenant-id, if sent. Not . or .., and without spaces and tabs
+    around it.
     """
     id: str | None = None
-    """The name when absent. By which templates name it: {{secrets.id}}. Letters, digits, dots, _
-    and -. Not . or ..
+    """Default: the name. Used in templates as {{secrets.id}}. Letters, digits, dots, _ and -.
+    Not . or ..
     """
     name: str | None = None
-    """The id when absent."""
+    """Default: the id."""
     value: str
-    """The secret: a text, at most 262144 bytes. Of one that is a JSON object, templates may name
-    a member: {{secrets.id.member}}. No answer ever has it. Not [REDACTED].
+    """The secret: a text of at most 262144 bytes. If it is a JSON object, templates can use
+    {{secrets.id.member}}. Never returned. Not [REDACTED].
     """
     kind: CredentialKind | None = None
-    """For people; nothing follows from it. Default: "api_key"."""
+    """A label for people. Default: "api_key"."""
     description: str | None = None
     expires_at: datetime | None = None
-    """From then on it is as if it did not exist."""
+    """From then on steps cannot use it."""
     refresh_url: str | None = None
-    """Kept for those who renew it, with oauth2 only. A public address."""
+    """With oauth2 only: stored for clients that renew it. A public address."""
     refresh_token: str | None = None
-    """Kept like the value, and as secret. Not [REDACTED]."""
+    """Sealed like the value. Not [REDACTED]."""
 
 
 class CreateExecution(Model):
@@ -1275,7 +1265,7 @@ class CreateExecution(Model):
 
 
 class CreateHandoff(Model):
-    """Everything as it was previewed. policy and classification are other spellings."""
+    """Must equal the preview. policy and classification are aliases."""
 
     tenant_id: str | None = None
     requirements: Requirements | None = None
@@ -1291,50 +1281,48 @@ class CreateHandoff(Model):
 
 
 class CreateInstance(Model):
-    """Of a creation, alone or in a batch. Exactly one of sequence_id and sequence; version goes
+    """One instance, alone or in a batch. Exactly one of sequence_id and sequence; version goes
     with sequence.
     """
 
     sequence_id: str | None = None
-    """Of this version, from which a release may lead to another one. Exactly one of sequence_id
-    and sequence must be there.
+    """Id of a version, from which a release may route to another one. Exactly one of sequence_id
+    and sequence is required.
     """
     sequence: str | None = None
-    """The name of a sequence of the namespace, in place of sequence_id."""
+    """Name of a sequence in the namespace, instead of sequence_id."""
     version: int | None = None
-    """With sequence: pins this version of it, from which no release leads elsewhere. When
-    absent: the newest that is not deprecated, not on hold, and that no release holds back.
+    """With sequence: pins this version; no release routes it elsewhere. Default: the newest
+    version that is not deprecated, on hold, or held back by a release.
     """
     tenant_id: str
-    """The same as in the header x-tenant-id when that is sent. Not . or .., and without spaces
-    and tabs around it.
+    """Must equal the header x-tenant-id, if sent. Not . or .., and without spaces and tabs
+    around it.
     """
     namespace: str
     priority: Priority | None = None
-    """Any case is accepted. Default: "normal"."""
+    """Case-insensitive. Default: "normal"."""
     timezone: str | None = None
     """IANA time zone, such as Europe/Berlin. Default: "UTC"."""
     metadata: dict[str, Any] | None = None
     context: CreateInstanceContext | None = None
     """At most 256 KiB as JSON, unless the deployment sets another limit."""
     next_fire_at: datetime | None = None
-    """When to start; now when absent."""
+    """Start time; default: now."""
     timeout: int | None = None
-    """How long it may take from its first step on, pauses not counted; past it, it fails.
-    Milliseconds.
-    """
+    """Maximum duration in ms from the first step, without pauses; then it fails."""
     concurrency_key: str | None = None
-    """Instances of the tenant with this key share their slots."""
+    """Instances of the tenant with this key share a concurrency limit."""
     max_concurrency: int | None = None
-    """How many of them run at once."""
+    """Maximum number of these instances that run at once."""
     idempotency_key: str | None = None
-    """When an instance of the tenant has it, the answer names that one with deduplicated true.
-    An empty text stands for none.
+    """If an instance of the tenant has this key, its id is returned with deduplicated true. An
+    empty text stands for none.
     """
     dry_run: bool | None = None
     """Default: False."""
     dry_run_auto_approve: bool | None = None
-    """Of a dry run: whoever is asked gives the first choice, at once. Default: False."""
+    """In a dry run, approvals are answered immediately with the first choice. Default: False."""
     budget: Literal[False] | None = None
     """Not supported."""
 
@@ -1347,98 +1335,96 @@ class CreateInstanceContext(Model):
 
 
 class CreateRelease(Model):
-    """Baseline and candidate are versions of one name in one namespace."""
+    """Baseline and candidate are versions of one sequence name in one namespace."""
 
     tenant_id: str | None = None
-    """The same as in the header x-tenant-id when that is sent."""
+    """Must equal the header x-tenant-id, if sent."""
     baseline_sequence_id: str
     candidate_sequence_id: str
     gates: list[Gate] | None = None
     """Default: []."""
     in_flight_policy: CreateReleaseInFlightPolicy | None = None
-    """Neither moves a running instance: with operator_decision an operator migrates them
-    explicitly. Default: "pin".
+    """Neither migrates running instances: with operator_decision an operator does so explicitly.
+    Default: "pin".
     """
 
 
 class CreateSchedule(Model):
-    """A schedule that creates an instance of the sequence at each of its instants. Exactly one
-    of sequence_id and sequence; version goes with sequence.
+    """A schedule that creates an instance of the sequence at each fire. Exactly one of
+    sequence_id and sequence; version goes with sequence.
     """
 
     tenant_id: str
     """Not . or .., and without spaces and tabs around it."""
     namespace: str
     sequence_id: str | None = None
-    """Of this version, from which a release may lead to another one. Exactly one of sequence_id
-    and sequence must be there.
+    """Id of a version, from which a release may route to another one. Exactly one of sequence_id
+    and sequence is required.
     """
     sequence: str | None = None
-    """The name of a sequence of the namespace, in place of sequence_id."""
+    """Name of a sequence in the namespace, instead of sequence_id."""
     version: int | None = None
-    """With sequence: pins this version of it, from which no release leads elsewhere. When
-    absent: the newest that is not deprecated, not on hold, and that no release holds back.
+    """With sequence: pins this version; no release routes it elsewhere. Default: the newest
+    version that is not deprecated, on hold, or held back by a release.
     """
     cron_expr: str
-    """Seven fields: second minute hour day month day_of_week year. Six (without year), five
-    (without second and year), ? and @hourly, @daily, @weekly, @monthly, @yearly are taken
-    too.
+    """Seven fields: second minute hour day month day_of_week year. Also accepted: six (without
+    year) or five (without second and year), ?, and @hourly, @daily, @weekly, @monthly,
+    @yearly.
     """
     timezone: str | None = None
     """IANA time zone, such as Europe/Berlin. Default: "UTC"."""
     metadata: dict[str, Any] | None = None
-    """Copied to the instances that it creates."""
+    """Copied to its instances."""
     context: CreateInstanceContext | None = None
-    """What its instances begin with; the input_schema must accept its data."""
+    """Initial context of its instances; data must conform to the input_schema."""
     timeout: int | None = None
-    """How long it may take from its first step on, pauses not counted; past it, it fails.
-    Milliseconds.
-    """
+    """Maximum duration in ms from the first step, without pauses; then it fails."""
     priority: Priority | None = None
-    """Any case is accepted. Default: "normal"."""
+    """Case-insensitive. Default: "normal"."""
     enabled: bool | None = None
     """Default: True."""
     overlap_policy: OverlapPolicy | None = None
-    """What a fire does while an earlier run has not ended. Default: "allow"."""
+    """Action of a fire while an earlier run has not finished. Default: "allow"."""
 
 
 class CreateSequence(Model):
     """A definition; immutable once stored."""
 
     id: str | None = None
-    """Made by the server when absent."""
+    """Default: generated."""
     tenant_id: str
-    """Must be there, may be blank when the header x-tenant-id is sent; else both must be the
-    same. Not . or .., and without spaces and tabs around it.
+    """Required. May be blank with the header x-tenant-id; else both must be equal. Not . or ..,
+    and without spaces and tabs around it.
     """
     namespace: str
     name: str
     version: int
-    """Unique together with tenant, namespace and name."""
+    """Unique with tenant, namespace and name."""
     blocks: list[Block]
-    """At most 5000 blocks in all, nested at most 64 levels deep."""
+    """At most 5000 blocks in total, 64 levels deep."""
     deprecated: bool | None = None
     """Default: False."""
     hold: bool | None = None
-    """No name leads to it: only its id, or its name with version, until the hold is lifted or a
-    release promotes it. Default: False.
+    """Excluded from lookups by name without version, until lifted or promoted by a release.
+    Default: False.
     """
     status: SequenceStatus | None = None
     """Default: "production"."""
     input_schema: dict[str, Any] | None = None
-    """What context.data of a new instance must conform to, else 422. JSON Schema 2020-12 without
-    pattern, patternProperties and recursive references. At most 65536 bytes, and with
+    """Schema of context.data of new instances; other data is answered 422. JSON Schema 2020-12
+    without pattern, patternProperties and recursive references. At most 65536 bytes, and with
     references followed 5000 values, 1000 schemas, keywords and listed names, and 100 schemas
     within one another.
     """
     created_at: datetime | None = None
     on_failure: list[FailureHook] | None = None
-    """What runs in the server after an instance has failed, one after the other, whatever each
-    comes to.
+    """Steps that run in the server after an instance has failed, in order. A failed step does
+    not stop the next.
     """
     on_cancel: list[CancelHook] | None = None
-    """What runs in the server after an instance was cancelled, one after the other, whatever
-    each comes to.
+    """Steps that run in the server after an instance was cancelled, in order. A failed step does
+    not stop the next.
     """
     interceptors: Literal[False] | None = None
     """Not supported."""
@@ -1448,46 +1434,44 @@ class CreateSequence(Model):
 
 class CreateSubscription(Model):
     tenant_id: str | None = None
-    """The same as in the header x-tenant-id when that is sent. Not . or .., and without spaces
-    and tabs around it.
+    """Must equal the header x-tenant-id, if sent. Not . or .., and without spaces and tabs
+    around it.
     """
     url: str
-    """http or https, without credentials; a public address unless the deployment says else."""
+    """http or https, without credentials; a public address unless the deployment allows others."""
     events: list[WebhookEvent] | None = None
-    """All that there are when absent."""
+    """Default: all events."""
     secret: str | None = None
-    """Made by the server when absent. What its webhooks are signed with. Not [REDACTED]."""
+    """Default: generated. Key of the webhooks' signatures. Not [REDACTED]."""
 
 
 class CreateTrigger(Model):
     slug: str
     """Part of the address, unique on the server: letters, digits, dots, _, ~ and -. Not . or .."""
     tenant_id: str
-    """The same as in the header x-tenant-id when that is sent. Not . or .., and without spaces
-    and tabs around it.
+    """Must equal the header x-tenant-id, if sent. Not . or .., and without spaces and tabs
+    around it.
     """
     sequence_name: str
-    """Looked up at each fire."""
+    """Resolved at each fire."""
     version: int | None = None
-    """Pins this version. When absent: as a creation by name chooses one."""
+    """Pins this version. Default: chosen as for an instance created by name."""
     namespace: str | None = None
     """Default: "default"."""
     trigger_type: TriggerType | None = None
-    """webhook: by a signed request to /webhooks/{slug}. event: by every event with a name.
+    """webhook: a signed request to /webhooks/{slug}. event: every event with a given name.
     Default: "webhook".
     """
     secret: str | None = None
-    """What callers prove themselves with. No answer ever has it. Not [REDACTED]."""
+    """Authenticates callers. Never returned. Not [REDACTED]."""
     config: dict[str, Any] | None = None
-    """Of an event trigger: event_name, and correlation_key if only events with that key start
-    it.
-    """
+    """For event triggers: event_name, and optionally correlation_key to filter events."""
     enabled: bool | None = None
     """Default: True."""
 
 
 class Credential(Model):
-    """Without what is secret in it."""
+    """A credential without its secrets."""
 
     id: str
     tenant_id: str
@@ -1517,7 +1501,7 @@ class CronSchedule(Model):
     priority: ShownPriority
     timeout: int | None
     overlap_policy: OverlapPolicy
-    """What a fire does while an earlier run has not ended."""
+    """Action of a fire while an earlier run has not finished."""
     skipped_fires: int
     last_skipped_at: datetime | None
     last_triggered_at: datetime | None
@@ -1533,47 +1517,45 @@ class CronScheduleContext(Model):
 
 
 class DefinitionRefused(Model):
-    """The lists are there when the definition was validated, or stored strictly; each only if it
-    has any.
+    """Has lists only when the definition was validated or stored with strict; empty lists are
+    absent.
     """
 
     error: str
-    """Has the first ten, with what was probably meant."""
+    """Has the first ten findings with suggestions."""
     errors: list[DefinitionWarning] | None = None
-    """At most 100; one more says how many are left out."""
+    """At most 100; the last counts the rest."""
     warnings: list[DefinitionWarning] | None = None
-    """At most 100; one more says how many are left out."""
+    """At most 100; the last counts the rest."""
 
 
 class DefinitionWarning(Model):
-    """Something in a definition that is or may be a mistake."""
+    """An error or probable mistake in a definition."""
 
     path: str
     """Such as blocks[2].branches[0][1].retry.initialBackoff."""
     message: str
     suggestion: str | None = None
-    """What was probably meant."""
+    """The probable intention."""
 
 
 class Delay(Model):
-    """Waits before the first try."""
+    """Waits before the first attempt."""
 
     duration: int | None = None
-    """How long to wait. Milliseconds."""
+    """Duration in ms."""
     fire_at_local: str | None = None
-    """Waits until this time: YYYY-MM-DDTHH:MM:SS. Not together with a duration."""
+    """Instead of duration: YYYY-MM-DDTHH:MM:SS."""
     timezone: str | None = None
-    """Of fire_at_local; else the zone of the instance. IANA time zone, such as Europe/Berlin."""
+    """Time zone of fire_at_local; default: the instance's. IANA time zone, such as
+    Europe/Berlin.
+    """
     business_days_only: bool | None = None
-    """Saturdays, Sundays and holidays move the end of the wait to the next business day.
-    Default: False.
-    """
+    """Moves an end on a Saturday, Sunday or holiday to the next business day. Default: False."""
     jitter: int | None = None
-    """The end of the wait is moved by a random time, by at most this much either way.
-    Milliseconds.
-    """
+    """Moves the end by a random time of at most this many ms, either way."""
     holidays: list[str] | None = None
-    """Days that are no business days, beside those in context.config.holidays."""
+    """Holidays besides those in context.config.holidays."""
 
 
 class DeliveryAttempt(Model):
@@ -1616,7 +1598,7 @@ class DiffEntry(Model):
 
 
 class Divergence(Model):
-    """A run that went another way with the candidate."""
+    """A run that takes another path with the candidate."""
 
     instance_id: str
     recorded_state: InstanceState
@@ -1624,12 +1606,12 @@ class Divergence(Model):
     blocks_added: list[str]
     blocks_removed: list[str]
     calls_changed: list[ChangedCall] | None = None
-    """Steps that ask for something else than was recorded; left out without any."""
+    """Steps whose request differs from the recorded one; absent if none."""
 
 
 class EffectReceipt(Model):
-    """What a try of a step did outside: prepared while nobody has it, dispatched while somebody
-    is at it, then committed, failed where that is known, or unknown.
+    """External effect of a step attempt: prepared (unclaimed), dispatched (in progress), then
+    committed, failed or unknown.
     """
 
     id: str
@@ -1650,7 +1632,7 @@ class EffectReceipt(Model):
 
 
 class EndedCounts(Model):
-    """How many instances of a version ended, and how."""
+    """Finished instances of a version by final state."""
 
     total: int
     completed: int
@@ -1659,16 +1641,14 @@ class EndedCounts(Model):
 
 
 class ErrorBody(Model):
-    """The body of every answer that is not a success. That of a migration that is refused also
-    has its verdict and findings (MigrationFinding).
-    """
+    """Body of every error. A refused migration adds its verdict and findings (MigrationFinding)."""
 
     error: str
 
 
 class EvaluationReport(Model):
-    """Ended instances since the canary began, and what the gates say of them. baseline_history:
-    the newest runs of the baseline before the canary, for gates that have too few since then.
+    """Finished instances since the canary started, and verdicts. baseline_history: the
+    baseline's newest runs before the canary, for gates with too few since then.
     """
 
     baseline: EndedCounts
@@ -1686,32 +1666,32 @@ class EventDetails(Model):
     producer_event_id: str
     correlation_key: str | None
     payload: Any
-    """What looks like a secret is not shown."""
+    """Probable secrets are redacted."""
     status: EventDetailsStatus
     matched: int
-    """How many steps it was for."""
+    """Number of matched steps."""
     created_at: datetime
     expires_at: datetime
-    """Until then it is kept for a step that waits for it."""
+    """Until then a later wait can match it."""
     consumed_at: datetime | None
     taken_by: list[EventTaker]
-    """The first ones that are still there."""
+    """The first consumers that still exist."""
 
 
 class EventReceipt(Model):
-    """What became of an event when it came."""
+    """Result of sending an event."""
 
     event_id: str
     duplicate: bool
-    """An event with this producer_event_id came before; the receipt is about that one."""
+    """True: the receipt of an earlier event with this producer_event_id."""
     matched_wait: str | None = None
-    """The first wait that it is for."""
+    """Id of the first matched wait."""
     satisfied: bool
-    """Some step waited for it."""
+    """Whether a step waited for it."""
     matched: int
-    """How many steps did."""
+    """Number of waiting steps."""
     triggers: int | None = None
-    """How many triggers it fires; absent: none, or it came before."""
+    """Number of triggers fired; absent: none, or a duplicate."""
 
 
 class EventReceipts(Model):
@@ -1723,25 +1703,23 @@ class EventTaker(Model):
     instance_id: str
     block_id: str
     outcome: EventTakerOutcome
-    """refused: the payload was none for the step, which went on waiting."""
+    """refused: the payload does not conform to the step's schema; the step continues to wait."""
     taken_at: datetime
 
 
 class ExchangeTasks(Model):
-    """What came of earlier tasks, and a poll for new ones; either may be absent."""
+    """Results of earlier tasks, and a poll for new ones; both are optional."""
 
     worker_id: str
     version: str | None = None
     results: list[TaskResult] | None = None
-    """Each is judged for itself, in this order."""
+    """Each is checked separately, in this order."""
     poll: ExchangeTasksPoll | None = None
     """Tasks of any of the handlers, by priority of their instances, then age. At most 100 pairs
     of a handler and a queue.
     """
     end_polls: bool | None = None
-    """The worker stops: its polls that wait are answered at once, with what they have. Default:
-    False.
-    """
+    """For a worker that stops: answers its waiting polls at once. Default: False."""
 
 
 class ExchangeTasksPoll(Model):
@@ -1751,18 +1729,18 @@ class ExchangeTasksPoll(Model):
 
     handlers: list[str]
     queues: list[str] | None = None
-    """Only tasks of these queues; absent: of every queue and none."""
+    """Restricts the poll to these queues. Default: all tasks."""
     limit: int | None = None
-    """0 gives none. Larger values are lowered to 1000. Default: 1."""
+    """0 returns none. Larger values are lowered to 1000. Default: 1."""
     wait_ms: int | None = None
-    """How long to wait for a task when there is none. A result that is refused ends the wait.
-    Larger values are lowered to 60000. Default: 0.
+    """Maximum wait in ms for a task if there is none. A refused result ends the wait. Larger
+    values are lowered to 60000. Default: 0.
     """
 
 
 class ExplanationWarning(Model):
     kind: Literal["output_truncated"]
-    """An output was too large: expressions see a note instead."""
+    """An output exceeded its limit: expressions see a note instead."""
     block_id: str
     summary: str
 
@@ -1770,25 +1748,25 @@ class ExplanationWarning(Model):
 class ExportHandoff(Model):
     tenant_id: str | None = None
     requirements: Requirements | None = None
-    """Those of the placement decision."""
+    """Findings of the placement decision."""
     expires_in_seconds: int | None = None
     """Default: 300."""
     payload_key_base64: str | None = None
-    """32 bytes that the destination made for this once; without it only a server with the same
-    encryption key opens the capsule.
+    """A single-use key of 32 bytes, made by the destination. Default: only servers with the same
+    encryption key can open the capsule.
     """
     capture_checkpoint: bool | None = None
-    """First save a checkpoint of the live state. Default: False."""
+    """First saves a checkpoint of the live state. Default: False."""
 
 
 class FailTask(Model):
     worker_id: str
-    """That of the claim."""
+    """Must equal the claim's worker_id."""
     message: str
     retryable: bool | None = None
     """Default: False."""
     claim_epoch: int | None = None
-    """That of the claim; asked for by some deployments."""
+    """Must equal the claim's epoch; required by some deployments."""
     logs: list[CompleteTaskLog] | None = None
 
 
@@ -1799,28 +1777,30 @@ class FailTaskResult(Model):
     retryable: bool | None = None
     """Default: False."""
     claim_epoch: int | None = None
-    """That of the claim; asked for by some deployments."""
+    """Must equal the claim's epoch; required by some deployments."""
     logs: list[CompleteTaskLog] | None = None
 
 
 class Failure(Model):
-    """Why it failed. block_id, path, handler and attempt are null when no block was the reason."""
+    """The reason of a failure. block_id, path, handler and attempt are null if it was not a
+    block.
+    """
 
     block_id: str | None
-    """The block that failed, not those around it."""
+    """The failed block, not the blocks around it."""
     path: str | None
-    """From the outermost block, as in orders[2]/charge."""
+    """Path from the outermost block, such as orders[2]/charge."""
     handler: str | None
-    """Of a step."""
+    """Handler of the step."""
     attempt: int | None
-    """Of a step: the try, from 0."""
+    """Attempt of the step, from 0."""
     code: FailureCode
     message: str
     at: datetime
 
 
 class FailureGroup(Model):
-    """Instances that failed for the same reason. Lists and changes of many select just these by
+    """Instances with the same reason of failure. To select them in lists and bulk changes:
     sequence_id, failure_code, failure_block, failure_handler and failure_reason.
     """
 
@@ -1833,45 +1813,45 @@ class FailureGroup(Model):
     code: str
     """As in the failure of an instance."""
     reason: str
-    """The message, with # for numbers and ids, and "…" for what is quoted."""
+    """The message, with # for numbers and ids, and "…" for quoted text."""
     count: int
     first_at: datetime
     last_at: datetime
     example_instance_id: str
-    """The newest."""
+    """Newest failure."""
     example_message: str
 
 
 class FailureGroups(Model):
     groups: list[FailureGroup]
-    """The largest first, at most 200."""
+    """Largest first, at most 200."""
     looked_at: int
-    """The newest failed instances, at most 10000."""
+    """Examined newest failed instances, at most 10000."""
     complete: bool
-    """Whether there are no more failed instances, and no more groups."""
+    """Whether all failed instances and all groups are included."""
 
 
 class FailureHook(Model):
     """A step that runs in the server after an instance has failed."""
 
     type: Literal["step"]
-    """The kind of the block."""
+    """Kind of the block."""
     id: str
-    """Unique in the sequence. Expressions find its output by it. Not __proto__, constructor,
-    prototype, . or ..
+    """Unique in the sequence. Expressions use it to refer to the output. Not __proto__,
+    constructor, prototype, . or ..
     """
     when: str | None = None
-    """An expression; the block is skipped when it does not hold."""
+    """Condition; if it is false, the block is skipped."""
     timeout: int | None = None
-    """How long it may take; no more than 30000, the default. Milliseconds."""
+    """Maximum duration in ms. Default and maximum: 30000."""
     handler: CancelHookHandler
-    """A built-in handler: hooks have no tasks for workers."""
+    """A built-in handler; hooks cannot use workers."""
     params: dict[str, Any] | None = None
-    """The parameters of the handler; what a built-in one always refuses is 400. noop: none. log:
-    message, level (debug, info, warn). sleep: duration_ms (default 100). wait_for_event: name
-    (required), key, timeout_ms, schema. http_request: url (required), method (GET, POST, PUT,
-    PATCH, DELETE, HEAD), headers, body, timeout_ms (default 10000). fail: message, retryable.
-    transform: anything. assert: condition (required), message.
+    """Parameters of the handler. Invalid ones of built-in handlers are answered 400. noop: none.
+    log: message, level (debug, info, warn). sleep: duration_ms (default 100). wait_for_event:
+    name (required), key, timeout_ms, schema. http_request: url (required), method (GET, POST,
+    PUT, PATCH, DELETE, HEAD), headers, body, timeout_ms (default 10000). fail: message,
+    retryable. transform: anything. assert: condition (required), message.
     """
     delay: Literal[False] | None = None
     """Not supported."""
@@ -1892,46 +1872,44 @@ class FailureHook(Model):
 
 
 class FindingOfMany(Model):
-    """What keeps some of them where they are."""
+    """A reason why some instances were not migrated."""
 
     code: str
     count: int
-    """Instances."""
+    """Affected instances."""
     summary: str
-    """Of the first one."""
+    """Summary for the first one."""
     remedy: str
     example_ids: list[str]
 
 
 class ForEachBlock(Model):
-    """Runs its body for each item of an array of context.data."""
+    """Runs its body for each item of a context.data array."""
 
     type: Literal["for_each"] = "for_each"
-    """The kind of the block."""
+    """Kind of the block."""
     id: str
-    """Unique in the sequence. Expressions find its output by it. Not __proto__, constructor,
-    prototype, . or ..
+    """Unique in the sequence. Expressions use it to refer to the output. Not __proto__,
+    constructor, prototype, . or ..
     """
     when: str | None = None
-    """An expression; the block is skipped when it does not hold."""
+    """Condition; if it is false, the block is skipped."""
     timeout: int | None = None
-    """How long the block may take; past it, all inside is cut off and it has failed.
-    Milliseconds.
-    """
+    """Maximum duration in ms; then everything inside is cancelled, and the block fails."""
     collection: str
-    """A path in context.data, or a template, of an array. Missing or empty: nothing runs."""
+    """Path in context.data, or template, of an array. Missing or empty: nothing runs."""
     item_var: str | None = None
-    """The key of context.data under which the body sees the item. Not __proto__, constructor or
-    prototype. Default: "item".
+    """Key of context.data with the item, in the body. Not __proto__, constructor or prototype.
+    Default: "item".
     """
     body: list[Block]
-    """What runs for each item."""
+    """Blocks that run for each item."""
     index_var: str | None = None
-    """The key of context.data under which the body sees the number of the item, counted from 0.
-    Not __proto__, constructor or prototype.
+    """Key of context.data with the index of the item, from 0, in the body. Not __proto__,
+    constructor or prototype.
     """
     concurrency: int | None = None
-    """How many items run at once. Default: 1."""
+    """Number of items that run concurrently. Default: 1."""
     max_iterations: int | None = None
     """A longer collection fails the block before its first item. Default: 1000."""
 
@@ -1939,36 +1917,38 @@ class ForEachBlock(Model):
 class ForkInstance(Model):
     from_block_id: str
     context: dict[str, Any] | None = None
-    """For context.data, before anything runs."""
+    """Changes context.data before anything runs."""
     context_mode: ForkInstanceContextMode | None = None
-    """merge: member by member; replace: in place of all data. Default: "merge"."""
+    """merge: replaces top-level members; replace: replaces all data. Default: "merge"."""
     dry_run: bool | None = None
     """Default: True."""
     signals: list[SendSignal] | None = None
 
 
 class Gate(Model):
-    """Judged once both versions have min_sample ended instances: it fails when the rate of the
-    candidate is above that of the baseline by more than max_regression.
+    """Evaluated once both versions have min_sample finished instances. Fails if the candidate's
+    rate exceeds the baseline's by more than max_regression.
     """
 
     metric: GateMetric
-    """error_rate: failed among all that ended; cancel_rate: cancelled among them."""
+    """error_rate: share of failed instances among finished ones; cancel_rate: share of cancelled
+    ones.
+    """
     max_regression: float
-    """By how much the rate of the candidate may exceed that of the baseline, 0 to 1."""
+    """Allowed excess of the candidate's rate over the baseline's, 0 to 1."""
     min_sample: int
-    """How many ended instances each version needs for a verdict."""
+    """Finished instances of each version required for a verdict."""
 
 
 class GateChoice(Model):
     label: str
-    """What the person reads."""
+    """Label."""
     value: str
-    """What the answer is then."""
+    """Value of the answer."""
 
 
 class GateJudgement(Model):
-    """What a gate says of both versions."""
+    """Verdict of a gate with both rates."""
 
     gate: Gate
     baseline_rate: float | None = None
@@ -1977,9 +1957,8 @@ class GateJudgement(Model):
 
 
 class GateReport(Model):
-    """Ended instances since the canary began, and what the gates say of them now.
-    baseline_history: the newest runs of the baseline before the canary, for gates that have
-    too few since then.
+    """Finished instances since the canary started, and current verdicts. baseline_history: the
+    baseline's newest runs before the canary, for gates with too few since then.
     """
 
     baseline: EndedCounts
@@ -2026,9 +2005,8 @@ class HandoffExported(Model):
 
 
 class HandoffPreview(Model):
-    """Holds as long as nothing of what it was computed from changes: the execution, its effects,
-    what the destination offers, and the policy. Other runtimes, and a registration with the
-    same facts, stale nothing.
+    """Valid while the execution, its effects, the destination's facts and the policy are
+    unchanged.
     """
 
     continuity_id: str
@@ -2047,7 +2025,7 @@ class HandoffPreviewFinding(Model):
     status: HandoffPreviewFindingStatus
     summary: str
     remedy: str | None = None
-    """What would change that, where the execution itself is in the way."""
+    """How to resolve findings about the execution itself."""
 
 
 class Health(Model):
@@ -2059,18 +2037,18 @@ class HeartbeatAccepted(Model):
 
 
 class HeartbeatTask(Model):
-    """A checkpoint needs the checkpoint_seq that the last answer gave. A checkpoint needs
+    """A checkpoint requires the checkpoint_seq of the last response. A checkpoint needs
     checkpoint_seq.
     """
 
     worker_id: str
-    """That of the claim."""
+    """Must equal the claim's worker_id."""
     claim_epoch: int | None = None
-    """That of the claim; asked for by some deployments."""
+    """Must equal the claim's epoch; required by some deployments."""
     checkpoint_seq: int | None = None
     checkpoint: dict[str, Any] | None = None
     release: bool | None = None
-    """Gives the claim back: the task waits for a worker again, at once. Default: False."""
+    """Releases the claim: the task can be claimed again immediately. Default: False."""
 
 
 class HeartbeatTaskResult(Model):
@@ -2079,11 +2057,11 @@ class HeartbeatTaskResult(Model):
     kind: Literal["heartbeat"] = "heartbeat"
     task_id: str
     claim_epoch: int | None = None
-    """That of the claim; asked for by some deployments."""
+    """Must equal the claim's epoch; required by some deployments."""
     checkpoint_seq: int | None = None
     checkpoint: dict[str, Any] | None = None
     release: bool | None = None
-    """Gives the claim back: the task waits for a worker again, at once. Default: False."""
+    """Releases the claim: the task can be claimed again immediately. Default: False."""
 
 
 class ImportCapsule(Model):
@@ -2091,18 +2069,18 @@ class ImportCapsule(Model):
     destination_runtime_id: str
     expected_epoch: int
     destination_instance_id: str | None = None
-    """Made by the server when absent."""
+    """Default: generated."""
     capsule: Capsule
     payload_base64: str | None = None
-    """When absent, what this server sealed itself is taken."""
+    """Default: the capsule that this server sealed."""
     payload_key_base64: str | None = None
 
 
 class ImportReceipt(Model):
-    """A signed statement: this server holds the instance of the capsule."""
+    """A signed statement: this server has the instance of the capsule."""
 
     statement: str
-    """Canonical JSON of what is stated."""
+    """Canonical JSON of the statement."""
     public_key: str
     signature: str
 
@@ -2130,7 +2108,9 @@ class InjectBlocks(Model):
 
 
 class InstanceContext(Model):
-    """Of data, config and audit together 256 KiB at most, unless set otherwise."""
+    """data, config and audit: together at most 256 KiB, unless the deployment sets another
+    limit.
+    """
 
     data: dict[str, Any]
     config: dict[str, Any]
@@ -2153,7 +2133,7 @@ class InstanceContextRuntime(Model):
 class InstanceCreated(Model):
     id: str
     deduplicated: bool
-    """True: the id is that of an instance that was there already."""
+    """True: id is that of an existing instance."""
 
 
 class InstanceExplanation(Model):
@@ -2161,19 +2141,19 @@ class InstanceExplanation(Model):
     sequence_id: str
     state: InstanceState
     since: datetime
-    """Of the state."""
+    """Since when it is in this state."""
     summary: str
-    """What it is doing, in a sentence for people."""
+    """Current activity in one sentence."""
     waiting_for: list[Wait]
     waiting_count: int
-    """Of all that it waits for."""
+    """Number of all waits."""
     failure: Failure | None
     cancelling: Cancelling | None = None
     parent_instance_id: str | None = None
-    """Whose sub_sequence started it; absent: it stands for itself."""
+    """The parent, if a sub_sequence created it."""
     next: list[NextAction]
     warnings: list[ExplanationWarning] | None = None
-    """What may make it do something else than was meant; absent: nothing."""
+    """Probable causes of unexpected behavior; absent: none."""
 
 
 class InstanceForked(Model):
@@ -2198,31 +2178,31 @@ class InstanceRetried(Model):
 
 
 class InstancesMigrated(Model):
-    """What became of the instances that this call has looked at."""
+    """Results for the examined instances."""
 
     count: int
-    """All of them."""
+    """Examined instances."""
     automatic: int
-    """Those that could go over."""
+    """Instances that can be migrated."""
     migrated: int
-    """Those that did: none in a dry run."""
+    """Migrated instances; 0 in a dry run."""
     approval_required: int
-    """Those that go over when they are approved."""
+    """Instances that need approval."""
     pinned: int
     incompatible: int
     failed: int
-    """Refused for another reason, such as a step at work: ask again."""
+    """Refused for another reason, such as a running step; try later."""
     findings: list[FindingOfMany]
     migrations: list[MigrationOfMany]
-    """Of those that did, in no order."""
+    """The migrated instances, in no order."""
     done: bool
-    """False: there are more, behind next_cursor."""
+    """False: continue with next_cursor."""
     next_cursor: str | None
     dry_run: bool
 
 
 class ItemCounts(Model):
-    """Of a for_each that is open."""
+    """Items of an open for_each."""
 
     total: int
     running: int
@@ -2236,13 +2216,13 @@ class KeyMinted(Model):
     name: str
     capabilities: list[Capability]
     secret: str
-    """sk_ and 64 hexadecimal digits; shown this once."""
+    """sk_ and 64 hexadecimal digits; shown only in this response."""
     created_at: datetime
     expires_at: datetime | None
 
 
 class LocalityPolicy(Model):
-    """Where data of a classification may go; all rules of it hold together."""
+    """Where data of a classification may go; all matching rules apply."""
 
     version: int
     rules: list[LocalityPolicyRule]
@@ -2264,26 +2244,24 @@ class LocalityPolicyRule(Model):
 
 
 class LoopBlock(Model):
-    """Repeats its body while the condition holds."""
+    """Repeats its body while the condition is true."""
 
     type: Literal["loop"] = "loop"
-    """The kind of the block."""
+    """Kind of the block."""
     id: str
-    """Unique in the sequence. Expressions find its output by it. Not __proto__, constructor,
-    prototype, . or ..
+    """Unique in the sequence. Expressions use it to refer to the output. Not __proto__,
+    constructor, prototype, . or ..
     """
     when: str | None = None
-    """An expression; the block is skipped when it does not hold."""
+    """Condition; if it is false, the block is skipped."""
     timeout: int | None = None
-    """How long the block may take; past it, all inside is cut off and it has failed.
-    Milliseconds.
-    """
+    """Maximum duration in ms; then everything inside is cancelled, and the block fails."""
     condition: str
-    """Asked before each iteration; the loop ends when it does not hold."""
+    """Evaluated before each iteration; the loop ends when it is false."""
     body: list[Block]
-    """What is repeated."""
+    """Blocks of each iteration."""
     max_iterations: int | None = None
-    """The loop ends, successfully, after this many. Default: 1000."""
+    """Maximum number of iterations; the loop then succeeds. Default: 1000."""
     break_on: Literal[False] | None = None
     """Not supported."""
     poll_interval: Literal[False] | None = None
@@ -2298,9 +2276,9 @@ class MakeApprovalLink(Model):
     expires_in_seconds: int | None = None
     """Default: 604800."""
     value: str | None = None
-    """The link answers this and nothing else. One of the values of its choices."""
+    """Restricts the link to this value. One of the values in choices."""
     recipient: str | None = None
-    """Whom the link is for: noted as who answered."""
+    """Recorded as answered_by."""
 
 
 class MigrateInstance(Model):
@@ -2312,22 +2290,22 @@ class MigrateInstances(Model):
     """version or sequence_id must be there; with both, the sequence has that version."""
 
     version: int | None = None
-    """Of the same sequence."""
+    """Version of the same sequence."""
     sequence_id: str | None = None
-    """The version that it goes over to."""
+    """Id of the target version."""
     to_sequence_id: str | None = None
-    """The same as sequence_id."""
+    """Alias of sequence_id."""
     target_sequence_id: str | None = None
-    """The same as sequence_id."""
+    """Alias of sequence_id."""
     filter: BatchActionFilter | None = None
     approved: bool | None = None
-    """Also where the verdict is approval_required. Default: False."""
+    """Also migrates where the verdict is approval_required. Default: False."""
     dry_run: bool | None = None
-    """Only judges: nothing is changed. Default: False."""
+    """Only returns the verdict: nothing is changed. Default: False."""
     limit: int | None = None
-    """Instances that one call looks at. Default: 200."""
+    """Instances examined by one request. Default: 200."""
     cursor: str | None = None
-    """next_cursor of the call before. An empty text stands for none."""
+    """next_cursor of the previous response. An empty text stands for none."""
 
 
 class MigrateTo(Model):
@@ -2335,25 +2313,25 @@ class MigrateTo(Model):
 
     tenant_id: str | None = None
     version: int | None = None
-    """Of the same sequence."""
+    """Version of the same sequence."""
     sequence_id: str | None = None
-    """The version that it goes over to."""
+    """Id of the target version."""
     to_sequence_id: str | None = None
-    """The same as sequence_id."""
+    """Alias of sequence_id."""
     target_sequence_id: str | None = None
-    """The same as sequence_id."""
+    """Alias of sequence_id."""
     transforms: list[Transform] | None = None
     """Default: []."""
     approved: bool | None = None
-    """Also where the verdict is approval_required. Default: False."""
+    """Also migrates where the verdict is approval_required. Default: False."""
     rollback_retention_seconds: int | None = None
-    """At least 60 and at most 2,592,000; 86,400 by default. Default: 86400."""
+    """At least 60 and at most 2,592,000; default: 86,400. Default: 86400."""
     dry_run: bool | None = None
-    """Only judges: nothing is changed. Default: False."""
+    """Only returns the verdict: nothing is changed. Default: False."""
 
 
 class MigratedInstance(Model):
-    """migrated is false for a dry run, and where the instance has that version already."""
+    """migrated is false in a dry run, or if the version is the same."""
 
     migrated: bool
     instance_id: str
@@ -2363,11 +2341,11 @@ class MigratedInstance(Model):
     finding_codes: list[str]
     findings: list[MigrationFinding]
     state: InstanceState
-    """Of the instance, which it keeps."""
+    """State of the instance, which does not change."""
     migration_id: str | None
-    """What can be rolled back; null when nothing was migrated."""
+    """Required for a rollback; null if nothing was migrated."""
     rollback_expires_at: datetime | None
-    """Null when it cannot be rolled back."""
+    """Null if it cannot be rolled back."""
     dry_run: Literal[True] | None = None
 
 
@@ -2377,29 +2355,29 @@ class MigratedInstanceFrom(Model):
 
 
 class MigrationFinding(Model):
-    """Something that keeps a migration from being automatic."""
+    """Why a migration is not automatic."""
 
     code: str
-    """Those that are in finding_codes, and further ones."""
+    """The codes of finding_codes, and further ones."""
     block_id: str | None
     path: str | None
-    """With the passes of the loops around it."""
+    """Includes the iterations of enclosing loops."""
     summary: str
     remedy: str
-    """What would change that."""
+    """How to resolve it."""
 
 
 class MigrationOfMany(Model):
-    """One that went over."""
+    """A migrated instance."""
 
     instance_id: str
     migration_id: str
-    """What can be rolled back."""
+    """Required for a rollback."""
 
 
 class MigrationPlan(Model):
-    """verdict, also named disposition: automatic may be applied, approval_required with approved
-    true, pin and incompatible never.
+    """automatic: can be applied. approval_required: only with approved true. pin, incompatible:
+    never. disposition is an alias of verdict.
     """
 
     id: str
@@ -2414,13 +2392,13 @@ class MigrationPlan(Model):
     transforms: list[Transform]
     finding_codes: list[str]
     findings: list[MigrationFinding]
-    """What keeps it from being automatic, in words; empty where nothing does."""
+    """Why it is not automatic; empty if it is."""
     rollback_capsule_required: bool
     created_at: datetime
 
 
 class MigrationRecord(Model):
-    """A plan, and what became of it."""
+    """A plan and its result."""
 
     plan: MigrationPlan
     expected_epoch: int
@@ -2445,12 +2423,12 @@ class MintKey(Model):
 
 
 class NextAction(Model):
-    """A request that can be made now, and what it is good for."""
+    """A suggested request."""
 
     action: str
     method: str
     path: str
-    """Behind the base address of the API."""
+    """Relative to the base address of the API."""
     body: Any = None
     why: str
     runs_again: RunsAgain | None = None
@@ -2462,7 +2440,7 @@ class NextFires(Model):
 
 
 class NotReady(Model):
-    """`reason` is there when the database is why, with its SQLSTATE if it answered."""
+    """`reason` is present if the database is the cause, with its SQLSTATE if it answered."""
 
     error: str
     reason: NotReadyReason | None = None
@@ -2503,38 +2481,34 @@ class OwnershipGrant(Model):
     """A signed statement: from this epoch on the destination owns the execution."""
 
     statement: str
-    """Canonical JSON of what is stated."""
+    """Canonical JSON of the statement."""
     public_key: str
     signature: str
 
 
 class ParallelBlock(Model):
-    """Runs all branches, at most 256; fails if one of them fails."""
+    """Runs all branches concurrently; fails if one fails."""
 
     type: Literal["parallel"] = "parallel"
-    """The kind of the block."""
+    """Kind of the block."""
     id: str
-    """Unique in the sequence. Expressions find its output by it. Not __proto__, constructor,
-    prototype, . or ..
+    """Unique in the sequence. Expressions use it to refer to the output. Not __proto__,
+    constructor, prototype, . or ..
     """
     when: str | None = None
-    """An expression; the block is skipped when it does not hold."""
+    """Condition; if it is false, the block is skipped."""
     timeout: int | None = None
-    """How long the block may take; past it, all inside is cut off and it has failed.
-    Milliseconds.
-    """
+    """Maximum duration in ms; then everything inside is cancelled, and the block fails."""
     branches: list[list[Block]]
-    """Lists of blocks; all lists run."""
+    """Lists of blocks that run concurrently."""
 
 
 class PatchContext(Model):
-    """Sections that are sent replace the stored ones; the others are kept."""
+    """Replaces given sections and keeps the others."""
 
     context: PatchContextContext
     if_unchanged_since: datetime | None = None
-    """The updated_at that was read: 409 when it was changed since. When absent: whatever is
-    there is changed.
-    """
+    """The updated_at that was read: 409 if it has changed. Absent: no check."""
 
 
 class PatchContextContext(Model):
@@ -2546,7 +2520,9 @@ class PatchContextContext(Model):
 class PatchState(Model):
     state: InstanceState
     next_fire_at: datetime | None = None
-    """For a move to scheduled. When absent: now, or of a paused one when it would go on."""
+    """For a change to scheduled. Default: now, or for a paused instance the time at which it
+    would continue.
+    """
 
 
 class PayloadArtifact(Model):
@@ -2566,7 +2542,7 @@ class PlaceExecution(Model):
 
 
 class PlacementDecision(Model):
-    """What was found of every live runtime of the tenant."""
+    """Evaluation of all live runtimes."""
 
     id: str
     tenant_id: str
@@ -2599,20 +2575,20 @@ class PlacementDecisionCandidateScoreFactors(Model):
 
 
 class PlanMigration(Model):
-    """What a checkpoint of the source has is moved to where the target looks for it."""
+    """Moves data to where the target expects it."""
 
     tenant_id: str | None = None
     continuity_id: str
     to_sequence_id: str
     to_version: int
-    """That of to_sequence_id, else 404."""
+    """Version of to_sequence_id, else 404."""
     transforms: list[Transform] | None = None
     """Default: []."""
     rollback_retention_seconds: int | None = None
-    """At least 60 and at most 2,592,000; 86,400 by default. Default: 86400."""
+    """At least 60 and at most 2,592,000; default: 86,400. Default: 86400."""
     capture_checkpoint: bool | None = None
-    """First save a checkpoint of the live state. Without one, and with none saved, 409. First
-    save a checkpoint of the live state. Default: False.
+    """First saves a checkpoint of the live state. Without any checkpoint: 409. First saves a
+    checkpoint of the live state. Default: False.
     """
 
 
@@ -2620,9 +2596,9 @@ class PollQueue(Model):
     handler_name: str
     worker_id: str
     limit: int | None = None
-    """0 gives none. Larger values are lowered to 1000. Default: 1."""
+    """0 returns none. Larger values are lowered to 1000. Default: 1."""
     wait_ms: int | None = None
-    """How long to wait for a task when there is none. Larger values are lowered to 60000.
+    """Maximum wait in ms for a task if there is none. Larger values are lowered to 60000.
     Default: 0.
     """
     version: str | None = None
@@ -2633,9 +2609,9 @@ class PollTasks(Model):
     handler_name: str
     worker_id: str
     limit: int | None = None
-    """0 gives none. Larger values are lowered to 1000. Default: 1."""
+    """0 returns none. Larger values are lowered to 1000. Default: 1."""
     wait_ms: int | None = None
-    """How long to wait for a task when there is none. Larger values are lowered to 60000.
+    """Maximum wait in ms for a task if there is none. Larger values are lowered to 60000.
     Default: 0.
     """
     version: str | None = None
@@ -2654,34 +2630,32 @@ class PreviewHandoff(Model):
 
 class PreviewSchedule(Model):
     cron_expr: str
-    """Seven fields: second minute hour day month day_of_week year. Six (without year), five
-    (without second and year), ? and @hourly, @daily, @weekly, @monthly, @yearly are taken
-    too.
+    """Seven fields: second minute hour day month day_of_week year. Also accepted: six (without
+    year) or five (without second and year), ?, and @hourly, @daily, @weekly, @monthly,
+    @yearly.
     """
     timezone: str | None = None
     """IANA time zone, such as Europe/Berlin. Default: "UTC"."""
     count: int | None = None
     """Default: 5."""
     from_: datetime | None = Field(default=None, alias="from")
-    """Fires after this instant. When absent: after now."""
+    """Fires after this time; default: now."""
 
 
 class PreviewedFire(Model):
     at: datetime
     """In UTC."""
     local: datetime
-    """The same instant as clocks in the zone show it, with their offset."""
+    """The same time with the offset of the time zone."""
 
 
 class PromoteRelease(Model):
     force: bool | None = None
-    """Noted in the decision; evidence that does not pass is refused all the same. Default:
-    False.
-    """
+    """Recorded in the decision; failing evidence is refused regardless. Default: False."""
 
 
 class ProvenanceEntry(Model):
-    """One decision; holds the hash of the entry before it."""
+    """A decision, with the previous hash."""
 
     id: str
     continuity_id: str
@@ -2698,7 +2672,7 @@ class ProvenanceEntry(Model):
 
 
 class ProvenanceVerdict(Model):
-    """code says what is wrong with the first entry that is not right."""
+    """code: error of the first bad entry."""
 
     valid: bool
     entries_checked: int
@@ -2717,9 +2691,7 @@ class PutRateLimit(Model):
     max_count: int
     window_seconds: int
     if_unchanged_since: datetime | None = None
-    """The updated_at that was read: 409 when it was changed since. When absent: whatever is
-    there is changed.
-    """
+    """The updated_at that was read: 409 if it has changed. Absent: no check."""
 
 
 class PutTenantLimits(Model):
@@ -2734,13 +2706,11 @@ class PutTenantLimits(Model):
     schedules_max: int | None = None
     queue_depth_max: int | None = None
     if_unchanged_since: datetime | None = None
-    """The updated_at that was read: 409 when it was changed since. When absent: whatever is
-    there is changed.
-    """
+    """The updated_at that was read: 409 if it has changed. Absent: no check."""
 
 
 class QueueInfo(Model):
-    """The open tasks of a handler and a queue."""
+    """Open tasks of a handler and queue."""
 
     handler: str
     queue: str | None
@@ -2749,38 +2719,36 @@ class QueueInfo(Model):
     claimed: int
     oldest_waiting_since: datetime | None
     workers: int
-    """Those alive that poll for such tasks; with 0 of them nobody serves it."""
+    """Live workers that poll for such tasks."""
     open_polls: int
-    """Polls that wait for such a task now, and would be answered with it at once."""
+    """Long polls that would receive such a task immediately."""
 
 
 class Queues(Model):
     queues: list[QueueInfo]
     """By handler and queue."""
     complete: bool
-    """Whether there are no more open tasks than the oldest 20000, which are counted."""
+    """Whether all open tasks are included; at most the oldest 20000 are."""
 
 
 class RaceBlock(Model):
-    """first_to_resolve: the first branch that ends wins, whether it succeeds or fails;
-    first_to_succeed: the first that succeeds, failures count once all failed. The other
-    branches are cancelled.
+    """first_to_resolve: the first branch to finish wins, even by failing. first_to_succeed: the
+    first branch to succeed wins; the block fails if all fail. The other branches are
+    cancelled.
     """
 
     type: Literal["race"] = "race"
-    """The kind of the block."""
+    """Kind of the block."""
     id: str
-    """Unique in the sequence. Expressions find its output by it. Not __proto__, constructor,
-    prototype, . or ..
+    """Unique in the sequence. Expressions use it to refer to the output. Not __proto__,
+    constructor, prototype, . or ..
     """
     when: str | None = None
-    """An expression; the block is skipped when it does not hold."""
+    """Condition; if it is false, the block is skipped."""
     timeout: int | None = None
-    """How long the block may take; past it, all inside is cut off and it has failed.
-    Milliseconds.
-    """
+    """Maximum duration in ms; then everything inside is cancelled, and the block fails."""
     branches: list[list[Block]]
-    """Lists of blocks; all lists run until one has won."""
+    """Lists of blocks that run until one has won."""
     semantics: RaceBlockSemantics | None = None
     """Which branch wins. Default: "first_to_resolve"."""
 
@@ -2811,14 +2779,14 @@ class Redelivered(Model):
 class RegisterRuntime(Model):
     tenant_id: str | None = None
     capabilities: RegisterRuntimeCapabilities
-    """observed_at at most 30 s ahead, expires_at at most 5 min after it. trust is unverified or
-    registered. Of each list at most 256 entries of at most 256 bytes.
+    """observed_at: at most 30 s ahead. expires_at: 5 min later at most. trust: unverified or
+    registered. Lists: at most 256 entries of 256 bytes.
     """
 
 
 class RegisterRuntimeCapabilities(Model):
-    """observed_at at most 30 s ahead, expires_at at most 5 min after it. trust is unverified or
-    registered. Of each list at most 256 entries of at most 256 bytes.
+    """observed_at: at most 30 s ahead. expires_at: 5 min later at most. trust: unverified or
+    registered. Lists: at most 256 entries of 256 bytes.
     """
 
     runtime_id: str
@@ -2841,7 +2809,7 @@ class RegisterRuntimeCapabilities(Model):
 
 
 class Release(Model):
-    """Leads new instances from the baseline to the candidate."""
+    """Routes new instances from baseline to candidate."""
 
     id: str
     tenant_id: str
@@ -2853,22 +2821,20 @@ class Release(Model):
     candidate_version: int
     state: ReleaseState
     canary_percent: int
-    """What was asked for last; 0 before the first canary."""
+    """Last requested percentage; 0 before the first canary."""
     gates: list[Gate] | None = None
-    """Left out when there are none."""
+    """Absent if there are none."""
     in_flight_policy: CreateReleaseInFlightPolicy
-    """Neither moves a running instance: with operator_decision an operator migrates them
-    explicitly.
-    """
+    """Neither migrates running instances: with operator_decision an operator does so explicitly."""
     validation_summary: ValidationSummary | None = None
     canary_started_at: datetime | None = None
-    """Of the last start of the canary; left out until the first."""
+    """Last start of the canary; absent before the first."""
     created_at: datetime
     updated_at: datetime
 
 
 class ReleaseDecision(Model):
-    """A change of state; never altered."""
+    """A state change; immutable."""
 
     id: str
     release_id: str
@@ -2882,7 +2848,7 @@ class ReleaseDecision(Model):
 
 class ReleasePoint(Model):
     at: datetime
-    """When the interval begins in which the instances were created."""
+    """Start of the interval in which the instances were created."""
     variant: str
     """baseline or candidate."""
     ended: int
@@ -2891,27 +2857,25 @@ class ReleasePoint(Model):
     error_rate: float
     cancel_rate: float
     duration_p50_ms: float
-    """From creation to the end."""
+    """Time from creation to the end."""
     duration_p95_ms: float
     share: float
-    """Of what has ended of both versions."""
+    """Share of the finished instances of both."""
 
 
 class ReleaseSeries(Model):
-    """Both versions since the canary began, in each interval in which instances were created
-    that have ended.
-    """
+    """Both versions since the canary started, by creation time of the finished instances."""
 
     since: datetime
     step_secs: int
     points: list[ReleasePoint]
     """Oldest first."""
     complete: bool
-    """Whether there are no more ended instances than the newest 10000, which are counted."""
+    """Whether all finished instances are included; at most the newest 10000 are."""
 
 
 class Requirements(Model):
-    """What a runtime must offer: all of each list, but any one of the regions."""
+    """Requirements on a runtime: all of each list, but one of the regions."""
 
     handlers: list[str] | None = None
     plugins: list[str] | None = None
@@ -2931,9 +2895,9 @@ class ResolveEffect(Model):
 
 class ResumeFrom(Model):
     context: dict[str, Any] | None = None
-    """For context.data, before anything runs."""
+    """Changes context.data before anything runs."""
     context_mode: ForkInstanceContextMode | None = None
-    """merge: member by member; replace: in place of all data. Default: "merge"."""
+    """merge: replaces top-level members; replace: replaces all data. Default: "merge"."""
     signals: list[SendSignal] | None = None
 
 
@@ -2946,27 +2910,27 @@ class ResumedFrom(Model):
 
 
 class Retry(Model):
-    """What is done after a failed try. initial_backoff must not be above max_backoff."""
+    """Retries after failed attempts. initial_backoff must not be above max_backoff."""
 
     max_attempts: int
-    """Tries in total."""
+    """Attempts in total."""
     initial_backoff: int | None = None
-    """The wait after the first try. Milliseconds. Default: 1000."""
+    """Wait in ms after the first attempt. Default: 1000."""
     max_backoff: int | None = None
-    """No wait is longer. Milliseconds. Default: 60000."""
+    """Longest wait in ms. Default: 60000."""
     backoff_multiplier: float | None = None
-    """Each wait is this many times the one before. Default: 2."""
+    """Factor between a wait and the next. Default: 2."""
     retry_if: str | None = None
-    """Asked after each failure, which it sees as _error. No further try if false."""
+    """Evaluated after a failure (_error); false: no retry."""
     non_retryable_codes: list[str] | None = None
-    """An error with one of these codes is not tried again."""
+    """Error codes that are not retried."""
 
 
 class RetryInstance(Model):
     context: dict[str, Any] | None = None
-    """For context.data, before anything runs."""
+    """Changes context.data before anything runs."""
     context_mode: ForkInstanceContextMode | None = None
-    """merge: member by member; replace: in place of all data. Default: "merge"."""
+    """merge: replaces top-level members; replace: replaces all data. Default: "merge"."""
 
 
 class RollbackCapsule(Model):
@@ -2979,84 +2943,80 @@ class RollbackCapsule(Model):
 
 class Route(Model):
     condition: str
-    """When the route is taken."""
+    """Condition of the route."""
     blocks: list[Block]
-    """What runs then."""
+    """Blocks of the route."""
 
 
 class RouterBlock(Model):
-    """Runs the blocks of the first route whose condition holds, else default. At least one route
-    or a default.
+    """Runs the blocks of the first route whose condition is true, else default. At least one
+    route or a default.
     """
 
     type: Literal["router"] = "router"
-    """The kind of the block."""
+    """Kind of the block."""
     id: str
-    """Unique in the sequence. Expressions find its output by it. Not __proto__, constructor,
-    prototype, . or ..
+    """Unique in the sequence. Expressions use it to refer to the output. Not __proto__,
+    constructor, prototype, . or ..
     """
     when: str | None = None
-    """An expression; the block is skipped when it does not hold."""
+    """Condition; if it is false, the block is skipped."""
     timeout: int | None = None
-    """How long the block may take; past it, all inside is cut off and it has failed.
-    Milliseconds.
-    """
+    """Maximum duration in ms; then everything inside is cancelled, and the block fails."""
     routes: list[Route] | None = None
-    """Asked in order; the first that holds runs."""
+    """The first route whose condition is true runs."""
     default: list[Block] | None = None
-    """What runs when no condition holds."""
+    """Runs if no condition is true."""
 
 
 class RunSchedule(Model):
     idempotency_key: str | None = None
-    """A repeated request of the same key is answered by the instance of the first one. An empty
-    text stands for none.
+    """A repeated request with the same key returns the first instance. An empty text stands for
+    none.
     """
 
 
 class RunsAgain(Model):
-    """Of a retry, or a resume that is one: what it runs once more, and what it leaves as it is."""
+    """Effect of a retry, or of a resume that retries."""
 
     blocks: list[RunsAgainBlock]
     blocks_count: int
-    """Of all that run again."""
+    """Number of all blocks that run again."""
     stays: list[str]
-    """Paths of the outermost blocks that completed and do not run again."""
+    """Paths of completed outermost blocks that do not run again."""
     stays_count: int
-    """Of all that stay."""
+    """Number of all such blocks."""
     repeats_effects: bool
-    """Whether something that had completed and acts outside runs a second time, or a child goes
-    on whose parent has gone on without it: ask before.
+    """Whether a completed step repeats external effects, or a child continues whose parent
+    ignores it: ask for confirmation.
     """
     parent: RunsAgainParent | None = None
     ends: RunsAgainEnds | None = None
-    """What the instance comes to once this has gone well; absent: it goes on."""
+    """Final state if the retry succeeds; absent: the instance continues."""
 
 
 class RunsAgainBlock(Model):
-    """A block that a retry runs once more."""
+    """A block that a retry runs again."""
 
     kind: RunsAgainBlockKind
     summary: str
     block_id: str
     path: str
-    """From the outermost block, as in orders[2]/charge."""
+    """Path from the outermost block, such as orders[2]/charge."""
     repeats: list[str]
-    """Paths of steps that had completed and act outside once more, under other idempotency keys;
-    of a child that is retried, in the child.
+    """Paths of completed steps whose external effects are repeated with new idempotency keys;
+    for a retried child, paths in the child.
     """
     repeats_effects: bool
-    """Whether what had happened outside happens once more."""
+    """Whether external effects are repeated."""
     child_id: str | None = None
-    """The child that is retried, or whose end is taken or waited for; absent: none is, or
-    another one is started.
-    """
+    """The child that is retried or waited for; absent: none, or a new child is started."""
     cleans_up: Literal[True] | None = None
-    """The child goes on only with what it has to clean up."""
+    """The child runs only its cleanup."""
 
 
 class RunsAgainParent(Model):
-    """Of a child that is retried by itself: what its parent makes of it."""
+    """Effect of a child retry on the parent."""
 
     id: str
     stands: RunsAgainParentStands
@@ -3064,7 +3024,7 @@ class RunsAgainParent(Model):
 
 
 class RuntimeCapabilities(Model):
-    """What a runtime says of itself; live until expires_at."""
+    """Registered facts of a runtime, live until expires_at."""
 
     runtime_id: str
     kind: RuntimeKind
@@ -3086,35 +3046,33 @@ class RuntimeCapabilities(Model):
 
 
 class SagaBlock(Model):
-    """Runs its actions in order. When one fails, the compensations of those that completed run,
-    the last one first, and the saga fails.
+    """Runs its actions in order. If one fails, the compensations of the completed ones run in
+    reverse order, and the saga fails.
     """
 
     type: Literal["saga"] = "saga"
-    """The kind of the block."""
+    """Kind of the block."""
     id: str
-    """Unique in the sequence. Expressions find its output by it. Not __proto__, constructor,
-    prototype, . or ..
+    """Unique in the sequence. Expressions use it to refer to the output. Not __proto__,
+    constructor, prototype, . or ..
     """
     when: str | None = None
-    """An expression; the block is skipped when it does not hold."""
+    """Condition; if it is false, the block is skipped."""
     timeout: int | None = None
-    """How long the block may take; past it, all inside is cut off and it has failed.
-    Milliseconds.
-    """
+    """Maximum duration in ms; then everything inside is cancelled, and the block fails."""
     steps: list[SagaStep]
-    """Actions, each with what takes it back. None: the saga completes."""
+    """Actions with their compensations. If empty, the saga completes."""
 
 
 class SagaStep(Model):
     id: str
-    """Of the step of the saga; unique in the sequence, among those of blocks too. Not __proto__,
+    """Id of the saga's step, unique in the sequence among all block ids. Not __proto__,
     constructor or prototype.
     """
     action: Block | list[Block]
     """A block, or a list of blocks."""
     compensation: Block | list[Block] | None = None
-    """What takes back what the action did; likewise."""
+    """A block, or a list of blocks, that undoes the action."""
 
 
 class SaveCheckpoint(Model):
@@ -3128,7 +3086,7 @@ class ScheduleCreated(Model):
 
 
 class SchedulePreview(Model):
-    """Fewer fires than were asked for are the last ones that the expression has."""
+    """Has fewer fires than requested if the expression has no more."""
 
     timezone: str
     fires: list[PreviewedFire]
@@ -3137,34 +3095,34 @@ class SchedulePreview(Model):
 class ScheduleRun(Model):
     id: str
     deduplicated: bool
-    """True: the id is that of an instance that was there already."""
+    """True: id is that of an existing instance."""
     instance_id: str
 
 
 class SemanticDiff(Model):
-    """What changes from one definition to another, the gravest first."""
+    """Differences, most severe first."""
 
     entries: list[DiffEntry]
     max_severity: DiffEntrySeverity | None = None
     entries_omitted: int | None = None
-    """Present when there are more than 10000: the least severe are left out."""
+    """Present above 10000 entries: the least severe are omitted."""
     candidate_lint: list[str] | None = None
 
 
 class SendEvent(Model):
     tenant_id: str | None = None
-    """The same as in the header x-tenant-id when that is sent. Not . or .., and without spaces
-    and tabs around it.
+    """Must equal the header x-tenant-id, if sent. Not . or .., and without spaces and tabs
+    around it.
     """
     event_name: str
     producer_event_id: str
-    """What the producer calls it: sent again, it is the same event."""
+    """Producer's id: a repeated id is a duplicate."""
     correlation_key: str | None = None
-    """Whom it is for: steps that wait for the name and this key."""
+    """Matches steps that wait for the name and this key."""
     payload: Any = None
-    """What the steps give as their output."""
+    """Becomes the output of the steps."""
     ttl_seconds: int | None = None
-    """How long it is kept for a step that has yet to wait for it. Default: 86400."""
+    """Seconds for which a later wait can match the event. Default: 86400."""
 
 
 class SendEvents(Model):
@@ -3184,22 +3142,22 @@ class SendSignalSignalType(Model):
 
 
 class SendWindow(Model):
-    """Waits until an hour in which the step may start. The two hours must differ; a window may
-    go over midnight.
+    """Hours in which the step may start. It waits for them. The two hours must differ; a window
+    may span midnight.
     """
 
     start_hour: int | None = None
-    """The first hour in which it is open. Default: 9."""
+    """First open hour. Default: 9."""
     end_hour: int | None = None
-    """The hour in which it closes: no longer open. Default: 17."""
+    """First closed hour. Default: 17."""
     days: list[int] | None = None
-    """On which days: 0 is Monday, 6 is Sunday. Empty: every day."""
+    """0 is Monday. Empty: every day."""
 
 
 class SequenceCreated(Model):
     id: str
     warnings: list[DefinitionWarning] | None = None
-    """At most 100; one more says how many are left out."""
+    """At most 100; the last counts the rest."""
 
 
 class SequenceDefinition(Model):
@@ -3212,7 +3170,7 @@ class SequenceDefinition(Model):
     version: int
     deprecated: bool
     hold: bool
-    """No name leads to it."""
+    """Excluded from lookups by name."""
     status: SequenceStatus
     blocks: list[Block]
     input_schema: dict[str, Any] | None = None
@@ -3221,28 +3179,28 @@ class SequenceDefinition(Model):
     names, and 100 schemas within one another.
     """
     on_failure: list[FailureHook] | None = None
-    """What runs in the server after an instance has failed, one after the other, whatever each
-    comes to.
+    """Steps that run in the server after an instance has failed, in order. A failed step does
+    not stop the next.
     """
     on_cancel: list[CancelHook] | None = None
-    """What runs in the server after an instance was cancelled, one after the other, whatever
-    each comes to.
+    """Steps that run in the server after an instance was cancelled, in order. A failed step does
+    not stop the next.
     """
     created_at: datetime
 
 
 class SequenceDeletionPreview(Model):
     count: int
-    """Instances that would go with the sequence."""
+    """Instances that would be deleted."""
     ended: int
-    """Completed and cancelled ones among them."""
+    """Completed and cancelled ones."""
     failed: int
-    """Failed ones among them."""
+    """Failed ones."""
     dry_run: Literal[True]
 
 
 class SequenceListed(Model):
-    """A stored definition, or what it is known by where the definition was left out."""
+    """A stored definition, full or partial."""
 
     id: str
     tenant_id: str
@@ -3251,7 +3209,7 @@ class SequenceListed(Model):
     version: int
     deprecated: bool
     hold: bool
-    """No name leads to it."""
+    """Excluded from lookups by name."""
     status: SequenceStatus
     input_schema: dict[str, Any] | None = None
     """JSON Schema 2020-12 without pattern, patternProperties and recursive references. At most
@@ -3259,17 +3217,17 @@ class SequenceListed(Model):
     names, and 100 schemas within one another.
     """
     on_failure: list[FailureHook] | None = None
-    """What runs in the server after an instance has failed, one after the other, whatever each
-    comes to.
+    """Steps that run in the server after an instance has failed, in order. A failed step does
+    not stop the next.
     """
     on_cancel: list[CancelHook] | None = None
-    """What runs in the server after an instance was cancelled, one after the other, whatever
-    each comes to.
+    """Steps that run in the server after an instance was cancelled, in order. A failed step does
+    not stop the next.
     """
     created_at: datetime
     blocks: list[Block] | None = None
     versions: int | None = None
-    """With newest_only: how many the name has."""
+    """With newest_only: number of versions of the name."""
 
 
 class SequenceValidated(Model):
@@ -3285,45 +3243,47 @@ class SignalAccepted(Model):
 
 class SplitVariant(Model):
     name: str
-    """Unique in the block; shown in its output."""
+    """Unique in the block; part of its output."""
     weight: int
-    """Its share is this of the sum of all weights."""
+    """Share of the total weight."""
     blocks: list[Block]
-    """What runs for this variant."""
+    """Blocks of this variant."""
 
 
 class StartCanary(Model):
     percent: int
-    """Of new instances of the baseline, those that the candidate gets."""
+    """Percentage of the baseline's new instances routed to the candidate."""
 
 
 class StepAttempt(Model):
-    """A try of a step: of a worker from its dispatch on, of the process once it has ended."""
+    """An attempt of a step: for workers from its dispatch, for built-in handlers once it has
+    finished.
+    """
 
     id: str
     source: StepAttemptSource
     block_id: str
     iteration: str
-    """The counters of the loops around it; '' outside of loops."""
+    """Counters of the enclosing loops; '' outside loops."""
     attempt: int
     """Counted from 0 in each iteration."""
     state: StepAttemptState
     handler_name: str | None
-    """Null of a sub_sequence, or when it is not known."""
+    """Null for a sub_sequence, or if unknown."""
     queue_name: str | None
     task_id: str | None
     worker_id: str | None
-    """Who had it last."""
+    """The last worker to claim the task."""
     queued_at: datetime | None
-    """The dispatch to workers."""
+    """Time of the dispatch to workers."""
     started_at: datetime | None
-    """The last claim, or when a request left the process; null: not yet, or not kept."""
+    """Last claim or outgoing request; null: none, or unknown."""
     ended_at: datetime | None
     timeout_ms: int | None
     params: Any = None
-    """As they were rendered for the worker."""
+    """Parameters as rendered for the worker."""
     overlay: Any = None
-    """What a for_each adds to context.data for it."""
+    """Members that for_each adds to context.data for this item."""
     output: Any = None
     error: StepAttemptError | None
 
@@ -3335,64 +3295,60 @@ class StepAttemptError(Model):
 
 class StepBlock(Model):
     """Runs a handler: a built-in one (noop, log, sleep, wait_for_event, http_request, fail,
-    transform, assert) in the server, any other by an external worker.
+    transform, assert) in the server, any other in an external worker.
     """
 
     type: Literal["step"] = "step"
-    """The kind of the block."""
+    """Kind of the block."""
     id: str
-    """Unique in the sequence. Expressions find its output by it. Not __proto__, constructor,
-    prototype, . or ..
+    """Unique in the sequence. Expressions use it to refer to the output. Not __proto__,
+    constructor, prototype, . or ..
     """
     when: str | None = None
-    """An expression; the block is skipped when it does not hold."""
+    """Condition; if it is false, the block is skipped."""
     timeout: int | None = None
-    """How long one try may take, of a task from its claim on; past it, the try has failed.
-    Milliseconds.
-    """
+    """Maximum duration of an attempt in ms, for a task from its claim; then the attempt fails."""
     handler: str
-    """A name that is not built in is served by external workers."""
+    """Name of a built-in handler, or of one that external workers serve."""
     params: dict[str, Any] | None = None
-    """The parameters of the handler; what a built-in one always refuses is 400. noop: none. log:
-    message, level (debug, info, warn). sleep: duration_ms (default 100). wait_for_event: name
-    (required), key, timeout_ms, schema. http_request: url (required), method (GET, POST, PUT,
-    PATCH, DELETE, HEAD), headers, body, timeout_ms (default 10000). fail: message, retryable.
-    transform: anything. assert: condition (required), message.
+    """Parameters of the handler. Invalid ones of built-in handlers are answered 400. noop: none.
+    log: message, level (debug, info, warn). sleep: duration_ms (default 100). wait_for_event:
+    name (required), key, timeout_ms, schema. http_request: url (required), method (GET, POST,
+    PUT, PATCH, DELETE, HEAD), headers, body, timeout_ms (default 10000). fail: message,
+    retryable. transform: anything. assert: condition (required), message.
     """
     delay: Delay | None = None
-    """Waits before the first try."""
+    """Waits before the first attempt."""
     retry: Retry | None = None
-    """What is done after a failed try. initial_backoff must not be above max_backoff."""
+    """Retries after failed attempts. initial_backoff must not be above max_backoff."""
     queue_timeout: int | None = None
-    """How long a task may wait for a worker; past it, the try has failed. Milliseconds."""
+    """Maximum wait in ms for a worker; then the attempt fails."""
     deadline: int | None = None
-    """How long the step may take with all of its waits and tries; past it, it has failed.
-    Milliseconds.
-    """
+    """Maximum duration in ms with all waits and attempts; then the step fails."""
     on_deadline_breach: StepBlockOnDeadlineBreach | None = None
-    """What is called, once, when the deadline has passed."""
+    """Called once when the deadline passes."""
     send_window: SendWindow | None = None
-    """Waits until an hour in which the step may start. The two hours must differ; a window may
-    go over midnight.
+    """Hours in which the step may start. It waits for them. The two hours must differ; a window
+    may span midnight.
     """
     rate_limit_key: str | None = None
-    """Steps with the same key share a limit per time. Past the limit a step waits. An empty text
+    """Steps with the same key share a rate limit. Above the limit a step waits. An empty text
     stands for none.
     """
     cancellable: bool | None = None
-    """If false, the signal cancel lets the step end first. Default: True."""
+    """False: the signal cancel waits for the step. Default: True."""
     queue_name: str | None = None
-    """The queue of the task. Polls may ask for the tasks of one queue only."""
+    """Queue of the task. A poll can select one queue."""
     output_schema: dict[str, Any] | None = None
-    """What the output must conform to; another one fails the step for good. JSON Schema 2020-12
+    """Schema of the output. Any other output fails the step permanently. JSON Schema 2020-12
     without pattern, patternProperties and recursive references. At most 65536 bytes, and with
     references followed 5000 values, 1000 schemas, keywords and listed names, and 100 schemas
     within one another.
     """
     merge_output: bool | None = None
-    """Whether a worker's output is merged into context.data. Default: True."""
+    """Merges a worker's output into context.data. Default: True."""
     wait_for_input: WaitForInput | None = None
-    """A person has to answer before the first try."""
+    """Requires a person's answer before the first attempt."""
     context_access: Literal[False] | None = None
     """Not supported."""
     fallback_handler: Literal[False] | None = None
@@ -3404,12 +3360,12 @@ class StepBlock(Model):
 
 
 class StepBlockOnDeadlineBreach(Model):
-    """What is called, once, when the deadline has passed."""
+    """Called once when the deadline passes."""
 
     handler: str
-    """A built-in handler; not one that waits."""
+    """A built-in handler that does not wait."""
     params: dict[str, Any] | None = None
-    """Its parameters, with templates; the server adds _breach_block_id, _breach_instance_id,
+    """Parameters, with templates. The server adds _breach_block_id, _breach_instance_id,
     _breach_elapsed_ms and _breach_deadline_ms.
     """
 
@@ -3428,18 +3384,18 @@ class StoredEvent(Model):
     producer_event_id: str
     correlation_key: str | None
     payload: Any
-    """What looks like a secret is not shown."""
+    """Probable secrets are redacted."""
     status: EventDetailsStatus
     matched: int
-    """How many steps it was for."""
+    """Number of matched steps."""
     created_at: datetime
     expires_at: datetime
-    """Until then it is kept for a step that waits for it."""
+    """Until then a later wait can match it."""
     consumed_at: datetime | None
 
 
 class StoredSignal(Model):
-    """A signal that an instance was sent."""
+    """A signal sent to an instance."""
 
     id: str
     instance_id: str
@@ -3447,37 +3403,35 @@ class StoredSignal(Model):
     payload: Any
     created_at: datetime
     status: StoredSignalStatus
-    """kept: waits for a step that waits for it; taken, refused: by taken_by; applied: it took
-    effect when it came.
+    """kept: no step has waited for it yet; taken, refused: by taken_by; applied: it took effect
+    immediately.
     """
     taken_at: datetime | None
     taken_by: str | None
-    """The block whose wait took it."""
+    """Block that consumed it."""
     sent_by: str | None
-    """The name of the key that sent it; null: not known."""
+    """Name of the sender's key; null: unknown."""
 
 
 class SubSequenceBlock(Model):
-    """Starts another sequence as a child instance, and waits for its end."""
+    """Starts a child instance of another sequence, and waits for it."""
 
     type: Literal["sub_sequence"] = "sub_sequence"
-    """The kind of the block."""
+    """Kind of the block."""
     id: str
-    """Unique in the sequence. Expressions find its output by it. Not __proto__, constructor,
-    prototype, . or ..
+    """Unique in the sequence. Expressions use it to refer to the output. Not __proto__,
+    constructor, prototype, . or ..
     """
     when: str | None = None
-    """An expression; the block is skipped when it does not hold."""
+    """Condition; if it is false, the block is skipped."""
     timeout: int | None = None
-    """How long the block may take; past it, all inside is cut off and it has failed.
-    Milliseconds.
-    """
+    """Maximum duration in ms; then everything inside is cancelled, and the block fails."""
     sequence_name: str
-    """The sequence of the child, in the namespace of this instance."""
+    """Sequence of the child, in the namespace of this instance."""
     version: int | None = None
-    """Pins this version. Absent: as a creation by name chooses one when the child starts."""
+    """Pins this version. Default: chosen as the child starts."""
     input: dict[str, Any] | None = None
-    """The context.data of the child; texts in it may be templates."""
+    """context.data of the child; its strings may be templates."""
 
 
 class SubscriptionCreated(Model):
@@ -3488,7 +3442,7 @@ class SubscriptionCreated(Model):
     created_at: datetime
     updated_at: datetime
     secret: str
-    """Shown this once."""
+    """Shown only in this response."""
 
 
 class TaskInstance(Model):
@@ -3509,23 +3463,23 @@ class TaskInstance(Model):
     idempotency_key: str | None = None
     parent_instance_id: str | None = None
     timeout: int | None = None
-    """As it was given."""
+    """As requested."""
     failure: Failure | None
-    """Why it failed; null when it did not, or was retried since."""
+    """The failure; null if it has not failed or was retried since."""
     cancelling: Cancelling | None = None
     created_at: datetime
     updated_at: datetime
 
 
 class TaskOutcome(Model):
-    """What became of one result."""
+    """Outcome of one result."""
 
     task_id: str | None
-    """As it was sent; null when it was no text."""
+    """As sent; null if it was not a string."""
     status: int
-    """That of the route of one result."""
+    """HTTP status of the equivalent single request."""
     checkpoint_seq: int | None = None
-    """Of a heartbeat."""
+    """Only for heartbeats."""
     error: str | None = None
     code: str | None = None
     """As in x-error-code."""
@@ -3541,9 +3495,9 @@ class TasksExchanged(Model):
     outcomes: list[TaskOutcome]
     """In the order of the results."""
     tasks: list[WorkerTask]
-    """As a poll answers them."""
+    """As in a poll."""
     max_body_bytes: int | None = None
-    """The largest body of an exchange that the server accepts."""
+    """Limit of the body of an exchange."""
 
 
 class Tenant(Model):
@@ -3576,7 +3530,7 @@ class TenantMove(Model):
     to_cell: str
     state: TenantMoveState
     rows: Any
-    """What was copied, by table; null before it was."""
+    """Copied rows by table; null before the copy."""
     error: str | None
     started_at: datetime
     updated_at: datetime
@@ -3596,7 +3550,7 @@ class TimelineEntry(Model):
     block_id: str
     attempt: int
     iteration: str | None = None
-    """The counters of the loops around it, as in 2.0."""
+    """Counters of the enclosing loops, such as 2.0."""
     completed_at: datetime
     output: Any = None
     output_ref: str | None = None
@@ -3619,16 +3573,14 @@ class TimelineStateTransition(Model):
 
 
 class Transform(Model):
-    """Paths are dotted and lead into checkpoint_data; what stands under context_snapshot becomes
-    context.data.
-    """
+    """Paths are dotted, within checkpoint_data; context_snapshot becomes context.data."""
 
     version: Literal[1] | None = None
     """Default: 1."""
     transform: TransformTransform
     from_path: str
     to_path: str | None = None
-    """Of copy and move; none of drop."""
+    """Required for copy and move; none for drop."""
 
 
 class TreeNode(Model):
@@ -3640,14 +3592,14 @@ class TreeNode(Model):
     branch_index: int | None
     state: NodeState
     child_instance_id: str | None = None
-    """Of a sub_sequence: the instance that it started last."""
+    """For a sub_sequence: its last child."""
     started_at: datetime | None
     completed_at: datetime | None
     items: ItemCounts | None = None
     iteration: int | None = None
-    """Of a loop that is open: the pass that it is at, from 0."""
+    """For an open loop: the current iteration, from 0."""
     output_count: int | None = None
-    """Of a block in loops: the rows that it has left, over all passes."""
+    """In loops: output rows over all iterations."""
 
 
 class Trigger(Model):
@@ -3658,7 +3610,7 @@ class Trigger(Model):
     version: int | None
     trigger_type: TriggerType
     secret: str | None
-    """[REDACTED] when there is one."""
+    """[REDACTED] if there is one."""
     config: dict[str, Any]
     enabled: bool
     created_at: datetime
@@ -3672,199 +3624,183 @@ class TriggerFired(Model):
 
 
 class TryCatchBlock(Model):
-    """catch_block runs only if try_block failed, finally_block always."""
+    """Runs catch_block on failure, and finally_block always."""
 
     type: Literal["try_catch"] = "try_catch"
-    """The kind of the block."""
+    """Kind of the block."""
     id: str
-    """Unique in the sequence. Expressions find its output by it. Not __proto__, constructor,
-    prototype, . or ..
+    """Unique in the sequence. Expressions use it to refer to the output. Not __proto__,
+    constructor, prototype, . or ..
     """
     when: str | None = None
-    """An expression; the block is skipped when it does not hold."""
+    """Condition; if it is false, the block is skipped."""
     timeout: int | None = None
-    """How long the block may take; past it, all inside is cut off and it has failed.
-    Milliseconds.
-    """
+    """Maximum duration in ms; then everything inside is cancelled, and the block fails."""
     try_block: list[Block]
-    """What runs first."""
+    """Runs first."""
     catch_block: list[Block]
-    """What runs if try_block failed."""
+    """Runs if try_block failed."""
     finally_block: list[Block] | None = None
-    """What always runs last, also when cancelled."""
+    """Always runs last, also after a cancellation."""
 
 
 class UpdateCredential(Model):
-    """Absent members stay as they are; null gives back what a creation without the member has.
-    Refused, because they cannot be changed: id, tenant_id, has_refresh_token, created_at,
-    updated_at.
+    """Absent members stay unchanged; null resets a member to its default. Refused, because they
+    cannot be changed: id, tenant_id, has_refresh_token, created_at, updated_at.
     """
 
     name: str | None = None
     value: str | None = None
-    """The secret: a text, at most 262144 bytes. Of one that is a JSON object, templates may name
-    a member: {{secrets.id.member}}. No answer ever has it. Not [REDACTED].
+    """The secret: a text of at most 262144 bytes. If it is a JSON object, templates can use
+    {{secrets.id.member}}. Never returned. Not [REDACTED].
     """
     kind: CredentialKind | None = None
     description: str | None = None
     expires_at: datetime | None = None
-    """From then on it is as if it did not exist."""
+    """From then on steps cannot use it."""
     refresh_url: str | None = None
-    """Kept for those who renew it, with oauth2 only. A public address."""
+    """With oauth2 only: stored for clients that renew it. A public address."""
     refresh_token: str | None = None
-    """Kept like the value, and as secret. Not [REDACTED]."""
+    """Sealed like the value. Not [REDACTED]."""
     enabled: bool | None = None
-    """While false it is as if the credential did not exist."""
+    """False: steps cannot use it."""
 
 
 class UpdateSchedule(Model):
-    """Absent members stay as they are; null gives back what a creation without the member has.
-    Refused, because they cannot be changed: id, tenant_id, namespace, sequence_id, sequence,
-    version, skipped_fires, last_skipped_at, last_triggered_at, next_fire_at, last_error,
-    created_at, updated_at.
+    """Absent members stay unchanged; null resets a member to its default. Refused, because they
+    cannot be changed: id, tenant_id, namespace, sequence_id, sequence, version,
+    skipped_fires, last_skipped_at, last_triggered_at, next_fire_at, last_error, created_at,
+    updated_at.
     """
 
     if_unchanged_since: datetime | None = None
-    """The updated_at that was read: 409 when it was changed since. When absent: whatever is
-    there is changed.
-    """
+    """The updated_at that was read: 409 if it has changed. Absent: no check."""
     cron_expr: str | None = None
-    """Seven fields: second minute hour day month day_of_week year. Six (without year), five
-    (without second and year), ? and @hourly, @daily, @weekly, @monthly, @yearly are taken
-    too.
+    """Seven fields: second minute hour day month day_of_week year. Also accepted: six (without
+    year) or five (without second and year), ?, and @hourly, @daily, @weekly, @monthly,
+    @yearly.
     """
     timezone: str | None = None
     """IANA time zone, such as Europe/Berlin."""
     enabled: bool | None = None
     metadata: dict[str, Any] | None = None
-    """Copied to the instances that it creates."""
+    """Copied to its instances."""
     context: CreateInstanceContext | None = None
-    """What its instances begin with; the input_schema must accept its data."""
+    """Initial context of its instances; data must conform to the input_schema."""
     timeout: int | None = None
-    """How long it may take from its first step on, pauses not counted; past it, it fails.
-    Milliseconds.
-    """
+    """Maximum duration in ms from the first step, without pauses; then it fails."""
     priority: Priority | None = None
-    """Any case is accepted."""
+    """Case-insensitive."""
     overlap_policy: OverlapPolicy | None = None
-    """What a fire does while an earlier run has not ended."""
+    """Action of a fire while an earlier run has not finished."""
 
 
 class UpdateSequence(Model):
-    """Lifts the hold of a version. The rest of it never changes; deprecate one to take it out of
-    the choice again.
-    """
+    """Lifts the hold, the only change of a version; deprecate it to exclude it again."""
 
     hold: Literal[False]
 
 
 class UpdateSubscription(Model):
-    """Absent members stay as they are; null gives back what a creation without the member has.
-    Refused, because they cannot be changed: id, tenant_id, created_at, updated_at.
+    """Absent members stay unchanged; null resets a member to its default. Refused, because they
+    cannot be changed: id, tenant_id, created_at, updated_at.
     """
 
     if_unchanged_since: datetime | None = None
-    """The updated_at that was read: 409 when it was changed since. When absent: whatever is
-    there is changed.
-    """
+    """The updated_at that was read: 409 if it has changed. Absent: no check."""
     url: str | None = None
-    """http or https, without credentials; a public address unless the deployment says else."""
+    """http or https, without credentials; a public address unless the deployment allows others."""
     events: list[WebhookEvent] | None = None
     secret: str | None = None
-    """What its webhooks are signed with. Not [REDACTED]."""
+    """Key of the webhooks' signatures. Not [REDACTED]."""
 
 
 class UpdateTrigger(Model):
-    """Absent members stay as they are; null gives back what a creation without the member has.
-    Refused, because they cannot be changed: slug, tenant_id, namespace, trigger_type,
-    created_at, updated_at.
+    """Absent members stay unchanged; null resets a member to its default. Refused, because they
+    cannot be changed: slug, tenant_id, namespace, trigger_type, created_at, updated_at.
     """
 
     if_unchanged_since: datetime | None = None
-    """The updated_at that was read: 409 when it was changed since. When absent: whatever is
-    there is changed.
-    """
+    """The updated_at that was read: 409 if it has changed. Absent: no check."""
     sequence_name: str | None = None
     version: int | None = None
     secret: str | None = None
-    """What callers prove themselves with. No answer ever has it. Not [REDACTED]."""
+    """Authenticates callers. Never returned. Not [REDACTED]."""
     config: dict[str, Any] | None = None
-    """Of an event trigger: event_name, and correlation_key if only events with that key start
-    it.
-    """
+    """For event triggers: event_name, and optionally correlation_key to filter events."""
     enabled: bool | None = None
 
 
 class ValidateRelease(Model):
     sample: int | None = None
-    """How many of the newest ended runs are replayed: at least 1, at most 50. Default: 10."""
+    """Number of newest finished runs to replay: at least 1 and at most 50. Default: 10."""
     skip: bool | None = None
     """Makes the release ready without a replay. Default: False."""
 
 
 class ValidationReport(Model):
-    """What replays of ended runs of the baseline showed."""
+    """Result of replays of finished runs."""
 
     replayed: int
-    """The inconclusive ones among them."""
+    """Includes the inconclusive runs."""
     matches: int
     diverged: int
-    """All, of which divergences lists the first 20."""
+    """All diverged runs; divergences lists the first 20."""
     inconclusive: int
     divergences: list[Divergence]
     inconclusive_runs: list[InconclusiveRun] | None = None
-    """The first 20 of those that show nothing, and why; left out without any."""
+    """The first 20 inconclusive runs with reasons; absent if none."""
     release_state: ReleaseState
 
 
 class ValidationSummary(Model):
-    """The evidence of the last validation."""
+    """Evidence of the last validation."""
 
     replayed: int
-    """The inconclusive ones among them."""
+    """Includes the inconclusive runs."""
     matches: int
     diverged: int
-    """All, of which divergences lists the first 20."""
+    """All diverged runs; divergences lists the first 20."""
     inconclusive: int
     divergences: list[Divergence]
     inconclusive_runs: list[InconclusiveRun] | None = None
-    """The first 20 of those that show nothing, and why; left out without any."""
+    """The first 20 inconclusive runs with reasons; absent if none."""
     validated_at: datetime
 
 
 class Wait(Model):
-    """One thing that an instance waits for. Members that do not fit the kind are absent."""
+    """One thing that an instance waits for, with members by kind."""
 
     kind: WaitKind
     summary: str
     block_id: str | None
-    """Null when the instance as a whole waits."""
+    """Null if the instance as a whole waits."""
     path: str | None
-    """From the outermost block, as in orders[2]/charge."""
+    """Path from the outermost block, such as orders[2]/charge."""
     since: datetime | None
     until: datetime | None
-    """When it is over by itself, at the latest; null: by nothing but what it waits for."""
+    """When the wait ends at the latest; null: no time limit."""
     attempt: int | None = None
-    """The try, from 0; of a retry the next one."""
+    """The attempt, from 0; for a retry the next one."""
     max_attempts: int | None = None
     """Null: no retry policy."""
     last_error: str | None = None
-    """Of the try before."""
+    """Error of the previous attempt."""
     handler: str | None = None
     queue: str | None = None
     task_id: str | None = None
     worker_id: str | None = None
     heartbeat_at: datetime | None = None
     lost_claims: int | None = None
-    """Of a task: claims of this try whose workers fell silent; absent: none."""
+    """Claims of this attempt lost to silent workers; absent: none."""
     workers: WaitWorkers | None = None
     reason: WaitReason | None = None
-    """Of a handoff: on its way, gone, or here and not owned yet."""
+    """transferring: being handed over; moved: owned elsewhere; imported: not yet owned here."""
     name: str | None = None
-    """Of the event."""
+    """Name of the event."""
     approval_id: str | None = None
     prompt: str | None = None
-    """What is asked."""
+    """The question."""
     choices: list[str] | None = None
     child_id: str | None = None
     child_state: InstanceState | None = None
@@ -3872,25 +3808,27 @@ class Wait(Model):
     max_concurrency: int | None = None
     holders: list[WaitHolder] | None = None
     ahead: int | None = None
-    """Instances that wait before it, 10000 at most."""
+    """Instances ahead in the queue, at most 10000."""
     limit: WaitLimit | None = None
 
 
 class WaitForInput(Model):
-    """A person has to answer before the first try."""
+    """Requires a person's answer before the first attempt."""
 
     prompt: str | None = None
-    """What the person is asked; may hold templates. Default: ""."""
+    """The question; may have templates. Default: ""."""
     choices: list[GateChoice] | None = None
-    """What can be answered. When absent: Yes (yes) and No (no). Each value once."""
+    """Possible answers. Default: Yes (yes) and No (no). Each value once."""
     store_as: str | None = None
-    """The key of context.data for the value; the id of the block when absent. Not __proto__,
-    constructor or prototype.
+    """Key of context.data for the value; default: block id. Not __proto__, constructor or
+    prototype.
     """
     timeout: int | None = None
-    """How long to wait for the answer; for ever when absent. Milliseconds."""
+    """Time limit in ms; default: none."""
     escalation_handler: str | None = None
-    """When the time is over, the step completes with an output that names it, and does not fail."""
+    """After the time limit, the step completes with this handler's name in its output, instead
+    of failing.
+    """
     allow_comment: bool | None = None
     """Whether the answer may have a comment. Default: False."""
 
@@ -3907,7 +3845,7 @@ class WaitLimit(Model):
 
 class WaitWorkers(Model):
     polled_lately: int
-    """Workers that may take the task and polled within 60 s."""
+    """Workers for this task that polled within 60 s."""
     last_polled_at: datetime | None
 
 
@@ -3922,7 +3860,7 @@ class WebhookBody(Model):
     sequence_version: int | None = None
     metadata: dict[str, Any] | None = None
     failure: dict[str, Any] | None = None
-    """Why it failed; null when it did not."""
+    """The failure; null if it did not fail."""
     data: Any
 
 
@@ -3942,15 +3880,15 @@ class WebhookTaken(Model):
 
 class WhoAmI(Model):
     is_root: bool
-    """The root key, or nobody is asked for a key."""
+    """The root key, or a server that requires no keys."""
     is_insecure: bool
-    """The server asks for no keys (--insecure-auth)."""
+    """The server requires no keys (--insecure-auth)."""
     tenant_id: str | None
-    """Of the key; null: any, named by x-tenant-id."""
+    """Tenant of the key; null: any, named by x-tenant-id."""
     requires_tenant: bool
-    """Requests must name a tenant, by x-tenant-id (ENGINE_REQUIRE_TENANT_HEADER)."""
+    """Requests must name a tenant in x-tenant-id (ENGINE_REQUIRE_TENANT_HEADER)."""
     capabilities: list[Capability]
-    """Of root: all of them."""
+    """Root has all."""
     key: WhoAmIKey | None
 
 
@@ -3982,7 +3920,7 @@ class WorkerInfo(Model):
 
 
 class WorkerTask(Model):
-    """A step that an external worker runs."""
+    """A step for an external worker."""
 
     id: str
     instance_id: str
@@ -3993,15 +3931,15 @@ class WorkerTask(Model):
     context: CronScheduleContext
     attempt: int
     idempotency_key: str
-    """The same for all tries of one execution of the step; another one for each item and
-    iteration, and when it runs anew.
+    """The same for all attempts of one execution of the step; differs by item, iteration and
+    restart.
     """
     timeout_ms: int | None
     state: TaskState
     worker_id: str | None
     claim_epoch: int
     lost_claims: int
-    """Claims of this try whose workers fell silent; too many fail it for good."""
+    """Claims of this attempt lost to silent workers; too many fail it permanently."""
     claimed_at: datetime | None
     heartbeat_at: datetime | None
     completed_at: datetime | None

@@ -1,17 +1,11 @@
 /**
- * The limits that were set for tenants, all of them, in the memory of the front thread: requests are admitted
- * there and nowhere else, so what is changed here holds from the next request on. The table is the truth
- * across restarts; while an engine owns the database nobody else writes it.
+ * All limits that were set for tenants, in the memory of the front thread. Only this thread admits requests, so that a
+ * change holds from the next request on. The table is the truth across restarts; only the engine that owns the database
+ * writes it.
  */
 
-import type { TenantLimitName } from '../../schema/tenant-limits.js';
-
-export interface StoredLimitsRow {
-  readonly tenant_id: string;
-  /** JSON. */
-  readonly limits: string;
-  readonly set_at: string;
-}
+import type { TenantLimitName } from '../../../schema/tenant-limits.js';
+import type { StoredLimitsRow } from './tenant-limit-reads.js';
 
 export interface SetLimits {
   readonly limits: Readonly<Partial<Record<TenantLimitName, number | null>>>;

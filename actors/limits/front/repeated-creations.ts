@@ -1,29 +1,22 @@
 /**
- * How many of the instances that a request asks for are there already, by their idempotency keys: they are
- * answered as they are, whatever bound its tenant has reached. Reads only.
+ * Counts the instances of a creation that exist already, by their idempotency keys: a repetition is answered whatever
+ * bound the tenant has reached.
  */
 
-import type { Route } from '../../schema/routes.js';
-import { askedRunId, keyedInstanceId } from '../base/ids.js';
-import { isJsonObject, type JsonValue } from '../base/json.js';
-import { BODY_JSON_LIMITS, parseJson } from '../base/json-guard.js';
-import { type CreationBody, idempotencyKeyOf } from '../core/creation-key.js';
-import type { Reader } from '../db/reads/reader.js';
-import { instancesThere } from '../db/reads/tenant-limit-reads.js';
-
-/** A request that makes instances, before it was checked. */
-export interface Creation {
-  readonly route: Route;
-  readonly tenant: string;
-  readonly params: Readonly<Record<string, string>>;
-  readonly body: Buffer;
-}
+import type { Route } from '../../../schema/routes.js';
+import { askedRunId, keyedInstanceId } from '../../../src/base/ids.js';
+import { isJsonObject, type JsonValue } from '../../../src/base/json.js';
+import { BODY_JSON_LIMITS, parseJson } from '../../../src/base/json-guard.js';
+import { type CreationBody, idempotencyKeyOf } from '../../../src/core/creation-key.js';
+import type { Reader } from '../../../src/db/reads/reader.js';
+import { instancesThere } from '../../../src/db/reads/tenant-limit-reads.js';
+import type { AdmissionRequest } from '../../../src/http/admission.js';
 
 export async function repeatsIn(
   reads: Pick<Reader, 'rows'>,
-  { route, tenant, params, body }: Creation,
+  { route, tenant, params, body }: AdmissionRequest,
 ): Promise<number> {
-  // Nothing is parsed at a bound that has no key in it.
+  // A body without a key is not parsed.
   if (route.keyed === undefined || !body.includes('"idempotency_key"')) return 0;
   const parsed = parseJson(body.toString('utf8'), BODY_JSON_LIMITS);
   if (!parsed.ok || !isJsonObject(parsed.value as JsonValue)) return 0;

@@ -1,9 +1,9 @@
 /**
- * What the items of for_each blocks have given in one turn and before: the last outputs, which such a block
- * collects, and for items that run side by side what each has for itself (docs/blocks.md).
+ * What the items of for_each blocks have produced, in this turn and before: the last outputs, which form the output of
+ * the block, and what each of several concurrent items sees as its own (docs/blocks.md).
  */
 
-import type { Execution, ForEachRecord, ItemChange } from '../../schema/execution.js';
+import type { ForEachRecord, ItemChange } from '../../schema/execution.js';
 import { type JsonObject, type JsonValue, ownValue } from '../base/json.js';
 import type { Evaluation } from './evaluation.js';
 import {
@@ -15,56 +15,51 @@ import {
   setLast,
   setOwn,
 } from './item-outputs.js';
-import { passOf } from './paths.js';
-import type { NodePlace, Plan, StepNode } from './plan-nodes.js';
+import { iterationAt } from './paths.js';
+import type { NodePlace, Plan, PlannedExecution, StepNode } from './plan-nodes.js';
 import type { KeptOutput, Snapshot } from './progress.js';
 
-export class Lanes {
+export class LoopItems {
   readonly #run: Evaluation;
 
   constructor(run: Evaluation) {
     this.#run = run;
   }
 
-  /** What the items of the block have given so far. */
   outputsOf(node: NodePlace): ItemOutputs | undefined {
     return this.#run.snapshot.items?.[this.#run.snapshotKey(node)];
   }
 
-  /** What the blocks of an item have given: the item of that block around the node which the node is in. */
-  ownIn(node: NodePlace, lane: number): readonly OwnOutput[] {
-    return this.outputsOf(this.#run.plan.nodes[lane]!)?.own[this.itemIn(node, lane)] ?? [];
+  /** The outputs of the item of this for_each that contains the node. */
+  ownIn(node: NodePlace, loop: number): readonly OwnOutput[] {
+    return this.outputsOf(this.#run.plan.nodes[loop]!)?.own[this.itemIn(node, loop)] ?? [];
   }
 
   itemIn(node: NodePlace, loop: number): number {
-    return passOf(this.#run.execution.o[loop], node.slots[node.loops.indexOf(loop)]!);
+    return iterationAt(this.#run.execution.o[loop], node.slots[node.loops.indexOf(loop)]!);
   }
 
-  /** The output may be the last one of the items that the block is in. */
+  /** Records the output as the last one of the items around the block. */
   collect(node: NodePlace, output: JsonValue): void {
     for (const index of node.collectors) {
       setLast(this.#outputsIn(index), this.itemIn(node, index), output);
     }
   }
 
-  /** @returns whether it changes what expressions see */
+  /** @returns whether the change is visible to expressions */
   keep(node: NodePlace, kept: KeptOutput): boolean {
     if (!node.isRead && (node as Partial<StepNode>).isMerged !== true) return false;
-    for (const index of node.lanes) {
-      // It takes the place of the output before, and not of what that has merged.
+    for (const index of node.concurrentLoops) {
+      // It replaces the previous output, but not what that has merged.
       this.#keepMerged(node, index);
       setOwn(this.#outputsIn(index), this.itemIn(node, index), node.id, kept);
     }
-    return node.lanes.length > 0;
+    return node.concurrentLoops.length > 0;
   }
 
-  /**
-   * The output that is kept is merged into context.data.
-   *
-   * @returns what of it becomes part of the data: what a later item has said stands
-   */
+  /** Merges the kept output into context.data. @returns the members that no later item has set */
   merge(node: NodePlace, output: JsonObject): JsonObject {
-    const index = node.lanes.at(-1);
+    const index = node.concurrentLoops.at(-1);
     if (index !== undefined) {
       const own = this.ownIn(node, index).find(({ block }) => block === node.id);
       if (own !== undefined) own.isMerged = true;
@@ -74,26 +69,26 @@ export class Lanes {
     return this.#changed(node, output);
   }
 
-  /** The same for values that are no output: they lie over what the item sees. */
+  /** The same for values that are not an output: the item sees them over the data. */
   lay(node: NodePlace, values: JsonObject): JsonObject {
-    const index = node.lanes.at(-1);
+    const index = node.concurrentLoops.at(-1);
     if (index !== undefined) this.#lay(index, this.itemIn(node, index), values);
     return this.#changed(node, values);
   }
 
-  #lay(lane: number, item: number, values: JsonObject): void {
-    const record = this.#recordOf(lane);
+  #lay(loop: number, item: number, values: JsonObject): void {
+    const record = this.#recordOf(loop);
     record.v ??= {};
     record.v[item] = { ...record.v[item], ...values };
   }
 
-  /** Notes the change with the items around the node, from the innermost one outwards. */
+  /** Records the change in the items around the node, innermost first. */
   #changed(node: NodePlace, values: JsonObject): JsonObject {
     changeBefore(this.#run, values, node);
     let rest = values;
-    for (const index of node.lanes.toReversed()) {
+    for (const index of node.concurrentLoops.toReversed()) {
       const item = this.itemIn(node, index);
-      if (index !== node.lanes.at(-1)) this.#lay(index, item, rest);
+      if (index !== node.concurrentLoops.at(-1)) this.#lay(index, item, rest);
       const record = this.#recordOf(index);
       const { data } = this.#run.scopeOf(this.#run.plan.nodes[index]!);
       const isLast = (key: string) => (changeOf(record, key)?.[0] ?? item) <= item;
@@ -109,7 +104,6 @@ export class Lanes {
     return rest;
   }
 
-  /** The item has ended. */
   leave(node: NodePlace, item: number): void {
     const outputs = this.outputsOf(node);
     if (outputs !== undefined) forgetOwn(outputs, item);
@@ -140,11 +134,7 @@ export class Lanes {
   }
 }
 
-/**
- * Somebody outside of the instance gives it other data: items that are at work see what has changed.
- *
- * @param given the values that were merged, changed or not; absent: what differs
- */
+/** Replaces the data from outside; running items see the change. @param given the merged values, if known */
 export function putData(
   plan: Plan,
   snapshot: Snapshot,
@@ -153,29 +143,21 @@ export function putData(
 ): void {
   const { data: before, execution } = snapshot;
   snapshot.data = data;
-  if (plan.lanes.length === 0) return;
+  if (plan.concurrentLoops.length === 0) return;
   changeBefore({ plan, execution }, given ?? differenceOf(before, data));
 }
 
-/** The values of keys that differ; null where there is none any more. */
+/** The values of keys that differ; null for keys that were removed. */
 function differenceOf(before: JsonObject, data: JsonObject): JsonObject {
   const keys = Object.keys({ ...before, ...data });
   const changed = keys.filter((key) => ownValue(before, key) !== ownValue(data, key));
   return Object.fromEntries(changed.map((key) => [key, ownValue(data, key) ?? null]));
 }
 
-/**
- * Something beside the items of for_each blocks has changed keys of context.data: the items see that, but for
- * what is their own.
- *
- * @param by a block that is in none of the items; absent: somebody outside of the instance
- */
-function changeBefore(
-  { plan, execution }: { readonly plan: Plan; readonly execution: Execution },
-  values: JsonObject,
-  by?: NodePlace,
-): void {
-  for (const index of plan.lanes) {
+/** Items see new values of keys that changed outside of them. @param by the block; absent: a change from outside */
+function changeBefore(run: PlannedExecution, values: JsonObject, by?: NodePlace): void {
+  const { plan, execution } = run;
+  for (const index of plan.concurrentLoops) {
     const record = execution.o[index] as ForEachRecord | undefined;
     if (record?.t === undefined || !isBeside(plan.nodes[index]!, by)) continue;
     for (const [key, value] of Object.entries(values)) {
@@ -189,12 +171,12 @@ function changeOf({ t = {} }: ForEachRecord, key: string): ItemChange | undefine
   return Object.hasOwn(t, key) ? t[key] : undefined;
 }
 
-/** Whether all the items that the block is in are around the for_each, too, and neither is inside of the other. */
+/** Whether the for_each runs in all items that contain the block, and neither contains the other. */
 function isBeside({ index, loops, slots }: NodePlace, by: NodePlace | undefined): boolean {
   if (by === undefined) return true;
-  if (by.lanes.includes(index) || (by.index <= index && index < by.end)) return false;
-  return by.lanes.every((lane) => {
-    const [at, own] = [loops.indexOf(lane), by.loops.indexOf(lane)];
+  if (by.concurrentLoops.includes(index) || (by.index <= index && index < by.end)) return false;
+  return by.concurrentLoops.every((loop) => {
+    const [at, own] = [loops.indexOf(loop), by.loops.indexOf(loop)];
     return at >= 0 && slots[at] === by.slots[own];
   });
 }

@@ -1,26 +1,22 @@
 /**
- * What is served to people who open the server in a browser: the dashboard, below `/ui/` (docs/dashboard.md). Its files are
- * in memory from the start, compressed when it was built, so that nothing of a request gets into a path of the file
- * system, and they are served in every state of the engine.
- *
- * Whatever is no file is a place within the dashboard and gets its page. By `<base>` the page is told where the
- * dashboard begins, relative to where it is: so it works behind a proxy that adds a prefix, without being told of it.
+ * Serves the dashboard below `/ui/`, in every state of the engine (docs/dashboard.md). Its files are in memory from the
+ * start, so that no request reaches the file system. Every path that is no file gets the page; its `<base>` is relative,
+ * so that the dashboard works behind a proxy that adds a prefix.
  */
 
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
-import { EngineError, notFound } from '../base/errors.js';
-import type { HttpReply, HttpRequest } from './server.js';
-import { type HeaderList, refusalReply } from './transport.js';
-
-/** The reply to a request that is for a person; undefined: it is none. */
-export type Pages = (request: HttpRequest) => HttpReply | undefined;
+import { EngineError, notFound } from '../../base/errors.js';
+import type { Pages } from '../../http/pipeline/step.js';
+import { type HeaderList, refusalReply } from '../../http/reply.js';
+import { wantsPage } from '../../http/request-head.js';
+import type { HttpReply, HttpRequest } from '../../http/server.js';
 
 /** At the root, and beside the API, for proxies that pass on nothing else. */
 const PLACE = /^(?:\/api\/v1)?\/ui(?=\/|$)/;
 const PAGE = 'index.html';
-/** Whose names are made of what is in them. */
+/** The names of these files contain a hash of their content. */
 const HASHED = 'assets/';
 
 /** Scripts, styles, pictures and requests of this server only, and nothing inline. */
@@ -44,7 +40,7 @@ const SECURITY: HeaderList = [
   ['cross-origin-opener-policy', 'same-origin'],
   ['cross-origin-resource-policy', 'same-origin'],
 ];
-/** Asked for anew each time: after an update it must be that of the new server. */
+/** Revalidated each time: after an update it must be that of the new server. */
 const FRESH = ['cache-control', 'no-cache'] as const;
 const FOR_GOOD = ['cache-control', 'public, max-age=31536000, immutable'] as const;
 
@@ -83,14 +79,8 @@ export function createPages(folder: string | undefined): Pages {
   return (request) => (wantsStart(request) ? start : dashboard?.(request));
 }
 
-/** Browsers name HTML when a person opens an address; programs ask for anything, or for JSON. */
-function wantsStart(request: HttpRequest): boolean {
-  return (
-    request.path === '/' &&
-    isRead(request) &&
-    /\btext\/html\b/i.test(request.header('accept') ?? '')
-  );
-}
+const wantsStart = (request: HttpRequest) =>
+  request.path === '/' && isRead(request) && wantsPage(request);
 
 const isRead = ({ method }: HttpRequest) => method === 'GET' || method === 'HEAD';
 
@@ -166,7 +156,7 @@ function variant(body: string | Buffer, type: string, name: string, own: HeaderL
   return { coding: undefined, tag, reply: { status: 200, body, contentType: type, headers } };
 }
 
-/** As many bits as nobody meets twice by chance. */
+/** Enough bits that no two files share a tag by chance. */
 const tagOf = (body: string | Buffer) =>
   createHash('sha256').update(body).digest('base64url').slice(0, 22);
 
@@ -186,7 +176,7 @@ function acceptedCodings(header: string): ReadonlySet<string> {
   );
 }
 
-/** Who has it already is not sent it again. */
+/** 304 for a client that has the current version. */
 function answer(request: HttpRequest, { reply, tag }: Variant): HttpReply {
   const known = (request.header('if-none-match') ?? '').split(',').map((one) => one.trim());
   const isKnown = known.some((one) => one === '*' || one.replace(/^W\//, '') === tag);

@@ -1,8 +1,7 @@
 /**
- * Whether the engine may serve: it starts, waits as a standby, serves, has a database that takes no
- * writes or is lost, or stops. Requests wait a while for an engine that starts; in the other states
- * they are told at once. Whoever serves also looks at the times of its lease: a process that was paused
- * for longer than that may have been replaced, and answers nothing from its memory before it has looked.
+ * The state of the engine, and the refusals that follow from it. Requests wait a while for an engine that is starting;
+ * in the other states they are refused at once. A process that was paused for longer than its lease may have been
+ * replaced: it answers nothing from its memory before it has renewed the lease.
  */
 
 import type { SealingKeyState } from '../../schema/system.js';
@@ -11,23 +10,13 @@ import { type EngineError, unavailable } from '../base/errors.js';
 import { LIMITS } from '../base/limits.js';
 import type { LeaseTimes } from '../db/lease.js';
 import { type DatabaseTrouble, databaseDown } from '../db/trouble.js';
-
-export type EngineState =
-  | 'starting'
-  | 'standby'
-  | 'serving'
-  /** The database answers, and what only reads is served. */
-  | 'writes-fail'
-  | 'database-away'
-  /** By the times of the lease, whatever else was said. */
-  | 'paused'
-  | 'stopping';
+import type { EngineState, StateGate } from '../http/engine-state.js';
 
 const UNKNOWN: DatabaseTrouble = { kind: 'unreachable', message: 'it was lost' };
 const SILENT: DatabaseTrouble = { kind: 'unreachable', message: 'it does not answer' };
 const STANDBY: DatabaseTrouble = { kind: 'lease', message: 'another engine owns the database' };
 
-export class Gate {
+export class Gate implements StateGate {
   readonly #clock: Clock;
   #state: EngineState = 'starting';
   #waiting = new Set<() => void>();
@@ -51,16 +40,16 @@ export class Gate {
     return isPaused && this.#state !== 'stopping' ? 'paused' : this.#state;
   }
 
-  /** What keeps the database from being used; undefined when that is not why it is not ready. */
+  /** Why the database cannot be used; undefined when that is not the reason. */
   get trouble(): DatabaseTrouble | undefined {
     if (this.#state === 'standby') return STANDBY;
     return this.state === 'serving' && !this.isDatabaseUp ? SILENT : this.#trouble;
   }
 
-  /** @param trouble what is wrong with the database; undefined: nothing that is known */
+  /** @param trouble of the database, if that is the reason */
   set(state: EngineState, trouble?: DatabaseTrouble): void {
     this.#trouble = trouble;
-    // Nothing comes back from stopping; a late answer of a thread changes nothing.
+    // Stopping is final: a late answer of a thread changes nothing.
     if (this.#state === 'stopping' || this.#state === state) return;
     this.#state = state;
     if (state === 'starting') return;
@@ -85,7 +74,6 @@ export class Gate {
       : unavailable('ENG_SHARD_RESTARTING', 'a part of the engine is restarting');
   }
 
-  /** The refusal of a request that needs the database; undefined when it may be served. */
   refusal(): EngineError | undefined {
     switch (this.state) {
       case 'serving':
@@ -99,7 +87,7 @@ export class Gate {
         );
       case 'writes-fail':
         return databaseDown('takes no writes', this.#trouble ?? UNKNOWN);
-      case 'database-away':
+      case 'database-unavailable':
         return databaseDown('is away', this.#trouble ?? UNKNOWN);
       case 'paused':
         return unavailable(
@@ -111,7 +99,6 @@ export class Gate {
     }
   }
 
-  /** Calls `then` when the engine has started, or after the longest wait. */
   whenStarted(then: () => void): void {
     const wake = () => {
       this.#clock.clearTimeout(timer);

@@ -1,8 +1,8 @@
 /** How many webhooks a sender without a key may send to one trigger in a second: counted before anything is read. */
 
-import { EngineError } from '../base/errors.js';
-import { lastUsed, valueFor } from '../base/quota/last-used.js';
-import { SecondLimit } from '../base/quota/rates.js';
+import { EngineError } from '../../../src/base/errors.js';
+import { lastUsed, valueFor } from '../../../src/base/quota/last-used.js';
+import { SecondLimit } from '../../../src/base/quota/rates.js';
 
 export const WEBHOOKS_PER_SECOND_MAX = 300;
 /** A sender that is forgotten begins anew. */

@@ -1,10 +1,10 @@
-/** What a definition weighs before anybody has judged it, for the admission of its tenant (docs/limits.md). */
+/** The number of blocks of a definition that is not validated yet, for admission (docs/limits.md). */
 
-import { HOOK_LISTS } from '../../schema/blocks.js';
-import { walkDefinition } from '../../schema/members.js';
-import { type BodyRouteId, ROUTES, type Route } from '../../schema/routes.js';
-import { isJsonObject, type JsonValue } from '../base/json.js';
-import { BODY_JSON_LIMITS, parseJson } from '../base/json-guard.js';
+import { HOOK_LISTS } from '../../../schema/blocks.js';
+import { walkDefinition } from '../../../schema/members.js';
+import { type BodyRouteId, ROUTES, type Route } from '../../../schema/routes.js';
+import { isJsonObject, type JsonValue } from '../../../src/base/json.js';
+import { BODY_JSON_LIMITS, parseJson } from '../../../src/base/json-guard.js';
 
 /** The body of a request that brings blocks. */
 export interface BlocksBody {
@@ -12,7 +12,7 @@ export interface BlocksBody {
   readonly text: string;
 }
 
-/** Hooks included; of what is no definition, those that can be told. */
+/** Hooks included; in an invalid definition, the blocks that can be found. */
 export function countBlocks({ operation, text }: BlocksBody): number {
   const parsed = parseJson(text, BODY_JSON_LIMITS);
   const { body: schema }: Route = ROUTES[operation];

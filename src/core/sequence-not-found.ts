@@ -1,19 +1,19 @@
-/** What is told of a sequence that a caller named, by its id or by its name, and that is not there for it. Pure. */
+/** The message about a sequence that a caller named by id or name and that does not exist. Pure. */
 
-/** A name as callers give it; a version of null is the choice of the engine. */
+/** A version of null leaves the choice to the engine. */
 interface Named {
   readonly namespace: string;
   readonly name: string;
   readonly version: number | null;
 }
 
-/** How a version can be started nevertheless (docs/releases.md). */
+/** How to start a version anyway (docs/releases.md). */
 const ALL_ON_HOLD =
   'every version of it is on hold; name one with version, or lift a hold with ' +
   'PATCH /sequences/{id} {"hold": false}';
 
-/** @param found where the name led; null: nowhere, since every version is on hold */
-export function unfoundSequence(
+/** @param found null: every version is on hold */
+export function sequenceNotFound(
   id: string | null | undefined,
   name: Named | undefined,
   found: string | null | undefined,

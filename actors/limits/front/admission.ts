@@ -1,0 +1,190 @@
+/**
+ * Admission by cost: the cost of a request in units of work is taken from the token buckets of its tenant before
+ * anything is done for it. The number of schedules and open tasks of a tenant is bounded, too. The defaults hold for
+ * keys of tenants; the root key is bound only by limits that were set for the tenant (docs/limits.md).
+ */
+
+import { isDeepStrictEqual } from 'node:util';
+import type { Made } from '../../../schema/route-row.js';
+import type { BodyRouteId, Route } from '../../../schema/routes.js';
+import type { TenantLimitName, WorkUnit } from '../../../schema/tenant-limits.js';
+import { conflict, tenantLimit } from '../../../src/base/errors.js';
+import { itemsIn } from '../../../src/base/json-members.js';
+import { LIMITS } from '../../../src/base/limits.js';
+import type { Offload } from '../../../src/base/offload.js';
+import { BoundedRows } from '../../../src/base/quota/bounded-rows.js';
+import { lastUsed, valueFor } from '../../../src/base/quota/last-used.js';
+import { type BucketRate, TokenBucket } from '../../../src/base/quota/rates.js';
+import type { Reader } from '../../../src/db/reads/reader.js';
+import { openTaskCount, scheduleCount } from '../../../src/db/reads/tenant-limit-reads.js';
+import type { Admission, AdmissionRequest } from '../../../src/http/admission.js';
+import { LARGE_BODY } from '../../../src/http/body.js';
+import { COUNT_BLOCKS } from '../jobs.js';
+import { countBlocks } from './count-blocks.js';
+import { repeatsIn } from './repeated-creations.js';
+import type { SetLimits, TenantLimitRegistry } from './tenant-limit-registry.js';
+
+export interface AdmissionDeps {
+  readonly limits: TenantLimitRegistry;
+  readonly reads: Pick<Reader, 'rows'>;
+  readonly offload: Offload;
+  readonly monotonic: () => number;
+}
+
+/** The buckets of a tenant, with the limits that they were made for. */
+interface Buckets {
+  readonly set: SetLimits | undefined;
+  readonly byUnit: Map<WorkUnit, TokenBucket>;
+}
+
+/** The cost of a request beside the bytes of its body. */
+interface Cost {
+  readonly unit: Exclude<WorkUnit, 'bytes'>;
+  readonly of: (text: string, route: Route) => number;
+  /** It may lead to open tasks. */
+  readonly isQueueing?: true;
+}
+
+const one = () => 1;
+
+const blocksOf = (text: string, { id }: Route) =>
+  countBlocks({ operation: id as BodyRouteId, text });
+
+const COSTS: Readonly<Record<Made, Cost>> = {
+  instance: { unit: 'rows', of: one, isQueueing: true },
+  instances: { unit: 'rows', of: itemsIn, isQueueing: true },
+  event: { unit: 'rows', of: one },
+  events: { unit: 'rows', of: itemsIn },
+  definition: { unit: 'blocks', of: blocksOf },
+  schedule: { unit: 'schedules', of: one },
+};
+
+/** Without a burst of its own, a bucket holds the units of this time. */
+const BURST_SECONDS = 10;
+
+/** Tenants whose buckets are remembered; the others have full ones. */
+const TENANTS_MAX = 20_000;
+
+/** How soon a queue may have room again. */
+const QUEUE_RETRY_MS = 1_000;
+
+export class TenantAdmission implements Admission {
+  readonly #deps: AdmissionDeps;
+  readonly #buckets = lastUsed<string, Buckets>(TENANTS_MAX);
+  readonly #schedules: BoundedRows;
+  readonly #tasks: BoundedRows;
+
+  constructor(deps: AdmissionDeps) {
+    this.#deps = deps;
+    const { reads } = deps;
+    const counter = (counted: typeof scheduleCount) => ({
+      count: async (tenant: string, max: number) =>
+        (await counted.row(reads, tenant, max))?.count ?? 0,
+    });
+    this.#schedules = new BoundedRows(counter(scheduleCount));
+    this.#tasks = new BoundedRows(counter(openTaskCount));
+  }
+
+  admit(asked: AdmissionRequest): Promise<() => void> | undefined {
+    const { route, tenant, isRoot, body } = asked;
+    const cost = route.makes && COSTS[route.makes];
+    if (cost === undefined && body.length === 0) return undefined;
+    const set = this.#deps.limits.of(tenant);
+    if (isRoot && set === undefined) return undefined;
+    if (cost?.unit === 'blocks' && body.length > LARGE_BODY) return this.#admitDefinition(asked);
+    const amount =
+      cost === undefined ? 0 : cost.of(cost.of === one ? '' : body.toString('latin1'), route);
+    this.#spend(asked, set, cost?.unit, amount);
+    if (cost === undefined) return undefined;
+    if (cost.unit === 'schedules') {
+      const max = set?.limits.schedules_max ?? (isRoot ? undefined : LIMITS.schedulesPerTenantMax);
+      return max === undefined ? undefined : this.#enterSchedules(tenant, max);
+    }
+    const max = set?.limits.queue_depth_max ?? undefined;
+    if (max === undefined || !cost.isQueueing) return undefined;
+    return this.#enterQueue(asked, amount, max);
+  }
+
+  /** When the limits have changed, a bucket with a new rate begins full; the others keep what was spent. */
+  #bucketsOf(tenant: string, set: SetLimits | undefined): Buckets['byUnit'] {
+    const known = this.#buckets.get(tenant);
+    if (known?.set === set && known !== undefined) return known.byUnit;
+    const kept = [...(known?.byUnit ?? [])].filter(([unit, { rate }]) =>
+      isDeepStrictEqual(rate, rateOf(unit, set)),
+    );
+    const byUnit = new Map(kept);
+    this.#buckets.set(tenant, { set, byUnit });
+    return byUnit;
+  }
+
+  /** A side thread counts the blocks of a long definition, since this thread would block others meanwhile. */
+  async #admitDefinition(asked: AdmissionRequest): Promise<() => void> {
+    const { route, tenant, body } = asked;
+    const definition = { operation: route.id as BodyRouteId, text: body.toString('latin1') };
+    const blocks = await this.#deps.offload.run(tenant, COUNT_BLOCKS, definition);
+    this.#spend(asked, this.#deps.limits.of(tenant), 'blocks', blocks);
+    return () => undefined;
+  }
+
+  #spend(
+    { tenant, isRoot, body }: AdmissionRequest,
+    set: SetLimits | undefined,
+    unit: WorkUnit | undefined,
+    amount: number,
+  ): void {
+    const buckets = this.#bucketsOf(tenant, set);
+    const now = this.#deps.monotonic();
+    const bucketOf = (one: WorkUnit) =>
+      valueFor(buckets, one, () => new TokenBucket(rateOf(one, set), now));
+    const isBounded = (one: WorkUnit) =>
+      !isRoot || (set?.limits[`${one}_per_second`] ?? null) !== null;
+    const ofBytes = isBounded('bytes') ? bucketOf('bytes') : undefined;
+    const ofUnit = unit && isBounded(unit) ? bucketOf(unit) : undefined;
+    expectRoom(ofBytes, 'bytes', body.length, now);
+    if (unit !== undefined) expectRoom(ofUnit, unit, amount, now);
+    ofBytes?.take(body.length);
+    ofUnit?.take(amount);
+  }
+
+  async #enterSchedules(tenant: string, max: number): Promise<() => void> {
+    const leave = await this.#schedules.enter(tenant, 1, max);
+    if (leave !== undefined) return leave;
+    throw conflict(
+      `the tenant has as many schedules as it may have: ${max}; delete some that are not needed`,
+    );
+  }
+
+  /** A repeated creation is answered with the existing instance, whatever the bound is. */
+  async #enterQueue(creation: AdmissionRequest, rows: number, max: number): Promise<() => void> {
+    const { tenant } = creation;
+    const leave = await this.#tasks.enter(tenant, rows, max);
+    if (leave !== undefined) return leave;
+    const repeats = await repeatsIn(this.#deps.reads, creation);
+    if (repeats >= rows) return () => undefined;
+    const rest = repeats > 0 ? await this.#tasks.enter(tenant, rows - repeats, max) : undefined;
+    if (rest !== undefined) return rest;
+    const full = `the tenant may have ${max} open tasks (queue_depth_max), and this would make it more`;
+    throw tenantLimit(full, QUEUE_RETRY_MS);
+  }
+}
+
+function rateOf(unit: WorkUnit, set: SetLimits | undefined): BucketRate {
+  const limits = set?.limits ?? {};
+  const perSecond = limits[`${unit}_per_second`] ?? LIMITS.tenantRates[unit];
+  const name: TenantLimitName = `${unit}_burst`;
+  return { perSecond, burst: limits[name] ?? perSecond * BURST_SECONDS };
+}
+
+/** @throws EngineError 429 */
+function expectRoom(
+  bucket: TokenBucket | undefined,
+  unit: WorkUnit,
+  cost: number,
+  now: number,
+): void {
+  const waitMs = bucket?.waitMs(cost, now) ?? 0;
+  if (bucket === undefined || waitMs === 0) return;
+  const { perSecond, burst } = bucket.rate;
+  const text = `the tenant has used up its ${unit}: ${perSecond} a second, at most ${burst} at once`;
+  throw tenantLimit(`${text}; this takes ${cost}`, waitMs);
+}

@@ -1,0 +1,34 @@
+/** Errors become answers here. An answer that cannot be built or sent ends its request and nothing else. */
+
+import { EngineError } from '../../base/errors.js';
+import type { Logger } from '../../base/log.js';
+import { DEFECT, refusalReply } from '../reply.js';
+import type { HttpReply, HttpRequest } from '../server.js';
+import type { RequestContext } from './context.js';
+import { MethodNotAllowed } from './match.js';
+
+export function refuse({ request, exchange }: RequestContext, log: Logger, error: unknown): void {
+  // The second reply has nothing that can make it unsendable.
+  for (const make of [() => errorReply(log, request, error), () => refusalReply(DEFECT)]) {
+    try {
+      exchange.reply(make());
+      return;
+    } catch (err) {
+      log.error({ requestId: request.requestId, err }, 'an answer could not be sent');
+    }
+  }
+}
+
+/** Defects are logged. */
+export function errorReply(log: Logger, request: HttpRequest, error: unknown): HttpReply {
+  if (!(error instanceof EngineError) || error.code === 'ENG_INTERNAL') {
+    log.error({ requestId: request.requestId, err: error }, 'defect');
+    return refusalReply(DEFECT);
+  }
+  if (error.cause !== undefined) {
+    log.error({ requestId: request.requestId, err: error.cause }, 'the database cannot answer');
+  }
+  const reply = refusalReply(error);
+  if (!(error instanceof MethodNotAllowed)) return reply;
+  return { ...reply, headers: [...(reply.headers ?? []), ['allow', error.allow.join(', ')]] };
+}

@@ -1,0 +1,224 @@
+/**
+ * How an answer leaves on uWebSockets.js. Its response object dies with the client: it is reached only while the
+ * exchange is not aborted.
+ */
+
+import type { HttpResponse as UwsResponse } from 'uWebSockets.js';
+import { STATUS_CODES } from 'node:http';
+import { Exchange } from './exchange.js';
+import { type HeaderList, NO_HEADERS, typeHeaders, typeOf } from './reply.js';
+import type { BodyReader } from './request-body.js';
+import type { RequestHead } from './request-head.js';
+import type { HttpReply, HttpStreamHead } from './server.js';
+import type { Transport } from './transport.js';
+
+/** Only a write of more than this overflows the cork and shows whether the socket is full. */
+const CORK_BYTES = 16 * 1024;
+/**
+ * Streams are written in pieces of this size: large enough to overflow the cork, and small enough that what a full
+ * socket refused is gone once it reports room again, long before it is empty.
+ */
+const PIECE_BYTES = 32 * 1024;
+const EVENT_STREAM = 'text/event-stream';
+/** How much may go out in small events before one is filled up in order to see if the client reads. */
+const UNMEASURED_BYTES_MAX = 64 * 1024;
+/** A comment to the reader of an event stream. */
+const EVENT_FILLER = Buffer.from(`:${' '.repeat(CORK_BYTES)}\n`);
+
+export class UwsExchange extends Exchange {
+  readonly #res: UwsResponse;
+  /** Chunks that wait to fill a piece, or for room in the socket. */
+  #waiting: Buffer[] = [];
+  #waitingBytes = 0;
+  #unmeasuredBytes = 0;
+  #isEventStream = false;
+  #isFull = false;
+  #isWatching = false;
+  #isLost = false;
+
+  constructor(transport: Transport, head: RequestHead, res: UwsResponse) {
+    super(transport, head);
+    this.#res = res;
+  }
+
+  /**
+   * The parser is lenient with chunks, and takes trailers for a request. So nothing behind a chunked body is served:
+   * the connection closes with its answer.
+   */
+  get isLast(): boolean {
+    return this.head.contentLength === undefined;
+  }
+
+  /** The body is taken in a later turn of the event loop: not at all if more came with its end. */
+  takeLast(reader: BodyReader, lent: Buffer): void {
+    const chunk = Buffer.from(lent);
+    setImmediate(() => reader.push(chunk, true));
+  }
+
+  protected override get mustClose(): boolean {
+    return this.isLast || super.mustClose;
+  }
+
+  /** The connection is gone. */
+  lose(): void {
+    this.#isLost = true;
+    this.abort();
+  }
+
+  /**
+   * A refusal leaves in a later turn of the event loop: until then its request is in work, behind which
+   * uWebSockets.js serves nothing. Behind an answer it serves all that came in the same packet.
+   */
+  protected sendReply(reply: HttpReply): void {
+    if (!this.isRefused) {
+      this.#send(reply);
+      return;
+    }
+    setImmediate(() => {
+      if (!this.#isLost) this.#send(reply);
+    });
+  }
+
+  #send(reply: HttpReply): void {
+    const res = this.#res;
+    const { status, body, headers } = reply;
+    const { mustClose } = this;
+    res.cork(() => {
+      this.#writeHead(status, typeOf(reply), headers);
+      if (status === 204 || status === 304) {
+        this.#endWithoutLength();
+      } else if (this.head.method === 'HEAD') {
+        res.endWithoutBody(body === undefined ? 0 : Buffer.byteLength(body), mustClose);
+      } else {
+        res.end(body ?? '', mustClose);
+      }
+    });
+  }
+
+  /** The library cannot close a connection without a length: the client is asked to, and is cut off when it idles. */
+  #endWithoutLength(): void {
+    if (this.mustClose) this.#res.writeHeader('Connection', 'close');
+    this.#res.endWithoutBody();
+  }
+
+  protected sendStreamHead(head: HttpStreamHead, isWhole: boolean): void {
+    const res = this.#res;
+    this.#isEventStream = head.contentType.startsWith(EVENT_STREAM);
+    res.cork(() => {
+      this.#writeHead(head.status, head.contentType, head.headers);
+      if (isWhole) this.#endWithoutLength();
+      else if (this.mustClose) res.writeHeader('Connection', 'close');
+    });
+  }
+
+  protected writeChunk(chunk: string | Buffer): boolean {
+    const bytes = typeof chunk === 'string' ? Buffer.from(chunk) : chunk;
+    this.#waiting.push(bytes);
+    this.#waitingBytes += bytes.length;
+    if (!this.#isFull) this.#flush();
+    return !this.#isFull;
+  }
+
+  protected endStream(): void {
+    const res = this.#res;
+    res.cork(() => {
+      for (const bytes of this.#waiting) res.write(bytes);
+      // Asked to close here, uWebSockets.js would write a header into the middle of the body.
+      res.end();
+    });
+  }
+
+  protected destroy(): void {
+    this.#res.close();
+  }
+
+  #writeHead(
+    status: number,
+    contentType: string | undefined,
+    headers: HeaderList = NO_HEADERS,
+  ): void {
+    let text = headText(status, contentType) + this.head.requestId;
+    for (const [name, value] of headers) text += `\r\n${name}: ${value}`;
+    for (const [name, value] of this.corsHeaders) text += `\r\n${name}: ${value}`;
+    // Headers may follow the status in its text: one native call instead of one for each of them.
+    this.#res.writeStatus(text);
+  }
+
+  /** Hands pieces to the socket until it is full, or too little waits for one. */
+  #flush(): void {
+    const bytesMin = this.#isEventStream ? 1 : PIECE_BYTES;
+    while (!this.#isFull && this.#waitingBytes >= bytesMin) {
+      if (!this.#write(this.#takePiece())) {
+        this.#isFull = true;
+        this.#watch();
+      }
+    }
+  }
+
+  #takePiece(): Buffer {
+    const [first] = this.#waiting;
+    const all =
+      first !== undefined && this.#waiting.length === 1 ? first : Buffer.concat(this.#waiting);
+    const piece = all.subarray(0, PIECE_BYTES);
+    this.#waiting = all.length > PIECE_BYTES ? [all.subarray(PIECE_BYTES)] : [];
+    this.#waitingBytes -= piece.length;
+    return piece;
+  }
+
+  /** False if the socket did not take all of it at once. */
+  #write(piece: Buffer): boolean {
+    let bytes = piece;
+    if (piece.length <= CORK_BYTES) {
+      this.#unmeasuredBytes += piece.length;
+      if (this.#unmeasuredBytes > UNMEASURED_BYTES_MAX) {
+        this.#unmeasuredBytes = 0;
+        bytes = Buffer.concat([piece, EVENT_FILLER]);
+      }
+    }
+    let hasRoom = true;
+    this.#res.cork(() => {
+      hasRoom = this.#res.write(bytes);
+    });
+    return hasRoom;
+  }
+
+  /**
+   * From its registration on, this handler alone is responsible for what the socket refused: an
+   * empty cork makes uWebSockets.js send it, and a further event follows while some is left.
+   */
+  #watch(): void {
+    if (this.#isWatching) return;
+    this.#isWatching = true;
+    this.#res.onWritable(() => {
+      this.#res.cork(() => {});
+      if (!this.#isFull) return true;
+      this.#isFull = false;
+      this.#flush();
+      if (!this.#isFull) this.drained();
+      return true;
+    });
+  }
+}
+
+/** Beginnings of heads by type and status: those of JSON and of replies without a body are all but a few. */
+const HEADS = new Map<string | undefined, Map<number, string>>();
+
+/** Up to the value of `x-request-id`, which comes last. */
+function headText(status: number, contentType: string | undefined): string {
+  let heads = HEADS.get(contentType);
+  if (heads === undefined) {
+    heads = new Map();
+    HEADS.set(contentType, heads);
+  }
+  let head = heads.get(status);
+  if (head === undefined) {
+    head = newHead(status, contentType);
+    heads.set(status, head);
+  }
+  return head;
+}
+
+function newHead(status: number, contentType: string | undefined): string {
+  const fields = typeHeaders(contentType).map(([name, value]) => `\r\n${name}: ${value}`);
+  return `${status} ${STATUS_CODES[status] ?? 'Unknown'}${fields.join('')}\r\nx-request-id: `;
+}
