@@ -108,7 +108,21 @@ export function roomRegions(): Regions {
   const rows = ROOMS.map(({ name, isFor, imports }, at) => [
     `\`${name}\``,
     isFor,
-    imports.length === at ? 'all of these' : imports.map((other) => `\`${other}\``).join(', '),
+    importsOf(imports, ROOMS.slice(0, at)),
   ]);
   return { rooms: table(['room', 'has', 'imports'], rows) };
 }
+
+/** What a room imports of those before it, in the fewest names. */
+function importsOf(imports: readonly string[], earlier: readonly Room[]): string {
+  const missing = earlier.map(({ name }) => name).filter((name) => !imports.includes(name));
+  if (earlier.length === 0) return 'nothing';
+  if (missing.length === 0) return 'all above';
+  if (missing.length === 1) return `all above but ${named(missing)}`;
+  const floor = FLOOR.split(' ');
+  if (!floor.every((name) => imports.includes(name))) return named(imports);
+  const others = imports.filter((name) => !floor.includes(name));
+  return others.length === 0 ? 'the floor' : `the floor, ${named(others)}`;
+}
+
+const named = (rooms: readonly string[]) => rooms.map((name) => `\`${name}\``).join(', ');
