@@ -1,7 +1,6 @@
 /**
- * The end of a handoff: its destination becomes the owner, and runs. A destination with a
- * database of its own brings the word that it holds the capsule's instance, and is given the word
- * that it owns the execution.
+ * Acceptance of a handoff: the destination becomes the owner. A destination with its own database
+ * proves by a signed receipt that it imported the capsule, and receives a signed ownership grant.
  */
 
 import type {
@@ -21,16 +20,20 @@ import {
   putExecution,
   putLocation,
   shownExecution,
-  touchExecution,
 } from './executions.js';
-import { moveHandoff, type Passage, requireExecution, requireState } from './handoff-rows.js';
+import {
+  type HandoffAndExecution,
+  moveHandoff,
+  requireExecution,
+  requireState,
+} from './handoff-rows.js';
 import { keysOf, type Serve } from './operation.js';
 import { putNextEntry } from './provenance.js';
-import { handoffAndExecution, LEFT_BEHIND, leaveBehind } from './reconciliation.js';
+import { fenceMoved, handoffAndExecution, MOVED_FENCE } from './reconciliation.js';
 import type { ExecutionRow } from './rows.js';
 
-/** With the instance that the caller names as the destination. */
-interface Acceptance extends Passage {
+interface Acceptance extends HandoffAndExecution {
+  /** The destination's, as named by the caller. */
   readonly instance: string;
 }
 
@@ -53,33 +56,13 @@ export const acceptHandoff: Serve<'handoffs.accept'> = async (service, { tenant,
   if (!isImport) throw conflict(`instance ${instance} was not imported from its capsule`);
   const { turn, reply } = await accepted(service, acceptance);
   await ownImported(service, turn, reply.execution);
-  await leaveSource(service, execution);
+  await fenceSource(service, execution);
   return reply;
 };
 
-export const resumeHandoff: Serve<'handoffs.resume'> = async (service, { tenant, id }) => {
-  const { handoff, execution } = await handoffAndExecution(service, tenant, id);
-  requireState(service, handoff, 'accepted');
-  if (execution.owner_runtime_id !== handoff.destination_runtime_id) {
-    throw conflict(`execution ${execution.continuity_id} has another owner by now`);
-  }
-  const { current_instance_id: instance_id, epoch } = execution;
-  const turn = new Turn();
-  const moved = moveHandoff(service, turn, handoff, 'resumed');
-  touchExecution(turn, execution);
-  await putNextEntry(service, turn, execution, {
-    kind: 'execution_resumed',
-    summary: 'execution resumed',
-    evidence: { handoff_id: handoff.id, instance_id, epoch },
-  });
-  const expect = { states: ['paused'], fence: 'none' } as const;
-  await commitWith(service, turn, execution, { expect, changes: [{ kind: 'resume' }] });
-  return handoffView(moved, service.now);
-};
-
 /**
- * The instance is on a server with a database of its own. Asked again, it answers the same: without
- * the grant nobody could run the execution any more.
+ * The instance is on a server with its own database. Idempotent: if the grant were lost, no server
+ * could run the execution.
  */
 async function acceptElsewhere(
   service: ExecutionService,
@@ -103,17 +86,17 @@ async function acceptElsewhere(
   requireTransfer(service, acceptance);
   const { turn, reply } = await accepted(service, acceptance);
   const expect = { fence: 'transferring', epoch: execution.epoch } as const;
-  await commitWith(service, turn, execution, { expect, changes: [LEFT_BEHIND] });
+  await commitWith(service, turn, execution, { expect, changes: [MOVED_FENCE] });
   return granted(reply);
 }
 
-/** @throws EngineError 409 unless the execution is still on its way from the source */
+/** @throws EngineError 409 unless the capsule is exported and the execution is in transfer */
 function requireTransfer(service: ExecutionService, acceptance: Acceptance): void {
   requireState(service, acceptance.handoff, 'exported');
   requireExecution(acceptance, 'transferring');
 }
 
-/** What every acceptance writes; the unit is put together, not committed. */
+/** What every acceptance writes; the caller commits the turn. */
 async function accepted(
   service: ExecutionService,
   { handoff, execution, instance }: Acceptance,
@@ -134,10 +117,10 @@ async function accepted(
   return { turn, reply: evidence };
 }
 
-/** The source was fenced at the export; it asks by itself should the word be lost. */
-async function leaveSource(service: ExecutionService, execution: ExecutionRow): Promise<void> {
+/** The source was fenced at the export, and asks again if this order is lost. */
+async function fenceSource(service: ExecutionService, execution: ExecutionRow): Promise<void> {
   try {
-    await leaveBehind(service, execution, execution.current_instance_id);
+    await fenceMoved(service, execution);
   } catch (error) {
     if (!(error instanceof EngineError)) throw error;
     service.log.info({ err: error }, 'the source of a handoff is told later');
@@ -145,9 +128,10 @@ async function leaveSource(service: ExecutionService, execution: ExecutionRow): 
 }
 
 /**
- * Whose word counts is the destination's own key; a trusted one only where it registered none.
+ * The receipt must be signed with the destination's registered key; with a trusted key only if it
+ * registered none.
  *
- * @throws EngineError 409 unless this import is stated
+ * @throws EngineError 409 unless the receipt states this import
  */
 async function checkReceipt(
   service: ExecutionService,

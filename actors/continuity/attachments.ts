@@ -1,7 +1,7 @@
 /**
- * The way back of a device that has been away: it sealed a capsule itself, with the key that
- * its runtime is registered with. Import and export of the handoff are one request, in two steps that
- * can be asked for again: the instance is inserted first, fenced, and then the handoff moves.
+ * Attaches a capsule that a device sealed itself, with the key of its registered runtime. One request
+ * does the import and the export of the handoff, in two repeatable steps: the instance is inserted
+ * fenced, then the handoff moves.
  */
 
 import type { Capsule } from '../../schema/handoff.js';
@@ -13,7 +13,12 @@ import type { ImportExpectation } from './core/capsule-import.js';
 import { handoffStateAt, handoffTerms, handoffView } from './core/handoff-view.js';
 import type { ExecutionService } from './execution-service.js';
 import { commitWith, putExecution } from './executions.js';
-import { moveHandoff, type Passage, requireExecution, requireState } from './handoff-rows.js';
+import {
+  type HandoffAndExecution,
+  moveHandoff,
+  requireExecution,
+  requireState,
+} from './handoff-rows.js';
 import { importInstance, importOf, openFor } from './imports.js';
 import { keysOf, type Serve } from './operation.js';
 import { putNextEntry } from './provenance.js';
@@ -75,8 +80,8 @@ async function expected(
 }
 
 /**
- * A device that sealed its execution has stopped for good. Another server takes it back when the
- * capsule has come to its end: there the handoff has to be made, and accepted.
+ * A device stops for good when it seals its execution. A server takes the execution back when the
+ * capsule expires, so its handoff has to be made and accepted on that server.
  *
  * @throws EngineError 409 when the execution is on another server
  */
@@ -86,10 +91,10 @@ async function refuseServer({ rows }: ExecutionService, execution: ExecutionRow)
   throw conflict('the capsule of another server is imported, accepted there, and claimed');
 }
 
-/** Both moves at once; where the device's instance is kept here too, it is fenced with them. */
+/** Makes both moves in one unit, which also fences the device's instance if that is here. */
 async function markExported(
   service: ExecutionService,
-  { handoff, execution }: Passage,
+  { handoff, execution }: HandoffAndExecution,
   { manifest }: Capsule,
 ): Promise<HandoffRow> {
   const { capsule_id, expires_at } = manifest;

@@ -1,7 +1,7 @@
 /**
- * What a capsule carries of an instance, read while the instance is fenced. Beside what the
- * importer shows, that is everything that keeps it from doing again what is done: outputs, the place
- * in the plan, the items of running loops, and the instance's own blocks.
+ * The contents of a capsule, read while the instance is fenced: its context, and the outputs, the
+ * position in the plan, the items of running loops and the injected blocks, so that no finished step
+ * runs again.
  */
 
 import type { CheckpointRecord } from '../../schema/continuity.js';
@@ -24,8 +24,8 @@ export interface CapsuleContents
 /**
  * Rejects with 409 when the instance has no checkpoint, is not here, or is too large for a capsule.
  *
- * @param instance fenced, or to be compared later, so that its rows stay as they are
- * @param chosen the checkpoint; absent: the one that was saved last
+ * @param instance fenced, or compared later by `placeSha256`
+ * @param chosen absent: the latest checkpoint
  */
 export async function contentsOf(
   { rows, plans }: ExecutionService,
@@ -38,7 +38,7 @@ export async function contentsOf(
   ]);
   if (place === undefined) throw conflict(`instance ${instance} is not here`);
   const checkpoint = chosen ?? (await checkpointOf(rows, instance));
-  // Before they are read: there may be far more of them than fit.
+  // Checked before they are read.
   if ((totals?.bytes ?? 0) > PAYLOAD_BYTES_MAX) {
     throw conflict(`the outputs of instance ${instance} are too large for a capsule`);
   }

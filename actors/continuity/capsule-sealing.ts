@@ -1,4 +1,4 @@
-/** From what an instance holds to a sealed, signed capsule and the artifact that keeps its payload. */
+/** Seals and signs the contents of a capsule, and stores its payload as an artifact. */
 
 import { randomBytes } from 'node:crypto';
 import { conflict, invalid, tooLarge } from '../../src/base/errors.js';
@@ -12,11 +12,11 @@ import { CAPSULE_CONTENT_TYPE, type CapsuleFacts } from './core/capsule.js';
 import type { SealedCapsule } from './core/sealed-payload.js';
 import type { ExecutionService } from './execution-service.js';
 import { SEAL_CAPSULE } from './jobs.js';
-import { keysOf, taken } from './operation.js';
+import { keysOf, unwrapped } from './operation.js';
 import type { ExecutionRow } from './rows.js';
 import { ARTIFACT } from './tables.js';
 
-/** What the exporter decides about a capsule; the rest is what its execution and contents are. */
+/** What the exporter decides; the rest follows from the execution and the contents. */
 type CapsuleTerms = Pick<
   CapsuleFacts,
   'capsule_id' | 'allowed_destination_runtime_id' | 'requirements' | 'expires_at'
@@ -54,10 +54,10 @@ export async function sealContents(
     keys: { signing, payload: transferKey ?? payload },
     nonce: randomBytes(NONCE_BYTES),
   });
-  return taken(made, conflict);
+  return unwrapped(made, conflict);
 }
 
-/** Rejects with 413 when the capsule takes too much, 503 when it cannot be worked on now. */
+/** Rejects with 413 when the capsule takes too much time or memory, 503 when the pool is busy. */
 export async function workOn<Input, Output>(
   service: ExecutionService,
   tenant: string,
@@ -80,7 +80,7 @@ export function transferKeyIn(text: string | null | undefined): PayloadKey | und
   return key;
 }
 
-/** Keeps the sealed payload, as an artifact of the source instance. */
+/** Stores the sealed payload as an artifact of the source instance. */
 export function putArtifact(
   service: ExecutionService,
   turn: Turn,
@@ -96,7 +96,6 @@ export function putArtifact(
     sha256,
     created_at: isoTime(service.now),
   });
-  // Nothing in base64 has to be escaped, and a large text takes its time.
-  const row = `${columns.slice(0, -1)},"content":"${payload_base64}"}`;
-  turn.put(ARTIFACT.insert, key, row);
+  // Base64 needs no escaping; JSON.stringify would scan the large text.
+  turn.put(ARTIFACT.insert, key, `${columns.slice(0, -1)},"content":"${payload_base64}"}`);
 }

@@ -1,6 +1,6 @@
 /**
- * The claim of an imported execution whose source has a database of its own: the source's word that
- * it granted the ownership lifts the fence here. The instance stays paused.
+ * Claims an imported execution whose source has its own database: a statement in which the source
+ * grants the ownership lifts the fence. The instance stays paused.
  */
 
 import type { Execution } from '../../schema/continuity.js';
@@ -19,7 +19,7 @@ import { putNextEntry } from './provenance.js';
 import type { ExecutionRow, ImportRow } from './rows.js';
 import { EXECUTION } from './tables.js';
 
-/** Whether the statement is to be believed is another question. @throws EngineError 400 */
+/** Parses only; the signature is verified later. @throws EngineError 400 */
 export function executionIn({ ownership_grant }: ClaimExecution): string {
   const json = parseJson(ownership_grant.statement);
   const id =
@@ -30,7 +30,7 @@ export function executionIn({ ownership_grant }: ClaimExecution): string {
   return id;
 }
 
-/** Asked again, it answers the same for as long as the execution is here at that epoch. */
+/** Idempotent for as long as the execution is here at that epoch. */
 export const claimExecution: Serve<'continuity.claim'> = async (service, { tenant, id, body }) => {
   const { rows } = service;
   const { trusted, signing } = keysOf(service);
@@ -52,7 +52,7 @@ export const claimExecution: Serve<'continuity.claim'> = async (service, { tenan
     : takeOver(service, before, imported, grant);
 };
 
-/** Every fact that is stated is that of the import, which this very server made. */
+/** Whether the statement grants exactly what this server imported. */
 function isGranted(grant: JsonObject, imported: ImportRow, importer: string): boolean {
   const { tenant_id, capsule_id, continuity_id, destination_runtime_id, instance_id } = imported;
   const isStated = states(grant, {
@@ -68,7 +68,7 @@ function isGranted(grant: JsonObject, imported: ImportRow, importer: string): bo
   return isStated && typeof grant.handoff_id === 'string' && isUuid(grant.handoff_id);
 }
 
-/** @throws EngineError 409 when the execution has gone on since */
+/** @throws EngineError 409 when the execution is at another epoch or instance */
 function claimedBefore(
   execution: ExecutionRow,
   { instance_id }: ImportRow,

@@ -1,7 +1,6 @@
 /**
- * Receipts of what instances did outside (docs/migration.md). They are put together from the rows
- * that the work itself left: worker tasks, outputs with an effect, steps that are open, and tries
- * that left no output; what somebody found out later lies over them. Reads only.
+ * Receipts of effects (docs/migration.md), derived from the rows of the work itself: worker tasks,
+ * outputs with an effect, open steps, and tries without an output. Reported resolutions override them.
  */
 
 import type { EffectReceipt } from '../../schema/continuity.js';
@@ -21,7 +20,7 @@ import { Conditions, type PageBounds, type Query } from '../../src/db/reads/quer
 import type { PageRequest } from '../../src/db/reads/reader.js';
 import { IS_REPORTED, IS_TOUCHED, TASKS } from '../instance/tasks-as-they-stand.js';
 
-/** A receipt's facts as they are selected: JSON as text, and null where a source has no such fact. */
+/** The selected facts of a receipt: JSON as text, and null where a source has no such fact. */
 export interface EffectRow extends EffectPlace {
   readonly source: 'task' | 'open' | 'output' | 'try';
   readonly id: string;
@@ -31,7 +30,7 @@ export interface EffectRow extends EffectPlace {
   readonly is_reported: boolean;
   readonly is_touched: boolean;
   readonly output: string | null;
-  /** What is known of the request of a step that ran in the process. */
+  /** The request of a step that ran in the process. */
   readonly facts: string | null;
   readonly created_at: string;
   readonly updated_at: string | null;
@@ -55,7 +54,6 @@ export function effectList(query: Query): PageRequest<EffectRow> {
   return { query, toText, cheaper: TRY_LATER, rowsMax: RECEIPTS_MAX, cursorAfter };
 }
 
-/** Some of an instance. */
 export function effectsOfInstance(
   instanceId: string,
   page: Pick<PageBounds, 'cursor' | 'limit'>,
@@ -64,11 +62,7 @@ export function effectsOfInstance(
   return select(conditions, oneInstance(conditions.param(instanceId)), ALL, page);
 }
 
-/**
- * Those of all instances that the execution has been, or of a scope that nobody enrolled.
- *
- * @param tenant undefined is any
- */
+/** Of all instances of the execution, or of one that is not enrolled. @param tenant undefined is any */
 export function effectsOfExecution(executionId: string, tenant?: string | undefined): Query {
   const conditions = new Conditions();
   const own = instancesOf(conditions.param(executionId));
@@ -76,7 +70,7 @@ export function effectsOfExecution(executionId: string, tenant?: string | undefi
   return select(conditions, own);
 }
 
-/** Those of an execution that may be in doubt, and few others: see `isEffectInDoubt`. */
+/** Effects of an execution that may be in doubt, and few others: see `isEffectInDoubt`. */
 export function doubtfulEffects(executionId: string): Query {
   const conditions = new Conditions();
   const own = instancesOf(conditions.param(executionId));
@@ -88,10 +82,7 @@ export function doubtfulEffects(executionId: string): Query {
   });
 }
 
-/**
- * One by its id. A step that is open has no index by it: those that are inside of the process, or
- * were when it crashed, are looked through.
- */
+/** Open steps have no index by id: the steps that run in the process, or ran when it crashed, are scanned. */
 export function effectById(id: string): Query {
   const conditions = new Conditions();
   const wanted = `${conditions.param(id)}::uuid`;
@@ -104,16 +95,15 @@ export function effectById(id: string): Query {
   return conditions.query(resolved(sources, ''));
 }
 
-/** The built-in handler that acts outside. */
+/** The built-in handler with effects. */
 const HTTP_HANDLER = 'http_request';
 
-/** What is stored of tries that are over. */
+/** The stored states of finished tries. */
 const ENDED_AS: ReadonlyMap<string, EffectOutcome> = new Map([
   ['committed', 'success'],
   ['failed', 'failure'],
 ]);
 
-/** @throws Error never: the rows are the engine's own */
 export function effectOfRow(row: EffectRow): EffectReceipt {
   const resolution = row.resolved_state === null ? null : resolutionOf(row, row.resolved_state);
   const output = parsed(row.output);
@@ -140,14 +130,14 @@ function parsed(text: string | null): JsonValue {
 
 // ---------------------------------------------------------------- statements
 
-/** Further conditions of each source; undefined: it is left out. */
+/** A further condition of each source; undefined: the source is not read. */
 type Narrowed = Readonly<Record<EffectRow['source'], string | undefined>>;
 
 const ALL: Narrowed = { task: 'true', open: 'true', output: 'true', try: 'true' };
 
-/** The instances whose receipts are wanted. */
+/** The instances whose receipts are read. */
 interface Wanted {
-  /** A comparison that the id of an instance must pass. */
+  /** A comparison with the id of an instance. */
   readonly own: string;
   /** The same as rows of `instance_id`. */
   readonly holders: string;
@@ -157,7 +147,7 @@ function oneInstance(id: string): Wanted {
   return { own: `= ${id}::uuid`, holders: `(select ${id}::uuid as instance_id)` };
 }
 
-/** An instance belongs to one execution at most: where it never was enrolled, to its own. */
+/** An instance belongs to at most one execution; one that is not enrolled has its own id. */
 function instancesOf(execution: string): Wanted {
   const ids =
     'select l.instance_id from continuity_locations l ' +
@@ -186,7 +176,7 @@ function select(
   const place = new Conditions(conditions.values);
   if (cursor !== undefined) ORDER.goOn(place, cursor);
   const end = ` order by ${ORDER.text} ${place.page({ limit })}`;
-  // Of each source no more than a page has.
+  // At most one page of each source.
   const parts =
     limit == null
       ? present
@@ -204,7 +194,7 @@ function resolved(sources: readonly string[], order: string): string {
 }
 
 const SCOPE = 'i.tenant_id, coalesce(i.continuity_id, i.id) as continuity_id';
-/** By its key for each row: as a plain join, Postgres may read the whole table instead. */
+/** A lookup by key per row: for a plain join, Postgres may scan the whole table. */
 const OF_INSTANCE = 'cross join lateral (select id, tenant_id, continuity_id from instances';
 
 const TASK_WORDS = `${IS_REPORTED} as is_reported, ${IS_TOUCHED} as is_touched`;
@@ -220,7 +210,7 @@ function taskSource(filter: string, condition: string): string {
   );
 }
 
-/** @param holders rows of `h`, each of which names an instance that may have open steps */
+/** @param holders rows of `h` with ids of instances that may have open steps */
 function openSource(holders: string, filter: string, condition: string): string {
   return (
     `select 'open' as source, f.id, ${SCOPE}, f.epoch, i.id as instance_id, f.block_id, ` +
@@ -246,7 +236,7 @@ function outputSource(filter: string, condition: string): string {
     `o.effect ->> 'state' as state, ${NO_TASK}, ` +
     "json_build_object('provider_receipt_id', o.effect ->> 'provider_receipt_id') as output, " +
     "o.effect as facts, (o.effect ->> 'created_at')::timestamptz as created_at, " +
-    // Not when its row was made, which is a moment later: it keeps its time when the row goes.
+    // Not the creation of the row, which is later: the receipt keeps its time when the row is deleted.
     "(o.effect ->> 'updated_at')::timestamptz as updated_at from block_outputs o " +
     `${OF_INSTANCE} where id = o.instance_id offset 0) i where ${condition}${filter}`
   );

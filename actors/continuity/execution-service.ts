@@ -1,14 +1,12 @@
 /**
- * The executions of one shard: the service owns what hangs on those whose ids lead here (who owns
- * them, at which epoch, their handoffs, migrations and provenance). Requests about one execution are
- * handled one after the other, each in three steps: read the rows, decide, commit one unit. Nothing is
- * kept between requests. Where an instance has to change too, the unit is the instance's: it is given
- * an order (`instance/orders.ts`).
- *
- * Each unit raises the execution's version, and one that was decided on an older version commits
- * nothing: so a unit that is still under way when a shard is replaced can do no harm.
+ * The executions of one shard: their owners and epochs, handoffs, migrations and provenance. Requests
+ * about one execution run one after the other, each in three steps: read the rows, decide, commit one
+ * unit; nothing is kept between requests. A change of an instance is an order to it
+ * (`instance/orders.ts`). Each unit raises the execution's version and commits nothing if it was
+ * decided on an older one, so a unit that outlives its shard does no harm.
  */
 
+import type { Execution } from '../../schema/continuity.js';
 import {
   DATABASE_AWAY,
   EngineError,
@@ -37,30 +35,31 @@ export interface ExecutionServiceDeps {
   readonly plans: Plans;
   /** Undefined without an encryption key. */
   readonly keyring: Keyring | undefined;
-  /** As instances have it here. */
   readonly unpoliciedRetry: Env['unpoliciedRetry'];
-  /** Of an instance that comes in; 0: no limit. */
+  /** Of an imported instance; 0: no limit. */
   readonly maxContextBytes: number;
   readonly log: Logger;
   readonly offload: Offload;
   readonly now: () => UnixMs;
-  /** Of an id with the routing bits of another one. */
+  /** A new id with the routing bits of another one. */
   readonly newIdLike: (id: string) => string;
   readonly release: (effects: readonly Effect[]) => void;
   readonly schedule: (work: () => void) => void;
-  /** Runs the function when rows can be trusted: not while a dead writer's units are unsettled. */
+  /** Runs the function when rows are current: not while units of a failed writer are unsettled. */
   readonly whenWriterKnown: (then: () => void) => void;
 }
 
-/** Far more orders than are given. */
+/** More orders than a service gives. */
 const TICKETS_PER_MS = 1_000;
 
-interface Asked {
+interface PendingOrder {
   /** The shard of the instance. */
   readonly shard: number;
   readonly resolve: (view: OrderView) => void;
   readonly reject: (error: EngineError) => void;
 }
+
+type Ordered = Pick<Execution, 'current_instance_id' | 'tenant_id'>;
 
 export class ExecutionService {
   readonly rows: ContinuityRows;
@@ -72,8 +71,8 @@ export class ExecutionService {
   readonly offload: Offload;
   readonly #deps: ExecutionServiceDeps;
   readonly #service: Service;
-  readonly #asked = new Map<number, Asked>();
-  /** Never one of a service that was here before: its answers may still come in. */
+  readonly #pending = new Map<number, PendingOrder>();
+  /** Never one of a previous service of this shard: its answers may still arrive. */
   #tickets: number;
 
   constructor(deps: ExecutionServiceDeps) {
@@ -93,18 +92,14 @@ export class ExecutionService {
     return this.#deps.now();
   }
 
-  /** With the routing bits of another id. */
   newIdLike(id: string): string {
     return this.#deps.newIdLike(id);
   }
 
   /**
-   * Handles one request in its turn and answers it.
-   *
-   * @param lineOf finds the id of the execution that the request is about, once rows can be trusted;
-   *   rejects like `work`
-   * @param work rejects with the EngineError that is the answer; anything else is a defect, or the
-   *   database is away
+   * @param lineOf finds the id of the execution, once rows are current; rejects like `work`
+   * @param work rejects with the EngineError to return; anything else is a defect, or the database
+   *   is unavailable
    */
   serve(
     request: number,
@@ -121,7 +116,7 @@ export class ExecutionService {
     );
   }
 
-  /** Does in its turn what nobody waits for; it is asked for again should it fail. */
+  /** Runs work that no request waits for, and that is retried by a later request if it fails. */
   runInBackground(line: string, work: () => Promise<void>): void {
     this.inLine(line, work).catch((error: unknown) => {
       const { code, message } = this.#errorOf(error);
@@ -130,30 +125,29 @@ export class ExecutionService {
   }
 
   /**
-   * Begins the work when everything that was asked before about the same execution has ended.
-   * Rejects with 503 when too much waits for that.
+   * Starts the work when all earlier work on the same execution has ended. Rejects with 503 when the
+   * queue is full.
    */
   inLine<Result>(line: string, work: () => Promise<Result>): Promise<Result> {
     return this.#service.inLine(line, () => this.#whenWriterKnown().then(work));
   }
 
   /**
-   * Rejects with 409 when the execution has changed since it was read, 503 when nobody can tell.
+   * Rejects with 409 when the execution has changed since it was read, 503 when the outcome is unknown.
    *
-   * @param check what is looked at in the very turn in which the unit is made; throws the refusal
+   * @param check runs in the turn in which the unit is submitted; throws the refusal
    */
   commit(turn: Turn, check?: () => void): Promise<void> {
     return this.#service.commit(turn, check && { check });
   }
 
   /**
-   * Has an instance check and change itself, together with the mutations of the execution in `turn`.
+   * Changes the current instance of an execution, in one unit with the mutations in `turn`.
    *
-   * @param expect what the instance must still be, else 409
+   * @param expect rejects with 409 unless the instance meets it
    */
   order(
-    instance: string,
-    tenant: string,
+    { current_instance_id: instance, tenant_id: tenant }: Ordered,
     { expect, changes }: Pick<Order, 'expect' | 'changes'>,
     turn: Turn = new Turn(),
   ): Promise<OrderView> {
@@ -165,25 +159,24 @@ export class ExecutionService {
     const text = JSON.stringify(order);
     const message: PeerMessage = { kind: 'continuity.order', instance, order: text };
     return new Promise((resolve, reject) => {
-      this.#asked.set(ticket, { shard, resolve, reject });
+      this.#pending.set(ticket, { shard, resolve, reject });
       this.#deps.schedule(() => this.#deps.release([{ kind: 'peer', shard, message }]));
     });
   }
 
   answered(ticket: number, answer: OrderAnswer): void {
-    const asked = this.#asked.get(ticket);
-    if (asked === undefined) return;
-    this.#asked.delete(ticket);
-    if (answer.ok) asked.resolve(answer.view);
-    else asked.reject(fromErrorData(answer.error));
+    const order = this.#pending.get(ticket);
+    this.#pending.delete(ticket);
+    if (answer.ok) order?.resolve(answer.view);
+    else order?.reject(fromErrorData(answer.error));
   }
 
-  /** The shard was replaced: its units are settled, and what became of its orders is in the rows. */
+  /** The shard was replaced and its units are settled: the rows have the outcome of its orders. */
   shardBack(shard: number): void {
-    for (const [ticket, asked] of this.#asked) {
-      if (asked.shard !== shard) continue;
-      this.#asked.delete(ticket);
-      asked.reject(UNKNOWN_OUTCOME);
+    for (const [ticket, order] of this.#pending) {
+      if (order.shard !== shard) continue;
+      this.#pending.delete(ticket);
+      order.reject(UNKNOWN_OUTCOME);
     }
   }
 

@@ -1,7 +1,4 @@
-/**
- * Executions: how an instance gets one, what callers say of one, and the rows that every change of one
- * writes.
- */
+/** Executions: their creation, what callers report about them, and the rows every change writes. */
 
 import type { CheckpointRecord, EffectReceipt, Execution } from '../../schema/continuity.js';
 import { conflict } from '../../src/base/errors.js';
@@ -13,18 +10,18 @@ import { CHECKPOINT } from '../instance/output-tables.js';
 import { Turn } from '../runtime/turn.js';
 import { executionView } from './core/execution-view.js';
 import type { ExecutionService } from './execution-service.js';
-import { type Serve, taken } from './operation.js';
+import { type Serve, unwrapped } from './operation.js';
 import { type NewEntry, putEntry, putNextEntry } from './provenance.js';
 import type { ExecutionRow } from './rows.js';
 import { EFFECT_RESOLUTION, EXECUTION, LOCATION } from './tables.js';
 
-/** Adopts the scope that the instance has by itself: its id is that of the execution. */
+/** Enrols an instance: the execution has the id of its first instance. */
 export const createExecution: Serve<'continuity.create'> = async (
   service,
   { tenant, body: { instance_id, runtime_id } },
 ) => {
   const { rows } = service;
-  // What exists is answered before the instance is asked, which may be gone or fenced.
+  // Before the instance is ordered: it may be deleted or fenced.
   const execution = seenBy(tenant, await rows.one('execution', instance_id));
   if (execution?.owner_runtime_id === NO_RUNTIME) return adopted(service, execution, runtime_id);
   if (execution !== undefined || seenBy(tenant, await rows.one('importOf', instance_id))) {
@@ -37,16 +34,16 @@ export const createExecution: Serve<'continuity.create'> = async (
   putNewExecution(service, turn, created);
   const enrol = { kind: 'enrol', continuityId: instance_id, epoch: 0 } as const;
   const expect = { epoch: 0, fence: 'none' } as const;
-  await service.order(instance_id, tenant_id, { expect, changes: [enrol] }, turn);
-  // Its instance may have ended already.
+  await service.order(created, { expect, changes: [enrol] }, turn);
+  // The instance may have ended already.
   const shown = await rows.one('shownExecution', instance_id);
   return shown === undefined ? created : executionView(shown);
 };
 
-/** The owner of an execution that nobody has enrolled: this server. */
+/** The owner of an execution without a registered runtime: this server. */
 export const NO_RUNTIME = '00000000-0000-0000-0000-000000000000';
 
-/** What every instance is before somebody enrols it. */
+/** The execution of an instance that is not enrolled. */
 export function implicitExecution(
   service: ExecutionService,
   { id, tenant_id }: { readonly id: string; readonly tenant_id: string },
@@ -63,11 +60,7 @@ export function implicitExecution(
   };
 }
 
-/**
- * The rows of an execution that is written for the first time.
- *
- * @param changes what it becomes in the same unit, for the reason that `entry` gives
- */
+/** @param changes made in the same unit, for the reason that `entry` gives */
 export function putNewExecution(
   service: ExecutionService,
   turn: Turn,
@@ -86,7 +79,7 @@ export function putNewExecution(
   putEntry(service, turn, after, entry, { entry_sha256, seq: 0 });
 }
 
-/** One that the server enrolled by itself gets the caller's runtime as its owner. */
+/** Gives an execution that the server enrolled by itself to the caller's runtime. */
 async function adopted(
   service: ExecutionService,
   execution: ExecutionRow,
@@ -98,10 +91,9 @@ async function adopted(
   return after;
 }
 
-/** Up to which callers may add to a chain, so that it can be verified as a whole. */
+/** Callers may add entries up to this length, so that the chain can be verified as a whole. */
 const CHAIN_LENGTH_MAX = 10_000;
 
-/** An entry of the caller's own. */
 export const appendProvenance: Serve<'continuity.appendProvenance'> = async (
   service,
   { tenant, id, body },
@@ -119,13 +111,12 @@ export const appendProvenance: Serve<'continuity.appendProvenance'> = async (
   return entry;
 };
 
-/** Below 500 characters; ids of blocks may be longer. */
+/** Below the 500 of an entry; ids of blocks may be longer. */
 const SUMMARY_LENGTH_MAX = 400;
 
 /**
- * What somebody says became of an effect. It is stored beside the facts, by the service of the shard
- * that the receipt leads to, which is the one of its instance. An execution that began elsewhere has
- * its service there: the guard on its version settles who comes first.
+ * Stores the outcome of an effect that a caller reports. Runs on the shard of the instance; the
+ * execution may belong to another shard, so the version of its row decides between concurrent units.
  */
 export const settleEffect: Serve<'continuity.resolveEffect'> = async (
   service,
@@ -133,10 +124,10 @@ export const settleEffect: Serve<'continuity.resolveEffect'> = async (
 ) => {
   const before = await effectOf(service, tenant, id);
   const resolved = resolveEffect(before, body.state, body.provider_receipt_id, service.now);
-  const receipt = taken(resolved, conflict);
+  const receipt = unwrapped(resolved, conflict);
   const turn = new Turn();
   turn.put(EFFECT_RESOLUTION.set, id, receipt);
-  // A scope that nobody enrolled has no chain.
+  // An instance that is not enrolled has no chain.
   const execution = await service.rows.one('execution', receipt.continuity_id);
   if (execution !== undefined) {
     const summary = `effect of block ${receipt.block_id} was ${before.state}, is ${receipt.state}`;
@@ -160,12 +151,11 @@ export async function effectOf(
   return owned(await rows.effect(id), tenant, `effect ${id}`);
 }
 
-/** The wire record. */
 export function shownExecution({ version: _, ...execution }: ExecutionRow): Execution {
   return execution;
 }
 
-/** Changes an execution in a unit, which commits nothing if it has changed since it was read. */
+/** The unit commits nothing if the execution has changed since it was read. */
 export function putExecution(
   service: ExecutionService,
   turn: Turn,
@@ -177,12 +167,11 @@ export function putExecution(
   return shownExecution(after);
 }
 
-/** For a unit that changes what hangs on the execution, and nothing of itself; guarded the same. */
+/** Guards a unit that changes dependent rows only by the version of the execution. */
 export function touchExecution(turn: Turn, execution: ExecutionRow): void {
   turn.put(EXECUTION.update, execution.continuity_id, execution);
 }
 
-/** Where the execution is at its epoch. */
 export function putLocation(turn: Turn, execution: Execution, handoff_id: string | null): void {
   const { continuity_id, tenant_id, epoch, owner_runtime_id, current_instance_id } = execution;
   turn.put(LOCATION.insert, `${continuity_id}:${epoch}`, {
@@ -196,7 +185,6 @@ export function putLocation(turn: Turn, execution: Execution, handoff_id: string
   });
 }
 
-/** One more checkpoint of an instance. */
 export function putCheckpoint(
   service: ExecutionService,
   turn: Turn,
@@ -207,23 +195,25 @@ export function putCheckpoint(
   turn.put(CHECKPOINT.insert, id, { id, instance_id, checkpoint_data, created_at });
 }
 
-/** Commits the unit, with what its present instance is asked where that is in this database. */
+/** Commits the unit, with the order for the current instance if that is in this database. */
 export async function commitWith(
   service: ExecutionService,
   turn: Turn,
-  { current_instance_id: instance, tenant_id }: ExecutionRow,
+  execution: ExecutionRow,
   order: Pick<Order, 'expect' | 'changes'>,
 ): Promise<void> {
-  if (await service.rows.isHere(instance)) await service.order(instance, tenant_id, order, turn);
+  const isHere = await service.rows.isHere(execution.current_instance_id);
+  if (isHere) await service.order(execution, order, turn);
   else await service.commit(turn);
 }
 
-/** Commits the unit, and has the paused instance that was imported own the execution with it. */
+/** Commits the unit and lifts the fence of the imported instance with it. */
 export async function ownImported(
   service: ExecutionService,
   turn: Turn,
-  { current_instance_id: instance, tenant_id, epoch }: Execution,
+  execution: Execution,
 ): Promise<void> {
   const expect = { states: ['paused'], fence: 'imported' } as const;
-  await service.order(instance, tenant_id, { expect, changes: [{ kind: 'own', epoch }] }, turn);
+  const own = { kind: 'own', epoch: execution.epoch } as const;
+  await service.order(execution, { expect, changes: [own] }, turn);
 }

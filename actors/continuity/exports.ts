@@ -1,7 +1,7 @@
 /**
- * The export of a handoff. The source instance is fenced first, in the unit that begins the
- * export, so that what is read of it then is all there will ever be. An export that does not come to
- * its end is undone in the same line, or by whoever finds it half done (`reconciliation.ts`).
+ * The export of a handoff. The unit that begins it fences the source instance, so that its rows do
+ * not change any more. An export that fails is undone in the same line, or by the next request
+ * (`reconciliation.ts`).
  */
 
 import type { ExportHandoff, HandoffExported } from '../../schema/handoff.js';
@@ -19,8 +19,8 @@ import type { ExecutionService } from './execution-service.js';
 import { putExecution, touchExecution } from './executions.js';
 import {
   decisionOf,
+  type HandoffAndExecution,
   moveHandoff,
-  type Passage,
   requireExecution,
   requireState,
 } from './handoff-rows.js';
@@ -38,9 +38,9 @@ export const exportHandoff: Serve<'handoffs.export'> = async (service, { tenant,
   const transferKey = transferKeyIn(body.payload_key_base64);
   const { handoff, execution } = await handoffAndExecution(service, tenant, id);
   requireState(service, handoff, 'requested');
-  const asked = { handoff, execution: await reclaim(service, execution) };
-  await checkExport(service, asked, body);
-  const begun = await quiesce(service, asked, body);
+  const requested = { handoff, execution: await reclaim(service, execution) };
+  await checkExport(service, requested, body);
+  const begun = await quiesce(service, requested, body);
   try {
     return await finish(service, begun, await seal(service, begun, transferKey));
   } catch (error) {
@@ -49,15 +49,15 @@ export const exportHandoff: Serve<'handoffs.export'> = async (service, { tenant,
   }
 };
 
-/** Rejects with 409 when anything is not as it was agreed on; nothing has happened then. */
+/** Rejects with 409 when the facts have changed since the handoff was made; changes nothing. */
 async function checkExport(
   service: ExecutionService,
-  passage: Passage,
+  requested: HandoffAndExecution,
   body: ExportHandoff,
 ): Promise<void> {
   const { rows } = service;
-  requireExecution(passage, 'owned');
-  const { handoff, execution } = passage;
+  requireExecution(requested, 'owned');
+  const { handoff, execution } = requested;
   const { tenant_id, current_instance_id: instance } = execution;
   const { requirements } = termsIn({ requirements: body.requirements ?? {} });
   const [decision, destination, place, checkpoint] = await Promise.all([
@@ -81,24 +81,21 @@ async function checkExport(
   await checkEffects(service, execution);
 }
 
-/**
- * An effect in doubt would be begun again where the execution goes on: facts are judged
- * again right before the export.
- */
+/** The destination would repeat an effect in doubt. Checked before and after the fence. */
 async function checkEffects({ rows }: ExecutionService, execution: ExecutionRow): Promise<void> {
-  // What nobody has had is none: it is taken back by the fence, and begun where the execution goes on.
+  // An unclaimed task is not an effect: the fence withdraws it and the destination issues it again.
   const [effect] = await rows.unresolvedEffects(execution);
   if (effect === undefined) return;
   throw conflict(`effect ${effect.id} of block ${effect.block_id} is ${effect.state}: resolve it`);
 }
 
-/** Fences the instance, and saves a checkpoint of what it is then if that was asked for. */
+/** Fences the instance, and saves a checkpoint of it if the request wants one. */
 async function quiesce(
   service: ExecutionService,
-  { handoff, execution }: Passage,
+  { handoff, execution }: HandoffAndExecution,
   { expires_in_seconds, capture_checkpoint }: ExportHandoff,
-): Promise<Passage> {
-  const { continuity_id, current_instance_id: instance, epoch, tenant_id } = execution;
+): Promise<HandoffAndExecution> {
+  const { continuity_id, current_instance_id: instance, epoch } = execution;
   const seconds = expires_in_seconds ?? EXPIRES_DEFAULT_SECONDS;
   const capsule_id = service.newIdLike(continuity_id);
   const capsule_expires_at = isoTime(service.now + seconds * 1_000);
@@ -114,18 +111,18 @@ async function quiesce(
   }
   const states = ['paused', 'waiting', 'running', 'scheduled', 'failed'] as const;
   const expect = { states, fence: 'none', epoch } as const;
-  await service.order(instance, tenant_id, { expect, changes }, turn);
+  await service.order(execution, { expect, changes }, turn);
   return { handoff: moved, execution: { ...execution, version: execution.version + 1 } };
 }
 
 async function seal(
   service: ExecutionService,
-  { handoff, execution }: Passage,
+  { handoff, execution }: HandoffAndExecution,
   transferKey: PayloadKey | undefined,
 ): Promise<SealedCapsule> {
   const { capsule_id, capsule_expires_at: expires_at } = handoff;
   if (capsule_id === null || expires_at === null) throw new Error('the handoff names no capsule');
-  // What came between the check and the fence.
+  // Effects may have begun between the check and the fence.
   await checkEffects(service, execution);
   const contents = await contentsOf(service, execution.current_instance_id);
   const terms = {
@@ -139,7 +136,7 @@ async function seal(
 
 async function finish(
   service: ExecutionService,
-  { handoff, execution }: Passage,
+  { handoff, execution }: HandoffAndExecution,
   sealed: SealedCapsule,
 ): Promise<HandoffExported> {
   const turn = new Turn();
@@ -155,13 +152,11 @@ async function finish(
   return { handoff: handoffView(moved, service.now), ...sealed };
 }
 
-/** The handoff has failed, and the instance goes on; should that fail too, the instance asks. */
-async function undo(service: ExecutionService, { execution }: Passage): Promise<void> {
+/** Fails the handoff and resumes the instance; if that fails too, the instance asks later. */
+async function undo(service: ExecutionService, { execution }: HandoffAndExecution): Promise<void> {
+  const { tenant_id, continuity_id } = execution;
   try {
-    await settle(
-      service,
-      await service.rows.owned('execution', execution.tenant_id, execution.continuity_id),
-    );
+    await settle(service, await service.rows.owned('execution', tenant_id, continuity_id));
   } catch (error) {
     service.log.info({ err: error }, 'an export that failed is undone later');
   }

@@ -1,4 +1,4 @@
-/** Handoffs and the decisions they are bound to, as rows: how one is found, and moved. */
+/** Handoffs and the placement decisions they are bound to, as rows. */
 
 import { type HandoffState, mayMoveHandoff } from '../../schema/continuity-words.js';
 import { conflict } from '../../src/base/errors.js';
@@ -10,8 +10,7 @@ import type { ExecutionService } from './execution-service.js';
 import type { ExecutionRow, HandoffRow } from './rows.js';
 import { HANDOFF } from './tables.js';
 
-/** A handoff and its execution, as they are in the rows. */
-export interface Passage {
+export interface HandoffAndExecution {
   readonly handoff: HandoffRow;
   readonly execution: ExecutionRow;
 }
@@ -35,9 +34,9 @@ export function requireState(
   if (is !== state) throw conflict(`handoff ${handoff.id} is ${is}, not ${state}`);
 }
 
-/** @throws EngineError 409 unless the source has the execution in that state, as it was agreed on */
+/** @throws EngineError 409 unless the source owns the execution in that state and at the agreed epoch */
 export function requireExecution(
-  { handoff, execution }: Passage,
+  { handoff, execution }: HandoffAndExecution,
   state: ExecutionRow['state'],
 ): void {
   const isSame =
@@ -47,12 +46,11 @@ export function requireExecution(
   if (!isSame) throw conflict(`execution ${execution.continuity_id} was changed meanwhile`);
 }
 
-/** A new one, as it is. */
 export function putHandoff(turn: Turn, row: HandoffRow): void {
   turn.put(HANDOFF.set, row.id, { ...row, terms: handoffTerms(row) });
 }
 
-/** The unit has to change or touch the execution too: its version is what guards the move. */
+/** The unit has to put or touch the execution too: its version guards the move. */
 export function moveHandoff(
   service: ExecutionService,
   turn: Turn,

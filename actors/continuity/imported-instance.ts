@@ -1,6 +1,6 @@
 /**
- * The instance that a capsule holds, as it is inserted here: paused, behind a fence that only a
- * change of ownership lifts, with everything that keeps it from doing again what is done.
+ * The rows of an imported instance: paused, behind a fence that only a change of ownership lifts,
+ * with all outputs and positions, so that no finished step runs again.
  */
 
 import type { Block } from '../../schema/blocks.js';
@@ -21,16 +21,12 @@ import { type ExecutionTree, readOwnBlocks, readTree } from './core/execution-tr
 import type { OpenedCapsule, PayloadFrame } from './core/sealed-payload.js';
 import type { ExecutionService } from './execution-service.js';
 import { putCheckpoint } from './executions.js';
-import { taken } from './operation.js';
+import { unwrapped } from './operation.js';
 import { planOf } from './places.js';
 import type { ImportRow } from './rows.js';
 import { CAPSULE_IMPORT } from './tables.js';
 
-/**
- * The unit that inserts it.
- *
- * @throws EngineError 409 when the capsule does not go with what is stored here, 413 when its context is too large
- */
+/** @throws EngineError 409 when the capsule does not fit the stored sequence, 413 when its context is too large */
 export async function importUnit(
   service: ExecutionService,
   imported: ImportRow,
@@ -39,7 +35,7 @@ export async function importUnit(
   refuseUnknown(frame);
   const { execution_tree: entries, checkpoint } = frame;
   const plan = await planOf(service.plans, frame.instance.sequence_id, readOwnBlocks(entries));
-  const tree = taken(readTree(entries, plan), conflict);
+  const tree = unwrapped(readTree(entries, plan), conflict);
   const record = recordOf(service, imported, frame, tree);
   refuseLarge(service, record);
   const signals = keptSignals(frame);
@@ -64,22 +60,21 @@ export async function importUnit(
     const columns = { id, instance_id: record.id, seq: at + 1, ...signal, status: 'kept' };
     turn.put(SIGNAL.insert, id, columns);
   }
-  // A copy of its own, so that the instance can be migrated or handed on.
+  // So that the instance can be migrated or handed over again.
   putCheckpoint(service, turn, record.id, checkpoint);
   const { capsule_id, destination_runtime_id } = imported;
-  const created_at = isoTime(service.now);
-  const row = { ...imported, created_at };
+  const row = { ...imported, created_at: isoTime(service.now) };
   turn.put(CAPSULE_IMPORT.insert, `${capsule_id}:${destination_runtime_id}`, row);
   return turn;
 }
 
-/** Those that wait for a step that waits for them. @throws EngineError 409 */
+/** Signals kept for a step that will wait for them. @throws EngineError 409 */
 function keptSignals({ pending_signals: signals }: PayloadFrame) {
   const refused = conflict('the capsule carries pending_signals that cannot be taken over');
   if (signals.length > LIMITS.keptSignalsMax) throw refused;
   return signals.map((signal) => {
     if (!isJsonObject(signal)) throw refused;
-    // A capsule of a version that did not know who sent it has none.
+    // Capsules of earlier versions have no sent_by.
     const { signal_type, created_at, payload = null, sent_by = null } = signal;
     if (typeof signal_type !== 'string' || !signal_type.startsWith('custom:')) throw refused;
     if (typeof created_at !== 'string' || toUnixMs(created_at) === undefined) throw refused;
@@ -90,7 +85,7 @@ function keptSignals({ pending_signals: signals }: PayloadFrame) {
 
 const UNKNOWN_LISTS = ['pending_waits', 'artifacts', 'stream_cursors'] as const;
 
-/** This engine exports none of these: what a step waits for stands in its record. */
+/** This engine exports none of these: the record of a step has what it waits for. */
 function refuseUnknown(frame: PayloadFrame): void {
   const list = UNKNOWN_LISTS.find((name) => frame[name].length > 0);
   if (list !== undefined) throw conflict(`the capsule carries ${list}, which cannot be taken over`);
@@ -99,7 +94,7 @@ function refuseUnknown(frame: PayloadFrame): void {
   }
 }
 
-/** As a creation with the same context. @throws EngineError 413 */
+/** The limit of a creation with the same context. @throws EngineError 413 */
 function refuseLarge(
   { maxContextBytes }: ExecutionService,
   { snapshot, context_audit }: InstanceRecord,
@@ -119,7 +114,7 @@ function recordOf(
   const base = newRecord(
     {
       id,
-      // A slot or a key of the source says nothing here.
+      // Slots and idempotency keys of the source do not apply here.
       body: {
         sequence_id: instance.sequence_id,
         tenant_id,
@@ -133,7 +128,7 @@ function recordOf(
     service.now,
   );
   const audit = ownValue(context, 'audit');
-  // A parked one waits for a caller, who is whoever resumes it here.
+  // A parked instance waits for a caller: here, the one that resumes it.
   const { p: _parked, ...execution } = tree.execution;
   return {
     ...base,
@@ -149,7 +144,7 @@ function recordOf(
       nextFireAt: null,
       timeoutMs: instance.timeout ?? null,
       runtime: runtimeOf(context, id),
-      // It is paused from here on, if it was not before. One that had failed goes on by a retry.
+      // Paused from now on unless it was before. A failed instance continues by a retry.
       execution: {
         z: service.now,
         ...execution,
@@ -164,7 +159,7 @@ function sectionOf(context: JsonObject, name: string): JsonObject {
   return isJsonObject(section) ? section : {};
 }
 
-/** The engine's own section names the instance by its id, which is another one here. */
+/** The runtime section has the id of the instance, which changes here. */
 function runtimeOf(context: JsonObject, id: string): JsonObject {
   const runtime = sectionOf(context, 'runtime');
   return ownValue(runtime, 'instance_id') === undefined ? runtime : { ...runtime, instance_id: id };

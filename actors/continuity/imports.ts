@@ -1,6 +1,6 @@
 /**
- * The import of a capsule, and what its instance still needs before it may run where its
- * source is a server with a database of its own: the claim, for which the source has to grant it.
+ * The import of a capsule. The instance stays fenced until the handoff is accepted here, or until a
+ * source with its own database grants the ownership (`claims.ts`).
  */
 
 import type { Capsule, ImportCapsule } from '../../schema/handoff.js';
@@ -23,7 +23,7 @@ import { type ImportFacts, signStatement } from './core/statements.js';
 import type { ExecutionService } from './execution-service.js';
 import { importUnit } from './imported-instance.js';
 import { OPEN_CAPSULE } from './jobs.js';
-import { keysOf, refuseFor, type Serve, taken } from './operation.js';
+import { keysOf, refuseFor, type Serve, unwrapped } from './operation.js';
 import type { ImportRow } from './rows.js';
 
 export const importCapsule: Serve<'capsules.import'> = async (service, { tenant, body }) => {
@@ -54,7 +54,7 @@ export const importCapsule: Serve<'capsules.import'> = async (service, { tenant,
   return { instance_id: row.instance_id, state: 'paused', import_receipt };
 };
 
-/** Every check but those on what is stored. Rejects with 400, 409, 413 or 503. */
+/** Checks and opens a capsule. Rejects with 400, 409, 413 or 503. */
 export async function openFor(
   service: ExecutionService,
   body: ImportBody,
@@ -69,18 +69,12 @@ export async function openFor(
   }
   const sealed = sent ?? (await service.rows.artifact(manifest.payload_artifact.key));
   if (sealed === undefined) throw conflict('the payload of the capsule is not stored here');
-  const now = isoTime(service.now);
-  const opened = await workOn(service, expected.tenant_id, OPEN_CAPSULE, {
-    capsule,
-    sealed,
-    keys,
-    now,
-  });
-  const frame = taken(opened, conflict);
+  const task = { capsule, sealed, keys, now: isoTime(service.now) };
+  const opened = unwrapped(await workOn(service, expected.tenant_id, OPEN_CAPSULE, task), conflict);
   const sequence = await service.rows.one('version', manifest.sequence.id);
   const isOwn = sequence?.tenant_id === expected.tenant_id;
   refuseFor(sequenceFault(manifest, isOwn ? JSON.parse(sequence.definition) : undefined));
-  return frame;
+  return opened;
 }
 
 type ImportBody = Pick<ImportCapsule, 'capsule' | 'payload_base64' | 'payload_key_base64'>;
@@ -89,8 +83,8 @@ type ImportBody = Pick<ImportCapsule, 'capsule' | 'payload_base64' | 'payload_ke
 export const SEALED_BYTES_MAX = PAYLOAD_BYTES_MAX + 64;
 
 /**
- * What may open a capsule, and its sealed bytes; undefined when the body has none: they are to be
- * read from storage.
+ * The keys that may open a capsule, and its sealed bytes; undefined when they have to be read from
+ * storage.
  *
  * @throws EngineError 400, 413
  */
@@ -102,7 +96,7 @@ export function admitted(
   const keys = transferKey === undefined ? opening : [transferKey];
   const { bytes } = capsule.manifest.payload_artifact;
   const text = payload_base64 ?? undefined;
-  // Before it is decoded, so that nobody pays for a text that cannot be right.
+  // Checked before the text is decoded.
   if (bytes > SEALED_BYTES_MAX || (text !== undefined && text.length > base64Length(bytes))) {
     throw tooLarge('the sealed payload is larger than it may be');
   }
@@ -111,7 +105,7 @@ export function admitted(
   return { keys, sealed };
 }
 
-/** By which the capsule came to the destination before; the first import is the only one. */
+/** The import of the capsule to this destination; there is at most one. */
 export function importOf(
   { rows }: ExecutionService,
   { manifest: { tenant_id, capsule_id } }: Capsule,
@@ -120,10 +114,7 @@ export function importOf(
   return rows.one('capsuleImport', tenant_id, capsule_id, destination);
 }
 
-/**
- * Inserts the instance, paused and fenced; durable when it resolves. Rejects with 409 when there
- * is one with the id already.
- */
+/** Inserts the instance, paused and fenced. Rejects with 409 when its id exists. */
 export async function importInstance(
   service: ExecutionService,
   capsule: Capsule,

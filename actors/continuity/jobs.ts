@@ -1,4 +1,4 @@
-/** What is done with capsules, provenance and histories beside the threads that ask for it. */
+/** The offloaded jobs on capsules, provenance and histories. */
 
 import { type Job, LARGE_JOB_MS } from '../../src/base/offload.js';
 import type { Parsed } from '../../src/core/parsed.js';
@@ -28,7 +28,7 @@ export const OPEN_CAPSULE: Job<OpenTask, Parsed<OpenedCapsule>> = {
 export const VERIFY_PROVENANCE: Job<StoredChain, string> = {
   name: 'verifyProvenance',
   load: async () => (await import('./core/provenance.js')).verifyChain,
-  // Some 70 entries; each signature takes a tenth of a millisecond.
+  // About 70 entries; each signature takes 0.1 ms.
   isSmall: ({ text }) => text.length <= 48 * 1024,
   ms: LARGE_JOB_MS,
 };

@@ -1,6 +1,6 @@
 /**
- * The way back from a migration: allowed until the target has done anything outside. The
- * capsule of the state before is opened and verified, and the instance becomes what it says.
+ * Rollback of a migration, allowed until the target version has had an effect. The rollback capsule is
+ * opened and verified, and the instance is restored from it.
  */
 
 import type { CarriedOutput } from '../../schema/capsule.js';
@@ -29,7 +29,7 @@ import {
   openMigration,
   presentPlace,
 } from './migration-rows.js';
-import { keysOf, refuseFor, type Serve, taken } from './operation.js';
+import { keysOf, refuseFor, type Serve, unwrapped } from './operation.js';
 import type { Place } from './places.js';
 import type { ExecutionRow, OutputKeyRow } from './rows.js';
 
@@ -44,7 +44,7 @@ export const rollBack: Serve<'migrations.rollback'> = async (service, { tenant, 
   const place = await presentPlace(service, execution);
   checkTarget(migration, execution, place);
   const opened = await openedCapsule(service, migration, execution);
-  // Read after the place, which the order compares: an effect that comes later changes it.
+  // Read after the place, which the order compares: a later effect changes the place.
   await checkEffects(service, execution);
   const turn = new Turn();
   const rolled_back_at = isoTime(service.now);
@@ -75,7 +75,7 @@ export const rollBack: Serve<'migrations.rollback'> = async (service, { tenant, 
   return record;
 };
 
-/** @throws EngineError 409 unless the execution is where the migration has brought it */
+/** @throws EngineError 409 unless the execution is as the migration left it */
 function checkTarget(
   { row: { id }, stored: { plan, applied_epoch, goes_on, source_state } }: OpenMigration,
   { state, epoch, continuity_id }: ExecutionRow,
@@ -85,7 +85,7 @@ function checkTarget(
   if (state !== 'owned') throw refused(`execution ${continuity_id} is ${state}`);
   if (epoch !== applied_epoch) throw refused('the execution has gone on to another epoch');
   if (row.sequence_id !== plan.to_sequence_id) throw refused('the instance has another version');
-  // One that failed was left so.
+  // A failed instance stays failed.
   const isKept = goes_on === true || source_state === 'failed';
   if (row.state !== 'paused' && !(isKept && row.state === source_state)) {
     throw refused(`the instance is ${row.state}: pause it`);
@@ -102,7 +102,7 @@ async function checkEffects(
   throw conflict(`effect ${sent.id} of block ${sent.block_id} is ${sent.state}`);
 }
 
-/** Rejects with 409 when the retained capsule is not, to the last bit, the one that was made. */
+/** Rejects with 409 when the retained capsule was changed. */
 async function openedCapsule(
   service: ExecutionService,
   { stored }: OpenMigration,
@@ -125,21 +125,21 @@ async function openedCapsule(
   };
   refuseFor(manifestFault(capsule, expected, service.now));
   const task = { capsule, sealed, keys: keyring.opening, now: isoTime(service.now) };
-  return taken(await workOn(service, execution.tenant_id, OPEN_CAPSULE, task), conflict);
+  return unwrapped(await workOn(service, execution.tenant_id, OPEN_CAPSULE, task), conflict);
 }
 
 interface ReturnAddress {
   readonly instance: string;
-  /** The version that the capsule is of. */
+  /** The version in the capsule. */
   readonly sequenceId: string;
   readonly opened: OpenedCapsule;
 }
 
 /**
- * Brings what is stored beside the instance back to what the capsule has of it: what the target did
- * without any effect is forgotten, so that the source can do it again.
+ * Restores the rows beside the instance from the capsule: work of the target without an effect is
+ * deleted, so that the source version does it again.
  *
- * @returns what of the rows the instance has in memory
+ * @returns the part of the rows that the instance holds in memory
  */
 async function putProgress(
   service: ExecutionService,
@@ -153,7 +153,7 @@ async function putProgress(
     plans.load(sequenceId),
   ]);
   if (stored === undefined) throw conflict(`sequence ${sequenceId} is not there any more`);
-  const tree = taken(readTree(opened.frame.execution_tree, stored.plan), conflict);
+  const tree = unwrapped(readTree(opened.frame.execution_tree, stored.plan), conflict);
   const items = [...tree.items];
   for (const { key } of presentItems) {
     if (tree.items.has(key)) continue;
@@ -176,7 +176,7 @@ async function putProgress(
   return { ...putOutputs(service, turn, instance, present, opened.outputs), items, itemOutputs };
 }
 
-/** All rows of the blocks that have others than in the capsule, or lack one. */
+/** Replaces all rows of each block whose rows differ from those in the capsule. */
 function putOutputs(
   service: ExecutionService,
   turn: Turn,
@@ -200,7 +200,7 @@ function putOutputs(
     if (!blocks.has(row.block_id)) continue;
     const id = service.newIdLike(instance);
     turn.put(OUTPUT.insert, id, `{"id":"${id}","instance_id":"${instance}",${text.slice(1)}`);
-    // Oldest first: the latest one stays.
+    // Oldest first: the latest one wins.
     const { iteration, output = null, output_ref = null } = row;
     if (output_ref !== null && output_ref !== '__error__') continue;
     if (isProgressNote(output)) outputs.delete(row.block_id);

@@ -1,4 +1,4 @@
-/** Migrations as rows: how one is found, what is sealed of it opened, and written. */
+/** Migrations as rows: how one is read, its sealed part opened, and written. */
 
 import { randomBytes } from 'node:crypto';
 import type { MigrationRecord } from '../../schema/continuity.js';
@@ -26,13 +26,12 @@ import {
   putNewExecution,
   shownExecution,
 } from './executions.js';
-import type { Asked } from './operation.js';
+import type { RequestTarget } from './operation.js';
 import { type Place, placeOf } from './places.js';
 import { type NewEntry, putNextEntry } from './provenance.js';
 import type { ExecutionRow, MigrationRow, VersionRow } from './rows.js';
 import { MIGRATION } from './tables.js';
 
-/** A migration with what is sealed of it. */
 export interface OpenMigration {
   readonly row: MigrationRow;
   readonly stored: StoredMigration;
@@ -42,7 +41,7 @@ export interface OpenMigration {
 /** Rejects with 404 when the tenant ('' is any) has none of that id, 409 when it is in another state. */
 export async function openMigration(
   service: ExecutionService,
-  { tenant, id }: Pick<Asked<'migrations.apply'>, 'tenant' | 'id'>,
+  { tenant, id }: RequestTarget,
   state: MigrationState,
 ): Promise<OpenMigration> {
   const row = await service.rows.owned('migration', tenant, id);
@@ -54,7 +53,7 @@ export async function openMigration(
   return { row, stored: storedOf(row), secrets };
 }
 
-/** Puts a new plan into the unit, or one that is applied in the same. */
+/** @param state 'applied': in the unit that applies it */
 export function insertMigration(
   { keyring }: ExecutionService,
   turn: Turn,
@@ -75,7 +74,7 @@ export function insertMigration(
   });
 }
 
-/** Moves a migration, in the unit that does what it says. @returns the wire record as it is then */
+/** Moves a migration in the unit that carries it out. @returns the wire record after that */
 export function moveMigration(
   service: ExecutionService,
   turn: Turn,
@@ -87,14 +86,14 @@ export function moveMigration(
     throw new Error(`a migration cannot go from ${row.state} to ${state}`);
   }
   const record: StoredMigration = { ...stored, ...changes };
-  // What is sealed stays in the row as it was written first.
+  // The sealed part never changes.
   const sealed = JSON.parse(row.secrets) as StoredSecrets;
   const updated_at = isoTime(service.now);
   turn.put(MIGRATION.set, row.id, { ...row, state, record, secrets: sealed, updated_at });
   return recordOf(record, state, secrets);
 }
 
-/** Rejects with 404 when the present instance of the execution is not here. */
+/** Rejects with 404 when the current instance of the execution is not here. */
 export async function presentPlace(
   { rows }: ExecutionService,
   { current_instance_id: instance }: ExecutionRow,
@@ -115,10 +114,9 @@ export async function versionOf(
   return row;
 }
 
-/** What the instance and its execution become, and what the instance must still be. */
-export interface VersionChange {
+interface VersionChange {
   readonly execution: ExecutionRow;
-  /** The instance has no row of its execution so far: it gets one. */
+  /** The execution has no row yet. */
   readonly isNew?: boolean;
   readonly place: Place;
   readonly checkpoint_data: JsonValue;
@@ -127,15 +125,15 @@ export interface VersionChange {
   readonly expect?: Expectations;
 }
 
-/** One unit: the instance goes to another version, at the next epoch, with what is in the turn already. */
+/** Commits the turn, which also moves the instance to another version and the next epoch. */
 export async function changeVersion(
   service: ExecutionService,
   turn: Turn,
   { execution, isNew, place, checkpoint_data, entry, change, expect }: VersionChange,
 ): Promise<OrderView> {
-  const { current_instance_id: instance, tenant_id, epoch } = execution;
-  putCheckpoint(service, turn, instance, { checkpoint_data, created_at: isoTime(service.now) });
-  const changes = { epoch: epoch + 1 };
+  const created_at = isoTime(service.now);
+  putCheckpoint(service, turn, execution.current_instance_id, { checkpoint_data, created_at });
+  const changes = { epoch: execution.epoch + 1 };
   if (isNew === true) putNewExecution(service, turn, shownExecution(execution), changes, entry);
   else {
     const after = putExecution(service, turn, execution, changes);
@@ -143,10 +141,10 @@ export async function changeVersion(
     await putNextEntry(service, turn, after, entry);
   }
   const order = { expect: { ...unchanged(execution, place), ...expect }, changes: [change] };
-  return service.order(instance, tenant_id, order, turn);
+  return service.order(execution, order, turn);
 }
 
-/** Nothing has happened to the instance since it was looked at. */
+/** The instance has not changed since it was read. */
 export function unchanged({ epoch }: ExecutionRow, { row, sha256 }: Place): Expectations {
   return {
     states: [row.state],

@@ -1,4 +1,4 @@
-/** The verdict on a migration of one instance, computed from its rows. */
+/** The verdict on the migration of one instance, from its rows. */
 
 import type { MigrationFinding, MigrationVerdict } from '../../schema/continuity.js';
 import type { SemanticDiff } from '../../schema/release.js';
@@ -31,22 +31,21 @@ export interface Verdict {
   readonly findings: readonly MigrationFinding[];
 }
 
-/** Of the outputs; what a replay takes as evidence is held in memory as a whole. */
+/** Total size of the outputs that a replay holds in memory. */
 const HISTORY_BYTES_MAX = 32 * 1024 * 1024;
 
 export async function judgeMigration(
   service: ExecutionService,
-  asked: JudgedMigration,
+  migration: JudgedMigration,
 ): Promise<Verdict> {
-  const { plans } = service;
-  const { source, target, execution, hasTransforms } = asked;
+  const { source, target, execution, hasTransforms } = migration;
   const [diffText, outputBlocks, stored] = await Promise.all([
     service.offload.run(execution.tenant_id, COMPARE_DEFINITIONS, {
       baseline: source.definition,
       candidate: target.definition,
     }),
     service.rows.all('outputBlocks', execution.current_instance_id),
-    plans.load(target.id),
+    service.plans.load(target.id),
   ]);
   if (stored === undefined) throw notFound(`sequence ${target.id}`);
   const diff = JSON.parse(diffText) as SemanticDiff;
@@ -54,8 +53,8 @@ export async function judgeMigration(
     .map(({ block_id }) => block_id)
     .filter((block) => !stored.plan.indexOf.has(block));
   const [replayed, { obstacles = [], lost = [] }] = await Promise.all([
-    replay(service, asked, diff.entries.length === 0),
-    foreseen(service, asked),
+    replay(service, migration, diff.entries.length === 0),
+    foreseen(service, migration),
   ]);
   if (!replayed.passed) {
     const { continuity_id } = execution;
@@ -68,15 +67,13 @@ export async function judgeMigration(
   return { disposition: verdictOn(codes, hasTransforms), codes, findings };
 }
 
-/** What the instance waits for and could not take with it, and what it would forget: only it knows. */
+/** Asks the instance for waits it could not keep and clean-ups it would lose. */
 async function foreseen(
   service: ExecutionService,
   { execution, place, target, targetData: data }: JudgedMigration,
 ) {
-  const { current_instance_id: instance, tenant_id } = execution;
   const change = { kind: 'foresee', sequenceId: target.id, data } as const;
-  const order = { expect: unchanged(execution, place), changes: [change] };
-  return await service.order(instance, tenant_id, order);
+  return await service.order(execution, { expect: unchanged(execution, place), changes: [change] });
 }
 
 async function replay(

@@ -1,7 +1,7 @@
 /**
- * Live migration of an execution to another version of its sequence: the plan and its
- * application. A plan says what was found and stores what it was made on; to apply it, everything is
- * looked at again, and the instance, its execution and the record change in one unit.
+ * Live migration of an execution to another version of its sequence: plan and apply. A plan stores
+ * its findings and the facts they are based on. Applying it checks the facts again, and changes the
+ * instance, its execution and the record in one unit.
  */
 
 import type { CheckpointRecord, MigrationPlan, PlanMigration } from '../../schema/continuity.js';
@@ -33,7 +33,7 @@ import {
   versionOf,
 } from './migration-rows.js';
 import { type JudgedMigration, judgeMigration, type Verdict } from './migration-verdicts.js';
-import { keysOf, type Serve, taken } from './operation.js';
+import { keysOf, type Serve, unwrapped } from './operation.js';
 import { checkpointOf, contextOf, type Place } from './places.js';
 import type { NewEntry } from './provenance.js';
 import { reclaim } from './reconciliation.js';
@@ -41,7 +41,6 @@ import type { ExecutionRow, VersionRow } from './rows.js';
 
 // ---------------------------------------------------------------- plan
 
-/** An execution with its instance, both versions, and the checkpoint that is migrated. */
 interface Found extends Pick<JudgedMigration, 'execution' | 'place' | 'source' | 'target'> {
   readonly checkpoint: CheckpointRecord;
   readonly transforms: readonly Transform[];
@@ -62,7 +61,7 @@ export const planMigration: Serve<'migrations.plan'> = async (service, { tenant,
       : await checkpointOf(service.rows, execution.current_instance_id);
   const { source, target } = await versionsOf(service, execution, place, body);
   const checkpoint = saved ?? (await captured(service, execution, place));
-  const transforms = taken(transformsOf(body.transforms ?? []), invalid);
+  const transforms = unwrapped(transformsOf(body.transforms ?? []), invalid);
   const subject = subjectOf({ execution, place, source, target, checkpoint, transforms });
   const verdict = await judgeMigration(service, subject);
   const { stored, secrets } = storedPlan(service, subject, verdict, body);
@@ -71,16 +70,15 @@ export const planMigration: Serve<'migrations.plan'> = async (service, { tenant,
   insertMigration(service, turn, stored, secrets);
   if (saved !== undefined) await service.commit(turn);
   else {
-    // The checkpoint is of what was read: nothing may have happened to the instance since.
+    // The instance must not have changed since the checkpoint was captured.
     turn.put(CHECKPOINT.insert, checkpoint.id, checkpoint);
-    const { current_instance_id, tenant_id } = execution;
     const order = { expect: unchanged(execution, place), changes: [] };
-    await service.order(current_instance_id, tenant_id, order, turn);
+    await service.order(execution, order, turn);
   }
   return stored.plan;
 };
 
-/** @throws EngineError 409 when nothing of the instance is left to be done */
+/** @throws EngineError 409 when the instance has ended */
 export function checkAlive(
   { state }: Place['row'],
   { current_instance_id: id }: Pick<ExecutionRow, 'current_instance_id'>,
@@ -104,7 +102,7 @@ export function requireOwned(execution: ExecutionRow): ExecutionRow {
   return execution;
 }
 
-/** The one that the live state gives. */
+/** A checkpoint of the current state. */
 export async function captured(
   service: ExecutionService,
   { current_instance_id: instance_id }: ExecutionRow,
@@ -121,7 +119,7 @@ export async function captured(
   };
 }
 
-/** Rejects with 404 when one is not there, 400 when they are not versions of one sequence. */
+/** Rejects with 404 when a version does not exist, 400 when they are not versions of one sequence. */
 async function versionsOf(
   service: ExecutionService,
   { tenant_id }: ExecutionRow,
@@ -148,7 +146,7 @@ export function checkSameName(source: VersionRow, target: VersionRow): void {
 export function subjectOf(found: Found): Subject {
   const { place, checkpoint, transforms } = found;
   const { checkpoint_data } = checkpoint;
-  const migrated = taken(applyTransforms(checkpoint_data, transforms), invalid);
+  const migrated = unwrapped(applyTransforms(checkpoint_data, transforms), invalid);
   return {
     ...found,
     migrated,
@@ -158,7 +156,7 @@ export function subjectOf(found: Found): Subject {
   };
 }
 
-/** What stands for context.data: the snapshot of the checkpoint, if it has one. */
+/** context.data: the snapshot of the checkpoint, if it has one. */
 function dataIn(checkpointData: JsonValue, { data }: Place): JsonObject {
   const snapshot = isJsonObject(checkpointData)
     ? ownValue(checkpointData, 'context_snapshot')
@@ -226,7 +224,7 @@ export const applyMigration: Serve<'migrations.apply'> = async (service, { tenan
   if (service.now >= Date.parse(rollback_expires_at)) {
     throw conflict(`migration ${id} could not be rolled back any more: plan it anew`);
   }
-  // What was found may have changed with the effects, and the code that finds it too.
+  // The findings may have changed with the effects, and with the version of the engine.
   checkVerdict(await judgeMigration(service, subject), isApproved);
   const turn = new Turn();
   const rollback = await sealRollback(service, turn, subject, rollback_expires_at);
@@ -245,7 +243,7 @@ export const applyMigration: Serve<'migrations.apply'> = async (service, { tenan
   return record;
 };
 
-/** Keeps the instance as it is, in a capsule that undoes the migration and is imported nowhere. */
+/** Seals the instance before the migration, in a capsule that only a rollback opens. */
 export async function sealRollback(
   service: ExecutionService,
   turn: Turn,
@@ -264,7 +262,6 @@ export async function sealRollback(
   return { manifest: capsule.manifest, rollback_capsule: rollbackCapsuleOf(capsule) };
 }
 
-/** What provenance says of it. */
 export function entryOf(
   { source, target }: Pick<Subject, 'source' | 'target'>,
   id: string,
@@ -277,7 +274,6 @@ export function entryOf(
   };
 }
 
-/** What the instance does of it. */
 export function migrationOf(
   { execution, target, targetData: data }: Subject,
   { pauses }: Pick<OrderedMigration, 'pauses'>,
@@ -297,7 +293,7 @@ export function checkVerdict(
   throw conflictFor(findings, { told, verdict });
 }
 
-/** What the plan was made on. Rejects with 404 or 409 when that is not what there is. */
+/** The facts the plan was made on. Rejects with 404 or 409 when they have changed. */
 async function foundAgain(
   service: ExecutionService,
   { stored, secrets }: OpenMigration,
@@ -316,6 +312,6 @@ async function foundAgain(
   if (newest.id !== source_checkpoint.id) throw stale('there is a newer checkpoint');
   if (place.sha256 !== secrets.place_sha256) throw stale('the context or the progress has changed');
   const checkpoint = { ...source_checkpoint, checkpoint_data: secrets.checkpoint_data };
-  const transforms = taken(transformsOf(plan.transforms), invalid);
+  const transforms = unwrapped(transformsOf(plan.transforms), invalid);
   return { execution, place, source, target, checkpoint, transforms };
 }

@@ -1,4 +1,4 @@
-/** What every operation on executions is made of; `operations.ts` has the table of them. */
+/** The parts of an operation on executions; `operations.ts` has the table. */
 
 import type { BodyOf, ReplyOf, RoutesOf, ShardRouteId } from '../../schema/routes.js';
 import { conflict, type EngineError, unavailable } from '../../src/base/errors.js';
@@ -15,32 +15,35 @@ export type ContinuityOperation = Extract<
   | 'runtimes.register'
 >;
 
-export interface Asked<Id extends ContinuityOperation> {
-  /** Of the header or the body; '' is any. */
+export interface RequestTarget {
+  /** From the header or the body; '' is any. */
   readonly tenant: string;
-  /** The id in the path, or the one in the body that leads to the execution's shard. */
+  /** The id in the path, or the one in the body that routes the request. */
   readonly id: string;
+}
+
+export interface ExecutionRequest<Id extends ContinuityOperation> extends RequestTarget {
   readonly body: BodyOf<Id>;
 }
 
 export interface ExecutionOperation<Id extends ContinuityOperation> {
-  /** The id in the body that leads to the execution's shard; absent: the one in the path does. */
+  /** The id in the body that routes the request; absent: the one in the path does. */
   readonly ledBy?: (body: BodyOf<Id>) => string;
   /**
    * The execution that the id belongs to, in whose line the request is served; absent: the id is the
    * execution's own. Rejects with 404 when there is none.
    */
-  readonly lineOf?: (service: ExecutionService, asked: Asked<Id>) => Promise<string>;
+  readonly lineOf?: (service: ExecutionService, request: ExecutionRequest<Id>) => Promise<string>;
   readonly serve: Serve<Id>;
 }
 
-/** Gives the body of the answer. Rejects with the EngineError that is the answer. */
+/** Resolves with the body of the response, or rejects with its EngineError. */
 export type Serve<Id extends ContinuityOperation> = (
   service: ExecutionService,
-  asked: Asked<Id>,
+  request: ExecutionRequest<Id>,
 ) => Promise<ReplyOf<Id>>;
 
-/** One for each route; those whose bodies lead to the execution's shard say how. */
+/** One for each route; those that are routed by body say how. */
 export type ExecutionOperations = {
   readonly [Id in ContinuityOperation]: ExecutionOperation<Id> &
     (Id extends RoutesOf<'by-body'>
@@ -56,13 +59,13 @@ export function keysOf({ keyring }: Pick<ExecutionService, 'keyring'>): Keyring 
   return keyring;
 }
 
-/** @throws EngineError that `refused` makes of the message */
-export function taken<T>(parsed: Parsed<T>, refused: (message: string) => EngineError): T {
+/** @throws EngineError made by `refused` of the message */
+export function unwrapped<T>(parsed: Parsed<T>, refused: (message: string) => EngineError): T {
   if (!parsed.ok) throw refused(parsed.message);
   return parsed.value;
 }
 
-/** @throws EngineError 409 when anything stands against it */
-export function refuseFor(objection: string | undefined): void {
-  if (objection !== undefined) throw conflict(objection);
+/** @throws EngineError 409 when there is a reason */
+export function refuseFor(reason: string | undefined): void {
+  if (reason !== undefined) throw conflict(reason);
 }

@@ -1,7 +1,4 @@
-/**
- * The operations on executions: each goes to the service that the execution's id leads to, and
- * is served in its line.
- */
+/** The operations on executions: routed to the shard of the execution and served in its line. */
 
 import { type BodyOf, ROUTES } from '../../schema/routes.js';
 import { routeOf } from '../../src/base/ids.js';
@@ -9,17 +6,22 @@ import { tenantOf } from '../../src/base/tenancy.js';
 import type { OrderAnswer } from '../instance/orders.js';
 import type { Call, Operation } from '../runtime/operation.js';
 import type { Messages, Room } from '../runtime/room.js';
-import { acceptHandoff, resumeHandoff } from './acceptance.js';
+import { acceptHandoff } from './acceptance.js';
 import { attachCapsule } from './attachments.js';
 import { claimExecution, executionIn } from './claims.js';
 import { ExecutionService, type ExecutionServiceDeps } from './execution-service.js';
 import { appendProvenance, createExecution, effectOf, settleEffect } from './executions.js';
 import { exportHandoff } from './exports.js';
-import { createHandoff, rejectHandoff, revokeHandoff } from './handoffs.js';
+import { createHandoff, rejectHandoff, resumeHandoff, revokeHandoff } from './handoffs.js';
 import { importCapsule } from './imports.js';
 import { rollBack } from './migration-rollback.js';
 import { applyMigration, planMigration } from './migrations.js';
-import type { ContinuityOperation, ExecutionOperation, ExecutionOperations } from './operation.js';
+import type {
+  ContinuityOperation,
+  ExecutionOperation,
+  ExecutionOperations,
+  RequestTarget,
+} from './operation.js';
 import { place, preview, registerRuntime } from './placements.js';
 import { answerFence } from './reconciliation.js';
 import { executionOfInstance, migrateInstance } from './simple-migration.js';
@@ -33,7 +35,7 @@ const OPERATIONS: ExecutionOperations = {
     serve: settleEffect,
   },
   'runtimes.register': {
-    // Whoever serves it: the statement keeps what was observed last, in whatever order two come.
+    // Any shard may serve it: the statement keeps the latest observation in whatever order two arrive.
     lineOf: async (_, { body }) => body.capabilities.runtime_id,
     serve: registerRuntime,
   },
@@ -66,7 +68,8 @@ export class Continuity implements Room {
   readonly messages = {
     'continuity.answer': ({ ticket, answer }) =>
       this.service.answered(ticket, JSON.parse(answer) as OrderAnswer),
-    'continuity.ask': ({ execution, instance }) => this.asked(execution, instance),
+    'continuity.ask': ({ execution, instance }) =>
+      this.service.runInBackground(execution, () => answerFence(this.service, execution, instance)),
   } satisfies Messages;
 
   constructor(deps: ExecutionServiceDeps) {
@@ -90,15 +93,9 @@ export class Continuity implements Room {
     const status = 201 in ROUTES[route].replies ? 201 : 200;
     service.serve(request, status, line, () => serve(service, asked));
   }
-
-  /** A fenced instance asks whether its fence still stands. */
-  asked(execution: string, instance: string): void {
-    const { service } = this;
-    service.runInBackground(execution, () => answerFence(service, execution, instance));
-  }
 }
 
-/** Where the body leads, its shard answers; where it does not, the one that the path leads to. */
+/** Routed by the body where the row says how, otherwise by the id in the path. */
 export function continuityOperations(continuity: Continuity) {
   const rows = Object.entries(OPERATIONS as Record<string, ExecutionOperation<never>>);
   return Object.fromEntries(
@@ -113,10 +110,8 @@ export function continuityOperations(continuity: Continuity) {
   ) as { readonly [Id in ContinuityOperation]: Operation };
 }
 
-/** The execution that a row of that id hangs on. */
+/** The execution of the row with that id. */
 function lineBy(name: 'decision' | 'handoff' | 'migration') {
-  return async (
-    { rows }: ExecutionService,
-    { tenant, id }: { readonly tenant: string; readonly id: string },
-  ): Promise<string> => (await rows.owned(name, tenant, id)).continuity_id;
+  return async ({ rows }: ExecutionService, { tenant, id }: RequestTarget): Promise<string> =>
+    (await rows.owned(name, tenant, id)).continuity_id;
 }

@@ -1,6 +1,6 @@
 /**
- * Runtimes, as each says what it offers for some minutes, and the placement of executions among them.
- * Placement and preview store the decision that they answer with; a handoff is then bound to it.
+ * Registrations of runtimes and the placement of executions. Placement and preview store the decision
+ * that they return; a handoff is bound to it.
  */
 
 import type { Execution } from '../../schema/execution.js';
@@ -19,13 +19,13 @@ import {
 import { type HandoffPreview, previewHandoff } from './core/preview.js';
 import { type PlacementTerms, placementTerms, type SentTerms } from './core/requirements.js';
 import type { ExecutionService } from './execution-service.js';
-import { type Serve, taken } from './operation.js';
+import { type Serve, unwrapped } from './operation.js';
 import type { ExecutionRow } from './rows.js';
 import { PLACEMENT, RUNTIME } from './tables.js';
 
 export const registerRuntime: Serve<'runtimes.register'> = async (service, { tenant, body }) => {
   if (tenant === '') throw invalid('tenant_id is required');
-  const capabilities = taken(capabilitiesOf(body.capabilities, service.now), invalid);
+  const capabilities = unwrapped(capabilitiesOf(body.capabilities, service.now), invalid);
   const { runtime_id, observed_at, expires_at } = capabilities;
   const turn = new Turn();
   const row = { tenant_id: tenant, runtime_id, capabilities, observed_at, expires_at };
@@ -57,10 +57,10 @@ export const preview: Serve<'continuity.preview'> = async (service, { tenant, id
 
 /** @throws EngineError 400 */
 export function termsIn(body: SentTerms): PlacementTerms {
-  return taken(placementTerms(body), invalid);
+  return unwrapped(placementTerms(body), invalid);
 }
 
-/** As of now; undefined when the destination is not registered or no longer live. */
+/** Undefined when the destination is not registered or no longer live. */
 export async function previewOf(
   service: ExecutionService,
   execution: ExecutionRow,
@@ -70,7 +70,7 @@ export async function previewOf(
   const { rows } = service;
   const runtimes = await runtimesWith(service, execution.tenant_id, destination);
   const effects = await rows.unresolvedEffects(execution);
-  const obstacles = await kinOf(service, execution);
+  const obstacles = await familyOf(service, execution);
   return previewHandoff({
     execution,
     runtimes,
@@ -83,15 +83,18 @@ export async function previewOf(
   });
 }
 
-/** As stored: the export asks the instance itself. None of one that is not here. */
-async function kinOf({ rows }: ExecutionService, { current_instance_id: instance }: ExecutionRow) {
+/** Parents and children that keep the instance here, by its row; the export checks the instance itself. */
+async function familyOf(
+  { rows }: ExecutionService,
+  { current_instance_id: instance }: ExecutionRow,
+) {
   const row = await rows.one('kin', instance);
   if (row === undefined) return [];
   const execution = JSON.parse(row.execution) as Execution;
   return kinFindings({ instance, parent: row.parent_instance_id, execution });
 }
 
-/** The candidates, and the destination among them however long ago it was seen. */
+/** The candidates, always with the destination, even when it was observed too long ago. */
 async function runtimesWith(
   { rows, now }: ExecutionService,
   tenant: string,

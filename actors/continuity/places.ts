@@ -1,4 +1,4 @@
-/** Where an instance stands, as it is stored: what a capsule carries and a migration is planned on. */
+/** The stored position and context of an instance, which a capsule carries and a migration is planned on. */
 
 import type { Block } from '../../schema/blocks.js';
 import type { CheckpointRecord } from '../../schema/continuity.js';
@@ -30,12 +30,11 @@ export async function placeOf(rows: ContinuityRows, instance: string): Promise<P
   return { ...place, row, runtime, sha256: placeSha256(place) };
 }
 
-/** The whole context, as callers see it. */
 export function contextOf({ data, config, audit, runtime }: Place): JsonObject {
   return { data, config, audit: [...audit], runtime };
 }
 
-/** The one that the instance saved last. Rejects with 409 when there is none. */
+/** The latest checkpoint. Rejects with 409 when there is none. */
 export async function checkpointOf(
   rows: ContinuityRows,
   instance: string,
@@ -45,7 +44,7 @@ export async function checkpointOf(
   return { ...row, checkpoint_data: JSON.parse(row.checkpoint_data ?? 'null') as JsonValue };
 }
 
-/** Of a sequence and the blocks of one instance alone. Rejects with 409 when there is none. */
+/** The plan of a sequence with the injected blocks of one instance. Rejects with 409 when there is none. */
 export async function planOf(
   plans: Plans,
   sequence: string,

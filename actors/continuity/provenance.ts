@@ -1,4 +1,4 @@
-/** Entries of provenance, as parts of the units that they are about. */
+/** Puts provenance entries into the units that they describe. */
 
 import type { ProvenanceEntry } from '../../schema/continuity.js';
 import type { ProvenanceKind } from '../../schema/continuity-words.js';
@@ -12,16 +12,16 @@ import { PROVENANCE } from './tables.js';
 
 export interface NewEntry {
   readonly kind: ProvenanceKind;
-  /** For people, below 500 characters, without anything of the payload. */
+  /** Below 500 characters, without anything of the payload. */
   readonly summary?: string;
-  /** What is put down by its hash only. */
+  /** Only its hash is stored. */
   readonly evidence: object | { readonly sha256: string };
 }
 
-/** As it is when what the entry tells of has happened. */
+/** The execution after the change that the entry describes. */
 type Scope = Pick<ExecutionRow, 'continuity_id' | 'tenant_id' | 'epoch'>;
 
-/** Puts the next entry of the chain into the unit. Chains are written in their execution's line only. */
+/** Chains are written in the line of their execution only, so the head is current. */
 export async function putNextEntry(
   service: ExecutionService,
   turn: Turn,
@@ -32,7 +32,7 @@ export async function putNextEntry(
   return putEntry(service, turn, execution, entry, head ?? null);
 }
 
-/** The first entry of a chain, or one whose predecessor is at hand. */
+/** Puts the first entry of a chain, or one whose predecessor is known. */
 export function putEntry(
   service: ExecutionService,
   turn: Turn,

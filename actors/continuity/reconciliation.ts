@@ -1,6 +1,6 @@
 /**
- * Putting an execution in order that time or a crash has left behind: a capsule past its end, an
- * export that was cut off, an instance that still waits for a handoff that is over. All of it happens in the execution's line.
+ * Reconciles an execution with what time or a crash has changed: an expired capsule, an interrupted
+ * export, an instance still fenced after its handoff has ended. Runs in the line of the execution.
  */
 
 import { holdsExecution } from '../../schema/continuity-words.js';
@@ -9,44 +9,34 @@ import { EXPORT_FAILED } from './core/handoff.js';
 import { handoffStateAt } from './core/handoff-view.js';
 import type { ExecutionService } from './execution-service.js';
 import { commitWith, putExecution, touchExecution } from './executions.js';
-import { moveHandoff, type Passage } from './handoff-rows.js';
+import { type HandoffAndExecution, moveHandoff } from './handoff-rows.js';
 import type { ExecutionRow, HandoffRow } from './rows.js';
 
-/**
- * Ends what is over. An export is made in the line of its execution: one that is found half done
- * there was cut off.
- *
- * @returns the execution as it is then
- */
+/** Ends handoffs that are interrupted, expired or completed. @returns the execution after that */
 export async function settle(
   service: ExecutionService,
   execution: ExecutionRow,
 ): Promise<ExecutionRow> {
   const handoffs = await service.rows.all('handoffs', execution.continuity_id);
-  const open = handoffs.find(({ state }) => holdsExecution(state));
+  const open = handoffs.find(isOpen);
   if (open !== undefined) return settleOpen(service, execution, open);
   const resumed = handoffs.findLast(({ state }) => state === 'resumed');
   return resumed === undefined ? execution : settleResumed(service, execution, resumed);
 }
 
-/** Both as they are once what is over has been ended. */
+/** Both after `settle`. */
 export async function handoffAndExecution(
   service: ExecutionService,
   tenant: string,
   id: string,
-): Promise<Passage> {
-  const { tenant_id, continuity_id } = await service.rows.owned('handoff', tenant, id);
-  const execution = await settle(
-    service,
-    await service.rows.owned('execution', tenant_id, continuity_id),
-  );
-  return { handoff: await service.rows.owned('handoff', tenant, id), execution };
+): Promise<HandoffAndExecution> {
+  const { rows } = service;
+  const { tenant_id, continuity_id } = await rows.owned('handoff', tenant, id);
+  const execution = await settle(service, await rows.owned('execution', tenant_id, continuity_id));
+  return { handoff: await rows.owned('handoff', tenant, id), execution };
 }
 
-/**
- * Takes an execution back that no handoff holds any more, as an engine left it that did not do so with
- * a revocation; for who begins something new.
- */
+/** Settles, and takes back an execution that is in transfer without an open handoff. */
 export async function reclaim(
   service: ExecutionService,
   before: ExecutionRow,
@@ -57,15 +47,18 @@ export async function reclaim(
   return open === undefined ? takeBack(service, execution, new Turn()) : execution;
 }
 
-/** The one that holds the execution. */
 export async function openHandoff(
   { rows }: ExecutionService,
   { continuity_id }: ExecutionRow,
 ): Promise<HandoffRow | undefined> {
-  return (await rows.all('handoffs', continuity_id)).find(({ state }) => holdsExecution(state));
+  return (await rows.all('handoffs', continuity_id)).find(isOpen);
 }
 
-/** A fenced instance asks whether it may go on. */
+function isOpen({ state }: HandoffRow): boolean {
+  return holdsExecution(state);
+}
+
+/** Answers a fenced instance that asks whether its fence still applies. */
 export async function answerFence(
   service: ExecutionService,
   continuityId: string,
@@ -74,33 +67,31 @@ export async function answerFence(
   const found = await service.rows.one('execution', continuityId);
   if (found === undefined) return;
   if (found.current_instance_id !== instance) {
-    await leaveBehind(service, found, instance);
+    await fenceMoved(service, { ...found, current_instance_id: instance });
     return;
   }
   const execution = await reclaim(service, found);
   const open = await openHandoff(service, execution);
-  const { epoch, tenant_id } = execution;
+  const { epoch } = execution;
   const expect = { fence: 'transferring', epoch } as const;
   if (open !== undefined) {
     const fence = { reason: 'transferring', until: open.capsule_expires_at } as const;
-    await service.order(instance, tenant_id, { expect, changes: [{ kind: 'fence', fence }] });
+    await service.order(execution, { expect, changes: [{ kind: 'fence', fence }] });
   } else if (found.version === execution.version) {
     const turn = new Turn();
     touchExecution(turn, execution);
-    await service.order(instance, tenant_id, { expect, changes: [{ kind: 'own', epoch }] }, turn);
+    await service.order(execution, { expect, changes: [{ kind: 'own', epoch }] }, turn);
   }
 }
 
-/** The execution has gone on as another instance: this one is never run again. */
-export const LEFT_BEHIND = { kind: 'fence', fence: { reason: 'moved', until: null } } as const;
+/** The execution continues as another instance: this one never runs again. */
+export const MOVED_FENCE = { kind: 'fence', fence: { reason: 'moved', until: null } } as const;
 
-export async function leaveBehind(
+export async function fenceMoved(
   service: ExecutionService,
-  { tenant_id }: ExecutionRow,
-  instance: string,
+  source: Pick<ExecutionRow, 'current_instance_id' | 'tenant_id'>,
 ): Promise<void> {
-  const expect = { fence: 'transferring' } as const;
-  await service.order(instance, tenant_id, { expect, changes: [LEFT_BEHIND] });
+  await service.order(source, { expect: { fence: 'transferring' }, changes: [MOVED_FENCE] });
 }
 
 async function settleOpen(
@@ -109,6 +100,7 @@ async function settleOpen(
   open: HandoffRow,
 ): Promise<ExecutionRow> {
   const turn = new Turn();
+  // An export runs in this line: one found here was interrupted.
   if (open.state === 'quiescing') {
     moveHandoff(service, turn, open, 'failed', { failure_code: EXPORT_FAILED });
   } else if (handoffStateAt(open, service.now) === 'expired') {
@@ -117,7 +109,7 @@ async function settleOpen(
   return takeBack(service, execution, turn);
 }
 
-/** Writes down that the instance which the handoff led to has ended. */
+/** Completes the handoff if the instance at the destination has ended. */
 async function settleResumed(
   service: ExecutionService,
   execution: ExecutionRow,
@@ -133,7 +125,7 @@ async function settleResumed(
   return { ...execution, version: execution.version + 1 };
 }
 
-/** Owned again at the same epoch, and its instance goes on where it is here. */
+/** The source owns the execution again at the same epoch; its instance continues if it is here. */
 export async function takeBack(
   service: ExecutionService,
   execution: ExecutionRow,

@@ -1,6 +1,6 @@
 /**
- * What the execution service reads: the rows that hang on one execution, by key. Reads only; every
- * statement is named and finds its rows by an index. JSON comes as its text.
+ * The reads of the execution service: the rows of one execution, by key. Every statement is prepared
+ * and uses an index. JSON is returned as text.
  */
 
 import type pg from 'pg';
@@ -51,14 +51,13 @@ import {
   RUNTIMES,
 } from './tables.js';
 
-/** How long ago a live runtime was observed at most. */
+/** Maximum age of the observation of a live runtime. */
 export const LIVE_MS = 5 * 60_000;
-/** As the drivers of the other reads: longer than any of these takes. */
 const QUERY_TIMEOUT_MS = 30_000;
-/** One more than a capsule can carry, so that it shows. */
+/** One more than a capsule can carry, to detect an excess. */
 const CARRIED_MAX = PAYLOAD_LIST_MAX + 1;
 
-/** Everything of an instance that a capsule carries or a migration looks at. */
+/** The columns of an instance that a capsule carries or a migration checks. */
 const PLACE = [
   'tenant_id',
   'sequence_id',
@@ -79,11 +78,11 @@ const PLACE = [
 export type PlaceRow = Selected<typeof INSTANCES, (typeof PLACE)[number]> &
   StoredRow<typeof SEQUENCES, 'version' | 'definition'> & { readonly injected: string | null };
 
-/** The text of a statement that gives such rows. */
+/** The text of a statement that returns such rows. */
 type Sql<Row> = string & { readonly row?: Row };
 const sql = <Row>(text: string): Sql<Row> => text;
 
-/** Columns of words that are of a closed list. */
+/** Columns with a closed set of values. */
 type Words<T extends Table> = T extends typeof INSTANCES
   ? { readonly state: InstanceState }
   : T extends typeof HANDOFFS
@@ -94,7 +93,7 @@ type Words<T extends Table> = T extends typeof INSTANCES
 type Selected<T extends Table, C extends ColumnOf<T>> = StoredRow<T, Exclude<C, keyof Words<T>>> &
   Pick<Words<T>, C & keyof Words<T>>;
 
-/** Numbers of 64 bits as numbers: the driver gives texts. */
+/** The driver returns bigint columns as text: they are cast to numbers. */
 function select<T extends Table, const C extends ColumnOf<T> = ColumnOf<T>>(
   table: T,
   rest: string,
@@ -128,9 +127,9 @@ export const CONTINUITY_SQL = {
       'where id = e.current_instance_id offset 0) i on true where e.continuity_id = $1::uuid',
   ),
   instance: select(INSTANCES, BY_ID, ['tenant_id', 'state']),
-  // What keeps an instance where it is.
+  // The parent and children of an instance.
   kin: select(INSTANCES, BY_ID, ['parent_instance_id', 'execution']),
-  // Of the instance that an execution was at an epoch.
+  // The state of the execution's instance at an epoch.
   stateAt: sql<{ readonly state: InstanceState }>(
     'select i.state from continuity_locations l join instances i on i.id = l.instance_id ' +
       'where l.continuity_id = $1::uuid and l.epoch = $2::bigint',
@@ -138,7 +137,7 @@ export const CONTINUITY_SQL = {
   handoff: select(HANDOFFS, BY_ID),
   handoffs: select(HANDOFFS, `${OF_EXECUTION} order by created_at, id`),
   decision: select(PLACEMENT_DECISIONS, BY_ID),
-  // The live ones, those seen last first.
+  // Live, the latest observed first.
   runtimes: select(
     RUNTIMES,
     'where tenant_id = $1::text and observed_at > $2::timestamptz and expires_at > $3::timestamptz ' +
@@ -159,7 +158,7 @@ export const CONTINUITY_SQL = {
   artifact: sql<StoredRow<typeof ARTIFACTS, 'content'>>(
     "select encode(content, 'base64') as content from artifacts where key = $1::text",
   ),
-  // With its own blocks and its version.
+  // With its injected blocks and its version.
   place: sql<PlaceRow>(
     `select ${PLACE.map((column) => `i.${column}`).join(', ')}, b.blocks as injected, ` +
       's.version, s.definition from instances i cross join lateral (select version, definition ' +
@@ -182,7 +181,7 @@ export const CONTINUITY_SQL = {
     'created_at',
     'sent_by',
   ]),
-  // Each receipt is where its facts lie.
+  // Receipts are derived from these tables (`effect-reads.ts`).
   effectIds: sql<{ readonly id: string }>(
     `select id from worker_tasks ${OF_INSTANCE} ` +
       `union all select id from block_outputs ${OF_INSTANCE} and effect is not null ` +
@@ -200,7 +199,7 @@ export const CONTINUITY_SQL = {
     'iteration',
     'attempt',
   ]),
-  // Of its outputs that are no notes on tries.
+  // Without records of tries.
   outputBlocks: sql<StoredRow<typeof BLOCK_OUTPUTS, 'block_id'>>(
     `select distinct block_id from block_outputs ${OF_INSTANCE} ` +
       'and output_ref is null order by block_id',
@@ -217,7 +216,7 @@ export type OutputKeyRow = RowOf<'outputKeys'>;
 export type ProvenanceRow = RowOf<'provenanceHead'>;
 export type VersionRow = RowOf<'version'>;
 
-/** What callers name, in words for them. */
+/** Names in 404 messages. */
 const OWNED = {
   execution: 'execution',
   handoff: 'handoff',
@@ -232,7 +231,6 @@ export class ContinuityRows {
     this.#runner = new Runner(pool, QUERY_TIMEOUT_MS);
   }
 
-  /** The first row that the statement gives for its parameters. */
   async one<Name extends Statement>(
     name: Name,
     ...values: readonly (string | number)[]
@@ -257,36 +255,36 @@ export class ContinuityRows {
     return owned(row, tenant, `${OWNED[name]} ${id}`);
   }
 
-  /** Whether there is such an instance in this database. */
+  /** Whether the instance is in this database. */
   async isHere(instance: string): Promise<boolean> {
     return (await this.one('instance', instance)) !== undefined;
   }
 
-  /** The live ones, those seen last first. */
+  /** Live, the latest observed first. */
   async runtimes(tenant: string, now: UnixMs): Promise<RuntimeCapabilities[]> {
     const rows = await this.all('runtimes', tenant, isoTime(now - LIVE_MS), isoTime(now));
     return rows.map(capabilitiesIn);
   }
 
-  /** As it was registered last; whether it is live is another question. */
+  /** The latest registration, live or not. */
   async runtime(tenant: string, id: string): Promise<RuntimeCapabilities | undefined> {
     const row = await this.one('runtime', tenant, id);
     return row && capabilitiesIn(row);
   }
 
-  /** The sealed payload of a capsule; undefined when it is not stored here. */
+  /** The sealed payload of a capsule, if it is stored here. */
   async artifact(key: string): Promise<Buffer | undefined> {
     const row = await this.one('artifact', key);
     return row && Buffer.from(row.content, 'base64');
   }
 
-  /** Effects of the execution in doubt, of all its instances, in a fixed order. */
+  /** Effects in doubt of all instances of the execution, in a fixed order. */
   async unresolvedEffects({ continuity_id }: ExecutionRow): Promise<EffectReceipt[]> {
     const doubtful = await this.#effects(doubtfulEffects(continuity_id));
     return doubtful.filter(({ state }) => isEffectInDoubt(state));
   }
 
-  /** Every effect of the execution, of all its instances that are here, oldest first. */
+  /** Effects of all instances of the execution that are here, oldest first. */
   effects(execution: string): Promise<EffectReceipt[]> {
     return this.#effects(effectsOfExecution(execution));
   }

@@ -1,4 +1,4 @@
-/** Capsules opened with the schema of their payload at hand: a job of `src/base/offload.ts`. */
+/** The job that opens a capsule and validates its payload. */
 
 import { createValidators } from '../../schema/validators.js';
 import type { Parsed } from '../../src/core/parsed.js';

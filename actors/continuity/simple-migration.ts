@@ -1,7 +1,7 @@
 /**
- * Migration in one step: plan, verdict and application of one instance, which needs not be enrolled
- * and goes on as it was. What it leaves behind is what the long way does, so that it can be rolled
- * back; only a server without keys has nothing to seal that with.
+ * Migration of one instance in one request: plan, verdict and application. The instance need not be
+ * enrolled and continues in its state. It can be rolled back like a planned migration, unless the
+ * server has no keys.
  */
 
 import type { MigratedInstance, MigrateTo } from '../../schema/continuity.js';
@@ -28,51 +28,49 @@ import {
   storedPlan,
   subjectOf,
 } from './migrations.js';
-import { type Asked, type Serve, taken } from './operation.js';
+import { type RequestTarget, type Serve, unwrapped } from './operation.js';
 import { reclaim } from './reconciliation.js';
 import type { ExecutionRow, VersionRow } from './rows.js';
 
-type AskedHere = Asked<'migrations.migrate'>;
-
-/** Of an instance that was imported, the execution has another id. */
+/** The execution of an imported instance has another id. */
 export async function executionOfInstance(
   { rows }: ExecutionService,
-  { tenant, id }: AskedHere,
+  { tenant, id }: RequestTarget,
 ): Promise<string> {
   owned(await rows.one('instance', id), tenant, `instance ${id}`);
   return (await rows.one('importOf', id))?.continuity_id ?? id;
 }
 
-export const migrateInstance: Serve<'migrations.migrate'> = async (service, asked) => {
-  const { body } = asked;
-  const { execution, isNew } = await presentExecution(service, asked);
+export const migrateInstance: Serve<'migrations.migrate'> = async (service, request) => {
+  const { body } = request;
+  const { execution, isNew } = await presentExecution(service, request);
   const place = await presentPlace(service, execution);
   checkAlive(place.row, execution);
   const source = await versionOf(service, execution.tenant_id, place.row.sequence_id);
   const target = await targetOf(service, source, body);
-  const answer = replyOf(asked.id, source, target, place.row.state);
+  const answer = replyOf(request.id, source, target, place.row.state);
   if (target.id === source.id) return answer(SAME_VERSION);
-  const transforms = taken(transformsOf(body.transforms ?? []), invalid);
+  const transforms = unwrapped(transformsOf(body.transforms ?? []), invalid);
   const checkpoint = await captured(service, execution, place);
   const subject = subjectOf({ execution, place, source, target, checkpoint, transforms });
   const verdict = await judgeMigration(service, subject);
   if (body.dry_run === true) return { ...answer(verdict), dry_run: true };
   checkVerdict(verdict, body.approved === true);
-  return answer(verdict, await moved(service, subject, isNew, verdict, body));
+  return answer(verdict, await apply(service, subject, isNew, verdict, body));
 };
 
 const SAME_VERSION: Verdict = { disposition: 'automatic', codes: [], findings: [] };
 
-/** Rejects with 404, or 409 when the execution is not this instance's to change. */
+/** Rejects with 404, or with 409 when the execution is in transfer or continues elsewhere. */
 async function presentExecution(
   service: ExecutionService,
-  asked: AskedHere,
+  target: RequestTarget,
 ): Promise<{ readonly execution: ExecutionRow; readonly isNew: boolean }> {
-  const { id } = asked;
+  const { id, tenant } = target;
   const { rows } = service;
-  const row = await rows.one('execution', await executionOfInstance(service, asked));
+  const row = await rows.one('execution', await executionOfInstance(service, target));
   if (row === undefined) {
-    const instance = owned(await rows.one('instance', id), asked.tenant, `instance ${id}`);
+    const instance = owned(await rows.one('instance', id), tenant, `instance ${id}`);
     const implicit = implicitExecution(service, { id, tenant_id: instance.tenant_id });
     return { execution: { ...implicit, version: 0 }, isNew: true };
   }
@@ -102,20 +100,16 @@ async function targetOf(
   return target;
 }
 
-interface Moved {
-  readonly state: MigratedInstance['state'];
-  readonly migration_id: string;
-  readonly rollback_expires_at: string | null;
-}
+type Applied = Pick<MigratedInstance, 'state' | 'migration_id' | 'rollback_expires_at'>;
 
-/** One unit: the instance in the target, its execution, and what undoes it. */
-async function moved(
+/** One unit: the instance in the target version, its execution, and the rollback capsule. */
+async function apply(
   service: ExecutionService,
   subject: Subject,
   isNew: boolean,
   verdict: Verdict,
   body: MigrateTo,
-): Promise<Moved> {
+): Promise<Applied> {
   const { execution, place, checkpoint } = subject;
   const { stored, secrets } = storedPlan(service, subject, verdict, body);
   const turn = new Turn();
@@ -154,9 +148,9 @@ function replyOf(
   const of = ({ id, version }: VersionRow) => ({ sequence_id: id, version });
   return (
     { disposition, codes, findings }: Verdict,
-    { migration_id, rollback_expires_at, state = before }: Partial<Moved> = {},
+    { migration_id = null, rollback_expires_at = null, state = before }: Partial<Applied> = {},
   ): MigratedInstance => ({
-    migrated: migration_id !== undefined,
+    migrated: migration_id !== null,
     instance_id,
     from: of(source),
     to: of(target),
@@ -164,7 +158,7 @@ function replyOf(
     finding_codes: [...codes],
     findings: [...findings],
     state,
-    migration_id: migration_id ?? null,
-    rollback_expires_at: rollback_expires_at ?? null,
+    migration_id,
+    rollback_expires_at,
   });
 }

@@ -1,4 +1,4 @@
-/** What is stored of executions: owners, places, handoffs, migrations, provenance, capsules. Pure. */
+/** The tables of executions: owners, locations, handoffs, migrations, provenance, capsules. Pure. */
 
 import { insert, mutations, set, special } from '../../src/db/mutation.js';
 import { belonging, table } from '../../src/db/table.js';
@@ -19,7 +19,7 @@ export const CONTINUITY_EXECUTIONS = table(
   },
   {
     unique: { continuity_executions_by_instance: ['tenant_id', 'current_instance_id'] },
-    // An execution outlives its instance, and keeps how that ended.
+    // An execution outlives its instance and keeps its final state.
     keptOfInstances: `executions_ended as (
   update continuity_executions e set
     ended = i.state, updated_at = greatest(e.updated_at, i.updated_at)
@@ -31,25 +31,15 @@ export const CONTINUITY_EXECUTIONS = table(
   },
 );
 
+const { tenant_id: _tenant, ended: _ended, ...UPDATED } = CONTINUITY_EXECUTIONS.columns;
+
 export const EXECUTION = mutations('execution', {
-  insert: insert(CONTINUITY_EXECUTIONS, {
-    without: ['ended'],
-    defaults: { version: 0 },
-  }),
-  // Fails with 22P02, and with it the whole unit, when the row has another version than the one that
-  // was decided on.
+  insert: insert(CONTINUITY_EXECUTIONS, { without: ['ended'], defaults: { version: 0 } }),
+  // Fails with 22P02, and with it the whole unit, when the row has another version than `version`.
   update: special(
     CONTINUITY_EXECUTIONS,
     'barrier',
-    {
-      continuity_id: 'uuid',
-      current_instance_id: 'uuid',
-      owner_runtime_id: 'uuid',
-      epoch: 'bigint',
-      state: 'text',
-      version: 'bigint',
-      updated_at: 'timestamptz',
-    },
+    UPDATED,
     (rows) => `
 with changed as (
   update continuity_executions e set
@@ -113,17 +103,11 @@ export const RUNTIMES = table('runtimes', ['tenant_id', 'runtime_id'], {
 });
 
 export const RUNTIME = mutations('runtime', {
-  // What was observed earlier does not replace what was observed later.
+  // An earlier observation does not replace a later one.
   set: special(
     RUNTIMES,
     'insert',
-    {
-      tenant_id: 'text',
-      runtime_id: 'uuid',
-      capabilities: 'json',
-      observed_at: 'timestamptz',
-      expires_at: 'timestamptz',
-    },
+    RUNTIMES.columns,
     (rows) => `
 insert into runtimes (tenant_id, runtime_id, capabilities, observed_at, expires_at)
 select distinct on (tenant_id, runtime_id)

@@ -27,7 +27,7 @@ import { type OutputText, sealCapsule } from '../../actors/continuity/core/seale
 import type { Transform } from '../../actors/continuity/core/transforms.js';
 import { applyTransforms, PATH_BYTES_MAX } from '../../actors/continuity/core/transforms.js';
 import { admitted, SEALED_BYTES_MAX } from '../../actors/continuity/imports.js';
-import { refuseFor, taken } from '../../actors/continuity/operation.js';
+import { refuseFor, unwrapped } from '../../actors/continuity/operation.js';
 import { openCapsule as openSealed } from '../../actors/continuity/sealed-capsules.js';
 import type { CapsulePayload } from '../../schema/capsule.js';
 import { REDACTED } from '../../schema/common.js';
@@ -383,7 +383,7 @@ function attempt(given: Attempt): CapsulePayload {
   const { keys, sealed = Buffer.alloc(0) } = admitted(body, keyring);
   const { now, ...wanted } = { ...EXPECTED, isTrusted: trustOf(keyring), ...expected };
   refuseFor(manifestFault(capsule, wanted, now));
-  const opened = taken(openCapsule(capsule, sealed, keys, checkPayload), conflict);
+  const opened = unwrapped(openCapsule(capsule, sealed, keys, checkPayload), conflict);
   refuseFor(sequenceFault(capsule.manifest, DEFINITION));
   return opened;
 }

@@ -523,6 +523,7 @@ const VIEW = {
   nextFireAt: null,
 } as const;
 const EXPECT = { expect: {}, changes: [] };
+const ordered = (instance: string) => ({ current_instance_id: instance, tenant_id: 't' });
 
 describe('the execution service', () => {
   test('serves requests about one execution one after the other, and others meanwhile', async () => {
@@ -597,7 +598,11 @@ describe('the execution service', () => {
   });
 
   test('sends an order to the shard of the instance, with its mutations', async () => {
-    const view = service.order(EXECUTION, 't', { expect: { epoch: 3 }, changes: [] }, unit('a'));
+    const view = service.order(
+      ordered(EXECUTION),
+      { expect: { epoch: 3 }, changes: [] },
+      unit('a'),
+    );
     const [message] = sent;
     assert.ok(message);
     const seen = [message.shard, message.order.replyTo, message.order.expect];
@@ -608,8 +613,8 @@ describe('the execution service', () => {
   });
 
   test('does not know what became of an order whose shard died, and of no other one', async () => {
-    const lost = service.order(EXECUTION, 't', EXPECT);
-    const kept = service.order(OTHER_EXECUTION, 't', EXPECT);
+    const lost = service.order(ordered(EXECUTION), EXPECT);
+    const kept = service.order(ordered(OTHER_EXECUTION), EXPECT);
     service.shardBack(1);
     await assert.rejects(lost, { code: 'ENG_DATABASE_DOWN' });
     service.answered(sent[1]?.order.ticket ?? 0, { ok: true, view: VIEW });
@@ -617,11 +622,11 @@ describe('the execution service', () => {
   });
 
   test('that took the place of another one does not take its answers', async () => {
-    void service.order(EXECUTION, 't', EXPECT);
+    void service.order(ordered(EXECUTION), EXPECT);
     now += 1;
     service = newService();
     let isAnswered = false;
-    void service.order(EXECUTION, 't', EXPECT).then(() => {
+    void service.order(ordered(EXECUTION), EXPECT).then(() => {
       isAnswered = true;
     });
     service.answered(sent[0]?.order.ticket ?? 0, { ok: true, view: VIEW });

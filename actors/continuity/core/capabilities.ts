@@ -1,7 +1,4 @@
-/**
- * What a runtime says of itself when it registers, and how long that holds. A runtime is live
- * exactly until `expires_at`; there is no other sign of life.
- */
+/** The registration of a runtime. A runtime is live until `expires_at`; there is no other heartbeat. */
 
 import { toUnixMs } from '../../../schema/common.js';
 import { TRUST_LEVELS, type TrustLevel } from '../../../schema/continuity-words.js';
@@ -14,7 +11,6 @@ import { parsePublicKey } from '../../../src/core/sealing/ed25519.js';
 const OBSERVED_AHEAD_MS_MAX = 30_000;
 const CAPABILITIES_LIFE_MS_MAX = 5 * 60_000;
 
-/** Higher trust has the higher rank. */
 export function trustRank(trust: TrustLevel): number {
   return TRUST_LEVELS.indexOf(trust);
 }
@@ -24,7 +20,12 @@ export function isLive(capabilities: RuntimeCapabilities, now: UnixMs): boolean 
   return expiresMs !== undefined && expiresMs > now;
 }
 
-/** What is kept of a registration, as far as it was said. */
+/** Turns a minimum into a maximum. */
+export function negated(value: number | undefined): number | undefined {
+  return value === undefined ? undefined : -value;
+}
+
+/** The fields that are stored when they are present. */
 const KEPT = [
   'runtime_id',
   'kind',
@@ -42,7 +43,7 @@ const KEPT = [
 ] as const satisfies readonly (keyof RuntimeCapabilities)[];
 type Kept = Pick<RuntimeCapabilities, (typeof KEPT)[number]>;
 
-/** As they are stored; the message names the field of `capabilities` that is wrong. */
+/** The stored form; the message names the invalid field. */
 export function capabilitiesOf(
   sent: RegisterRuntime['capabilities'],
   now: UnixMs,
@@ -53,12 +54,12 @@ export function capabilitiesOf(
       const rule = 'must be an Ed25519 public key of 32 bytes in base64';
       refuse('capabilities.capsule_signing_public_key', rule);
     }
-    const said = KEPT.filter((field) => {
+    const present = KEPT.filter((field) => {
       const value = sent[field] ?? [];
       return !Array.isArray(value) || value.length > 0;
     });
     return {
-      ...(Object.fromEntries(said.map((field) => [field, sent[field]])) as unknown as Kept),
+      ...(Object.fromEntries(present.map((field) => [field, sent[field]])) as unknown as Kept),
       offline_capable: sent.offline_capable ?? false,
       draining: sent.draining ?? false,
       ...lifeOf(sent, now),

@@ -1,7 +1,6 @@
 /**
- * Whether a capsule may be taken, check by check. Three stages, because what lies between them is not
- * pure: the manifest is judged, the sealed bytes may have to be fetched, and the stored sequence has to
- * be looked up.
+ * The checks of an import, in three stages because reads lie between them: the manifest, the sealed
+ * payload, and the stored sequence.
  */
 
 import type { CapsulePayload } from '../../../schema/capsule.js';
@@ -15,25 +14,25 @@ import { openWith } from '../../../src/core/sealing/sealing.js';
 import { CAPSULE_SCHEMA, isManifestSigned } from './capsule.js';
 import { type CheckPayload, decodePayload } from './capsule-payload.js';
 
-/** What a capsule is taken as. */
+/** What the importer expects of a capsule. */
 export interface ImportExpectation {
   readonly tenant_id: string;
   readonly destination_runtime_id: string;
   readonly expected_epoch: number;
   readonly isTrusted: SignerTrust;
-  /** Of what the handoff requires, when that is known. */
+  /** Of the handoff, if it is known here. */
   readonly requirements_sha256?: string | undefined;
 }
 
-/** Whether manifests under that key id, signed by that public key in base64, are believed. */
+/** @param publicKey in base64 */
 export type SignerTrust = (signingKeyId: string, publicKey: string) => boolean;
 
-/** The keys of this server and of its configuration, each under its own id only. */
+/** Trusts the keys of this server and of its configuration, each under its own id only. */
 export function trustOf(keyring: Keyring): SignerTrust {
   return (signingKeyId, publicKey) => keyring.trusted.get(signingKeyId) === publicKey;
 }
 
-/** The first stage: the manifest is genuine, and for this tenant, runtime, epoch and time. */
+/** Stage 1: the manifest is authentic, and for this tenant, runtime, epoch and time. */
 export function manifestFault(
   capsule: Capsule,
   expected: ImportExpectation,
@@ -47,11 +46,7 @@ export function manifestFault(
   );
 }
 
-/**
- * The second stage: the bytes are those of the manifest, and one of the keys opens them.
- *
- * @param sealed from the body or from storage
- */
+/** Stage 2: the bytes are those of the manifest, and one of the keys opens them. */
 export function openCapsule(
   { manifest }: Pick<Capsule, 'manifest'>,
   sealed: Uint8Array,
@@ -69,7 +64,7 @@ export function openCapsule(
   return fault === undefined ? payload : refused(fault);
 }
 
-/** The last one: the sequence that is stored here is the one that the instance ran. */
+/** Stage 3: the stored sequence is the one that the instance ran. */
 export function sequenceFault(
   { sequence }: CapsuleManifest,
   storedDefinition: unknown,

@@ -1,4 +1,4 @@
-/** The text of what a capsule carries: canonical JSON, in which lists without entries are left out. */
+/** The payload of a capsule as text: canonical JSON without empty lists. */
 
 import {
   type CapsulePayload,
@@ -10,17 +10,16 @@ import { decodeUtf8, type JsonLimits, parseJson } from '../../../src/base/json-g
 import { type Parsed, refused } from '../../../src/core/parsed.js';
 import { canonicalJson } from '../../../src/core/sealing/canonical-json.js';
 
-/** Of the text before it is sealed. */
+/** Before sealing. */
 export const PAYLOAD_BYTES_MAX = 64 * 1_024 * 1_024;
 const TOO_LARGE = refused(`the payload must have at most ${PAYLOAD_BYTES_MAX} bytes`);
 
 /** The shapes around stored values add a few levels to the 256 that these may have. */
 const PAYLOAD_JSON: JsonLimits = { maxDepth: 264, maxNumberLength: 400 };
 
-/** Compares what was unsealed with its schema. */
 export type CheckPayload = (value: unknown) => Parsed<SealedPayload>;
 
-/** The bytes to be sealed; refused when a list or the whole is too large for any importer. */
+/** Refused when a list or the whole is too large for any importer. */
 export function encodePayload(payload: CapsulePayload): Parsed<Buffer> {
   const long = PAYLOAD_LISTS.find((name) => payload[name].length > listMax(name));
   if (long !== undefined) return refused(`${long} must have at most ${listMax(long)} entries`);
@@ -35,7 +34,7 @@ export function encodePayload(payload: CapsulePayload): Parsed<Buffer> {
   return bytes.length > PAYLOAD_BYTES_MAX ? TOO_LARGE : { ok: true, value: bytes };
 }
 
-/** What was unsealed is from a server that holds the key, and is checked like everything else. */
+/** The payload is from a server that holds the key, and validated like any other input. */
 export function decodePayload(bytes: Uint8Array, check: CheckPayload): Parsed<CapsulePayload> {
   if (bytes.length > PAYLOAD_BYTES_MAX) return TOO_LARGE;
   const text = decodeUtf8(bytes);
@@ -47,11 +46,6 @@ export function decodePayload(bytes: Uint8Array, check: CheckPayload): Parsed<Ca
   const { redacted_audit_context = null, checkpoint, ...sealed } = payload.value;
   const { checkpoint_data = null } = checkpoint;
   const lists = Object.fromEntries(PAYLOAD_LISTS.map((name) => [name, sealed[name] ?? []]));
-  const opened = {
-    ...sealed,
-    ...lists,
-    checkpoint: { ...checkpoint, checkpoint_data },
-    redacted_audit_context,
-  };
-  return { ok: true, value: opened as CapsulePayload };
+  const rest = { checkpoint: { ...checkpoint, checkpoint_data }, redacted_audit_context };
+  return { ok: true, value: { ...sealed, ...lists, ...rest } as CapsulePayload };
 }

@@ -1,7 +1,4 @@
-/**
- * Capsules: a sealed payload, and a signed manifest that says what it is, for whom and how long.
- * Whether one may be taken is decided by `capsule-import.ts`.
- */
+/** Capsules: a sealed payload and a signed manifest; `capsule-import.ts` checks them. */
 
 import type { CapsulePayload } from '../../../schema/capsule.js';
 import type { RollbackCapsule } from '../../../schema/continuity.js';
@@ -14,12 +11,12 @@ import { seal } from '../../../src/core/sealing/sealing.js';
 import { encodePayload } from './capsule-payload.js';
 
 export const CAPSULE_CONTENT_TYPE = 'application/vnd.engine.execution-capsule+aes256gcm';
-/** A reader takes capsules of its own major version whose minor version is not above its own. */
+/** A reader accepts its own major version with a minor version up to its own. */
 export const CAPSULE_SCHEMA = { major: 1, minor: 0 } as const;
-/** What `checkpoint.block_id` says of an instance that stands at no step. */
+/** `checkpoint.block_id` of an instance that is at no step. */
 const NO_STEP = 'checkpoint';
 
-/** What the exporter knows; everything else of the manifest follows from the payload and the keys. */
+/** The part of the manifest that does not follow from the payload and the keys. */
 export interface CapsuleFacts
   extends Pick<
     CapsuleManifest,
@@ -35,9 +32,7 @@ export interface CapsuleFacts
     | 'expires_at'
   > {
   readonly sequence_version: number;
-  /** As it is stored. */
   readonly sequence_definition: unknown;
-  /** The step at which the instance stands, if it stands at one. */
   readonly current_step: string | null;
   readonly requirements: unknown;
 }
@@ -48,12 +43,7 @@ export interface CapsuleKeys {
   readonly payload: PayloadKey;
 }
 
-/**
- * Seals the payload and signs a manifest over it.
- *
- * @param nonce 12 random bytes that were never used before
- * @returns the message when the payload is over a bound
- */
+/** @param nonce 12 random bytes that were never used before */
 export function createCapsule(
   facts: CapsuleFacts,
   payload: CapsulePayload,
@@ -73,7 +63,7 @@ export function signManifest(manifest: CapsuleManifest, signing: SigningKey): Ca
   return { manifest, manifest_sha256, signature, public_key: signing.publicKey };
 }
 
-/** Whether the hash is signed by the key beside it; whether that key is trusted is another matter. */
+/** Whether the hash is signed by the key in the capsule, which the caller has to trust. */
 export function isManifestSigned(
   signed: Pick<Capsule, 'manifest_sha256' | 'signature' | 'public_key'>,
 ): boolean {

@@ -1,4 +1,4 @@
-/** Checkpoints as an execution shows them: where each stands in its life. */
+/** Checkpoints of an execution as callers see them. */
 
 import type { Boundary, CheckpointRecord, Location } from '../../../schema/continuity.js';
 import { isJsonObject, type JsonValue, ownValue } from '../../../src/base/json.js';
@@ -25,7 +25,7 @@ export function checkpointBoundary(
   };
 }
 
-/** The block that the data names by convention; undefined when it names none. */
+/** The block that the data names by convention. */
 export function boundaryBlock(data: JsonValue): string | undefined {
   if (!isJsonObject(data)) return undefined;
   const names = [ownValue(data, 'safe_boundary'), ownValue(data, 'block_id')];

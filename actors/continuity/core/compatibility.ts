@@ -9,7 +9,7 @@ import type { Requirements } from './requirements.js';
 
 const KINDS_WITH_PEOPLE: readonly RuntimeKind[] = ['mobile', 'desktop', 'browser'];
 
-/** Everything that stands against the runtime, or the one finding `COMPATIBLE`. */
+/** Every requirement that the runtime does not meet, or the one finding `COMPATIBLE`. */
 export function compatibilityFindings(
   offered: RuntimeCapabilities,
   required: Requirements,
@@ -33,7 +33,7 @@ function lifeFindings(offered: RuntimeCapabilities, now: UnixMs): Finding[] {
   return findings;
 }
 
-/** All of the required entries are needed. */
+/** Lists of which the runtime must offer all required entries. */
 const NEEDED = [
   ['handlers', 'HANDLERS_MISSING'],
   ['plugins', 'PLUGINS_MISSING'],

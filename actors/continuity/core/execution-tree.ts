@@ -1,7 +1,7 @@
 /**
- * Where an instance stands in its plan, in the form in which a capsule carries it: one entry for each
- * block that is open or done, under the block's id. An execution itself speaks of the indexes of one
- * plan, and of handlers, tasks and slots that the importer does not have.
+ * The position of an instance in its plan, as a capsule carries it: one entry for each block that is
+ * open or done, by block id. The stored execution refers to indexes of one plan, and to handlers, tasks
+ * and slots that the importer does not have.
  */
 
 import type { TreeEntry } from '../../../schema/capsule.js';
@@ -18,16 +18,15 @@ import { type Parsed, parsing, refuse } from '../../../src/core/parsed.js';
 import { copyOf } from '../../../src/core/paths.js';
 import type { Plan, PlanNode } from '../../../src/core/plan-nodes.js';
 
-/** What belongs to an instance's place in its plan beside the execution. */
 export interface ExecutionTree {
   readonly execution: Execution;
   /** The items of for_each blocks, by their keys. */
   readonly items: ReadonlyMap<string, readonly JsonValue[]>;
-  /** Blocks of the instance alone, as they were injected. */
+  /** Injected blocks of the instance. */
   readonly blocks: readonly JsonObject[];
 }
 
-/** @param plan that of the sequence and the blocks of the instance alone */
+/** @param plan of the sequence with the injected blocks */
 export function writeTree({ execution, items, blocks }: ExecutionTree, plan: Plan): TreeEntry[] {
   const { q, s, t, j } = execution;
   const head: TreeEntry = { execution: { t, ...wholeOf(execution) } };
@@ -38,7 +37,7 @@ export function writeTree({ execution, items, blocks }: ExecutionTree, plan: Pla
       head.queue_slots = queued.map(slotsOf);
   }
   if (s !== undefined) head.resumed_from = nodeIn(plan, s).id;
-  // The rows of later hooks must not be taken for those of earlier ones.
+  // Keeps the rows of later hooks apart from those of earlier ones.
   if (j !== undefined) head.hook_runs = j.n;
   const entries = [head];
   for (const node of plan.nodes) {
@@ -50,12 +49,12 @@ export function writeTree({ execution, items, blocks }: ExecutionTree, plan: Pla
   return entries;
 }
 
-/** The blocks of the instance alone, which its plan is compiled with before the rest can be read. */
+/** The injected blocks, with which the plan is compiled before the rest can be read. */
 export function readOwnBlocks(entries: readonly TreeEntry[]): JsonObject[] {
   return entries.flatMap(({ own_block }) => (own_block == null ? [] : [own_block]));
 }
 
-/** The way back; the message names the entry that the plan does not go with. */
+/** The inverse of `writeTree`; the message names the entry that does not fit the plan. */
 export function readTree(entries: readonly TreeEntry[], plan: Plan): Parsed<ExecutionTree> {
   return parsing(() => {
     const execution: Execution = { t: null, o: {}, d: {} };
@@ -70,7 +69,7 @@ export function readTree(entries: readonly TreeEntry[], plan: Plan): Parsed<Exec
   });
 }
 
-/** The fields of the whole; a slot of a concurrency key, and the wish for one, stay behind. */
+/** Carried fields of the execution: not the slot of a concurrency key, nor a request for one. */
 const WHOLE = ['t', 'e', 'y', 'h', 'p', 'x', 'f', 'g', 'z', 'u', 'a'] as const;
 
 function wholeOf(from: NonNullable<TreeEntry['execution']>): Partial<Execution> {
@@ -95,19 +94,19 @@ function entryOf(node: PlanNode, { o, d, k, c, v }: Execution): TreeEntry | unde
   };
 }
 
-/** Of the for_each blocks around it that run items side by side, outermost first. */
+/** Slots in the enclosing for_each blocks that run items in parallel, outermost first. */
 function slotsOf({ concurrentLoops, loops, slots }: PlanNode): number[] {
   return concurrentLoops.map((loop) => slots[loops.indexOf(loop)]!);
 }
 
 /**
- * A step that was with a handler, a worker or a rate limit: nobody there answers the importer, where
- * it is begun again with the same try, as after a crash.
+ * The step is with a handler, a worker or a rate limit, whose reply the importer cannot receive: it
+ * starts again with the same try, as after a crash.
  */
 const AT_WORK: ReadonlySet<StepPhase> = new Set(['run', 'task', 'asking']);
 const BEGIN_AGAIN = 'run';
 
-/** What a block will fail of, what it has caught, and what a for_each has of its slots. */
+/** Errors that a block has pending or caught, and the slots of a for_each. */
 const NOT_FLAT: ReadonlySet<string> = new Set(['y', 'm', 's', 'v', 't']);
 
 function openOf({ type }: PlanNode, record: OpenRecord): OpenRecord {
@@ -117,11 +116,11 @@ function openOf({ type }: PlanNode, record: OpenRecord): OpenRecord {
   const flat = Object.fromEntries(values) as unknown as StepRecord;
   if (type !== 'step') return flat;
   if (flat.v !== undefined) {
-    // The row of the wait stays here; it gets another one where it goes on.
+    // The row of the wait stays here; the importer inserts a new one.
     const { i: _, ...wait } = flat.v;
     flat.v = wait;
   }
-  // The importer asks under an id of its own, and nobody twice.
+  // The importer notes a new id for the gate, which was requested already.
   if (flat.k !== undefined) flat.k = '';
   if (!AT_WORK.has(flat.p)) return flat;
   const { b, a, x, h, k } = flat;
@@ -130,7 +129,7 @@ function openOf({ type }: PlanNode, record: OpenRecord): OpenRecord {
 }
 
 function doneOf(node: PlanNode, [code, began, took, kept]: DoneRecord): DoneRecord {
-  // The children of a leaf stay behind.
+  // The children of a leaf are not carried.
   if (kept === undefined || node.kind.isLeaf) return [code, began, took];
   return [code, began, took, openOf(node, kept)];
 }
@@ -191,7 +190,7 @@ const STEP_PHASES: ReadonlySet<unknown> = new Set<StepPhase>([
   BEGIN_AGAIN,
 ]);
 
-/** Which phases there are depends on the kind of block. */
+/** The possible phases depend on the kind of block. */
 function readOpen(record: OpenRecord, node: PlanNode, name: string): OpenRecord {
   const { type } = node;
   const { p, v } = record as Partial<StepRecord>;

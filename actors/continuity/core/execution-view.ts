@@ -1,6 +1,6 @@
 /**
- * An execution as callers see it. Whether it has ended is read off its instance at every look, so that
- * it shows at once and a retry shows as well; only when that instance is removed is it written down.
+ * An execution as callers see it. Its end is derived from its instance on every read, so that an end
+ * and a retry show immediately; it is stored only when the instance is deleted.
  */
 
 import type { Execution } from '../../../schema/continuity.js';
@@ -9,7 +9,7 @@ import { laterOf } from '../../../src/base/time.js';
 import type { StoredRow } from '../../../src/db/table.js';
 import type { CONTINUITY_EXECUTIONS } from '../tables.js';
 
-/** Its row; the instance's columns are null where the instance is not here. */
+/** The columns of the instance are null when the instance is not here. */
 export interface ShownExecutionRow
   extends Omit<StoredRow<typeof CONTINUITY_EXECUTIONS>, 'state' | 'ended'> {
   readonly state: Execution['state'];
@@ -20,7 +20,7 @@ export interface ShownExecutionRow
 
 export function executionView(row: ShownExecutionRow): Execution {
   const { version: _, ended, instance_state, instance_updated_at, ...execution } = row;
-  // One that is on its way has ended nowhere: its instance is fenced.
+  // In transfer, the instance is fenced and cannot have ended.
   if (execution.state !== 'owned') return execution;
   if (instance_state === null) return { ...execution, state: ended ?? 'owned' };
   if (!isEnded(instance_state)) return execution;

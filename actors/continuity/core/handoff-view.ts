@@ -1,6 +1,6 @@
 /**
- * A handoff as callers see it. What time alone changes shows at once, before anybody writes it down:
- * a capsule past its end is expired, and a handoff whose instance has ended is completed.
+ * A handoff as callers see it. Two states are derived on every read before they are stored: expired
+ * when the capsule is, completed when the instance at the destination has ended.
  */
 
 import { toUnixMs } from '../../../schema/common.js';
@@ -12,15 +12,12 @@ import type { StoredRow } from '../../../src/db/table.js';
 import type { HANDOFFS } from '../tables.js';
 import type { PlacementTerms } from './requirements.js';
 
-/** Its row; the terms are the JSON text of its PlacementTerms. */
+/** `terms` is the JSON text of PlacementTerms. */
 export interface HandoffFacts extends Omit<StoredRow<typeof HANDOFFS>, 'state'> {
   readonly state: HandoffState;
 }
 
-/**
- * @param destination state of the instance that the execution went on as, if that is here: the one
- *   of the location at the epoch after the expected one
- */
+/** @param destination state of the instance at the epoch after the expected one, if it is here */
 export function handoffView(
   row: HandoffFacts,
   now: UnixMs,

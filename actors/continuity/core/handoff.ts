@@ -1,6 +1,6 @@
 /**
- * The record of a handoff, and what stands against making or exporting one. Facts
- * that changed are a conflict, never a reason to choose another destination.
+ * The record of a handoff, and the reasons against creating or exporting one. Changed facts are a
+ * conflict, never a reason to choose another destination.
  */
 
 import type { RuntimeCapabilities } from '../../../schema/handoff.js';
@@ -24,11 +24,10 @@ export interface HandoffRequest {
 }
 
 /**
- * Why a handoff cannot be made now; the first reason, from the destination's life on.
+ * The first reason why a handoff cannot be created now.
  *
  * @param decision the stored one that the request names
- * @param preview the same preview computed again from the facts of now; undefined when the
- *   destination is no longer live
+ * @param preview computed again from the current facts; undefined when the destination is not live
  */
 export function creationConflict(
   request: HandoffRequest,
@@ -62,13 +61,12 @@ function reasonsAgainst({ findings, unresolved_effects }: HandoffPreview): strin
   const found = findings.filter(({ status }) => status !== 'pass');
   const reasons = found.map(({ code, summary }) => `${code}: ${summary}`);
   for (const { id, state } of unresolved_effects) reasons.push(`effect ${id} is ${state}`);
-  return reasons.slice(0, REASONS_TOLD_MAX).join('; ');
+  return reasons.slice(0, REASONS_MAX).join('; ');
 }
 
-/** The preview has all of them. */
-const REASONS_TOLD_MAX = 3;
+/** In the message; the preview has all of them. */
+const REASONS_MAX = 3;
 
-/** The row of a handoff that nothing stands against. */
 export function requestedHandoff(
   id: string,
   { preview_sha256, destination_runtime_id, terms }: HandoffRequest,
@@ -96,26 +94,23 @@ export function requestedHandoff(
   };
 }
 
-/** What the server knows when a capsule is asked for. */
 export interface ExportFacts {
   readonly handoff: Pick<
     HandoffFacts,
     'continuity_id' | 'expected_epoch' | 'destination_runtime_id'
   >;
   readonly decision: PlacementDecision;
-  /** As they are sent with the export. */
+  /** Of the export request. */
   readonly requirements: Requirements;
-  /** What the destination says of itself now; undefined when it is not registered. */
+  /** The current registration of the destination. */
   readonly destination: RuntimeCapabilities | undefined;
   readonly instanceState: InstanceState;
-  /** It has begun, or waits for a slot to begin: a start at a later time is not carried. */
+  /** Started, or waiting for a slot to start: a capsule carries no scheduled start. */
   readonly hasBegun: boolean;
   readonly hasCheckpoint: boolean;
 }
 
-/**
- * Why no capsule can be exported now; the handoff stays requested.
- */
+/** The first reason why no capsule can be exported now. */
 export function exportConflict(facts: ExportFacts, now: UnixMs): string | undefined {
   const { handoff, decision, requirements, destination, instanceState } = facts;
   const isSame =

@@ -2,7 +2,7 @@
 
 import type { Classification } from '../../../schema/continuity-words.js';
 import type { RuntimeCapabilities } from '../../../schema/handoff.js';
-import { trustRank } from './capabilities.js';
+import { negated, trustRank } from './capabilities.js';
 import type { Finding } from './findings.js';
 import type { LocalityPolicy, LocalityRule } from './requirements.js';
 
@@ -35,7 +35,7 @@ const WITHOUT_RULE: Readonly<Record<Classification, LocalityCode>> = {
   restricted: 'RESTRICTED_POLICY_MISSING',
 };
 
-/** Never empty. All rules of the classification apply together; each code is given once. */
+/** Never empty. All rules of the classification apply; each code is reported once. */
 export function localityFindings(
   offered: RuntimeCapabilities,
   classification: Classification,
@@ -43,7 +43,7 @@ export function localityFindings(
 ): readonly Finding[] {
   const rules = policy?.rules.filter((rule) => rule.classification === classification) ?? [];
   if (rules.length === 0) return [findingOf(WITHOUT_RULE[classification])];
-  // A policy may have hundreds of rules and a runtime hundreds of facts: they are looked up.
+  // Sets, because a policy may have hundreds of rules and a runtime hundreds of facts.
   const facts = { regions: new Set(offered.regions), hardware: new Set(offered.hardware) };
   const codes = new Set(rules.flatMap((rule) => ruleCodes(offered, facts, rule)));
   return codes.size === 0 ? [findingOf('POLICY_ALLOW')] : [...codes].map(findingOf);
@@ -54,10 +54,7 @@ function findingOf(code: LocalityCode): Finding {
   return { code, status, summary };
 }
 
-interface OfferedFacts {
-  readonly regions: ReadonlySet<string>;
-  readonly hardware: ReadonlySet<string>;
-}
+type OfferedFacts = Readonly<Record<'regions' | 'hardware', ReadonlySet<string>>>;
 
 function ruleCodes(
   offered: RuntimeCapabilities,
@@ -82,8 +79,8 @@ function ruleCodes(
     ...boundCodes(offered.estimated_cost_microunits, rule.maximum_cost_microunits, 'COST'),
     ...boundCodes(offered.estimated_latency_ms, rule.maximum_latency_ms, 'LATENCY'),
     ...boundCodes(
-      negative(offered.battery_percent),
-      negative(rule.minimum_battery_percent),
+      negated(offered.battery_percent),
+      negated(rule.minimum_battery_percent),
       'BATTERY',
     ),
   );
@@ -116,7 +113,7 @@ function connectivityCodes(offered: RuntimeCapabilities, rule: LocalityRule): Lo
   return codes;
 }
 
-/** A value that must not be above a bound, where there is one. */
+/** @param most undefined: unbounded */
 function boundCodes(
   value: number | undefined,
   most: number | undefined,
@@ -125,9 +122,4 @@ function boundCodes(
   if (most === undefined) return [];
   if (value === undefined) return [`RUNTIME_${metric}_UNKNOWN`];
   return value > most ? [`${metric}_DENIED`] : [];
-}
-
-/** At least a minimum is, negated, at most a maximum. */
-function negative(value: number | undefined): number | undefined {
-  return value === undefined ? undefined : -value;
 }

@@ -1,6 +1,4 @@
-/**
- * The plan of a live migration: what was found between two versions, and the verdict on it.
- */
+/** The plan of a live migration: the findings between two versions, and the verdict. */
 
 import type { MigrationFinding, MigrationVerdict } from '../../../schema/continuity.js';
 import type { SemanticDiff } from '../../../schema/release.js';
@@ -17,7 +15,6 @@ const OUTPUT_REMOVED = 'CHECKPOINT_OUTPUT_REMOVED:';
 export const REPLAY_PASS = 'HISTORICAL_REPLAY_PASS';
 export const REPLAY_FAIL = 'HISTORICAL_REPLAY_FAIL';
 
-/** What the two grave severities are marked by; the others stand for themselves. */
 const PREFIXES: Readonly<Record<SemanticDiff['entries'][number]['severity'], string>> = {
   incompatible: INCOMPATIBLE,
   side_effect_risk: SIDE_EFFECT_RISK,
@@ -25,11 +22,11 @@ const PREFIXES: Readonly<Record<SemanticDiff['entries'][number]['severity'], str
   informational: '',
 };
 
-/** What the state of the instance says of the target, beside the replay. */
+/** What the instance would lose in the target. */
 export interface Losses {
   /** Blocks that have an output and are not in the target. */
   readonly outputs: readonly string[];
-  /** Clean-ups that the instance owes and that would be forgotten (`lost-clean-ups.ts`). */
+  /** Pending clean-ups that the target would not run (`lost-clean-ups.ts`). */
   readonly cleanUps: readonly MigrationFinding[];
 }
 
@@ -49,7 +46,7 @@ function codeOf({ category, severity }: SemanticDiff['entries'][number]): string
   return PREFIXES[severity] + category.toUpperCase();
 }
 
-/** What the codes stand for, in words, as far as it keeps the migration from being automatic. */
+/** The findings that keep the migration from being automatic. */
 export function findingsIn(
   { entries }: Pick<SemanticDiff, 'entries'>,
   { outputs: removedOutputs, cleanUps }: Losses,
@@ -61,27 +58,22 @@ export function findingsIn(
     ...replayed,
     ...cleanUps,
     ...removedOutputs.map((block_id) => ({
-      ...migrationFinding(
-        'OUTPUT_REMOVED',
-        `block ${block_id} has an output and is not in the target`,
-        {
-          block_id,
-        },
-      ),
+      ...migrationFinding('OUTPUT_REMOVED', removedSummary(block_id), { block_id }),
       code: OUTPUT_REMOVED + block_id,
     })),
     ...(hasTransforms ? [migrationFinding('TRANSFORMS', 'the data are transformed')] : []),
   ];
 }
 
+const removedSummary = (block: string) => `block ${block} has an output and is not in the target`;
+
 /**
- * | verdict           | exactly when, the first that holds                                       |
- * |-------------------|--------------------------------------------------------------------------|
- * | incompatible      | a finding is incompatible                                                |
- * | pin               | the replay failed                                                        |
- * | approval_required | there are transforms, a risk of side effects, or outputs without a block,    |
- * |                   | or a clean-up that is owed would be forgotten                            |
- * | automatic         | otherwise                                                                |
+ * | verdict           | the first condition that holds                                             |
+ * |-------------------|----------------------------------------------------------------------------|
+ * | incompatible      | a finding is incompatible                                                  |
+ * | pin               | the replay failed                                                          |
+ * | approval_required | transforms, a risk of side effects, outputs without a block, lost clean-ups |
+ * | automatic         | otherwise                                                                  |
  */
 export function verdictOn(codes: readonly string[], hasTransforms: boolean): MigrationVerdict {
   const has = (prefix: string) => codes.some((code) => code.startsWith(prefix));
@@ -91,7 +83,7 @@ export function verdictOn(codes: readonly string[], hasTransforms: boolean): Mig
   return hasTransforms || isRisky ? 'approval_required' : 'automatic';
 }
 
-/** Nobody can approve of what is pinned or incompatible. */
+/** Pinned and incompatible migrations cannot be approved. */
 export function mayApply(verdict: MigrationVerdict, isApproved: boolean): boolean {
   return verdict === 'automatic' || (verdict === 'approval_required' && isApproved);
 }
@@ -100,7 +92,7 @@ const RETENTION_DEFAULT_S = 86_400;
 const RETENTION_MIN_S = 60;
 const RETENTION_MAX_S = 2_592_000;
 
-/** How long a migration can be undone, in seconds. */
+/** How long a migration can be rolled back, in seconds. */
 export function retentionSeconds(asked: number | null | undefined): number {
   const seconds = asked ?? RETENTION_DEFAULT_S;
   return Math.min(RETENTION_MAX_S, Math.max(RETENTION_MIN_S, seconds));

@@ -1,6 +1,6 @@
 /**
- * A migration as it is stored and as it is shown. What comes from the instance is sealed
- * with the server's payload key; a server without keys has nothing to seal it with.
+ * The stored and the wire form of a migration. Data of the instance is sealed with the server's
+ * payload key, if it has one.
  */
 
 import type { MigrationRecord } from '../../../schema/continuity.js';
@@ -15,17 +15,17 @@ import { openWith, type SealContext, seal } from '../../../src/core/sealing/seal
 import type { StoredRow } from '../../../src/db/table.js';
 import type { MIGRATIONS } from '../tables.js';
 
-/** What is stored in the clear. */
+/** The unsealed part. */
 export interface StoredMigration
   extends Omit<MigrationRecord, 'source_context' | 'source_checkpoint' | 'state'> {
   readonly source_checkpoint: Omit<MigrationRecord['source_checkpoint'], 'checkpoint_data'>;
-  /** Of the rollback capsule, which is opened by it. */
+  /** Of the rollback capsule. */
   readonly manifest: CapsuleManifest | null;
-  /** The instance went on in the state that it had; absent: it was left paused. */
+  /** The instance continued in its state; absent: it was paused. */
   readonly goes_on?: true;
 }
 
-/** What is not: the instance as the migration was planned for it. */
+/** The sealed part: the instance at the time of the plan. */
 export interface MigrationSecrets {
   readonly checkpoint_data: JsonValue;
   /** All sections. */
@@ -42,13 +42,10 @@ type MigrationFacts = Pick<
   'id' | 'tenant_id' | 'state' | 'record' | 'secrets'
 >;
 
-/** The two forms of the column: base64, or what it is without keys. */
+/** base64, or plain without keys. */
 export type StoredSecrets = { readonly sealed: string } | { readonly plain: MigrationSecrets };
 
-/**
- * @param key undefined: there is none
- * @param nonce 12 random bytes that were never used before
- */
+/** @param nonce 12 random bytes that were never used before */
 export function sealSecrets(
   { id, tenant_id }: Pick<MigrationFacts, 'id' | 'tenant_id'>,
   secrets: MigrationSecrets,
@@ -83,7 +80,7 @@ export function migrationView(
 
 export function storedOf({ record }: Pick<MigrationFacts, 'record'>): StoredMigration {
   const stored = JSON.parse(record) as StoredMigration;
-  // Plans of former versions have none.
+  // Plans of earlier versions have no findings.
   return { ...stored, plan: { ...stored.plan, findings: stored.plan.findings ?? [] } };
 }
 
@@ -100,7 +97,7 @@ export function recordOf(
   };
 }
 
-/** Bound to the migration, so that no text of one row passes for that of another. */
+/** Bound to the migration, so that sealed texts cannot be exchanged between rows. */
 function sealContext(id: string, tenant_id: string): SealContext {
   return { tenant_id, continuity_id: id, epoch: 0, allowed_destination_runtime_id: null };
 }

@@ -1,7 +1,4 @@
-/**
- * Where an execution could go: every live runtime of its tenant judged and scored, and the best of
- * those that are allowed.
- */
+/** Placement: judges and scores the live runtimes of a tenant, and selects the best allowed one. */
 
 import type { Execution } from '../../../schema/continuity.js';
 import type {
@@ -10,7 +7,7 @@ import type {
 } from '../../../schema/handoff.js';
 import { compareText } from '../../../src/base/bounds.js';
 import type { UnixMs } from '../../../src/base/time.js';
-import { isLive, trustRank } from './capabilities.js';
+import { isLive, negated, trustRank } from './capabilities.js';
 import { compatibilityFindings } from './compatibility.js';
 import { type Finding, type Outcome, outcomeOf } from './findings.js';
 import { localityFindings } from './locality.js';
@@ -18,14 +15,13 @@ import type { LocalityPolicy, PlacementTerms, Requirements } from './requirement
 
 export const CANDIDATES_MAX = 1_000;
 
-/** Candidates are sorted by score, the highest first, then by id; `policy` is left out when there is none. */
+/** Candidates are sorted by score, the highest first, then by id; `policy` is absent when there is none. */
 export interface PlacementDecision extends Omit<SentDecision, 'requirements' | 'policy'> {
   readonly requirements: Requirements;
   readonly policy?: LocalityPolicy;
 }
 type Candidate = PlacementDecision['candidates'][number];
 
-/** The execution to be placed, as it is now. */
 export type PlacedExecution = Pick<
   Execution,
   'continuity_id' | 'tenant_id' | 'owner_runtime_id' | 'epoch'
@@ -33,11 +29,7 @@ export type PlacedExecution = Pick<
 
 type Placement = Pick<PlacementDecision, 'candidates' | 'selected_runtime_id'>;
 
-/**
- * The runtimes that are judged: of those that are live, the thousand most recently observed.
- *
- * @param wanted the id of one that is judged in any case if it is live
- */
+/** The most recently observed live runtimes. @param wanted id of one that is included if it is live */
 export function liveCandidates(
   runtimes: readonly RuntimeCapabilities[],
   now: UnixMs,
@@ -55,7 +47,7 @@ export function liveCandidates(
     .slice(0, CANDIDATES_MAX);
 }
 
-/** @param runtimes those to be judged, as {@link liveCandidates} gives them */
+/** @param runtimes as {@link liveCandidates} returns them */
 export function placeExecution(
   runtimes: readonly RuntimeCapabilities[],
   terms: PlacementTerms,
@@ -84,18 +76,12 @@ export function placeExecution(
   return { candidates, selected_runtime_id: selected?.runtime_id ?? null };
 }
 
-export interface Judgement {
-  readonly outcome: Outcome;
-  /** Of compatibility first, then of locality. */
-  readonly findings: readonly Finding[];
-}
-
-/** One runtime against the terms. */
+/** Checks one runtime against the terms. */
 export function judge(
   offered: RuntimeCapabilities,
   { requirements, policy, classification }: PlacementTerms,
   now: UnixMs,
-): Judgement {
+): { readonly outcome: Outcome; readonly findings: readonly Finding[] } {
   const findings = [
     ...compatibilityFindings(offered, requirements, now),
     ...localityFindings(offered, classification, policy),
@@ -103,7 +89,6 @@ export function judge(
   return { outcome: outcomeOf(findings), findings };
 }
 
-/** The record of a placement, as it is stored. */
 export function placementDecision(
   made: Pick<PlacementDecision, 'id' | 'created_at'>,
   { tenant_id, continuity_id, epoch }: PlacedExecution,
@@ -124,13 +109,12 @@ export function placementDecision(
   };
 }
 
-/** The terms under which a stored decision was made. */
 export function termsOf(decision: PlacementDecision): PlacementTerms {
   const { requirements, policy, classification } = decision;
   return { requirements, policy: policy ?? null, classification };
 }
 
-/** The score of each value that is known: ten for the lowest, equal values share the first place. */
+/** The score of each value: ten for the lowest; equal values share the best score. */
 function ranks(values: readonly (number | undefined)[]): ReadonlyMap<number, number> {
   const known = values.filter((value) => value !== undefined).sort((a, b) => a - b);
   const scores = new Map<number, number>();
@@ -141,12 +125,6 @@ function ranks(values: readonly (number | undefined)[]): ReadonlyMap<number, num
   return scores;
 }
 
-/** What is unknown scores nothing. */
 function rankIn(scores: ReadonlyMap<number, number>, value: number | undefined): number {
   return value === undefined ? 0 : (scores.get(value) ?? 0);
-}
-
-/** The highest value becomes the lowest. */
-function negated(value: number | undefined): number | undefined {
-  return value === undefined ? undefined : -value;
 }

@@ -1,7 +1,7 @@
 /**
- * The preview of a handoff, and the hash that ties the handoff to it. The hash has no end of
- * its own: it is stale as soon as anything that it covers is different. It covers the execution, the
- * terms, and what the destination says of itself: what others say, and when, makes no difference.
+ * The preview of a handoff, and the hash that binds the handoff to it. The hash covers the execution,
+ * the terms and the capabilities of the destination; it is stale as soon as one of them changes. Other
+ * runtimes and times of registration do not affect it.
  */
 
 import type { EffectReceipt, MigrationFinding } from '../../../schema/continuity.js';
@@ -23,24 +23,20 @@ import {
 } from './placement.js';
 import type { PlacementTerms } from './requirements.js';
 
-/**
- * Its findings are those of the destination: compatibility, and what the policy has against it. Behind them is
- * what keeps the execution where it is.
- */
+/** Findings: compatibility and policy violations of the destination, then obstacles of the instance. */
 export interface HandoffPreview extends Omit<SentPreview, 'placement_decision'> {
   readonly placement_decision: PlacementDecision;
 }
 
-/** Everything that a preview is made from. */
 export interface PreviewFacts {
   readonly execution: PlacedExecution;
-  /** All registrations of the tenant that may be live. */
+  /** The registrations of the tenant that may be live. */
   readonly runtimes: readonly RuntimeCapabilities[];
   readonly destination_runtime_id: string;
   readonly terms: PlacementTerms;
   /** All receipts of the execution, in a fixed order. */
   readonly effects: readonly EffectReceipt[];
-  /** What keeps the instance itself here, whoever the destination is. */
+  /** Obstacles of the instance, independent of the destination. */
   readonly obstacles: readonly MigrationFinding[];
   readonly now: UnixMs;
   readonly decision: Pick<PlacementDecision, 'id' | 'created_at'>;
@@ -67,52 +63,22 @@ export function previewHandoff(facts: PreviewFacts): HandoffPreview | undefined 
     findings: [...judgement.findings.filter(isShown), ...facts.obstacles.map(obstacleFinding)],
     unresolved_effects,
   };
-  const evidence = {
-    ...shown,
-    ...terms,
-    epoch: execution.epoch,
-    destination: factsOf(destination),
-  };
+  const { observed_at: _, expires_at: _until, ...offered } = destination;
+  const evidence = { ...shown, ...terms, epoch: execution.epoch, destination: offered };
   return {
     ...shown,
     destination_runtime_id,
     placement_decision: decision,
     placement_decision_id: decision.id,
-    preview_sha256: previewHash(evidence),
+    preview_sha256: canonicalSha256(evidence),
   };
-}
-
-/** What a runtime offers; until when it is live is asked for by itself. */
-type RuntimeFacts = Omit<RuntimeCapabilities, 'observed_at' | 'expires_at'>;
-
-function factsOf({
-  observed_at: _,
-  expires_at: _until,
-  ...facts
-}: RuntimeCapabilities): RuntimeFacts {
-  return facts;
-}
-
-/** Exactly what the hash covers; not among it are the decision's id and the time. */
-export interface PreviewEvidence
-  extends PlacementTerms,
-    Pick<
-      HandoffPreview,
-      'continuity_id' | 'source_runtime_id' | 'compatible' | 'findings' | 'unresolved_effects'
-    >,
-    Pick<PlacementDecision, 'epoch'> {
-  readonly destination: RuntimeFacts;
-}
-
-export function previewHash(evidence: PreviewEvidence): string {
-  return canonicalSha256(evidence);
 }
 
 function obstacleFinding({ code, summary, remedy }: MigrationFinding): Finding {
   return { code, status: 'fail', summary, remedy };
 }
 
-/** A policy that agrees is no news: its code stands with the candidate. */
+/** Passed policies are listed with the candidate only. */
 function isShown({ code, status }: Finding): boolean {
   return status !== 'pass' || code === 'COMPATIBLE';
 }

@@ -1,7 +1,6 @@
 /**
- * The provenance of an execution: a chain of entries in which each holds the hash of the one before
- * it. The hash covers the execution, epoch, kind, summary, evidence and predecessor; id,
- * tenant and time of an entry are no part of it.
+ * The provenance of an execution: a hash chain of entries. The hash covers the execution, epoch, kind,
+ * summary, evidence and predecessor, but not the id, tenant and time.
  */
 
 import type { KeyObject } from 'node:crypto';
@@ -11,10 +10,10 @@ import { sha256Hex } from '../../../src/core/sealing/canonical-json.js';
 import { isSignedBy, parsePublicKey, signText } from '../../../src/core/sealing/ed25519.js';
 import type { SigningKey, TrustedKeys } from '../../../src/core/sealing/keys.js';
 
-/** A summary is for people: below 500 characters. */
+/** Below 500 characters. */
 export const SUMMARY_LENGTH_MAX = 499;
 
-/** What an entry says by itself: the chain and the server's key add the rest. */
+/** An entry without the fields that the chain and the server's key add. */
 export interface ProvenanceFacts
   extends Omit<
     ProvenanceEntry,
@@ -52,9 +51,9 @@ export function nextProvenanceEntry(
 }
 
 /**
- * Looks at every entry in turn, up to and with the first invalid one: its link, its hash, its signature.
+ * Verifies link, hash and signature of every entry up to the first invalid one.
  *
- * @param expectedHead what the caller knows as the last entry's hash, in any case
+ * @param expectedHead hash of the last entry as the caller knows it, case-insensitive
  */
 export function verifyProvenance(
   chain: readonly ProvenanceEntry[],
@@ -80,14 +79,14 @@ export function verifyProvenance(
 }
 
 export interface StoredChain {
-  /** JSON array of its entries. */
+  /** JSON array of entries. */
   readonly text: string;
   /** Public keys by their ids. */
   readonly trusted: readonly (readonly [id: string, publicKey: string])[];
   readonly expectedHead: string | undefined;
 }
 
-/** The same of a chain as it is stored, giving JSON. */
+/** Verifies a stored chain. @returns JSON */
 export function verifyChain({ text, trusted, expectedHead }: StoredChain): string {
   const chain = JSON.parse(text) as ProvenanceEntry[];
   return JSON.stringify(verifyProvenance(chain, new Map(trusted), expectedHead));
@@ -110,7 +109,7 @@ function faultOf(
   return signatureFault(entry, trusted, keys);
 }
 
-/** @param keys the keys parsed so far, since a chain is mostly signed by one */
+/** @param keys cache of parsed keys: most chains are signed by one */
 function signatureFault(
   { signing_key_id, signature, entry_sha256 }: ProvenanceEntry,
   trusted: TrustedKeys,
@@ -134,8 +133,8 @@ type HashedFacts = Pick<
 >;
 
 /**
- * The label, 16 bytes of the execution's id, the epoch, then each text behind its length, and the
- * predecessor behind a byte that says whether there is one: no two entries give the same bytes.
+ * The label, 16 bytes of the execution's id, the epoch, each text prefixed by its length, and the
+ * predecessor prefixed by a presence byte: the encoding is unambiguous.
  */
 function entryHash(entry: HashedFacts): string {
   const { previous_sha256 } = entry;

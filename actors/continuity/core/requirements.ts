@@ -1,7 +1,6 @@
 /**
- * What an execution asks of a runtime, and the policy on where its data may go. Both are brought
- * to values with every default filled in, so that two bodies that mean the same are the same value;
- * the order of lists matters.
+ * The requirements of an execution on a runtime, and the locality policy of its data. Both are
+ * normalized with every default, so that equivalent bodies are equal; the order of lists matters.
  */
 
 import type { Classification } from '../../../schema/continuity-words.js';
@@ -19,7 +18,7 @@ export type Requirements = Filled<SentRequirements>;
 
 const CLASSIFICATION_DEFAULT: Classification = 'internal';
 
-/** What constrains nothing when it is absent. */
+/** Optional: absent means unconstrained. */
 const BOUNDS = [
   'minimum_trust',
   'require_offline',
@@ -31,27 +30,27 @@ const BOUNDS = [
 type Bound = (typeof BOUNDS)[number];
 type SentRule = SentPolicy['rules'][number];
 
-/** A list without entries constrains nothing either. */
+/** An empty list means unconstrained. */
 export type LocalityRule = Filled<Omit<SentRule, Bound>> & Partial<Filled<Pick<SentRule, Bound>>>;
 
 export interface LocalityPolicy extends Omit<SentPolicy, 'rules'> {
   readonly rules: LocalityRule[];
 }
 
-/** What a preview, a handoff and a placement are asked with. */
+/** The terms of a placement, a preview and a handoff. */
 export interface PlacementTerms {
   readonly requirements: Requirements;
   readonly policy: LocalityPolicy | null;
   readonly classification: Classification;
 }
 
-/** The fields of a body that say them, in either spelling. */
+/** The same in a request body, in either spelling. */
 export type SentTerms = Pick<
   PlaceExecution,
   'requirements' | 'policy' | 'locality_policy' | 'classification' | 'data_classification'
 >;
 
-/** Both spellings may be there, if they say the same; the message names what is wrong. */
+/** Both spellings may be sent if they are equal; the message names the invalid field. */
 export function placementTerms(sent: SentTerms): Parsed<PlacementTerms> {
   return parsing(() => ({
     requirements: requirementsOf(sent.requirements),
@@ -70,7 +69,6 @@ export function placementTerms(sent: SentTerms): Parsed<PlacementTerms> {
   }));
 }
 
-/** Equal as parsed values. */
 export function areSameTerms(a: PlacementTerms, b: PlacementTerms): boolean {
   return canonicalJson(a) === canonicalJson(b);
 }
@@ -107,7 +105,7 @@ function ruleOf(sent: SentRule): LocalityRule {
   };
 }
 
-/** What the rules of one classification allow together must not be nothing. */
+/** Rules of one classification must not exclude each other. */
 const ALLOWED_SETS = [
   'allowed_runtime_ids',
   'allowed_runtime_kinds',
@@ -131,12 +129,11 @@ function refuseConflicts(rules: readonly LocalityRule[], name: string): void {
   }
 }
 
-/** A list without entries is no constraint. */
 function areDisjoint(a: ReadonlySet<string> | undefined, b: readonly string[]): boolean {
   return a !== undefined && a.size > 0 && b.length > 0 && !b.some((entry) => a.has(entry));
 }
 
-/** Whichever of two spellings is there; both must come to the same value. */
+/** The value of either spelling; both must be equal. */
 function agreed<T>(names: string, first: T | null | undefined, second: T | null | undefined) {
   if (first != null && second != null && canonicalJson(first) !== canonicalJson(second)) {
     refuse(names, 'must not differ when both are sent');

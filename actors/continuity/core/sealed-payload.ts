@@ -1,7 +1,7 @@
 /**
- * What a capsule costs time for: its contents are parsed, written canonically, hashed and sealed, or
- * all of that the other way round. Some 40 ms for each MiB: more than a turn of a shard may take, so
- * that anything but a small capsule is a job for another thread (`src/base/offload.ts`).
+ * The expensive part of capsules: parsing, canonical JSON, hashing and sealing, and the inverse. It
+ * takes about 40 ms per MiB, more than a turn of a shard may take, so all but small capsules are
+ * offloaded (`src/base/offload.ts`).
  */
 
 import type { CapsulePayload, CarriedOutput } from '../../../schema/capsule.js';
@@ -23,7 +23,7 @@ export type OutputText = StoredRow<
 
 export type PayloadFrame = Omit<CapsulePayload, 'outputs'>;
 
-/** Plain data and keys, so that it can be posted to a thread. */
+/** Posted to a thread. */
 export interface SealTask {
   readonly facts: CapsuleFacts;
   readonly frame: PayloadFrame;
@@ -35,7 +35,6 @@ export interface SealTask {
 
 export type SealedCapsule = Pick<HandoffExported, 'capsule' | 'payload_base64'>;
 
-/** The message when the payload is over a bound. */
 export function sealCapsule({
   facts,
   frame,
@@ -50,7 +49,7 @@ export function sealCapsule({
   return { ok: true, value: { capsule, payload_base64: sealed.toString('base64') } };
 }
 
-/** Its receipt stays behind: the capsule names it, and the importer did not do what it tells of. */
+/** Without its receipt: the importer did not have this effect; the capsule lists the receipt's id. */
 function parsedOutput({ output, ...row }: OutputText): CarriedOutput {
   return { ...row, output: JSON.parse(output ?? 'null') as JsonValue };
 }
@@ -58,19 +57,18 @@ function parsedOutput({ output, ...row }: OutputText): CarriedOutput {
 export interface OpenTask {
   readonly capsule: Capsule;
   readonly sealed: Uint8Array;
-  /** Any of which may open it. */
   readonly keys: readonly PayloadKey[];
-  /** RFC 3339: of a clock that is ahead no output is later than what is still to come. */
+  /** RFC 3339; the latest time that an output may have, should the exporter's clock be ahead. */
   readonly now: string;
 }
 
 export interface OpenedCapsule {
   readonly frame: PayloadFrame;
-  /** Columns of the rows of outputs, each as the text of a JSON object, without any ids. */
+  /** Rows of outputs as JSON objects without ids. */
   readonly outputs: readonly string[];
 }
 
-/** Opens a capsule whose manifest was checked, with its outputs as rows. */
+/** Opens a capsule whose manifest was checked. */
 export function openSealed(
   { capsule, sealed, keys, now }: OpenTask,
   check: CheckPayload,
@@ -82,7 +80,7 @@ export function openSealed(
   return { ok: true, value: { frame, outputs: texts } };
 }
 
-/** Exactly these, whatever else was sealed with them. */
+/** Only these columns, whatever the capsule has. */
 function columnsOf(row: CarriedOutput, now: string): CarriedOutput {
   const { block_id, iteration, attempt, try: number, output = null, output_ref = null } = row;
   return {

@@ -1,6 +1,6 @@
 /**
- * Signed statements: how two servers with databases of their own tell each other what is so. A
- * statement is canonical JSON with a `kind`; it is signed with the key that also signs capsules.
+ * Signed statements between servers with separate databases. A statement is canonical JSON with a
+ * `kind`, signed with the key that also signs capsules.
  */
 
 import type { ImportReceipt } from '../../../schema/handoff.js';
@@ -10,45 +10,41 @@ import { canonicalJson, sha256Hex } from '../../../src/core/sealing/canonical-js
 import { isSignedBy, parsePublicKey, signText } from '../../../src/core/sealing/ed25519.js';
 import type { SigningKey } from '../../../src/core/sealing/keys.js';
 
-/** What the destination states once it holds the instance of a capsule. */
+/** Stated by the destination when it has imported a capsule. */
 export interface ImportFacts {
   readonly kind: 'capsule_imported';
   readonly tenant_id: string;
   readonly capsule_id: string;
   readonly continuity_id: string;
-  /** Of the source, as in the capsule. */
+  /** Of the capsule. */
   readonly epoch: number;
   readonly destination_runtime_id: string;
   readonly instance_id: string;
 }
 
-/** What the source states once the destination owns the execution. */
+/** Stated by the source when the destination owns the execution. */
 export interface GrantFacts {
   readonly kind: 'ownership_granted';
   readonly tenant_id: string;
   readonly capsule_id: string;
   readonly continuity_id: string;
-  /** From which on the destination owns it. */
+  /** The first epoch of the destination. */
   readonly epoch: number;
   readonly owner_runtime_id: string;
   readonly instance_id: string;
   readonly handoff_id: string;
-  /** Of the server whose import was accepted: no other one may claim, whatever it has imported. */
+  /** Of the server whose import was accepted: no other server may claim. */
   readonly importer_public_key: string;
 }
 
-/** The same facts always give the same text and the same signature. */
+/** Deterministic. */
 export function signStatement(key: SigningKey, facts: ImportFacts | GrantFacts): ImportReceipt {
   const statement = canonicalJson(facts);
   const signature = signText(key.privateKey, digestOf(statement));
   return { statement, public_key: key.publicKey, signature };
 }
 
-/**
- * What is stated; undefined unless a trusted key signed exactly this text.
- *
- * @param trusted public keys in base64
- */
+/** Undefined unless a trusted key signed the text. @param trusted public keys in base64 */
 export function openStatement(
   { statement, public_key, signature }: ImportReceipt,
   trusted: Iterable<string>,
@@ -60,12 +56,12 @@ export function openStatement(
   return json.ok && isJsonObject(json.value) ? json.value : undefined;
 }
 
-/** Whether all of these facts are stated. */
+/** Whether the statement has all of these facts. */
 export function states(stated: JsonObject, facts: Partial<ImportFacts | GrantFacts>): boolean {
   return Object.entries(facts).every(([name, fact]) => ownValue(stated, name) === fact);
 }
 
-/** Keeps statements apart from everything else that the key signs. */
+/** Separates statements from everything else that the key signs. */
 const LABEL = 'engine-continuity-statement-v1\0';
 
 function digestOf(statement: string): string {

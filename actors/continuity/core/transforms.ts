@@ -1,7 +1,6 @@
 /**
- * Transforms, version 1: what a migration copies, moves and drops in the data of a
- * checkpoint. Paths name members of objects only, by their own keys, so that `constructor` is a key like
- * any other and nothing inherited is ever reached.
+ * Transforms, version 1: copies, moves and drops members in the data of a checkpoint. Paths name own
+ * keys of objects only, so inherited members such as `constructor` are never reached.
  */
 
 import type { Transform as SentTransform } from '../../../schema/continuity.js';
@@ -12,18 +11,18 @@ import { type Parsed, parsing, refuse } from '../../../src/core/parsed.js';
 export const PATH_BYTES_MAX = 1_024;
 const PATH_SEGMENTS_MAX = 32;
 const PATH_SEGMENT_BYTES_MAX = 128;
-/** Copies can double what was copied before, so the result is bounded: room for the largest body. */
+/** Repeated copies can grow exponentially; this fits the largest body. */
 const TRANSFORMED_SIZE_MAX = 16 * 1_024 * 1_024;
-/** As deep as the entry check lets a stored value nest. */
+/** The nesting limit of stored values. */
 const TRANSFORMED_DEPTH_MAX = 256;
 
-/** `to_path` is empty exactly when the operation is `drop`. */
+/** `to_path` is empty for `drop` only. */
 export interface Transform extends SentTransform {
   readonly version: 1;
   readonly to_path: string;
 }
 
-/** The message names the field, as in `transforms[3].from_path`. */
+/** The message names the invalid field, as in `transforms[3].from_path`. */
 export function transformsOf(sent: readonly SentTransform[]): Parsed<readonly Transform[]> {
   return parsing(() => {
     const transforms = sent.map((one, i) => transformOf(one, `transforms[${i}]`));
@@ -32,10 +31,7 @@ export function transformsOf(sent: readonly SentTransform[]): Parsed<readonly Tr
   });
 }
 
-/**
- * Applies the transforms in order, each to the result of the one before it, on a copy of the data.
- * Missing parents of a destination are created, and what stands at a destination is replaced.
- */
+/** Applies the transforms in order to a copy. Missing parents are created, existing values replaced. */
 export function applyTransforms(
   data: JsonValue,
   transforms: readonly Transform[],
@@ -102,7 +98,6 @@ function refuseRepeatedTargets(transforms: readonly Transform[]): void {
 interface Place {
   readonly field: string;
   readonly path: string;
-  /** The keys on the way to the last one. */
   readonly parents: readonly string[];
   readonly key: string;
 }
@@ -119,7 +114,6 @@ function valueAt(data: JsonValue, place: Place): JsonValue {
   return value === undefined ? refuseMissing(place) : value;
 }
 
-/** The value is there. */
 function removeAt(data: JsonValue, place: Place): void {
   delete parentAt(data, place, () => refuseMissing(place))[place.key];
 }
@@ -133,7 +127,7 @@ function setAt(data: JsonValue, place: Place, value: JsonValue): void {
   setOwn(parent, place.key, value);
 }
 
-/** The object that holds the last key. @param make called for a parent that is not there */
+/** The object that holds the last key. @param make called for a missing parent */
 function parentAt(
   data: JsonValue,
   place: Place,
@@ -152,12 +146,12 @@ function objectAt(value: JsonValue, { field, path }: Place): JsonObject {
   return value;
 }
 
-/** By way of its text, which is faster than a structured clone when an object has many keys. */
+/** JSON is faster than a structured clone for objects with many keys. */
 function cloned(value: JsonValue): JsonValue {
   return JSON.parse(JSON.stringify(value)) as JsonValue;
 }
 
-/** Assigning to `__proto__` would set the prototype; this makes it a key. */
+/** Assigning to `__proto__` would set the prototype instead of a key. */
 function setOwn(object: JsonObject, key: string, value: JsonValue): void {
   Object.defineProperty(object, key, {
     value,

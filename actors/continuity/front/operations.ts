@@ -1,28 +1,30 @@
 /**
- * Reads of executions and of what hangs on them: where they are, their checkpoints and provenance,
- * runtimes, handoffs, migrations. What belongs to another tenant is not found; a chain of provenance is empty.
+ * Reads of executions: locations, checkpoints, effects and provenance, and of runtimes, handoffs and
+ * migrations. Ids of another tenant are not found; their provenance and effects are empty lists.
  */
 
-import type { Execution } from '../../../schema/continuity.js';
 import { invalid, notFound, unavailable } from '../../../src/base/errors.js';
 import type { JsonValue } from '../../../src/base/json.js';
 import type { Offload } from '../../../src/base/offload.js';
 import { redactedStateDiff } from '../../../src/core/redaction.js';
-import { rowOf } from '../../../src/db/reads/lookup.js';
+import { type Lookup, rowOf } from '../../../src/db/reads/lookup.js';
 import type { FrontKernel, FrontRoom } from '../../../src/http/front-room.js';
 import {
   type AnyCall,
   type CallById,
   type FrontDeps,
   jsonReply,
+  listQuery,
   listTenant,
   type Operation,
+  pageReply,
 } from '../../../src/http/operation.js';
+import { instanceTenant } from '../../instance/front/instance-reads.js';
 import { executionView } from '../core/execution-view.js';
 import { handoffView } from '../core/handoff-view.js';
 import { migrationView } from '../core/migration-record.js';
+import { effectList, effectsOfExecution, effectsOfInstance } from '../effect-reads.js';
 import { VERIFY_PROVENANCE } from '../jobs.js';
-import { effectOperations } from './effects.js';
 import {
   boundaries,
   boundaryOfCheckpoint,
@@ -35,38 +37,42 @@ import {
   stateAt,
 } from './reads.js';
 
-/** '' is any: only the root key may leave the tenant out, and only where the header is optional. */
-function tenantOf(call: AnyCall, query: { readonly tenant_id?: string | undefined }): string {
-  return listTenant(call, query.tenant_id) ?? '';
+/** '' is any: only the root key may omit the tenant, and only where the header is optional. */
+function tenantOf(call: TenantCall): string {
+  return listTenant(call, call.query.tenant_id) ?? '';
 }
 
-/** @throws EngineError 404 */
-async function executionNamed(deps: FrontDeps, call: CallById, tenant: string): Promise<Execution> {
-  const { params } = call;
-  return executionView(await rowOf(deps.reads, executionById, 'execution', params.id, tenant));
+interface TenantCall extends AnyCall {
+  readonly query: { readonly tenant_id?: string | undefined };
+}
+
+/** The row with the id in the path. @throws EngineError 404 */
+function named<Row extends { readonly tenant_id: string }>(
+  deps: FrontDeps,
+  call: TenantCall & CallById,
+  byId: Lookup<Row>,
+  what: string,
+): Promise<Row> {
+  return rowOf(deps.reads, byId, what, call.params.id, tenantOf(call));
 }
 
 const get: Operation<'continuity.get'> = async (deps, call) => {
-  const tenant = tenantOf(call, call.query);
-  return jsonReply(JSON.stringify(await executionNamed(deps, call, tenant)));
+  const row = await named(deps, call, executionById, 'execution');
+  return jsonReply(JSON.stringify(executionView(row)));
 };
 
 const locations: Operation<'continuity.locations'> = async (deps, call) => {
-  const tenant = tenantOf(call, call.query);
-  const { continuity_id } = await executionNamed(deps, call, tenant);
+  const { continuity_id } = await named(deps, call, executionById, 'execution');
   return jsonReply((await deps.reads.page(locationList({ continuity_id }))).text);
 };
 
 const checkpoints: Operation<'continuity.checkpoints'> = async (deps, call) => {
-  const { query } = call;
-  const { continuity_id } = await executionNamed(deps, call, tenantOf(call, query));
-  const list = await boundaries(deps.reads, continuity_id, query.limit);
-  return jsonReply(JSON.stringify(list));
+  const { continuity_id } = await named(deps, call, executionById, 'execution');
+  return jsonReply(JSON.stringify(await boundaries(deps.reads, continuity_id, call.query.limit)));
 };
 
 const checkpoint: Operation<'continuity.checkpoint'> = async (deps, call) => {
-  const tenant = tenantOf(call, call.query);
-  const { continuity_id } = await executionNamed(deps, call, tenant);
+  const { continuity_id } = await named(deps, call, executionById, 'execution');
   const id = call.params.checkpoint_id;
   const found = await boundaryOfCheckpoint(deps.reads, continuity_id, id);
   if (found === undefined) throw notFound(`checkpoint ${id}`);
@@ -80,36 +86,34 @@ const checkpoint: Operation<'continuity.checkpoint'> = async (deps, call) => {
   );
 };
 
+const chainOf = (call: TenantCall & CallById) =>
+  provenanceList({ continuity_id: call.params.id, tenant_id: tenantOf(call) });
+
 const provenance: Operation<'continuity.provenance'> = async (deps, call) => {
-  const asked = { continuity_id: call.params.id, tenant_id: tenantOf(call, call.query) };
-  return jsonReply((await deps.reads.page(provenanceList(asked))).text);
+  return jsonReply((await deps.reads.page(chainOf(call))).text);
 };
 
-/** More than the 10,000 entries have that callers may add up to, with the longest names. */
+/** Fits the 10,000 entries up to which callers may add, with the longest names. */
 const CHAIN_BYTES_MAX = 16 * 1024 * 1024;
 
 /** Without an encryption key no signature is trusted. */
 const verifyWith =
   (offload: Offload): Operation<'continuity.verifyProvenance'> =>
   async (deps, call) => {
-    const { query } = call;
-    const { id } = call.params;
-    const request = provenanceList({ continuity_id: id, tenant_id: tenantOf(call, query) });
-    const { text } = await deps.reads.page({ ...request, bytesMax: CHAIN_BYTES_MAX });
+    const { text } = await deps.reads.page({ ...chainOf(call), bytesMax: CHAIN_BYTES_MAX });
     const trusted = [...(deps.keyring?.trusted ?? [])];
-    const chain = { text, trusted, expectedHead: query.expected_head };
+    const chain = { text, trusted, expectedHead: call.query.expected_head };
     return jsonReply(await offload.run(call.tenant, VERIFY_PROVENANCE, chain));
   };
 
 const runtimes: Operation<'runtimes.list'> = async (deps, call) => {
-  const tenant = tenantOf(call, call.query);
+  const tenant = tenantOf(call);
   if (tenant === '') throw invalid('tenant_id is required');
   return jsonReply((await deps.reads.page(runtimeList(tenant, deps.now()))).text);
 };
 
 const handoff: Operation<'handoffs.get'> = async (deps, call) => {
-  const tenant = tenantOf(call, call.query);
-  const row = await rowOf(deps.reads, handoffById, 'handoff', call.params.id, tenant);
+  const row = await named(deps, call, handoffById, 'handoff');
   const { continuity_id, expected_epoch, state } = row;
   const destination =
     state === 'resumed'
@@ -119,8 +123,7 @@ const handoff: Operation<'handoffs.get'> = async (deps, call) => {
 };
 
 const migration: Operation<'migrations.get'> = async (deps, call) => {
-  const tenant = tenantOf(call, call.query);
-  const row = await rowOf(deps.reads, migrationById, 'migration', call.params.id, tenant);
+  const row = await named(deps, call, migrationById, 'migration');
   const view = migrationView(row, deps.keyring?.opening ?? []);
   if (view === undefined) {
     throw unavailable('ENG_NO_KEYS', 'no key of the server opens what is sealed of the migration');
@@ -128,11 +131,24 @@ const migration: Operation<'migrations.get'> = async (deps, call) => {
   return jsonReply(JSON.stringify(view));
 };
 
-/** Changes belong to the shard that the execution's id leads to. */
+const instanceEffects: Operation<'instances.effects'> = async (deps, call) => {
+  const { tenant_id: tenant = '', ...page } = listQuery(call);
+  const { id = '' } = call.params;
+  await rowOf(deps.reads, instanceTenant, 'instance', id, tenant);
+  const found = await deps.reads.page(effectList(effectsOfInstance(id, page)));
+  return pageReply(call, { ...page, offset: 0 }, found);
+};
+
+const executionEffects: Operation<'continuity.effects'> = async (deps, call) => {
+  const query = effectsOfExecution(call.params.id, listQuery(call).tenant_id);
+  return jsonReply((await deps.reads.page(effectList(query))).text);
+};
+
 export function openContinuityFront({ offload }: Pick<FrontKernel, 'offload'>) {
   return {
     operations: {
-      ...effectOperations,
+      'instances.effects': instanceEffects,
+      'continuity.effects': executionEffects,
       'continuity.get': get,
       'continuity.locations': locations,
       'continuity.checkpoints': checkpoints,

@@ -1,6 +1,6 @@
 /**
- * Executions and what hangs on them, as callers read them. Reads only; every statement finds its
- * rows by an index, and those that the execution service uses too are its own (`actors/continuity/rows.ts`).
+ * The reads of executions for callers. Every statement uses an index; some are shared with the
+ * execution service (`actors/continuity/rows.ts`).
  */
 
 import type { Boundary, ProvenanceEntry } from '../../../schema/continuity.js';
@@ -28,7 +28,7 @@ import {
 } from '../rows.js';
 import { CONTINUITY_LOCATIONS, PROVENANCE_ENTRIES, type RUNTIMES } from '../tables.js';
 
-/** A checkpoint, by its id, at one of the places where the execution has been. */
+/** A checkpoint of an instance of the execution. */
 interface BoundaryKey
   extends StoredRow<typeof CONTINUITY_LOCATIONS>,
     StoredRow<typeof CHECKPOINTS, 'id'>,
@@ -41,10 +41,10 @@ interface FoundKey extends BoundaryKey {
   readonly previous_instance_id: string | null;
 }
 
-/** One boundary with its data, and what stands before it in the list. */
-export interface FoundBoundary {
+/** One boundary with its data and its predecessor. */
+interface FoundBoundary {
   readonly boundary: Boundary;
-  /** JSON text, as it was saved. */
+  /** JSON text. */
   readonly data: string;
   readonly previousId: string | null;
   /** JSON text; `{}` before the first. */
@@ -53,12 +53,12 @@ export interface FoundBoundary {
 
 const CHEAPER = 'ask for a smaller limit';
 
-/** Checkpoints that are hashed in one piece, of 256 KiB each at most: some 40 ms at worst. */
+/** Checkpoints of up to 256 KiB hashed without a pause: 40 ms at worst. */
 const HASHED_AT_ONCE = 8;
 
 const LOCATION_COLUMNS = columnsBut(CONTINUITY_LOCATIONS);
 
-/** The version is 0 of a sequence that was deleted after all its instances had ended. */
+/** The version of a deleted sequence is 0. */
 const BOUNDARY_KEY =
   `${selected(LOCATION_COLUMNS, 'l')}, c.id, i.sequence_id, ` +
   'coalesce(s.version, 0) as sequence_version';
@@ -91,7 +91,7 @@ export const BOUNDARY_LOOKUPS = {
   ),
 } as const;
 
-/** A statement that the execution service uses, too. */
+/** A statement that the execution service also uses. */
 function shared<Row extends object>(name: keyof typeof CONTINUITY_SQL) {
   return lookup<Row>(`reads_continuity_${name}`, CONTINUITY_SQL[name]);
 }
@@ -99,7 +99,6 @@ function shared<Row extends object>(name: keyof typeof CONTINUITY_SQL) {
 export const executionById = shared<ShownExecutionRow>('shownExecution');
 export const handoffById = shared<HandoffRow>('handoff');
 export const migrationById = shared<MigrationRow>('migration');
-/** Of the instance that the execution was at an epoch, when that is here. */
 export const stateAt = shared<{ readonly state: InstanceState }>('stateAt');
 
 /** `ContinuityLocation` records by epoch. */
@@ -123,7 +122,7 @@ export const provenanceList = list({
   cheaper: TRY_LATER,
 });
 
-/** `RuntimeCapabilities` of the live ones, those seen last first. */
+/** `RuntimeCapabilities` of live runtimes, the latest observed first. */
 export function runtimeList(
   tenant: string,
   now: UnixMs,
@@ -136,7 +135,7 @@ export function runtimeList(
   };
 }
 
-/** The first boundaries by epoch and time; a checkpoint once for each epoch of its instance. */
+/** The first boundaries by epoch and time; a checkpoint appears once for each epoch of its instance. */
 export async function boundaries(
   reads: Reader,
   executionId: string,
@@ -156,14 +155,14 @@ export async function boundaries(
       if (key !== undefined) known.set(row.id, boundaryOf(key, row));
     }
   }
-  // What was pruned in between has no boundary any more.
+  // A checkpoint that was pruned meanwhile has no boundary.
   return keys.flatMap(({ id, epoch }) => {
     const boundary = known.get(id);
     return boundary === undefined ? [] : [{ ...boundary, epoch }];
   });
 }
 
-/** The first boundary of that checkpoint; undefined when the execution has none. */
+/** The first boundary of that checkpoint. */
 export async function boundaryOfCheckpoint(
   reads: Reader,
   executionId: string,
@@ -205,7 +204,7 @@ function textOf({ checkpoint_data }: CheckpointWireRow): string {
   return checkpoint_data ?? 'null';
 }
 
-/** The wire record: a summary only where there is one. */
+/** The wire record; the summary is optional. */
 function entryOf({ seq: _, redacted_summary, ...entry }: ProvenanceRow): ProvenanceEntry {
   const record = entry as Omit<ProvenanceEntry, 'redacted_summary'>;
   return redacted_summary === null ? record : { ...record, redacted_summary };
