@@ -1,8 +1,7 @@
 /**
- * From commit units to the statements of one flush, and from its answers to acknowledgements. Pure:
- * it decides which units fit into one batch, joins the texts of their rows without reading them,
- * and works out what became of each unit. `db/statements.ts` has the SQL, `actors/writer/writer.ts` the
- * connections.
+ * Turns commit units into the statements of one flush, and the results into acknowledgements: which units
+ * fit into one batch, the joined texts of their rows, and the outcome of each unit. `db/statements.ts` has
+ * the SQL, `actors/writer/writer.ts` the connections. Pure.
  */
 
 import type { UnitGate } from '../core/unit.js';
@@ -11,21 +10,21 @@ import type { Forms, Statement } from './statements.js';
 import type { Kind, Kinds } from './store.js';
 import type { Ack, UnitEnvelope } from './units.js';
 
-/** A statement and the rows that it takes: as one array of JSON, or as lines. */
+/** A statement and its rows: one array of JSON, or lines. */
 export interface RowsCommand {
   readonly statement: Statement;
-  /** Their texts, which are put together where they become bytes. */
+  /** The texts are joined when they are encoded. */
   readonly rows: readonly string[];
   readonly areLines: boolean;
 }
 
 export interface BatchLimits {
   readonly rowsMax: number;
-  /** In UTF-16 units of the rows' texts, which is bytes for all but foreign scripts. */
+  /** In UTF-16 units of the rows' texts: bytes, except for non-Latin scripts. */
   readonly bytesMax: number;
 }
 
-/** What the batcher must know of a unit; `readUnit` derives it. */
+/** The properties of a unit that batching needs, derived by `readUnit`. */
 export interface BatchUnit {
   readonly seq: number;
   readonly gate: UnitGate;
@@ -38,7 +37,7 @@ export interface BatchUnit {
   readonly gateKeys: readonly string[];
 }
 
-/** The ids that the gated inserts of a flush really inserted. */
+/** The ids that the gated inserts of a flush inserted. */
 export type InsertedIds = ReadonlySet<string>;
 
 /** Keys of a batch creation begin with the instance's id, whose text has this length. */
@@ -47,10 +46,7 @@ const UUID_LENGTH = 36;
 const NOTHING_INSERTED: InsertedIds = new Set();
 const NO_KEYS: readonly string[] = [];
 
-/**
- * The measures of one envelope.
- * @throws Error on an envelope that no actor may send: an unknown kind, or a gate without an insert.
- */
+/** @throws Error on an envelope that no actor may send: an unknown kind, or a gate without an insert */
 export function readUnit(kinds: Kinds, envelope: UnitEnvelope): BatchUnit {
   const { seq, gate, mutations } = envelope;
   let bytes = 0;
@@ -63,7 +59,7 @@ export function readUnit(kinds: Kinds, envelope: UnitEnvelope): BatchUnit {
   return { seq, gate, mutations, rows: mutations.length / 3, bytes, isBarrier, gateKeys };
 }
 
-/** Units that are committed by one transaction, in their order. */
+/** Units that one transaction commits, in their order. */
 export class Batch<Unit extends BatchUnit> {
   readonly units: Unit[] = [];
   readonly #limits: BatchLimits;
@@ -76,9 +72,9 @@ export class Batch<Unit extends BatchUnit> {
   }
 
   /**
-   * Adds the unit unless it has to wait for the next batch: because of the limits (a unit that is
-   * larger than they are goes alone), because one of the two is a barrier, or because a gated
-   * insert of the same row is in the batch already, whose answer could not be told from this one's.
+   * Adds the unit unless it has to wait for the next batch: because of the limits (a larger unit is a batch
+   * of its own), because one of the two is a barrier, or because the batch has a gated insert of the same
+   * row, whose result could not be told apart.
    */
   tryAdd(unit: Unit): boolean {
     if (this.units.length > 0) {
@@ -95,7 +91,7 @@ export class Batch<Unit extends BatchUnit> {
   }
 }
 
-/** The gated inserts of a batch, which run first. Their answers are the argument of the next two. */
+/** The gated inserts of a batch, which run first. The next two functions take their results. */
 export function gateCommands(kinds: Kinds, units: readonly BatchUnit[]): RowsCommand[] {
   const rows: RowsOfKinds = { objects: [], lines: [] };
   for (const unit of units) {
@@ -109,8 +105,8 @@ export function gateCommands(kinds: Kinds, units: readonly BatchUnit[]): RowsCom
 }
 
 /**
- * All other mutations, in the order of the kinds: of units whose gate found its row nothing,
- * of a batch creation only what belongs to the inserted.
+ * All other mutations, in the order of the kinds, except those of units whose gate found its row; of a
+ * batch creation only those of inserted instances.
  */
 export function bodyCommands(
   kinds: Kinds,
@@ -149,7 +145,7 @@ export function bodyCommands(
   return commandsOf(all, (kind) => kinds[kind]!.forms);
 }
 
-/** What became of a unit of a batch that was committed. */
+/** The outcome of a unit of a committed batch. */
 export function committedAck(unit: BatchUnit, inserted = NOTHING_INSERTED): Ack {
   if (unit.gate === 'batch') {
     const ids = unit.gateKeys.filter((key) => inserted.has(key));
@@ -162,16 +158,16 @@ export function committedAck(unit: BatchUnit, inserted = NOTHING_INSERTED): Ack 
 interface LatestRow {
   readonly kind: number;
   readonly row: string;
-  /** Of a kind that narrows this one's, and later. */
+  /** A later kind that narrows this one. */
   over?: string;
 }
 
-/** Of a field that both rows have, Postgres takes the last value, as every reader of JSON does. */
+/** Postgres takes the last value of a field that both rows have, as every reader of JSON does. */
 function laidOver(earlier: string, later: string): string {
   return `${earlier.slice(0, -1)},${later.slice(1)}`;
 }
 
-/** The texts of the rows of each kind, by its index; nothing where there are none. */
+/** The texts of the rows of each kind, by its index. */
 interface RowsOfKinds {
   readonly objects: string[][];
   readonly lines: string[][];

@@ -1,12 +1,12 @@
 /**
- * Why the database of DATABASE_URL cannot be used, in one line that says what to do. It is for what does
- * not pass by itself: a server that is away is waited for instead.
+ * Why the database of DATABASE_URL cannot be used, in one line with what to do. Covers permanent errors
+ * only: an unavailable server is waited for.
  */
 
 import { ConfigError } from '../base/config-error.js';
 import { hostUrlsOf } from './database-url.js';
 
-/** What is said of a SQLSTATE, or of its class; the server's own words follow. */
+/** The explanation of a SQLSTATE or of its class; the server's message follows. */
 const ADVICE: readonly (readonly [sqlState: RegExp, text: string])[] = [
   [/^28P01$/, 'refuses the password: set user and password in DATABASE_URL'],
   [/^28/, 'refuses this user: set another one in DATABASE_URL, or allow it in pg_hba.conf'],
@@ -18,7 +18,7 @@ const ADVICE: readonly (readonly [sqlState: RegExp, text: string])[] = [
   [/^25006$/, 'only reads: DATABASE_URL must name the primary server, not a replica'],
 ];
 
-/** Of errors that the client finds by itself. */
+/** Errors that the client detects. */
 const CLIENT_ADVICE: readonly (readonly [message: RegExp, text: string])[] = [
   [/password must be a/, 'asks for a password: set it in DATABASE_URL'],
   [/does not support SSL/, 'speaks no TLS: leave sslmode out of DATABASE_URL'],
@@ -32,8 +32,8 @@ const CLIENT_ADVICE: readonly (readonly [message: RegExp, text: string])[] = [
 const OTHERWISE = 'cannot be used: look at DATABASE_URL';
 
 /**
- * @param error that connecting, or the first statements, failed with
- * @param variable that says the connection string
+ * @param error of the connection or the first statements
+ * @param variable that has the connection string
  */
 export function databaseRefusal(
   connectionString: string,

@@ -1,7 +1,6 @@
 /**
- * The one session that asks for the lease, holds its advisory lock and renews it: the statements of
- * `lease.ts`, and the care for the connection they need. The lock belongs to the session, so a
- * connection that was dropped has lost it, and a new one must take it again before it renews.
+ * The session that reads the lease, holds its advisory lock and renews it. The lock belongs to the session:
+ * when the connection is lost, a new one must take the lock again before it renews.
  */
 
 import type pg from 'pg';
@@ -11,15 +10,15 @@ import { SchemaError } from './migrate.js';
 import { createClient } from './pool.js';
 import { doubtPrimary, provePrimary } from './primary.js';
 
-/** What a standby sees, at one instant of the database. */
+/** What a standby reads, at one instant of the database. */
 export interface LeaseRow {
   readonly epoch: number;
   readonly owner: string;
-  /** Another one after each renewal, whatever the database's clock says. */
+  /** Changes with each renewal, independent of the database's clock. */
   readonly version: string;
-  /** How long a renewal holds; 0 when the owner has given the lease up. */
+  /** How long a renewal holds; 0 when the owner has released the lease. */
   readonly ttlMs: number;
-  /** The lock of the epoch was free, and is held by this session now. */
+  /** The lock of the epoch was free, and this session holds it now. */
   readonly isFree: boolean;
 }
 
@@ -28,11 +27,11 @@ interface Judged {
   readonly version: string;
   /** The highest of any lane; null without lanes. */
   readonly lanesEpoch: number | null;
-  /** Empty at epoch 0, which nobody owned. */
+  /** Empty at epoch 0, which had no owner. */
   readonly applicationName: string;
 }
 
-/** What became of a renewal. */
+/** The outcome of a renewal. */
 export type Renewal =
   | { readonly kind: 'renewed'; readonly reading: ClockReading }
   /** The row has another epoch or owner. */
@@ -50,18 +49,18 @@ const SPACE_OF_SCHEMA = `
 select case nspname when 'public' then $1::int else $1::int # oid::int end as space
 from pg_namespace where nspname = current_schema()`;
 
-/** A server that went silent is given up by the client a little after the server would give up. */
+/** Client limit for a silent server, a little above the server's own. */
 const SILENCE_MARGIN_MS = 500;
 
-/** An index lookup, followed by a lock attempt: cheap enough for every standby several times a second. */
+/** An index lookup and a lock attempt: cheap enough for every standby several times a second. */
 const POLL = `
 select epoch, owner, xmin::text as version,
   extract(epoch from expires_at - renewed_at)::float8 * 1000 as "ttlMs"
 from engine_lease where id = 1`;
 
 /**
- * A renewal is of no use on a replica, so that one that is away keeps no owner from it. A take-over is: what the
- * new owner reads in the database must not be undone behind it.
+ * Renewals do not wait for replicas, so that an unavailable one does not cost the owner its lease. A
+ * take-over waits: what the new owner reads must not be undone by a fail-over.
  */
 const ALONE = 'set synchronous_commit = local';
 const BEGIN_REPLICATED = 'begin; set local synchronous_commit = on';
@@ -85,7 +84,7 @@ select epoch, xmin::text as version, application_name as "applicationName",
   (select max(epoch) from lanes) as "lanesEpoch"
 from engine_lease where id = 1 for update`;
 
-/** A backend in the middle of its commit finishes it; the others roll back and free their locks. */
+/** A backend that is committing finishes; the others roll back and free their locks. */
 const END_SESSIONS = `
 select pg_terminate_backend(pid) from pg_stat_activity
 where datname = current_database() and usename = current_user
@@ -118,7 +117,7 @@ export class LeaseConnection {
   /** The epochs whose lock this session holds. */
   #lockedEpochs = new Set<number>();
   #onEnd: () => void = () => undefined;
-  /** What the server warned of during the last commit. */
+  /** Warnings of the server during the last commit. */
   #warning: string | undefined;
 
   constructor(options: LeaseOptions, timing: LeaseTiming) {
@@ -126,14 +125,14 @@ export class LeaseConnection {
     this.#timing = timing;
   }
 
-  /** The listener is called when the connection ends by itself. */
+  /** The listener is called when the connection is lost. */
   onEnd(listener: () => void): void {
     this.#onEnd = listener;
   }
 
   /**
-   * Looks at the lease and tries its lock; undefined when the row is lost.
-   * @param graceMs so young a session takes the lock for held
+   * Reads the lease and tries its lock; undefined when the row is lost.
+   * @param graceMs a session younger than this treats the lock as held
    */
   async poll(graceMs: number): Promise<LeaseRow | undefined> {
     const client = await this.#connected();
@@ -149,10 +148,10 @@ export class LeaseConnection {
   }
 
   /**
-   * Becomes the owner if the lease is still what was seen. Returns what the clock of the database
-   * says, or undefined when somebody else was quicker.
+   * Takes over if the lease has not changed since `seen`. Returns the time of the database, or undefined
+   * when another engine was faster.
    * @throws SchemaError when the lease is older than the lanes
-   * @throws Error also when somebody cancelled the commit's wait for a replica
+   * @throws Error also when the commit's wait for a replica was cancelled
    */
   async takeOver(seen: LeaseRow): Promise<ClockReading | undefined> {
     const client = await this.#connected();
@@ -160,7 +159,7 @@ export class LeaseConnection {
     await client.query(BEGIN_REPLICATED);
     const reading = await this.#takeOver(client, seen, epoch);
     await this.#end(client, reading === undefined ? 'rollback' : 'commit');
-    // What is not needed must be free, or the next one to look would take us for the owner.
+    // Locks of other epochs must be free, or other standbys would take this session for the owner.
     await this.#keepOnly(client, reading === undefined ? undefined : epoch);
     return reading;
   }
@@ -177,13 +176,13 @@ export class LeaseConnection {
 
   /** Ends the lease in the row and frees the lock. */
   async giveUp(epoch: number): Promise<void> {
-    // Without a connection there is no lock, and a database that is away is not waited for.
+    // Without a connection there is no lock, and an unavailable database is not waited for.
     if (this.#client === undefined) return;
     await this.#client.query(GIVE_UP, [epoch, this.#options.owner]);
     await this.#keepOnly(this.#client, undefined);
   }
 
-  /** Ends the connection, and with it the lock, at once. */
+  /** Ends the connection, and with it the lock. */
   drop(): void {
     this.#client?.connection.stream.destroy();
     this.#forget();
@@ -200,7 +199,7 @@ export class LeaseConnection {
     if (now?.epoch !== seen.epoch || !(seen.isFree || now.version === seen.version)) return;
     if ((now.lanesEpoch ?? 0) > now.epoch) throw leaseBehind(now.epoch, now.lanesEpoch ?? 0);
     if (!(await this.#tryLock(client, epoch))) return;
-    // Sessions without a name are those of strangers.
+    // Sessions without a name are not the engine's.
     if (now.applicationName !== '') await client.query(END_SESSIONS, [now.applicationName]);
     await client.query(RAISE_LANES, [epoch]);
     await client.query(ADD_LANES, [epoch, laneCount]);
@@ -208,7 +207,10 @@ export class LeaseConnection {
     return this.#read(client, { text: TAKE, values });
   }
 
-  /** A commit that the replicas confirm tells where the primary is, and one that they do not makes it doubtful. */
+  /**
+   * A commit that the replicas confirm proves this server to be the primary; one that they do not confirm
+   * makes it doubtful.
+   */
   async #end(client: pg.Client, how: 'commit' | 'rollback'): Promise<void> {
     this.#warning = undefined;
     try {
@@ -221,7 +223,7 @@ export class LeaseConnection {
     if (how === 'commit') provePrimary(client);
   }
 
-  /** Runs a statement that gives the time of the database in its one row, or none. */
+  /** Runs a statement that returns the time of the database, or no row. */
   async #read(client: pg.Client, query: pg.QueryConfig): Promise<ClockReading | undefined> {
     const { clock } = this.#options;
     const sentAt = clock.monotonic();
@@ -231,8 +233,8 @@ export class LeaseConnection {
   }
 
   /**
-   * Takes the lock again after the connection was lost. When the network broke, the server may not
-   * know yet and keep the old session with its lock: it is ended first.
+   * Takes the lock again after the connection was lost. The server may still keep the old session with its
+   * lock: that one is terminated first.
    */
   async #relock(client: pg.Client, epoch: number): Promise<boolean> {
     if (await this.#tryLock(client, epoch)) return true;
@@ -261,7 +263,7 @@ export class LeaseConnection {
     return isLocked;
   }
 
-  /** Frees every lock but that of one epoch, which this session holds already. */
+  /** Frees all locks but that of one epoch, which this session holds. */
   async #keepOnly(client: pg.Client, epoch: number | undefined): Promise<void> {
     if (epoch !== undefined) this.#lockedEpochs.add(epoch);
     for (const locked of this.#lockedEpochs) {
@@ -281,7 +283,7 @@ export class LeaseConnection {
       connectTimeoutMs: statementMs,
       statementTimeoutMs: statementMs,
       queryTimeoutMs: statementMs + SILENCE_MARGIN_MS,
-      // A standby that is stopped in the middle of its take-over must not block the others.
+      // A standby that stops during its take-over must not block the others.
       idleInTransactionTimeoutMs: statementMs,
     });
     client.on('error', () => this.#ended(client));
@@ -319,7 +321,7 @@ export class LeaseConnection {
   }
 }
 
-/** Such a row is from an older copy of the database; its next owners would be fenced off. */
+/** The row is from an older copy of the database: its next owners would be fenced off. */
 function leaseBehind(epoch: number, lanesEpoch: number): SchemaError {
   return new SchemaError(
     `the row of engine_lease has epoch ${epoch}, but lanes were owned at epoch ${lanesEpoch}: ` +

@@ -1,6 +1,6 @@
 /**
- * Whether the server has the key that the secrets in its database are sealed with (docs/operate/encryption-key.md). The
- * id of that key, of which nothing of the key follows, stands beside the lease.
+ * Whether the server has the key with which the secrets in its database are sealed
+ * (docs/operate/encryption-key.md). An id derived one-way from that key is stored beside the lease.
  */
 
 import type pg from 'pg';
@@ -10,7 +10,7 @@ import type { Keyring } from '../core/sealing/keys.js';
 import { openSecret, type SecretPlace, type StoredSecret } from '../core/stored-secret.js';
 import { type DbLog, withClient } from './pool.js';
 
-/** What is sealed, by what it belongs to. */
+/** Sealed columns, by what they belong to. */
 const SEALED = {
   credentials: `
     select id, tenant_id, value::text as secret from credentials
@@ -29,8 +29,8 @@ export interface SealingKey {
 }
 
 /**
- * Looks at the secrets themselves where the key is not the one that is noted. It is noted once all of them are sealed
- * with it: then they were given anew, or there are none. To be called by the owner of the database.
+ * Checks the secrets themselves when the server has another key than the stored one. Stores the server's
+ * key id once all secrets are sealed with it, or none are left. Called by the owner of the database.
  */
 export function checkSealingKey(
   connectionString: string,
@@ -60,7 +60,7 @@ export function checkSealingKey(
   });
 }
 
-/** The same, told in the log. */
+/** The same, reported in the log. */
 export async function reportSealingKey(
   connectionString: string,
   keyring: Keyring | undefined,

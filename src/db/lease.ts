@@ -1,17 +1,17 @@
 /**
- * Who owns the database. One row, `engine_lease`, names the epoch and its owner, who renews it; the
- * owner also holds a session advisory lock named after the epoch. This module waits as a standby,
- * takes over, renews, and tells the owner when it is not the owner any more.
+ * Who owns the database. One row, `engine_lease`, has the epoch and its owner, who renews it and holds a
+ * session advisory lock named after the epoch. This module waits as a standby, takes over, renews, and
+ * reports the loss of ownership.
  *
- * Time is judged by monotonic clocks alone, so that setting a clock ends nobody: a standby takes over
- * when the lock is free, or when it has itself seen no renewal for the length of the lease.
+ * Only monotonic clocks are compared, so that setting a clock affects nobody: a standby takes over when the
+ * lock is free, or when it has seen no renewal for the length of the lease.
  *
- * It decides who *should* write. What keeps a stale owner from writing is the fence: its epoch is on
- * no lane row any more. Exactly this order makes a take-over safe:
- * 1. The new epoch's lock is held before anybody can see the new epoch.
- * 2. The old owner's writers are ended, so that their locks on lane rows go away.
+ * The lease decides who should write; the fence keeps a stale owner from writing, because its epoch is on
+ * no lane row. This order makes a take-over safe:
+ * 1. The new epoch's lock is held before the new epoch is visible.
+ * 2. The old owner's writers are terminated, so that they hold no locks on lane rows.
  * 3. The epoch of every lane is raised, which waits for a commit in progress.
- * 4. Lease and lanes change in one transaction, guarded by the version of the row that was judged.
+ * 4. Lease and lanes change in one transaction, guarded by the version of the row that was read.
  */
 
 import { setTimeout as pause } from 'node:timers/promises';
@@ -26,15 +26,15 @@ export interface LeaseOptions {
   readonly connectionString: string;
   /** Unique to this process, at most 40 bytes. */
   readonly owner: string;
-  /** The `application_name` of this owner's writing sessions alone: a successor ends those. */
+  /** The `application_name` of this owner's writing sessions only: a successor terminates those. */
   readonly applicationName: string;
   /** Lane rows 0 … laneCount - 1 exist once the lease is held; those beyond keep up in epoch. */
   readonly laneCount: number;
   readonly clock: Clock;
   readonly log: DbLog;
-  /** Told once, when somebody else owns the database at first sight. */
+  /** Called once, when another engine owns the database at the first look. */
   readonly onStandby: (current: { readonly owner: string; readonly epoch: number }) => void;
-  /** Ends the waiting; the promise then rejects with the signal's reason. */
+  /** Ends the wait; the promise rejects with the signal's reason. */
   readonly signal: AbortSignal;
   readonly timing?: Partial<LeaseTiming>;
 }
@@ -44,19 +44,19 @@ export interface LeaseTiming {
   /** How long the lease holds after a renewal: a stopped owner is replaced after this. */
   readonly ttlMs: number;
   readonly renewMs: number;
-  /** How often a standby looks, and an owner that could not renew tries again. */
+  /** How often a standby looks, and how soon a failed renewal is retried. */
   readonly standbyPollMs: number;
-  /** Limit of connecting, and of each statement; a take-over that meets it is begun again. */
+  /** Limit of connecting, and of each statement; a take-over that exceeds it starts again. */
   readonly statementMs: number;
 }
 
-/** What requests are judged by, on the monotonic clock. */
+/** The validity of the ownership, on the monotonic clock. */
 export interface LeaseTimes {
-  /** When the database answered the last renewal. */
+  /** Time of the last renewal. */
   readonly confirmedAt: number;
   /**
-   * Past this, this process has not looked for so long that it may have been replaced, and has to
-   * look again. A database that does not answer puts it off: it is away for everybody.
+   * Past this, this process may have been replaced without noticing and has to check again. An unresponsive
+   * database moves it: no other engine could have taken over either.
    */
   readonly trustedUntil: number;
 }
@@ -65,11 +65,11 @@ export interface Lease extends LeaseTimes {
   readonly epoch: number;
   /** The time of the database minus the monotonic clock. */
   readonly clockOffsetMs: number;
-  /** The listener is called once: another engine has, or may have, the database now. */
+  /** The listener is called once: another engine owns, or may own, the database. */
   onLost(listener: (reason: string) => void): void;
   /** The listener is called with every new `clockOffsetMs`. */
   onClock(listener: (offsetMs: number) => void): void;
-  /** Frees the lock and ends the lease, so that a standby takes over at once. Never rejects. */
+  /** Frees the lock and ends the lease, so that a standby takes over immediately. Never rejects. */
   release(): Promise<void>;
 }
 
@@ -81,15 +81,15 @@ export const LEASE_TIMING: LeaseTiming = {
   statementMs: 2_000,
 };
 
-/** The database's clock is followed when it is proven to be off by this much. */
+/** The engine follows the database's clock when it is proven to be off by this much. */
 const FOLLOWED_MS = 1;
 
-/** A stop must end within seconds, also when the database does not answer. */
+/** A stop must end within seconds, even when the database does not respond. */
 const RELEASE_MS = 1_000;
 
 /**
- * Resolves when this engine owns the database, however long that takes; the schema of
- * `0000_engine.sql` must exist. A database that cannot be reached meanwhile is tried again.
+ * Resolves when this engine owns the database, however long that takes; the schema of `0000_engine.sql`
+ * must exist. An unreachable database is retried.
  * @throws SchemaError when the row of the lease is older than the rest of the database
  */
 export async function acquireLease(options: LeaseOptions): Promise<Lease> {
@@ -128,7 +128,7 @@ export async function acquireLease(options: LeaseOptions): Promise<Lease> {
         silence.forget();
         connection.drop();
       }
-      // An abort is told by its reason, at the head of the loop.
+      // An abort is reported by its reason, at the head of the loop.
       await pause(timing.standbyPollMs, undefined, { signal }).catch(() => undefined);
     }
   } catch (error) {
@@ -138,17 +138,16 @@ export async function acquireLease(options: LeaseOptions): Promise<Lease> {
 }
 
 /**
- * A lock is free on a server that has just become the primary, or has started again, whoever held it: the owner
- * has lost its session with that of the standby, and has the time of one more attempt to take the lock again. Of
- * several hosts, one that is silent may keep it at a look that began before there was a primary.
+ * A lock is free on a server that has just become the primary or was restarted: the owner lost its session
+ * too, and gets the time of one more attempt to take the lock again.
  */
 function graceOf({ statementMs, standbyPollMs }: LeaseTiming, connectionString: string): number {
   return statementMs + standbyPollMs + lookMsMax(connectionString);
 }
 
 /**
- * How long a standby has seen no renewal. Only what it has watched without a break counts: while the
- * database answers nobody, nobody can renew, and what pauses a standby may pause the owner too.
+ * How long a standby has seen no renewal. Only uninterrupted observation counts: while the database
+ * responds to no one, the owner cannot renew, and a pause of the standby may be a pause of the owner too.
  */
 class Silence {
   #version: string | undefined;
@@ -159,7 +158,7 @@ class Silence {
     this.#version = undefined;
   }
 
-  /** @param sentAt when the row was asked for: it had this version then or later */
+  /** @param sentAt when the row was requested: it had this version then or later */
   isOver({ version, ttlMs }: LeaseRow, sentAt: number, receivedAt: number): boolean {
     const isBroken = receivedAt - this.#seenAt > ttlMs / 2;
     if (version !== this.#version || isBroken) this.#since = receivedAt;
@@ -170,13 +169,11 @@ class Silence {
 }
 
 /**
- * The owner's side. One round is in progress or one timer is set, never both: a round renews over
- * the connection that holds the lock, or, when that was lost, over a new one that takes the lock of
- * the same epoch again.
+ * The owner's side. Either one round is in progress or one timer is set: a round renews over the connection
+ * that holds the lock or, when that was lost, over a new one that takes the lock of the same epoch again.
  *
- * While the database serves nobody, nobody can have taken it over: the owner keeps the lease however
- * long that lasts. One that was replaced meanwhile sees it when the database is back, and the fence
- * stops it in any case.
+ * While the database is unavailable no engine can take over, so the owner keeps the lease. If it was
+ * replaced meanwhile, it notices when the database is back; the fence stops it in any case.
  */
 class HeldLease implements Lease {
   readonly epoch: number;
@@ -230,7 +227,7 @@ class HeldLease implements Lease {
     this.#connection.drop();
   }
 
-  /** What it does not reach in time, the end of the connection does: only the lease runs on then. */
+  /** If this is late, closing the connection frees the lock; only the lease runs on then. */
   async #giveUp(): Promise<void> {
     await this.#round;
     try {
@@ -246,7 +243,7 @@ class HeldLease implements Lease {
     }, delayMs);
   }
 
-  /** The connection ended while it was idle: the lock is free, and a standby may be looking. */
+  /** The connection was lost while idle: the lock is free, and a standby may take it. */
   #renewNow(): void {
     if (!this.#isHeld || this.#round !== undefined) return;
     this.#options.clock.clearTimeout(this.#timer);
@@ -269,7 +266,7 @@ class HeldLease implements Lease {
         this.#confirm(renewal.reading);
         return this.#timing.renewMs;
       }
-      // 'locked': a standby was quicker with the lock. It takes over, or ends and frees it.
+      // 'locked': a standby has the lock. It takes over, or ends and frees it.
     } catch (error) {
       if (!this.#isInTrouble) log.warn({ err: error }, 'cannot renew the lease; trying again');
       this.#isInTrouble = true;

@@ -1,17 +1,16 @@
 /**
- * Rows as lines: the cells of a row in the order of its columns, as text, for the inserts that every
- * instance makes. Postgres takes a line apart for a third of what an object of JSON costs it, whose
- * members are looked up by name and whose nested values are read three times (docs/decisions/0001-group-commit.md).
+ * Rows as lines: the cells of a row as text in the order of its columns, for the inserts that every
+ * instance makes. Postgres parses a line for a third of the cost of a JSON object, whose members are looked
+ * up by name and whose nested values are read three times (docs/decisions/0001-group-commit.md).
  *
- * Between cells stand control characters that no text of JSON has. A cell that cannot stand in a line makes
- * its whole row an object of JSON instead, as the rows of all other kinds are: so nothing is ever escaped.
- * Pure.
+ * The separators are control characters that JSON text never has. A row with a cell that a line cannot hold
+ * is sent as a JSON object instead, so nothing is ever escaped. Pure.
  */
 
 import { fieldsOf, type Insert, type Mutation } from './mutation.js';
 import type { BaseType } from './table.js';
 
-/** Behind each cell but the last; behind each line but the last; and what stands for null. */
+/** Separators of cells and of lines, and the mark of null. */
 export const CELL_END = '\u001f';
 export const LINE_END = '\n';
 export const NULL_CELL = '\u0001';
@@ -34,7 +33,7 @@ export interface RowWriters {
 
 export type Lined<Row extends object> = Insert<Row> & { readonly lines: RowWriters };
 
-/** The insert with rows that may be lines. Only plain ones: COPY knows no conflicts. */
+/** The insert whose rows may be lines. Plain inserts only: COPY knows no conflicts. */
 export function lined<Row extends object>(insert: Insert<Row>): Lined<Row> {
   if (insert.onConflict !== 'error') throw new Error('lines have no conflicts');
   const columns = fieldsOf(insert).map(([name, type]) => ({ name, type }));
@@ -42,11 +41,11 @@ export function lined<Row extends object>(insert: Insert<Row>): Lined<Row> {
   return { ...insert, lines: { columns, ofCells, ofValues: writerOf(columns, cellOfValue) } };
 }
 
-/** In a text: what separates cells and lines, and halves of pairs, which UTF-8 does not have. */
+/** Separators, and lone surrogates, which UTF-8 does not have. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: those are what is looked for
 const UNFIT = /[\0-\u001f\ud800-\udfff]/;
 
-/** The text of one row, a line if it can be one. */
+/** The text of one row, a line if possible. */
 export function rowOf<Row extends object>(
   { lines }: Lined<Row>,
   cells: CellsOf<NoInfer<Row>>,
@@ -54,7 +53,7 @@ export function rowOf<Row extends object>(
   return lines.ofCells(cells as Cells);
 }
 
-/** The same as an object in any case. */
+/** The same, always as an object. */
 export function objectOf<Row extends object>(
   { lines }: Lined<Row>,
   cells: CellsOf<NoInfer<Row>>,
@@ -62,7 +61,7 @@ export function objectOf<Row extends object>(
   return jsonOf(lines.columns, cells as Cells, cellOf);
 }
 
-/** The same of a row as it is put, with values of JSON rather than their texts; for other kinds its JSON. */
+/** The text of a row with JSON values instead of their texts; of other kinds its JSON. */
 export function rowText(mutation: Mutation, row: object): string {
   const lines = mutation.does === 'insert' ? mutation.lines : undefined;
   return lines === undefined ? JSON.stringify(row) : lines.ofValues(row as Cells);
@@ -73,7 +72,7 @@ export function cellsOf(line: string): (string | null)[] {
   return line.split(CELL_END).map((cell) => (cell === NULL_CELL ? null : cell));
 }
 
-/** Whether the text is a line rather than an object of JSON: no first cell begins like one. */
+/** Whether the text is a line rather than a JSON object: no first cell begins with a brace. */
 export function isLine(row: string): boolean {
   return row.charCodeAt(0) !== 0x7b;
 }
@@ -83,7 +82,7 @@ type CellOf = (type: BaseType, value: Cell | undefined) => Cell | undefined;
 const cellOf: CellOf = (_type, cell) => cell;
 const cellOfValue: CellOf = (type, value) => (type === 'json' ? JSON.stringify(value) : value);
 
-/** What writes rows with these columns: code that names each of them, which a loop over them takes twice as long for. */
+/** Generated code that names each column: a loop over them takes twice as long. */
 function writerOf(columns: readonly LinedColumn[], read: CellOf): (cells: Cells) => string {
   const parts = columns.map(({ name, type }) => {
     if (type === 'json') return `json(read('json',cells.${name}))`;
@@ -107,15 +106,15 @@ function plain(cell: Cell | undefined): Cell {
   return cell ?? NULL_CELL;
 }
 
-/** What a line cannot have makes it none. */
+/** A value that a line cannot hold. */
 function text(cell: Cell | undefined): Cell {
   if (cell == null) return NULL_CELL;
   return UNFIT.test(cell as string) ? LINE_END : cell;
 }
 
 /**
- * JSON may have line breaks between its tokens, when its text is that of somebody else. And Postgres reads escapes
- * when it takes an object apart, and refuses those that stand for no text.
+ * Foreign JSON may have line breaks between its tokens, and escapes that stand for no text, which Postgres
+ * rejects when it parses an object.
  */
 function isFit(line: string): boolean {
   return !line.includes('\n') && !line.includes('\r') && !line.includes('\\u');
@@ -130,7 +129,7 @@ function jsonOf(columns: readonly LinedColumn[], cells: Cells, read: CellOf): st
   return `{${members.join(',')}}`;
 }
 
-/** The null of JSON is that of SQL, as in the rows that are objects. */
+/** The null of JSON is stored as SQL null, as in rows that are objects. */
 function isNull(type: BaseType, cell: Cell | undefined): boolean {
   return cell == null || (type === 'json' && cell === 'null');
 }

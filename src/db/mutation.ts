@@ -1,7 +1,7 @@
 /**
- * What an actor may change, as data: the table, the columns, and how several mutations of one kind are put together.
- * The types of rows, the statements (`statements.ts`) and what the simulation does with a mutation follow from it.
- * Each room has those of its tables. Pure.
+ * Mutations as data: the table, the columns, and how several mutations of one kind merge. The types of
+ * rows, the statements (`statements.ts`) and the simulation derive from them. Each room declares those of
+ * its tables. Pure.
  */
 
 import type { RowWriters } from './lines.js';
@@ -20,36 +20,35 @@ type Literals<C extends string = string> = { readonly [K in C]?: Literal };
 
 /** An insert that may be the gate of a unit (`src/core/unit.ts`): its rows have an `id`. */
 export interface Gate {
-  /** Of units of many, too. */
+  /** Also in units of many instances. */
   readonly isOfBatches?: true;
-  /** A row of this table with its id keeps one from being inserted, as one with its key does. */
+  /** A row of this table with the same id prevents the insert, as one with the same key does. */
   readonly unless?: Table;
 }
 
 interface Rule<Row extends object> {
-  /** A noun of its room and a verb, as in `cron.set`: its statement is named after it. */
+  /** A noun of its room and a verb, as in `cron.set`: the name of its statement. */
   kind: string;
-  /** Its place in the store, which stands for it between threads. */
+  /** Its index in the store, which identifies it between threads. */
   place: number;
   /** `insert`: once per key. `latest`: the last one of its group and key wins. `barrier`: alone. */
   readonly merge: 'insert' | 'latest' | 'barrier';
   readonly table: Table;
   /** Kinds of one group write the same row, such as setting and clearing a timer. */
   readonly group: string;
-  /** It writes some of the columns of this kind, whose row it does not replace but is laid over. */
+  /** It writes some of the columns of this kind and is merged into its row. */
   readonly narrows?: Mutation;
   /** Only for the type. */
   readonly row?: Row;
 }
 
-/** What is told of a row whose key is there already: an error, nothing, or these columns are replaced. */
+/** On a row with the same key: an error, nothing, or these columns are replaced. */
 type OnConflict = 'error' | 'nothing' | readonly string[];
 
 export interface Insert<Row extends object = object> extends Rule<Row> {
   readonly does: 'insert';
-  /** Those of the row. */
   readonly columns: readonly string[];
-  /** What is stored where the row has null. */
+  /** Stored in place of null. */
   readonly defaults: Literals;
   readonly onConflict: OnConflict;
   readonly gate?: Gate;
@@ -59,15 +58,15 @@ export interface Insert<Row extends object = object> extends Rule<Row> {
 
 export interface Update<Row extends object = object> extends Rule<Row> {
   readonly does: 'update';
-  /** The key, and the columns that change. */
+  /** The key, and the changed columns. */
   readonly columns: readonly string[];
-  /** Column → the column whose value it keeps from before that one's first change. */
+  /** Column → the column whose value before its first change it keeps. */
   readonly keeps: Readonly<Record<string, string>>;
 }
 
 export interface Delete<Row extends object = object> extends Rule<Row> {
   readonly does: 'delete';
-  /** Those that name the rows. */
+  /** The columns that select the rows. */
   readonly columns: readonly string[];
   /** Only rows with these values. */
   readonly where: Literals;
@@ -78,7 +77,7 @@ export interface Special<Row extends object = object> extends Rule<Row> {
   readonly does: 'special';
   readonly fields: Fields;
   /**
-   * @param rows the text of those that are handed in, under the name r
+   * @param rows text of the given rows, under the name r
    * @param tables of all rooms
    */
   readonly text: (rows: string, tables: readonly Table[]) => string;
@@ -91,10 +90,10 @@ export type Mutation<Row extends object = object> =
   | Delete<Row>
   | Special<Row>;
 
-/** The columns of one mutation: JSON as any value that has a text. */
+/** The columns of one mutation: JSON as any serializable value. */
 export type MutationRow<M extends Mutation> = NonNullable<M['row']>;
 
-/** Names the mutations of a room's noun by their verbs. They are carried out in this order. */
+/** Names the mutations of a room's noun by their verbs, in the order of execution. */
 export function mutations<const M extends Readonly<Record<string, Mutation>>>(
   noun: string,
   members: M,
@@ -106,7 +105,7 @@ export function mutations<const M extends Readonly<Record<string, Mutation>>>(
 const UNNAMED = { kind: '', place: -1 };
 
 interface InsertOptions<T extends Table, W extends string, D extends string> {
-  /** Columns that it leaves at null. */
+  /** Columns that stay null. */
   readonly without?: readonly (W & ColumnOf<T>)[];
   readonly defaults?: Literals<D & ColumnOf<T>>;
 }
@@ -163,12 +162,12 @@ export function update<T extends Table, const C extends ColumnOf<T>>(
     columns: [...table.key, ...changing],
     keeps: keeps as Readonly<Record<string, string>>,
     merge: 'latest',
-    // Two kinds that change other columns of one row do not replace each other.
+    // Kinds that change other columns of one row do not replace each other.
     group: `${table.name}.${changing[0]}`,
   };
 }
 
-/** Deletes the row with this key, if it has the value in the other column, too. */
+/** Deletes the row with this key, if the other column has the given value. */
 export function clear<T extends Table, const C extends ColumnOf<T> = never>(
   table: T,
   also?: C,
@@ -184,7 +183,7 @@ export function clear<T extends Table, const C extends ColumnOf<T> = never>(
   };
 }
 
-/** Deletes all rows with the value in the column, of those that have the others. */
+/** Deletes all rows with the value in the column and the given values in others. */
 export function drop<T extends Table, const C extends ColumnOf<T>>(
   table: T,
   column: C,
@@ -201,19 +200,19 @@ type FieldValue<B extends BaseType> = B extends 'json'
     ? number
     : string;
 
-/** What does more than insert, update or delete rows by their key. */
+/** A mutation that is not an insert, update or delete by key. */
 export function special<const F extends Fields>(
   table: Table,
   merge: Rule<object>['merge'],
   fields: F,
   text: Special['text'],
 ): Special<{ readonly [K in keyof F]: FieldValue<F[K]> }> {
-  // Nothing else replaces it, nor does it replace anything.
+  // Neither replaces other mutations nor is replaced.
   const group = merge === 'latest' ? `${table.name}.special` : table.name;
   return { ...UNNAMED, does: 'special', table, fields, merge, group, text };
 }
 
-/** What the rows of a mutation have, with its types. */
+/** The fields of a mutation's rows, with their types. */
 export function fieldsOf(mutation: Mutation): (readonly [name: string, type: BaseType])[] {
   if (mutation.does === 'special') return Object.entries(mutation.fields);
   const { table, columns } = mutation;
@@ -221,8 +220,8 @@ export function fieldsOf(mutation: Mutation): (readonly [name: string, type: Bas
 }
 
 /**
- * A condition that is answered by an index and by nothing else, as one of a list of its own. An equation can also be
- * had from a whole index, read in its order: the planner does so where it knows of few live rows, however many dead
- * ones lie between them while somebody holds an old snapshot.
+ * A condition that only an index lookup can satisfy, as a one-element list. For an equality the planner may
+ * scan a whole index in its order when it expects few live rows, and then step over all dead rows that an
+ * old snapshot keeps.
  */
 export const foundBy = (column: string, value: string) => `${column} = any(array[${value}])`;

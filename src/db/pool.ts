@@ -1,7 +1,6 @@
 /**
- * Connections to Postgres with the engine's settings. Owns timeouts, keep-alive and how column
- * types become JavaScript values; never touches the global parsers of `pg`, since several pools
- * with other needs may live in one process. What runs over the connections is not its business.
+ * Connections to Postgres with the engine's settings: timeouts, keep-alive, and the conversion of column
+ * types. Never changes the global parsers of `pg`, since other pools may live in the same process.
  */
 
 import pg from 'pg';
@@ -21,18 +20,17 @@ export interface ConnectionOptions {
   readonly connectionString: string;
   /** Shown in `pg_stat_activity`, at most 63 bytes; a take-over finds the old owner by it. */
   readonly applicationName: string;
-  /** After this the server gives the statement up. 0 never; default 30,000. */
+  /** The server cancels the statement after this. 0 never; default 30,000. */
   readonly statementTimeoutMs?: number;
-  /** After this the client gives the answer up, for a server that went silent. 0 never (default). */
+  /** The client gives up waiting after this, for a silent server. 0 never (default). */
   readonly queryTimeoutMs?: number;
-  /** After this the server ends a session that forgot its open transaction. Default 60,000. */
+  /** The server ends a session with an idle open transaction after this. Default 60,000. */
   readonly idleInTransactionTimeoutMs?: number;
   /** How long connecting may take. Default 5,000. */
   readonly connectTimeoutMs?: number;
   /**
-   * Each statement is planned once for all values it may get. To plan takes several times as long as to look
-   * up a row, and Postgres would do so each time for few ids, because it takes every list for one of ten. What
-   * they read has an index.
+   * One generic plan per statement. Planning takes several times as long as a row lookup, and Postgres
+   * would replan for small lists, because it expects ten elements in every list. All reads use an index.
    */
   readonly isPlannedOnce?: boolean;
 }
@@ -40,15 +38,15 @@ export interface ConnectionOptions {
 export interface PoolOptions extends ConnectionOptions {
   /** Connections at most. */
   readonly connectionsMax: number;
-  /** What runs over them may be narrowed to one tenant by `forTenant`. */
+  /** Its queries may be narrowed to one tenant by `forTenant`. */
   readonly isForTenants?: boolean;
-  /** Told of errors of idle connections, which nobody else awaits. */
+  /** Called with errors of idle connections. */
   readonly onError: (error: Error) => void;
 }
 
 /** A server-side cursor, read in pieces; an empty piece is the end. */
 export interface RowReader<Row> {
-  /** @param timeoutMs after which the piece is given up, for a server that went silent */
+  /** @param timeoutMs client limit for the piece, for a silent server */
   read(rowsMax: number, timeoutMs: number): Promise<Row[]>;
 }
 
@@ -59,13 +57,13 @@ const CONNECT_TIMEOUT_MS = 5_000;
 /** An idle connection is probed after this, before firewalls forget it. */
 const KEEP_ALIVE_DELAY_MS = 10_000;
 
-/** Idle pool connections are closed after this; a burst of lists then leaves nothing behind. */
+/** Idle connections are closed after this, so that a burst of lists leaves none. */
 const POOL_IDLE_TIMEOUT_MS = 30_000;
 
-/** Type numbers from the server's catalogue, which never change. */
+/** Type numbers of the server's catalogue, which never change. */
 const OID = { int8: 20, json: 114, timestamptz: 1184 } as const;
 
-/** Gives no session away that is on an older timeline than the primary. */
+/** Never hands out a session that is on an older timeline than the primary. */
 class PrimaryPool extends pg.Pool {
   override connect(): Promise<pg.PoolClient>;
   override connect(callback: PoolCallback): void;
@@ -100,10 +98,10 @@ export function createPool(options: PoolOptions): pg.Pool {
   return pool;
 }
 
-/** What `pg` says of an answer that did not come in time. */
+/** Message of `pg` for a query timeout. */
 export const NO_ANSWER_TEXT = 'Query read timeout';
 
-/** Runs `work` over a connection of its own. One that breaks between two queries fails the next. */
+/** Runs `work` on its own connection. A connection that breaks between two queries fails the next. */
 export async function withClient<Result>(
   options: ConnectionOptions,
   work: (client: pg.Client) => Promise<Result>,
@@ -129,10 +127,13 @@ export function createClient(options: ConnectionOptions, pipeline = false): pg.C
 /** The role that sees rows of one tenant (`row-security.ts`). */
 export const READER_ROLE = 'engine_reader';
 
-/** What narrows, prepared once on a connection: it is sent with every statement, and never alone. */
+/**
+ * The narrowing statement, prepared once per connection: it precedes every statement and is never sent
+ * alone.
+ */
 const NARROWING = 'engine_narrowing';
 
-/** Both settings end with the transaction, so that no connection stays narrowed, or stays open to all. */
+/** Both settings are local to the transaction, so that no connection stays narrowed or unrestricted. */
 async function prepareNarrowing(client: pg.ClientBase): Promise<void> {
   await client.query(
     `prepare ${NARROWING} (text) as select set_config('role', '${READER_ROLE}', true), ` +
@@ -140,7 +141,7 @@ async function prepareNarrowing(client: pg.ClientBase): Promise<void> {
   );
 }
 
-/** Of the connections of `pg`, what a query or cursor is submitted to. */
+/** The part of a `pg` connection to which a query or cursor is submitted. */
 interface Wire {
   readonly stream: { cork?(): void; uncork?(): void };
   bind(message: { readonly statement: string; readonly values: readonly string[] }): void;
@@ -154,10 +155,10 @@ interface Submitted {
 }
 
 /**
- * Has a query or cursor see rows of one tenant only, as far as row level security is on. What narrows goes
- * before it in the same message and the same transaction, so that it costs no round trip; what it answers is
- * kept from the query. The pool is one with `isForTenants`, and the query is none of simple text: that would
- * leave the transaction open.
+ * Restricts a query or cursor to the rows of one tenant, as far as row level security is on. The narrowing
+ * statement is sent before it in the same message and transaction, so it costs no round trip; its result is
+ * hidden from the query. Requires a pool with `isForTenants` and a query that is not simple text, which
+ * would leave the transaction open.
  */
 export function forTenant<Q extends object>(query: Q, tenant: string): Q {
   const inner = query as unknown as Submitted;
@@ -184,8 +185,8 @@ export function forTenant<Q extends object>(query: Q, tenant: string): Q {
 }
 
 /**
- * Runs `use` with a cursor over the rows of `sql` on a connection of its own. The cursor is closed
- * and the connection given back whatever happens; a connection that failed is not used again.
+ * Runs `use` with a cursor over the rows of `sql` on its own connection. The cursor is always closed and
+ * the connection released; a failed connection is not reused.
  *
  * @param tenant see `forTenant`
  */
@@ -198,8 +199,8 @@ export async function withCursor<Row, Result>(
 ): Promise<Result> {
   const client = await pool.connect();
   let failure: Error | undefined;
-  // The pool listens only to idle clients: a connection that breaks between two reads would end the
-  // process, and closing its cursor would wait for an answer that cannot come.
+  // The pool listens only to idle clients: without a listener, a connection that breaks between two reads
+  // would end the process, and closing its cursor would wait for ever.
   let onError: (error: Error) => void = () => undefined;
   const broken = new Promise<never>((_, reject) => {
     onError = (error) => {
@@ -259,7 +260,7 @@ function clientConfig(options: ConnectionOptions): PrimaryConfig {
   };
 }
 
-/** A plan that was made while a table was small, or while only few of its rows are alive, would be kept: by an index. */
+/** A plan made while a table was small, or had few live rows, would be kept: forces an index. */
 const PLANNED_ONCE = ' -c plan_cache_mode=force_generic_plan -c enable_seqscan=off';
 
 const textParsers: ReadonlyMap<number, (text: string) => unknown> = new Map<
@@ -271,7 +272,7 @@ const textParsers: ReadonlyMap<number, (text: string) => unknown> = new Map<
   [OID.json, String],
 ]);
 
-/** The per-connection types: ours first, else what `pg` does by itself. */
+/** The engine's parsers first, then those of `pg`. */
 const columnTypes: pg.CustomTypesConfig = {
   getTypeParser: ((oid: number, format?: 'text' | 'binary') =>
     (format !== 'binary' ? textParsers.get(oid) : undefined) ??
@@ -280,7 +281,7 @@ const columnTypes: pg.CustomTypesConfig = {
 
 /** `2025-01-31 12:00:00.123456+00` becomes `2025-01-31T12:00:00.123Z`; `infinity` stays. */
 function timestampText(text: string): string {
-  // The shape that every session of ours gets: four-digit year, UTC.
+  // The format of every session of the engine: four-digit year, UTC.
   if (text.length >= 22 && text.charCodeAt(10) === 32 && text.endsWith('+00')) {
     const fraction = text.charCodeAt(19) === 46 ? text.slice(20, -3) : '';
     return `${text.slice(0, 10)}T${text.slice(11, 19)}.${fraction.padEnd(3, '0').slice(0, 3)}Z`;

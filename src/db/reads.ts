@@ -1,8 +1,7 @@
 /**
- * What the front thread reads from Postgres by itself: lists and reports that span actors, and the
- * rows of one instance or task that no actor keeps in memory. Only SELECTs, over a pool of their
- * own, so that a slow list never delays a commit. Answers are JSON text, spliced together from the
- * JSON columns' texts, which are not parsed here. What is read is in `reads/`, by table.
+ * The reads of the front thread: lists and reports that span actors, and rows that no actor keeps in
+ * memory. Only SELECTs, over a separate pool, so that a slow list never delays a commit. Results are JSON
+ * text, spliced from the JSON columns without parsing. The statements are in `reads/`, by table.
  */
 
 import type pg from 'pg';
@@ -12,9 +11,9 @@ import { ReadPace } from './reads/read-pace.js';
 import { longReadTurns, Reader, readSlots } from './reads/reader.js';
 
 /**
- * How the pool of reads is made (see `createPool`). Few connections, since each of them may hold one
- * answer of `LIMITS.responseBytesMax`; the reader shares them among tenants (`reads/reader.ts`). The
- * pool must not have a `queryTimeoutMs`: it would end cursors that have long been read.
+ * The pool of reads (see `createPool`). Few connections, since each may hold one response of
+ * `LIMITS.responseBytesMax`; the reader shares them among tenants (`reads/reader.ts`). It must not have a
+ * `queryTimeoutMs`, which would end cursors that are still read.
  */
 export const READ_POOL_OPTIONS = {
   connectionsMax: LIMITS.readsMax,
@@ -23,14 +22,14 @@ export const READ_POOL_OPTIONS = {
 } as const;
 
 /**
- * Answers from committed rows and rejects with an `EngineError` only: 503 `ENG_SLOW_READ` after
+ * Reads committed rows and rejects with an `EngineError` only: 503 `ENG_SLOW_READ` after
  * `LIMITS.slowReadMs`, 503 `ENG_DATABASE_DOWN`, 503 `ENG_OVERLOADED`, 429 `ENG_TENANT_SHARE`, or 500.
  */
 export type Reads = Reader;
 
 /**
- * @param slowReadMs how long one answer may take in all
- * @param activity absent: each tenant is alone
+ * @param slowReadMs limit of one read
+ * @param activity absent: tenants do not share
  */
 export function createReads(
   pool: pg.Pool,

@@ -1,12 +1,12 @@
 /**
- * Whether what is acknowledged is on a replica, too, so that a fail-over to it loses nothing. Postgres decides that by
- * its settings; the engine looks at them, says what is missing, and where it is told so does not start without
+ * Whether acknowledged commits are on a replica, so that a fail-over loses nothing. Postgres decides that
+ * by its settings: the engine checks them, reports what is missing, and can refuse to start without
  * (docs/operate/availability.md).
  */
 
 import { ConfigError } from '../base/config-error.js';
 
-/** `auto`: looked at where there are replicas. `required`: the engine does not start without it. */
+/** `auto`: checked where there are replicas. `required`: the engine does not start without it. */
 export type SynchronousMode = 'auto' | 'required' | 'off';
 
 /** How a server replicates; read by `REPLICATION_FACTS`. */
@@ -15,20 +15,20 @@ export interface Replication {
   readonly names: string;
   /** `synchronous_commit`, as the role of the session has it. */
   readonly commit: string;
-  /** Those that are connected. */
+  /** The connected replicas. */
   readonly replicas: number;
 }
 
-/** Members of a select. Whoever may not see more of a replica sees that it is there. */
+/** Columns of a select. A role with few rights sees only that a replica exists. */
 export const REPLICATION_FACTS = `
   current_setting('synchronous_standby_names') as names,
   current_setting('synchronous_commit') as commit,
   (select count(*) from pg_stat_replication)::int as replicas`;
 
-/** Waits for the disk of the server alone. The writer turns `off` into `on`, and leaves this as it is. */
+/** Waits for the local disk only. The writer turns `off` into `on` and keeps this value. */
 const LOCAL = 'local';
 
-/** Why a commit that was acknowledged may be on no replica; undefined: it is on one. */
+/** Why an acknowledged commit may be on no replica; undefined: it is on one. */
 export function lackingReplication({ names, commit, replicas }: Replication): string | undefined {
   if (names === '' && replicas === 0) return 'there is no replica';
   if (names === '') return 'synchronous_standby_names is empty';
@@ -37,8 +37,8 @@ export function lackingReplication({ names, commit, replicas }: Replication): st
 }
 
 /**
- * Why a fail-over would lose what was acknowledged, if it would and may be warned of.
- * @throws ConfigError when it is required, and lacking
+ * Why a fail-over would lose acknowledged commits, if a warning is due.
+ * @throws ConfigError when replication is required and missing
  */
 export function judgeReplication(found: Replication, mode: SynchronousMode): string | undefined {
   const lacking = lackingReplication(found);

@@ -1,8 +1,8 @@
 /**
- * The second wall between tenants: what is read for one of them is read as a role that sees rows of this
- * tenant only, whatever the statement asks for. The policies come with the migrations; here they are
- * switched on where the engine has what it needs for that, and off where it has not, since who neither
- * owns the tables nor passes by the policies could not even write (docs/operate/roles.md).
+ * A second isolation between tenants: reads for a tenant run as a role that sees rows of this tenant only.
+ * The policies come with the migrations. They are enabled at the start if the engine has the rights it
+ * needs, and disabled otherwise, since a role that neither owns the tables nor bypasses the policies could
+ * not write (docs/operate/roles.md).
  */
 
 import type pg from 'pg';
@@ -23,13 +23,13 @@ export interface RowSecurityOptions {
   readonly ownerUrl: string | undefined;
 }
 
-/** Undefined: it is on. Else why it is not. */
+/** Undefined: it is on; otherwise the reason. */
 export type WithoutRowSecurity = string | undefined;
 
 interface Standing {
   readonly hasReader: boolean;
   readonly mayBeReader: boolean;
-  /** Policies do not concern the role of the engine. */
+  /** The role of the engine bypasses the policies. */
   readonly isExempt: boolean;
   readonly total: number;
   readonly enabled: number;
@@ -37,16 +37,16 @@ interface Standing {
   /** The reader may use the schema. */
   readonly mayEnter: boolean;
   readonly isDistributed: boolean;
-  /** How many tables lack their policy, as in a schema that was once distributed. */
+  /** Number of tables without a policy, as in a schema that was once distributed. */
   readonly unguarded: number;
 }
 
-/** Tables that a backup reads just now are not waited for: the next start tries again. */
+/** Does not wait for tables that are locked, such as by a backup: the next start tries again. */
 const LOCK_TIMEOUT_MS = 3_000;
 
 const POLICY = 'own_rows';
 
-/** @throws SchemaError when the engine could not work as the database stands, or it is required */
+/** @throws SchemaError when the engine could not work with the database as it is, or it is required */
 export async function prepareRowSecurity(options: RowSecurityOptions): Promise<WithoutRowSecurity> {
   const { store, mode, connectionString, ownerUrl } = options;
   const found = await withClient(session(connectionString), (client) => look(client, store));
@@ -79,7 +79,7 @@ function lackingIn(found: Standing): string | undefined {
   return undefined;
 }
 
-/** @returns what went wrong */
+/** @returns the reason of a failure */
 async function change(ownerUrl: string | undefined, isOn: boolean): Promise<string | undefined> {
   if (ownerUrl === undefined) return 'ENGINE_RUN_MIGRATIONS is false';
   try {
@@ -91,7 +91,7 @@ async function change(ownerUrl: string | undefined, isOn: boolean): Promise<stri
 }
 
 function changes(isOn: boolean): string[] {
-  // Whoever owns tables need not own their schema, and public is open to all.
+  // The owner of the tables may not own their schema, and `public` is open to all.
   const enter = `
       if not has_schema_privilege('${READER_ROLE}', current_schema(), 'usage') then
         execute format('grant usage on schema %I to ${READER_ROLE}', current_schema());

@@ -1,15 +1,14 @@
 /**
- * Where the texts of rows become the bytes that are sent. Each text is encoded on its own, into memory that is
- * used again: joined to one text first, they would be copied once more, and one letter outside of Latin-1 would
- * make all of them two bytes a character.
+ * Encodes the texts of rows into one reused buffer. Joining them into one text first would copy them once
+ * more, and one character outside of Latin-1 would double the memory of all of them.
  */
 
 import type { RowsCommand } from './batch.js';
 
-/** What is kept between flushes; few need more. */
+/** Kept between flushes; few need more. */
 const KEPT_BYTES = 1024 * 1024;
 
-/** A UTF-16 unit takes no more in UTF-8. */
+/** Maximum bytes of a UTF-16 unit in UTF-8. */
 const BYTES_PER_UNIT_MAX = 3;
 
 const [OPEN, COMMA, CLOSE, LINE_FEED] = [0x5b, 0x2c, 0x5d, 0x0a] as const;

@@ -1,14 +1,13 @@
 /**
- * Runs SELECTs for everyone who reads: the lists of the front thread, the rows that actors come to
- * life from, and those of executions. Every answer comes in time or not at all: a database that went
- * silent is given up, and its connection with it. Errors are those of `pg`.
+ * Runs SELECTs for all readers: the lists of the front thread, the rows of actors, and those of executions.
+ * Every read ends in time: the connection to a silent database is dropped. Errors are those of `pg`.
  */
 
 import pg from 'pg';
 import { forTenant, type RowReader, withCursor } from './pool.js';
 
 export interface Statement {
-  /** Prepared under this name on each connection, so it must always stand for the same text. */
+  /** The name of the prepared statement: one text per name. */
   readonly name?: string | undefined;
   readonly text: string;
   readonly values: readonly unknown[];
@@ -20,8 +19,8 @@ export class Runner {
   readonly #tenant: string | undefined;
 
   /**
-   * @param timeoutMs for an answer, and for each piece of `each`
-   * @param tenant whose rows alone are seen (see `forTenant`)
+   * @param timeoutMs of an answer, and of each piece of `each`
+   * @param tenant restricts the rows (see `forTenant`)
    */
   constructor(pool: pg.Pool, timeoutMs: number, tenant?: string) {
     this.#pool = pool;
@@ -30,7 +29,7 @@ export class Runner {
   }
 
   async all<Row extends object>({ name, text, values }: Statement): Promise<Row[]> {
-    // The limit is the query's, not the pool's: there it would end cursors that have long been read.
+    // The limit belongs to the query: a limit of the pool would end cursors that are still read.
     const config = {
       text,
       values: [...values],
@@ -45,7 +44,7 @@ export class Runner {
     return (await this.all<Row>(statement))[0];
   }
 
-  /** Has `use` read the rows in pieces, on a connection of its own. */
+  /** Calls `use` with the rows in pieces, on its own connection. */
   cursor<Row, Result>(
     { text, values }: Omit<Statement, 'name'>,
     use: (reader: RowReader<Row>) => Promise<Result>,
@@ -53,7 +52,7 @@ export class Runner {
     return withCursor(this.#pool, text, values, use, this.#tenant);
   }
 
-  /** Calls `take` with every row, one piece after the other. */
+  /** Calls `take` with every row, in pieces. */
   each<Row>(
     statement: Omit<Statement, 'name'>,
     pieceRows: number,
@@ -70,7 +69,7 @@ export class Runner {
 }
 
 /**
- * Prepared under a name of its own: a plan is made for one role, and would be made anew at each change. A
+ * Uses a separate statement name, since a plan belongs to one role and would be replanned at each change. A
  * statement without values must not go as simple text, which would leave the transaction open.
  */
 function narrowed(

@@ -1,9 +1,8 @@
 /**
- * The SQL of the writer: one statement per kind of mutation, each taking the JSON text of an array
- * of rows, and for some kinds another one that takes lines (`lines.ts`). They are prepared by name on
- * every connection of the writer. No statement reads a table in order to decide: what is written was
- * decided by the actor that owns the row. They are made from the mutations of the rooms;
- * docs/statements.sql shows them all as they are sent.
+ * The SQL of the writer: one statement per kind of mutation, which takes a JSON array of rows, and for some
+ * kinds another one that takes lines (`lines.ts`). The texts derive from the mutations of the rooms;
+ * docs/statements.sql lists them. No statement reads a table to decide: the actor that owns the row has
+ * decided.
  */
 
 import { CELL_END, LINE_END, NULL_CELL } from './lines.js';
@@ -19,20 +18,20 @@ import {
 import { columnType, type Table, table } from './table.js';
 
 export interface Statement {
-  /** The name under which it is prepared, at most 63 bytes. */
+  /** The name of the prepared statement, at most 63 bytes. */
   readonly name: string;
   readonly text: string;
-  /** It takes its rows as data behind it, not as a parameter. */
+  /** The rows follow as data, not as a parameter. */
   readonly isCopy?: true;
-  /** The same for one row that is a line: its cells are the parameters. */
+  /** The variant for one line: its cells are the parameters. */
   readonly ofCells?: Statement;
 }
 
 /**
- * Settings of the writer's sessions. Every statement below finds its rows by an index, through a
- * nested loop from the handed-in rows. A plan that was cached while a table was small would join by
- * reading the whole of it, and would be kept until the table is analysed: so such plans are ruled
- * out. No plan depends on the rows, so the first executions need none of their own.
+ * Settings of the writer's sessions. Every statement finds its rows by an index, through a nested loop over
+ * the given rows. A plan cached while a table was small would scan the whole table until the table is
+ * analysed, so such plans are disabled. No plan depends on the rows, so generic plans are used from the
+ * first execution.
  */
 export const WRITER_SETTINGS = `
 set enable_hashjoin = off; set enable_mergejoin = off; set enable_seqscan = off; set jit = off;
@@ -54,19 +53,18 @@ export const LANE_FLUSHES = table(
   { stays: 'which flushes of this cell were committed' },
 );
 
-/** A flush whose gates are asked first spans two exchanges; every other one is a single exchange without these. */
+/** A flush that needs the results of its gates takes two exchanges in one explicit transaction. */
 export const BEGIN: Statement = { name: 'writer_begin', text: 'begin' };
 export const COMMIT: Statement = { name: 'writer_commit', text: 'commit' };
 
 /**
- * $1 lane, $2 epoch, $3 number of the flush. Locks the lane's row, which a take-over has to wait for,
- * and notes the number. Fails when another epoch owns the lane (22012, division by zero) and when the
- * flush was committed before (23505), so that everything sent behind it in the same exchange is
- * skipped.
+ * $1 lane, $2 epoch, $3 number of the flush. Locks the lane's row, for which a take-over has to wait, and
+ * records the number. Fails when another epoch owns the lane (22012, division by zero) or the flush was
+ * committed before (23505), so that the server skips everything behind it in the same exchange.
  *
- * The lock writes into the row where it lies. An update would leave a dead version per flush, which
- * nobody can remove while any session holds an old snapshot, and which every later flush would have
- * to step over (docs/decisions/0002-the-fence.md).
+ * The lock is written in place. An update would leave a dead version per flush, which cannot be removed
+ * while any session holds an old snapshot, and which every later flush would have to step over
+ * (docs/decisions/0002-the-fence.md).
  */
 export const FENCE: Statement = {
   name: 'writer_fence',
@@ -79,12 +77,12 @@ with owned as (
 select 1 / count(*) from noted`,
 };
 
-/** So many of the last numbers of a lane are kept, and at most as many more. */
+/** How many of the latest numbers of a lane are kept; at most twice as many exist. */
 export const FLUSHES_KEPT = 1_000;
 
 /**
- * $1 lane; removes the numbers from $2 to before $3. Every FLUSHES_KEPT-th flush removes a stretch of
- * its own: from its very start, since what others removed before may still be in the index.
+ * $1 lane; removes the numbers from $2 to before $3. Every FLUSHES_KEPT-th flush removes its own range from
+ * the start, since earlier removed numbers may still be in the index.
  */
 export const FORGET_FLUSHES: Statement = {
   name: 'writer_forget_flushes',
@@ -93,7 +91,7 @@ delete from lane_flushes
 where lane = $1::int and batch >= $2::bigint and batch < $3::bigint`,
 };
 
-/** The rows that are handed in, under the name r. Bytes come as base64. */
+/** The given rows, under the name r. Bytes are base64. */
 function rowsOf(mutation: Mutation): string {
   const fields = fieldsOf(mutation).map(
     ([name, type]) => `${name} ${type === 'bytea' ? 'text' : type}`,
@@ -101,7 +99,7 @@ function rowsOf(mutation: Mutation): string {
   return `json_to_recordset($1::json) as r(${fields.join(', ')})`;
 }
 
-/** @param rows those that are handed in, under the name r */
+/** @param rows the given rows, under the name r */
 function insertText(mutation: Insert, rows = rowsOf(mutation)): string {
   const { table, columns, defaults, onConflict } = mutation;
   const value = (column: string) => {
@@ -134,7 +132,7 @@ function deleteText(mutation: Delete): string {
   return `delete from ${table.name} t\nusing ${rowsOf(mutation)}\nwhere ${rowsWith(columns, where)}`;
 }
 
-/** Rows that have the given values in these columns, and those values. */
+/** Rows with the given values in these columns, and those values. */
 function rowsWith(columns: readonly string[], values: Delete['where'] = {}): string {
   return [
     ...columns.map((column, at) =>
@@ -157,7 +155,7 @@ function textOf(mutation: Mutation, tables: readonly Table[]): string {
   }
 }
 
-/** How rows of one kind are sent: as one JSON text of an array of them, or as lines. */
+/** The form in which rows of one kind are sent. */
 export interface Forms {
   readonly objects: Statement;
   readonly lines?: Statement | undefined;
@@ -166,7 +164,7 @@ export interface Forms {
 const nameOf = (verb: string, { kind }: Mutation) =>
   `writer_${verb}${kind.replace('.', '_').toLowerCase()}`;
 
-/** $1 is the JSON text of an array of rows, whose fields are the columns named here. */
+/** $1 is a JSON array of rows, whose fields are the columns named here. */
 export function formsOf(mutation: Mutation, tables: readonly Table[]): Forms {
   const name = nameOf('', mutation);
   const lines = mutation.does === 'insert' && mutation.lines !== undefined;
@@ -176,12 +174,12 @@ export function formsOf(mutation: Mutation, tables: readonly Table[]): Forms {
   };
 }
 
-/** The answer lacks a row that was there. */
+/** The result lacks a row that existed. */
 const GATE = 'on conflict do nothing\nreturning id';
 
 /**
- * The insert of gated units: a row that is there stays, and is missing from the answer. So is a
- * sequence whose id is that of a deleted one, while that one's instances are still there.
+ * The insert of gated units: an existing row stays and is missing from the result. So is a sequence with
+ * the id of a deleted one whose instances still exist.
  */
 export function gateForms(mutation: Insert, { unless }: Gate): Forms {
   const name = nameOf('gated_', mutation);
@@ -201,7 +199,7 @@ function escaped(character: string): string {
   return `E'\\x${character.charCodeAt(0).toString(16).padStart(2, '0')}'`;
 }
 
-/** The quote is a character that no row has. */
+/** The quote is a character that no row contains. */
 const CSV = `format csv, delimiter ${escaped(CELL_END)}, null ${escaped(NULL_CELL)}, quote E'\\x02'`;
 
 /** For rows that are lines. */
@@ -220,8 +218,8 @@ function cellsText(mutation: Insert): string {
 }
 
 /**
- * The gated insert of rows that are lines, which COPY has no form for: $1 is their text. The offset
- * keeps each line from being split once per column.
+ * The gated insert of lines, which COPY cannot do: $1 is their text. The offset keeps each line from being
+ * split once per column.
  */
 function gatedLines(mutation: Insert, name: string): Statement {
   const { table, columns } = mutation;

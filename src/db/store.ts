@@ -1,6 +1,6 @@
 /**
- * What the rooms store, put together: all tables, and all kinds of mutations with their statements. Every thread makes
- * the same of it, so that the place of a kind stands for it between them. Pure.
+ * The store of all rooms: all tables, and all kinds of mutations with their statements. Every thread builds
+ * the same store, so that the index of a kind identifies it between threads. Pure.
  */
 
 import type { Mutation } from './mutation.js';
@@ -23,27 +23,27 @@ type RoomStore = readonly Readonly<Record<string, Mutation>>[];
 
 export interface Kind extends Pick<Mutation, 'merge' | 'group'> {
   readonly mutation: Mutation;
-  /** The place of the kind that it narrows. */
+  /** The index of the kind that it narrows. */
   readonly narrows: number | undefined;
   readonly forms: Forms;
-  /** The same as the gate of a unit. */
+  /** The statement as the gate of a unit. */
   readonly gate: (Forms & { readonly isOfBatches: boolean }) | undefined;
 }
 
-/** By their places. */
+/** By index. */
 export type Kinds = readonly Kind[];
 
 export interface Store {
   /** By name. */
   readonly tables: Readonly<Record<string, Table>>;
   /**
-   * In the order in which a batch runs their statements. That order makes one statement per kind equal to the units
-   * one after the other, because:
+   * The order in which a batch runs the statements. It makes one statement per kind equivalent to running
+   * the units one after the other:
    * - a row is inserted before it is updated, and deleted after it was inserted;
    * - of several snapshots of one row the last one wins (`latest`);
    * - kinds for which neither holds are barriers: their unit is a batch of its own.
    *
-   * No statement but barriers touches tables of two rooms: the order of the rooms does not matter.
+   * Only barriers touch tables of two rooms, so the order of the rooms does not matter.
    */
   readonly kinds: Kinds;
   /** Everything that a connection of the writer prepares. */
@@ -83,7 +83,7 @@ function statementsOf({ forms, gate }: Kind): Statement[] {
   );
 }
 
-/** All statements as one text, which is committed as docs/statements.sql to be read and compared. */
+/** All statements as one text, committed as docs/statements.sql. */
 export function statementsText({ statements }: Store): string {
   const parts = statements.map(({ name, text }) => `-- ${name}\n${text.trim()};\n`);
   return `-- What the writer sends; npm run generate writes this file.\n\n${parts.join('\n')}`;

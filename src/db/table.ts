@@ -1,6 +1,7 @@
 /**
- * What a room says of a table: every column is spelled there and in the migration that makes it, nowhere else.
- * Statements, types of rows and the tables of the simulation follow from it; a test holds it against a database. Pure.
+ * The declaration of a table by its room: the columns are spelled there and in the migration, and nowhere
+ * else. Statements, types of rows and the simulation derive from it; a test compares it with a database.
+ * Pure.
  */
 
 export type BaseType =
@@ -13,28 +14,28 @@ export type BaseType =
   | 'json'
   | 'timestamptz'
   | 'bytea';
-/** A question mark: the column may be null. */
+/** A question mark: nullable. */
 export type ColumnType = BaseType | `${BaseType}?`;
 
 type Columns = Readonly<Record<string, ColumnType>>;
 
 interface Marks<Column extends string> {
-  /** The column that names an instance with which the row is removed. */
+  /** The column of the instance with which the row is deleted. */
   readonly instance?: Column;
-  /** The column that names a sequence with which the row is removed. */
+  /** The column of the sequence with which the row is deleted. */
   readonly sequence?: Column;
   /**
-   * What its rows, which stay, keep of instances that are removed: one part of a WITH, as `name as (statement)`, in
-   * which `doomed` has the ids of the instances, whose rows are still there.
+   * What the rows, which stay, store of deleted instances: one part of a WITH, as `name as (statement)`.
+   * `doomed` has the ids of the instances, whose rows still exist.
    */
   readonly keptOfInstances?: string;
-  /** Whose its rows are, where no column of them says so: a condition in which `$T` stands for the tenant. */
+  /** The tenant of a row without a tenant column: a condition in which `$T` is the tenant. */
   readonly ofTenant?: string;
-  /** Why its rows stay when a tenant is moved to another cell. */
+  /** Why the rows stay when a tenant is moved to another cell. */
   readonly stays?: string;
-  /** Of what its rows are, which name no instance: a tenant without these has none of them. */
+  /** The parent of rows that name no instance: a tenant without parents has no such rows. */
   readonly follows?: string;
-  /** Unique indexes beside the key, by name. */
+  /** Unique indexes besides the key, by name. */
   readonly unique?: Readonly<Record<string, readonly Column[]>>;
 }
 
@@ -55,7 +56,7 @@ export function table<const C extends Columns, const Key extends keyof C & strin
   return { name, key, columns, ...marks };
 }
 
-/** A table whose rows go with the instance that each of them names. */
+/** A table whose rows are deleted with their instance. */
 export function belonging<
   const C extends Columns & { readonly instance_id: 'uuid' },
   const Key extends keyof C & string,
@@ -82,7 +83,7 @@ type Value<Type extends ColumnType, Json> = Type extends `${infer Base}?`
         ? number
         : string;
 
-/** A row as it is read: JSON as its text, times as RFC 3339, bytes in base64. */
+/** A row as it is read: JSON as text, times as RFC 3339, bytes in base64. */
 export type StoredRow<T extends Table, C extends ColumnOf<T> = ColumnOf<T>> = {
   readonly [K in C]: Value<TypeOf<T, K>, string>;
 };
@@ -91,7 +92,7 @@ type Nullable<T extends Table, C extends ColumnOf<T>> = {
   [K in C]: null extends Value<TypeOf<T, K>, string> ? K : never;
 }[C];
 
-/** A row as it is written: JSON as any value that has a text; a column that may be null may be left out. */
+/** A row as it is written: JSON as any serializable value; nullable columns may be omitted. */
 export type WrittenRow<T extends Table, C extends ColumnOf<T> = ColumnOf<T>> = {
   readonly [K in Exclude<C, Nullable<T, C>>]: Value<TypeOf<T, K>, unknown>;
 } & { readonly [K in Nullable<T, C>]?: Value<TypeOf<T, K>, unknown> | undefined };
@@ -119,7 +120,7 @@ export function selected(columns: readonly string[], alias?: string): string {
   return columns.map((column) => (alias === undefined ? column : `${alias}.${column}`)).join(', ');
 }
 
-/** The type of a column without its question mark, and whether it has one. */
+/** The base type of a column, and whether it is nullable. */
 export function columnType(
   { columns }: Table,
   column: string,

@@ -1,30 +1,30 @@
 /**
- * The history of the database that this process belongs to. Two servers may both say that they are the primary, when
- * the old one does not know yet that another one was promoted. Each promotion begins a timeline with a higher number;
- * sessions that are with a lower one than was proven are left, on all threads.
+ * The timeline of the database that this process uses. After a fail-over, the old primary may not know yet
+ * that another server was promoted, so both claim to be the primary. Each promotion begins a timeline with
+ * a higher number; all threads leave sessions on a lower one than was proven.
  *
- * A timeline is proven by a commit that waited for the replicas, if there are any. What says by itself that it is the
- * primary proves nothing: a server that was promoted by mistake must not take sessions from the one that has replicas.
+ * A commit that waited for the replicas, if there are any, proves a timeline. The claim of a server proves
+ * nothing: one that was promoted by mistake must not take sessions from the one with replicas.
  */
 
 import { getEnvironmentData, setEnvironmentData } from 'node:worker_threads';
 
 /**
- * The database above, the number of its timeline in the 32 bits below; 0: the server does not tell. An upgrade makes
- * another database of it, whose timelines begin anew: those of two databases are not compared.
+ * The database in the upper bits, the number of its timeline in the lower 32; 0: the server does not report
+ * it. An upgrade creates another database, whose timelines are not comparable.
  */
 export type Timeline = bigint;
 
 const NUMBER_BITS = 32n;
 
-/** Makes it fit into a signed number of 64 bits. */
+/** Fits a signed number of 64 bits. */
 const DATABASE_BITS = 31;
 
 export const UNTOLD: Timeline = 0n;
 
 const KEY = 'engine: proven timeline';
 
-/** One for all threads: each is given it as it begins. */
+/** Shared by all threads. */
 function memoryOfProcess(): SharedArrayBuffer {
   const found: unknown = getEnvironmentData(KEY);
   if (found instanceof SharedArrayBuffer) return found;
@@ -37,7 +37,7 @@ const highest = new BigInt64Array(memoryOfProcess());
 
 /**
  * @param system the number of the database
- * @param timeline its number as a server writes it in names of files: eight hexadecimal digits
+ * @param timeline as in names of WAL files: eight hexadecimal digits
  */
 export function timelineOf(system: string, timeline: string): Timeline {
   const id = BigInt(system);
@@ -49,10 +49,10 @@ export function timelineOf(system: string, timeline: string): Timeline {
 export const numberOf = (timeline: Timeline): number =>
   Number(BigInt.asUintN(Number(NUMBER_BITS), timeline));
 
-/** The highest of the database that was proven last. */
+/** The highest of the latest proven database. */
 export const provenTimeline = (): Timeline => Atomics.load(highest, 0);
 
-/** A lower one of the same database than was proven. */
+/** A lower one of the same database than the proven one. */
 export function isOlder(timeline: Timeline, than = provenTimeline()): boolean {
   return timeline >> NUMBER_BITS === than >> NUMBER_BITS && timeline < than;
 }

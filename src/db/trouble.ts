@@ -1,6 +1,6 @@
 /**
- * What keeps the database from serving, by its SQLSTATE: whose fault a refusal is, and what callers are told, which is
- * the kind of trouble and nothing of tables and hosts. Pure.
+ * Classifies errors of the database by SQLSTATE: whether the data or the database is at fault, and what
+ * callers are told, which never includes names of tables and hosts. Pure.
  */
 
 import type { TroubleKind } from '../../schema/system.js';
@@ -8,7 +8,7 @@ import { conflict, EngineError } from '../base/errors.js';
 
 const RETRY_AFTER_MS = 1_000;
 
-/** What `execution.update` fails with when it was decided on another version of its row. */
+/** The SQLSTATE of `execution.update` when its row has another version. */
 const STALE = '22P02';
 const UNIQUE_VIOLATION = '23505';
 
@@ -21,9 +21,9 @@ export function refusedUnit(sqlState: string, reason: string): EngineError {
 }
 
 /**
- * Whether a refusal is the fault of the data: values (22), constraints (23), and what is too large or too deep for
- * the server (54), or in an encoding that it cannot convert (0A000, which stands for much else). Every other
- * SQLSTATE is about the database or how it is operated: what it met is tried again, and fails nothing.
+ * Whether a refusal is the fault of the data: values (22), constraints (23), data that is too large or too
+ * deep (54), or in an encoding that the server cannot convert (0A000, which has other meanings too). Any
+ * other SQLSTATE is about the database: the unit is retried and fails nothing.
  */
 export function isFaultOfData(sqlState: string, message: string): boolean {
   return /^(22|23|54)/.test(sqlState) || (sqlState === '0A000' && /conversion/.test(message));
@@ -43,15 +43,15 @@ const TROUBLE_TEXTS: Readonly<Record<TroubleKind, string>> = {
   other: 'it fails',
 };
 
-/** What keeps the database from serving the writer. */
+/** Why the database does not serve the writer. */
 export interface DatabaseTrouble {
   readonly kind: TroubleKind;
-  /** Absent when no server has answered. */
+  /** Absent when no server has responded. */
   readonly sqlState?: string;
   readonly message: string;
 }
 
-/** By SQLSTATE or, for what is not listed, by its class. */
+/** By SQLSTATE, or by its class. */
 const TROUBLES: Readonly<Record<string, TroubleKind>> = {
   '08': 'unreachable',
   '57P01': 'unreachable',
@@ -80,14 +80,14 @@ export function databaseTrouble(code: string | undefined, message: string): Data
   return { kind, sqlState: code, message };
 }
 
-/** The same of whatever was thrown. */
+/** The same of any thrown value. */
 export function troubleOf(error: unknown): DatabaseTrouble {
   const { code, message } = error as { readonly code?: unknown; readonly message?: unknown };
   return databaseTrouble(typeof code === 'string' ? code : undefined, String(message));
 }
 
 /**
- * What callers are told of it: which kind it is, and nothing of tables and hosts.
+ * The message for callers: the kind of trouble, without names of tables and hosts.
  * @param what such as `takes no writes`
  */
 export function databaseDown(what: string, { kind, sqlState }: DatabaseTrouble, cause?: unknown) {
@@ -97,8 +97,8 @@ export function databaseDown(what: string, { kind, sqlState }: DatabaseTrouble, 
 }
 
 /**
- * What those are told who wait for a commit while the database takes no writes. A full disk stays so until somebody
- * comes; all else may be over soon, and changes wait for that.
+ * The error for callers that wait for a commit while the database takes no writes. A full disk needs an
+ * operator; changes wait for anything else to pass.
  */
 export function stallOf(trouble: DatabaseTrouble) {
   const ofReads = databaseDown('takes no writes', trouble);

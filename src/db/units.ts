@@ -1,22 +1,24 @@
-/** What shards have committed, and what they are told of it: arrays of flat objects, posted once per turn. */
+/** Commit units of shards and their outcomes: arrays of flat objects, posted once per turn. */
 
 import type { UnitGate } from '../core/unit.js';
 import type { UnitCounts } from '../metrics/ledger.js';
 
-/** Begins the names of actors that make one unit of many instances: such a unit has a lane of its own. */
+/** Prefix of actors that make one unit of many instances, which has its own lane. */
 export const BATCH_ACTOR = 'batch:';
 
 /** One commit unit. */
 export interface UnitEnvelope {
   /** Counts the units of one shard incarnation upwards. */
   readonly seq: number;
-  /** With its incarnation, who made it: when a unit is refused, all later ones of it are, too. */
+  /**
+   * The actor with its incarnation: when a unit is refused, so are all later ones of the same incarnation.
+   */
   readonly actor: string;
   readonly incarnation: number;
   readonly gate: UnitGate;
   /** Flat: place of the kind (`store.ts`), key, row, … */
   readonly mutations: readonly (string | number)[];
-  /** What is counted if it is committed, unless its gate finds that nothing of it happens. */
+  /** Counted if the unit is committed and its gate inserts its row. */
   readonly counts?: UnitCounts | undefined;
 }
 

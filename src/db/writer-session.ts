@@ -1,11 +1,11 @@
 /**
- * One connection of the writer: its prepared statements, whole flushes sent in one go, and what the
- * writer must ask to learn the fate of a flush whose answer was lost.
+ * One connection of the writer: its prepared statements, whole flushes sent in one exchange, and the
+ * queries that determine the outcome of a flush whose answer was lost.
  *
- * A flush is one exchange of the extended protocol: all its commands, then a single Sync. Without a
- * `begin` such an exchange is one transaction, which the Sync commits; when any command fails, all of
- * it is undone, and the server skips everything up to the Sync. The `pipeline` mode of `pg` sends a
- * Sync behind every query; there, the commands behind a fence that failed would commit one by one.
+ * A flush is one exchange of the extended protocol: all its commands, then a single Sync. Without a `begin`
+ * such an exchange is one transaction, which the Sync commits; when a command fails, all of it is rolled
+ * back and the server skips everything up to the Sync. The `pipeline` mode of `pg` sends a Sync after every
+ * query, so that the commands behind a failed fence would commit one by one.
  */
 
 import pg from 'pg';
@@ -16,29 +16,29 @@ import { doubtPrimary, provePrimary } from './primary.js';
 import { RowsBuffer } from './rows-buffer.js';
 import { type Statement, WRITER_SETTINGS } from './statements.js';
 
-/** A statement with its parameters, or with rows. */
+/** A statement with its parameters or rows. */
 export type Command =
   | { readonly statement: Statement; readonly values: readonly string[] }
   | RowsCommand;
 
 export type Answer =
-  /** The columns of every row that came back, and the tag of the last command. */
+  /** The columns of every returned row, and the tag of the last command. */
   | {
       readonly kind: 'done';
       readonly rows: readonly (readonly (string | null)[])[];
       readonly tag: string;
     }
-  /** The server refused command `at`; nothing behind it has run. */
+  /** The server refused command `at`; the commands behind it did not run. */
   | {
       readonly kind: 'failed';
       readonly at: number;
       readonly sqlState: string;
       readonly message: string;
     }
-  /** The connection broke; what the server did is unknown. */
+  /** The connection broke; the outcome is unknown. */
   | { readonly kind: 'lost'; readonly message: string };
 
-/** Names a server process for ever: process ids are used again, start times are not. */
+/** Identifies a server process for ever: process ids are reused, start times are not. */
 export interface BackendId {
   readonly pid: number;
   readonly startedAt: string;
@@ -59,7 +59,7 @@ const WARNING = /^01/;
 export class WriterSession {
   readonly backend: BackendId;
   readonly #client: pg.Client;
-  /** What the server warned of during the last exchange. */
+  /** Warnings of the server during the last exchange. */
   #warning: string | undefined;
 
   private constructor(client: pg.Client, backend: BackendId) {
@@ -71,9 +71,8 @@ export class WriterSession {
   }
 
   /**
-   * Connects and prepares.
-   * @param statements what it prepares
-   * @param onLost told when the connection breaks, also while nothing is asked
+   * @param statements to prepare
+   * @param onLost called when the connection breaks, also while idle
    * @throws Error when it fails; the client is closed then
    */
   static async open(
@@ -99,8 +98,8 @@ export class WriterSession {
   /**
    * Sends the commands and one Sync. Never rejects. One exchange at a time.
    *
-   * A commit whose wait for a replica an operator has cancelled is answered like any other one, with a warning
-   * before. It is not on the replica, so that it must not pass for done.
+   * When an operator cancels a commit's wait for a replica, the server answers normally, with a warning
+   * before. The commit is not on the replica, so it must not count as done.
    */
   async exchange(commands: readonly Command[]): Promise<Answer> {
     this.#warning = undefined;
@@ -114,21 +113,24 @@ export class WriterSession {
     return { kind: 'lost', message: this.#warning };
   }
 
-  /** Leaves the failed transaction of an exchange that began one. @throws Error when the connection is lost */
+  /**
+   * Rolls back the failed transaction of an exchange that began one. @throws Error when the connection is
+   * lost
+   */
   async rollback(): Promise<void> {
     await this.#client.query('rollback');
   }
 
-  /** As it looks at the moment, whoever is at work. Undefined when there is no such lane. */
+  /** The current row, without a lock. Undefined when there is no such lane. */
   readLane(lane: number): Promise<LaneRow | undefined> {
     return this.#readLane(lane, '');
   }
 
   /**
-   * The same once nobody else is at work on it, and what it says is on the replicas, too. A commit whose session
-   * was ended while it waited for them can be seen, and may yet be lost with the server. The lock makes this a
-   * transaction that is written behind it and has to wait for them as well.
-   * @throws Error also when somebody cancelled that wait
+   * The row once no other session works on it, and its content is on the replicas too. A commit whose
+   * session was ended while it waited for them is visible, and may still be lost with the server. The lock
+   * makes this a transaction that is written behind it and has to wait for them as well.
+   * @throws Error also when that wait was cancelled
    */
   async settledLane(lane: number): Promise<LaneRow | undefined> {
     this.#warning = undefined;
@@ -150,15 +152,15 @@ export class WriterSession {
   }
 
   /**
-   * Ends the backend and waits until it is gone: only then can it commit nothing any more.
-   * @returns false when it is still there; ask again
+   * Terminates the backend and waits until it is gone: only then can it commit nothing.
+   * @returns false when it still exists; retry
    */
   terminate({ pid, startedAt }: BackendId): Promise<boolean> {
     const isIt = 'pid = $1::int and extract(epoch from backend_start)::text = $2::text';
     return this.#terminate(isIt, [pid, startedAt]);
   }
 
-  /** The same for all backends of this database that carry the name, but for this one. */
+  /** The same for all other backends of this database with that name. */
   terminateAll(applicationName: string): Promise<boolean> {
     const isOne =
       'application_name = $1::text and datname = current_database() and pid <> pg_backend_pid()';
@@ -179,7 +181,7 @@ export class WriterSession {
     doubtPrimary(this.#client);
   }
 
-  /** Closes the socket at once; an exchange in flight is answered `lost`. */
+  /** Closes the socket; an exchange in flight is answered `lost`. */
   destroy(): void {
     destroyClient(this.#client);
   }
@@ -191,15 +193,15 @@ export class WriterSession {
   }
 }
 
-/** `gone`, has finished, or waits for its client: then its answer is lost on the way. */
+/** `gone`, finished, or waiting for its client: its answer was lost on the way. */
 export type BackendState = 'working' | 'waits for a replica' | 'gone';
 
 /**
- * What a silent backend does, asked over a connection of its own.
+ * The state of a silent backend, read over another connection.
  * @param client unconnected; closed when this returns or throws
  */
 export async function backendState(client: pg.Client, backend: BackendId): Promise<BackendState> {
-  // Whatever breaks also fails the query below.
+  // A connection error also fails the query below.
   client.on('error', () => undefined);
   try {
     await client.connect();
@@ -216,7 +218,7 @@ export async function backendState(client: pg.Client, backend: BackendId): Promi
   }
 }
 
-/** A refusal as the error that `pg` would have thrown. */
+/** A refusal as the error that `pg` would throw. */
 function errorOf(answer: Exclude<Answer, { kind: 'done' }>): Error {
   const code = answer.kind === 'failed' ? answer.sqlState : undefined;
   return Object.assign(new Error(answer.message), { code });
@@ -234,7 +236,7 @@ async function ownBackend(client: pg.Client): Promise<BackendId> {
   return rows[0]!;
 }
 
-/** What the types of `pg` leave out. */
+/** Missing in the types of `pg`. */
 interface CopyingConnection extends pg.Connection {
   sendCopyFromChunk(chunk: Buffer): void;
   endCopyFrom(): void;
@@ -245,12 +247,12 @@ const NO_VALUES: readonly Buffer[] = [];
 const ROWS = new RowsBuffer();
 
 /**
- * So few lines are inserted one by one: the server answers the beginning of a copy, which wakes the
- * writer and costs more than what a copy saves (docs/decisions/0001-group-commit.md).
+ * Up to so many lines are inserted one by one: the server answers the start of a copy, which wakes the
+ * writer and costs more than the copy saves (docs/decisions/0001-group-commit.md).
  */
 const FEW_LINES = 2;
 
-/** Where a copy is not begun, because something before it failed, the server skips its data. */
+/** When an earlier command failed and the copy did not start, the server skips its data. */
 function sendRows(connection: CopyingConnection, command: RowsCommand): void {
   const { name, isCopy, ofCells } = command.statement;
   if (ofCells !== undefined && command.rows.length <= FEW_LINES) {
@@ -273,7 +275,7 @@ function sendValues(
   connection.execute(null, true);
 }
 
-/** Puts messages on the wire, all of which one Sync ends. */
+/** Writes messages that one Sync ends. */
 type Messages = (connection: pg.Connection) => void;
 
 function parsing(statements: readonly Statement[]): Messages {
@@ -282,7 +284,7 @@ function parsing(statements: readonly Statement[]): Messages {
   };
 }
 
-/** What `pg` calls on the query whose answer is arriving; see its Client. */
+/** The methods that `pg` calls on the active query; see its Client. */
 class Exchange implements pg.Submittable {
   readonly #messages: Messages;
   readonly #done: (answer: Answer) => void;
@@ -305,7 +307,7 @@ class Exchange implements pg.Submittable {
 
   handleRowDescription(): void {}
 
-  /** The data is on its way already. */
+  /** The data has been sent already. */
   handleCopyInResponse(): void {}
 
   handleDataRow(message: { readonly fields: (string | null)[] }): void {

@@ -1,15 +1,15 @@
 /**
- * Texts that are the same in another case, in all of Unicode and whatever the locale of a database
+ * Case-insensitive comparison of texts, in all of Unicode and independent of the locale of a database
  * (docs/decisions/0016-lists.md). Pure.
  *
- * What Postgres's own `lower` changes depends on the locale of its database: nothing beyond ASCII in `C`. So letters
- * are folded here, and the database is told the few that it has to change.
+ * Postgres's `lower` depends on the locale of its database: nothing beyond ASCII in `C`. So letters are
+ * folded here, and the database gets the few that it has to map.
  */
 
-/** What a text that is looked for becomes, and by which letters others are made comparable with it. */
+/** The folded search text, and the letters that make stored texts comparable with it. */
 export interface Sought {
   readonly text: string;
-  /** Letters, each of which becomes the one in its place in `to`; those without one are left out. */
+  /** Letters, each mapped to the one at its index in `to`; those without one are removed. */
   readonly from: string;
   readonly to: string;
 }
@@ -17,7 +17,7 @@ export interface Sought {
 /** The dot of a Turkish capital, which small letters do not have. */
 const DOT = '\u0307';
 
-/** Small letters that no capital leads to: final sigma, dotless i, iota below, and old forms of Cyrillic ones. */
+/** Small letters without a capital: final sigma, dotless i, iota below, and old Cyrillic forms. */
 const FURTHER = 'ς\u0131\u0345ᲀᲁᲂᲃᲄᲅᲆᲇᲈ';
 
 /** For `strpos(translate(decomposed, from, to), text)`; see `decomposed`. */
@@ -34,18 +34,18 @@ export function soughtInAnyCase(text: string): Sought {
   return { text: bare || folded, from, to: [...letters.values()].join('') };
 }
 
-/** Every letter with its marks behind it, and ligatures as letters: as Postgres decomposes it, too. */
+/** Every letter followed by its marks, and ligatures as letters, as Postgres decomposes them too. */
 export function decomposed(text: string): string {
   return text.normalize('NFKD').replace(/[ßẞ]/g, 'ss');
 }
 
-/** Where one of the mappings makes several letters of it, the letter is left as it is. */
+/** A letter that a mapping turns into several letters is left as it is. */
 export function foldLetter(letter: string): string {
   const upper = single(letter.toUpperCase(), letter);
   return single(upper.toLowerCase(), upper);
 }
 
-/** All others that fold to it. */
+/** All other letters that fold to it. */
 function likeLetters(folded: string): Set<string> {
   const upper = single(folded.toUpperCase(), folded);
   const all = [upper, ...[...FURTHER].filter((letter) => foldLetter(letter) === folded)];

@@ -1,26 +1,23 @@
-/**
- * Filters as data: a row for each member of a query that narrows a list, applied to the query as it
- * was checked. Pure.
- */
+/** Filters as data: a row for each query parameter that narrows a list. Pure. */
 
 import { type BaseType, type ColumnOf, columnType, type Table } from '../table.js';
 import { soughtInAnyCase } from './any-case.js';
 import type { Conditions } from './query.js';
 
-/** Rows whose column has the value, or one of several; of a JSON column its top-level keys. */
+/** Rows whose column has the value or one of several; of a JSON column its top-level keys. */
 export interface Filter {
   readonly column: string;
   readonly type: BaseType;
-  /** What holds of the rows instead, given the column and the placeholder of one value. */
+  /** Another condition, given the column and the placeholder of one value. */
   readonly holds?: (column: string, value: string) => string;
-  /** Texts that are given in place of the value. */
+  /** Texts that replace the value. */
   readonly textsOf?: (value: string) => readonly string[];
 }
 
-/** By the members of a query. */
+/** By query parameter. */
 export type Filters<Member extends string> = { readonly [M in Member]: Filter };
 
-/** What a member may hold. Nothing, '' and an empty list leave the list as it is. */
+/** Values of a parameter. Nothing, '' and an empty list do not filter. */
 type Wanted =
   | string
   | number
@@ -45,7 +42,7 @@ export function filtersOf<T extends Table, const C extends ColumnOf<T>>(
   return Object.fromEntries(rows) as unknown as Filters<C>;
 }
 
-/** The rows that lie before a time, and those that lie after it. */
+/** Rows before a time, and rows after it. */
 export function timeFilters<T extends Table>(
   table: T,
   column: ColumnOf<T>,
@@ -59,8 +56,8 @@ export function timeFilters<T extends Table>(
 }
 
 /**
- * The rows in which one of the texts has the value in it, in any case: in all of Unicode and every locale, since no
- * function is used that asks the database's own (`any-case.ts`).
+ * Rows in which one of the texts contains the value, in any case, in all of Unicode and every locale: no
+ * locale-dependent function is used (`any-case.ts`).
  *
  * @param texts of a column
  */
@@ -81,7 +78,7 @@ export function contains(column: string, texts = (name: string) => `array[${name
   };
 }
 
-/** Whether it leaves anything out. */
+/** Whether it filters anything. */
 export function isAsked(value: Wanted): value is NonNullable<Wanted> {
   return value != null && value !== '' && !(Array.isArray(value) && value.length === 0);
 }

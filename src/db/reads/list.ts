@@ -1,7 +1,6 @@
 /**
- * Lists as data: what is selected in which order, whose rows they are, and by what they can be
- * narrowed. A list with filters that no index serves walks its rows in their order, as many as it may.
- * Pure.
+ * Lists as data: columns, order, owner and filters. A list with filters that no index serves scans its rows
+ * in order, up to a bounded number. Pure.
  */
 
 import { invalid } from '../../base/errors.js';
@@ -14,59 +13,59 @@ import type { PageRequest } from './reader.js';
 interface List<Row, Of extends string, By extends string> {
   readonly columns: string;
   readonly from: string;
-  /** What has to be named: no list spans more by mistake. */
+  /** Required parameters: a list never spans more by mistake. */
   readonly of?: Filters<Of>;
-  /** What may be named. */
+  /** Optional parameters. */
   readonly by?: Filters<By>;
-  /** What holds of every row, whatever is asked. */
+  /** A condition on every row. */
   readonly always?: string;
-  /** Absent: what the filters leave is found by indexes, or there are few rows. */
+  /** Absent: indexes find the filtered rows, or there are few rows. */
   readonly walk?: Walk<NoInfer<By>>;
-  /** As text where no page goes on by a cursor. */
+  /** SQL text for lists without a cursor. */
   readonly order: Order | string;
   /** The wire record of a row as JSON text. */
   readonly toText: (row: Row) => string;
-  /** What a caller is told to do instead when it takes too long. */
+  /** Advice for a caller whose list takes too long. */
   readonly cheaper: string;
 }
 
 /**
- * How rows are walked whose filters no index serves: along an index that has them in the order of the
- * list, and a bounded number of them at a time.
+ * How rows are scanned when no index serves the filters: along an index in the order of the list, a bounded
+ * number at a time.
  */
 interface Walk<By extends string> {
-  /** With the alias that the list has for it. */
+  /** With the alias of the list. */
   readonly table: string;
   readonly alias: string;
   /**
-   * Each has an index of its own: the first that is asked for is walked. Where it has several values, their rows are
-   * merged in the order of the list.
+   * Each has its own index: the first requested one is scanned. For several values, their rows are merged
+   * in the order of the list.
    */
   readonly along: readonly By[];
-  /** Those that leave so few rows that these are found, not walked. */
+  /** Selective filters, whose rows are looked up instead. */
   readonly found?: readonly By[];
-  /** Without any of them the index of all rows is walked. Absent: there is none, and nothing is. */
+  /** The index of all rows, used without any of them. Absent: there is none. */
   readonly isOfAll?: true;
-  /** What holds of every row in the indexes. */
+  /** The condition of the partial indexes. */
   readonly only?: string;
   /** Bounds of the order, which every index has. */
   readonly within: readonly By[];
-  /** What is read with each row that was walked. */
+  /** Read with each scanned row. */
   readonly join?: string;
-  /** The same, where walked rows tell themselves whether it is worth reading. */
+  /** The same, where scanned rows tell whether it is needed. */
   readonly sieve?: Sieve;
 }
 
 interface Sieve {
-  /** What is read with the walked rows of which a condition holds. */
+  /** Joined for scanned rows that meet a condition. */
   readonly join: (only: string) => string;
   /** By what walked rows tell. */
   readonly by: Filters<string>;
-  /** Whether a walked row tells it: with others all is read. */
+  /** Whether a scanned row has the filtered value itself; otherwise everything is joined. */
   readonly isTold: string;
 }
 
-/** The checked query of a list, which may say more than concerns the list. */
+/** The checked query, which may have other parameters too. */
 type Asked<Of extends string, By extends string> = { readonly [M in Of]: string } & Narrowing<By> &
   Partial<PageBounds> & { readonly max_bytes?: number | undefined };
 
@@ -103,13 +102,13 @@ export function list<Row, Of extends string = never, By extends string = never>(
   };
 }
 
-/** What a row that was walked says of itself. */
+/** The filters that a scanned row answers itself. */
 interface WalkedRow {
   readonly walk_match: boolean;
   readonly walk_end: boolean;
 }
 
-/** Undefined: the list is not walked, or what is asked for is what the index has. */
+/** Undefined: the list is not scanned, or the index has all that is filtered. */
 function walkOf<Row, Of extends string, By extends string>(
   { columns, by, always, walk, order, toText, cheaper }: List<Row, Of, By>,
   asked: Asked<Of, By>,
@@ -184,7 +183,7 @@ function walkOf<Row, Of extends string, By extends string>(
   };
 }
 
-/** The rows of each value in the order of the list: of all of them no more are read than the merged list takes. */
+/** The rows of each value in the order of the list, of each at most as many as the merged list takes. */
 function merged(
   table: string,
   alias: string,

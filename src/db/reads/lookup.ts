@@ -1,15 +1,15 @@
-/** Small answers, by statements that each connection prepares once under their names. Reads only. */
+/** Small reads by statements that each connection prepares once. */
 
 import { owned } from '../../base/tenancy.js';
 import type { Reader } from './reader.js';
 
-/** What most callers can do about a read that takes too long. */
+/** The default advice for a read that takes too long. */
 export const TRY_LATER = 'try again later';
 
 export interface Lookup<Row extends object> {
   readonly text: string;
   rows(reads: Pick<Reader, 'rows'>, ...values: readonly unknown[]): Promise<Row[]>;
-  /** The first of them. */
+  /** The first row. */
   row(reads: Pick<Reader, 'rows'>, ...values: readonly unknown[]): Promise<Row | undefined>;
 }
 
@@ -26,8 +26,8 @@ export function lookup<Row extends object>(
 /**
  * The row with this id.
  *
- * @param what how a caller is told that there is none
- * @param tenant whose it has to be; '' is any
+ * @param what names it in the 404 message
+ * @param tenant the required owner; '' is any
  * @throws EngineError 404
  */
 export async function rowOf<Row extends { readonly tenant_id: string }>(

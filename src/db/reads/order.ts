@@ -1,7 +1,4 @@
-/**
- * Orders of lists as data: the keys that rows are sorted by, which tell any two rows apart, so that a
- * row is a place that a later page can go on from. Pure.
- */
+/** Orders of lists as data: a total order of sort keys, so that the keys of a row are a cursor. Pure. */
 
 import { invalid } from '../../base/errors.js';
 import { type PlaceKeyType, pageCursor, placeIn } from '../../core/page-cursor.js';
@@ -9,28 +6,28 @@ import { type ColumnOf, columnType, type Table } from '../table.js';
 import type { Conditions } from './query.js';
 
 export interface Order {
-  /** What stands behind `order by`. */
+  /** The text of `order by`. */
   readonly text: string;
-  /** The cursor of the place behind a row, which has the keys under their names. */
+  /** The cursor behind a row, which has the keys under their names. */
   cursorAfter(row: object): string;
-  /** Leaves the rows behind that place. @throws EngineError 400 when it is no cursor of this order */
+  /** Selects the rows behind that cursor. @throws EngineError 400 when it is no cursor of this order */
   goOn(conditions: Conditions, cursor: string): void;
 }
 
 /** One of the keys. */
 interface OrderKey {
-  /** Of the rows' member. */
+  /** The member of the row. */
   readonly name: string;
   readonly type: PlaceKeyType;
   /** As SQL. */
   readonly column: string;
-  /** '-': sorted the other way. */
+  /** '-': descending. */
   readonly minus?: string;
 }
 
 type Direction = 'ascending' | 'descending';
 
-/** A column; a number with a minus is sorted the other way. */
+/** A column; a number with a minus is descending. */
 type SortKey<T extends Table> = ColumnOf<T> | `-${ColumnOf<T>}`;
 
 export function orderBy<T extends Table>(
@@ -47,7 +44,7 @@ export function orderBy<T extends Table>(
   return orderOf(parts, direction);
 }
 
-/** The same of rows that are no table's. */
+/** The same for rows that belong to no table. */
 export function orderOf(keys: readonly OrderKey[], direction: Direction = 'ascending'): Order {
   const parts = keys.map((key) => ({ minus: '', ...key }));
   const isDescending = direction === 'descending';

@@ -1,18 +1,16 @@
 /**
- * Statements whose conditions depend on what was asked. Each is put together from the filters that
- * are present, so that the planner sees exactly those and picks the index that serves them; values
- * are always parameters. Pure.
+ * Statements whose conditions depend on the request. They contain only the conditions in use, so that the
+ * planner can choose the matching index; values are always parameters. Pure.
  */
 
 /**
- * That what an instance has left is no rest of a deleted sequence: those are gone for every reader while their
- * rows are still being removed (docs/retention.md). There are few tombstones and mostly none; they are
- * read once a statement.
+ * Excludes rows of deleted sequences, which are still being removed (docs/retention.md). There are few
+ * tombstones, usually none; they are read once per statement.
  *
- * A `case`, of which the planner expects half of the rows. Of a plain `<> all` it expects none where one
- * sequence has nearly all instances, and then it reads and sorts every one of them for the first page.
+ * A `case`, of which the planner expects half of the rows. Of a plain `<> all` it expects none when one
+ * sequence has nearly all instances, and then reads and sorts all of them for the first page.
  *
- * @param alias of a table with their sequences
+ * @param alias of a table with a sequence_id
  */
 export function isPresent(alias: string): string {
   return `case when ${alias}.sequence_id = any (array(select id from sequence_tombstones)) then false else true end`;
@@ -25,16 +23,16 @@ export interface Query {
   readonly values: readonly unknown[];
 }
 
-/** A place in an order by creation: the time as text that Postgres reads exactly, and the id. */
+/** A cursor of an order by creation: the exact time as text, and the id. */
 export interface Place {
   readonly id: string;
   readonly at: string;
 }
 
-/** A part of a list. Without `limit` it ends only at the size of an answer. */
+/** A page of a list. Without `limit` only the size of the response ends it. */
 export interface PageBounds {
   readonly offset: number;
-  /** Of the page before: the place to go on from. */
+  /** Cursor of the previous page. */
   readonly cursor?: string | undefined;
   readonly limit?: number | null | undefined;
 }
@@ -44,18 +42,18 @@ export class Conditions {
   readonly values: unknown[];
   readonly #terms: string[] = [];
 
-  /** @param values of a statement that these are a part of, which has conditions elsewhere, too */
+  /** @param values of the enclosing statement */
   constructor(values: unknown[] = []) {
     this.values = values;
   }
 
-  /** Takes a value and gives the placeholder that stands for it, such as `$3`. */
+  /** Adds a value and returns its placeholder, such as `$3`. */
   param(value: unknown): string {
     this.values.push(value);
     return `$${this.values.length}`;
   }
 
-  /** What a place is compared with: `(created_at, id) > …`. */
+  /** A row comparison: `(created_at, id) > …`. */
   place({ at, id }: Place): string {
     return `(${this.param(at)}::timestamptz, ${this.param(id)}::uuid)`;
   }
@@ -68,7 +66,7 @@ export class Conditions {
     return this.#terms.length === 0;
   }
 
-  /** All at once, as one condition. */
+  /** All conditions joined to one. */
   get all(): string {
     return `(${this.#terms.join(' and ')})`;
   }
@@ -78,7 +76,7 @@ export class Conditions {
     return this.#terms.length === 0 ? '' : `where ${this.#terms.join(' and ')}`;
   }
 
-  /** `limit … offset …`, as far as they are asked for. */
+  /** `limit … offset …`, if requested. */
   page({ offset = 0, limit }: Partial<PageBounds>): string {
     const most = limit == null ? '' : `limit ${this.param(limit)}::bigint `;
     return offset === 0 ? most : `${most}offset ${this.param(offset)}::bigint`;

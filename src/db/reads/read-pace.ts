@@ -1,16 +1,16 @@
 /**
- * Keeps a tenant whose lists take long to one of them at a time while others use the server, with a rest after each
- * that is as long as it took: the database has no turns of its own, and works for whoever asks. It is about
- * those who ask for several at once, of which the next one waits. Pure: time is handed in.
+ * Limits a tenant with slow lists to one at a time while others use the server, with a rest after each that
+ * is as long as the list took, since the database does not schedule fairly by tenant. Only tenants with
+ * concurrent reads wait. Pure: time is an argument.
  */
 
 import { LIMITS } from '../../base/limits.js';
 import type { TenantActivity } from '../../base/quota/tenant-activity.js';
 
 interface Reading {
-  /** Reads that are under way or wait. */
+  /** Reads in progress or waiting. */
   count: number;
-  /** How long the last one took. */
+  /** Duration of the last one. */
   lastMs: number;
   restsUntil: number;
 }
@@ -23,7 +23,7 @@ export class ReadPace {
     this.#activity = activity;
   }
 
-  /** @returns whether it has to wait for the others of its tenant, and for their rest */
+  /** @returns whether it has to wait for the tenant's other reads and their rest */
   begin(tenant: string, now: number): boolean {
     const reading = this.#tenants.get(tenant);
     if (reading === undefined) {
@@ -38,7 +38,7 @@ export class ReadPace {
     return Math.max(0, (this.#tenants.get(tenant)?.restsUntil ?? now) - now);
   }
 
-  /** The read that took so long. */
+  /** A read that took that long. */
   took(tenant: string, ms: number, now: number): void {
     const reading = this.#tenants.get(tenant);
     if (reading === undefined) return;
@@ -46,7 +46,7 @@ export class ReadPace {
     reading.restsUntil = now + Math.min(ms, LIMITS.readWaitMs / 2);
   }
 
-  /** One that began is over, whatever became of it. */
+  /** A read has ended, with whatever outcome. */
   end(tenant: string): void {
     const reading = this.#tenants.get(tenant);
     if (reading === undefined) return;

@@ -1,7 +1,7 @@
 /**
- * Runs the SELECTs of the reads: pages by cursor under a cap of bytes, small answers at once, both
- * within the time that a read may take. Whatever goes wrong becomes an error of the catalogue here,
- * so that nothing about statements or tables reaches a caller.
+ * Runs the SELECTs of the reads: pages by cursor under a byte limit, and small reads at once, both within
+ * the time limit. Every failure becomes an `EngineError` here, so that nothing about statements or tables
+ * reaches a caller.
  */
 
 import { setTimeout as pause } from 'node:timers/promises';
@@ -20,22 +20,22 @@ export interface Page {
   /** A JSON array. */
   readonly text: string;
   readonly count: number;
-  /** The size of an answer, or `rowsMax`, ended it: there are more rows. */
+  /** The size of the response, or `rowsMax`, ended it: there are more rows. */
   readonly isCut: boolean;
-  /** So did the number of rows that a list may look at: it goes on by its cursor only. */
+  /** The number of rows that a list may scan ended it: only its cursor continues. */
   readonly isWalked: boolean;
-  /** The place behind the last row that was looked at; undefined without one, and of a list that has no such places. */
+  /** The cursor behind the last scanned row; undefined without one, and of lists without cursors. */
   readonly cursor?: string | undefined;
 }
 
-/** Rows in order, as many as were asked for or fit. */
+/** Rows in order, up to the limits. */
 export interface Batch<Row> {
   /** Their wire records. */
   readonly texts: readonly string[];
   readonly last: Row | undefined;
   /** There are more rows. */
   readonly isCut: boolean;
-  /** Because no more rows may be looked at: `last` is the last of these, and may be none of the list. */
+  /** The scan limit ended it: `last` is the last scanned row, which may not be in the list. */
   readonly isWalked: boolean;
 }
 
@@ -43,30 +43,30 @@ export interface PageRequest<Row> {
   readonly query: Query;
   /** The wire record of a row as JSON text. */
   readonly toText: (row: Row) => string;
-  /** What a caller is told to do instead when it takes too long. */
+  /** Advice for a caller whose read takes too long. */
   readonly cheaper: string;
-  /** Rows that are taken; further ones only show that there are more. Default: all. */
+  /** Maximum rows; further ones only show that there are more. Default: all. */
   readonly rowsMax?: number;
-  /** Default: the size of an answer. */
+  /** Default: the size of a response. */
   readonly bytesMax?: number;
-  /** Of a list that looks at more rows than it has, and at so many only. */
+  /** For lists that scan more rows than they return, up to this number. */
   readonly walk?: WalkedPage<Row> | undefined;
-  /** The cursor of the place behind a row. */
+  /** The cursor behind a row. */
   readonly cursorAfter?: ((row: Row & object) => string) | undefined;
 }
 
 export interface WalkedPage<Row> {
-  /** Rows of the list that are left out before the page. */
+  /** Rows of the list that are skipped before the page. */
   readonly skip: number;
-  /** Looks at what is behind a row, for a page that has taken so many rows, those left out included. */
+  /** Looks past a row, for a page that has that many rows, skipped ones included. */
   readonly on: (cursor: string, taken: number) => Query;
-  /** Whether it is the last one that the statement looked at. */
+  /** Whether it is the last row that the statement scanned. */
   readonly endOf: (row: Row) => boolean;
-  /** Whether it is one of the list; the last one that is looked at is told in any case. */
+  /** Whether it is in the list; the last scanned row is returned in any case. */
   readonly isMatch: (row: Row) => boolean;
 }
 
-/** Few rows, whose columns are known to be small. */
+/** Few rows with small columns. */
 export interface RowsRequest extends Statement {
   readonly name: string;
   readonly cheaper: string;
@@ -76,29 +76,29 @@ export interface RowsRequest extends Statement {
 const FIRST_ROWS = 4;
 /** A piece is built within a few milliseconds, so that other requests are served in between. */
 const PIECE_BYTES = 512 * 1024;
-/** Small rows that are taken at once: a few milliseconds, also where each has the longest message. */
+/** Small rows taken at once: a few milliseconds, even with the longest messages. */
 const TAKEN_ROWS = 250;
-/** Rows of the largest contexts, 256 KiB each, are 16 MiB then: what one read may hold at worst. */
+/** With the largest contexts of 256 KiB each this is 16 MiB, the most that one read holds. */
 const PIECE_ROWS_MAX = 64;
-/** How much later than the server we give up: only one that does not answer at all gets so far. */
+/** Margin of the client over the server's limit: only an unresponsive server reaches it. */
 const SILENCE_GRACE_MS = 1_000;
 
-/** Whose the reads of the engine itself are: no tenant is called so. */
+/** The owner of the engine's own reads: no tenant has this name. */
 const ENGINE = '\0engine';
 
-/** What the reads of all tenants share. */
+/** Shared by the reads of all tenants. */
 export interface SharedReads {
   readonly pool: pg.Pool;
   readonly slowReadMs: number;
   readonly slots: FairSlots;
   readonly pace: ReadPace;
-  /** Of tenants whose reads take long: one for each. */
+  /** One place for each tenant with slow reads. */
   readonly longTurns: FairSlots;
   /** Row level security is on (`row-security.ts`). */
   isWalled: boolean;
 }
 
-/** Reads for the engine itself; `of` gives one for a tenant, and all of them share the connections. */
+/** Reads for the engine itself; `of` returns one for a tenant. All share the connections. */
 export class Reader {
   readonly #shared: SharedReads;
   readonly #runner: Runner;
@@ -116,7 +116,7 @@ export class Reader {
     this.#path = [party];
   }
 
-  /** Of all tenants, being read. */
+  /** Of all tenants, in progress. */
   get active(): number {
     return this.#slots.active;
   }
@@ -126,22 +126,22 @@ export class Reader {
   }
 
   /**
-   * The same for requests of a tenant, whose reads take its share of the connections, and see its rows only.
+   * A reader for requests of a tenant, which uses its share of the connections and sees its rows only.
    *
-   * @param tenant '' is that of a caller who has none, and sees all
+   * @param tenant '' is a caller without one, which sees all
    */
   of(tenant: string): Reader {
     return new Reader(this.#shared, tenant);
   }
 
-  /** Reads for tenants are narrowed by the database as well from now on, which can do so. */
+  /** From now on the database restricts reads of tenants too. */
   wallTenants(): void {
     this.#shared.isWalled = true;
   }
 
   /**
-   * Reads rows until they end or the answer is full. A first row of any size is taken, so that a
-   * caller who goes on at the next offset always gets further.
+   * Reads rows until they end or the response is full. The first row may have any size, so that a caller
+   * who continues at the next offset always makes progress.
    */
   async page<Row>(request: PageRequest<Row>): Promise<Page> {
     const { texts, last, isCut, isWalked } = await this.batch(request);
@@ -149,7 +149,7 @@ export class Reader {
     return { text: `[${texts.join(',')}]`, count: texts.length, isCut, isWalked, cursor };
   }
 
-  /** The same, for a reader that goes on after the last row instead of at an offset. */
+  /** The same, for a reader that continues after the last row instead of at an offset. */
   batch<Row>(request: PageRequest<Row>): Promise<Batch<Row>> {
     return this.#inTurn(request.cheaper, async () => {
       const { query, walk, cursorAfter, cheaper } = request;
@@ -163,7 +163,7 @@ export class Reader {
         const taken = found.texts.length + walk.skip - found.skip;
         const cursor = cursorAfter?.(found.last as Row & object) as string;
         found = await read(walk.on(cursor, taken), { ...found, isCut: false, isWalked: false });
-        // Nobody can go on by a cursor who counts from the beginning and is not there yet.
+        // A caller that counts from the beginning and is not there yet cannot continue by a cursor.
         if (found.isWalked && found.skip > 0) throw slowRead(cheaper);
       }
       return found;
@@ -174,7 +174,7 @@ export class Reader {
     return this.#inTurn(request.cheaper, () => this.#runner.all<Row>(request));
   }
 
-  /** Like `rows` for a statement that has no fixed text, and so no name. */
+  /** Like `rows`, for a statement without a fixed text and name. */
   rowsOf<Row extends object>(query: Query, cheaper: string): Promise<Row[]> {
     return this.#inTurn(cheaper, () => this.#runner.all<Row>(query));
   }
@@ -190,7 +190,7 @@ export class Reader {
     });
   }
 
-  /** @param cheaper what a caller is told to do instead when it takes too long */
+  /** @param cheaper advice for a caller whose read takes too long */
   async #inTurn<T>(cheaper: string, read: () => Promise<T>): Promise<T> {
     const { pace } = this.#shared;
     const [party = ''] = this.#path;
@@ -250,14 +250,14 @@ export class Reader {
   }
 }
 
-/** A batch that may be gone on with. */
+/** A batch that can be continued. */
 interface Collected<Row> extends Batch<Row> {
   readonly bytes: number;
-  /** Rows that are still to be left out. */
+  /** Rows that are still to be skipped. */
   readonly skip: number;
 }
 
-/** The places are the connections, so that nobody waits within the pool. */
+/** One place per connection, so that no read waits within the pool. */
 export function readSlots(): FairSlots {
   return new FairSlots([
     { activeMax: LIMITS.readsMax, waitingMax: LIMITS.readsWaitingMax },
@@ -335,14 +335,14 @@ function rowsToRead(count: number, bytes: number): number {
 
 // ---------------------------------------------------------------- errors
 
-/** The statement was given up: by its time limit, which is the only reason here. */
+/** The statement was cancelled: by its time limit, which is the only reason here. */
 const QUERY_CANCELED = '57014';
 
-/** What `pg` says, without a code, of a connection that broke or was not made. */
+/** Messages of `pg`, without a code, for a connection that broke or was not made. */
 const UNREACHABLE_TEXT =
   /^(Connection terminated|timeout expired|Client (has encountered|was closed))/;
 
-/** What its pool says when every connection is in use for too long, and after its end. */
+/** Messages of its pool when every connection is in use for too long, and after its end. */
 const POOL_BUSY_TEXT = 'timeout exceeded when trying to connect';
 const POOL_ENDED_TEXT = 'Cannot use a pool after calling end on the pool';
 
@@ -354,7 +354,7 @@ function asEngineError(error: unknown, cheaper: string): EngineError {
   if (error instanceof EngineError) return error;
   const { message, code } = error as Error & { readonly code?: unknown };
   if (code === QUERY_CANCELED) return slowRead(cheaper);
-  // Its own limit had ended the statement: the server stands still, whatever was asked of it.
+  // The statement's own limit should have ended it: the server does not respond at all.
   if (message === NO_ANSWER_TEXT)
     return unavailable('ENG_DATABASE_DOWN', 'the database does not answer');
   if (message === POOL_BUSY_TEXT) return tooManyReads();

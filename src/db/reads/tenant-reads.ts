@@ -1,11 +1,10 @@
 /**
- * The tenants that there are. There is no table of them: a tenant is there once anything is its. Each is found by one
- * step into the indexes that begin with the tenant, from the one before on, so that a page costs as many steps as it
- * has tenants, however much these have. Reads only.
+ * The tenants. There is no table of them: a tenant exists once it owns a row. Each is found by one index
+ * step from the previous one, so that a page costs one step per tenant, however many rows it has.
  */
 
 /**
- * As many as `$2`, in the order of their names, from the one after `$1` on.
+ * Up to `$2` tenants in the order of their names, after `$1`.
  *
  * @param tables each has an index that begins with the tenant
  */
