@@ -1,6 +1,6 @@
 /**
- * Reads of many actors in one query. What is asked for in one go, in a turn of the shard or by the
- * actors of one window of rows, is asked of the database when that has come to its end.
+ * Reads the rows of many actors in one query: requests of one turn of the shard, or of one window of rows,
+ * are collected until it ends.
  */
 
 interface Reading<Ask, Value> {
@@ -15,13 +15,13 @@ export class BatchedReads<Ask, Value> {
   readonly #load: (asks: readonly Ask[]) => Promise<readonly Value[]>;
   #readings: Reading<Ask, Value>[] = [];
 
-  /** @param load one query; answers in the order in which it was asked */
+  /** @param load one query; its results are in the order of the requests */
   constructor(load: (asks: readonly Ask[]) => Promise<readonly Value[]>) {
     this.#load = load;
   }
 
   read(ask: Ask): Promise<Value> {
-    // A microtask: it comes behind everything that goes on by itself, and before anything else.
+    // A microtask: it runs after everything already scheduled, and before any other event.
     if (this.#readings.length === 0) queueMicrotask(() => this.#flush());
     return new Promise((resolve, reject) => this.#readings.push({ ask, resolve, reject }));
   }

@@ -1,7 +1,7 @@
 /**
- * One shard's commit units on their way to the writer and back: numbers them, posts them once per
- * turn, and hands each outcome to the actor that made the unit. Counts what is not acknowledged, so
- * that the shard can refuse new work while the writer is behind.
+ * The commit units of one shard: numbers them, posts them once per turn, and passes each outcome to the
+ * actor that made the unit. Counts unacknowledged units, so that the shard can refuse new work while the
+ * writer is behind.
  */
 
 import type { StepTry } from '../../src/core/progress.js';
@@ -10,17 +10,17 @@ import { SuspendedTenants } from './suspended-tenants.js';
 import type { Effect, Turn } from './turn.js';
 
 /**
- * `lost`: the writer died, so that the outcome is not known until the rows are read. `held`: nothing of it
- * happened, because this cell has no say of its tenant.
+ * `lost`: the writer died, so the outcome is unknown until the rows are read. `held`: nothing was
+ * committed, because the tenant is suspended.
  */
 export type Settlement = Ack | { readonly seq: number; readonly outcome: 'lost' | 'held' };
 
-/** Who makes units: a keyed actor, a webhook, a batch creation, or a unit that stands for itself. */
+/** The owner of units: a keyed actor, a webhook, a batch creation, or an independent unit. */
 export interface UnitOwner {
   readonly key: string;
   /**
-   * From `nextIncarnation`: taken when the actor is made, and again after a refusal, because the
-   * writer refuses everything of an incarnation that had a unit refused.
+   * From `nextIncarnation`: taken when the actor is created, and again after a refusal, because the writer
+   * refuses all units of an incarnation that had one refused.
    */
   readonly incarnation: number;
   /** Called once for each of its units, in order. */
@@ -36,7 +36,7 @@ export interface PendingUnit {
 }
 
 export class CommitLog {
-  /** Their units are turned away here, whatever made them: every unit of the shard passes. */
+  /** Units of suspended tenants are refused here: every unit of the shard passes. */
   readonly held = new SuspendedTenants();
   readonly #schedule: (work: () => void) => void;
   readonly #pending = new Map<number, PendingUnit>();
@@ -45,7 +45,7 @@ export class CommitLog {
   #seq = 0;
   #incarnations = 0;
   #bytes = 0;
-  /** Whether what is made now goes on by itself: nobody has asked for it. */
+  /** Whether current units are background work, which no request waits for. */
   isUnasked = false;
   #unaskedUnits = 0;
 
@@ -54,7 +54,7 @@ export class CommitLog {
     this.#schedule = schedule;
   }
 
-  /** Higher than every one before, whichever actor took it. */
+  /** Higher than every one before, of any actor. */
   nextIncarnation(): number {
     this.#incarnations += 1;
     return this.#incarnations;
@@ -68,14 +68,14 @@ export class CommitLog {
     return this.#bytes;
   }
 
-  /** Those of them that nobody has asked for. */
+  /** Background units among them. */
   get unaskedUnits(): number {
     return this.#unaskedUnits;
   }
 
   /**
-   * The place of a unit that takes several turns to make: whoever waits for the units made so far waits
-   * for it, as if all of it were decided now. Its owner hears `lost` if the writer dies before it is appended.
+   * Reserves the place of a unit that takes several turns to make: waiting for the units made so far
+   * includes it. Its owner receives `lost` if the writer dies before it is appended.
    */
   reserve(owner: UnitOwner): number {
     this.#seq += 1;
@@ -84,12 +84,12 @@ export class CommitLog {
     return this.#seq;
   }
 
-  /** Nothing comes of what the place was reserved for. */
+  /** Releases a reserved place. */
   forgo(place: number): void {
     if (this.#pending.delete(place)) this.#passBarriers();
   }
 
-  /** @param place that was reserved for it, and not lost since; absent: behind all others */
+  /** @param place reserved for the unit, and not lost since; absent: behind all others */
   append(owner: UnitOwner, turn: Turn, place?: number): PendingUnit {
     if (place === undefined) this.#seq += 1;
     const seq = place ?? this.#seq;
@@ -104,7 +104,7 @@ export class CommitLog {
     this.#bytes += bytes;
     if (isUnasked) this.#unaskedUnits += 1;
     if (!this.held.isEmpty && this.#isHeld(turn)) {
-      // Its owner counts it first, as one that is on its way.
+      // The owner counts it before the outcome arrives.
       this.#schedule(() => this.#settle(seq, { seq, outcome: 'held' }));
       return unit;
     }
@@ -114,7 +114,7 @@ export class CommitLog {
     return unit;
   }
 
-  /** What its maker does not say of whose rows they are, the rows of most tables do. */
+  /** The tenant of a unit, from the rows of most tables, unless its owner names one. */
   #isHeld({ tenant, mutations }: Turn): boolean {
     if (tenant !== undefined) return this.held.has(tenant);
     for (let i = 2; i < mutations.length; i += 3) {
@@ -152,7 +152,7 @@ export class CommitLog {
     unit.owner.settled(unit, outcome);
   }
 
-  /** Calls `then` when every unit made so far is settled; at once when none is under way. */
+  /** Calls `then` when every unit made so far is settled; immediately when none is in flight. */
   whenSettled(then: () => void): void {
     this.#barriers.push({ seq: this.#seq, then });
     this.#passBarriers();
@@ -160,7 +160,7 @@ export class CommitLog {
 
   #passBarriers(): void {
     while (this.#barriers.length > 0) {
-      // Units enter in the order of their numbers, so the first one is the oldest.
+      // Units are added in the order of their numbers, so the first one is the oldest.
       const oldest = this.#pending.keys().next();
       const barrier = this.#barriers[0]!;
       if (!oldest.done && oldest.value <= barrier.seq) return;
@@ -169,7 +169,7 @@ export class CommitLog {
     }
   }
 
-  /** The writer died: everything under way is settled as lost. */
+  /** The writer died: every unit in flight is settled as lost. */
   lose(): void {
     const lost = [...this.#pending];
     this.#pending.clear();

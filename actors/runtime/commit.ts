@@ -1,4 +1,4 @@
-/** What becomes of the effects of a unit, and what callers are told of one that was not committed. */
+/** Releases the effects of committed units, and reports uncommitted ones to callers. */
 
 import { conflict, EngineError, UNKNOWN_OUTCOME, unavailable } from '../../src/base/errors.js';
 import { refusedUnit } from '../../src/db/trouble.js';
@@ -12,14 +12,14 @@ export interface CommitDeps {
   readonly release: (effects: readonly Effect[]) => void;
 }
 
-/** What a caller is told of a defect; the log has the rest. */
+/** The reply for a defect; the log has the details. */
 export const INTERNAL = new EngineError('ENG_INTERNAL', 'internal error');
 
 /**
  * Undefined for a unit that was committed.
  *
- * @param noun what it is a unit of
- * @param exists what is told when the gate of the unit found its row
+ * @param noun names the unit in messages
+ * @param exists the error when the gate of the unit found its row
  */
 export function failureOf(
   ack: Settlement,
@@ -46,7 +46,7 @@ export function failureOf(
   }
 }
 
-/** What is told in place of these effects when nothing of their unit happened, or nobody knows. */
+/** The replacements of effects whose unit was not committed, or whose outcome is unknown. */
 export function failed(effects: readonly Effect[], error: EngineError): Effect[] {
   const told: Effect[] = [];
   for (const effect of effects) {
@@ -56,7 +56,7 @@ export function failed(effects: readonly Effect[], error: EngineError): Effect[]
       const result = error === TENANT_SUSPENDED ? 'held' : 'failed';
       told.push({ ...effect, result, error: error.message });
     } else if (effect.kind === 'peer' && effect.message.kind === 'claimed') {
-      // A claim that was not committed: the queue offers the task again.
+      // The claim was not committed: the queue offers the task again.
       told.push({ ...effect, message: { ...effect.message, epoch: -1, record: '' } });
     }
   }

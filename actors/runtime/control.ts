@@ -1,13 +1,13 @@
 /**
- * The control plane between the supervisor and its threads: rare calls over comlink. A proxy never
- * settles when its peer dies, so every call has a deadline, and the thread's end rejects them all.
+ * The control plane between the supervisor and its threads: rare calls over comlink. A proxy never settles
+ * when its peer dies, so every call has a deadline, and the end of the thread rejects all of them.
  */
 
 import type { MessagePort } from 'node:worker_threads';
 import * as Comlink from 'comlink';
 import nodeEndpoint from 'comlink/dist/esm/node-adapter.mjs';
 
-/** Every method of a control surface as a promise; ports among the arguments are moved. */
+/** Every method of a control surface as a promise; ports among the arguments are transferred. */
 export type Remote<Surface> = {
   readonly [Name in keyof Surface]: Surface[Name] extends (...args: infer Args) => infer Result
     ? (...args: Args) => Promise<Awaited<Result>>
@@ -18,7 +18,7 @@ export interface ControlLink<Surface> {
   readonly remote: Remote<Surface>;
   /** False once the thread is known to be gone. */
   readonly isOpen: boolean;
-  /** Rejects what is pending and closes the port. */
+  /** Rejects pending calls and closes the port. */
   close(reason: string): void;
 }
 
@@ -28,8 +28,8 @@ export function serveControl(surface: object, port: MessagePort): void {
 }
 
 /**
- * @param deadlineMs after which a call is given up
- * @param patient calls that wait for as long as it takes, such as for a database that is away
+ * @param deadlineMs limit of a call
+ * @param patient calls without a limit, such as waiting for an unavailable database
  */
 export function linkControl<Surface extends object>(
   port: MessagePort,

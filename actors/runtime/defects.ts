@@ -1,4 +1,4 @@
-/** Tells what code throws at what it did not expect from the errors of a database, which throws none of these. */
+/** Distinguishes programming errors from errors of a database, which throws none of these. */
 
 import { AssertionError } from 'node:assert';
 

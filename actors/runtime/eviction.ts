@@ -1,36 +1,36 @@
 /**
- * Which actors stay in memory while nothing happens to them: lines of idle ones, by how soon they are
- * likely to be asked for again. Those of a later line leave only when the earlier ones are empty.
+ * Which idle actors stay in memory: queues by how soon an actor is likely to be used again. A later queue
+ * is evicted only when the earlier ones are empty.
  *
- * A line is linked through its members: each message takes an actor out and puts it back, which in a Map
- * of a hundred thousand costs more than what many a message does.
+ * The queues are linked lists: each message removes an actor and adds it again, which in a Map of a hundred
+ * thousand entries costs more than many a message.
  */
 
 /**
- * In the order in which they leave:
+ * In the order of eviction:
  *
- * - `ended`: it may be read once more, just behind its end;
- * - `large`: many others have room in its place, whatever it waits for;
- * - `waiting`: for a time or for somebody, nobody knows how long;
- * - `offered`: its work is in a queue, whose first is taken next, or whose workers are gone for days;
- * - `active`: somebody is at work for it.
+ * - `ended`: it may be read once more, shortly after its end;
+ * - `large`: many others have room in its place;
+ * - `waiting`: for a time or a caller, for an unknown time;
+ * - `offered`: its task is in a queue, whose first is taken next, or whose workers are gone for days;
+ * - `active`: a handler or worker is working for it.
  */
 export const LINES = ['ended', 'large', 'waiting', 'offered', 'active'] as const;
 export type LineName = (typeof LINES)[number];
 
-/** What the state of an actor says of it. */
+/** The class of an actor, by its state. */
 export type Outlook = Exclude<LineName, 'large'>;
 
-/** What a line needs of its members. */
+/** The interface of a queue's members. */
 export interface Member<Self extends Member<Self>> {
-  /** Memory that it takes, estimated. */
+  /** Estimated memory. */
   bytes: number;
   line: Line<Self> | undefined;
   older: Self | undefined;
   newer: Self | undefined;
 }
 
-/** Members that are passed over for each that is taken out of the midst of a line. */
+/** Members skipped for each that is taken from the middle of a queue. */
 const STEP = 8;
 
 export class Line<Item extends Member<Item>> {
@@ -39,7 +39,7 @@ export class Line<Item extends Member<Item>> {
   /** Of all its members. */
   bytes = 0;
   readonly #bytesMax: number;
-  /** Where the last one was taken out of the midst. */
+  /** Where the last one was taken from the middle. */
   #hand: Item | undefined;
 
   constructor(bytesMax: number) {
@@ -50,7 +50,7 @@ export class Line<Item extends Member<Item>> {
     return this.bytes > this.#bytesMax;
   }
 
-  /** As the newest one; it leaves the line that it was in. */
+  /** As the newest one; removed from its previous queue. */
   push(item: Item): void {
     this.#enter(item);
     item.older = this.newest;
@@ -59,7 +59,7 @@ export class Line<Item extends Member<Item>> {
     this.newest = item;
   }
 
-  /** The next one from all over the line: each is as likely as any other. */
+  /** A member from anywhere in the queue, each with the same probability. */
   midst(): Item | undefined {
     let at = this.#hand;
     for (let step = 0; step < STEP; step += 1) at = at?.older ?? this.newest;
@@ -73,7 +73,7 @@ export class Line<Item extends Member<Item>> {
     this.bytes += item.bytes;
   }
 
-  /** A member leaves it. */
+  /** Removes a member. */
   remove(item: Item): void {
     const { older, newer } = item;
     if (older === undefined) this.oldest = newer;
@@ -88,45 +88,45 @@ export class Line<Item extends Member<Item>> {
   }
 }
 
-/** What an actor takes beside the values of its JSON: its own objects, and the strings in them. */
+/** Memory of an actor besides its JSON values: its objects and their strings. */
 const ACTOR_BYTES = 3_200;
 
-/** Objects and arrays of small values, as contexts mostly are, take so much for each character of their JSON. */
+/** Memory per character of JSON, for objects and arrays of small values, as most contexts are. */
 const BYTES_PER_CHARACTER = 3;
 
-/** Text of a unit that is no value of a caller's: names of columns, ids, times. */
+/** Characters of a unit that are no values of a caller: names of columns, ids, times. */
 const UNIT_FRAME_CHARACTERS = 2_000;
 
-/** What an actor takes, estimated. @param characters of the JSON of its values */
+/** Estimated memory of an actor. @param characters of the JSON of its values */
 export function bytesOf(characters: number): number {
   return ACTOR_BYTES + BYTES_PER_CHARACTER * characters;
 }
 
-/** Characters of values in the rows of a unit that has so many characters. */
+/** Characters of values in the rows of a unit of this size. */
 export function valuesOf(unitCharacters: number): number {
   return Math.max(0, unitCharacters - UNIT_FRAME_CHARACTERS);
 }
 
-/** Of what all actors may take those may take so much that are loaded before they are needed. */
+/** Part of the memory of all actors that preloaded ones may take. */
 const AHEAD_SHARE = 1 / 12;
 
-/** How many may be loaded ahead, by what those in memory take. @param bytesMax what all actors of a kind may take */
+/** How many may be preloaded, by the average memory. @param bytesMax limit of all actors of a kind */
 export function aheadMaxOf(bytesMax: number, actors: number, bytes: number): number {
   const each = actors === 0 ? ACTOR_BYTES : bytes / actors;
   return Math.floor((bytesMax * AHEAD_SHARE) / each);
 }
 
-/** Of what all actors may take; one that takes more is large. */
+/** Part of the memory of all actors above which one is large. */
 export const LARGE_SHARE = 1 / 16;
-/** So much is left to idle ones, whatever those take for whom something is under way. */
+/** Part that is left to idle actors, whatever busy ones take. */
 export const IDLE_SHARE = 1 / 8;
-/** Of what all actors may take these may take so much, however few others there are. */
+/** Part that large actors may take, however few others there are. */
 const ENDED_SHARE = 1 / 128;
 const WAITING_SHARE = 1 / 8;
 
 export type Lines<Item extends Member<Item>> = Readonly<Record<LineName, Line<Item>>>;
 
-/** @param bytesMax what all actors of a kind may take */
+/** @param bytesMax limit of all actors of a kind */
 export function newLines<Item extends Member<Item>>(bytesMax: number): Lines<Item> {
   return {
     ended: new Line(bytesMax * ENDED_SHARE),

@@ -38,20 +38,20 @@ import { Turn } from './turn.js';
 
 export interface HostDeps extends CommitDeps {
   readonly log: Logger;
-  /** Runs `work` in a turn of the shard: what it commits and sends is posted at the turn's end. */
+  /** Runs `work` in a turn of the shard: its commits and messages are posted at the end of the turn. */
   readonly schedule: (work: () => void) => void;
-  /** The same, in the order in which it was asked for, and for as long as requests leave it time. */
+  /** The same, in order, and for as long as requests leave time. */
   readonly scheduleSpare: (work: () => void) => void;
-  /** Runs the function when rows can be trusted: not while a dead writer's units are unsettled. */
+  /** Runs the function when rows are current: not while units of a failed writer are unsettled. */
   readonly whenWriterKnown: (then: () => void) => void;
-  /** What the actors of one kind may take in memory; absent: as much as in the largest heap. */
+  /** Memory limit of the actors of one kind; absent: that of the largest heap. */
   readonly residentBytesMax?: number | undefined;
 }
 
-/** Actors whose rows are read by one query. */
+/** Actors whose rows one query reads. */
 const LOAD_BATCH = 500;
 
-/** Actors that are busy and are looked at in one turn, for one that can be let go. */
+/** Busy actors that are skipped in one turn for each that can be evicted. */
 const BUSY_TRIES = 64;
 
 type Actor<State, Message> = ResidentActor<State, Message>;
@@ -60,15 +60,15 @@ export class ActorHost<State, Message extends HostedMessage, Rows> {
   readonly #kind: Kind<State, Message, Rows>;
   readonly #deps: HostDeps;
   readonly #residents = new Map<string, Actor<State, Message>>();
-  /** Those of them for whom nothing is under way. */
+  /** Idle ones among them. */
   readonly #lines: Lines<Actor<State, Message>>;
   readonly #toLoad = new Set<Actor<State, Message>>();
-  /** Resolves when all rows are there that were asked for; undefined: nobody waits for that. */
+  /** Resolves when all requested rows are read; undefined: no one waits. */
   #lastLoad: Promise<void> | undefined;
   #isLoadAsked = false;
-  /** Actors whose rows are on their way, or wait to become their state. */
+  /** Actors whose rows are being read or restored. */
   #loading = 0;
-  /** Of a kind that batches: those that were told something in this turn. */
+  /** Of a kind that batches: actors with messages in this turn. */
   readonly #touched = new Set<Actor<State, Message>>();
   #bytes = 0;
   readonly #bytesMax: number;
@@ -81,17 +81,17 @@ export class ActorHost<State, Message extends HostedMessage, Rows> {
     this.#lines = newLines(bytesMax);
   }
 
-  /** Actors in memory, and what they take by estimate. */
+  /** Actors in memory, and their estimated memory. */
   get resident(): { readonly actors: number; readonly bytes: number } {
     return { actors: this.#residents.size, bytes: this.#bytes };
   }
 
-  /** How many may be loaded before they are needed. */
+  /** How many may be preloaded. */
   get aheadMax(): number {
     return aheadMaxOf(this.#bytesMax, this.#residents.size, this.#bytes);
   }
 
-  /** Actors that somebody asked for, and that are not here yet. */
+  /** Requested actors that are not loaded yet. */
   get expected(): number {
     return this.#toLoad.size + this.#loading;
   }
@@ -109,7 +109,7 @@ export class ActorHost<State, Message extends HostedMessage, Rows> {
     this.deliver(this.#residentOf(id), message);
   }
 
-  /** It is about to be told something: one that is absent is loaded meanwhile, any other is not let go so soon. */
+  /** A message will follow: an absent actor is loaded meanwhile, any other is not evicted soon. */
   expect(id: string): void {
     const actor = this.#residentOf(id);
     if (actor.line !== undefined) this.#lineUp(actor);
@@ -118,7 +118,7 @@ export class ActorHost<State, Message extends HostedMessage, Rows> {
   deliver(actor: Actor<State, Message>, message: Message): void {
     if (actor.stash.length === 0 && this.#isOpen(actor)) {
       this.#handle(actor, message);
-      // Whoever changed nothing has used it all the same.
+      // A message without a change counts as a use all the same.
       if (actor.line !== undefined) this.#lineUp(actor);
     } else if (actor.stash.length >= LIMITS.stashPerActorMax && message.request !== undefined) {
       this.refuse(
@@ -131,13 +131,15 @@ export class ActorHost<State, Message extends HostedMessage, Rows> {
     }
   }
 
-  /** Whether a message would be handled at once, or be the first that an absent actor is loaded for. */
+  /**
+   * Whether a message would be handled immediately, or be the first for which an absent actor is loaded.
+   */
   canTake(id: string): boolean {
     const actor = this.#residents.get(id);
     return actor === undefined || (actor.stash.length === 0 && this.#isOpen(actor));
   }
 
-  /** An actor that is created here: there is nothing to load. */
+  /** Adds a newly created actor, which has nothing to load. */
   add(id: string, state: State | undefined, phase: Actor<State, Message>['phase']) {
     const actor = this.#newResident(id);
     actor.state = state;
@@ -145,7 +147,7 @@ export class ActorHost<State, Message extends HostedMessage, Rows> {
     return actor;
   }
 
-  /** An actor whose rows, of so many characters, the unit of another owner has inserted. */
+  /** Adds an actor whose rows, of so many characters, the unit of another owner has inserted. */
   adopt(id: string, state: State, characters: number): void {
     if (this.#residents.has(id)) return;
     const actor = this.add(id, state, 'ready');
@@ -153,7 +155,7 @@ export class ActorHost<State, Message extends HostedMessage, Rows> {
     this.#lineUp(actor);
   }
 
-  /** Nothing of it is in memory any more. Only while none of its units is under way. */
+  /** Removes it from memory. Only while none of its units is in flight. */
   drop(actor: Actor<State, Message>): void {
     actor.line?.remove(actor);
     this.#bytes -= actor.bytes;
@@ -167,11 +169,11 @@ export class ActorHost<State, Message extends HostedMessage, Rows> {
   }
 
   /**
-   * Has the actor decide, and commits what it decided: at once, or at the end of the shard's turn if
-   * the kind batches. An EngineError is the answer to a request: every check comes before the first
-   * change. Anything else that is thrown is a defect of this one actor.
+   * Runs a decision of the actor, and commits it: immediately, or at the end of the shard's turn if the
+   * kind batches. An EngineError is the reply to a request, so every check precedes the first change. Any
+   * other error is a defect of this actor.
    *
-   * @param message that it is about; undefined: it decides by itself
+   * @param message that it is about; undefined: the actor's own decision
    */
   run(
     actor: Actor<State, Message>,
@@ -189,7 +191,7 @@ export class ActorHost<State, Message extends HostedMessage, Rows> {
       turn = new Turn();
       turn.fail(message.request, error);
     }
-    // Whoever only looks at it shows nothing of whether it can go on.
+    // A read does not prove that the actor can continue.
     if (turn.mutations.length > 0) actor.defects = 0;
     if (this.#kind.flush === undefined) this.#commit(actor, turn);
     else this.#join(actor, turn, message);
@@ -210,7 +212,7 @@ export class ActorHost<State, Message extends HostedMessage, Rows> {
     if (actor.unacked === 0) this.#toLoad.add(actor);
   }
 
-  /** Its rows are read again, because hints may have been lost; what was decided is kept. */
+  /** Reads its rows again, because hints may have been lost; its decisions are kept. */
   reload(id: string): void {
     const actor = this.#residentOf(id);
     if (actor.phase !== 'ready') return;
@@ -218,12 +220,14 @@ export class ActorHost<State, Message extends HostedMessage, Rows> {
     if (actor.phase === 'ready') this.rebuild(actor);
   }
 
-  /** Drops the actors of held tenants, and refuses what waits for them: after their units, by not letting them in. */
+  /**
+   * Drops the actors of suspended tenants and refuses their waiting messages, when their units are settled.
+   */
   dropSuspended(): void {
     for (const actor of [...this.#residents.values()]) this.#dropIfHeld(actor);
   }
 
-  /** One that its kind holds ends by itself: what it comes to is not committed. */
+  /** A held actor ends by itself: its decisions are not committed. */
   #dropIfHeld(actor: Actor<State, Message>): void {
     if (actor.phase !== 'ready' || !this.#isHeld(actor.state)) return;
     if (actor.unacked > 0) this.rebuild(actor);
@@ -237,19 +241,19 @@ export class ActorHost<State, Message extends HostedMessage, Rows> {
     return state !== undefined && this.#deps.commits.held.has(this.#kind.tenantOf(state));
   }
 
-  /** One that was held is loaded. */
+  /** Loads an actor that was held. */
   letLoad(actor: Actor<State, Message>): void {
     actor.phase = 'loading';
     this.#toLoad.add(actor);
   }
 
-  /** Takes in what has waited: for a unit, or behind what its kind held it for. */
+  /** Handles the waiting messages: behind a unit, or held by its kind. */
   proceed(actor: Actor<State, Message>): void {
     if (actor.phase === 'loading' && actor.unacked === 0) this.#toLoad.add(actor);
     else this.#unstash(actor);
   }
 
-  /** Effects that need no commit, behind what the actor has under way: they may rest on it. */
+  /** Effects without a commit, released behind the actor's units in flight, on which they may depend. */
   tellBehind(actor: Actor<State, Message>, effects: Turn['effects']): void {
     if (actor.unacked > 0 && actor.last !== undefined) actor.last.effects.push(...effects);
     else this.#deps.release(effects);
@@ -267,7 +271,7 @@ export class ActorHost<State, Message extends HostedMessage, Rows> {
     this.#setBytes(actor, bytesOf(characters));
   }
 
-  /** Called at the end of each turn of the shard: commits batches, loads, and lets idle ones go. */
+  /** Called at the end of each turn of the shard: commits batches, loads actors, and evicts idle ones. */
   endTurn(): void {
     // Most kinds have no actor in memory in most turns.
     if (this.#residents.size === 0 && this.#touched.size === 0) return;
@@ -279,7 +283,7 @@ export class ActorHost<State, Message extends HostedMessage, Rows> {
 
   // ---------------------------------------------------------------- messages
 
-  /** One that is absent is loaded at the end of the turn. */
+  /** An absent actor is loaded at the end of the turn. */
   #residentOf(id: string): Actor<State, Message> {
     let actor = this.#residents.get(id);
     if (actor === undefined) {
@@ -339,7 +343,7 @@ export class ActorHost<State, Message extends HostedMessage, Rows> {
     else this.rebuild(actor);
   }
 
-  /** Nobody is served: the actor is not there until it is asked for again. */
+  /** Drops the waiting messages: the actor is absent until it is requested again. */
   #abandon(actor: Actor<State, Message>, error: EngineError): void {
     const messages = [...(actor.drafted ?? []), ...actor.stash];
     actor.stash = [];
@@ -394,7 +398,7 @@ export class ActorHost<State, Message extends HostedMessage, Rows> {
     this.#kind.decided?.(actor, unit);
   }
 
-  /** Its largest unit had its context in it; what it commits later may be only that it goes on. */
+  /** Its largest unit had its context in it; later units may be small. */
   #weighUnit(actor: Actor<State, Message>, characters: number): void {
     const kept = actor.state === undefined ? 0 : (this.#kind.charactersOf?.(actor.state) ?? 0);
     const bytes = bytesOf(kept + valuesOf(characters));
@@ -461,7 +465,7 @@ export class ActorHost<State, Message extends HostedMessage, Rows> {
         this.#lastLoad = Promise.allSettled([before, loading]).then(() => undefined);
       const found = await loading;
       await before;
-      // Each by itself: one that cannot be restored is no reason to fail the others.
+      // Each by itself: one that cannot be restored must not fail the others.
       for (const actor of residents) {
         this.#deps.scheduleSpare(() => this.#restore(actor, found.get(actor.id)));
       }
@@ -550,19 +554,19 @@ export class ActorHost<State, Message extends HostedMessage, Rows> {
 
   // ---------------------------------------------------------------- letting go
 
-  /** Behind those that were used before, unless something is under way for it. */
+  /** Behind those used before, unless work is in progress for it. */
   #lineUp(actor: Actor<State, Message>): void {
     if (actor.unacked > 0 || actor.state === undefined || actor.phase === 'loading') return;
-    // It may have been dropped with units under way, when its rows were deleted.
+    // It may have been dropped with units in flight, when its rows were deleted.
     if (this.#residents.get(actor.id) !== actor) return;
     const outlook = this.#kind.outlookOf?.(actor.state) ?? 'active';
     const isLarge = outlook !== 'ended' && actor.bytes > this.#bytesMax * LARGE_SHARE;
     const line = this.#lines[isLarge ? 'large' : outlook];
-    // A queue keeps its order, whoever looks at what is in it.
+    // A queue keeps its order, whatever is read of it.
     if (line !== actor.line || outlook !== 'offered') line.push(actor);
   }
 
-  /** As many as came: what is over a bound leaves in the turn in which it came. */
+  /** As many as were added: the excess over a limit leaves in the turn in which it was added. */
   #passivate(): void {
     for (const name of LINES) {
       const line = this.#lines[name];
@@ -576,14 +580,14 @@ export class ActorHost<State, Message extends HostedMessage, Rows> {
     const line = this.#lines[name];
     let tries = BUSY_TRIES;
     while (tries > 0 && isOver()) {
-      // The oldest in a queue are those that are taken next, unless nobody is there to take them.
+      // The oldest of a queue are taken next, unless it has no workers.
       const actor = name === 'offered' ? line.midst() : line.oldest;
       if (actor === undefined) return;
       if (this.isIdle(actor)) {
         this.drop(actor);
         continue;
       }
-      // Busy ones move behind the idle ones, or they would be looked at in every turn.
+      // Busy ones move behind the idle ones, or they would be checked in every turn.
       line.push(actor);
       tries -= 1;
     }

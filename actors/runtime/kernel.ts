@@ -1,4 +1,4 @@
-/** What a shard gives to its rooms: each of them names what it takes. */
+/** The kernel that a shard gives to its rooms: each of them names what it uses. */
 
 import type { Clock } from '../../src/base/clock.js';
 import type { IdGenerator } from '../../src/base/ids.js';
@@ -9,7 +9,7 @@ import type { InternalRequests } from './internal-requests.js';
 import type { Measures } from './measures.js';
 import type { TimerQueue } from './timer.js';
 
-/** The settings of a shard; plain data, so that they can cross to its thread. */
+/** The settings of a shard; plain data, which can be posted to its thread. */
 export interface ShardSettings {
   readonly shard: number;
   readonly shards: number;
@@ -17,32 +17,32 @@ export interface ShardSettings {
   readonly cronTickMs: number;
   readonly workerStaleMs: number;
   readonly workerReaperTickMs: number;
-  /** After so many lost claims a try has failed for good; 0: never. */
+  /** A try has failed permanently after so many lost claims; 0: never. */
   readonly lostClaimsMax: number;
-  /** The longest time that a call inside the process may take. */
+  /** The time limit of a call inside the process. */
   readonly stepTimeoutMaxMs: number;
   readonly maxBodyBytes: number;
   readonly requireClaimEpoch: boolean;
   readonly unpoliciedRetry: 'redispatch' | 'fail';
   readonly maxContextBytes: number;
   readonly maxOutputBytes: number;
-  /** What the actors of one kind may take in memory; absent: as much as in the largest heap. */
+  /** Memory limit of the actors of one kind; absent: that of the largest heap. */
   readonly residentBytesMax?: number;
-  /** Whom to tell of ended instances. */
+  /** Webhooks of ended instances. */
   readonly webhookUrls: readonly string[];
 }
 
-/** From when on workers can be heard, as `actors/shard/hearing.ts` has it. */
+/** Since when heartbeats of workers can arrive: see `actors/shard/hearing.ts`. */
 export interface Heard {
-  /** The silence of workers of this tenant counts from here. */
+  /** The silence of this tenant's workers counts from here. */
   since(tenant: string): UnixMs;
   /** Of the last outage; now while it lasts, 0 when there was none. */
   readonly outageEnd: UnixMs;
-  /** Somebody was told that what he asks for cannot be done now: he may have been a worker. */
+  /** A request was refused temporarily, which may have been a worker's. */
   turnedAway(): void;
 }
 
-/** @template Loads what the room reads its rows by */
+/** @template Loads the statements by which the room reads its rows */
 export interface Kernel<Loads = unknown> extends HostDeps {
   readonly settings: ShardSettings;
   readonly loader: Loads;
@@ -52,7 +52,7 @@ export interface Kernel<Loads = unknown> extends HostDeps {
   readonly random: () => number;
   readonly random32: () => number;
   readonly ids: IdGenerator;
-  /** An id that falls on this shard. */
+  /** An id that is routed to this shard. */
   readonly newId: () => string;
   readonly shard: number;
   readonly shards: number;
@@ -62,11 +62,11 @@ export interface Kernel<Loads = unknown> extends HostDeps {
   readonly measures: Measures;
   /** Requests that rooms make of instances. */
   readonly internalRequests: InternalRequests;
-  /** Takes in what peers have posted and what has not been delivered yet. */
+  /** Takes in messages that peers have posted but that are not delivered yet. */
   readonly takeHints: () => void;
 }
 
-/** What the first shard alone has. */
+/** What only the first shard has. */
 export function onFirstShard<Part>({ shard }: Pick<Kernel, 'shard'>, make: () => Part) {
   return shard === 0 ? make() : undefined;
 }

@@ -1,7 +1,7 @@
 /**
- * Actors of one shard that others tell of what they want under a key. One comes to life with the first
- * word for it, or because its rows say that it has something to do: words may be lost, so the rows of
- * such keys are read again from time to time, a few at a time (docs/architecture.md).
+ * Actors of one shard that receive requests of others under a key, such as a concurrency key. One is loaded
+ * by its first message, or because its rows have work. Messages may be lost, so the rows of such keys are
+ * read again periodically, a few at a time (docs/architecture.md).
  */
 
 import { BackgroundJob } from '../../src/base/background-job.js';
@@ -15,29 +15,29 @@ export type KeyActorsDeps = HostDeps & Pick<Kernel, 'clock'>;
 
 /** The state of one key. */
 export interface KeyState<Rows> {
-  /** Whose key it is; undefined while it has no rows that it could change. */
+  /** The tenant; undefined while the key has no rows. */
   readonly tenant: string | undefined;
-  /** Memory says nothing that the rows do not, and nobody waits. */
+  /** Memory has nothing that the rows have not, and no request waits. */
   readonly isIdle: boolean;
-  /** What follows from the rows that it was made of. */
+  /** Acts on the rows from which it was loaded. */
   settle(turn: Turn, rows: Rows): void;
-  /** The last word in the unit of a batch; `reload` asks for more rows. */
+  /** Called last in the unit of a batch; `reload` asks for more rows. */
   flush(turn: Turn): 'done' | 'reload';
 }
 
-/** What the keys of one kind are. */
+/** A kind of keys. */
 export interface KeyKind<Key, Rows> {
-  /** As a caller calls one: `concurrency key`. */
+  /** As callers name it: `concurrency key`. */
   readonly noun: string;
-  /** Names its units and its lines in the log, in front of the id. */
+  /** Prefix of the id in the names of its units and in the log. */
   readonly prefix: string;
-  /** Keys in memory; beyond it those that are idle are let go. */
+  /** Keys in memory; beyond it idle ones are evicted. */
   readonly residentMax: number;
-  /** Between two rounds over all keys, in ms: how long a lost word can hold something up. */
+  /** Time between two rounds over all keys, in ms: the delay that a lost message can cause. */
   readonly everyMs: number;
   readonly read: (id: string) => Promise<Rows>;
   readonly restore: (id: string, rows: Rows) => Key;
-  /** At most `limit` ids of keys behind `after` that may have something to do, in their order. */
+  /** Up to `limit` ids of keys after `after` that may have work, in order. */
   readonly page: (after: string, limit: number) => Promise<readonly string[]>;
 }
 
@@ -45,7 +45,7 @@ interface KeyMessage<Key> extends HostedMessage {
   readonly take: (key: Key, turn: Turn) => void;
 }
 
-/** Keys that are read again at once, before the others have their turn. */
+/** Keys that are read again immediately, before the others have their turn. */
 const RESCAN_PAGE = 100;
 
 const FIRST_KEY = '00000000-0000-0000-0000-000000000000';
@@ -100,12 +100,12 @@ export class KeyActors<Key extends KeyState<Rows>, Rows> {
     this.#rescan.stop();
   }
 
-  /** @param request whose answer depends on the message */
+  /** @param request whose reply depends on the message */
   tell(id: string, kind: string, take: KeyMessage<Key>['take'], request?: number): void {
     this.#host.tell(id, request === undefined ? { kind, take } : { kind, take, request });
   }
 
-  /** One that is absent is loaded meanwhile: it is about to be told something. */
+  /** An absent actor is loaded meanwhile: a message will follow. */
   expect(id: string): void {
     this.#host.expect(id);
   }
@@ -114,29 +114,29 @@ export class KeyActors<Key extends KeyState<Rows>, Rows> {
     return this.#host.peek(id) !== undefined;
   }
 
-  /** Whether the key may be let go. */
+  /** Whether the key may be evicted. */
   isPassive(id: string): boolean {
     const resident = this.#host.peek(id);
     return resident === undefined || this.#host.isIdle(resident);
   }
 
-  /** Its rows say more than it knows. */
+  /** Its rows have changed without it. */
   reload(id: string): void {
     this.#host.reload(id);
   }
 
-  /** Those of tenants of whom this cell has no say any more leave memory. */
+  /** Evicts the keys of suspended tenants. */
   dropSuspended(): void {
     this.#host.dropSuspended();
   }
 
-  /** Rows may have come of which nobody tells. */
+  /** Rows may have been added without a message. */
   rescan(): void {
     reloadOwnerless(this.#host);
     this.start();
   }
 
-  /** Those in memory may have been told what is lost. */
+  /** Messages to keys in memory may have been lost. */
   reloadAll(): void {
     for (const { id } of [...this.#host.residents]) this.#host.reload(id);
   }

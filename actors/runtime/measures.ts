@@ -1,12 +1,12 @@
 /**
- * What a shard measures of its own work: turns, instances advanced, attempts of steps. These numbers
- * rest on no commit: an attempt is measured when it ends, whatever becomes of its unit.
+ * Measurements of a shard's own work: turns, instances advanced, attempts of steps. They do not depend on
+ * commits: an attempt is measured when it ends.
  */
 
 import type { Clock } from '../../src/base/clock.js';
 import type { Meter } from '../../src/metrics/meter.js';
 
-/** What there is of steps in the process, and of instances with something to do. */
+/** The numbers of steps in the process, and of instances with work. */
 export interface AtTurnEnd {
   readonly running: number;
   readonly waiting: number;
@@ -31,7 +31,7 @@ export class Measures {
     this.#meter.observe('engine_step_duration_seconds', seconds / stepsInPlace, stepsInPlace);
   }
 
-  /** An attempt of a handler that acts outside, in the process or as a worker. */
+  /** An attempt of a handler with effects, in the process or by a worker. */
   attemptEnded(handler: string, seconds: number, hasSucceeded: boolean): void {
     this.#meter.observe('engine_step_duration_seconds', seconds);
     this.#meter.countNamed('engine_handler_attempt_seconds_total', handler, seconds);

@@ -1,26 +1,26 @@
 /**
- * What a room does with the requests of one operation: a row for each route that shards answer, and for what the
- * front thread asks for itself.
+ * How a room handles the requests of an operation: a row for each route that shards answer, and for each
+ * internal request of the front thread.
  */
 
 import type { BodyOf, QueryOf, RoutesOf, ShardRouteId } from '../../schema/routes.js';
 import type { Findings } from '../../src/core/lint/definition.js';
 
-/** A request as it is handed to the function that serves it. */
+/** A request as the function that serves it receives it. */
 export interface Call<Body = unknown> {
   /** What it is answered through. */
   readonly request: number;
-  /** Of the header; '' when the caller named none, which only an optional header allows. */
+  /** From the header; '' when absent, which only an optional header allows. */
   readonly tenant: string;
-  /** The parameters of the path, with slashes between them; '' when it has none. */
+  /** The parameters of the path, separated by slashes; '' when it has none. */
   readonly target: string;
-  /** Checked against the schema of its route; undefined when that takes none. */
+  /** Validated by the schema of its route; undefined when the route has no body. */
   readonly body: Body;
-  /** The text that the body was parsed from; absent: it came otherwise. */
+  /** The text from which the body was parsed, if there is one. */
   readonly text?: string | undefined;
-  /** Of a large definition, which a side thread has looked through. */
+  /** Of a large definition that a side thread has checked. */
   readonly findings?: Findings | undefined;
-  /** What the caller's work belongs to; undefined when it is not traced. */
+  /** The trace of the caller; undefined when there is none. */
   readonly traceparent: string | undefined;
   /** See `Request`. */
   readonly maySeeSecrets?: true | undefined;
@@ -28,25 +28,25 @@ export interface Call<Body = unknown> {
 }
 
 export interface Operation<Body = never, Query = never> {
-  /** Changes nothing, so that it is served while the database is behind. */
+  /** A read, which is served while the database is behind. */
   readonly isRead?: true;
-  /** Large bodies are definitions that a side thread looks through, before anything else is done with them. */
+  /** Large bodies are definitions that a side thread checks first. */
   readonly isLookedThrough?: true;
-  /** What peers posted before it came is taken in first, although ports have no order among them. */
+  /** Messages that peers posted before are handled first, although ports have no order among them. */
   readonly isBehindHints?: true;
   /**
-   * The routing bits of the owner, where the body and the tenant name it: another shard hands the request on.
-   * `itself`: the function does, with what it has made of the body.
+   * The routing bits of the owner, if the body and the tenant name it: another shard hands the request on.
+   * `itself`: the function does so after reading the body.
    */
   readonly leadsTo?: LeadsTo<Body>;
   /**
-   * Answers, at once or later. The query is checked like the body, and empty for a route without one.
-   * @throws EngineError that is the answer
+   * Replies, now or later. The query is validated like the body, and empty for a route without one.
+   * @throws EngineError that is the reply
    */
   readonly serve: (call: Call<Body>, query: Query) => void;
 }
 
-/** By the name that a request gives. */
+/** By the name in the request. */
 export type Operations = Readonly<Record<string, Operation>>;
 
 type LeadsTo<Body> = ((body: Body, tenant: string) => number) | 'itself';

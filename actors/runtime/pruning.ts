@@ -1,6 +1,6 @@
 /**
- * Keeps a table short that only grows: removes the rows of longer ago than they are kept, so many at a time
- * that no commit takes long. On the first shard only.
+ * Keeps a growing table short: deletes expired rows, a limited number at a time, so that no commit takes
+ * long. On the first shard only.
  */
 
 import { BackgroundJob } from '../../src/base/background-job.js';
@@ -13,7 +13,7 @@ import { Turn } from './turn.js';
 export type PruningDeps = ServiceDeps & Pick<Kernel, 'clock' | 'now'>;
 
 interface Pruned {
-  /** In the log; and no actor is called so. */
+  /** In the log; no actor has this name. */
   readonly name: string;
   /** Its statement takes a thousand rows. */
   readonly by: Mutation<{ readonly before: string }>;
@@ -22,10 +22,10 @@ interface Pruned {
   readonly oldest: () => Promise<UnixMs | undefined>;
 }
 
-/** Between two looks at the oldest one. */
+/** Time between two checks of the oldest row. */
 const LOOK_MS = 60 * 60 * 1_000;
 
-/** The caller starts it, and stops it. */
+/** The caller starts and stops it. */
 export function pruning(deps: PruningDeps, { name, by, keptMs, oldest }: Pruned): BackgroundJob {
   const { clock, log, now } = deps;
   const service = new Service(name, deps);

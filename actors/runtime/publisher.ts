@@ -1,8 +1,8 @@
 /**
- * How the owner of rows tells the shards that keep replicas of them (`replica.ts`) of a change. Each shard answers
- * when it has taken it in, so that a caller who is answered behind the publication meets nobody who knows only of
- * before. A message may be lost, and a shard may die before its answer: it is told again every second, and its
- * successor at once.
+ * Publishes changes of rows to the shards that keep replicas of them (`replica.ts`). Each shard
+ * acknowledges when it has read the change, so that a caller who is answered after the publication finds
+ * the change on every shard. Messages may be lost and shards may die: a missing acknowledgement is
+ * requested again every second, and a replaced shard is notified immediately.
  */
 
 import type { TimerHandle } from '../../src/base/clock.js';
@@ -17,20 +17,20 @@ interface Waiting<Change> {
   readonly pass: () => void;
 }
 
-/** How soon a shard that has not answered is told again. */
+/** How soon an unacknowledged change is sent again. */
 const AGAIN_MS = 1_000;
 
 export class Publisher<Change = void> {
   readonly #deps: PublisherDeps;
   readonly #message: (version: number, changes: readonly Change[]) => PeerMessage;
-  /** Above those of an earlier life of its owner, which began at its own time. */
+  /** Above those of an earlier owner, which started from its own time. */
   #version = 0;
-  /** By shard: up to which version it has settled. */
+  /** By shard: the version it has acknowledged. */
   readonly #settled: number[];
   #waiting: Waiting<Change>[] = [];
   #again: TimerHandle | undefined;
 
-  /** @param message what a shard is told: the latest version, and the changes that it has not settled */
+  /** @param message sent to a shard: the latest version, and the changes that it has not acknowledged */
   constructor(
     deps: PublisherDeps,
     message: (version: number, changes: readonly Change[]) => PeerMessage,
@@ -41,9 +41,9 @@ export class Publisher<Change = void> {
   }
 
   /**
-   * Called when the change is committed; resolves when every shard knows of it.
+   * Called when the change is committed; resolves when every shard has read it.
    *
-   * @param change says what has changed
+   * @param change what has changed
    */
   publish(change: Change): Promise<void> {
     this.#version = Math.max(this.#version + 1, Math.floor(this.#deps.now()));
@@ -57,7 +57,7 @@ export class Publisher<Change = void> {
     });
   }
 
-  /** A shard knows what was committed when it was told of this version, and of all before. */
+  /** A shard has read everything that was committed before this version was sent. */
   settled(version: number, shard: number): void {
     if (version > (this.#settled[shard] ?? version)) this.#settled[shard] = version;
     const reached = Math.min(...this.#settled);
@@ -67,7 +67,7 @@ export class Publisher<Change = void> {
     for (const { pass } of passing) pass();
   }
 
-  /** It was replaced, and its predecessor may not have heard. */
+  /** It was replaced, and its predecessor may not have received the change. */
   shardBack(shard: number): void {
     if (!this.#hasSettled(shard)) this.#tell(shard);
   }

@@ -1,7 +1,6 @@
 /**
- * What rooms load actors with: rows by primary key, of many actors in one query where a turn asks for many, and pages
- * of what is due or open on one shard. Reads only; every statement finds its rows by an index, and is prepared under
- * its name.
+ * The reads of actors: rows by primary key, of many actors in one query where a turn requests many, and
+ * pages of due or open rows of one shard. Every statement is prepared and uses an index.
  */
 
 import type pg from 'pg';
@@ -10,15 +9,15 @@ import { isoTime, type UnixMs } from '../../src/base/time.js';
 import { Runner, type Statement } from '../../src/db/runner.js';
 import { BatchedReads } from './batched-reads.js';
 
-/** Whose rows are read where each shard has its own. */
+/** The shard whose rows are read. */
 export interface ShardPlace {
   readonly shard: number;
   readonly shards: number;
 }
 
-/** A database that went silent is given up: what waits for the rows is refused, or tried again. */
+/** Limit for a silent database: the work that waits for the rows is refused or retried. */
 const QUERY_TIMEOUT_MS = 10_000;
-/** Of pages that are read at the start: longer than the server gives to any statement. */
+/** For pages read at the start: longer than the server's limit of a statement. */
 const PAGE_TIMEOUT_MS = 35_000;
 
 /** Before every id. */
@@ -37,7 +36,7 @@ export class Queries {
     this.#place = place;
   }
 
-  /** @param texts of the statements of one room, by names that no other room has */
+  /** @param texts statements of the rooms, under unique names */
   of<Sql extends Texts>(texts: Sql): RoomQueries<Sql> {
     return new RoomQueries(texts, this.#queries, this.#pages, this.#place);
   }
@@ -47,7 +46,7 @@ export class RoomQueries<Sql extends Texts> {
   readonly #texts: Sql;
   readonly #queries: Runner;
   readonly #pages: Runner;
-  /** The last parameters of statements that read what one shard has. */
+  /** The last parameters of statements that read the rows of one shard. */
   readonly #place: readonly [shard: number, shards: number];
 
   constructor(texts: Sql, queries: Runner, pages: Runner, { shard, shards }: ShardPlace) {
@@ -68,12 +67,12 @@ export class RoomQueries<Sql extends Texts> {
     return this.#queries.one(this.#statement(name, values));
   }
 
-  /** Of rows that each shard has its own of. */
+  /** Reads rows of this shard. */
   own<Row extends object>(name: keyof Sql & string, values: readonly unknown[]): Promise<Row[]> {
     return this.all(name, [...values, ...this.#place]);
   }
 
-  /** The same, however many there are. */
+  /** Reads all rows of this shard, in pages. */
   each<Row>(
     name: keyof Sql & string,
     values: readonly unknown[],
@@ -84,7 +83,7 @@ export class RoomQueries<Sql extends Texts> {
   }
 
   /**
-   * Reads for many who ask in one go, each of whom gets the rows that name it in `n`, from 1.
+   * Reads for many callers at once, each of which gets the rows with its number in `n`, from 1.
    *
    * @param values of the statement
    */
@@ -106,9 +105,9 @@ export class RoomQueries<Sql extends Texts> {
 }
 
 /**
- * That the id's routing bits lead to one of so many shards. Rows are filtered as an index brings them in
- * their order. The planner takes a comparison for one that hardly any row passes, and would sort; of a
- * `coalesce` it thinks that half of them do.
+ * A condition on ids that are routed to one of so many shards. The rows are filtered in index order. The
+ * planner expects hardly any row to pass a plain comparison, and would sort; of a `coalesce` it expects
+ * half.
  */
 export function isOwn(id: string, shard: string, shards: string): string {
   const route = `get_byte(uuid_send(${id}), 14) * 256 + get_byte(uuid_send(${id}), 15)`;
@@ -116,8 +115,8 @@ export function isOwn(id: string, shard: string, shards: string): string {
 }
 
 /**
- * The rows of every id that is asked for, such as that of an instance; `n` says of which. `lateral` keeps every id a
- * look-up by key, however many there are.
+ * The rows of every requested id, such as those of an instance; `n` is the number of the id. `lateral`
+ * makes every id a lookup by key, however many there are.
  */
 export function ofIds(columns: string, rows: string): string {
   return (
@@ -126,7 +125,7 @@ export function ofIds(columns: string, rows: string): string {
   );
 }
 
-/** A row for each id that is asked for. */
+/** One row for each requested id. */
 export function columnOf(ids: readonly string[]): readonly unknown[] {
   return [ids];
 }

@@ -1,7 +1,7 @@
 /**
- * What a shard keeps of rows that another one owns (`publisher.ts` is the other side). It reads them when it is
- * told that they have changed, one read at a time, and says which versions it has. Rows decide: messages are only
- * hints to read.
+ * A shard's replica of rows that another shard owns (`publisher.ts`). It reads the rows when it is notified
+ * of a change, one read at a time, and acknowledges the version. Rows decide: messages are only hints to
+ * read.
  */
 
 import type { TimerHandle } from '../../src/base/clock.js';
@@ -10,29 +10,29 @@ import type { Kernel } from './kernel.js';
 export type ReplicaDeps = Pick<Kernel, 'clock' | 'schedule'>;
 
 export interface ReplicaOptions<Change> {
-  /** @param changes what has changed @returns what takes over what was read */
+  /** @param changes what has changed @returns a function that applies what was read */
   readonly read: (changes: ReadonlySet<Change>) => Promise<() => void>;
-  /** Logs that the rows could not be read, and are tried again. */
+  /** Logs that the rows could not be read, and the read is retried. */
   readonly failed: (error: unknown) => void;
-  /** Tells the owner, who waits for it, that what was told with this version is known. */
+  /** Acknowledges that the changes sent with this version are applied. */
   readonly settled: (version: number) => void;
 }
 
-/** How soon rows that could not be read are asked for again. */
+/** How soon a failed read is retried. */
 const AGAIN_MS = 1_000;
 
 export class Replica<Change> {
   readonly #deps: ReplicaDeps;
   readonly #options: ReplicaOptions<Change>;
-  /** What the next read is for: changes, and the versions that came with them. */
+  /** The next read: changes, and the versions that came with them. */
   #changes = new Set<Change>();
   #versions = new Set<number>();
-  /** The versions that the read under way is for; undefined: there is none. */
+  /** The versions of the current read; undefined: there is none. */
   #reading: ReadonlySet<number> | undefined;
-  /** The version that was settled last. */
+  /** The last acknowledged version. */
   #settled: number | undefined;
   #again: TimerHandle | undefined;
-  /** Who waits for the next read, and who for the one under way. */
+  /** Callers that wait for the next read, and for the current one. */
   #waiting: (() => void)[] = [];
   #served: readonly (() => void)[] = [];
   #isStopped = false;
@@ -42,9 +42,9 @@ export class Replica<Change> {
     this.#options = options;
   }
 
-  /** Resolves when what these changes stand for is known; rejects when the rows cannot be read. */
+  /** Resolves when these changes are applied; rejects when the rows cannot be read. */
   async start(changes: readonly Change[]): Promise<void> {
-    // What changes meanwhile is read behind it.
+    // Changes during a read are read after it.
     this.#reading = new Set();
     const take = await this.#options.read(new Set(changes));
     take();
@@ -68,7 +68,7 @@ export class Replica<Change> {
     this.reread(changes);
   }
 
-  /** Resolves when what these changes stand for was read anew, however often that fails first. */
+  /** Resolves when these changes are applied, however often the read fails first. */
   readAnew(changes: readonly Change[]): Promise<void> {
     return new Promise((resolve) => {
       this.#waiting.push(resolve);
@@ -76,7 +76,7 @@ export class Replica<Change> {
     });
   }
 
-  /** They may have changed, and nobody waits. */
+  /** They may have changed, and no one waits. */
   reread(changes: readonly Change[]): void {
     for (const change of changes) this.#changes.add(change);
     this.#begin();

@@ -1,6 +1,6 @@
 /**
- * What the host keeps of a keyed actor beside its state, which is rebuilt from rows while this stays. A record: the
- * rules are in `host.ts`.
+ * The host's record of a keyed actor besides its state: the state is rebuilt from rows while this record
+ * stays. The rules are in `host.ts`.
  */
 
 import type { PendingUnit, Settlement, UnitOwner } from './commit-log.js';
@@ -20,26 +20,26 @@ export class ResidentActor<State, Message>
   /** Of its units. */
   readonly key: string;
   incarnation: number;
-  /** Ahead of the database by the units under way; undefined while it is loaded. */
+  /** Ahead of the database by the units in flight; undefined while it is loaded. */
   state: State | undefined;
-  /** `held`: its kind lets no message in, for a reason of its own. */
+  /** `held`: its kind admits no message. */
   phase: 'loading' | 'ready' | 'held' = 'loading';
-  /** Messages that wait, in order. */
+  /** Waiting messages, in order. */
   stash: Message[] = [];
   unacked = 0;
-  /** Of the units under way. */
+  /** Of the units in flight. */
   unackedBytes = 0;
-  /** The last unit under way: answers that need no commit wait for it. */
+  /** The last unit in flight: replies without a commit wait for it. */
   last: PendingUnit | undefined;
-  /** What the turns of this turn of the shard came to, of a kind that batches. */
+  /** The joined turns of this turn of the shard, for a kind that batches. */
   draft: Turn | undefined;
   /** The messages behind the draft. */
   drafted: Message[] | undefined;
-  /** Memory that it takes, estimated. */
+  /** Estimated memory. */
   bytes = 0;
-  /** Messages at which it threw since it last decided to change anything. */
+  /** Messages at which it threw since its last change. */
   defects = 0;
-  /** While nothing is under way for it: see `eviction.ts`. */
+  /** While it is idle: see `eviction.ts`. */
   line: Line<ResidentActor<State, Message>> | undefined;
   older: ResidentActor<State, Message> | undefined;
   newer: ResidentActor<State, Message> | undefined;

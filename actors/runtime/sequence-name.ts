@@ -1,4 +1,4 @@
-/** How callers name a sequence, and where a name leads. */
+/** Names of sequences, and what they resolve to. */
 
 /** A sequence as callers name it. */
 export interface SequenceName {
@@ -9,5 +9,5 @@ export interface SequenceName {
   readonly version: number | null;
 }
 
-/** Where a name leads: to the sequence with this id; null: to none while its versions are on hold. */
+/** The id of the sequence; null: none, while its versions are on hold. */
 export type NamedId = string | null | undefined;

@@ -1,7 +1,7 @@
 /**
- * The way to commit of what decides by rows and keeps none of them: read, decide, commit one unit, tell the
- * followers, answer. The other way is the keyed actor (`host.ts`). Units of a service stand for themselves: what was
- * known for one is not used again, so that its refusal says nothing about any other. The units of one key are
+ * A service decides by rows and keeps none of them: read, decide, commit one unit, notify the followers,
+ * reply; the alternative is the keyed actor (`host.ts`). Units of a service are independent: each is
+ * decided on fresh rows, so that the refusal of one says nothing about others. Units of one key are
  * committed in order.
  */
 
@@ -16,32 +16,34 @@ export interface ServiceDeps extends CommitDeps {
   readonly log: Logger;
   /** Runs the work in a turn of the shard. */
   readonly schedule: (work: () => void) => void;
-  /** Runs the function when rows can be trusted. */
+  /** Runs the function when rows are current. */
   readonly whenWriterKnown: (then: () => void) => void;
 }
 
 interface UnitOptions {
   /** Absent: the name of the service. */
   readonly key?: string;
-  /** What is told when the gate of the unit found its row. */
+  /** The error when the gate of the unit found its row. */
   readonly exists?: string;
 }
 
 export interface NowOptions extends UnitOptions {
-  /** Absent: its own, so that the writer refuses nothing else along with it. */
+  /** Absent: unique, so that the writer refuses nothing else along with it. */
   readonly incarnation?: number;
-  /** Why its callers are told that it was not committed; absent: as `failureOf` says. */
+  /** The error for a unit that was not committed; absent: that of `failureOf`. */
   readonly failure?: (ack: Settlement) => EngineError | undefined;
   /** It is committed, and its effects are about to be released. */
   readonly committed?: () => void;
-  /** Told why it was not committed, after its effects or answers were released. */
+  /** Called with the failure, after its effects or replies were released. */
   readonly settled?: (error: EngineError | undefined, ack: Settlement) => void;
 }
 
 export interface CommitOptions extends UnitOptions {
-  /** What is looked at in the very turn in which the unit is made; throws the refusal. */
+  /** Runs in the turn in which the unit is made; throws the refusal. */
   readonly check?: () => void;
-  /** Resolves when the followers know of the change. Where the outcome of the unit is unknown they are told, too. */
+  /**
+   * Resolves when the followers have read the change. Called too when the outcome of the unit is unknown.
+   */
   readonly publish?: () => Promise<void>;
 }
 
@@ -59,10 +61,10 @@ export class Service {
   // ---------------------------------------------------------------- requests
 
   /**
-   * Answers with what the work resolves to; undefined is an answer without a body.
+   * Replies with what the work resolves to; undefined is a reply without a body.
    *
-   * @param line requests of one line follow one another; absent: none waits for another
-   * @param work rejects with the EngineError that is the answer; anything else is a defect: 500
+   * @param line requests of one line run one after the other; absent: no ordering
+   * @param work rejects with the EngineError to reply with; anything else is a defect: 500
    */
   answer(
     request: number,
@@ -74,7 +76,7 @@ export class Service {
     this.reply(request, status, done);
   }
 
-  /** The same for work that is under way. */
+  /** The same for work in progress. */
   reply(request: number, status: number, work: Promise<object | undefined>): void {
     const { release, schedule } = this.#deps;
     work.then(
@@ -86,7 +88,7 @@ export class Service {
     );
   }
 
-  /** Commits what is decided for the request at once; what is thrown is the answer instead. */
+  /** Commits the decision for the request immediately; an error is the reply instead. */
   serve(request: number, decide: (turn: Turn) => void, options?: UnitOptions): void {
     const turn = new Turn();
     try {
@@ -102,7 +104,7 @@ export class Service {
     this.#deps.release([{ kind: 'error', request, error }]);
   }
 
-  /** What a caller is told of it; a defect is logged. */
+  /** The error for callers; a defect is logged. */
   errorOf(error: unknown): EngineError {
     if (error instanceof EngineError) return error;
     this.#deps.log.error({ actor: this.#name, err: error }, 'defect');
@@ -112,16 +114,16 @@ export class Service {
   // ---------------------------------------------------------------- reads
 
   /**
-   * Begins the work when everything that was asked before in the same line has ended.
+   * Starts the work when all earlier work in the same line has ended.
    *
-   * @throws EngineError 503 when too much waits
+   * @throws EngineError 503 when the line is full
    */
   inLine<Result>(line: string, work: () => Promise<Result>): Promise<Result> {
     return this.#lines.run(line, work);
   }
 
   /**
-   * Reads rows as they were committed last: not while the units of a writer that died are unsettled.
+   * Reads committed rows: not while units of a failed writer are unsettled.
    *
    * @throws EngineError 503 when they cannot be read
    */
@@ -135,16 +137,16 @@ export class Service {
   // ---------------------------------------------------------------- units
 
   /**
-   * Resolves when the unit is durable, its effects are released and its followers know of it.
+   * Resolves when the unit is durable, its effects are released and its followers have read the change.
    *
-   * @throws EngineError as the check does; 409 or 400 when the database refuses the unit, 503 when its outcome is
-   *   unknown
+   * @throws EngineError as the check does; 409 or 400 when the database refuses the unit, 503 when its
+   *   outcome is unknown
    */
   async commit(turn: Turn, { check, publish, ...options }: CommitOptions = {}): Promise<void> {
     try {
       await this.#committed(turn, options, check);
     } catch (error) {
-      // Whoever asked is told so; what cannot be told now, a new life of the service tells.
+      // The caller is answered; a new service notifies the followers that could not be reached.
       const tell = () => void publish?.().catch(() => undefined);
       if (error === UNKNOWN_OUTCOME) this.#deps.whenWriterKnown(tell);
       throw error;
@@ -168,14 +170,14 @@ export class Service {
     });
   }
 
-  /** The same in a turn of the shard, for who does not wait. */
+  /** The same in a turn of the shard, for callers that do not wait. */
   commitNow(turn: Turn, options: NowOptions = {}): void {
     const key = options.key ?? this.#name;
     this.#deps.commits.append(ownerOf(this.#deps, { ...options, key }), turn);
   }
 }
 
-/** The owner of a unit that stands for itself, such as one whose place is reserved (`CommitLog.reserve`). */
+/** The owner of an independent unit, such as one whose place is reserved (`CommitLog.reserve`). */
 export function ownerOf(
   { commits, release }: CommitDeps,
   { key, exists, committed, settled, ...options }: NowOptions & { readonly key: string },

@@ -1,11 +1,11 @@
-/** The shards as the front thread's part of a room asks them: by the rows of its own table, and by routes. */
+/** The shards as the front part of a room calls them: by its own table of operations, and by routes. */
 
 import type { ShardRouteId } from '../../schema/routes.js';
 import type { Operation, Operations } from './operation.js';
 
 type Rows<Makes extends (...parts: never) => Operations> = ReturnType<Makes>;
 
-/** What is sent with a request: of a route the text as it was received. */
+/** The contents of a request: for a route the text as received. */
 type BodyOf<
   Table extends Operations,
   Id extends keyof Table | ShardRouteId,
@@ -17,14 +17,14 @@ type BodyOf<
       : never
     : never;
 
-/** @typeParam Makes what makes the operations of the room that are asked for */
+/** @typeParam Makes the operations of the room */
 export interface Shards<
   Makes extends (...parts: never) => Operations = () => Record<never, never>,
 > {
-  /** The owner of what has this id. */
+  /** The owner of this id. */
   shardOf(id: string): number;
   anyShard(): number;
-  /** Rejects with the EngineError of the answer, or with the reason of the signal. */
+  /** Rejects with the EngineError of the reply, or with the reason of the signal. */
   ask<Id extends (keyof Rows<Makes> & string) | ShardRouteId>(
     shard: number,
     operation: Id,

@@ -1,17 +1,17 @@
 /**
- * The tenants of whom this cell has no say: they are on their way to another resident or from one, or have left.
- * Nothing of theirs is committed, begun or kept in memory on this shard (docs/operate/moving-tenants.md).
+ * Tenants this cell does not own: moving in, moving out, or gone. Nothing of such a tenant is committed,
+ * started or kept in memory on this shard (docs/operate/moving-tenants.md).
  */
 
 import { unavailable } from '../../src/base/errors.js';
 
-/** What those are told who want something of such a tenant. */
+/** The error returned for requests of such a tenant. */
 export const TENANT_SUSPENDED = unavailable(
   'ENG_TENANT_MOVING',
   'the tenant is on its way to another resident; ask again',
 );
 
-/** What is in memory for a key that has no rows: whose it is nobody knows, and some may have come. */
+/** Keys in memory without rows: their tenant is unknown, and rows may have been added. */
 export function reloadOwnerless(host: {
   readonly residents: Iterable<{
     readonly id: string;

@@ -1,6 +1,6 @@
 /**
- * What is due when: one heap per owner, a small entry each. An entry is never removed early; whoever
- * is woken recognises a stale entry by its own state and ignores it.
+ * Due times: one heap per owner with small entries. Entries are never removed early: the owner recognises a
+ * stale entry by its own state and ignores it.
  */
 
 import TinyQueue from 'tinyqueue';
@@ -27,7 +27,7 @@ export class TimerHeap<Item> {
     this.#heap.push({ at, item });
   }
 
-  /** Takes the first entry out if it is due at `now`. */
+  /** Removes and returns the first entry if it is due at `now`. */
   popDue(now: UnixMs): Item | undefined {
     const first = this.#heap.peek();
     return first !== undefined && first.at <= now ? this.#heap.pop()?.item : undefined;

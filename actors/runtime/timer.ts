@@ -1,12 +1,12 @@
-/** What a shard wakes up for, beside its instances: each kind has a room. */
+/** The kinds of a shard's timers besides those of instances; each has one room. */
 
 import type { UnixMs } from '../../src/base/time.js';
 
-/** An instance with something to do. */
+/** An instance that is due. */
 export interface DueTimer {
   readonly instance: string;
   readonly rank: number;
-  /** Whose it is; '': nobody says so. */
+  /** The tenant; '': unknown. */
   readonly tenant: string;
 }
 
@@ -16,9 +16,9 @@ export interface WakeTimer extends DueTimer {
 
 export type Timer =
   | WakeTimer
-  /** A worker has to have been heard by then. */
+  /** A worker's heartbeat is due. */
   | { readonly kind: 'reap'; readonly instance: string; readonly task: string }
-  /** A parked poll waits no longer. */
+  /** A parked poll times out. */
   | { readonly kind: 'expire'; readonly request: number };
 
 export interface TimerQueue {

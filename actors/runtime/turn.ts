@@ -1,6 +1,6 @@
 /**
- * What one message makes of an actor: mutations that are committed together, and effects that are
- * released when they are. An actor fills a Turn and never acts by itself.
+ * The result of one message to an actor: mutations that are committed together, and effects that are
+ * released when they are. An actor fills a Turn and performs nothing itself.
  */
 
 import type { EngineError } from '../../src/base/errors.js';
@@ -22,12 +22,12 @@ import type {
 } from './protocol.js';
 import type { SequenceName } from './sequence-name.js';
 
-/** A step inside the process whose outcome comes back as a message. */
+/** A step inside the process whose outcome returns as a message. */
 export interface InProcessStep {
   readonly node: number;
   readonly iteration: string;
   readonly attempt: number;
-  /** Of its instance: tenants share the places of calls. */
+  /** Of its instance: tenants share the slots for calls. */
   readonly tenant: string;
   readonly handler: string;
   readonly params: JsonValue;
@@ -35,17 +35,17 @@ export interface InProcessStep {
   readonly idempotencyKey: string;
   /** The `timeout` of its step, which ends the try with or without the handler; absent: none. */
   readonly timeoutMs?: number;
-  /** It is cut off after so long; absent: after as long as the server lets any call take. */
+  /** Its own time limit; absent: the server's. */
   readonly maxMs?: number;
   /** Of its instance. */
   readonly traceparent?: string | undefined;
-  /** Where `params` name secrets of the tenant; absent: nowhere. */
+  /** If `params` name secrets of the tenant. */
   readonly secrets?: NamedSecrets | undefined;
 }
 
 /**
- * What became of one instance: changed; left as it is, since the change does not concern it; or the
- * database refused the change, could not be asked, or did not say what became of it.
+ * The outcome for one instance: changed; unchanged, since the change does not concern it; or the database
+ * refused the change, was unavailable, or left the outcome unknown.
  */
 export type ChangeResult = 'applied' | 'skipped' | 'failed';
 
@@ -72,7 +72,7 @@ export type Effect =
     }
   | { readonly kind: 'reap'; readonly instance: string; readonly task: string; readonly at: UnixMs }
   | { readonly kind: 'continue'; readonly instance: string; readonly rank: number }
-  /** One of a change of many is settled. */
+  /** One change of a bulk operation is settled. */
   | {
       readonly kind: 'changed';
       readonly group: number;
@@ -92,16 +92,16 @@ export type Effect =
       readonly blockId: string;
       readonly level: 'debug' | 'info' | 'warn';
     }
-  /** The sequence of a child has to be read before the child can be made. */
+  /** The sequence of a child has to be read before the child can be created. */
   | {
       readonly kind: 'child.find';
       readonly instance: string;
       readonly start: ChildStart;
       readonly name: SequenceName;
-      /** It could not be made just now. */
+      /** It could not be created now. */
       readonly isLater: boolean;
     }
-  /** Whether a child has ended is to be looked up. */
+  /** Looks up whether a child has ended. */
   | {
       readonly kind: 'child.look';
       readonly instance: string;
@@ -110,18 +110,18 @@ export type Effect =
     }
   /** Nobody is there to hear it. */
   | { readonly kind: 'kin.unheard'; readonly note: FamilyMessage }
-  /** An instance has ended that the release routed. */
+  /** An instance that the release routed has ended. */
   | { readonly kind: 'release.ended'; readonly release: string }
   /** An instance has completed. */
   | { readonly kind: 'completed'; readonly sequence: string }
-  /** What lines over time count; `durationMs` of an instance that has ended by itself. */
+  /** For logs over time; `durationMs` of an instance that has ended by itself. */
   | {
       readonly kind: 'counted';
       readonly tenant: string;
       readonly change: 'created' | 'completed' | 'failed' | 'cancelled';
       readonly durationMs?: number;
     }
-  /** An instance has come to the dead letters. */
+  /** An instance has become a dead letter. */
   | {
       readonly kind: 'failed';
       readonly instance: string;
@@ -132,10 +132,10 @@ export type Effect =
     }
   | { readonly kind: 'count'; readonly counter: CounterName; readonly by: number };
 
-/** A line that a step logged, as it is stored and shown. */
+/** A line logged by a step, as it is stored and shown. */
 export interface LoggedLine {
   readonly block_id: string;
-  /** RFC 3339 in UTC with milliseconds: such texts compare as their times do. */
+  /** RFC 3339 in UTC with milliseconds, which sorts by time. */
   readonly ts: string;
   readonly level: string;
   readonly message: string;
@@ -146,18 +146,20 @@ const NO_COUNTS: UnitCounts = [];
 export class Turn {
   /** One entry for each counter, as `UnitCounts`. */
   #counts: number[] | undefined;
-  /** Flat, as the writer takes it: place of the kind, key, row, … */
+  /** Flat, as the writer expects it: index of the kind, key, row, … */
   readonly mutations: (string | number)[] = [];
   readonly effects: Effect[] = [];
-  /** What steps logged, to be stored as one row; undefined: nothing. */
+  /** Lines logged by steps, stored as one row; undefined: none. */
   lines: LoggedLine[] | undefined;
   gate: UnitGate = 'none';
-  /** Whose rows it changes; undefined: those of many, or of the cell itself. */
+  /** The tenant whose rows it changes; undefined: those of many, or of the cell itself. */
   tenant: string | undefined;
-  /** The step whose data the unit stores: what fails if the database refuses that data. */
+  /** The step whose data the unit stores: it fails if the database refuses that data. */
   origin: StepTry | undefined;
 
-  /** @param tenant whose rows it changes; undefined: those of many, of the cell itself, or its host says it */
+  /**
+   * @param tenant whose rows it changes; undefined: those of many, of the cell itself, or set by the host
+   */
   constructor(tenant?: string) {
     this.tenant = tenant;
   }
@@ -168,7 +170,7 @@ export class Turn {
     this.mutations.push(mutation.place, key, text);
   }
 
-  /** What another turn of the same actor came to becomes part of the same unit. */
+  /** Merges another turn of the same actor into the unit. */
   join(other: Turn): void {
     for (const part of other.mutations) this.mutations.push(part);
     for (const effect of other.effects) this.effects.push(effect);
@@ -189,19 +191,19 @@ export class Turn {
     this.effects.push({ kind: 'error', request, error });
   }
 
-  /** Counted if and when the turn is committed; without a unit, when its effects are released. */
+  /** Counted when the turn is committed; without a unit, when its effects are released. */
   count(counter: CounterName, by = 1): void {
     if (by > 0) this.#add(COUNTER_INDEX[counter], by);
   }
 
-  /** Those of a unit travel with it (docs/decisions/0038-counters-logs-and-traces.md). */
+  /** Counts of a unit travel with it (docs/decisions/0038-counters-logs-and-traces.md). */
   takeCounts(): UnitCounts {
     const counts = this.#counts ?? NO_COUNTS;
     this.#counts = undefined;
     return counts;
   }
 
-  /** The effects of a turn that makes no unit: with its counts. */
+  /** The effects of a turn without a unit, with its counts. */
   effectsAlone(): Effect[] {
     const counts = this.takeCounts();
     for (let i = 0; i < counts.length; i += 2) {

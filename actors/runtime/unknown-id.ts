@@ -1,9 +1,9 @@
 /**
- * Ids that nothing has. A request for an object of another tenant that is in memory waits for a read of one of them,
- * as a request for an unknown id does: neither its time nor its load tells them apart.
+ * Unused ids. A request for another tenant's object that is in memory waits for a read of one of them, as a
+ * request for an unknown id does, so that time and load do not tell them apart.
  */
 
-/** Two requests that wait at once never have the same id. */
+/** Two concurrent requests never have the same id. */
 const IDS = 1_000_000_000;
 
 export class UnknownId {

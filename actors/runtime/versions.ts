@@ -1,20 +1,20 @@
 /**
- * By which the front thread knows that what it was told of an instance still holds, without asking: a
- * table of counters in memory that all threads of the engine share and that outlives each of them.
+ * Lets the front thread validate cached replies about an instance without a message: a table of counters in
+ * shared memory that outlives every thread.
  *
- * - Whoever is about to commit a change of an instance raises its counter before the unit leaves the
- *   thread: nobody, by whatever way, can have heard of the change before.
- * - An answer is stamped with the counter as it stood before the answer was made, in the one thread that
- *   raises it for this instance. While the counter stands there, no later change is committed or under way.
- * - Instances share counters: one that is raised for another costs a question to the shard, no more.
+ * - Before a unit that changes an instance leaves the thread, its counter is raised: no one can have seen
+ *   the change before.
+ * - A reply is stamped with the counter read before the reply was made, in the only thread that raises it
+ *   for this instance. While the counter is unchanged, no later change is committed or in flight.
+ * - Instances share counters: a change of another instance costs one message to the shard.
  *
- * docs/architecture.md has the argument as a whole.
+ * docs/architecture.md has the whole argument.
  */
 
 /** 256 KiB. Of 1,000 instances that are read, one in 66 shares its counter with another of them. */
 const COUNTERS = 0x1_0000;
 
-/** The counter behind the others is for what changes instances that nobody names. */
+/** The last counter is for changes of unnamed instances. */
 const OF_ALL = COUNTERS;
 
 const VERSIONS = 0x1_0000_0000;
@@ -29,17 +29,17 @@ export class Versions {
     this.#counters = new Uint32Array(memory);
   }
 
-  /** What was told of the instance so far holds no more. */
+  /** Invalidates all replies about the instance. */
   raise(instance: string): void {
     Atomics.add(this.#counters, counterOf(instance), 1);
   }
 
-  /** The same of all instances. */
+  /** Invalidates all replies about all instances. */
   raiseAll(): void {
     Atomics.add(this.#counters, OF_ALL, 1);
   }
 
-  /** To be taken before the answer is made that it is for. */
+  /** To be read before the reply is made. */
   stampOf(instance: string): number {
     return this.#stampAt(counterOf(instance));
   }
@@ -48,7 +48,7 @@ export class Versions {
     return stamp === this.#stampAt(Math.floor(stamp / VERSIONS));
   }
 
-  /** Its place and its version; as both counters only grow, their sum is the same only if both are. */
+  /** Its index and version; both counters only grow, so their sum is unchanged only if both are. */
   #stampAt(counter: number): number {
     const own = Atomics.load(this.#counters, counter);
     const ofAll = Atomics.load(this.#counters, OF_ALL);
@@ -56,7 +56,7 @@ export class Versions {
   }
 }
 
-/** Of bits that are random in ids of every kind, and that do not lead to the shard. */
+/** From bits that are random in ids of every kind and not used for routing. */
 function counterOf(id: string): number {
   return Number.parseInt(id.slice(24, 28), 16);
 }

@@ -1,4 +1,4 @@
-/** How the text of a request's body becomes what the operation takes: by the schema of its route, or as it is. */
+/** Parses the body of a request: by the schema of its route, or as it is. */
 
 import { type BodyRouteId, ROUTES, type RouteId } from '../../schema/routes.js';
 import { hasLists } from '../../schema/sequence.js';
@@ -17,23 +17,23 @@ type Query = Readonly<Record<string, unknown>>;
 export interface Parsers {
   /** @throws EngineError 400 */
   readonly parse: (text: string, query: Query) => unknown;
-  /** For texts that are large; undefined where none is. */
+  /** For large texts; undefined for small ones. */
   readonly large?: LargeBodies;
 }
 
 export interface LargeBodies {
   /** @throws EngineError */
   readonly parse: (text: string) => BodyInPieces<unknown>;
-  /** What the job `judgeBody` takes when there was nothing to serve. */
+  /** The job `judgeBody` for a body that is already parsed. */
   readonly doubt: (text: string, query: Query) => DoubtfulBody;
   /** @throws EngineError */
   readonly parseAs: (text: string, judgement: BodyJudgement) => BodyInPieces<unknown>;
 }
 
-/** Of the thread, since compiling takes a while: a simulation has many shards in one. */
+/** Compiled once per thread, which takes a while: a simulation has many shards in one. */
 const VALIDATORS = createValidators();
 
-/** @param id of a route, or of what the front thread asks for itself, whose bodies nobody checks */
+/** @param id of a route, or of an internal request of the front thread, whose body is not validated */
 export function parsersOf(id: string): Parsers {
   if (!Object.hasOwn(ROUTES, id)) return { parse: parseOwn };
   if (ROUTES[id as RouteId].body === undefined) return { parse: () => undefined };

@@ -1,6 +1,5 @@
 /**
- * What is done with what a shard has to do with: effects of committed units (answers, messages to peers, calls of
- * handlers, timers, counts), messages of peers, and timers. Each kind has one room that takes it.
+ * Dispatches effects of committed units, messages of peers, and timers to rooms: each kind has one room.
  */
 
 import type { Logger } from '../../src/base/log.js';
@@ -27,7 +26,7 @@ export class Dispatch {
     this.#timers = joined(rooms.map(({ timers }) => timers));
   }
 
-  /** One that cannot be performed holds up none of the others. */
+  /** An effect that fails does not stop the others. */
   release(effects: readonly Effect[]): void {
     for (const effect of effects) {
       try {
@@ -51,7 +50,7 @@ export class Dispatch {
   }
 }
 
-/** @throws Error when this shard has no room for it: some are only on the first one */
+/** @throws Error when this shard has no room for it: some exist only on the first shard */
 function taken<Given extends { readonly kind: string }>(rows: object, given: Given): void {
   const take = (rows as Record<string, ((given: Given) => void) | undefined>)[given.kind];
   if (!take) throw new Error(`no room of this shard takes ${given.kind}`);

@@ -1,8 +1,7 @@
 /**
- * The timers that one shard has in memory, by the time at which they are due. An instance that is in the database
- * only is loaded a little before its time, so that a burst that is due in one moment has nothing left to wait for
- * but its commits. How many are loaded ahead is bounded, and so is the part of one tenant: the others
- * are loaded when they are due. Pure.
+ * The timers that one shard has in memory, by due time. An instance that is only in the database is loaded
+ * shortly before its time, so that a burst of timers waits only for its commits. The number of preloaded
+ * instances is bounded, in total and per tenant; the others are loaded when they are due. Pure.
  */
 
 import { LIMITS } from '../../src/base/limits.js';
@@ -11,18 +10,18 @@ import type { UnixMs } from '../../src/base/time.js';
 import type { Timer, WakeTimer } from '../runtime/timer.js';
 import { TimerHeap } from '../runtime/timer-heap.js';
 
-/** Of the places one tenant has so many at most: others find some, whatever it has due. */
+/** Limit of one tenant, so that others always find places. */
 const TENANT_SHARE = 0.75;
 
 export class DueTimers {
-  /** Of instances that have yet to be loaded ahead. */
+  /** Instances that are still to be preloaded. */
   readonly #far = new TimerHeap<WakeTimer>();
   readonly #near = new TimerHeap<Timer>();
-  /** Those of the near ones whose instances were loaded for it; each is in the heap once. */
+  /** Preloaded instances; each is in the heap once. */
   readonly #ahead = new Set<Timer>();
   readonly #aheadByTenant = new Tally();
 
-  /** Nothing is to be loaded for it. */
+  /** Nothing is preloaded for it. */
   push(at: UnixMs, timer: Timer): void {
     this.#near.push(at, timer);
   }
@@ -32,12 +31,12 @@ export class DueTimers {
     this.#far.push(at, timer);
   }
 
-  /** When there is something to do next, behind now; undefined: never. */
+  /** When there is something to do next, after now. */
   nextAt(now: UnixMs): UnixMs | undefined {
     const near = this.#near.nextAt ?? Number.POSITIVE_INFINITY;
     const far = this.#far.nextAt ?? Number.POSITIVE_INFINITY;
     const loading = far - LIMITS.timerLeadMs;
-    // One that could not be loaded in its time is looked at whenever a place is left.
+    // An instance that was not preloaded in time is retried whenever a place is free.
     const at = Math.min(near, loading > now ? loading : far);
     return at === Number.POSITIVE_INFINITY ? undefined : at;
   }
@@ -55,9 +54,9 @@ export class DueTimers {
   }
 
   /**
-   * The next instance that is due soon, those first that are due first; '' when its tenant has its part of the places
-   * already, undefined when there is none for now.
-   * @param max that may be loaded ahead at once
+   * The next instance to preload, the earliest first; '' when its tenant has reached its limit, undefined
+   * when there is none for now.
+   * @param max limit of all tenants
    */
   nextAhead(now: UnixMs, max: number): string | undefined {
     const at = this.#far.nextAt;

@@ -1,11 +1,11 @@
-/** What waits in a line, first come first served, at the same small cost however long the line is. */
+/** A first-in, first-out queue whose operations cost the same at any length. */
 
-/** What has left is cut off so many at a time. */
+/** Removed entries are cut off in pieces of this many. */
 const CUT_AT = 1_024;
 
 export class Fifo<Item> {
   readonly #items: (Item | undefined)[] = [];
-  /** Index of the first that has not left. */
+  /** Index of the first entry. */
   #head = 0;
 
   get size(): number {
@@ -20,7 +20,7 @@ export class Fifo<Item> {
     this.#items.push(item);
   }
 
-  /** Puts one before all others: it has been the first already. */
+  /** Returns an entry to the front. */
   unshift(item: Item): void {
     if (this.#head === 0) this.#items.unshift(item);
     else {
@@ -29,11 +29,10 @@ export class Fifo<Item> {
     }
   }
 
-  /** Takes the first one out. */
   shift(): Item | undefined {
     const item = this.#items[this.#head];
     if (item === undefined) return undefined;
-    // Nothing of it is kept: it may be large.
+    // Releases the reference: the entry may be large.
     this.#items[this.#head] = undefined;
     this.#head += 1;
     if (this.#head === this.#items.length) {

@@ -1,12 +1,11 @@
 /**
- * The in-process steps of one shard that act on the outside world. Promises the shard, whatever the
- * handlers do:
- * - a bounded number of them is at work, no tenant and no instance of one has more than its share, and they
- *   take turns; those that may take longer than a minute have slots of their own;
- * - each one ends: by itself, withdrawn, or after the longest time that the server or its kind gives it, and gives
- *   back its slot then, even if the handler goes on; what it says later interests no one;
- * - each one that is not withdrawn comes to one outcome that can be stored (`handler-outcome.ts`), and
- *   keeps its slot until its instance can take it: so outcomes do not pile up before the database.
+ * Runs the in-process steps of one shard that have effects. It guarantees, whatever the handlers do:
+ * - a bounded number runs at once, no tenant or instance has more than its share, and they take turns;
+ *   handlers that may take longer than a minute have separate slots;
+ * - each run ends: by itself, withdrawn, or at the time limit of the server or of its kind, and releases
+ *   its slot even if the handler continues, whose later result is ignored;
+ * - each run that is not withdrawn has one storable outcome (`handler-outcome.ts`), and keeps its slot
+ *   until its instance can take the outcome, so that outcomes do not pile up.
  */
 
 import type { Clock, TimerHandle } from '../../src/base/clock.js';
@@ -27,7 +26,7 @@ import type { NamedSecrets } from '../runtime/protocol.js';
 import type { Effects, Room } from '../runtime/room.js';
 import type { InProcessStep } from '../runtime/turn.js';
 
-/** How soon secrets that could not be read are asked for again. */
+/** How soon a failed read of secrets is retried. */
 const READ_AGAIN_MS = 1_000;
 
 /** From its start until it is withdrawn, or its instance has taken its outcome. */
@@ -35,7 +34,7 @@ interface Run {
   readonly instance: string;
   readonly step: InProcessStep;
   readonly controller: AbortController;
-  /** It has its slot; what is to be given back with it. */
+  /** It has its slot; called to release it. */
   releases: (() => void)[] | undefined;
   deadline: TimerHandle;
   outcome: StepOutcome | undefined;
@@ -43,19 +42,19 @@ interface Run {
 }
 
 export interface HandlerPoolDeps {
-  /** The longest time that a call may take. */
+  /** The time limit of a call. */
   readonly callMsMax: number;
   readonly handlers: ReadonlyMap<string, EffectHandler>;
   readonly clock: Clock;
-  /** Absent: nobody measures. */
+  /** Absent: not measured. */
   readonly measures?: Pick<Measures, 'attemptEnded'>;
   readonly log: HandlerContext['log'];
   readonly tracer?: Tracer | undefined;
-  /** Asks for a turn, in which the shard calls `handOver`. */
+  /** Requests a turn, in which the shard calls `handOver`. */
   readonly wakeShard: () => void;
-  /** Whether the instance would take an outcome at once. A change of that comes with a turn. */
+  /** Whether the instance can take an outcome now. The pool gets a turn when that changes. */
   readonly canTake: (instance: string) => boolean;
-  /** Nothing is begun for a tenant of whom this cell has no say. */
+  /** Nothing starts for a suspended tenant. */
   readonly isHeld: (tenant: string) => boolean;
   readonly secrets: Pick<Secrets, 'fill'>;
   readonly onOutcome: (instance: string, step: StepTry, outcome: StepOutcome) => void;
@@ -66,7 +65,7 @@ export class HandlerPool implements Room {
   /** By instance, node and iteration. */
   readonly #runs = new Map<string, Run>();
   #isDraining = false;
-  /** Those with an outcome. */
+  /** Runs with an outcome. */
   readonly #ended = new Set<Run>();
   readonly #short = new FairSlots([
     { activeMax: LIMITS.handlersPerShardMax, waitingMax: LIMITS.handlersWaitingMax },
@@ -90,17 +89,17 @@ export class HandlerPool implements Room {
     this.#deps = deps;
   }
 
-  /** Runs that have a slot. */
+  /** Runs with a slot. */
   get active(): number {
     return this.#short.active + this.#long.active;
   }
 
-  /** Runs that wait for one. */
+  /** Runs waiting for a slot. */
   get waiting(): number {
     return this.#short.waiting + this.#long.waiting;
   }
 
-  /** There are outcomes to be handed over. */
+  /** Outcomes are waiting to be handed over. */
   get hasEnded(): boolean {
     return this.#ended.size > 0;
   }
@@ -120,7 +119,7 @@ export class HandlerPool implements Room {
     void this.#perform(run);
   }
 
-  /** The step is withdrawn: its outcome interests no one any more. */
+  /** The step is withdrawn: its outcome is ignored. */
   abort(instance: string, step: Omit<StepTry, 'attempt'>): void {
     const run = this.#runs.get(runKey(instance, step));
     if (run === undefined) return;
@@ -128,28 +127,27 @@ export class HandlerPool implements Room {
     run.controller.abort();
   }
 
-  /** What becomes of them nobody here is told. */
+  /** Their outcomes are not reported on this shard. */
   tenantSuspended(tenant: string): void {
     for (const { instance, step } of [...this.#runs.values()]) {
       if (step.tenant === tenant) this.abort(instance, step);
     }
   }
 
-  /** No handler is called any more. */
+  /** Calls no handler any more. */
   drain(): void {
     this.#isDraining = true;
   }
 
-  /** What runs will run again after the next start. */
+  /** Steps in progress run again after the next start. */
   stop(): void {
     for (const { instance, step } of this.#runs.values()) this.abort(instance, step);
   }
 
   /**
-   * Hands outcomes to the instances that can take them. The first one always, the others while there
-   * is time.
+   * Hands outcomes to the instances that can take them: at least one, and more while there is time.
    *
-   * @returns whether it ran out of time, so that there has to be another turn
+   * @returns whether time ran out, so that another turn is needed
    */
   handOver(hasTime: () => boolean): boolean {
     let isFirst = true;
@@ -164,7 +162,7 @@ export class HandlerPool implements Room {
     return false;
   }
 
-  /** Never rejects: whatever happens is an outcome. */
+  /** Never rejects: every failure is an outcome. */
   async #perform(run: Run): Promise<void> {
     const { signal } = run.controller;
     const slots = this.#isLong(run) ? this.#long : this.#short;
@@ -217,7 +215,7 @@ export class HandlerPool implements Room {
     }
   }
 
-  /** Where they cannot be read the handler waits for them; what it says never has one in it. */
+  /** While secrets cannot be read the handler waits; its result never contains one. */
   async #callWithSecrets(
     { step: { handler: name, params }, instance }: Run,
     handler: EffectHandler,
@@ -246,7 +244,7 @@ export class HandlerPool implements Room {
     return retryableFailure('withdrawn');
   }
 
-  /** @returns the header for what the handler asks of others */
+  /** @returns the trace header for the handler's own requests */
   #trace(run: Run): string | undefined {
     const { handler, attempt, traceparent } = run.step;
     const { tracer } = this.#deps;
@@ -255,7 +253,7 @@ export class HandlerPool implements Room {
     return run.span.traceparent;
   }
 
-  /** The shortest of its limits tells how long it may hold a slot. */
+  /** The shortest of its limits decides how long it may hold a slot. */
   #isLong({ step }: Run): boolean {
     const { handler, params, maxMs, timeoutMs } = step;
     const { handlers, callMsMax } = this.#deps;
@@ -264,13 +262,13 @@ export class HandlerPool implements Room {
     return limitMs > LIMITS.shortCallMsMax;
   }
 
-  /** From now on, with the whole time. */
+  /** Restarts the clock with the whole time. */
   #limit(run: Run): void {
     const ms = Math.min(run.step.maxMs ?? Number.POSITIVE_INFINITY, this.#deps.callMsMax);
     run.deadline = this.#deps.clock.setTimeout(() => this.#cutOff(run, ms), ms);
   }
 
-  /** Its time begins anew when that has come. */
+  /** Restarts its time when the secrets have been read. */
   async #waitFor<T>(run: Run, what: Promise<T>): Promise<T> {
     this.#deps.clock.clearTimeout(run.deadline);
     try {
@@ -280,7 +278,7 @@ export class HandlerPool implements Room {
     }
   }
 
-  /** Like a time-out of the step, which a retry policy may try again. */
+  /** Like a time-out of the step, which a retry policy may retry. */
   #cutOff(run: Run, ms: number): void {
     const { handler } = run.step;
     const isServers = ms === this.#deps.callMsMax;
@@ -290,7 +288,7 @@ export class HandlerPool implements Room {
     run.controller.abort();
   }
 
-  /** It never had a slot, and need not give one back. */
+  /** It had no slot to release. */
   #refuse(run: Run): void {
     const { handlersWaitingPerTenantMax: ofTenant, handlersWaitingMax: ofAll } = LIMITS;
     const message =
@@ -322,7 +320,7 @@ export class HandlerPool implements Room {
   }
 }
 
-/** Its lines name the instance that the handler works for. */
+/** Its log lines name the instance that the handler works for. */
 function aboutInstance(log: HandlerContext['log'], instanceId: string): HandlerContext['log'] {
   return {
     debug: (fields, message) => log.debug({ ...fields, instanceId }, message),

@@ -1,15 +1,15 @@
 /**
- * From when on workers can be heard, as one shard sees it. Their silence counts from there at the earliest: what
- * could not arrive says nothing about those who would have sent it (docs/reference/workers.md).
+ * Since when one shard can receive heartbeats of workers. The silence of a worker counts from there at the
+ * earliest, because messages that could not arrive prove nothing (docs/reference/workers.md).
  *
- * - A start, a clock that was set, a tenant that came from another cell: nobody could be heard before.
- * - An outage: the database takes no writes, the writer is being replaced, the process stood still, or reports were
- *   turned away. While it lasts the end of the silence is now.
+ * - After a start, a set clock, or a move of a tenant from another cell, no heartbeat could arrive before.
+ * - During an outage (the database takes no writes, the writer is replaced, the process was paused, reports
+ *   were refused) the silence ends now.
  */
 
 import type { UnixMs } from '../../src/base/time.js';
 
-/** What takes a time to come back. */
+/** Causes that last until they end. */
 type Missing = 'database' | 'writer';
 
 export class Hearing {
@@ -27,7 +27,7 @@ export class Hearing {
     this.#staleMs = staleMs;
   }
 
-  /** The silence of workers of this tenant counts from here. */
+  /** The silence of this tenant's workers counts from here. */
   since(tenant: string): UnixMs {
     return Math.max(this.#since, this.outageEnd, this.#admittedAt.get(tenant) ?? 0);
   }
@@ -37,7 +37,7 @@ export class Hearing {
     return this.#missing.size > 0 ? this.#now() : this.#outageEndedAt;
   }
 
-  /** The shard has started, or its clock was set. */
+  /** The shard was started, or its clock was set. */
   begin(): void {
     this.#since = this.#now();
     this.#outageEndedAt = Math.min(this.#outageEndedAt, this.#since);
@@ -60,12 +60,12 @@ export class Hearing {
     if (this.#missing.delete(what)) this.#outageEndedAt = this.#now();
   }
 
-  /** A report was turned away, which says that there was one. */
+  /** A report was refused, so its worker is alive. */
   turnedAway(): void {
     this.#outageEndedAt = this.#now();
   }
 
-  /** The thread runs again: for less than half of what a worker may be silent, nobody is taken for that. */
+  /** The thread runs again. A pause shorter than half of the stale time does not count as an outage. */
   stoodStill(ms: number): void {
     if (ms >= this.#staleMs / 2) this.#outageEndedAt = this.#now();
   }

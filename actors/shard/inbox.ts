@@ -1,12 +1,10 @@
 /**
- * The requests that wait for their turn on a shard, in one queue per tenant. While the shard keeps up, they
- * leave in order of arrival; when it is behind, each tenant gets the same time of it, whatever its requests
- * cost: next is the tenant that had the least. So a tenant with a few dear ones does not hold up the many
- * cheap ones of others, nor the other way round.
+ * The requests waiting for a turn on a shard, in one queue per tenant. While the shard keeps up they leave
+ * in order of arrival; under load each tenant gets the same amount of time, whatever its requests cost:
+ * next is the tenant that has had the least.
  *
- * A tenant that was away has saved nothing up. What one took more than the others is held against it until
- * they had as much: a shard hears of those who wait only when it is done. While nobody waits the time is
- * everybody's.
+ * A tenant accumulates no credit while it is idle. The time it had beyond the others counts against it
+ * until they have had as much. While no request waits, time is not accounted.
  */
 
 import TinyQueue from 'tinyqueue';
@@ -17,28 +15,28 @@ import { Fifo } from './fifo.js';
 interface TenantQueue {
   readonly tenant: string;
   readonly requests: Fifo<Request>;
-  /** The time that it had, on the clock of all of them. */
+  /** Its time, on the shared virtual clock. */
   had: number;
-  /** When it lined up: tenants that had the same take turns. */
+  /** When it joined the queue: tenants with equal time take turns. */
   turn: number;
 }
 
-/** Beyond so many those are forgotten that have no request, and against which nothing is held. */
+/** Beyond this many, tenants without requests and without a debt are forgotten. */
 const REMEMBERED_TENANTS = 1_000;
 
 export class FairInbox {
   readonly #queues = new Map<string, TenantQueue>();
-  /** Those with requests, but for the one that is being served. */
+  /** Tenants with requests, except the one being served. */
   readonly #waiting = new TinyQueue<TenantQueue>([], (a, b) => a.had - b.had || a.turn - b.turn);
   #served: TenantQueue | undefined;
-  /** Since when it is served, or nobody was. */
+  /** Since when it is served, or the shard is idle. */
   #since = 0;
-  /** Nobody is served, and nobody waited when the last one had been. */
+  /** Idle, and no request waited when the last one ended. */
   #isFree = false;
   #rememberedMax = REMEMBERED_TENANTS;
   #size = 0;
   #turns = 0;
-  /** What the tenant that was served last had had before, and time that nobody wanted: who comes begins with that. */
+  /** The virtual clock: the time of the tenant served last, plus idle time. New tenants start from it. */
   #now = 0;
 
   get size(): number {
@@ -58,9 +56,9 @@ export class FairInbox {
   }
 
   /**
-   * The next request: of the tenant that had the least time.
+   * The next request: of the tenant that has had the least time.
    *
-   * @param at by a clock that never goes back, in the unit of time that is shared
+   * @param at by a monotonic clock, in the unit of time that is shared
    */
   shift(at: number): Request | undefined {
     const queue = this.#waiting.pop();
@@ -75,9 +73,9 @@ export class FairInbox {
   }
 
   /**
-   * The request that left last is served.
+   * Accounts for the request that left last.
    *
-   * @param left it is not: it goes on before the others of its tenant
+   * @param left it is not finished: it goes to the front of its tenant's queue
    */
   charge(at: number, left?: Request): void {
     const queue = this.#served;
@@ -94,7 +92,7 @@ export class FairInbox {
     if (this.#queues.size > this.#rememberedMax) this.#letGo();
   }
 
-  /** Whether the next request may hold up what was decided before it. */
+  /** Whether the next request may delay what was decided before it. */
   get isLargeNext(): boolean {
     const queue = this.#waiting.peek();
     return queue !== undefined && queue.requests.first!.body.length > LARGE_BODY;
@@ -107,7 +105,7 @@ export class FairInbox {
     this.#waiting.push(queue);
   }
 
-  /** Those that would begin anew with as much. */
+  /** Tenants that would start anew with as much. */
   #letGo(): void {
     for (const { tenant, requests, had } of this.#queues.values()) {
       if (requests.size === 0 && had <= this.#now) this.#queues.delete(tenant);

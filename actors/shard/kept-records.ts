@@ -1,7 +1,7 @@
 /**
- * What shards answered to those who read an instance, kept on the front thread for as long as it holds:
- * who reads one again that has not changed wakes no other thread. Each answer is kept for the tenant
- * that it was given to, and is given to no other.
+ * Replies of shards to reads of an instance, cached on the front thread while they are valid, so that
+ * reading an unchanged instance wakes no other thread. Each reply is cached for the tenant that received
+ * it, and used for no other.
  */
 
 import { LRUCache } from 'lru-cache';
@@ -52,7 +52,7 @@ export class KeptRecords {
   }
 }
 
-/** The id first: all of them are of one length. */
+/** The id first: all ids have the same length. */
 function keyOf(tenant: string, instance: string): string {
   return `${instance} ${tenant}`;
 }

@@ -1,4 +1,4 @@
-/** What a shard is given, what it asks of its turn, and what it gives to its rooms. */
+/** The inputs of a shard, and the kernel that it gives to its rooms. */
 
 import type { Clock } from '../../src/base/clock.js';
 import { createIdGenerator, routeForShard } from '../../src/base/ids.js';
@@ -30,28 +30,28 @@ export interface ShardDeps {
   readonly continuityRows: ContinuityRows;
   /** Undefined without an encryption key. */
   readonly keyring?: Keyring | undefined;
-  /** Where heavy work is done; absent: in place. */
+  /** Runs heavy work; absent: in place. */
   readonly offload?: Offload;
   readonly handlers: ReadonlyMap<string, EffectHandler>;
   readonly webhookSender: WebhookSender;
-  /** Where it counts and measures; absent: nobody looks. */
+  /** Counters and measurements; absent: none. */
   readonly meter?: Meter;
-  /** By which the front knows whether what it keeps still holds; absent: it keeps nothing. */
+  /** Lets the front thread validate its cache; absent: it caches nothing. */
   readonly versions?: Versions | undefined;
   readonly ports: ShardPorts;
   readonly tracer?: Tracer | undefined;
-  /** Runs the function when the events at hand have been seen. */
+  /** Runs the function after the pending events have been handled. */
   readonly setImmediate: (fn: () => void) => void;
 }
 
-/** What the rooms and the timers ask of the turn. */
+/** What rooms and timers request from the turn. */
 export interface TurnHooks
   extends Pick<Kernel, 'release' | 'schedule' | 'scheduleSpare' | 'whenWriterKnown' | 'takeHints'> {
-  /** Asks for a turn. */
+  /** Requests a turn. */
   readonly wakeShard: () => void;
   /** The instance has something to do now. */
   readonly runSoon: (timer: DueTimer) => void;
-  /** More instances wait for that than a scan for overdue timers reads. */
+  /** More instances wait than a scan for overdue timers reads. */
   readonly isRunBehind: () => boolean;
   readonly hearing: Hearing;
 }

@@ -1,6 +1,6 @@
 /**
- * What a turn of a shard tells others: hints to peers, units to the writer, replies to the front. Each
- * destination gets one post at the end of the turn.
+ * What a turn of a shard sends: hints to peers, units to the writer, replies to the front. Each destination
+ * gets one post at the end of the turn.
  */
 
 import { RESTARTING } from '../../src/base/errors.js';
@@ -16,7 +16,7 @@ export interface ShardPorts {
   toFront(post: ReplyPost): void;
   toWriter(post: UnitPost): void;
   toPeer(shard: number, post: PeerPost): void;
-  /** Messages of peers that were posted already but not delivered yet. */
+  /** Messages of peers that were posted but not delivered yet. */
   drainPeers(): PeerPost[];
 }
 
@@ -25,12 +25,12 @@ export interface OutboxDeps {
   readonly ports: ShardPorts;
   readonly commits: CommitLog;
   readonly log: Logger;
-  /** Asks for a turn, at whose end `flush` is called. */
+  /** Requests a turn, at whose end `flush` is called. */
   readonly wakeShard: () => void;
 }
 
 export class Outbox {
-  /** Units stay here while there is no writer to take them. */
+  /** Units wait here while there is no writer. */
   isWriterAway = false;
   readonly #deps: OutboxDeps;
   #replies: Reply[] = [];
@@ -46,7 +46,7 @@ export class Outbox {
     this.#deps.wakeShard();
   }
 
-  /** A peer died: until it is replaced, what is handed on to it would be answered by nobody. */
+  /** A peer died: until it is replaced, a request handed on to it would not be answered. */
   peerDied(shard: number): void {
     this.#awayPeers.add(shard);
   }
@@ -68,7 +68,7 @@ export class Outbox {
     this.#deps.wakeShard();
   }
 
-  /** Hints leave before replies: whoever is told of a change can rely on its hint being posted. */
+  /** Hints leave before replies: a caller that knows of a change can rely on its hint being posted. */
   flush(): void {
     const { ports, shard: from, commits } = this.#deps;
     const hints = [...this.#hints];
@@ -84,7 +84,7 @@ export class Outbox {
     this.#replies = [];
     if (replies.length === 0 || this.#post(() => ports.toFront({ kind: 'replies', replies })))
       return;
-    // One of them cannot be cloned: the others leave one by one.
+    // A message that cannot be cloned: the others are posted one by one.
     for (const reply of replies) {
       const leaves = this.#post(() => ports.toFront({ kind: 'replies', replies: [reply] }));
       const defect = { request: reply.request, error: INTERNAL.toData() };

@@ -1,7 +1,7 @@
 /**
- * Requests of the front, on the shard that they came to: each is looked up in the table of operations,
- * its body is checked once, and it is handed on to the shard that the body leads to, or served. A large body
- * takes several turns to parse, with the requests of others in between.
+ * Requests of the front on the shard that received them: each is looked up in the table of operations,
+ * validated once, and served or handed on to the shard that its body leads to. Parsing a large body takes
+ * several turns, with other requests in between.
  */
 
 import type { Clock } from '../../src/base/clock.js';
@@ -27,21 +27,21 @@ export interface RequestsDeps {
   readonly offload: Offload;
   /** Of all rooms. */
   readonly operations: Operations;
-  /** Definitions that ask for more are warned of. */
+  /** Larger definitions are logged with a warning. */
   readonly callMsMax: number;
-  /** More waits for the database than the shard may hold. */
+  /** More work waits for the database than the shard may hold. */
   readonly isBehind: () => boolean;
-  /** Takes in what peers have posted and what has not been delivered yet. */
+  /** Takes in messages that peers have posted but that are not delivered yet. */
   readonly takeHints: () => void;
   readonly release: (effects: readonly Effect[]) => void;
   readonly schedule: (work: () => void) => void;
-  /** The request lines up once more. */
+  /** Queues the request again. */
   readonly again: (request: Request) => void;
 }
 
 type Row = Operation & Parsers;
 
-/** Of one turn for one large body. */
+/** Limit of one turn for one large body. */
 const SLICE_MS = LIMITS.turnMs / 2;
 
 const NO_QUERY = {};
@@ -49,7 +49,7 @@ const NO_QUERY = {};
 export class Requests {
   readonly #deps: RequestsDeps;
   readonly #rows: ReadonlyMap<string, Row>;
-  /** Large bodies, and how far they are. */
+  /** Large bodies and their progress. */
   readonly #parsing = new WeakMap<Request, BodyInPieces<unknown>>();
   /** Of large definitions. */
   readonly #findings = new WeakMap<Request, Findings>();
@@ -62,9 +62,9 @@ export class Requests {
   }
 
   /**
-   * Every error becomes the answer; one that is not the caller's is a defect.
+   * Every error becomes the reply; one that is not an EngineError is a defect.
    *
-   * @returns whether it has to be handled further, in a later turn
+   * @returns whether the request continues in a later turn
    */
   handle(request: Request): boolean {
     try {
@@ -114,7 +114,7 @@ export class Requests {
     }
   }
 
-  /** @param callMsMax of a definition that is looked through */
+  /** @param callMsMax of a definition that a side thread checks */
   #judge(request: Request, large: LargeBodies, callMsMax?: number): void {
     const { offload, schedule, again } = this.#deps;
     const { body: text, query = NO_QUERY, tenant } = request;

@@ -1,7 +1,7 @@
 /**
- * The rooms of a shard: the one list of the features that it has. What each needs of others is in its line, and all
- * else is a loop over the list: requests, messages, effects and timers go to the room that takes them, and what
- * happens to the shard is told to each.
+ * The rooms of a shard: the only list of its features. Each line names what a room needs of others.
+ * Requests, messages, effects and timers go to the room that handles them, and events of the shard to all
+ * rooms.
  */
 
 import type { ShardRouteId } from '../../schema/routes.js';
@@ -27,15 +27,15 @@ import { openTriggers } from '../trigger/room.js';
 import { openWebhooks } from '../webhook/room.js';
 import { openHandlerPool } from './handler-pool.js';
 import type { ShardDeps, ShardKernel } from './kernel.js';
-// Gives the mutations of the rooms their places, without which no turn can name them.
+// Assigns the mutations of the rooms their indexes, which turns need.
 import './store.js';
 import { openTurnRoom, type TurnRoomHooks } from './turn-room.js';
 
 export type RoomHooks = TurnRoomHooks & Pick<InstancesDeps, 'changed' | 'taskDecided'>;
 
 /**
- * Rooms that others lean on come first: before anything is created or ends, its routes and its subscribers are known;
- * and whoever waits for an instance is told when that instance has been.
+ * Rooms that others depend on come first: before an instance is created or ends, its routes and its
+ * subscribers are known, and waiting requests are answered after the instance has changed.
  */
 export function openRooms(kernel: ShardKernel, deps: ShardDeps, hooks: RoomHooks) {
   const catalog: CatalogRoom = openCatalog(kernel, {

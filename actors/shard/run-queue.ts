@@ -1,7 +1,6 @@
 /**
- * The instances of one shard that have something to do now: the higher priority first, within one
- * priority tenants in turns, and of a tenant in the order in which they became due. One that waits already
- * waits once.
+ * The instances of one shard that have something to do now: by priority, then tenants in turns, then the
+ * order in which they became due. An instance is queued at most once.
  */
 
 import { PRIORITIES } from '../../schema/states.js';
@@ -10,7 +9,7 @@ import type { DueTimer } from '../runtime/timer.js';
 import { Fifo } from './fifo.js';
 
 interface Rank {
-  /** By tenant, in the order of turns; one without instances is gone. */
+  /** By tenant, in the order of turns, without empty queues. */
   readonly lines: Map<string, Fifo<string>>;
   readonly waiting: Set<string>;
 }
@@ -18,7 +17,7 @@ interface Rank {
 export class RunQueue {
   readonly #ranks = PRIORITIES.map((): Rank => ({ lines: new Map(), waiting: new Set() }));
   #size = 0;
-  /** Commits of them that may be under way. */
+  /** Limit of concurrent commits. */
   unitsMax: number = LIMITS.dueUnitsMax;
   #asker = '';
   #askedAt = Number.NEGATIVE_INFINITY;
@@ -43,14 +42,14 @@ export class RunQueue {
     this.#size += 1;
   }
 
-  /** A request is served. @param tenant '': nobody's */
+  /** A request is served. @param tenant '': of no tenant */
   asked(tenant: string, now: number): void {
     if (tenant === '') return;
     this.#asker = tenant;
     this.#askedAt = now;
   }
 
-  /** Looks whether they share the shard: `unitsMax` follows from that. */
+  /** Checks whether tenants share the shard, which determines `unitsMax`. */
   look(now: number): void {
     this.unitsMax = this.#isShared(now) ? LIMITS.dueUnitsSharedMax : LIMITS.dueUnitsMax;
   }
@@ -72,7 +71,7 @@ export class RunQueue {
     const instance = line.shift() as string;
     waiting.delete(instance);
     this.#size -= 1;
-    // Taking a line out and putting it back moves it behind the others: a Map keeps its order.
+    // Deleting and adding a key moves it to the end: a Map keeps its order.
     if (line.size === 0 || lines.size > 1) lines.delete(tenant);
     if (line.size > 0) lines.set(tenant, line);
     return instance;

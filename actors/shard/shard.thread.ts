@@ -1,6 +1,6 @@
 /**
- * The entry of a shard's thread, a resident Piscina task: it returns when the shard stops. Builds
- * the real parts (clock, randomness, database, outbound HTTP) and joins the ports to the shard.
+ * The entry of a shard's thread, a resident Piscina task: it returns when the shard stops. Builds the real
+ * dependencies (clock, randomness, database, outbound HTTP) and joins the ports to the shard.
  */
 
 import { randomFillSync } from 'node:crypto';
@@ -35,26 +35,26 @@ export interface ShardTask {
   readonly applicationName: string;
   readonly outbound: OutboundSettings & {
     readonly proxy: EgressProxy | undefined;
-    /** Calls of a tenant in a second, and what all threads count them in. */
+    /** Calls of a tenant per second, and the memory in which all threads count them. */
     readonly rate: { readonly perSecond: number; readonly memory: SharedArrayBuffer } | undefined;
   };
   readonly webhookSecret: string | undefined;
   readonly continuityKeys: ContinuityKeys;
   readonly logLevel: string;
   readonly logFormat: LogFormat;
-  /** What lines name as the cell, if anything. */
+  /** The name of the cell in log lines, if any. */
   readonly cell: string | undefined;
   readonly control: MessagePort;
   readonly front: MessagePort;
   /** To the pool for heavy work. */
   readonly offload: MessagePort;
-  /** Of the thread before, which this one counts on. */
+  /** Of the previous thread, whose counters this one continues. */
   readonly meter: SharedArrayBuffer;
   /** Of all threads. */
   readonly versions: SharedArrayBuffer;
 }
 
-/** What the supervisor can ask of a shard. */
+/** The control surface for the supervisor. */
 export interface ShardControl {
   threadId(): number;
   /** @param stampsFrom audit entries get no earlier time */
@@ -62,7 +62,7 @@ export interface ShardControl {
   attachPeer(shard: number, port: MessagePort): void;
   /**
    * @param clockOffsetMs see `setClock`
-   * @param held tenants of whom this cell has no say
+   * @param held suspended tenants
    */
   start(clockOffsetMs: number, held: readonly string[]): Promise<void>;
   /** See `TenantHolds`, as for the next two. */
@@ -84,7 +84,7 @@ export interface ShardControl {
 /** Connections for loading actors; queries are batched, so few are enough. */
 const CONNECTIONS = 3;
 
-/** Of a job for the pool, with those that wait before it: each has a limit of its own there. */
+/** Of a job for the pool, including its wait: the pool has its own limit for each job. */
 const JOB_DEADLINE_MS = 20 * 60_000;
 
 export default async function runShard(task: ShardTask): Promise<void> {
@@ -151,7 +151,7 @@ export default async function runShard(task: ShardTask): Promise<void> {
       start(clockOffsetMs, held) {
         clock.setOffset(clockOffsetMs);
         shard.tenants.begin(held);
-        // Not before: what is decided without a writer and without the time would be lost, or wrong.
+        // Not earlier: a decision without a writer or without the time would be lost, or wrong.
         front.on('message', (post: RequestPost) => shard.receiveRequests(post));
         return shard.start();
       },
@@ -173,7 +173,7 @@ export default async function runShard(task: ShardTask): Promise<void> {
         for (const port of peers.values()) port.close();
         offload.close('the shard stops');
         await Promise.allSettled([http.close(), pool.end()]);
-        // The answer to this call leaves first.
+        // The reply to this call leaves first.
         setImmediate(() => {
           control.close();
           resolve();
@@ -193,7 +193,7 @@ function receiveAll(port: MessagePort): PeerPost[] {
   }
 }
 
-/** Random bytes are fetched many at a time: ids need them on the hot path. */
+/** Random bytes are fetched in bulk: ids need them on the hot path. */
 const POOL_VALUES = 4_096;
 const randomValues = new Uint32Array(POOL_VALUES);
 let randomLeft = 0;

@@ -34,7 +34,7 @@ import { TenantHolds } from './tenant-holds.js';
 export class Shard {
   readonly #deps: ShardDeps;
   readonly #kernel: ShardKernel;
-  /** In the order in which they are told. */
+  /** In the order in which they are notified. */
   readonly #rooms: readonly Room[];
   readonly #instances: Instances;
   readonly #pool: HandlerPool;
@@ -45,13 +45,13 @@ export class Shard {
   readonly tenants: TenantHolds;
   readonly #inbox = new FairInbox();
   readonly #run = new RunQueue();
-  /** Those that have something to do at the end of each turn. */
+  /** Rooms with work at the end of each turn. */
   readonly #ending: readonly Room[];
-  /** Those that are told of each change of an instance. */
+  /** Rooms that are notified of each change of an instance. */
   readonly #watching: readonly Room[];
   /** The engine's own work, before requests. */
   #work: (() => void)[] = [];
-  /** The part of it that many may want at once, and that takes long together. */
+  /** Background work, of which many pieces may be due at once. */
   readonly #spare = new Fifo<() => void>();
   #scheduled = false;
   readonly #hearing: Hearing;
@@ -118,18 +118,18 @@ export class Shard {
   // ---------------------------------------------------------------- life
 
   /**
-   * Takes up what the tables say: due timers, work that a crash cut off, claims to watch.
-   * Resolves when everything that was running before is under way again.
+   * Resumes what the tables have: due timers, interrupted work, claims to watch. Resolves when all of it is
+   * in progress again.
    */
   async start(): Promise<void> {
     const { loader } = this.#deps;
     this.#hearing.begin();
-    // First: nothing may be created by routes that are not known, nor end unknown to subscribers.
+    // First: no instance may be created by unknown routes, nor end without its subscribers.
     for (const room of this.#rooms) await room.prepare?.();
     let recovered = 0;
     await loader.recoverable((timer) => {
       recovered += 1;
-      // Loading it is enough: an actor whose row says `recover` is woken as recovered.
+      // Loading is enough: an actor whose row says `recover` resumes by itself.
       this.#enqueue(() => this.#runSoon(timer));
     });
     for (const room of this.#rooms) room.start?.();
@@ -137,14 +137,14 @@ export class Shard {
     if (recovered > 0) this.#deps.log.info({ recovered }, 'instances recovered');
   }
 
-  /** Parked polls are answered; what is asked from now on is still served until `stop`. */
+  /** Parked polls are answered; new requests are still served until `stop`. */
   drain(): void {
     this.#enqueue(() => {
       for (const room of this.#rooms) room.drain?.();
     });
   }
 
-  /** Nothing asked is unanswered and nothing decided is uncommitted. */
+  /** All requests are answered and all units committed. */
   get isIdle(): boolean {
     return (
       this.#inbox.size === 0 &&
@@ -191,24 +191,24 @@ export class Shard {
   }
 
   /**
-   * The clock shows another time than the turns before have slept by.
-   * @param jumpMs how far it jumped, ahead or back; 0 when it only runs on
+   * The clock shows another time than the previous turns used for their timers.
+   * @param jumpMs how far it jumped, ahead or back; 0 when it only drifts
    */
   clockSet(jumpMs: number): void {
     this.#enqueue(() => {
-      // Nobody was silent for as long as the clock now says.
+      // Workers were not silent for the time that the clock jumped.
       if (jumpMs !== 0) this.#hearing.begin();
       for (const room of this.#rooms) room.clockSet?.(jumpMs);
     });
   }
 
-  /** A peer is gone, and is replaced when this has been heard. */
+  /** A peer is gone; it is replaced only after this call. */
   peerDied(shard: number): void {
     this.#out.peerDied(shard);
     for (const room of this.#rooms) room.peerLost?.(shard);
   }
 
-  /** A peer was replaced: what it had been asked has an unknown outcome. */
+  /** A peer was replaced: the outcome of requests to it is unknown. */
   peerRestarted(shard: number): void {
     this.#out.peerRestarted(shard);
     this.#enqueue(() => {
@@ -236,7 +236,7 @@ export class Shard {
 
   /** The database takes no writes, or does again. */
   databaseAway(isAway: boolean): void {
-    // At once: timers that are due come before the work of a turn.
+    // Immediately: due timers come before the work of a turn.
     if (isAway) this.#hearing.lost('database');
     else this.#hearing.back('database');
   }
@@ -259,7 +259,7 @@ export class Shard {
     this.#deps.setImmediate(() => this.#turn());
   }
 
-  /** It counts as scheduled until its posts have left: what it finds to do is done in it, or is left. */
+  /** Stays scheduled until its posts have left: new work is done in this turn, or left for the next. */
   #turn(): void {
     if (this.#stopped) return;
     const { clock } = this.#deps;
@@ -292,7 +292,7 @@ export class Shard {
     }
   }
 
-  /** What handlers gave, for a quarter of the turn. Returns whether some of it had to be left. */
+  /** Outcomes of handlers, for a quarter of the turn. Returns whether some are left. */
   #handOver(began: number): boolean {
     const { clock } = this.#deps;
     const hasTime = () => clock.monotonic() - began < LIMITS.turnMs / 4;
@@ -305,8 +305,8 @@ export class Shard {
   }
 
   /**
-   * To the end of the turn, and for half of one at least, whatever the actors took before. A large one is the
-   * first of its turn: what was decided for others leaves before it.
+   * Until the end of the turn, and for at least half of one, whatever the actors took before. A large
+   * request is the first of its turn, so that earlier replies leave before it.
    */
   #serveRequests(began: number): void {
     const { clock } = this.#deps;
@@ -323,8 +323,8 @@ export class Shard {
   }
 
   /**
-   * Those that were loaded, then those that are due, by priority: for half of the turn at most, because
-   * requests need the other half.
+   * Loaded actors, then due instances by priority: for at most half of the turn, because requests need the
+   * other half.
    */
   #goOn(began: number): void {
     if (this.#spare.size === 0 && this.#run.size === 0) return;
@@ -345,7 +345,7 @@ export class Shard {
     commits.isUnasked = false;
   }
 
-  /** Instances that are due soon, while nobody waits who is due. Returns whether some of it had to be left. */
+  /** Preloads instances while none is waiting that is due. Returns whether some are left. */
   #loadAhead(): boolean {
     if (this.#run.size > 0 || this.#spare.size > 0) return false;
     const instances = this.#instances;
@@ -359,7 +359,7 @@ export class Shard {
     return true;
   }
 
-  /** Rows or acknowledgements that end it bring a turn of their own. */
+  /** The rows or acknowledgements that end the wait schedule a turn themselves. */
   get #mayRun(): boolean {
     const { commits } = this.#kernel;
     return (
@@ -394,7 +394,7 @@ export class Shard {
     const { unackedUnits, unackedBytes } = this.#kernel.commits;
     const isBehind =
       unackedUnits > LIMITS.unitsPerShardMax || unackedBytes > LIMITS.unitBytesPerShardMax;
-    // Whoever asks is turned away, and that may be a heartbeat.
+    // Refused requests may include heartbeats.
     if (isBehind) this.#hearing.turnedAway();
     return isBehind;
   }
@@ -419,7 +419,7 @@ export class Shard {
     this.#instances.tell(instance, { kind: 'wake', recovered: false });
   }
 
-  /** Returns whether some may be left that are due. */
+  /** Returns whether due timers may be left. */
   #fireTimers(): boolean {
     for (let fired = 0; fired < TIMERS_PER_TURN; fired++) {
       const timer = this.#kernel.timers.popDue();
@@ -430,8 +430,8 @@ export class Shard {
   }
 }
 
-/** Timers handled in one turn; a burst of them takes several, with requests in between. */
+/** Timers handled in one turn; a burst takes several, with requests in between. */
 const TIMERS_PER_TURN = 1_000;
 
-/** Those looked at in one turn: most of a burst may be in memory, or have no place ahead. */
+/** Timers checked in one turn: most of a burst may be in memory, or have no place for preloading. */
 const AHEAD_PER_TURN = 256;

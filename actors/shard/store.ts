@@ -1,4 +1,4 @@
-/** What all rooms store, one line a room: the tables, the mutations and their statements (`src/db/store.ts`). */
+/** The store of all rooms, one line a room: tables, mutations and statements (`src/db/store.ts`). */
 
 import { storeOf } from '../../src/db/store.js';
 import { ACTIVITY_STORE } from '../activity/tables.js';

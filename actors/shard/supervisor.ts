@@ -1,13 +1,13 @@
 /**
- * Starts the threads of the engine as resident tasks of one Piscina pool, joins their ports, and
- * replaces a thread that dies.
+ * Starts the threads of the engine as resident tasks of one Piscina pool, joins their ports, and replaces a
+ * thread that dies.
  *
- * A shard died: 1. its callers are answered 503; 2. the writer drops its units that wait and settles
- * those in flight; 3. a new thread gets new ports and takes up its work from rows; 4. the other
- * shards forget what they had asked of it.
+ * A shard died: 1. its callers are answered 503; 2. the writer drops its waiting units and settles those in
+ * flight; 3. a new thread gets new ports and resumes from rows; 4. the other shards drop their requests to
+ * it.
  *
- * The writer died: 1. every shard discards the actors with unsettled units; 2. a new writer ends the
- * old one's sessions, so that nothing of them can commit any more; 3. the shards load from rows.
+ * The writer died: 1. every shard discards the actors with unsettled units; 2. a new writer terminates the
+ * old one's sessions, so that they can commit nothing more; 3. the shards load from rows.
  */
 
 import { MessageChannel, type Worker } from 'node:worker_threads';
@@ -31,7 +31,7 @@ import type { ShardControl, ShardTask } from './shard.thread.js';
 import { memoryMib, residentBytesMax, threadHeapMib } from './thread-memory.js';
 import type { WriterControl, WriterEvent, WriterTask } from './writer.thread.js';
 
-/** What the threads take of the configuration, by the names that it has there. */
+/** The settings that the threads use, by their names in the configuration. */
 export interface ThreadSettings
   extends Omit<ShardSettings, 'shard' | 'residentBytesMax'>,
     Pick<ShardTask, 'logLevel' | 'logFormat' | 'webhookSecret'> {
@@ -53,7 +53,7 @@ export interface SupervisorDeps {
   /** The owner's name in the lease; sessions carry it so that a take-over finds them. */
   readonly owner: string;
   readonly log: Logger;
-  /** Readers of the change feed may have been shown everything below; absent: there are none. */
+  /** Readers of the change feed may have seen everything below; absent: there are none. */
   readonly stampsFrom?: () => number;
   /** Why the database takes no writes; undefined: it does again. */
   readonly onDatabase: (trouble: DatabaseTrouble | undefined) => void;
@@ -61,11 +61,11 @@ export interface SupervisorDeps {
   readonly onFenced: () => void;
   /** False while a thread is being replaced. */
   readonly onComplete: (isComplete: boolean) => void;
-  /** A thread dies again and again: the process is better started anew. */
+  /** A thread dies repeatedly: the process should be restarted. */
   readonly onHopeless: (reason: string) => void;
 }
 
-/** What is known when the database is owned. */
+/** Known once the database is owned. */
 export interface Ownership {
   readonly epoch: number;
   /** Connections of the writer. */
@@ -74,13 +74,13 @@ export interface Ownership {
   readonly clockOffsetMs: number;
 }
 
-/** One thread under supervision. */
+/** One supervised thread. */
 interface Running<Surface> {
   readonly link: ControlLink<Surface>;
   readonly incarnation: number;
 }
 
-/** What every thread answers. */
+/** Control calls of every thread. */
 interface ThreadControl {
   threadId(): number;
 }
@@ -88,10 +88,10 @@ interface ThreadControl {
 /** Loading a large backlog of timers at the start takes a while; everything else is quick. */
 const CONTROL_DEADLINE_MS = 120_000;
 
-/** They end when the database answers, or the thread ends. */
+/** They end when the database responds, or the thread ends. */
 const WAIT_FOR_DATABASE = ['start', 'discard'] as const;
 
-/** Deaths of one thread within this time, beyond which the process gives up. */
+/** The process gives up when one thread dies more often than this within this time. */
 const DEATHS_WITHIN_MS = 60_000;
 const DEATHS_MAX = 10;
 
@@ -99,7 +99,7 @@ const WRITER_THREAD = threadEntry('actors/shard/writer.thread.js');
 const SHARD_THREAD = threadEntry('actors/shard/shard.thread.js');
 
 export class Supervisor {
-  /** Where the threads count; it outlives them. */
+  /** The counters of the threads; they outlive them. */
   readonly metrics: MetricMemory;
   /** Heavy work of all threads. */
   readonly offload = new OffloadPool();
@@ -107,11 +107,11 @@ export class Supervisor {
   readonly #pool: Piscina;
   /** Of each thread. */
   readonly #heapMib: number;
-  /** Outlives the threads, too: one that is replaced is bound by what it has called. */
+  /** Outlives the threads: a replacement counts the calls of its predecessor. */
   readonly #callRate: ShardTask['outbound']['rate'];
   readonly #shards: (Running<ShardControl> | undefined)[];
   #writer: Running<WriterControl> | undefined;
-  /** Tenants of whom this cell has no say; told to each shard at its start. */
+  /** Suspended tenants; sent to each shard at its start. */
   readonly #held = new Set<string>();
   #ownership: Ownership | undefined;
   #isDatabaseAway = false;
@@ -120,7 +120,7 @@ export class Supervisor {
   /** All threads have served once. */
   #isServing = false;
   #restarting = 0;
-  /** Restarts one after the other: each rewires ports that the next one needs. */
+  /** One restart at a time: each rewires ports that the next one needs. */
   #restarts: Promise<void> = Promise.resolve();
 
   constructor(deps: SupervisorDeps) {
@@ -135,7 +135,7 @@ export class Supervisor {
     this.#callRate = perSecond === 0 ? undefined : { perSecond, memory: callRateMemory() };
     deps.log.info({ threads, heapMib, memoryMib: memory }, 'starting threads');
     this.#shards = Array.from({ length: shards }, () => undefined);
-    // Without a file of its own: every thread would load it, and what the writer needs is a fifth.
+    // Passed, not imported: every thread would load the file, and the writer needs a fifth of it.
     this.#pool = new Piscina({
       minThreads: threads,
       maxThreads: threads,
@@ -143,17 +143,17 @@ export class Supervisor {
       idleTimeout: Number.POSITIVE_INFINITY,
       recordTiming: false,
       resourceLimits: { maxOldGenerationSizeMb: heapMib },
-      // The default parks an idle thread in Atomics.wait, where its ports and timers stand still.
+      // The default parks an idle thread in Atomics.wait, where its ports and timers stop.
       atomics: 'disabled',
     });
-    // Failed tasks are told through their promises; the pool repeats them as events.
+    // Failed tasks reject their promises; the pool also emits them as events.
     this.#pool.on('error', () => undefined);
-    // Threads take a while to load; the database is looked for and owned meanwhile.
+    // Threads take a while to load; meanwhile the engine connects to the database and acquires the lease.
     this.#startWriter();
     for (let shard = 0; shard < this.#shards.length; shard++) this.#startShard(shard, 0);
   }
 
-  /** Resolves when every shard serves. Rejects when a thread does not come up. */
+  /** Resolves when every shard serves. Rejects when a thread does not start. */
   async start(ownership: Ownership): Promise<void> {
     this.#ownership = ownership;
     await this.#joinWriter(ownership);
@@ -164,19 +164,19 @@ export class Supervisor {
     this.#isServing = true;
   }
 
-  /** Of whom this cell has no say when it begins to serve. */
+  /** Tenants that are suspended when the engine begins to serve. */
   beginHeld(tenants: readonly string[]): void {
     for (const tenant of tenants) this.#held.add(tenant);
   }
 
-  /** Resolves when nothing of the tenant is on its way to the rows, nor ever will be. */
+  /** Resolves when no unit of the tenant is in flight, and none can follow. */
   async hold(tenant: string): Promise<void> {
     this.#held.add(tenant);
     await this.#tellAll((shard) => shard.hold(tenant));
   }
 
   /**
-   * The tenant's rows are of this cell from now on. Resolves when what was under way elsewhere is here.
+   * The tenant's rows belong to this cell from now on. Resolves when its work is resumed here.
    *
    * @param stampsFrom audit entries get no earlier time
    */
@@ -190,7 +190,7 @@ export class Supervisor {
     return [...this.#held];
   }
 
-  /** Shards that die meanwhile are replaced by some that know it from the start: these are waited for. */
+  /** Shards that die meanwhile are replaced by ones that know it from the start: these are awaited. */
   async #tellAll(call: (shard: Remote<ShardControl>) => Promise<unknown>): Promise<void> {
     for (let restarts: Promise<void> | undefined; restarts !== this.#restarts; ) {
       restarts = this.#restarts;
@@ -199,11 +199,11 @@ export class Supervisor {
     }
   }
 
-  /** The database's clock is not where it was said to be. */
+  /** The database's clock has another offset. */
   setClock(clockOffsetMs: number): void {
     if (this.#ownership === undefined) return;
     this.#ownership = { ...this.#ownership, clockOffsetMs };
-    // A shard that is too busy to answer in time hears it all the same.
+    // A shard that is too busy to answer in time receives it later.
     for (const running of this.#shards) {
       tell(running, (shard) => shard.setClock(clockOffsetMs)).catch(() => undefined);
     }
@@ -213,7 +213,7 @@ export class Supervisor {
     return this.#ownership?.clockOffsetMs ?? 0;
   }
 
-  /** The threads by what they do, to be looked at, or ended by a test. */
+  /** The threads by role, for inspection and tests. */
   async threads(): Promise<{ readonly writer: Worker; readonly shards: readonly Worker[] }> {
     const find = async (running: Running<ThreadControl> | undefined): Promise<Worker> => {
       const id = await running?.link.remote.threadId();
@@ -224,13 +224,13 @@ export class Supervisor {
     return { writer: await find(this.#writer), shards: await Promise.all(this.#shards.map(find)) };
   }
 
-  /** Parked polls are answered and nothing new is begun. */
+  /** Parked polls are answered and no new work begins. */
   async drain(): Promise<void> {
     this.#stopping = true;
     await Promise.allSettled(this.#shards.map((running) => running?.link.remote.drain()));
   }
 
-  /** Everything asked is answered, and everything decided is committed. */
+  /** All requests are answered and all units committed. */
   async isIdle(): Promise<boolean> {
     const idle = await Promise.allSettled(
       this.#shards.map((running) => running?.link.remote.isIdle() ?? Promise.resolve(true)),
@@ -239,9 +239,9 @@ export class Supervisor {
   }
 
   /**
-   * Shards first, then the writer: it flushes what they left. Before all of them serve nobody has been
-   * answered anything, so that they are only waited for until they have loaded: Node aborts the whole
-   * process when a thread is ended while it links its modules.
+   * Shards first, then the writer, which flushes their units. Before all of them serve no request has been
+   * answered, so the threads are only awaited until they are loaded: Node aborts the process when a thread
+   * is ended while it links its modules.
    */
   async stop(): Promise<void> {
     this.#stopping = true;
@@ -349,7 +349,7 @@ export class Supervisor {
     });
   }
 
-  /** Shards are told, too: nobody is silent whom they could not hear. One that is too busy hears it later. */
+  /** Shards are notified too: workers whose heartbeats they could not receive are not silent. */
   #databaseIs(trouble: DatabaseTrouble | undefined): void {
     this.#isDatabaseAway = trouble !== undefined;
     if (this.#isServing) for (const running of this.#shards) this.#tellOfDatabase(running);
@@ -438,7 +438,7 @@ export class Supervisor {
     this.#deps.log.info('the writer serves again');
   }
 
-  /** @param but the one that is not told */
+  /** @param but the thread that is skipped */
   async #tellShards(
     call: (shard: Remote<ShardControl>) => Promise<unknown>,
     but?: number,
@@ -449,8 +449,8 @@ export class Supervisor {
 }
 
 /**
- * Calls a thread, unless it is dead: threads may die while others are being replaced, and what a dead
- * one was to hear is part of its own replacement, which is next in line.
+ * Calls a thread unless it is dead: threads may die while others are being replaced, and the replacement of
+ * a dead one makes up for its missed calls.
  */
 async function tell<Surface>(
   running: Running<Surface> | undefined,

@@ -1,8 +1,7 @@
 /**
- * What a shard does when a tenant leaves its cell, or arrives in it (docs/operate/moving-tenants.md). From the
- * moment of `hold` on no unit of the tenant is made and no row of it becomes an actor, whatever a part may have
- * in mind: `CommitLog` and `ActorHost` see to that. The rest is for the sake of others, and of the tenant's
- * return: what is in memory goes.
+ * What a shard does when a tenant leaves its cell, or arrives in it (docs/operate/moving-tenants.md). From
+ * `hold` on `CommitLog` and `ActorHost` commit no unit of the tenant and load none of its rows. This module
+ * clears its state from memory, and restores it on return.
  */
 
 import type { UnixMs } from '../../src/base/time.js';
@@ -13,11 +12,11 @@ import type { ShardKernel } from './kernel.js';
 export interface TenantHoldHooks {
   /** The instance has something to do now. */
   readonly runSoon: (timer: DueTimer) => void;
-  /** Its workers can be heard from now on. */
+  /** Its workers' heartbeats arrive from now on. */
   readonly admitted: (tenant: string) => void;
 }
 
-/** When its rows cannot be read. */
+/** Retry of failed reads. */
 const AGAIN_MS = 500;
 
 export class TenantHolds {
@@ -36,7 +35,7 @@ export class TenantHolds {
     for (const tenant of tenants) this.#kernel.commits.held.add(tenant);
   }
 
-  /** Resolves when nothing of the tenant is on its way to the rows, nor ever will be. */
+  /** Resolves when no unit of the tenant is in flight, and none can follow. */
   hold(tenant: string): Promise<void> {
     const { commits, schedule, whenWriterKnown } = this.#kernel;
     return new Promise((resolve) => {
@@ -50,17 +49,17 @@ export class TenantHolds {
   }
 
   /**
-   * The tenant's rows are of this cell from now on. Resolves when this shard may change them.
+   * The tenant's rows belong to this cell from now on. Resolves when this shard may change them.
    *
    * @param stampsFrom audit entries get no earlier time
    */
   async admit(tenant: string, stampsFrom: UnixMs): Promise<void> {
     const { commits, schedule } = this.#kernel;
-    // First: nothing may be created by routes that are not known, nor end unknown to subscribers.
+    // First: no instance may be created by unknown routes, nor end without its subscribers.
     await Promise.all(this.#rooms.map((room) => room.tenantComes?.(tenant, stampsFrom)));
     await new Promise<void>((resolve) => {
       schedule(() => {
-        // What was made of its rows since is no better than what was before.
+        // Actors that were loaded from its rows meanwhile may be stale too.
         this.#forget(tenant);
         commits.held.remove(tenant);
         resolve();
@@ -73,8 +72,8 @@ export class TenantHolds {
   }
 
   /**
-   * Does for the tenant what a start does for all, when every shard has admitted it: a shard that has not
-   * turns away what others tell it. Resolves when all that was under way elsewhere is under way here.
+   * Resumes the work of the tenant as a start does for all, once every shard has admitted it: other shards
+   * refuse messages for it. Resolves when all of it is in progress here.
    */
   async takeUp(tenant: string): Promise<void> {
     const { loader, clock, log, timers, schedule } = this.#kernel;

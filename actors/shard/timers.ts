@@ -1,7 +1,7 @@
 /**
- * What is due when on one shard. Timers that lie ahead stay in their table; those within a horizon
- * are in a heap, and the shard sleeps until the first of them, or until its instance is to be loaded. Scans for overdue rows are the safety
- * net: they find what no event has served.
+ * The timers of one shard. Later timers stay in their table; those within a horizon are in a heap, and the
+ * shard sleeps until the first of them or until its instance has to be preloaded. Scans for overdue rows
+ * are the safety net for missed events.
  */
 
 import type { Clock, TimerHandle } from '../../src/base/clock.js';
@@ -18,15 +18,15 @@ export interface ShardTimersDeps {
   readonly clock: Clock;
   readonly loader: TimerLoads;
   readonly log: Logger;
-  /** Upper bound between two scans for overdue timers. */
+  /** Maximum time between two scans for overdue timers. */
   readonly tickIntervalMs: number;
-  /** Asks for a turn, in which the shard calls `popDue`. */
+  /** Requests a turn, in which the shard calls `popDue`. */
   readonly wakeShard: () => void;
   /** An instance whose timer was missed. */
   readonly onOverdue: (timer: DueTimer) => void;
-  /** So many wait for their turn that what a scan finds is mostly among them. */
+  /** So many instances wait for their turn that a scan would mostly find them. */
   readonly isBehind: () => boolean;
-  /** A timer ran so much later than it was due, since the thread stood still, or did something else. */
+  /** A timer ran that much later than it was due. */
   readonly onStoodStill: (ms: number) => void;
 }
 
@@ -34,10 +34,10 @@ export interface ShardTimersDeps {
 const OVERDUE_MS = 1_000;
 
 /**
- * A scan begins a little below the end of the last one. What was served below is gone from the table,
- * but not from the index while any session holds an old snapshot: hours of it would be walked in each
- * tick. Timers may be committed with a time in the past, so longer looks back come less often, and
- * one from the very start rarely; after a loss of hints that one comes next.
+ * A scan begins a little below the end of the last one. Served timers are gone from the table, but not from
+ * the index while any session holds an old snapshot: each scan would step over hours of them. Timers may be
+ * committed with a time in the past, so longer scans come less often, and one from the very start rarely;
+ * after a loss of hints that one comes next.
  */
 const SCANS = [
   { backMs: Number.POSITIVE_INFINITY, everyMs: 600_000 },
@@ -50,9 +50,9 @@ export class ShardTimers implements Room, TimerQueue {
   readonly #due = new DueTimers();
   /** Timers of instances up to here are in the heap. */
   #horizon: UnixMs = Number.NEGATIVE_INFINITY;
-  /** What was overdue up to here has been found. */
+  /** Overdue timers up to here have been found. */
   #scannedTo: UnixMs = Number.NEGATIVE_INFINITY;
-  /** When each of the scans was made last. */
+  /** When each of the scans was last made. */
   #scannedAt = SCANS.map(() => Number.NEGATIVE_INFINITY);
   #wakeHandle: TimerHandle | undefined;
   /** When that fires, by the monotonic clock. */
@@ -64,7 +64,7 @@ export class ShardTimers implements Room, TimerQueue {
     this.#deps = deps;
   }
 
-  /** Reads what lies within the horizon, then scans from time to time. */
+  /** Reads the timers within the horizon, then scans from time to time. */
   async prepare(): Promise<void> {
     await this.#readAhead();
     this.#scanLater();
@@ -84,7 +84,7 @@ export class ShardTimers implements Room, TimerQueue {
   committed(at: UnixMs, { instance, rank, tenant }: DueTimer): void {
     if (at > this.#horizon) return;
     const timer = { kind: 'wake', instance, rank, tenant } as const;
-    // Whoever commits is in memory, and is not let go so shortly before its time.
+    // The instance has just committed, so it is in memory, and is not evicted so shortly before its time.
     if (at <= this.#deps.clock.now() + LIMITS.timerLeadMs) this.#due.push(at, timer);
     else this.#due.pushFar(at, timer);
   }
@@ -98,7 +98,7 @@ export class ShardTimers implements Room, TimerQueue {
     this.peerBack();
   }
 
-  /** There are timers that nobody has told of: those that lie ahead are read again, too. */
+  /** There are timers without hints: those ahead are read again too. */
   async readAnew(): Promise<void> {
     this.#horizon = Number.NEGATIVE_INFINITY;
     this.peerBack();
@@ -110,16 +110,16 @@ export class ShardTimers implements Room, TimerQueue {
   }
 
   /**
-   * The next instance that is due soon and is to be in memory by then; '' when it is not, undefined when there is none.
-   * @param max that may be loaded ahead at once
+   * The next instance to preload; '' when none is needed for its timer, undefined when there is none.
+   * @param max limit of all tenants
    */
   nextAhead(max: number): string | undefined {
     return this.#due.nextAhead(this.#deps.clock.now(), max);
   }
 
   /**
-   * Called at the end of a turn: sleeps until the first timer is due. What is set already stays if it comes
-   * in time: most turns change nothing, and one that finds nothing due costs little.
+   * Called at the end of a turn: sleeps until the first timer is due. A timeout that is early enough is
+   * kept: most turns change nothing, and a turn without due timers costs little.
    */
   sleep(): void {
     const { clock, wakeShard } = this.#deps;
@@ -137,8 +137,8 @@ export class ShardTimers implements Room, TimerQueue {
   }
 
   /**
-   * Raises the horizon, then reads the timers below it. In that order: a timer that is set meanwhile
-   * is pushed by its own acknowledgement, and a timer that is read twice is ignored the second time.
+   * Raises the horizon, then reads the timers below it. In this order a timer that is set meanwhile is
+   * pushed by its own acknowledgement, and one that is read twice is ignored the second time.
    */
   async #readAhead(): Promise<void> {
     const { clock, loader, wakeShard } = this.#deps;
@@ -157,7 +157,7 @@ export class ShardTimers implements Room, TimerQueue {
     this.#scanHandle = clock.setTimeout(() => {
       onStoodStill(clock.monotonic() - dueAt);
       this.#scan()
-        // What was not read is below the horizon: a later scan finds it when it is overdue.
+        // Unread timers are below the horizon: a later scan finds them when they are overdue.
         .catch((error: unknown) => log.debug({ err: error }, 'timers could not be read'))
         .finally(() => this.#scanLater());
     }, tickIntervalMs);
@@ -169,12 +169,12 @@ export class ShardTimers implements Room, TimerQueue {
     if (this.#horizon - now < LIMITS.timerHorizonMs / 2) await this.#readAhead();
     const times = this.#scannedAt;
     const kind = SCANS.findIndex(({ everyMs }, at) => now - times[at]! >= everyMs);
-    // The longer looks back are made all the same: some tenant may always have more than is done.
+    // The longer scans are made all the same: some tenant may always have a backlog.
     if (SCANS[kind]!.everyMs === 0 && isBehind()) return;
     const to = now - OVERDUE_MS;
     const overdue = await loader.overdueTimers(this.#scannedTo - SCANS[kind]!.backMs, to);
     for (const timer of overdue) onOverdue(timer);
-    // The next scan goes on with what this one had no room for, when some of it has been served.
+    // The next scan continues with what this one had no room for.
     if (overdue.length === OVERDUE_ROWS_MAX) return;
     this.#scannedTo = to;
     for (let at = kind; at < SCANS.length; at++) times[at] = now;

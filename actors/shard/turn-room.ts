@@ -1,4 +1,4 @@
-/** What a shard does itself: it answers, tells peers, and wakes instances when their time has come. */
+/** The shard's own room: sends replies and peer messages, and wakes instances when they are due. */
 
 import type { UnixMs } from '../../src/base/time.js';
 import type { InstanceRoom } from '../instance/room.js';
@@ -9,11 +9,11 @@ import type { Effect } from '../runtime/turn.js';
 import type { ShardKernel } from './kernel.js';
 
 export interface TurnRoomHooks {
-  /** Asks for a turn. */
+  /** Requests a turn. */
   readonly wakeShard: () => void;
   /** The instance has something to do now. */
   readonly runSoon: (timer: DueTimer) => void;
-  /** A request lines up. */
+  /** Queues a request. */
   readonly takeUp: (request: Request) => void;
   /** A message of the shard to itself. */
   readonly receive: (message: PeerMessage) => void;
@@ -29,7 +29,7 @@ export function openTurnRoom(
   { instances }: Pick<InstanceRoom, 'instances'>,
 ) {
   const { wakeShard, runSoon, takeUp, receive, reply, hint, eachRoom } = hooks;
-  /** What is committed of one that is in memory. */
+  /** Committed facts about an instance in memory. */
   const timerOf = (instance: string, rank: number): DueTimer => ({
     instance,
     rank,
@@ -44,7 +44,7 @@ export function openTurnRoom(
     else reply(replyOf(effect));
   };
   const messages = {
-    // Behind the hints that are at hand, as if it had come from the front.
+    // Behind the pending hints, as if it had come from the front.
     request: ({ request }) => takeUp(request),
     wake: ({ at, instance, rank, tenant }) => wakeAt(at, { instance, rank, tenant }),
     'sequence.evict': ({ sequence }) => eachRoom((room) => room.sequenceEvicted?.(sequence)),
@@ -65,7 +65,10 @@ export function openTurnRoom(
   return { messages, effects, timers: { wake: (timer) => runSoon(timer) } satisfies Timers };
 }
 
-/** Most replies have none of the other members, and then not even undefined ones: every one is cloned. */
+/**
+ * Most replies have none of the other members; undefined ones are left out too, since every member is
+ * cloned.
+ */
 function replyOf(effect: Extract<Effect, { kind: 'reply' | 'error' }>): Reply {
   const { request } = effect;
   if (effect.kind === 'error') return { request, error: effect.error.toData() };

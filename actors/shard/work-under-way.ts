@@ -1,27 +1,27 @@
 /**
- * The work that was taken and is not answered: bodies on their way to shards, and instances that are not born
- * yet. What would wait for much longer than a second is refused while it costs nothing, so that memory
- * stays bounded and calm is back soon after a flood; how long that is follows from how fast work was answered
- * lately. One tenant has three quarters of the room at most (docs/limits.md). Pure: time is handed in.
+ * Admission by work in progress: bodies that are sent to shards, and instances that are being created. A
+ * request that would wait much longer than a second is refused early, so that memory stays bounded and a
+ * flood is over soon; the recent throughput determines the limit. One tenant has at most three quarters of
+ * it (docs/limits.md). Pure: time is an argument.
  */
 
 import { type EngineError, unavailable } from '../../src/base/errors.js';
 import { LIMITS } from '../../src/base/limits.js';
 import { Tally } from '../../src/base/quota/tally.js';
 
-/** The rate is that of a server with enough to do: what one caller after the other does tells nothing. */
+/** The throughput of a loaded server: sequential requests of one caller do not measure it. */
 const BUSY_BYTES = LIMITS.workBytesMin / 2;
 
 /**
- * A sample of the rate, when work goes on coming and when all is done, and what it weighs among those before. It
- * ends when as much is done as was ever under way in it: the first of answers that come together, or behind a long
- * wait, would tell far too little.
+ * When a sample of the throughput ends, under continuous load and when all work is done, and its weight. A
+ * sample has to complete as much as was ever in progress in it: the first of replies that arrive together,
+ * or after a long wait, would be too small.
  */
 const SAMPLE_MS = 1_000;
 const SAMPLE_MS_MIN = 100;
 const SAMPLE_WEIGHT = 0.5;
 
-/** So much of what all may have is a tenant's part: the rest is found by others at once. */
+/** The part of one tenant: the rest is left to others. */
 export const TENANT_SHARE = 0.75;
 
 const RETRY_MS_MIN = 1_000;
@@ -29,24 +29,24 @@ const RETRY_MS_MAX = 10_000;
 
 export class WorkUnderWay {
   readonly #bytes = new Tally();
-  /** Bytes a millisecond; undefined: never busy so far. */
+  /** Bytes per millisecond; undefined: never busy so far. */
   #rate: number | undefined;
   #requests = 0;
-  /** When the sample began that is being taken, and what was done and at most under way in it. */
+  /** The start of the current sample, and its completed and maximum work. */
   #since: number | undefined;
   #done = 0;
   #most = 0;
-  /** Whether there was more than one request at a time: one alone has to wait for itself. */
+  /** Whether more than one request was in progress: a single one waits for itself. */
   #isShared = false;
 
-  /** Bytes, with what rows count as. */
+  /** Bytes, including the weight of rows. */
   get bytes(): number {
     return this.#bytes.sum;
   }
 
   /**
-   * @param rows instances that it makes; 0: it goes on with what is there, and is refused last
-   * @returns what `end` is to be told
+   * @param rows instances that it creates; 0: it continues existing work, and is refused last
+   * @returns the argument of `end`
    * @throws EngineError 503
    */
   begin(tenant: string, bytes: number, rows: number, now: number): number {
@@ -54,10 +54,10 @@ export class WorkUnderWay {
     if (weight === 0) return 0;
     const max = rows === 0 ? LIMITS.workBytesMax : this.#roomForNew(now);
     const own = this.#bytes.of(tenant);
-    // Alone, a body of any size that the transport lets in is served.
+    // Alone, a body of any size that the transport accepts is served.
     const part = max * TENANT_SHARE;
     if (own > 0 && own + weight > part) throw this.#refusal('of the tenant ', own, part);
-    // What a newcomer finds is not taken from it by what others were given while there was more room.
+    // The part of a new tenant is not reduced by what others got while there was more room.
     const all = own + weight <= max - part ? LIMITS.workBytesMax : max;
     if (this.bytes > 0 && this.bytes + weight > all) throw this.#refusal('', this.bytes, all);
     this.#bytes.add(tenant, weight);
@@ -68,7 +68,7 @@ export class WorkUnderWay {
     return weight;
   }
 
-  /** Why nobody can begin so much; undefined: somebody may. */
+  /** Why no request of this size is accepted; undefined: it may be. */
   refusalOf(bytes: number): EngineError | undefined {
     const max = LIMITS.workBytesMax;
     return this.bytes > 0 && this.bytes + bytes > max
@@ -76,7 +76,7 @@ export class WorkUnderWay {
       : undefined;
   }
 
-  /** It was answered, whatever the answer is. */
+  /** The request was answered, with whatever reply. */
   end(tenant: string, weight: number, now: number): void {
     if (weight === 0) return;
     this.#bytes.add(tenant, -weight);
@@ -107,8 +107,8 @@ export class WorkUnderWay {
   }
 
   /**
-   * What is done within the wait. A handful of clients with batches has that much under way even where it
-   * takes longer, up to the longest wait.
+   * The work that is completed within the wait. A few clients with batches have that much in progress even
+   * where it takes longer, up to the longest wait.
    */
   #roomForNew(now: number): number {
     const rate = Math.min(this.#rate ?? LIMITS.workBytesUnmeasured, this.#bestRate(now));
@@ -117,7 +117,7 @@ export class WorkUnderWay {
     return Math.min(LIMITS.workBytesMax, Math.max(LIMITS.workBytesMin, least, usual));
   }
 
-  /** Even if all that is under way were answered now, it was not faster: so a stop is seen without any answer. */
+  /** An upper bound of the current throughput, which falls even when no reply arrives. */
   #bestRate(now: number): number {
     if (this.#since === undefined) return Number.POSITIVE_INFINITY;
     return (this.#done + this.bytes) / Math.max(1, now - this.#since);

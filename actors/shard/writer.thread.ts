@@ -1,7 +1,7 @@
 /**
- * The entry of the writer's thread, a resident Piscina task: it returns when the writer stops.
- * Builds the real parts and joins the ports of the shards to the writer. A defect in the writer
- * ends the thread; its successor finds out from the database what was committed.
+ * The entry of the writer's thread, a resident Piscina task: it returns when the writer stops. Builds the
+ * real dependencies and joins the ports of the shards to the writer. A defect in the writer ends the
+ * thread; its successor reads from the database what was committed.
  */
 
 import { type MessagePort, receiveMessageOnPort, threadId } from 'node:worker_threads';
@@ -24,19 +24,19 @@ export interface WriterTask {
   readonly applicationName: string;
   readonly logLevel: string;
   readonly logFormat: LogFormat;
-  /** What lines name as the cell, if anything. */
+  /** The name of the cell in log lines, if any. */
   readonly cell: string | undefined;
   readonly control: MessagePort;
   readonly events: MessagePort;
-  /** Of the writer before, which this one counts on. */
+  /** Of the previous writer, whose counters this one continues. */
   readonly meter: SharedArrayBuffer;
   readonly ledger: { readonly lanes: number; readonly memory: SharedArrayBuffer };
 }
 
-/** What the supervisor can ask of the writer. */
+/** The control surface for the supervisor. */
 export interface WriterControl {
   threadId(): number;
-  /** Connects, as the owner of that epoch; what shards post before waits. Rejects when fenced. */
+  /** Connects, as the owner of that epoch; units that arrive earlier wait. Rejects when fenced. */
   start(epoch: number, lanes: number): Promise<void>;
   /** The port of a shard's units and their outcomes. */
   attachShard(shard: number, incarnation: number, port: MessagePort): void;
@@ -44,22 +44,22 @@ export interface WriterControl {
   discard(shard: number, incarnation: number): Promise<void>;
   drain(): Promise<void>;
   stats(): WriterStats;
-  /** Writes what was posted, if the database allows it in time, and ends. */
+  /** Writes the posted units, if the database allows it in time, and ends. */
   stop(): Promise<void>;
 }
 
-/** What the writer tells the supervisor by itself, on the port `events`. */
+/** Events of the writer for the supervisor, on the port `events`. */
 export type WriterEvent =
   | { readonly kind: 'fenced' }
   | { readonly kind: 'database'; readonly trouble: DatabaseTrouble | undefined };
 
-/** After this a database that does not even answer a connection counts as away. */
+/** A database that does not respond to a connection for this long counts as unavailable. */
 const CONNECT_MS_MAX = 3_000;
 
 /** An engine that is stopped between two parts of a flush must not hold its locks for long. */
 const IDLE_IN_TRANSACTION_MS = 10_000;
 
-/** How long `stop` waits for what was posted. */
+/** How long `stop` waits for posted units. */
 const DRAIN_MS_MAX = 1_500;
 
 export default function runWriter(task: WriterTask): Promise<void> {
@@ -78,7 +78,7 @@ export default function runWriter(task: WriterTask): Promise<void> {
         createClient({
           connectionString: task.connectionString,
           applicationName,
-          // Silence is judged by the links, which know a slow database from an absent one.
+          // The links detect silence: they distinguish a slow database from an absent one.
           statementTimeoutMs: 0,
           idleInTransactionTimeoutMs: IDLE_IN_TRANSACTION_MS,
           connectTimeoutMs: CONNECT_MS_MAX,
@@ -107,7 +107,7 @@ export default function runWriter(task: WriterTask): Promise<void> {
     await within(realClock.monotonic() + DRAIN_MS_MAX, drained);
     await running.stop();
   };
-  /** A port keeps what was posted until somebody listens. */
+  /** A port buffers messages until a listener is attached. */
   const listen = (shard: number, incarnation: number, port: MessagePort) =>
     port.on('message', (units: PackedUnit[]) => submit(started(), shard, incarnation, units));
 
@@ -131,7 +131,7 @@ export default function runWriter(task: WriterTask): Promise<void> {
         if (writer !== undefined) await flushAndStop(writer);
         for (const { port } of ports.values()) port.close();
         events.close();
-        // The answer to this call leaves first.
+        // The reply to this call leaves first.
         setImmediate(() => {
           control.close();
           resolve();
@@ -146,7 +146,7 @@ function submit(writer: Writer, shard: number, incarnation: number, units: reado
   writer.submit(shard, incarnation, units.map(unpackedUnit));
 }
 
-/** What a shard posted before it stopped may lie in its port while the control call is here. */
+/** Units that a shard posted before it stopped may still be in its port. */
 function waitingPosts(port: MessagePort): PackedUnit[][] {
   const posts: PackedUnit[][] = [];
   for (;;) {

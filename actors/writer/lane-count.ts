@@ -1,7 +1,7 @@
 /**
- * How many lanes the writer gets when the operator does not say. Two transactions at once cost more
- * processor time than one after the other, which only pays where cores stand idle while the disk
- * makes a commit durable: so the cores decide first, and then the time of a commit.
+ * The default number of lanes of the writer. Two concurrent transactions cost more processor time than two
+ * sequential ones, which only pays where cores idle while the disk makes a commit durable: so the number of
+ * cores decides first, and then the time of a commit.
  */
 
 import { availableParallelism } from 'node:os';
@@ -10,20 +10,20 @@ import { allowCustomPlans } from '../../src/db/distributed.js';
 import { createClient, type DbLog } from '../../src/db/pool.js';
 import { WRITER_SETTINGS } from '../../src/db/statements.js';
 
-/** The most that are chosen; `lanes` needs a row for each. More would only share the same disk. */
+/** The maximum; `lanes` needs a row for each. More would only share the same disk. */
 export const LANES_MAX = 4;
 
-/** Batches have one more: their flushes take longer than others wait for. */
+/** One more for batches, whose flushes take longer than others should wait. */
 export const BATCH_LANES = 1;
 
-/** With so few a second lane took 19 to 29 % more processor time per task of 16 workers. */
+/** With so few cores a second lane took 19 to 29 % more processor time per task of 16 workers. */
 const CORES_OF_ONE_LANE = 2;
 
-/** Where a commit takes so long, waiting for the disk leaves room for another transaction. */
+/** A commit that takes this long leaves room for another transaction while it waits for the disk. */
 const SLOW_COMMIT_MS = 1;
 const VERY_SLOW_COMMIT_MS = 4;
 
-/** The first ones on a new connection, and behind the work of a start, say nothing about later ones. */
+/** The first commits on a new connection, during the work of a start, are not representative. */
 const COMMITS_BEFORE = 10;
 const COMMITS_MEASURED = 12;
 
@@ -34,8 +34,8 @@ const MEASURE = {
 };
 
 /**
- * 1 where sync is fast, 2 to 4 where a durable commit takes a millisecond or more. What others do
- * with the disk meanwhile lengthens some of the commits, so the faster ones are believed.
+ * 1 where sync is fast, 2 to 4 where a durable commit takes a millisecond or more. Other load on the disk
+ * lengthens some of the commits, so the faster ones count.
  * @param measure milliseconds of one durable commit
  */
 export async function chooseLanes(measure: () => Promise<number>): Promise<number> {
@@ -49,7 +49,7 @@ export async function chooseLanes(measure: () => Promise<number>): Promise<numbe
 
 /**
  * One on a small machine, else `chooseLanes` for this database, which the caller owns.
- * @throws Error when it is away
+ * @throws Error when it is unavailable
  */
 export async function measuredLanes(
   connectionString: string,
@@ -64,7 +64,7 @@ export async function measuredLanes(
 
 async function measured(connectionString: string): Promise<{ lanes: number; commitMs: number }> {
   const client = createClient({ connectionString, applicationName: 'engine measure' });
-  // A connection that breaks fails the query under way.
+  // A connection that breaks fails the query in progress.
   client.on('error', () => undefined);
   await client.connect();
   try {

@@ -1,8 +1,7 @@
 /**
- * One lane of the writer: one transaction in flight; what arrives meanwhile is the next batch. Owns
- * the order of its units and the halving of a batch that the database refuses. Never gives a unit
- * up: each is committed, refused for its data, dropped by its host, or still here when the lane is
- * closed.
+ * One lane of the writer: one transaction in flight; units that arrive meanwhile are the next batch. Keeps
+ * the order of its units and halves a batch that the database refuses. Never loses a unit: each is
+ * committed, refused for its data, dropped by its host, or still queued when the lane is closed.
  */
 
 import {
@@ -26,19 +25,19 @@ import type { Meter } from '../../src/metrics/meter.js';
 import { ignoreClosed, LaneLink, type LinkHost } from './link.js';
 
 export interface LaneUnit extends BatchUnit {
-  /** What is counted once the unit is committed. */
+  /** Counted when the unit is committed. */
   readonly counts: UnitCounts;
 }
 
-/** What a lane is given, and whom it tells. */
+/** The environment of a lane. */
 export interface LaneHost<Unit extends LaneUnit> extends LinkHost {
   readonly meter: Meter;
   readonly limits: BatchLimits;
   /** Whether the unit must not be sent; if so, the host has accounted for it. */
   drops(unit: Unit): boolean;
-  /** Some units were dropped since the last call of anything here. */
+  /** Some units were dropped since the last call of this host. */
   swept(): void;
-  /** In the order of the units. `inserted`: what the gated inserts of the batch inserted. */
+  /** In the order of the units. `inserted`: ids of the gated inserts that inserted a row. */
   committed(units: readonly Unit[], inserted: InsertedIds | undefined): void;
   /** The database refuses the data of this unit, also when it is alone. */
   refused(unit: Unit, sqlState: string, message: string): void;
@@ -54,9 +53,9 @@ export interface LaneStats {
 type FlushResult =
   | { readonly kind: 'committed'; readonly inserted: InsertedIds | undefined }
   | { readonly kind: 'refused'; readonly sqlState: string; readonly message: string }
-  /** Rolled back for a reason that goes away, such as a deadlock. */
+  /** Rolled back for a temporary reason, such as a deadlock. */
   | { readonly kind: 'again' }
-  /** Committed or not; or not for a reason that needs a new connection, or somebody's help. */
+  /** Either the outcome is unknown, or the failure needs a new connection or an operator. */
   | { readonly kind: 'unknown'; readonly trouble: DatabaseTrouble };
 
 /** Taken units are cut off the queue's array in pieces of at least this many. */
@@ -103,26 +102,26 @@ export class Lane<Unit extends LaneUnit> {
     this.#queue.push(unit);
   }
 
-  /** Starts to work off the queue, unless that is under way or the lane was not yet started. */
+  /** Starts to process the queue, unless it is running or the lane was not started. */
   kick(): void {
     if (this.#working !== undefined || this.#link.committed === undefined || this.#isClosed) return;
     this.#working = this.#work()
       .catch(ignoreClosed)
       .finally(() => {
         this.#working = undefined;
-        // A unit may have come between the last look at the queue and now.
+        // A unit may have arrived between the last check of the queue and now.
         if (this.#head < this.#queue.length) this.kick();
       });
   }
 
-  /** Resolves when no unit that matches is in flight: what became of it is decided then. */
+  /** Resolves when no matching unit is in flight: its outcome is known then. */
   async settled(matches: (unit: Unit) => boolean): Promise<void> {
     while (this.#inFlight.some(matches)) {
       await new Promise<void>((resolve) => this.#settlers.push(resolve));
     }
   }
 
-  /** Takes from the queue what the host drops. */
+  /** Removes dropped units from the queue. */
   prune(): void {
     const rest = this.#queue.slice(this.#head).filter((unit) => !this.#host.drops(unit));
     this.#queue.length = 0;
@@ -131,14 +130,14 @@ export class Lane<Unit extends LaneUnit> {
     this.#host.swept();
   }
 
-  /** Starts no flush any more. Resolves when the one in flight is answered. */
+  /** Starts no more flushes. Resolves when the one in flight is answered. */
   async finish(): Promise<void> {
     this.#isClosed = true;
     this.#link.refuse();
     await this.#working;
   }
 
-  /** Cuts the connection. */
+  /** Closes the connection. */
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#link.close();
@@ -157,7 +156,7 @@ export class Lane<Unit extends LaneUnit> {
     }
   }
 
-  /** The units of the next batch: what is left of a refused one first, then from the queue. */
+  /** The units of the next batch: the rest of a refused one first, then the queue. */
   #take(): readonly Unit[] {
     if (this.#isClosed) return [];
     for (let half = this.#halves.pop(); half !== undefined; half = this.#halves.pop()) {
@@ -189,10 +188,10 @@ export class Lane<Unit extends LaneUnit> {
     let inserted: InsertedIds | undefined;
     for (;;) {
       const held = link.session();
-      // No detour through the microtask queue when there is a session.
+      // Avoids a microtask when there is a session.
       const session = held instanceof Promise ? await held : held;
-      // The lane's row may say that the flush whose answer was lost was committed. The answers of
-      // its gates were not lost: they had to arrive before `commit` was sent.
+      // The lane's row may show that the flush whose answer was lost was committed. The results of its
+      // gates were not lost: they had to arrive before `commit` was sent.
       const result: FlushResult =
         link.committed === number
           ? { kind: 'committed', inserted }
@@ -232,7 +231,7 @@ export class Lane<Unit extends LaneUnit> {
     if (gates.length > 0) return this.#attemptGated(session, number, units, gates, keepInserted);
     this.#stage(number, units, undefined);
     const body = bodyCommands(this.#host.store.kinds, units);
-    // One exchange is one transaction: its Sync commits, and a failure undoes all of it.
+    // One exchange is one transaction: its Sync commits, and a failure rolls all of it back.
     const answer = await this.#link.send(session, [
       this.#fence(number),
       ...body,
@@ -243,8 +242,8 @@ export class Lane<Unit extends LaneUnit> {
   }
 
   /**
-   * What is written depends on what the gates answer, so that the transaction spans two exchanges.
-   * It has to be an explicit one: only then does Postgres end it when this engine was stopped between them.
+   * The mutations depend on the results of the gates, so the transaction spans two exchanges. It has to be
+   * an explicit one: only then does Postgres end it when this engine was stopped between them.
    */
   async #attemptGated(
     session: WriterSession,
@@ -273,14 +272,14 @@ export class Lane<Unit extends LaneUnit> {
     return { statement: FENCE, values };
   }
 
-  /** Every so often a flush forgets the numbers of flushes long past. */
+  /** Periodically a flush deletes the numbers of old flushes. */
   #forgetting(number: number): readonly Command[] {
     if (number % FLUSHES_KEPT > 0) return NO_COMMANDS;
     const [from, to] = [number - 2 * FLUSHES_KEPT, number - FLUSHES_KEPT];
     return [{ statement: FORGET_FLUSHES, values: [`${this.#index}`, `${from}`, `${to}`] }];
   }
 
-  /** Before the commit is sent: whoever finds out that it happened finds the counts there. */
+  /** Before the commit is sent: whoever sees the commit finds the counts. */
   #stage(number: number, units: readonly Unit[], inserted: InsertedIds | undefined): void {
     const counts: UnitCounts[] = [];
     for (const unit of units) {
@@ -312,7 +311,7 @@ export class Lane<Unit extends LaneUnit> {
 
 /**
  * What a failure means for the units.
- * @param opening how many commands of the exchange say nothing about the units behind them
+ * @param opening how many commands of the exchange precede those of the units
  */
 function judge(answer: Exclude<Answer, { kind: 'done' }>, opening: number): FlushResult {
   const { message } = answer;
@@ -323,11 +322,11 @@ function judge(answer: Exclude<Answer, { kind: 'done' }>, opening: number): Flus
   const isOfUnits = at >= opening;
   if (isOfUnits && sqlState.startsWith(CLASS_AGAIN)) return { kind: 'again' };
   if (isOfUnits && isFaultOfData(sqlState, message)) return { kind: 'refused', sqlState, message };
-  // A new connection reads anew who owns the lane, and may find what this one lacks.
+  // A new connection reads again who owns the lane, and may find what this one lacks.
   return { kind: 'unknown', trouble: databaseTrouble(sqlState, message) };
 }
 
-/** Leaves the failed transaction of an attempt whose connection is used again. */
+/** Rolls back the failed transaction of an attempt whose connection is reused. */
 async function leave(session: WriterSession, result: FlushResult): Promise<FlushResult> {
   if (result.kind === 'unknown') return result;
   try {

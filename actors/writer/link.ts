@@ -1,7 +1,7 @@
 /**
- * The connection of one lane of the writer, kept alive for ever: connects anew with a bounded
- * back-off, and knows after each loss exactly which flush was the last to be committed. Also looks
- * after a flush without an answer, since a half-open connection never breaks by itself.
+ * The connection of one lane of the writer, kept alive for ever: reconnects with a bounded back-off, and
+ * knows after each loss which flush was the last to be committed. Also checks on a flush without an answer,
+ * since a half-open connection never breaks by itself.
  */
 
 import type pg from 'pg';
@@ -21,7 +21,7 @@ import {
 } from '../../src/db/writer-session.js';
 import type { CommitLedger } from '../../src/metrics/ledger.js';
 
-/** What a link is given, and whom it tells. */
+/** The environment of a link. */
 export interface LinkHost {
   readonly store: Store;
   /** An unconnected client; a new one for each call. */
@@ -29,21 +29,21 @@ export interface LinkHost {
   readonly epoch: number;
   readonly clock: Clock;
   readonly log: DbLog;
-  /** Is told of each flush that is known to be committed. */
+  /** Called with each flush that is known to be committed. */
   readonly ledger: CommitLedger;
-  /** Why the lane cannot write; undefined: it can. Calls that change nothing are possible. */
+  /** Why the lane cannot write; undefined: it can. Repeated calls with the same value are possible. */
   troubled(lane: number, trouble: DatabaseTrouble | undefined): void;
   /** Another owner has the database: nothing may be sent any more. */
   fenced(): void;
 }
 
-/** Thrown to leave the loops of a link that was closed; never seen outside of the writer. */
+/** Thrown to leave the loops of a closed link; never seen outside of the writer. */
 export class LinkClosed extends Error {}
 
-/** A flush without an answer for this long is looked after over a second connection. */
+/** A flush without an answer for this long is checked over a second connection. */
 const SILENCE_MS = 1_500;
 
-/** The first such look may take this long, later ones twice as long, for slow networks. */
+/** Limit of the first check; it doubles each time, for slow networks. */
 const PROBE_MS = 1_000;
 const PROBE_MS_MAX = 8_000;
 
@@ -59,10 +59,10 @@ const TROUBLE_OF: Readonly<
   unreachable: SILENT,
 };
 
-/** Connecting, ending the predecessor and reading the lane may each take this long. */
+/** Limit of connecting, of terminating the predecessor, and of reading the lane. */
 export const STEP_MS_MAX = 5_000;
 
-/** The first attempt to connect anew is made at once, the next after this; then it doubles. */
+/** The first reconnection is immediate, the next after this; then it doubles. */
 const BACKOFF_MS = 50;
 const BACKOFF_MS_MAX = 2_000;
 
@@ -77,7 +77,7 @@ export class LaneLink {
   #session: WriterSession | undefined;
   #connecting: Promise<WriterSession> | undefined;
   #client: pg.Client | undefined;
-  /** The backend that must be gone before the lane's row can be trusted. */
+  /** The backend that must be gone before the lane's row is reliable. */
   #predecessor: BackendId | undefined;
   #failures = 0;
   #isClosed = false;
@@ -88,7 +88,7 @@ export class LaneLink {
     this.#host = host;
   }
 
-  /** The session there is, or a promise of one, however long it takes. @throws LinkClosed */
+  /** The current session, or a promise of one, however long it takes. @throws LinkClosed */
   session(): WriterSession | Promise<WriterSession> {
     return this.#session ?? this.#connected();
   }
@@ -110,7 +110,7 @@ export class LaneLink {
     this.#host.troubled(this.#lane, undefined);
   }
 
-  /** The session is of no use any more; what it sent last may or may not have happened. */
+  /** The session is unusable; the outcome of its last exchange is unknown. */
   drop(session: WriterSession, trouble: DatabaseTrouble): void {
     session.destroy();
     if (this.#session !== session) return;
@@ -119,8 +119,8 @@ export class LaneLink {
   }
 
   /**
-   * Drops the session under a flush. The first time since the database worked it is tried again at
-   * once, then with pauses. @throws LinkClosed
+   * Drops the session under a flush. The first time since the database worked it reconnects immediately,
+   * then with pauses. @throws LinkClosed
    */
   async retreat(session: WriterSession, trouble: DatabaseTrouble): Promise<void> {
     this.drop(session, trouble);
@@ -128,13 +128,13 @@ export class LaneLink {
     else this.#failures = 1;
   }
 
-  /** Waits before the same is tried again, longer each time. @throws LinkClosed */
+  /** Waits before a retry, longer each time. @throws LinkClosed */
   async pause(): Promise<void> {
     await this.#sleep(Math.min(BACKOFF_MS * 2 ** this.#failures, BACKOFF_MS_MAX));
     this.#failures += 1;
   }
 
-  /** Sends an exchange and looks after it while there is no answer. */
+  /** Sends an exchange and checks on it while there is no answer. */
   async send(session: WriterSession, commands: readonly Command[]): Promise<Answer> {
     const stopWatching = this.#watch(session);
     const answer = await session.exchange(commands);
@@ -148,7 +148,7 @@ export class LaneLink {
     for (const wake of this.#sleepers) wake();
   }
 
-  /** Cuts whatever connection there is; an exchange in flight is answered `lost`. */
+  /** Closes any connection; an exchange in flight is answered `lost`. */
   close(): void {
     this.refuse();
     this.#session?.destroy();
@@ -156,7 +156,7 @@ export class LaneLink {
     if (this.#client !== undefined) destroyClient(this.#client);
   }
 
-  /** The one attempt to connect that is under way, or a new one. */
+  /** The current attempt to connect, or a new one. */
   #connected(): Promise<WriterSession> {
     this.#connecting ??= this.#connect().finally(() => {
       this.#connecting = undefined;
@@ -171,7 +171,7 @@ export class LaneLink {
         const isFirst = this.committed === undefined;
         const session = await this.#open();
         if (!isFirst) this.reconnects += 1;
-        // With a flush under way, being connected proves little: its answer tells.
+        // With a flush in flight, a connection proves little: the answer does.
         if (this.sent === this.committed) this.proven();
         return session;
       } catch (error) {
@@ -184,8 +184,8 @@ export class LaneLink {
 
   /**
    * Connects and settles what the predecessor may have left behind:
-   * 1. its backend is ended and gone, so that it can commit nothing any more;
-   * 2. the lane's row then says which flush was the last, and who owns the lane.
+   * 1. its backend is terminated and gone, so that it can commit nothing any more;
+   * 2. the lane's row then has the number of the last flush, and the owner of the lane.
    */
   async #open(): Promise<WriterSession> {
     const { clock } = this.#host;
@@ -200,7 +200,7 @@ export class LaneLink {
       if (predecessor !== undefined) {
         while (!(await cutAfter(clock, STEP_MS_MAX, client, session.terminate(predecessor))));
       }
-      // From here on this backend may be the one that has sent something.
+      // From here on this backend may have sent something.
       this.#predecessor = session.backend;
       const row = await cutAfter(clock, STEP_MS_MAX, client, session.settledLane(this.#lane));
       if (this.#isClosed) throw new LinkClosed();
@@ -218,7 +218,7 @@ export class LaneLink {
 
   #adoptRow(row: { readonly epoch: number; readonly batch: number } | undefined): void {
     const { epoch, ledger } = this.#host;
-    // The writer before this one may have known of more.
+    // The previous writer may have known of more.
     const isOurs =
       row?.epoch === epoch &&
       !ledger.isBehind(this.#lane, row.batch) &&
@@ -239,17 +239,18 @@ export class LaneLink {
     this.sent ??= row.batch;
   }
 
-  /** An idle connection broke: connect again at once, so that readiness tells the truth. */
+  /** An idle connection broke: reconnects immediately, so that readiness is correct. */
   #lost(session: WriterSession | undefined, error: Error): void {
     if (session === undefined || this.#session !== session || this.#isClosed) return;
     this.drop(session, troubleOf(error));
-    // Whoever needs the session asks for it again and gets the same promise.
+    // A caller that needs the session gets the same promise.
     this.#connected().catch(ignoreClosed);
   }
 
   /**
-   * Cutting off a slow database would be wrong as well: a long statement would be sent again for
-   * ever. So a silent backend is looked at from outside, and cut off only when it is not at work.
+   * Cutting off a slow database would be wrong as well: a long statement would be sent again for ever. So
+   * the state of a silent backend is read from outside, and its connection is closed only when the backend
+   * is not working.
    * @returns stops watching
    */
   #watch(session: WriterSession): () => void {
@@ -264,7 +265,7 @@ export class LaneLink {
         return;
       }
       this.#host.troubled(this.#lane, TROUBLE_OF[verdict]);
-      // The replicas may follow another primary by now: the next look finds it, and no such backend there.
+      // The replicas may follow another primary by now: the next check finds it, without such a backend.
       if (verdict === 'waits for a replica') session.doubt();
       const isReached = verdict !== 'unreachable';
       timer = clock.setTimeout(() => void look(isReached ? 0 : tries + 1), SILENCE_MS);
@@ -281,7 +282,7 @@ export class LaneLink {
     try {
       return await cutAfter(this.#host.clock, ms, client, backendState(client, session.backend));
     } catch {
-      // Whatever the reason is, nothing is known about the backend.
+      // Whatever the reason, the state of the backend is unknown.
       return 'unreachable';
     }
   }
@@ -303,7 +304,7 @@ export class LaneLink {
   }
 }
 
-/** @throws Error after `ms`, having cut the client's connection, or whatever the work throws */
+/** @throws Error after `ms`, having closed the client's connection, or whatever the work throws */
 export function cutAfter<T>(
   clock: Clock,
   ms: number,
@@ -320,7 +321,7 @@ export function cutAfter<T>(
   });
 }
 
-/** The tail of a promise whose failure by closing is expected. */
+/** Ignores the rejection of a closed link. */
 export function ignoreClosed(error: unknown): void {
   if (!(error instanceof LinkClosed)) throw error;
 }

@@ -1,8 +1,7 @@
 /**
- * The writer actor: everything durable goes through it. Units come in from the shards, are spread
- * over the lanes by their actor, and come back as outcomes. Owns which units must not be written
- * any more: those behind a refused one of the same actor, and those of a dead shard. Nothing here
- * knows threads.
+ * The writer: every durable change goes through it. Units of the shards are spread over the lanes by actor
+ * and return as outcomes. It decides which units must not be written any more: those behind a refused one
+ * of the same actor, and those of a dead shard. Knows nothing of threads.
  */
 
 import type { LRUCache } from 'lru-cache';
@@ -18,27 +17,27 @@ import { Meter } from '../../src/metrics/meter.js';
 import { Lane, type LaneHost, type LaneStats, type LaneUnit } from './lane.js';
 import { cutAfter, type LinkHost, STEP_MS_MAX } from './link.js';
 
-/** A batch of more than 1,000 rows is slower by the row; a larger text keeps the thread busy. */
+/** A batch of more than 1,000 rows is slower per row; a larger text keeps the thread busy. */
 export const WRITER_LIMITS: BatchLimits = { rowsMax: 1_000, bytesMax: 4 * 1024 * 1024 };
 
 export interface WriterOptions
   extends Pick<LinkHost, 'store' | 'connect' | 'epoch' | 'clock' | 'log'> {
-  /** The `application_name` that the clients of `connect` have, and nobody else. */
+  /** The `application_name` of the clients of `connect` only. */
   readonly applicationName: string;
-  /** Connections, each with one transaction in flight; rows 0 … lanes - 1 of `lanes` are there. */
+  /** Connections, each with one transaction in flight; rows 0 … lanes - 1 of `lanes` exist. */
   readonly lanes: number;
-  /** The last one takes units of many instances, and nothing else: those of others need not wait for them. */
+  /** The last one takes only units of many instances, so that other units need not wait for them. */
   readonly isLastForBatches?: true;
   readonly limits?: BatchLimits;
-  /** The counts of committed units, for as many lanes; absent: nobody reads them. */
+  /** The counts of committed units, one set per lane; absent: not counted. */
   readonly ledger?: CommitLedger;
-  /** Absent: nobody reads it. */
+  /** Absent: not measured. */
   readonly meter?: Meter;
   /** Outcomes of one flush for one shard, each after all earlier ones of the same actor. */
   readonly onAcks: (shard: number, incarnation: number, acks: readonly Ack[]) => void;
-  /** Called once: another owner has the database. What is not acknowledged never will be. */
+  /** Called once: another owner has the database. Unacknowledged units will never be acknowledged. */
   readonly onFenced: () => void;
-  /** Why nothing can be written, whenever that changes; undefined: everything can again. */
+  /** Why nothing can be written, called when that changes; undefined: writes are possible again. */
   readonly onDatabase: (trouble: DatabaseTrouble | undefined) => void;
 }
 
@@ -60,8 +59,8 @@ const STOP_MS_MAX = 1_000;
 const START_RETRY_MS = 250;
 
 /**
- * Actors with a refused unit that are remembered per shard. One is forgotten when its successor
- * speaks; a shard that has been told of so many later ones has long stopped sending their units.
+ * Actors with a refused unit that are remembered per shard. One is forgotten when its successor sends a
+ * unit; a shard that got so many later refusals has long stopped sending units of the earlier ones.
  */
 const REFUSED_ACTORS_MAX = 10_000;
 
@@ -83,7 +82,7 @@ interface WriterUnit extends LaneUnit {
   readonly actorIncarnation: number;
 }
 
-/** Connects on `start`; timers and sockets are closed by `stop`. */
+/** Connects on `start`; `stop` closes timers and sockets. */
 export class Writer implements LaneHost<WriterUnit> {
   readonly store;
   readonly connect;
@@ -96,7 +95,7 @@ export class Writer implements LaneHost<WriterUnit> {
   readonly #options: WriterOptions;
   readonly #lanes: readonly Lane<WriterUnit>[];
   readonly #batches: Lane<WriterUnit> | undefined;
-  /** Those that units are spread over. */
+  /** The lanes over which units are spread. */
   readonly #usualCount: number;
   readonly #sources = new Map<number, Source>();
   /** The highest incarnation of each shard that was discarded. */
@@ -128,8 +127,8 @@ export class Writer implements LaneHost<WriterUnit> {
   }
 
   /**
-   * Ends what an earlier writer of this name left running, then connects; waits for the database
-   * for ever. Units may be submitted before. @throws Error when fenced or stopped meanwhile
+   * Terminates the sessions of an earlier writer of this name, then connects; waits for the database for
+   * ever. Units may be submitted before. @throws Error when fenced or stopped meanwhile
    */
   async start(): Promise<void> {
     while (this.#state === 'running' && !(await this.#evict())) {
@@ -141,8 +140,7 @@ export class Writer implements LaneHost<WriterUnit> {
   }
 
   /**
-   * Units of one actor in their order. They wait for as long as it takes: how many may wait is the
-   * shards' decision, which know what they have not seen acknowledged.
+   * Units of one actor in their order, without a limit: the shards limit how many are unacknowledged.
    * @throws Error on a unit that no actor may send
    */
   submit(shard: number, incarnation: number, units: readonly UnitEnvelope[]): void {
@@ -176,8 +174,8 @@ export class Writer implements LaneHost<WriterUnit> {
   }
 
   /**
-   * Forgets a dead shard: drops its units that are not in flight, also those that still come in.
-   * When it resolves, nothing of that incarnation or an earlier one can be committed any more.
+   * Forgets a dead shard: drops its units that are not in flight, also those that still arrive. When it
+   * resolves, nothing of that incarnation or an earlier one can be committed any more.
    */
   async discard(shard: number, incarnation: number): Promise<void> {
     const last = this.#discarded.get(shard);
@@ -194,14 +192,14 @@ export class Writer implements LaneHost<WriterUnit> {
     await Promise.all(this.#lanes.map((lane) => lane.settled(isItsUnit)));
   }
 
-  /** Resolves when nothing waits. @throws Error when fenced or stopped meanwhile */
+  /** Resolves when no unit is left. @throws Error when fenced or stopped meanwhile */
   async drain(): Promise<void> {
     this.#expectRunning();
     if (this.#backlogUnits === 0) return;
     await new Promise<void>((resolve, reject) => this.#drained.push({ resolve, reject }));
   }
 
-  /** Waits a moment for what is in flight and closes everything; what waits is not written. */
+  /** Waits a moment for flushes in flight and closes everything; queued units are not written. */
   async stop(): Promise<void> {
     if (this.#state === 'running') {
       this.#end('stopped');
@@ -288,7 +286,7 @@ export class Writer implements LaneHost<WriterUnit> {
 
   // -------------------------------------------------------------- inside
 
-  /** One attempt to end the connections that an earlier writer of this name left behind. */
+  /** One attempt to terminate the connections of an earlier writer of this name. */
   async #evict(): Promise<boolean> {
     const client = this.connect();
     try {
@@ -304,7 +302,7 @@ export class Writer implements LaneHost<WriterUnit> {
           this.fenced();
           return true;
         }
-        // Again until none is left; one that does not end within the limit fails the attempt.
+        // Repeats until none is left; one that does not end within the limit fails the attempt.
         while (!(await this.#within(client, session.terminateAll(this.#options.applicationName))));
         return true;
       } finally {
@@ -320,7 +318,7 @@ export class Writer implements LaneHost<WriterUnit> {
     return cutAfter(this.clock, STEP_MS_MAX, client, work);
   }
 
-  /** Undefined for an incarnation that was discarded: its last posts may come in later. */
+  /** Undefined for an incarnation that was discarded: its last posts may arrive later. */
   #sourceOf(shard: number, incarnation: number): Source | undefined {
     const last = this.#discarded.get(shard);
     if (last !== undefined && incarnation <= last) return undefined;
