@@ -12,7 +12,6 @@ import type { Clock, TimerHandle } from '../../src/base/clock.js';
 import { LIMITS } from '../../src/base/limits.js';
 import { FairSlots } from '../../src/base/quota/fair-slots.js';
 import { permanentFailure, retryableFailure, type StepOutcome } from '../../src/core/builtin.js';
-import { masked } from '../../src/core/masking.js';
 import type { StepTry } from '../../src/core/progress.js';
 import { describeThrown, readOutcome, thrownOutcome } from '../../src/handlers/handler-outcome.js';
 import type { EffectHandler, HandlerContext } from '../../src/handlers/registry.js';
@@ -25,6 +24,7 @@ import type { Measures } from '../runtime/measures.js';
 import type { NamedSecrets } from '../runtime/protocol.js';
 import type { Effects, Room } from '../runtime/room.js';
 import type { InProcessStep } from '../runtime/turn.js';
+import { masked } from './masking.js';
 
 /** How soon a failed read of secrets is retried. */
 const READ_AGAIN_MS = 1_000;

@@ -4,7 +4,7 @@
  */
 
 import { REDACTED } from '../../schema/common.js';
-import type { JsonObject, JsonValue } from '../base/json.js';
+import type { JsonObject, JsonValue } from '../../src/base/json.js';
 
 /** In characters: shorter secrets would match everywhere. */
 export const MASKED_LENGTH_MIN = 4;
