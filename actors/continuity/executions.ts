@@ -41,7 +41,7 @@ export const createExecution: Serve<'continuity.create'> = async (
 };
 
 /** The owner of an execution without a registered runtime: this server. */
-export const NO_RUNTIME = '00000000-0000-0000-0000-000000000000';
+const NO_RUNTIME = '00000000-0000-0000-0000-000000000000';
 
 /** The execution of an instance that is not enrolled. */
 export function implicitExecution(

@@ -59,11 +59,14 @@ export const planMigration: Serve<'migrations.plan'> = async (service, { tenant,
     body.capture_checkpoint === true
       ? undefined
       : await checkpointOf(service.rows, execution.current_instance_id);
-  const { source, target } = await versionsOf(service, execution, place, body);
-  const checkpoint = saved ?? (await captured(service, execution, place));
-  const transforms = unwrapped(transformsOf(body.transforms ?? []), invalid);
-  const subject = subjectOf({ execution, place, source, target, checkpoint, transforms });
-  const verdict = await judgeMigration(service, subject);
+  const versions = await versionsOf(service, execution, place, body);
+  const { subject, verdict } = await judged(
+    service,
+    { execution, place, ...versions },
+    body,
+    saved,
+  );
+  const { checkpoint } = subject;
   const { stored, secrets } = storedPlan(service, subject, verdict, body);
   const turn = new Turn();
   touchExecution(turn, execution);
@@ -77,6 +80,23 @@ export const planMigration: Serve<'migrations.plan'> = async (service, { tenant,
   }
   return stored.plan;
 };
+
+/**
+ * The migration of an instance with its verdict.
+ *
+ * @param saved absent: a checkpoint of the current state
+ */
+export async function judged(
+  service: ExecutionService,
+  facts: Omit<Found, 'checkpoint' | 'transforms'>,
+  body: Pick<PlanMigration, 'transforms'>,
+  saved?: CheckpointRecord,
+): Promise<{ readonly subject: Subject; readonly verdict: Verdict }> {
+  const checkpoint = saved ?? (await captured(service, facts.execution, facts.place));
+  const transforms = unwrapped(transformsOf(body.transforms ?? []), invalid);
+  const subject = subjectOf({ ...facts, checkpoint, transforms });
+  return { subject, verdict: await judgeMigration(service, subject) };
+}
 
 /** @throws EngineError 409 when the instance has ended */
 export function checkAlive(
@@ -102,8 +122,7 @@ export function requireOwned(execution: ExecutionRow): ExecutionRow {
   return execution;
 }
 
-/** A checkpoint of the current state. */
-export async function captured(
+async function captured(
   service: ExecutionService,
   { current_instance_id: instance_id }: ExecutionRow,
   place: Place,
@@ -143,7 +162,7 @@ export function checkSameName(source: VersionRow, target: VersionRow): void {
 }
 
 /** Rejects with 400 when the transforms do not apply to the checkpoint. */
-export function subjectOf(found: Found): Subject {
+function subjectOf(found: Found): Subject {
   const { place, checkpoint, transforms } = found;
   const { checkpoint_data } = checkpoint;
   const migrated = unwrapped(applyTransforms(checkpoint_data, transforms), invalid);

@@ -8,7 +8,7 @@ import type { Kernel } from '../runtime/kernel.js';
 import { Continuity, continuityOperations } from './operations.js';
 import type { ContinuityRows } from './rows.js';
 
-export interface ContinuityNeeds extends Pick<CatalogRoom, 'plans'> {
+interface ContinuityNeeds extends Pick<CatalogRoom, 'plans'> {
   readonly keyring?: Keyring | undefined;
   readonly offload: Offload;
   readonly continuityRows: ContinuityRows;

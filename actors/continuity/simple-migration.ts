@@ -5,30 +5,28 @@
  */
 
 import type { MigratedInstance, MigrateTo } from '../../schema/continuity.js';
-import { conflict, invalid, notFound } from '../../src/base/errors.js';
+import { conflict, notFound } from '../../src/base/errors.js';
 import { owned } from '../../src/base/tenancy.js';
 import { isoTime } from '../../src/base/time.js';
 import { CHECKPOINT } from '../instance/output-tables.js';
 import { Turn } from '../runtime/turn.js';
-import { transformsOf } from './core/transforms.js';
 import type { ExecutionService } from './execution-service.js';
 import { implicitExecution } from './executions.js';
 import { changeVersion, insertMigration, presentPlace, versionOf } from './migration-rows.js';
-import { judgeMigration, type Verdict } from './migration-verdicts.js';
+import type { Verdict } from './migration-verdicts.js';
 import {
-  captured,
   checkAlive,
   checkSameName,
   checkVerdict,
   entryOf,
+  judged,
   migrationOf,
   requireOwned,
   type Subject,
   sealRollback,
   storedPlan,
-  subjectOf,
 } from './migrations.js';
-import { type RequestTarget, type Serve, unwrapped } from './operation.js';
+import type { RequestTarget, Serve } from './operation.js';
 import { reclaim } from './reconciliation.js';
 import type { ExecutionRow, VersionRow } from './rows.js';
 
@@ -50,10 +48,7 @@ export const migrateInstance: Serve<'migrations.migrate'> = async (service, requ
   const target = await targetOf(service, source, body);
   const answer = replyOf(request.id, source, target, place.row.state);
   if (target.id === source.id) return answer(SAME_VERSION);
-  const transforms = unwrapped(transformsOf(body.transforms ?? []), invalid);
-  const checkpoint = await captured(service, execution, place);
-  const subject = subjectOf({ execution, place, source, target, checkpoint, transforms });
-  const verdict = await judgeMigration(service, subject);
+  const { subject, verdict } = await judged(service, { execution, place, source, target }, body);
   if (body.dry_run === true) return { ...answer(verdict), dry_run: true };
   checkVerdict(verdict, body.approved === true);
   return answer(verdict, await apply(service, subject, isNew, verdict, body));

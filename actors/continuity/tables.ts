@@ -219,7 +219,7 @@ export const MIGRATION = mutations('migration', {
   set: set(MIGRATIONS, ['state', 'record', 'updated_at']),
 });
 
-export const EFFECT_RESOLUTIONS = belonging('effect_resolutions', ['id'], {
+const EFFECT_RESOLUTIONS = belonging('effect_resolutions', ['id'], {
   id: 'uuid',
   instance_id: 'uuid',
   state: 'text',

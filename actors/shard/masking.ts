@@ -7,7 +7,7 @@ import { REDACTED } from '../../schema/common.js';
 import type { JsonObject, JsonValue } from '../../src/base/json.js';
 
 /** In characters: shorter secrets would match everywhere. */
-export const MASKED_LENGTH_MIN = 4;
+const MASKED_LENGTH_MIN = 4;
 
 /** How many levels of escaping are undone. */
 const ESCAPED_MAX = 2;

@@ -38,7 +38,7 @@ export interface LinkHost {
 }
 
 /** Thrown to leave the loops of a closed link; never seen outside of the writer. */
-export class LinkClosed extends Error {}
+class LinkClosed extends Error {}
 
 /** A flush without an answer for this long is checked over a second connection. */
 const SILENCE_MS = 1_500;

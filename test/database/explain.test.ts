@@ -45,7 +45,12 @@ import { entryList, outputList, outputsAfter } from '../../actors/instance/front
 import { orphans } from '../../actors/instance/front/retention-reads.js';
 import { signalList } from '../../actors/instance/front/signal-reads.js';
 import { rateLimitList } from '../../actors/limits/front/rate-limit-reads.js';
-import { tenantLimitRows } from '../../actors/limits/front/tenant-limit-reads.js';
+import {
+  instancesThere,
+  openTaskCount,
+  scheduleCount,
+  tenantLimitRows,
+} from '../../actors/limits/front/tenant-limit-reads.js';
 import { TENANTS_TEXT } from '../../actors/limits/front/tenant-reads.js';
 import { taskHistory, taskList } from '../../actors/queue/front/reads.js';
 import { decisionList, releaseById, releaseList } from '../../actors/release/front/reads.js';
@@ -62,11 +67,6 @@ import {
 import { FAILURES_LOOKED_AT_MAX } from '../../schema/statistics.js';
 import type { Query } from '../../src/db/reads/query.js';
 import type { PageRequest } from '../../src/db/reads/reader.js';
-import {
-  instancesThere,
-  openTaskCount,
-  scheduleCount,
-} from '../../src/db/reads/tenant-limit-reads.js';
 import { WRITER_SETTINGS } from '../../src/db/statements.js';
 import { metricSample } from '../../src/server/operations/metric-reads.js';
 import { continuityFill, continuityQueries } from '../helpers/continuity-rows.js';

@@ -25,7 +25,7 @@ export interface ImportExpectation {
 }
 
 /** @param publicKey in base64 */
-export type SignerTrust = (signingKeyId: string, publicKey: string) => boolean;
+type SignerTrust = (signingKeyId: string, publicKey: string) => boolean;
 
 /** Trusts the keys of this server and of its configuration, each under its own id only. */
 export function trustOf(keyring: Keyring): SignerTrust {
@@ -38,11 +38,8 @@ export function manifestFault(
   expected: ImportExpectation,
   now: UnixMs,
 ): string | undefined {
-  const { manifest } = capsule;
   return (
-    authenticityFault(capsule, expected.isTrusted) ??
-    (isReadable(manifest.schema) ? undefined : 'the schema of the capsule is not supported') ??
-    addressFault(manifest, expected, now)
+    authenticityFault(capsule, expected.isTrusted) ?? addressFault(capsule.manifest, expected, now)
   );
 }
 
@@ -79,11 +76,9 @@ function authenticityFault(capsule: Capsule, isTrusted: SignerTrust): string | u
   if (canonicalSha256(manifest) !== manifest_sha256) return 'the manifest has another hash';
   if (!isManifestSigned(capsule)) return 'the signature of the manifest is not valid';
   if (!isTrusted(manifest.signing_key_id, public_key)) return 'the signing key is not trusted';
-  return undefined;
-}
-
-function isReadable({ major, minor }: CapsuleManifest['schema']): boolean {
-  return major === CAPSULE_SCHEMA.major && minor <= CAPSULE_SCHEMA.minor;
+  const { major, minor } = manifest.schema;
+  const isReadable = major === CAPSULE_SCHEMA.major && minor <= CAPSULE_SCHEMA.minor;
+  return isReadable ? undefined : 'the schema of the capsule is not supported';
 }
 
 function addressFault(

@@ -43,12 +43,8 @@ export function handoffStateAt(
   now: UnixMs,
   destination?: InstanceState | undefined,
 ): HandoffState {
-  if (state === 'exported' && isPast(capsule_expires_at, now)) return 'expired';
+  const expiresMs = capsule_expires_at === null ? undefined : toUnixMs(capsule_expires_at);
+  if (state === 'exported' && expiresMs !== undefined && expiresMs <= now) return 'expired';
   const isOver = destination !== undefined && isTerminal(destination);
   return state === 'resumed' && isOver ? 'completed' : state;
-}
-
-function isPast(time: string | null, now: UnixMs): boolean {
-  const ms = time === null ? undefined : toUnixMs(time);
-  return ms !== undefined && ms <= now;
 }

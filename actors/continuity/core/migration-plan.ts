@@ -23,7 +23,7 @@ const PREFIXES: Readonly<Record<SemanticDiff['entries'][number]['severity'], str
 };
 
 /** What the instance would lose in the target. */
-export interface Losses {
+interface Losses {
   /** Blocks that have an output and are not in the target. */
   readonly outputs: readonly string[];
   /** Pending clean-ups that the target would not run (`lost-clean-ups.ts`). */

@@ -12,7 +12,6 @@ import type {
 } from '../../../schema/handoff.js';
 import type { UnixMs } from '../../../src/base/time.js';
 import { canonicalSha256 } from '../../../src/core/sealing/canonical-json.js';
-import type { Finding } from './findings.js';
 import {
   judge,
   liveCandidates,
@@ -60,7 +59,15 @@ export function previewHandoff(facts: PreviewFacts): HandoffPreview | undefined 
     continuity_id: execution.continuity_id,
     source_runtime_id: execution.owner_runtime_id,
     compatible: isAllowed && unresolved_effects.length === 0 && facts.obstacles.length === 0,
-    findings: [...judgement.findings.filter(isShown), ...facts.obstacles.map(obstacleFinding)],
+    // Passed policies are listed with the candidate only.
+    findings: [
+      ...judgement.findings.filter(
+        ({ code, status }) => status !== 'pass' || code === 'COMPATIBLE',
+      ),
+      ...facts.obstacles.map(({ code, summary, remedy }) => {
+        return { code, status: 'fail' as const, summary, remedy };
+      }),
+    ],
     unresolved_effects,
   };
   const { observed_at: _, expires_at: _until, ...offered } = destination;
@@ -72,13 +79,4 @@ export function previewHandoff(facts: PreviewFacts): HandoffPreview | undefined 
     placement_decision_id: decision.id,
     preview_sha256: canonicalSha256(evidence),
   };
-}
-
-function obstacleFinding({ code, summary, remedy }: MigrationFinding): Finding {
-  return { code, status: 'fail', summary, remedy };
-}
-
-/** Passed policies are listed with the candidate only. */
-function isShown({ code, status }: Finding): boolean {
-  return status !== 'pass' || code === 'COMPATIBLE';
 }

@@ -16,12 +16,12 @@ import { BoundedRows } from '../../../src/base/quota/bounded-rows.js';
 import { lastUsed, valueFor } from '../../../src/base/quota/last-used.js';
 import { type BucketRate, TokenBucket } from '../../../src/base/quota/rates.js';
 import type { Reader } from '../../../src/db/reads/reader.js';
-import { openTaskCount, scheduleCount } from '../../../src/db/reads/tenant-limit-reads.js';
 import type { Admission, AdmissionRequest } from '../../../src/http/admission.js';
 import { LARGE_BODY } from '../../../src/http/body.js';
 import { COUNT_BLOCKS } from '../jobs.js';
 import { countBlocks } from './count-blocks.js';
 import { repeatsIn } from './repeated-creations.js';
+import { openTaskCount, scheduleCount } from './tenant-limit-reads.js';
 import type { SetLimits, TenantLimitRegistry } from './tenant-limit-registry.js';
 
 export interface AdmissionDeps {

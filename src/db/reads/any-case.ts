@@ -40,7 +40,7 @@ export function decomposed(text: string): string {
 }
 
 /** A letter that a mapping turns into several letters is left as it is. */
-export function foldLetter(letter: string): string {
+function foldLetter(letter: string): string {
   const upper = single(letter.toUpperCase(), letter);
   return single(upper.toLowerCase(), upper);
 }
