@@ -131,9 +131,7 @@ export class ActorHost<State, Message extends HostedMessage, Rows> {
     }
   }
 
-  /**
-   * Whether a message would be handled immediately, or be the first for which an absent actor is loaded.
-   */
+  /** Whether a message would be handled immediately, or load an absent actor. */
   canTake(id: string): boolean {
     const actor = this.#residents.get(id);
     return actor === undefined || (actor.stash.length === 0 && this.#isOpen(actor));
@@ -220,9 +218,7 @@ export class ActorHost<State, Message extends HostedMessage, Rows> {
     if (actor.phase === 'ready') this.rebuild(actor);
   }
 
-  /**
-   * Drops the actors of suspended tenants and refuses their waiting messages, when their units are settled.
-   */
+  /** Drops the actors of suspended tenants and refuses their messages, when their units are settled. */
   dropSuspended(): void {
     for (const actor of [...this.#residents.values()]) this.#dropIfHeld(actor);
   }
