@@ -21,7 +21,7 @@ import { FairSlots } from '../base/quota/fair-slots.js';
 import type { UnixMs } from '../base/time.js';
 import type { Keyring } from '../core/sealing/keys.js';
 import type { PageBounds } from '../db/reads/query.js';
-import type { Page } from '../db/reads/reader.js';
+import type { Page, PageRequest } from '../db/reads/reader.js';
 import type { Reads } from '../db/reads.js';
 import { inPieces, LARGE_BODY, parseAsJudged, parseBody, parseInPieces, validOf } from './body.js';
 import { JUDGE_BODY } from './body-jobs.js';
@@ -212,6 +212,15 @@ export function pageReply(call: AnyCall, bounds: PageBounds, page: Page): HttpRe
   const link = ['link', `<${nextPage(call, place)}>; rel="next"`] as const;
   const headers = cursor === undefined ? [link] : [link, ['x-next-cursor', cursor] as const];
   return { status: 200, body: page.text, headers };
+}
+
+/** Serves a list as its query asks for it. */
+export function listBy<Query extends object, Row>(pageOf: (query: Query) => PageRequest<Row>) {
+  type Asked = Query & PageBounds & { readonly tenant_id?: string | undefined };
+  return async ({ reads }: FrontDeps, call: AnyCall & { readonly query: Asked }) => {
+    const query = listQuery(call);
+    return pageReply(call, query, await reads.page(pageOf(query)));
+  };
 }
 
 /** The request's own address with another place to begin at. */

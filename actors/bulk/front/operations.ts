@@ -14,9 +14,8 @@ import {
   type FrontDeps,
   type FrontOperations,
   jsonReply,
-  listQuery,
+  listBy,
   type Operation,
-  pageReply,
 } from '../../../src/http/operation.js';
 import type { HttpReply } from '../../../src/http/server.js';
 import { candidates } from '../../instance/front/instance-reads.js';
@@ -39,11 +38,6 @@ export interface BulkDeps extends WindowDeps {
   readonly begin: (tenant: string, job: BeginBulkJob) => Promise<BulkJob>;
 }
 
-const listJobs: Operation<'bulkJobs.list'> = async (deps, call) => {
-  const query = listQuery(call);
-  return pageReply(call, query, await deps.reads.page(bulkJobList(query)));
-};
-
 const getJob: Operation<'bulkJobs.get'> = async ({ reads }, { tenant, params: { id } }) =>
   jsonReply(bulkJobText(await rowOf(reads, bulkJobById, 'job', id, tenant)));
 
@@ -62,7 +56,7 @@ export function bulkOperations(bulk: BulkDeps) {
       const asked = { operation: 'batch_action', request: call.body } as const;
       return changeAll(bulk, deps, call, asked, actionReply);
     },
-    'bulkJobs.list': listJobs,
+    'bulkJobs.list': listBy(bulkJobList),
     'bulkJobs.get': getJob,
   } satisfies Partial<FrontOperations>;
   return operations;

@@ -18,7 +18,6 @@ export const bulkJobList = list({
   by: filtersOf(BULK_JOBS, ['tenant_id', 'state']),
   order: orderBy(BULK_JOBS, ['created_at', 'id'], 'descending'),
   toText: bulkJobText,
-  cheaper: 'name the tenant, or ask for a smaller offset and limit',
 });
 
 export const bulkJobById = lookup<BulkJobRow>(

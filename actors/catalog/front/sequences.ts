@@ -7,18 +7,13 @@ import {
   type FrontDeps,
   type FrontOperations,
   jsonReply,
+  listBy,
   listQuery,
   type Operation,
-  pageReply,
 } from '../../../src/http/operation.js';
 import type { Shards } from '../../runtime/shards.js';
 import type { sequenceOperations as OwnerOperations } from '../operations.js';
 import { sequenceById, sequenceByName, sequenceList, versionList } from './sequence-reads.js';
-
-const list: Operation<'sequences.list'> = async (deps, call) => {
-  const query = listQuery(call);
-  return pageReply(call, query, await deps.reads.page(sequenceList(query)));
-};
 
 const get: Operation<'sequences.get'> = async (deps, call) => {
   return jsonReply(await sequenceById(deps.reads, call.params.id, call.tenant));
@@ -65,7 +60,7 @@ const CATALOG_SHARD = 0;
 
 /** The reads of sequences. */
 export const sequenceOperations = {
-  'sequences.list': list,
+  'sequences.list': listBy(sequenceList),
   'sequences.get': get,
   'sequences.byName': byName,
   'sequences.versions': versions,

@@ -107,7 +107,6 @@ export const locationList = list({
   from: 'continuity_locations',
   of: filtersOf(CONTINUITY_LOCATIONS, ['continuity_id']),
   order: 'epoch',
-  toText: (row) => JSON.stringify(row),
   cheaper: TRY_LATER,
 });
 

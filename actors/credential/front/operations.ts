@@ -2,13 +2,8 @@
 
 import { invalid, notFound } from '../../../src/base/errors.js';
 import type { FrontRoom } from '../../../src/http/front-room.js';
-import { jsonReply, listQuery, type Operation, pageReply } from '../../../src/http/operation.js';
+import { jsonReply, listBy, type Operation } from '../../../src/http/operation.js';
 import { credentialById, credentialList } from './reads.js';
-
-const list: Operation<'credentials.list'> = async (deps, call) => {
-  const query = listQuery(call);
-  return pageReply(call, query, await deps.reads.page(credentialList(query)));
-};
 
 const get: Operation<'credentials.get'> = async ({ reads }, { tenant, params: { id } }) => {
   if (tenant === '') throw invalid('x-tenant-id is required');
@@ -19,6 +14,6 @@ const get: Operation<'credentials.get'> = async ({ reads }, { tenant, params: { 
 
 export function openCredentialFront() {
   return {
-    operations: { 'credentials.list': list, 'credentials.get': get },
+    operations: { 'credentials.list': listBy(credentialList), 'credentials.get': get },
   } satisfies FrontRoom;
 }

@@ -20,8 +20,6 @@ export const credentialList = list({
   from: 'credentials',
   by: filtersOf(CREDENTIALS, ['tenant_id', 'kind']),
   order: orderBy(CREDENTIALS, ['created_at', 'id']),
-  toText: (row) => JSON.stringify(row),
-  cheaper: 'name the tenant, or ask for a smaller offset and limit',
 });
 
 export const credentialById = lookup<ShownCredential>(

@@ -5,15 +5,10 @@ import { eventKeyId } from '../../../src/base/ids.js';
 import { eventTenant } from '../../../src/base/tenancy.js';
 import { rowOf } from '../../../src/db/reads/lookup.js';
 import type { FrontKernel, FrontRoom } from '../../../src/http/front-room.js';
-import { jsonReply, listQuery, type Operation, pageReply } from '../../../src/http/operation.js';
+import { jsonReply, listBy, type Operation } from '../../../src/http/operation.js';
 import type { Shards } from '../../runtime/shards.js';
 import type { eventOperations } from '../operations.js';
 import { eventById, eventList, eventText } from './reads.js';
-
-const list: Operation<'events.list'> = async (deps, call) => {
-  const query = listQuery(call);
-  return pageReply(call, query, await deps.reads.page(eventList(query)));
-};
 
 const get: Operation<'events.get'> = async (deps, { params, tenant }) => {
   const row = await rowOf(deps.reads, eventById, 'event', params.id, tenant);
@@ -46,7 +41,7 @@ export function openEventFront({
 }: Pick<FrontKernel<Shards<typeof eventOperations>>, 'client'>) {
   return {
     operations: {
-      'events.list': list,
+      'events.list': listBy(eventList),
       'events.get': get,
       'events.sendBatch': sendBatch(client),
     },

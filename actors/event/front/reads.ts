@@ -49,7 +49,6 @@ export const eventList = list({
   },
   order: orderBy(EVENTS, ['created_at', 'id'], 'descending'),
   toText: (row: EventRow) => JSON.stringify(shownEvent(row)),
-  cheaper: 'name the tenant, or ask for a smaller offset and limit',
 });
 
 export const eventById = lookup<EventRow>(

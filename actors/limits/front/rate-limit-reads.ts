@@ -10,6 +10,4 @@ export const rateLimitList = list({
   from: 'rate_limits',
   by: filtersOf(RATE_LIMITS, ['tenant_id']),
   order: 'tenant_id collate "C", limit_key collate "C"',
-  toText: (row) => JSON.stringify(row),
-  cheaper: 'name the tenant, or ask for a smaller offset and limit',
 });

@@ -4,17 +4,13 @@ import { BUILTIN_NAMES } from '../../../src/core/builtin.js';
 import type { FrontRoom } from '../../../src/http/front-room.js';
 import {
   jsonReply,
+  listBy,
   listQuery,
   listTenant,
   type Operation,
   pageReply,
 } from '../../../src/http/operation.js';
 import { handlerNameList, taskAttempts, taskCounts, taskList, workers } from './reads.js';
-
-const tasks: Operation<'workers.tasks'> = async (deps, call) => {
-  const query = listQuery(call);
-  return pageReply(call, query, await deps.reads.page(taskList(query)));
-};
 
 const stats: Operation<'workers.stats'> = async (deps, call) =>
   jsonReply(JSON.stringify(await taskCounts(deps.reads, listTenant(call, call.query.tenant_id))));
@@ -50,7 +46,7 @@ const handlers: Operation<'handlers'> = async (deps, call) => {
 export function openQueueFront() {
   return {
     operations: {
-      'workers.tasks': tasks,
+      'workers.tasks': listBy(taskList),
       'workers.stats': stats,
       'workers.attempts': attempts,
       'workers.list': list,

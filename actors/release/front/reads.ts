@@ -41,6 +41,5 @@ export const decisionList = list({
   from: 'release_decisions',
   of: filtersOf(RELEASE_DECISIONS, ['release_id']),
   order: 'decided_at, id',
-  toText: (row) => JSON.stringify(row),
   cheaper: TRY_LATER,
 });

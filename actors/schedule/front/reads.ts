@@ -20,7 +20,6 @@ const SCHEDULES = {
   from: 'cron_schedules',
   by: filtersOf(CRON_SCHEDULES, ['tenant_id']),
   toText: (row: ScheduleRow) => JSON.stringify(scheduleOf(row)),
-  cheaper: 'name the tenant, or ask for a smaller offset and limit',
 };
 
 /** `CronSchedule` records, oldest first, of all tenants without one (docs/cron.md). */

@@ -18,20 +18,14 @@ import {
   type FrontDeps,
   type FrontOperations,
   jsonReply,
-  listQuery,
+  listBy,
   type Operation,
-  pageReply,
 } from '../../../src/http/operation.js';
 import type { FiringEvent } from '../../event/front/firing.js';
 import type { Shards } from '../../runtime/shards.js';
 import { isSameText, signatureProblem } from '../core/trigger-signature.js';
 import { type TriggerRow, triggerBySlug, triggerList, triggerText } from './reads.js';
 import { SenderLimit } from './sender-limit.js';
-
-const list: Operation<'triggers.list'> = async (deps, call) => {
-  const query = listQuery(call);
-  return pageReply(call, query, await deps.reads.page(triggerList(query)));
-};
 
 async function ownTrigger({ reads }: FrontDeps, tenant: string, slug: string): Promise<TriggerRow> {
   return owned(await triggerBySlug.row(reads, slug), tenant, `trigger ${slug}`);
@@ -168,7 +162,7 @@ async function dataIn(bodies: FrontBodies, tenant: string, raw: Buffer): Promise
 
 export function triggerOperations(client: Client, bodies: FrontBodies, admission: Admission) {
   return {
-    'triggers.list': list,
+    'triggers.list': listBy(triggerList),
     'triggers.get': get,
     'triggers.fire': fireBy(client),
     'triggers.receive': receiveBy(client, bodies, admission),

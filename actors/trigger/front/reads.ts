@@ -19,7 +19,6 @@ export const triggerList = list({
   by: filtersOf(TRIGGERS, ['tenant_id', 'namespace', 'sequence_name', 'trigger_type']),
   order: orderBy(TRIGGERS, ['created_at', 'slug']),
   toText: triggerText,
-  cheaper: 'name the tenant, or ask for a smaller offset and limit',
 });
 
 export const triggerBySlug = lookup<TriggerRow>(

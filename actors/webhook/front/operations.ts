@@ -7,7 +7,7 @@ import {
   type CallById,
   type FrontDeps,
   jsonReply,
-  listQuery,
+  listBy,
   type Operation,
   pageReply,
 } from '../../../src/http/operation.js';
@@ -36,11 +36,6 @@ const delivery: Operation<'webhooks.delivery'> = async (deps, call) => {
   return jsonReply(`[${rows.map(withoutNulls).join(',')}]`);
 };
 
-const subscriptions: Operation<'webhooks.subscriptions'> = async (deps, call) => {
-  const query = listQuery(call);
-  return pageReply(call, query, await deps.reads.page(subscriptionList(query)));
-};
-
 const subscriptionNamed = (deps: FrontDeps, { params, tenant }: CallById) =>
   rowOf(deps.reads, subscriptionById, 'webhook subscription', params.id, tenant);
 
@@ -66,7 +61,7 @@ const previewOf =
 export function openWebhookFront({ settings }: Pick<FrontKernel, 'settings'>) {
   return {
     operations: {
-      'webhooks.subscriptions': subscriptions,
+      'webhooks.subscriptions': listBy(subscriptionList),
       'webhooks.subscription': subscription,
       'webhooks.subscriptionDeliveries': ownDeliveries,
       'webhooks.outbox': outbox,

@@ -91,7 +91,6 @@ export const subscriptionList = list({
   by: filtersOf(WEBHOOK_SUBSCRIPTIONS, ['tenant_id']),
   order: 'created_at, id',
   toText: subscriptionText,
-  cheaper: 'name the tenant, or ask for a smaller offset and limit',
 });
 
 export const subscriptionById = lookup<SubscriptionRow>(

@@ -23,11 +23,13 @@ interface List<Row, Of extends string, By extends string> {
   readonly walk?: Walk<NoInfer<By>>;
   /** SQL text for lists without a cursor. */
   readonly order: Order | string;
-  /** The wire record of a row as JSON text. */
-  readonly toText: (row: Row) => string;
+  /** The wire record of a row as JSON text. Default: all columns. */
+  readonly toText?: (row: Row) => string;
   /** Advice for a caller whose list takes too long. */
-  readonly cheaper: string;
+  readonly cheaper?: string;
 }
+
+const SMALLER_PAGE = 'name the tenant, or ask for a smaller offset and limit';
 
 /**
  * How rows are scanned when no index serves the filters: along an index in the order of the list, a bounded
@@ -73,7 +75,7 @@ type Asked<Of extends string, By extends string> = { readonly [M in Of]: string 
 export function list<Row, Of extends string = never, By extends string = never>(
   shape: List<Row, Of, By>,
 ): (asked: Asked<Of, By>) => PageRequest<Row> {
-  const { columns, from, of, by, always, toText, cheaper } = shape;
+  const { columns, from, of, by, always, toText = JSON.stringify, cheaper = SMALLER_PAGE } = shape;
   const order = typeof shape.order === 'string' ? undefined : shape.order;
   const orderText = order?.text ?? shape.order;
   return (asked) => {
@@ -110,7 +112,15 @@ interface WalkedRow {
 
 /** Undefined: the list is not scanned, or the index has all that is filtered. */
 function walkOf<Row, Of extends string, By extends string>(
-  { columns, by, always, walk, order, toText, cheaper }: List<Row, Of, By>,
+  {
+    columns,
+    by,
+    always,
+    walk,
+    order,
+    toText = JSON.stringify,
+    cheaper = SMALLER_PAGE,
+  }: List<Row, Of, By>,
   asked: Asked<Of, By>,
 ): PageRequest<Row> | undefined {
   if (walk === undefined || by === undefined || typeof order === 'string') return undefined;
