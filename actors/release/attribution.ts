@@ -1,6 +1,6 @@
 /**
- * What releases leave on an instance: the stamp in its metadata, the columns that
- * nobody else writes, and one row for its end, by which gates are judged.
+ * What releases record on an instance: the stamp in its metadata, its columns, and one outcome row that gates are
+ * judged by.
  */
 
 import type { BodyOf } from '../../schema/routes.js';
@@ -11,19 +11,19 @@ import type { Turn } from '../runtime/turn.js';
 import type { Route } from './core/routes.js';
 import { RELEASE_OUTCOME } from './tables.js';
 
-/** What releases look at of an instance that is to be created. */
+/** The part of a creation that routing needs. */
 export interface Routable {
   readonly id: string;
   readonly body: Pick<
     BodyOf<'instances.create'>,
     'sequence_id' | 'version' | 'tenant_id' | 'idempotency_key' | 'metadata'
   >;
-  /** Where the name leads that it was asked by. */
+  /** Present when the sequence was requested by name. */
   readonly named?: NamedId;
   readonly route?: Route | undefined;
 }
 
-/** And of one that has ended, or has come back. */
+/** The part of a stored instance that its outcome row needs. */
 export interface Attributed {
   readonly id: string;
   readonly sequence_id: string;
@@ -32,22 +32,21 @@ export interface Attributed {
   readonly snapshot: { readonly state: InstanceState; readonly runtime: JsonObject };
 }
 
-/** Whether no release may lead it elsewhere: a version that is named is a pin (docs/releases.md). */
+/** A creation that names a version is pinned: no release routes it (docs/releases.md). */
 export function isPinned({ version }: Pick<Routable['body'], 'version'>): boolean {
   return version != null;
 }
 
-/** The sequence that was asked for, by its id or by its name; '' when the name leads nowhere. */
+/** The requested sequence id; '' when its name is unknown. */
 export function askedOf({ body, named }: Routable): string {
   return body.sequence_id ?? named ?? '';
 }
 
-/** Where the instance goes: to the sequence that was asked for, unless a release routes it. */
 export function targetOf(instance: Routable): string {
   return instance.route?.sequenceId ?? askedOf(instance);
 }
 
-/** By which the instance falls on one side of a canary; an id that was just made stands for none. */
+/** The key that assigns the instance to one side of a canary; a generated id is no cohort key. */
 export function cohortKeyOf({ id, body }: Routable): string {
   const metadata = (body.metadata ?? {}) as JsonObject;
   return body.idempotency_key || (cohortKeyIn(metadata) ?? id);
@@ -59,7 +58,7 @@ export function cohortKeyIn(metadata: JsonObject): string | undefined {
   return typeof key === 'string' ? key : undefined;
 }
 
-/** `release` is ours to say: what a caller wrote there is dropped. */
+/** The key `release` is reserved: a value from the caller is dropped. */
 export function stamped(metadata: JsonObject, route: Route | undefined): JsonObject {
   if (route !== undefined) {
     return { ...metadata, release: { release_id: route.releaseId, variant: route.variant } };
@@ -70,7 +69,7 @@ export function stamped(metadata: JsonObject, route: Route | undefined): JsonObj
 }
 
 /**
- * Keeps the row of the end equal to the state, in the unit that changes it. A dry run has none.
+ * Keeps the outcome row equal to the state, in the unit that changes the state. A dry run has none.
  *
  * @param before the state before the unit
  */
@@ -81,7 +80,6 @@ export function noteOutcome(record: Attributed, turn: Turn, before: InstanceStat
     if (isEnded(before)) turn.put(RELEASE_OUTCOME.clear, id, { instance_id: id });
     return;
   }
-  // As text: one of these per instance that ends.
   turn.put(
     RELEASE_OUTCOME.set,
     id,

@@ -1,27 +1,26 @@
 /**
- * When the gates of canaries are looked at without being asked: after instances that a release routed
- * have ended. One release at a time, and each at most for a twentieth of the time, however many
- * instances end; what ends in between is seen by the next look. A hint may be lost, so that all
- * canaries are hinted at from time to time (see `releases.ts`).
+ * Schedules the evaluation of canary gates after routed instances have ended. Each release is evaluated one look at a
+ * time and for at most a twentieth of the time, however many instances end. Hints may be lost, so `releases.ts` repeats
+ * them for all canaries from time to time.
  */
 
 import type { Clock, TimerHandle } from '../../src/base/clock.js';
 
 export interface GateWatchDeps {
   readonly clock: Pick<Clock, 'monotonic' | 'setTimeout' | 'clearTimeout'>;
-  /** Resolves with whether the rows could be looked at. */
+  /** Resolves to false when the rows could not be read. */
   readonly look: (release: string) => Promise<boolean>;
 }
 
-/** A release rests so long after a look, at least. */
+/** Minimum rest of a release after a look. */
 const REST_MS = 1_000;
-/** And at least so many times as long as that look took: counting costs in proportion to the runs. */
+/** Minimum rest as a multiple of the time the look took: counting costs in proportion to the runs. */
 const REST_FACTOR = 20;
 
 export class GateWatch {
   readonly #deps: GateWatchDeps;
   readonly #due = new Set<string>();
-  /** Being looked at, or at rest after that; and those of them that were hinted at meanwhile. */
+  /** Releases being evaluated (undefined) or resting. */
   readonly #resting = new Map<string, TimerHandle>();
   readonly #hinted = new Set<string>();
   #isLooking = false;
@@ -31,7 +30,6 @@ export class GateWatch {
     this.#deps = deps;
   }
 
-  /** An instance that the release routed has ended, or may have. */
   hint(release: string): void {
     if (this.#resting.has(release)) this.#hinted.add(release);
     else {
@@ -51,7 +49,7 @@ export class GateWatch {
     const { clock, look } = this.#deps;
     this.#due.delete(release);
     this.#isLooking = true;
-    // What ends from now on may be too late for this look.
+    // Instances that end from now on may be missed by this look.
     this.#resting.set(release, undefined);
     const began = clock.monotonic();
     void look(release).then((hasLooked) => {

@@ -1,11 +1,11 @@
-/** What is done with definitions and histories beside the threads that ask for it. */
+/** Offload jobs that compile definitions and replay histories. */
 
 import { type Job, LARGE_JOB_MS } from '../../src/base/offload.js';
 import type { DefinitionPair } from './core/diff.js';
 import type { Verdict } from './core/replay.js';
 import type { RunReplay } from './stored-replays.js';
 
-/** Of one replay: a usual one takes milliseconds, and the longest within the ceiling of turns seconds. */
+/** Timeout of one replay: most take milliseconds, the longest within the turn limit takes seconds. */
 export const REPLAY_JOB_MS = 10_000;
 
 export const COMPARE_DEFINITIONS: Job<DefinitionPair, string> = {
@@ -15,7 +15,6 @@ export const COMPARE_DEFINITIONS: Job<DefinitionPair, string> = {
   ms: LARGE_JOB_MS,
 };
 
-// Definitions are a stranger's, and histories as large as their instances made them.
 export const COMPILE_CANDIDATE: Job<DefinitionPair, string | undefined> = {
   name: 'compileCandidate',
   load: async () => (await import('./stored-replays.js')).compileCandidate,

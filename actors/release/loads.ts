@@ -1,4 +1,4 @@
-/** What releases are read by. */
+/** Statements of the release owner and of routing. */
 
 import type { ReleaseState } from '../../schema/release-states.js';
 import type { Queries } from '../runtime/queries.js';
@@ -11,14 +11,12 @@ import {
 } from './core/record.js';
 import type { RoutingRow } from './core/routes.js';
 
-/** A release by its state alone. */
 export interface ReleaseStateRow {
   readonly id: string;
   readonly state: ReleaseState;
 }
 
 export interface OpenReleaseRow extends ReleaseStateRow {
-  /** Of its candidate. */
   readonly is_deprecated: boolean;
 }
 
@@ -27,7 +25,7 @@ export const RELEASE_SQL = {
   routingRelease:
     'select id, state from releases where baseline_sequence_id = $1::uuid ' +
     "and state in ('canary', 'promoted') limit 1",
-  // A draft needs its baseline only: its candidate may go.
+  // A draft needs only its baseline: its candidate may be deleted.
   releaseNaming:
     'select id, state from releases where baseline_sequence_id = $1::uuid ' +
     "and state in ('draft', 'validating', 'ready', 'canary', 'paused', 'promoted') union all " +
@@ -40,8 +38,8 @@ export const RELEASE_SQL = {
     'coalesce((select s.deprecated from sequences s where s.id = candidate_sequence_id), false) ' +
     "as is_deprecated from releases where state in ('canary', 'validating')) r " +
     "where state = 'validating' or is_deprecated or json_array_length(gates) > 0",
-  // The runs from before the canary are read by the index of a sequence's instances, newest first, and
-  // no further than what the baseline lacks. In one statement, so that both are of one instant.
+  // Earlier runs are read by the index on a sequence's instances, newest first, only as many as the baseline lacks. One
+  // statement, so that both parts are of one snapshot.
   releaseOutcomes:
     'with counted as (select sequence_id, state, count(*) as instances from release_outcomes ' +
     'where release_id = $1::uuid and created_at >= $2::timestamptz group by sequence_id, state) ' +
@@ -54,7 +52,7 @@ export const RELEASE_SQL = {
     'order by created_at desc, id desc limit greatest(0, $5::bigint - ' +
     '(select coalesce(sum(instances), 0)::bigint from counted where sequence_id = $3::uuid))) i ' +
     'group by state',
-  // All in one statement, so that a table is one state of the releases.
+  // One statement, so that the table is one snapshot.
   routingReleases:
     'select id, tenant_id, baseline_sequence_id, candidate_sequence_id, state, canary_percent, ' +
     'created_at, updated_at, coalesce((select s.deprecated from sequences s ' +
@@ -71,36 +69,33 @@ export function releaseLoads(queries: Queries) {
       return stored && releaseRowOf(stored);
     },
 
-    /** The release that routes new instances of the sequence, if there is one. */
     routingRelease(baseline: string): Promise<ReleaseStateRow | undefined> {
       return sql.one('routingRelease', [baseline]);
     },
 
-    /** A release that needs the sequence, on either side. */
+    /** A release that has the sequence as baseline or candidate. */
     releaseNaming(sequence: string): Promise<ReleaseStateRow | undefined> {
       return sql.one('releaseNaming', [sequence]);
     },
 
-    /** Releases that route creations to the sequence. */
     leadingReleases(candidate: string): Promise<ReleaseStateRow[]> {
       return sql.all('leadingReleases', [candidate]);
     },
 
-    /** Releases that are being validated, and canaries with gates or a deprecated candidate. */
+    /** Releases in validation, and canaries with gates or a deprecated candidate. */
     openReleases(): Promise<OpenReleaseRow[]> {
       return sql.all('openReleases', []);
     },
 
     /**
-     * How the instances ended that the release routed, of those created since its canary began; and as
-     * many of the newest runs of its baseline from before that as these lack.
+     * Outcomes of instances that the release routed since its canary began, plus the newest earlier runs of its
+     * baseline as far as those are too few.
      */
     releaseOutcomes(release: string, runs: RunsToJudge): Promise<Outcomes[]> {
       const { since, baseline, from, sample } = runs;
       return sql.all('releaseOutcomes', [release, since, baseline, from, sample]);
     },
 
-    /** The releases that route creations now. */
     routingReleases(): Promise<RoutingRow[]> {
       return sql.all('routingReleases', []);
     },

@@ -13,7 +13,7 @@ export function releaseOperations(releases: Releases) {
     'releases.pause': { serve: (call) => releases.pause(call) },
     'releases.rollback': { serve: (call) => releases.rollback(call) },
   } satisfies RouteOperations;
-  /** A validation is led by the front thread (`actors/release/front/validation.ts`). */
+  /** The front thread runs validations (`actors/release/front/validation.ts`). */
   const own = {
     'releases.beginValidation': {
       serve: (call: Call<ValidateRelease>) => releases.beginValidation(call),

@@ -1,12 +1,8 @@
 /**
- * The owner of all releases, on the first shard. It holds no rows between requests: it reads a
- * release, decides, and commits its new state with the decision as one unit. Requests that concern
- * releases of one baseline follow one another, so that the stored state is the one that was compared,
- * and no two of them route the same baseline.
- *
- * A change of what is routed is answered when every shard routes by it (`runtime/publisher.ts`). Rows
- * decide, not messages: at the start and from time to time all that is open is looked at, so that a
- * validation that nobody leads any more ends, and a failing gate is seen.
+ * The owner of all releases, on the first shard. It caches no rows: it reads a release, decides, and commits the new
+ * state and its decision as one unit; requests about one baseline are serialized. A change of routing is answered once
+ * every shard routes by it (`runtime/publisher.ts`). A periodic sweep finds what no message reported: validations whose
+ * front thread died, and failing gates.
  */
 
 import type {
@@ -56,11 +52,9 @@ export interface ReleasesDeps
   readonly plans: Pick<Plans, 'checkUsable' | 'deletions'>;
 }
 
-/** What is open is looked at so often: only what no message told of has to wait for it. */
 const SWEEP_MS = 10_000;
-/** The front ends a validation long before; one that it does not end is given up. */
+/** The front ends a validation long before; after this time it is given up. */
 const VALIDATION_MS_MAX = 10 * 60_000;
-/** Of a request that names none. */
 const DEFAULT_TENANT = 'default';
 
 export class Releases implements Room {
@@ -69,7 +63,7 @@ export class Releases implements Room {
   readonly #publisher: Publisher;
   readonly #watch: GateWatch;
   readonly #service: Service;
-  /** Validations that the front leads, and when they are given up. */
+  /** Validations that the front runs, with the time at which they are given up. */
   readonly #validations = new Map<string, number>();
   readonly #sweeping: BackgroundJob;
 
@@ -96,9 +90,8 @@ export class Releases implements Room {
 
   // ---------------------------------------------------------------- life
 
-  /** Takes up what an earlier life left. */
   start(): void {
-    // What it committed last may not have been told to every shard.
+    // The last commit of a previous owner may not have been published to every shard.
     void this.#publisher.publish();
     this.#sweeping.wake();
   }
@@ -113,17 +106,14 @@ export class Releases implements Room {
     this.start();
   }
 
-  /** A shard routes by what was committed when it was told of this version. */
   routesSettled(version: number, shard: number): void {
     this.#publisher.settled(version, shard);
   }
 
-  /** A shard was replaced. */
   peerBack(shard: number): void {
     this.#publisher.shardBack(shard);
   }
 
-  /** Hint: an instance has ended that the release routed. */
   ended(release: string): void {
     this.#watch.hint(release);
   }
@@ -135,13 +125,12 @@ export class Releases implements Room {
       const tenant = tenantOf(header, body.tenant_id) || DEFAULT_TENANT;
       const create = () => this.#create(tenant, body);
       const row = await this.#service.inLine(body.baseline_sequence_id, create);
-      // From now on the name of the candidate leads to it by the release only.
+      // From now on the name leads to the candidate by the release only.
       await this.#publisher.publish();
       return releaseOf(row);
     });
   }
 
-  /** What is wrong is told in the order of these checks. */
   async #create(tenant: string, body: CreateRelease): Promise<ReleaseRow> {
     const { plans, now, newId } = this.#deps;
     const { deletions } = plans;
@@ -181,14 +170,13 @@ export class Releases implements Room {
   }
 
   /**
-   * Without `skip` the caller leads the validation from here, and ends it with `endValidation`.
-   * A draft does not hold its candidate, so one whose deletion has begun must not be relied upon.
+   * Without `skip` the caller runs the validation and ends it with `endValidation`. A draft does not protect its
+   * candidate, so the candidate must still exist and not be being deleted.
    */
   beginValidation({ request, tenant, target: id, body: { skip } }: Call<ValidateRelease>): void {
     const { plans, clock } = this.#deps;
     this.#serve(request, 200, () =>
       this.#inTurn(tenant, id, async (row) => {
-        // One that is being validated may become ready, but not by this.
         if (row.state !== 'draft') throw conflict(`release ${id} is ${row.state}, not a draft`);
         const check = () => plans.checkUsable(row.candidate_sequence_id);
         if (skip === true) {
@@ -199,7 +187,6 @@ export class Releases implements Room {
         this.#validations.set(id, clock.monotonic() + VALIDATION_MS_MAX);
         const begun: Move = { to: 'validating', actor: OPERATOR, reason: REASONS.validationBegun };
         const moved = await this.#store.move(row, begun, check).catch((error: unknown) => {
-          // Nobody will lead it, should it have begun.
           this.#validations.delete(id);
           throw error;
         });
@@ -232,10 +219,10 @@ export class Releases implements Room {
     this.#reroute(request, tenant, id, async (row) => {
       expectMove(row, 'canary');
       await this.#expectUnrouted(row.baseline_sequence_id);
-      // A release that was made ready without a validation may have lost it before.
+      // A release that was made ready without a validation may have lost its candidate.
       const candidate = await this.#sequence(row.tenant_id, row.candidate_sequence_id);
       if (candidate.deprecated) throw conflict(`the candidate of release ${id} is deprecated`);
-      // By the clock that instances are created by, though decisions may bear a later time.
+      // Decisions may have a later time than the clock that instances are created by.
       const set = { canary_percent: percent };
       return this.#move(row, { to: 'canary', actor: OPERATOR, reason: canaryReason(percent), set });
     });
@@ -247,7 +234,7 @@ export class Releases implements Room {
     );
   }
 
-  /** A second time it changes nothing, but is answered behind the barrier as the first one is. */
+  /** Repeating it changes nothing, and is answered after the same publish as the first one. */
   rollback({ request, tenant, target: id }: Call): void {
     this.#reroute(request, tenant, id, async (row) => {
       if (row.state === 'rolled_back') return row;
@@ -255,7 +242,7 @@ export class Releases implements Room {
     });
   }
 
-  /** `force` is noted; evidence that does not pass never promotes. */
+  /** `force` is recorded; evidence that does not pass never promotes. */
   promote({ request, tenant, target: id, body }: Call<PromoteRelease>): void {
     this.#serve(request, 200, async () => {
       const promote = (row: ReleaseRow) => this.#promote(row, body.force ?? false);
@@ -289,7 +276,7 @@ export class Releases implements Room {
     });
   }
 
-  /** What the gates say; a failing one rolls a canary back. */
+  /** Evaluates the gates; a failing one rolls a canary back. */
   async #judge(before: ReleaseRow): Promise<Judged> {
     const asked = runsToJudge(before);
     const outcomes = await this.#store.read((rows) => rows.releaseOutcomes(before.id, asked));
@@ -305,7 +292,7 @@ export class Releases implements Room {
 
   // ---------------------------------------------------------------- by itself
 
-  /** @returns whether the gates could be looked at */
+  /** @returns false when the rows could not be read */
   async #look(id: string): Promise<boolean> {
     try {
       const isRolledBack = await this.#inTurn('', id, async (row) => {
@@ -320,10 +307,7 @@ export class Releases implements Room {
     }
   }
 
-  /**
-   * Validations that nobody leads go back; canaries are looked at, whatever was told about them, and
-   * those are paused whose candidate is deprecated.
-   */
+  /** Ends abandoned validations, evaluates all canaries, and pauses those with a deprecated candidate. */
   async #sweep(): Promise<void> {
     for (const open of await this.#store.read((rows) => rows.openReleases())) {
       const { id, state, is_deprecated } = open;
@@ -332,7 +316,7 @@ export class Releases implements Room {
         else if (is_deprecated) await this.#pauseDeprecated(id);
         else this.#watch.hint(id);
       } catch (error) {
-        // Its tenant may be held, which is nothing to the others.
+        // One failing release, such as of a suspended tenant, does not stop the others.
         this.#note(error);
       }
     }
@@ -353,14 +337,13 @@ export class Releases implements Room {
       if (leading.length === 0) return;
       for (const { id, state } of leading) if (state === 'canary') await this.#pauseDeprecated(id);
     } catch (error) {
-      // It is deprecated all the same.
       void this.#publisher.publish();
       throw error;
     }
     await this.#publisher.publish();
   }
 
-  /** Nobody routes to the candidate any more: that it is paused only says so. */
+  /** Routing already skips a deprecated candidate: pausing makes it visible. */
   async #pauseDeprecated(id: string): Promise<void> {
     await this.#inTurn('', id, async (row) => {
       if (row.state !== 'canary') return;
@@ -368,7 +351,7 @@ export class Releases implements Room {
     });
   }
 
-  /** The database may be away, or a writer may have died; whatever else it is, is a defect. */
+  /** Anything but an expected error of the database or the writer is a defect. */
   #note(error: unknown): void {
     if (!(error instanceof EngineError)) this.#deps.log.error({ err: error }, 'defect');
     else this.#deps.log.debug({ err: error }, 'releases could not be looked at; trying again');
@@ -376,12 +359,11 @@ export class Releases implements Room {
 
   // ---------------------------------------------------------------- in turn
 
-  /** @throws EngineError 404, also for a release of another tenant */
   async #find(tenant: string, id: string): Promise<ReleaseRow> {
     return owned(await this.#store.read((rows) => rows.release(id)), tenant, `release ${id}`);
   }
 
-  /** Does it with the release as it is stored, while nothing else of its baseline happens. */
+  /** Runs the work with the stored release, serialized with all other work on its baseline. */
   async #inTurn<T>(tenant: string, id: string, work: (row: ReleaseRow) => Promise<T>): Promise<T> {
     const { baseline_sequence_id } = await this.#find(tenant, id);
     return this.#service.inLine(baseline_sequence_id, async () =>
@@ -402,7 +384,7 @@ export class Releases implements Room {
     });
   }
 
-  /** A move of which it is not known whether it happened may have changed what is routed. */
+  /** A move with an unknown outcome may have changed routing. */
   async #move(row: ReleaseRow, move: Move): Promise<ReleaseRow> {
     expectMove(row, move.to);
     try {
@@ -413,14 +395,12 @@ export class Releases implements Room {
     }
   }
 
-  /** @throws EngineError 409 when another release routes the baseline */
   async #expectUnrouted(baseline: string): Promise<void> {
     const other = await this.#store.read((rows) => rows.routingRelease(baseline));
     if (other === undefined) return;
     throw conflict(`release ${other.id} of the same baseline is ${other.state}`);
   }
 
-  /** @throws EngineError 404, also for a sequence of another tenant */
   async #sequence(tenant: string, id: string): Promise<SequenceRow> {
     const row = await this.#store.read((rows) => rows.sequence(id));
     if (row === undefined || row.tenant_id !== tenant) throw notFound(`sequence ${id}`);
@@ -437,11 +417,10 @@ export class Releases implements Room {
 interface Judged {
   readonly evidence: Evidence;
   readonly before: ReleaseRow;
-  /** Rolled back, if it was a canary and a gate fails. */
+  /** The release after a rollback that a failing gate caused. */
   readonly after: ReleaseRow;
 }
 
-/** The report of a validation that was skipped. */
 const SKIPPED = {
   replayed: 0,
   matches: 0,

@@ -1,18 +1,16 @@
 /**
- * The ended runs that a release is validated by, and what each of them left behind. The sample walks
- * `instances_by_sequence` from its newest end; everything of one run is found by its id. Each run is
- * one statement, so that it is seen in one state.
+ * Reads the ended runs that a release is validated with. The sample walks `instances_by_sequence` from the newest end;
+ * each run is read by id in one statement, so that it is one snapshot.
  */
 
 import { lookup } from '../../src/db/reads/lookup.js';
 
-/** A run by its id, and about how many bytes of JSON its replay would be given. */
 export interface SampledRun {
   readonly id: string;
   readonly bytes: number;
 }
 
-/** A run as it is stored: JSON as text. `RecordedRun` is the same, parsed. */
+/** A stored run with JSON as text. `RecordedRun` is the same, parsed. */
 export interface StoredRun {
   readonly id: string;
   readonly state: string;
@@ -22,7 +20,7 @@ export interface StoredRun {
   readonly execution: string;
   readonly timeout: number | null;
   readonly created_at: string;
-  /** It ran blocks of its own, beside those of its sequence. */
+  /** It ran injected blocks, beside those of its sequence. */
   readonly has_injected: boolean;
   readonly outputs: string;
   readonly tasks: string;
@@ -30,15 +28,15 @@ export interface StoredRun {
   readonly signals: string;
 }
 
-/** Rows of `block_outputs` that say how a step ended, or what a person said; the others are notes on tries. */
+/** Rows of `block_outputs` with the result of a step or the answer of a person; others are notes on attempts. */
 const ENDS = "(o.output_ref is null or o.output_ref in ('__error__', 'human_input'))";
-/** What a worker gave is mostly there once more, as the output of its step. */
+/** The output of a worker's task is usually also stored as the output of its step. */
 const HAS_OUTPUT =
   'exists (select 1 from block_outputs b where b.instance_id = t.instance_id ' +
   'and b.block_id = t.block_id and b.iteration = t.iteration)';
 
 export const REPLAY_SQL = {
-  // The sizes are those of the few rows that are taken, not of all that the index is asked about.
+  // The sizes of the sampled rows only, not of all rows that the index scan visits.
   sample:
     'select i.id, (octet_length(coalesce(i.creation_data, i.data)::text) ' +
     '+ octet_length(i.config::text) + octet_length(i.execution::text) ' +
@@ -85,8 +83,8 @@ export const REPLAY_SQL = {
 
 const CHEAPER = 'ask for a smaller sample, or try again later';
 
-/** Runs of a sequence that completed or failed, newest first; dry runs are no evidence. */
+/** Completed and failed runs of a sequence, newest first, without dry runs. */
 export const sampledRuns = lookup<SampledRun>('reads_replay_sample', REPLAY_SQL.sample, CHEAPER);
 
-/** None when it has been removed meanwhile. */
+/** Undefined when it has been removed meanwhile. */
 export const storedRun = lookup<StoredRun>('reads_replay_run', REPLAY_SQL.run, CHEAPER);

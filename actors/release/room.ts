@@ -1,4 +1,4 @@
-/** Releases: how the names of sequences lead to versions, and on the first shard the releases themselves. */
+/** Routing of creations on every shard, and the owner of the releases on the first shard. */
 
 import type { CatalogRoom } from '../catalog/room.js';
 import { type Kernel, onFirstShard } from '../runtime/kernel.js';

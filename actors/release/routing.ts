@@ -1,10 +1,9 @@
 /**
- * The routes of one shard: what the releases that route make of creations. The table is read
- * from the rows, at the start and whenever the owner of the releases says that they have changed;
- * messages are only hints that there is something to read. The owner is told when everything that
- * was decided by an older table is durable, and answers its own caller no earlier.
+ * The routing table of one shard, which routes creations by the releases. It is read from rows at the start and
+ * whenever the release owner reports a change. The shard confirms a table version once all units decided by an older
+ * table are durable; the owner answers its caller after that.
  *
- *   unknown ──rows──► known ──routes.read──► known, reading ──rows──► the new table ──settled──► owner
+ * unknown ──rows──► known ──routes.read──► known, reading ──rows──► the new table ──settled──► owner
  */
 
 import type { TimerHandle } from '../../src/base/clock.js';
@@ -22,13 +21,12 @@ export interface RoutingDeps
   readonly loader: Pick<ReleaseLoads, 'routingReleases'>;
 }
 
-/** The owner looks at a release once a second at most: hints of many ends are one. */
+/** Ends of many instances are reported to the owner as one hint. */
 const ENDED_MS = 250;
 
-/** The shard that owns the releases. */
 const OWNER = 0;
 
-/** All rows make one table. */
+/** The one key of the reads: all rows make one table. */
 const ALL = 'all';
 
 export class Routing implements Room {
@@ -36,7 +34,7 @@ export class Routing implements Room {
   #table: RouteTable | undefined;
   #tables = 0;
   readonly #rows: Replica<typeof ALL>;
-  /** Canaries that the owner is to be told of, and when. */
+  /** Canaries with ended instances not yet reported to the owner. */
   readonly #ended = new Set<string>();
   #endedHandle: TimerHandle | undefined;
 
@@ -58,7 +56,7 @@ export class Routing implements Room {
     });
   }
 
-  /** Resolves when the table is known; rejects when the rows cannot be read. */
+  /** Resolves when the table is loaded; rejects when the rows cannot be read. */
   prepare(): Promise<void> {
     return this.#rows.start([ALL]);
   }
@@ -68,16 +66,16 @@ export class Routing implements Room {
     this.#deps.clock.clearTimeout(this.#endedHandle);
   }
 
-  /** How many tables there have been: what names lead to may change with each. */
+  /** The number of tables so far: what names lead to may change with each. */
   get tables(): number {
     return this.#tables;
   }
 
   /**
-   * The instance with the route that it takes now: to be called in the turn that makes its unit.
+   * Stamps the instance with its route. Call it in the turn that makes its unit.
    *
-   * @returns the instance itself when no release routes it, or none may
-   * @throws EngineError 503 while the routes are not known: none is taken for the baseline meanwhile
+   * @returns the instance itself when no release routes it
+   * @throws EngineError 503 while the routes are unknown: creations must not fall back to the baseline
    */
   routed<Instance extends Routable>(instance: Instance): Instance {
     if (isPinned(instance.body)) return instance;
@@ -102,12 +100,11 @@ export class Routing implements Room {
     return this.#rows.readAnew([ALL]);
   }
 
-  /** What became of units under way is not known, and rows can be trusted again. */
   writerReady(): void {
     this.#rows.reread([ALL]);
   }
 
-  /** An instance of the release has ended, whose owner is told so unless it cannot matter any more. */
+  /** Reports the end of an instance to the owner while the release is a canary. */
   ended(release: string): void {
     if (this.#table?.isCanary(release) !== true) return;
     this.#ended.add(release);
@@ -128,7 +125,7 @@ export class Routing implements Room {
     );
   }
 
-  /** The units made so far may rest on an older table: they are settled first. */
+  /** Units made so far may rest on an older table: they are settled first. */
   #tellSettled(version: number): void {
     const { commits, release, shard } = this.#deps;
     commits.whenSettled(() =>

@@ -1,7 +1,6 @@
 /**
- * How the owner of the releases reads and writes: rows as they were committed last, and each change of
- * a release in one unit with its decision. Nothing is read while the units of a writer that died are
- * unsettled.
+ * The rows of releases as last committed, and their changes: each in one unit with its decision. Nothing is read while
+ * units of a failed writer are unsettled.
  */
 
 import { mayMove, type ReleaseState } from '../../schema/release-states.js';
@@ -16,7 +15,6 @@ import type { ReleaseRow } from './core/record.js';
 import type { ReleaseLoads } from './loads.js';
 import { RELEASE, RELEASE_DECISION } from './tables.js';
 
-/** Of the catalog, which sequences there are. */
 export type StoreLoads = ReleaseLoads & Pick<CatalogLoads, 'sequence'>;
 
 export interface ReleaseStoreDeps
@@ -29,14 +27,13 @@ export interface Decision {
   readonly reason: string;
 }
 
-/** From the state of a release to another one. */
 export interface Move extends Decision {
   readonly to: ReleaseState;
-  /** What changes besides. */
+  /** Further columns to set. */
   readonly set?: Partial<Pick<ReleaseRow, 'canary_percent' | 'validation_summary'>>;
 }
 
-/** Throws when the change may not be made; asked in the very turn that makes its unit. */
+/** Throws when the change is not allowed; called in the turn that makes its unit. */
 export type Check = () => void;
 
 const NO_CHECK: Check = () => undefined;
@@ -60,9 +57,10 @@ export class ReleaseStore {
   }
 
   /**
-   * @param row as it is stored; no one else changes it meanwhile
-   * @returns the row as it is then
-   * @throws EngineError 409 when it may not move there; 503 when it is not known whether it did
+   * @param row as stored; nothing else changes it meanwhile
+   *
+   * @returns the row after the move
+   * @throws EngineError 409 for an invalid transition; 503 when the outcome is unknown
    */
   async move(
     row: ReleaseRow,
@@ -70,7 +68,7 @@ export class ReleaseStore {
     check = NO_CHECK,
   ): Promise<ReleaseRow> {
     expectMove(row, to);
-    // Decisions are told in the order of their times, also after the clock was set back.
+    // Decisions are listed in the order of their times, also after the clock was set back.
     const at = isoTime(Math.max(this.#deps.now(), Date.parse(row.updated_at)));
     // Each start of a canary counts anew.
     const started = to === 'canary' ? { canary_started_at: at } : {};
@@ -100,7 +98,6 @@ export class ReleaseStore {
       decided_at,
     });
     turn.count('engine_release_decisions_total');
-    // From here on names may lead to it.
     if (to_state === 'promoted') {
       const candidate = row.candidate_sequence_id;
       turn.put(SEQUENCE.hold, candidate, { id: candidate, hold: false });
@@ -113,7 +110,7 @@ export class ReleaseStore {
   }
 }
 
-/** @throws EngineError 409 when the release may not go over to that state */
+/** @throws EngineError 409 for an invalid transition */
 export function expectMove(release: ReleaseRow, to: ReleaseState): void {
   const { id, state } = release;
   if (mayMove(state, to)) return;
@@ -121,7 +118,7 @@ export function expectMove(release: ReleaseRow, to: ReleaseState): void {
   throw conflict(`release ${id} is ${state} and cannot become ${to}${ways}`);
 }
 
-/** From a promotion, which itself is for good (docs/releases.md). */
+/** A promotion cannot be reverted (docs/releases.md): suggests what can be done instead. */
 function waysBack(release: ReleaseRow): string {
   const { baseline_version: old, candidate_version: promoted } = release;
   return (

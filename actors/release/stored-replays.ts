@@ -1,7 +1,4 @@
-/**
- * Replays of what is stored: definitions and rows come as the JSON that they are kept as. They are
- * jobs of `src/base/offload.ts`.
- */
+/** Offload jobs that replay stored runs: definitions and rows come as JSON text. */
 
 import type { Block } from '../../schema/blocks.js';
 import type { EffectReceipt } from '../../schema/continuity.js';
@@ -30,7 +27,7 @@ export interface RunReplay extends RerunOptions {
   readonly run: StoredRun;
 }
 
-/** What is wrong with the candidate; undefined when it can run. */
+/** The reason why the candidate cannot run; undefined when it can. */
 export function compileCandidate(definitions: DefinitionPair): string | undefined {
   const { candidate } = prepared(definitions);
   return candidate.ok ? undefined : candidate.message;
@@ -58,11 +55,11 @@ interface Prepared {
   readonly definitions: DefinitionPair;
   readonly baseline: CompiledPlan;
   readonly candidate: CompiledPlan;
-  /** What the candidate finds wrong with the data of an instance. */
+  /** Checks context.data against the input schema of the candidate. */
   readonly checkInput: ((data: JsonValue) => string | undefined) | undefined;
 }
 
-/** The definitions come with every run, since the thread may be a new one; runs follow one another. */
+/** Cached, since runs of one validation follow one another on a thread; the definitions still come with every run. */
 let last: Prepared | undefined;
 
 function prepared(definitions: DefinitionPair): Prepared {
@@ -83,12 +80,10 @@ function prepared(definitions: DefinitionPair): Prepared {
 // ---------------------------------------------------------------- an instance, for its migration
 
 export interface MigrationReplay extends Pick<RerunOptions, 'unpoliciedRetry'> {
-  /** `SequenceDefinition`s as JSON. */
   readonly source: string;
   readonly target: string;
   readonly isSame: boolean;
   readonly life: StoredRun;
-  /** JSON: see `FrontierCase`. */
   readonly sourceData: string;
   readonly targetData: string;
   readonly hasTransforms: boolean;

@@ -1,4 +1,4 @@
-/** Releases, their decisions, and how the instances ended that they routed, as they are stored. Pure. */
+/** Tables of releases, their decisions, and the outcomes of routed instances. Pure. */
 
 import { clear, insert, mutations, set } from '../../src/db/mutation.js';
 import { belonging, table } from '../../src/db/table.js';

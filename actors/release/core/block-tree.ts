@@ -1,6 +1,6 @@
 /**
- * The blocks of a definition by their ids, each with its place: the list of which block it is in. For
- * comparing two definitions, also which lists of a block correspond to which in the other one. Pure.
+ * The blocks of a definition by id, each with the list of blocks that contains it; and, for two versions of a block,
+ * which lists correspond. Pure.
  */
 
 import type { TProperties } from '@sinclair/typebox';
@@ -17,17 +17,15 @@ import { kindOf } from '../../../src/core/blocks/kinds.js';
 
 export interface PlacedBlock {
   readonly block: Block;
-  /** What its kind is made of, by the schema. */
+  /** Of its kind, by the schema. */
   readonly members: TProperties;
-  /** The lists of blocks in it. */
   readonly lists: readonly (readonly Block[])[];
-  /** Undefined for blocks of the root list. */
   readonly parent: Block | undefined;
-  /** Which list of the parent. */
+  /** Index in the parent's `lists`. */
   readonly list: number;
 }
 
-/** In pre-order. Ids are unique within a definition. */
+/** In pre-order. */
 export type BlockTree = ReadonlyMap<string, PlacedBlock>;
 
 export function treeOf(roots: readonly Block[]): BlockTree {
@@ -43,7 +41,7 @@ export function treeOf(roots: readonly Block[]): BlockTree {
   return tree;
 }
 
-/** Where a block stands, in words: `branch 2 of parallel p`. */
+/** Readable place of a block: `branch 2 of parallel p`. */
 export function placeName({ parent, list }: PlacedBlock): string {
   return parent === undefined ? 'the root list' : `${listName(parent, list)} of ${nameOf(parent)}`;
 }
@@ -86,11 +84,10 @@ export function conditionsOf(block: RouterBlock): string[] {
 }
 
 /**
- * For each list of `after` the list of the same block in the baseline that it continues; -1 for a new
- * one. Routes are known by their conditions, and branches, which run side by side in any order, by
- * what they hold: so a route or branch that was put before others moves none of their blocks.
+ * For each list of `after`, the list of the baseline's block that it continues; -1 for a new one. Routes are matched by
+ * condition and branches by the blocks in them, so that inserting a route or branch does not move the blocks of others.
  *
- * @param before of the same id as `after`, and of the same type
+ * @param before of the same id and type as `after`
  */
 export function continuedLists(before: Block, after: Block, baseline: BlockTree): number[] {
   if (before.type === 'router' && after.type === 'router') return continuedRoutes(before, after);
@@ -99,7 +96,7 @@ export function continuedLists(before: Block, after: Block, baseline: BlockTree)
   }
   if (before.type === 'saga' && after.type === 'saga') {
     const old = stepsOf(before);
-    // The two lists of a step go with its id.
+    // The two lists of a step follow its id.
     return stepsOf(after).flatMap((id) => {
       const step = old.indexOf(id);
       return step < 0 ? [-1, -1] : [2 * step, 2 * step + 1];
@@ -118,7 +115,7 @@ export function continuedLists(before: Block, after: Block, baseline: BlockTree)
 function continuedRoutes(before: RouterBlock, after: RouterBlock): number[] {
   const old = conditionsOf(before);
   const free = new Map<string, number[]>();
-  // Backwards, so that the first of equal conditions is taken first.
+  // Backwards, so that of equal conditions the first is matched first.
   for (let i = old.length - 1; i >= 0; i -= 1) {
     const routes = free.get(old[i]!);
     if (routes === undefined) free.set(old[i]!, [i]);
@@ -126,7 +123,7 @@ function continuedRoutes(before: RouterBlock, after: RouterBlock): number[] {
   }
   const continued = conditionsOf(after).map((condition) => free.get(condition)?.pop() ?? -1);
   const taken = new Set(continued);
-  // A route whose condition was edited in its place.
+  // A route whose condition was edited in place.
   const routes = continued.map((route, i) =>
     route < 0 && i < old.length && !taken.has(i) ? i : route,
   );
@@ -142,7 +139,7 @@ function continuedBranches(
   const continued = branches.map(() => -1);
   const taken = new Set<number>();
   const pairs = branches.flatMap((blocks, branch) => sharesOf(blocks, branch, id, baseline));
-  // Sorting is stable: of equal shares the first branch takes the first.
+  // The sort is stable: among equal shares, the first branch wins.
   pairs.sort((a, b) => b.blocks - a.blocks);
   for (const { branch, old } of pairs) {
     if (continued[branch] !== -1 || taken.has(old)) continue;
@@ -158,7 +155,6 @@ interface Share {
   blocks: number;
 }
 
-/** How many blocks of a branch come from which branch of the same block. */
 function sharesOf(
   blocks: readonly Block[],
   branch: number,

@@ -1,7 +1,6 @@
 /**
- * What a step asks of whom: the call of a try that is no evaluation in place. What was recorded of a try
- * is evidence of the same call only, so calls are compared, and where they differ the members are
- * named. Pure.
+ * The call that a step makes: handler and parameters. A recorded result is evidence for the same call only, so calls
+ * are compared, and differing members are named. Pure.
  */
 
 import { isJsonObject, type JsonValue, ownValue } from '../../../src/base/json.js';
@@ -11,28 +10,27 @@ import { canonicalJson, canonicalSha256 } from '../../../src/core/sealing/canoni
 
 export interface Call {
   readonly handler: string;
-  /** Rendered. */
   readonly params: JsonValue;
 }
 
-/** Of a call from within the process nothing is kept but its hash. */
+/** Calls of in-process handlers are recorded as a hash only. */
 export type RecordedCall = Call | { readonly sha256: string };
 
-/** Names of one call; the first ones tell. */
+/** Reported differing members of one call. */
 const MEMBERS_MAX = 20;
 
-/** A place in a run: one try of a step in one pass of the loops around it. */
+/** Identifies one attempt of a step in one iteration. */
 export function placeOf(block: string, iteration: string, attempt: number): string {
   return `${block}/${iteration}/${attempt}`;
 }
 
-/** A sleep asks for nothing but its duration, however that is written. */
+/** A sleep is compared by its duration, however that is written. */
 export function callOf({ handler }: Pick<StepNode, 'handler'>, params: JsonValue): Call {
   const duration = handler === 'sleep' ? sleepDuration(params) : undefined;
   return { handler, params: duration?.ok === true ? sleepOf(duration.value) : params };
 }
 
-/** The parameters of a sleep, as its output tells them. */
+/** The parameters of a sleep, as in its output. */
 export function sleepOf(ms: JsonValue): JsonValue {
   return { duration_ms: ms };
 }
@@ -42,12 +40,12 @@ export function isSameCall(recorded: RecordedCall, { handler, params }: Call): b
   return recorded.handler === handler && canonicalJson(recorded.params) === canonicalJson(params);
 }
 
-/** Whether two steps say the same of their calls, before anything is filled in. */
+/** Whether two steps have the same unrendered request. */
 export function isSameRequest(a: StepNode, b: StepNode): boolean {
   return a.handler === b.handler && JSON.stringify(a.params) === JSON.stringify(b.params);
 }
 
-/** Paths such as `params.body.amount`; `handler` where that differs, `params` where no more is known. */
+/** Paths such as `params.body.amount`; `handler` where that differs, `params` where only hashes are known. */
 export function differingMembers(recorded: RecordedCall, made: Call): string[] {
   if ('sha256' in recorded) return ['params'];
   if (recorded.handler !== made.handler) return ['handler'];

@@ -1,13 +1,10 @@
 /**
- * Which side of a canary a key falls on (docs/releases.md): FNV-1a of 64 bits over the 16 bytes of
- * the release's id and the UTF-8 bytes of the key, modulo 100. The same key and release give the
- * same bucket for ever; a higher percentage only adds keys; different releases shuffle
- * independently.
- *
- * The hash is held as two halves of 32 bits: a BigInt would be ten times as slow. Pure.
+ * Assigns a key to a bucket of a canary (docs/releases.md): 64-bit FNV-1a over the 16 bytes of the release's id and the
+ * UTF-8 bytes of the key, modulo 100. The bucket of a key is stable, a higher percentage only adds keys, and releases
+ * shuffle independently. The hash is two 32-bit halves, because BigInt is ten times as slow. Pure.
  */
 
-/** The state of the hash behind the bytes of a release's id. */
+/** The hash state after the bytes of a release's id. */
 export interface CohortSeed {
   readonly high: number;
   readonly low: number;
@@ -21,7 +18,6 @@ const HALF = 0x1_0000_0000;
 const UTF8 = new TextEncoder();
 const SCRATCH = new Uint8Array(256);
 
-/** @param releaseId a UUID */
 export function cohortSeed(releaseId: string): CohortSeed {
   const hex = releaseId.replaceAll('-', '');
   const bytes = Uint8Array.from({ length: 16 }, (_, at) =>
@@ -36,7 +32,7 @@ export function bucketOf(seed: CohortSeed, key: string): number {
   return ((high % 100) * (HALF % 100) + (low % 100)) % 100;
 }
 
-/** Most keys are short and plain: their bytes need no array of their own. */
+/** Fast path for short ASCII keys: no array of bytes. */
 function mixKey(seed: CohortSeed, key: string): CohortSeed {
   if (key.length <= SCRATCH.length) {
     let at = 0;

@@ -1,7 +1,6 @@
 /**
- * What differs between two versions of one block (docs/releases.md). Its members are compared as JSON, whatever the
- * order of keys; null is absent, and where a member has a default, so is that. A member counts
- * without the blocks inside, which are compared by themselves. Pure.
+ * The differences between two versions of one block (docs/releases.md). Members are compared as JSON: key order does
+ * not matter, null equals absent, and a default equals absent. Nested blocks are compared separately. Pure.
  */
 
 import {
@@ -24,23 +23,22 @@ import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '../../.
 import { PURE_HANDLERS } from '../../../src/core/builtin.js';
 import { conditionsOf, isSplit, nameOf, type PlacedBlock } from './block-tree.js';
 
-/** They run in the engine and reach nothing outside: waits, too. */
+/** Handlers without effect outside the engine, waits included. */
 const NO_EFFECT: ReadonlySet<string> = new Set([
   ...PURE_HANDLERS.keys(),
   'sleep',
   'wait_for_event',
 ]);
 
-/** What workers do is not known, so it counts as an effect; of the built-ins one reaches outside. */
+/** The work of external workers is unknown and counts as an effect. */
 export function effectSeverity(block: Block): Severity {
-  // What a child does is as little known as what a worker does.
   if (block.type === 'sub_sequence') return 'side_effect_risk';
   if (block.type !== 'step') return 'behavioral';
   const { handler } = block;
   return NO_EFFECT.has(handler) ? 'behavioral' : 'side_effect_risk';
 }
 
-/** The differences in what the block itself says; its place and the blocks inside are not looked at. */
+/** Differences of the block's own members, without its place and nested blocks. */
 export function blockChanges(before: PlacedBlock, after: PlacedBlock): Entry[] {
   const { block } = after;
   return changesOf(before, after).map(({ category, severity = 'behavioral', what }) =>
@@ -52,7 +50,7 @@ interface Change {
   readonly category: DiffCategory;
   /** Default: behavioral. */
   readonly severity?: Severity;
-  /** In words that follow the name of the block. */
+  /** Follows the name of the block in a sentence. */
   readonly what: string;
 }
 
@@ -72,7 +70,7 @@ function changesOf(before: PlacedBlock, after: PlacedBlock): Change[] {
 
 // ---------------------------------------------------------------- what a step does
 
-/** The word of a kind is compared by what it means. */
+/** Members that are not compared by value here. */
 const COMPARED_APART: ReadonlySet<string> = new Set([
   'step.handler',
   'step.params',
@@ -100,7 +98,7 @@ function workChanges(before: StepBlock, after: StepBlock): Change[] {
   return changes;
 }
 
-/** Values stay out of the summary: parameters may hold what not everybody should read. */
+/** Values stay out of the summary: parameters may be confidential. */
 function changedKeys(before: JsonValue, after: JsonValue): string {
   const [a, b] = [before ?? {}, after ?? {}];
   if (!isJsonObject(a) || !isJsonObject(b)) return '';
@@ -117,11 +115,9 @@ function isSame(a: JsonValue | undefined, b: JsonValue | undefined): boolean {
 
 interface Member {
   readonly category: DiffCategory;
-  /** What an absent one means. */
   readonly byDefault?: JsonValue;
 }
 
-/** Of every kind. */
 const TIMEOUT: Member = { category: 'timeout_changed' };
 const LOOP: Member = { category: 'loop_changed' };
 const PASSES: Member = { category: 'loop_changed', byDefault: MAX_ITERATIONS_DEFAULT };
@@ -160,7 +156,7 @@ function memberOf(block: Block, name: string): Member | undefined {
   return name === 'when' ? WHEN : MEMBERS[`${kindName(block)}.${name}`];
 }
 
-/** Of a member that only holds blocks it matters whether it is there, or how many lists it has. */
+/** For a member that holds only blocks, its presence or number of lists is compared. */
 function memberChange(name: string, before: PlacedBlock, after: PlacedBlock): Change[] {
   const [old, now] = [contentOf(before, name), contentOf(after, name)];
   if (old === BLOCKS || now === BLOCKS) return presenceChange(name, old === BLOCKS, now === BLOCKS);
@@ -170,11 +166,11 @@ function memberChange(name: string, before: PlacedBlock, after: PlacedBlock): Ch
   if (name === 'on_deadline_breach') return breachChange(old, now);
   const member = name === 'timeout' ? TIMEOUT : memberOf(after.block, name);
   if (member !== undefined) return changed(member.category, name, old, now);
-  // What else there is may hold what not everybody should read.
+  // Values of other members may be confidential.
   return isDeepEqual(old, now) ? [] : [{ category: 'params_changed', what: `${name} changes` }];
 }
 
-/** Stands for a list of blocks in the content of a member; no definition can hold it. */
+/** Placeholder for a list of blocks in a member; no definition can contain it. */
 const BLOCKS = '\0blocks';
 
 function contentOf({ block, members, lists }: PlacedBlock, name: string): JsonValue {
@@ -183,14 +179,13 @@ function contentOf({ block, members, lists }: PlacedBlock, name: string): JsonVa
   if (isSplit(block) && name === 'variants') return sharesIn(block);
   const byDefault = memberOf(block, name)?.byDefault;
   const value = ownValue(block as unknown as JsonObject, name) ?? byDefault ?? null;
-  // False may have been stored for absent by a version that did not know the member yet.
+  // Older versions stored false for an absent member.
   if (value === false && byDefault === undefined) return null;
-  // An object of our own fields, of which those that are null are absent, too.
   if (members[name]?.properties !== undefined && isJsonObject(value)) return withoutAbsent(value);
   return lists.length === 0 ? value : withoutBlocks(value, new Set<unknown>(lists));
 }
 
-/** The blocks of actions and compensations are compared by themselves; an empty list is none. */
+/** Only whether actions and compensations exist: their blocks are compared separately. */
 function stepsIn({ steps }: SagaBlock): JsonValue {
   return steps.map(({ id, compensation }) => ({
     id,
@@ -202,7 +197,7 @@ function sharesIn({ variants }: AbSplitBlock): JsonValue {
   return variants.map(({ name, weight }) => ({ name, weight }));
 }
 
-/** What is called then may act outside. */
+/** A breach handler may act outside. */
 function breachChange(old: JsonValue, now: JsonValue): Change[] {
   if (isDeepEqual(old, now)) return [];
   const handler = isJsonObject(now) ? ownValue(now, 'handler') : undefined;
@@ -252,7 +247,7 @@ function shown(value: JsonValue): string {
 
 const LISTED_MAX = 5;
 
-/** The first of the names in order, each cut to a readable length, and how many are beyond. */
+/** The first names in order, each cut to a readable length, and the number of further ones. */
 export function listed(names: readonly string[]): string {
   const sorted = [...names].sort(compareText);
   const first = sorted.slice(0, LISTED_MAX).map((name) => clip(name));

@@ -1,25 +1,21 @@
 /**
- * What the texts of a definition refer to by name: outputs of other blocks, and credentials. Texts
- * are searched as they are, since a reference also counts where no template is around it, such as in
- * the condition of an `assert`. Every search takes time linear in the text, and makes nothing for a
- * place that names what another one has named. Pure.
+ * References by name in the texts of a definition: outputs of other blocks, and credentials. Texts are searched as they
+ * are, because references also occur outside of templates, as in the condition of an `assert`. A search takes time
+ * linear in the text. Pure.
  */
 
 import type { JsonValue } from '../../../src/base/json.js';
 
-/** What may follow the root of a path, up to where its segment may end; ids have no more. */
+/** A path segment after the root; ids cannot contain other characters. */
 const SEGMENT = /[^.|{}()[\]"'\n]{1,255}/uy;
-/** The part of it that is a name for sure. */
+/** The part of a segment that is surely a name. */
 const WORD = /^[\p{L}\p{N}_-]+/u;
-/** Before a root, this makes it the end of another name or of a path. */
+/** Text before a root that makes it part of a longer name or path. */
 const NAME_END = /[\p{L}\p{N}_.-]$/u;
 
 const CREDENTIAL = /[^\s"'`<>{}|\\^,;)]+/y;
 
-/**
- * The ids of blocks that `outputs.<id>` in the strings of `value` names and that do not exist, as
- * does `steps.<id>`, which is the same, where a template may be.
- */
+/** Ids of missing blocks that strings of `value` reference as `outputs.<id>` or `steps.<id>`. */
 export function missingOutputs(value: JsonValue, exists: (id: string) => boolean): Set<string> {
   const segments = new Set<string>();
   visitStrings(value, (text) => {
@@ -34,10 +30,7 @@ export function missingOutputs(value: JsonValue, exists: (id: string) => boolean
   return missing;
 }
 
-/**
- * The ids that may be meant: in templates all up to the next dot, in conditions a word, which may be
- * the left side of a subtraction.
- */
+/** In templates the id extends to the next dot; in conditions it is a word, as in a subtraction. */
 function candidatesOf(segment: string, word: string): string[] {
   return [segment.trimEnd(), word, word.split('-', 1)[0] ?? word];
 }
@@ -49,7 +42,7 @@ export function credentialsIn(value: JsonValue): Set<string> {
   return ids;
 }
 
-/** Adds what follows each `prefix` in the text that is not part of a longer name. */
+/** Collects what follows each `prefix` that is not part of a longer name. */
 function collect(text: string, prefix: string, rest: RegExp, found: Set<string>): void {
   for (let at = text.indexOf(prefix); at >= 0; at = text.indexOf(prefix, at + prefix.length)) {
     if (at > 0 && NAME_END.test(text.slice(Math.max(0, at - 2), at))) continue;
@@ -58,7 +51,7 @@ function collect(text: string, prefix: string, rest: RegExp, found: Set<string>)
   }
 }
 
-/** Keys are no texts. The entry check bounds the depth. */
+/** Values only, not keys. The entry check bounds the depth. */
 function visitStrings(value: JsonValue, visit: (text: string) => void): void {
   if (typeof value === 'string') visit(value);
   else if (typeof value === 'object' && value !== null) {

@@ -1,8 +1,7 @@
 /**
- * The semantic diff of two definitions (docs/releases.md): what changes for a new instance that
- * runs the candidate instead of the baseline, and how grave that is. Blocks are compared by their
- * ids on the typed tree, so that nothing inside parameters is taken for a step. Pure, and linear in
- * the size of the definitions but for the sorting.
+ * The semantic diff of two definitions (docs/releases.md): what changes for new instances that run the candidate
+ * instead of the baseline, with severities. Blocks are matched by id on the typed tree. Linear in the size of the
+ * definitions except for sorting. Pure.
  */
 
 import { Type } from '@sinclair/typebox';
@@ -32,13 +31,13 @@ import {
 import { blockChanges, effectSeverity, listed } from './diff-blocks.js';
 import { credentialsIn, missingOutputs } from './diff-references.js';
 
-/** The part of a stored sequence that decides what its instances do. */
+/** The members of a stored sequence that decide what its instances do. */
 export interface ReleaseSide extends Hooks {
   readonly blocks: readonly Block[];
   readonly input_schema?: JsonObject | null;
 }
 
-/** Definitions that mean the same, such as with null instead of an absent field, have no entries. */
+/** Equivalent definitions have no entries. */
 export function semanticDiff(baseline: ReleaseSide, candidate: ReleaseSide): SemanticDiff {
   const entries = entriesOf(baseline, candidate).sort(inOrder);
   const kept = entries.slice(0, DIFF_ENTRIES_MAX);
@@ -58,7 +57,7 @@ export interface DefinitionPair {
   readonly candidate: string;
 }
 
-/** The same of stored definitions, giving JSON. */
+/** The same for stored definitions, as JSON text. */
 export function compareDefinitions({ baseline, candidate }: DefinitionPair): string {
   const before = JSON.parse(baseline) as ReleaseSide;
   const after = JSON.parse(candidate) as ReleaseSide;
@@ -76,7 +75,7 @@ function entriesOf(baseline: ReleaseSide, candidate: ReleaseSide): Entry[] {
     ...schemaChange(baseline.input_schema ?? null, candidate.input_schema ?? null),
     ...HOOK_LISTS.flatMap((list) => hookChange(list, baseline[list] ?? [], candidate[list] ?? [])),
   ];
-  // Between versions that mean the same nothing can have got lost.
+  // Equivalent versions cannot have lost a reference.
   return changes.length === 0 ? [] : [...changes, ...missingReferences(after)];
 }
 
@@ -85,13 +84,12 @@ function inOrder(a: Entry, b: Entry): number {
   return (
     SEVERITIES.indexOf(b.severity) - SEVERITIES.indexOf(a.severity) ||
     inTextOrder(a.category, b.category) ||
-    // No block has an empty id.
     inTextOrder(a.block_id ?? '', b.block_id ?? '') ||
     inTextOrder(a.summary, b.summary)
   );
 }
 
-/** Of many entries most have the same category, which need not be read to its end. */
+/** Most entries share a category, so equality is checked first. */
 function inTextOrder(a: string, b: string): number {
   return a === b ? 0 : compareText(a, b);
 }
@@ -130,17 +128,16 @@ function moveOf(from: PlacedBlock, to: PlacedBlock): Entry {
   return entryOf('structure_changed', summary, { block_id: to.block.id });
 }
 
-/** Which blocks stand in another list than before. */
+/** Finds blocks that are in another list than before. */
 class Moves {
   readonly #before: BlockTree;
-  /** By the block whose lists they are. */
+  /** Keyed by parent block. */
   readonly #continued = new Map<string, readonly number[] | undefined>();
 
   constructor(before: BlockTree) {
     this.#before = before;
   }
 
-  /** @param from and `to`: the places of one block */
   hasMoved(from: PlacedBlock, to: PlacedBlock): boolean {
     if (from.parent?.id !== to.parent?.id) return true;
     if (to.parent === undefined) return false;
@@ -148,7 +145,7 @@ class Moves {
     return continued !== undefined && continued[to.list] !== from.list;
   }
 
-  /** Undefined when the type has changed, which is said already. */
+  /** Undefined when the type has changed, which has its own entry. */
   #listsOf(parent: Block): readonly number[] | undefined {
     if (this.#continued.has(parent.id)) return this.#continued.get(parent.id);
     const before = this.#before.get(parent.id)?.block;
@@ -194,12 +191,11 @@ function newCredentials(baseline: ReleaseSide, candidate: ReleaseSide): Entry[] 
   return [entryOf('credential_requirement_added', summary)];
 }
 
-/** Blocks are parsed JSON. */
 function asJson(blocks: readonly object[]): JsonValue {
   return blocks as unknown as JsonValue;
 }
 
-/** Hooks are compared as a whole: they decide nothing of what an instance comes to. */
+/** Hooks are compared as a whole: they do not affect the result of an instance. */
 function hookChange(
   list: HookList,
   before: readonly HookStep[],
@@ -211,7 +207,7 @@ function hookChange(
   return [entryOf('hooks_changed', `${list} changes`, { severity })];
 }
 
-/** Null is absent, and so is the order of keys. */
+/** Normalizes null to absent, and the order of keys. */
 function said(hook: HookStep): HookStep {
   const members = Object.entries(hook).filter(([, value]) => value !== null && value !== false);
   return Object.fromEntries(members) as unknown as HookStep;
@@ -235,7 +231,7 @@ function requiredOf(schema: JsonObject | null): string[] {
 
 const LINTED = Type.Object({ blocks: RootBlocks });
 
-/** What its author was warned of; what has been stored by other rules may have mistakes. */
+/** Stored definitions may have findings of newer rules. */
 function lintOf({ blocks }: ReleaseSide): readonly string[] {
   const { errors, warnings } = lintDefinition(LINTED, { blocks }, { name: 'a sequence' });
   return [...errors, ...warnings].map(findingText);

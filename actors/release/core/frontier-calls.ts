@@ -1,6 +1,5 @@
 /**
- * Whether the target of a migration would have asked for what was asked for on the way to the frontier.
- * Pure.
+ * Checks that the target of a migration would have made the same calls as the source up to the current position. Pure.
  */
 
 import {
@@ -19,12 +18,11 @@ export interface OtherCall {
 }
 
 /**
- * The first of the calls so far that the target would not have made; undefined when it would have made
- * all of them.
+ * The first recorded call that the target would not have made; undefined when all agree.
  *
- * @param before the replay with the source, which made the same steps
- * @param after the replay with the target
- * @param isOver whether the step, in this pass, will make no further try
+ * @param before the replay with the source
+ * @param after the replay with the target, with the same steps
+ * @param isOver whether the step makes no further attempt in this iteration
  */
 export function otherCallIn(
   before: Rerun,
@@ -34,7 +32,7 @@ export function otherCallIn(
 ): OtherCall | undefined {
   for (const place of new Set([...before.taken, ...after.taken])) {
     const pass = place.slice(0, place.lastIndexOf('/'));
-    // A try that failed is followed by others, which ask as the target has it.
+    // Later attempts of an open step use the target's call.
     if (!isOver(pass)) continue;
     const block = pass.slice(0, pass.lastIndexOf('/'));
     const reason = problemAt(block, place, before, after, calls.get(place));
@@ -44,8 +42,8 @@ export function otherCallIn(
 }
 
 /**
- * A call is the one that was made when it is recorded so, and when the step says the same in both versions
- * and comes to the same with them: whatever it followed from then, it was one call.
+ * A call agrees when it is recorded the same, or when both versions of the step are written the same and render the
+ * same.
  */
 function problemAt(
   block: string,

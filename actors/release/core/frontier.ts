@@ -1,13 +1,9 @@
 /**
- * Replays the life of an instance so far with two versions of its sequence, each up to its frontier:
- * the steps that wait for what nobody has recorded. A migration is
- * safe when both versions executed the same steps in the same order with the same calls, and stand
- * before the same ones. What those wait for now is carried over (`carry-over.ts`), and nothing else of
- * them may have been sent anywhere. Of an instance that failed, its retry begins there. Pure.
- *
- * The data that decisions are made by are those of the checkpoint. Where the source does not get to
- * where the instance really stands with them, such as with a loop that changed them, the replay
- * begins with the data of its first moment, and what callers merged since comes at its time.
+ * Replays the life of an instance with two versions of its sequence, each up to its frontier: the open steps without a
+ * recorded result. A migration is safe when both versions executed the same steps in the same order with the same calls
+ * and have the same open steps; those are carried over (`carry-over.ts`). Decisions use the data of the checkpoint; if
+ * the source does not reach the instance's position with them, the replay starts with the initial data, and callers'
+ * updates come at their times. Pure.
  */
 
 import type { EffectReceipt, MigrationFinding } from '../../../schema/continuity.js';
@@ -33,10 +29,10 @@ import { Script } from './stand-ins.js';
 export interface FrontierCase {
   readonly source: Plan;
   readonly target: Plan;
-  /** The versions mean the same: nothing is left that the real place of the instance could show. */
+  /** The versions are equivalent, so the position of the instance cannot make a difference. */
   readonly isSame: boolean;
   readonly life: RecordedLife;
-  /** context.data as the checkpoint has it, and after the transforms. */
+  /** context.data of the checkpoint, before and after the transforms. */
   readonly sourceData: JsonObject;
   readonly targetData: JsonObject;
   readonly hasTransforms: boolean;
@@ -49,7 +45,7 @@ export type FrontierVerdict =
   | { readonly passed: false; readonly reason: string; readonly finding: MigrationFinding };
 
 export function replayToFrontier(asked: FrontierCase, options: RerunOptions): FrontierVerdict {
-  // What has not begun begins there.
+  // An execution that has not begun starts in the target.
   if (asked.life.execution.t === null && asked.receipts.length === 0) return { passed: true };
   try {
     return verdictOn(asked, options);
@@ -84,7 +80,7 @@ function verdictOn(asked: FrontierCase, options: RerunOptions): FrontierVerdict 
     const isOver = placesThatAreOver(old, asked);
     const other = asked.isSame ? undefined : otherCallIn(old, next, recording, isOver);
     verdict = compare(old, next, asked, recording, other);
-    // With the data of then, both may ask for what was asked for.
+    // With the initial data, both may make the same calls.
     const asksOtherwise = other !== undefined && !verdict.passed && verdict.reason === other.reason;
     if (verdict.passed || !(asked.isSame || asksOtherwise)) return verdict;
   }
@@ -98,8 +94,8 @@ interface Input {
 }
 
 /**
- * Transforms are of the checkpoint, and say nothing about earlier data. Nor does it help to know what
- * they led to where the target begins anew: it decides by those of the checkpoint.
+ * Transforms apply to the checkpoint and say nothing about earlier data, nor would their history help where the target
+ * starts anew.
  */
 function inputsOf({ sourceData, targetData, life, ...asked }: FrontierCase): Input[] {
   const present: Input = { before: sourceData, after: targetData, signals: [] };
@@ -110,7 +106,7 @@ function inputsOf({ sourceData, targetData, life, ...asked }: FrontierCase): Inp
 
 // ---------------------------------------------------------------- the verdict
 
-/** Whether the run has come to where the instance stands, by way of all that is recorded. */
+/** Whether the replay reaches the position of the instance through everything that is recorded. */
 function reproduces(rerun: Rerun, { life, source }: FrontierCase, recording: Recording): boolean {
   const reached = new Set(rerun.openSteps().map(placeOf));
   const executed = new Set(executedIn(rerun));
@@ -123,7 +119,7 @@ function reproduces(rerun: Rerun, { life, source }: FrontierCase, recording: Rec
     if (!source.indexOf.has(block)) continue;
     for (const [iteration, { tries, isEnded: hasEnded }] of visits) {
       const last = tries.at(-1);
-      // A failure that came of the definition alone happens again by itself, and may have no row.
+      // A failure that the definition alone caused repeats itself, and may have no row.
       if (!hasEnded || last === undefined || last.id === '') continue;
       const isTaken = rerun.taken.has(`${block}/${iteration}/${tries.length - 1}`);
       if (!isTaken && !executed.has(`${block}/${iteration}`)) return false;
@@ -184,7 +180,7 @@ function differenceOf(
     : differs('other steps come next', next, nextThere);
 }
 
-/** A retry goes on behind what has completed: that has to be what the target begins with. */
+/** A retry continues after the completed steps, which have to be those that the target starts with. */
 function differenceOfFailed(
   before: Rerun,
   after: Rerun,
@@ -196,7 +192,7 @@ function differenceOfFailed(
   return isKept ? other : differs('other steps are executed', old, now);
 }
 
-/** Those whose calls count: a step that is open, or that the retry of an instance does, will ask again. */
+/** Places whose calls count; open steps, and steps that a retry repeats, make their calls again. */
 function placesThatAreOver(before: Rerun, asked: FrontierCase): (place: string) => boolean {
   if (hasFailed(asked)) {
     const completed = new Set(completedIn(before));
@@ -214,15 +210,13 @@ function completedIn({ executed }: Rerun): string[] {
 function differs(reason: string, a: readonly string[], b: readonly string[]): Reason {
   const at = a.findIndex((name, i) => name !== b[i]);
   const place = at < 0 ? a.length : at;
-  // Outside of loops there is no pass to be named.
   const shown = (names: readonly string[]) => names[place]?.replace(/\/(?= |$)/, '') ?? 'none';
   return { reason, summary: `${reason}: ${shown(a)} in the source, ${shown(b)} in the target` };
 }
 
 /**
- * Receipts of open steps are left out, as far as the engine knows what to do with them: tries that are
- * followed by the open one, and this itself, which is carried over with its step or not at all. What
- * somebody has found out about it is no part of that.
+ * The receipts without those of open steps that the engine handles itself: attempts before the open one, and the open
+ * one, which is carried over with its step or blocks the migration. Manually reported effects stay.
  */
 function ofNoOpenTry({ source, target, life, receipts }: FrontierCase): readonly EffectReceipt[] {
   const { execution } = life;
@@ -241,10 +235,7 @@ function ofNoOpenTry({ source, target, life, receipts }: FrontierCase): readonly
   });
 }
 
-/**
- * The first step of the frontier that went out and has not come back with an output. A try that failed
- * did come back.
- */
+/** The first open step that was sent and has not come back with an output. A failed attempt has come back. */
 function sentFrom(
   frontier: readonly OpenStep[],
   receipts: readonly EffectReceipt[],
@@ -259,7 +250,7 @@ function sentFrom(
   }
   const sent = receipts.filter(({ id, state }) => {
     if (state === 'planned' || state === 'prepared' || state === 'failed') return false;
-    // Nothing was done in a try that is over.
+    // An attempt that is settled had no effect.
     return !settled.has(id) && !(state === 'abandoned' && ended.has(id));
   });
   const blocks = new Set(sent.map(({ block_id }) => block_id));
@@ -287,11 +278,11 @@ function isSameList(a: readonly string[], b: readonly string[]): boolean {
 /** For the log, and for people. */
 interface Reason {
   readonly reason: string;
-  /** Absent: the same. */
+  /** Absent: the same as the reason. */
   readonly summary?: string;
 }
 
-/** @param block_id that it is about, if it is about one */
+/** @param block_id the block concerned, if any */
 export function failure(
   code: FindingCode,
   told: string | Reason,
@@ -310,12 +301,12 @@ function nameOf(step: OpenStep): string {
   return `${placeOf(step)} ${step.handler}`;
 }
 
-/** With the pass of the loops around them. */
+/** With the iterations of the loops around them. */
 function executedIn({ executed }: Rerun): string[] {
   return executed.map(({ block, mark }) => block + mark);
 }
 
-/** Undefined at a frontier: what it waits for there is not compared. */
+/** Undefined at a frontier: what the instance waits for is not compared. */
 function endOf({ snapshot: { state } }: Rerun): InstanceState | undefined {
   return isEnded(state) ? state : undefined;
 }

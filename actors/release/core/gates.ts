@@ -1,7 +1,7 @@
 /**
- * The verdicts of a release's gates (docs/releases.md): how the instances ended that the release
- * routed, and whether the candidate's rate exceeds the baseline's by more than a gate allows. Where the
- * release routed too few to the baseline, its newest runs of the time before stand beside them. Pure.
+ * The verdicts of a release's gates (docs/releases.md): whether the candidate's rate exceeds the baseline's by more
+ * than a gate allows. Where the release routed too few instances to the baseline, its newest earlier runs count as
+ * well. Pure.
  */
 
 import type { EndedCounts, Gate, GateJudgement } from '../../../schema/release.js';
@@ -9,12 +9,11 @@ import type { GateMetric, GateVerdict } from '../../../schema/release-states.js'
 import { isoTime } from '../../../src/base/time.js';
 import type { ReleaseRow } from './record.js';
 
-/** How many instances of one version ended in a state. */
 export interface Outcomes {
   readonly sequence_id: string;
   readonly state: string;
   readonly instances: number;
-  /** Of the time before the canary. */
+  /** Created before the canary. */
   readonly is_earlier: boolean;
 }
 
@@ -23,7 +22,7 @@ export type Judgement = GateJudgement;
 
 export interface Evidence {
   readonly baseline: EndedCounts;
-  /** What was taken from the time before the canary. */
+  /** The part of the baseline from before the canary. */
   readonly baseline_history?: EndedCounts;
   readonly candidate: EndedCounts;
   /** In the order of the release's gates. */
@@ -35,20 +34,19 @@ interface Versions {
   readonly candidate_sequence_id: string;
 }
 
-/** Which runs gates are judged by. */
 export interface RunsToJudge {
-  /** When the canary began. */
+  /** The start of the canary. */
   readonly since: string;
   readonly baseline: string;
-  /** How old a run may be that was before that. */
+  /** The maximum age of earlier runs. */
   readonly from: string;
-  /** How many of the baseline there have to be before older ones are left out. */
+  /** Earlier runs are read only while the baseline has fewer runs. */
   readonly sample: number;
 }
 
-/** How old a run of the baseline may be that stands beside a canary. */
+/** Maximum age of baseline runs from before the canary. */
 const HISTORY_MS = 30 * 86_400_000;
-/** A look reads no more of them; no sample has to be as large. */
+/** Upper bound of earlier runs read by one look. */
 const HISTORY_RUNS_MAX = 100_000;
 
 export function runsToJudge(
@@ -68,7 +66,7 @@ export function largestSample(gates: readonly Gate[]): number {
   return Math.max(0, ...gates.map(leastOf));
 }
 
-/** What the outcomes say about gates; those of other versions than the two count for nothing. */
+/** Outcomes of versions other than the two are ignored. */
 export function judge(
   gates: readonly Gate[],
   versions: Versions,
@@ -96,7 +94,7 @@ export function judge(
   };
 }
 
-/** The runs of the baseline that a gate compares with: older ones only if it lacks newer ones. */
+/** Baseline runs that a gate compares with: earlier ones only if there are too few. */
 export function baselineOf(
   gate: Gate,
   { baseline, baseline_history }: Pick<Evidence, 'baseline' | 'baseline_history'>,
@@ -110,7 +108,6 @@ export function baselineOf(
   };
 }
 
-/** The first gate with this verdict. */
 export function findVerdict(
   { gates }: Pick<Evidence, 'gates'>,
   verdict: GateVerdict,
@@ -119,9 +116,8 @@ export function findVerdict(
 }
 
 /**
- * A candidate whose baseline has too few runs never passes, for nothing says what is usual. By its own
- * errors it can still fail, as if the baseline had none: a broken one must not stay for want of a
- * comparison.
+ * With too few baseline runs a candidate never passes, but it can fail: it is compared with a flawless baseline, so
+ * that a broken candidate does not stay for want of a comparison.
  */
 export function verdictOf(gate: Gate, baseline: EndedCounts, candidate: EndedCounts): GateVerdict {
   const least = leastOf(gate);
@@ -131,7 +127,6 @@ export function verdictOf(gate: Gate, baseline: EndedCounts, candidate: EndedCou
   return isFailing ? 'fail' : 'inconclusive';
 }
 
-/** What stands for a baseline of too few runs. */
 const FLAWLESS: EndedCounts = { total: 1, completed: 1, failed: 0, cancelled: 0 };
 
 /** A rate needs one run, also without a sample. */
@@ -139,7 +134,7 @@ function leastOf(gate: Gate): number {
   return Math.max(1, gate.min_sample);
 }
 
-/** Of the ended instances, those that the metric is about. */
+/** The ended instances that the metric counts. */
 export function countedBy(metric: GateMetric, counts: EndedCounts): number {
   return metric === 'error_rate' ? counts.failed : counts.cancelled;
 }
@@ -160,8 +155,8 @@ function countsOf(sequence: string, outcomes: readonly Outcomes[]): EndedCounts 
 }
 
 /**
- * candidate − baseline > max_regression, exactly: as fractions of doubles 0.4 − 0.1 exceeds 0.3, and a
- * canary would be rolled back for nothing. The limit is the decimal number that the caller wrote.
+ * candidate − baseline > max_regression, exactly: with doubles 0.4 − 0.1 exceeds 0.3, and a canary would be rolled back
+ * for nothing. The limit is the decimal number that the caller wrote.
  */
 function exceeds(gate: Gate, baseline: EndedCounts, candidate: EndedCounts): boolean {
   const { digits, scale } = decimalOf(gate.max_regression);
@@ -175,7 +170,7 @@ function exceeds(gate: Gate, baseline: EndedCounts, candidate: EndedCounts): boo
 
 /** The shortest decimal that means this double: `digits / scale`. */
 function decimalOf(value: number): { readonly digits: bigint; readonly scale: bigint } {
-  // No difference of rates is above 1, and a larger exponent would only cost memory.
+  // No difference of rates is above 1; a larger exponent would only cost memory.
   const [mantissa = '0', exponent = '0'] = String(Math.min(value, 2)).split('e');
   const [whole = '0', fraction = ''] = mantissa.split('.');
   const places = fraction.length - Number(exponent);

@@ -1,7 +1,4 @@
-/**
- * What has to hold of what an execution has done outside before and after a migration, judged on the
- * receipts of its effects.
- */
+/** Invariants of the effects of an execution before and after a migration, checked on their receipts. */
 
 import type { EffectReceipt } from '../../../schema/continuity.js';
 import type { EffectState } from '../../../schema/continuity-words.js';
@@ -11,11 +8,11 @@ export interface JudgedReceipt
     EffectReceipt,
     'block_id' | 'state' | 'destination_fingerprint' | 'idempotency_key'
   > {
-  /** The pass of the loops around its step, '' outside of loops; null where it is not known. */
+  /** '' outside of loops; null when unknown. */
   readonly iteration: string | null;
 }
 
-/** The first rule that does not hold, or of which nobody knows whether it does. */
+/** The first violated rule, or one that cannot be decided. */
 export function brokenRule(receipts: readonly JudgedReceipt[]): string | undefined {
   if (isDoneTwice(receipts)) return 'effect_at_most_once: fail';
   const states = new Set(receipts.map(({ state }) => state));
@@ -23,10 +20,10 @@ export function brokenRule(receipts: readonly JudgedReceipt[]): string | undefin
   return states.has('dispatched') ? 'no_unknown_effects: unknown' : undefined;
 }
 
-/** Undone effects, such as those that were compensated, may be done again. */
+/** Undone effects, such as compensated ones, may be done again. */
 const DONE: ReadonlySet<EffectState> = new Set<EffectState>(['committed', 'verified']);
 
-/** Done twice: by one step in one pass, or under one idempotency key at one destination. */
+/** Done twice: by one step in one iteration, or under one idempotency key at one destination. */
 function isDoneTwice(receipts: readonly JudgedReceipt[]): boolean {
   const seen = new Set<string>();
   for (const receipt of receipts) {
@@ -39,7 +36,7 @@ function isDoneTwice(receipts: readonly JudgedReceipt[]): boolean {
   return false;
 }
 
-/** What may stand in one receipt only. */
+/** Keys that only one receipt may have. */
 function namesOf(receipt: JudgedReceipt): string[] {
   const { block_id, iteration, idempotency_key, destination_fingerprint } = receipt;
   const names: string[] = [];

@@ -1,7 +1,4 @@
-/**
- * What the decisions about a release say (docs/releases.md): texts for people, whose numbers tests
- * look for. Pure.
- */
+/** The reason texts of decisions about a release (docs/releases.md). Pure. */
 
 import type { ValidationSummary } from '../../../schema/release.js';
 import type { EndedCounts, Evidence, Judgement } from './gates.js';
@@ -41,7 +38,7 @@ export function validationReason(evidence: Omit<ValidationSummary, 'validated_at
   return `${replayed} replayed: ${matches} matched, ${diverged} diverged, ${inconclusive} inconclusive`;
 }
 
-/** Both rates, and the budget that the second one has on top of the first. */
+/** Both rates, and the regression that the gate allows. */
 export function gateReason({ gate }: Judgement, evidence: Evidence): string {
   const { metric, max_regression: budget, min_sample } = gate;
   const of = (counts: EndedCounts) => {

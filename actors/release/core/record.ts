@@ -1,7 +1,4 @@
-/**
- * A release as it is stored, and the record that callers see of it (docs/releases.md). The row's
- * fields are those of `release.set`. Pure.
- */
+/** The stored release and its wire record (docs/releases.md). Row fields are those of `release.set`. Pure. */
 
 import type { Gate, Release, ValidationSummary } from '../../../schema/release.js';
 
@@ -13,7 +10,7 @@ export interface ReleaseRow extends Omit<Release, Absent> {
   readonly canary_started_at: string | null;
 }
 
-/** What a SELECT of `RELEASE_COLUMNS` gives: JSON as text. */
+/** A row of `RELEASE_COLUMNS`, with JSON as text. */
 export interface StoredRelease extends Omit<ReleaseRow, 'gates' | 'validation_summary'> {
   readonly gates: string;
   readonly validation_summary: string | null;
@@ -33,7 +30,6 @@ export function releaseRowOf(stored: StoredRelease): ReleaseRow {
   };
 }
 
-/** What there is none of is left out. */
 export function releaseOf(row: ReleaseRow): Release {
   const { gates, validation_summary, canary_started_at, created_at, updated_at, ...rest } = row;
   return {

@@ -1,10 +1,7 @@
 /**
- * What an ended run left behind, as the script of its replay: for each step, visit by visit,
- * what its tries asked for, what they came to, and when. A visit is one passing of the evaluator through
- * a step: one, unless the step is inside a loop.
- *
- * Only the last life of a run counts: a failure that a retry of the instance has made good is no
- * longer part of the record, as its row is no longer part of the outputs. Pure.
+ * The record of an ended run, as the script of its replay: for each visit of a step its calls, their results, and when
+ * they came. A visit is one execution of a step: a step in a loop has one per iteration. Only the last life of a run
+ * counts: a failure that a retry replaced is not part of the record. Pure.
  */
 
 import { CANCELLED, type DoneCode, type Execution, FAILED } from '../../../schema/execution.js';
@@ -17,7 +14,7 @@ import type { Plan } from '../../../src/core/plan.js';
 import { GATE_REF, NOTE_MARK } from '../../../src/core/progress.js';
 import { placeOf, type RecordedCall, sleepOf } from './calls.js';
 
-/** Rows of `block_outputs` that are no notes on tries, those of answers among them; in the order in which they came about. */
+/** Results and answers in `block_outputs`, in the order of their creation; without notes on attempts. */
 export interface RecordedOutput {
   readonly id: string;
   readonly block_id: string;
@@ -25,21 +22,21 @@ export interface RecordedOutput {
   readonly try: number;
   readonly output: JsonValue;
   readonly output_ref: '__error__' | typeof GATE_REF | null;
-  /** The hash of the call from within the process that gave it; null: it was none, or is not known. */
+  /** The hash of the in-process call that produced it; null when there was none, or it is unknown. */
   readonly call: string | null;
   readonly created_at: string;
 }
 
-/** Calls from within the process whose tries left no output, in the order of their dispatch. */
+/** In-process calls whose attempts left no output, in the order of their dispatch. */
 export interface RecordedReceipt {
   readonly block_id: string;
-  /** Null: not known. */
+  /** Null when unknown. */
   readonly iteration: string | null;
   readonly attempt: number;
   readonly request_sha256: string;
 }
 
-/** Rows of `worker_tasks` that ended, in the order of their dispatch. */
+/** Ended rows of `worker_tasks`, in the order of their dispatch. */
 export interface RecordedTask {
   readonly id: string;
   readonly block_id: string;
@@ -49,7 +46,7 @@ export interface RecordedTask {
   readonly params: JsonValue;
   readonly state: 'completed' | 'failed';
   readonly withdrawn: boolean;
-  /** Null where a row of `block_outputs` has it. */
+  /** Null when `block_outputs` has it. */
   readonly output: JsonValue;
   readonly error_message: string | null;
   readonly error_retryable: boolean | null;
@@ -68,11 +65,11 @@ export interface RecordedRun {
   readonly id: string;
   readonly state: 'completed' | 'failed';
   readonly timezone: string;
-  /** As they were at creation. */
+  /** As at creation. */
   readonly data: JsonObject;
   readonly config: JsonObject;
   readonly execution: Execution;
-  /** How long it might take; absent or null: for ever. */
+  /** Null or absent: no limit. */
   readonly timeout?: number | null;
   readonly created_at: string;
   readonly outputs: readonly RecordedOutput[];
@@ -81,27 +78,27 @@ export interface RecordedRun {
   readonly signals: readonly RecordedSignal[];
 }
 
-/** The same of an instance that has not ended: what it has come to so far. */
+/** An instance that has not ended: its record so far. */
 export type RecordedLife = Omit<RecordedRun, 'state'>;
 
 export interface RecordedTry {
   readonly outcome: StepOutcome;
-  /** When it ended; `id` orders those of one moment. */
+  /** The time of the result; `id` breaks ties. */
   readonly at: UnixMs;
   readonly id: string;
-  /** Without a policy nobody tries again after that. */
+  /** Without a retry policy a timeout is not retried. */
   readonly timedOut?: boolean;
-  /** False: that it failed is known from the number of the next try, and nothing more. */
+  /** False when the failure is only inferred from the number of the next attempt. */
   readonly isKnown: boolean;
 }
 
 export interface Visit {
   readonly tries: readonly RecordedTry[];
-  /** False: it was cut off, such as by a race that another branch won, and the tries are all there was. */
+  /** False when it was cut off, as by a lost race, and had no further attempt. */
   readonly isEnded: boolean;
 }
 
-/** What a person said at the gate of a step. */
+/** A person's answer at the gate of a step. */
 export interface RecordedAnswer {
   readonly at: UnixMs;
   readonly id: string;
@@ -109,28 +106,27 @@ export interface RecordedAnswer {
 }
 
 export interface Recording {
-  /** By step and by iteration. */
   readonly answers: ReadonlyMap<string, ReadonlyMap<string, RecordedAnswer>>;
-  /** The visits of steps that came no further than their gate, where nobody answered in time. */
+  /** Visits of steps whose gate expired without an answer. */
   readonly expired: ReadonlyMap<string, ReadonlySet<string>>;
-  /** By block and by iteration, in the order of the passes. */
+  /** By block and by iteration, in the order of iterations. */
   readonly visits: ReadonlyMap<string, ReadonlyMap<string, Visit>>;
-  /** By place, see `placeOf`: what its tries asked for, whatever they came to. */
+  /** By place (see `placeOf`): the calls of its attempts, whatever their results. */
   readonly calls: ReadonlyMap<string, RecordedCall>;
-  /** The steps that gave an output. */
+  /** Steps with an output. */
   readonly succeeded: ReadonlySet<string>;
-  /** Those that came to nothing but a failure. */
+  /** Steps with failures only. */
   readonly failed: ReadonlySet<string>;
-  /** Those that were cut off in the last pass of what is around them. */
+  /** Steps that were cut off in the last iteration around them. */
   readonly cutOff: ReadonlySet<string>;
-  /** The blocks of any kind that had failed by the end. */
+  /** Blocks of any kind that had failed at the end. */
   readonly failedBlocks: ReadonlySet<string>;
 }
 
-/** Leaves the evaluation of a run that cannot be replayed; caught where the replay began. */
+/** Thrown for a run that cannot be replayed; caught where the replay began. */
 export class NotReplayable extends Error {}
 
-/** Tries of one visit; more could not be replayed within the ceiling of turns. */
+/** Attempts of one visit; more could not be replayed within the turn limit. */
 const TRIES_MAX = 5_000;
 
 /** @throws NotReplayable */
@@ -141,7 +137,7 @@ export function recordingOf(run: RecordedLife, baseline: Plan): Recording {
     const ordered = [...rows].sort(([a], [b]) => comparePaths(a, b));
     visits.set(block, new Map(ordered.map(([path, own]) => [path, triesOf(own)])));
   }
-  // Some failures stand in the execution alone, such as that of parameters that do not render.
+  // Some failures are recorded only in the execution, such as parameters that cannot be rendered.
   for (const block of stepsAtEnd(run, baseline, FAILED)) endInFailure(visits, block, run);
   const succeeded = new Set<string>();
   const failed = new Set<string>();
@@ -162,7 +158,7 @@ export function recordingOf(run: RecordedLife, baseline: Plan): Recording {
   };
 }
 
-/** A try that was made again has its latest call: what came of it then is what is left. */
+/** Of a repeated attempt, the latest call counts. */
 function callsOf(
   { receipts, outputs, tasks }: RecordedLife,
   baseline: Plan,
@@ -218,15 +214,14 @@ function expiredIn(
   return expired;
 }
 
-/** What the rows of one visit are. */
 interface VisitRows {
   end: RecordedOutput | undefined;
-  /** The latest of each try. */
+  /** The latest task of each attempt. */
   readonly tasks: Map<number, RecordedTask>;
   lastTask: RecordedTask | undefined;
 }
 
-/** By leaf and iteration. Rows of other blocks are what loops note of themselves. */
+/** By leaf and iteration. Rows of other blocks are notes of loops. */
 function rowsByStep(run: RecordedLife, baseline: Plan): Map<string, Map<string, VisitRows>> {
   const byStep = new Map<string, Map<string, VisitRows>>();
   const runs = new SagaRuns(run, baseline);
@@ -238,7 +233,7 @@ function rowsByStep(run: RecordedLife, baseline: Plan): Map<string, Map<string, 
   };
   for (const output of run.outputs) {
     if (output.output_ref === GATE_REF) continue;
-    // Those of hooks are of another life.
+    // Hooks are not part of the replay.
     if (isOfHooks(output.iteration) || isComposite(baseline, output.block_id)) continue;
     const iteration = runs.inLast(output);
     if (iteration !== undefined) rowsOf(output, iteration).end = output;
@@ -256,12 +251,12 @@ function rowsByStep(run: RecordedLife, baseline: Plan): Map<string, Map<string, 
 type Row = Pick<RecordedOutput | RecordedTask, 'block_id' | 'iteration'>;
 
 /**
- * The runs of sagas. A retry of the instance runs a saga that failed again, and only the last run of it is part of
- * the record; in the replay that is the first one.
+ * The runs of sagas. A retry of the instance runs a failed saga again; only its last run is part of the record, and is
+ * the first one in the replay.
  */
 class SagaRuns {
   readonly #plan: Plan;
-  /** The number of the last one, by the saga and the pass of the loops around it. */
+  /** The number of the last run, by saga and iteration around it. */
   readonly #last = new Map<string, number>();
 
   constructor({ outputs, tasks }: RecordedLife, plan: Plan) {
@@ -273,7 +268,7 @@ class SagaRuns {
     }
   }
 
-  /** The iteration of the row in the replay; undefined for what was run again. */
+  /** The iteration of the row in the replay; undefined for superseded runs. */
   inLast(row: Row): string | undefined {
     const runs = this.#runsOf(row);
     if (runs.length === 0) return row.iteration;
@@ -309,11 +304,11 @@ function triesOf({ end, tasks, lastTask }: VisitRows): Visit {
   if (end !== undefined) return { tries: [...failures(end.try), tryOfOutput(end)], isEnded: true };
   const before = failures(lastTask?.attempt ?? 0);
   if (lastTask === undefined || wasCutOff(lastTask)) return { tries: before, isEnded: false };
-  // One that is withdrawn was to be followed by another try, and was cut off before.
+  // A withdrawn task was to be followed by another attempt, and was cut off before.
   return { tries: [...before, tryOfTask(lastTask)], isEnded: !lastTask.withdrawn };
 }
 
-/** A try that another one followed, which only a retryable failure leads to. */
+/** An attempt that was followed by another one: a retryable failure. */
 function failureOf(task: RecordedTask | undefined): RecordedTry {
   if (task?.state === 'failed' && !wasCutOff(task)) return tryOfTask(task);
   const outcome = { kind: 'failure', retryable: true, message: 'the try failed' } as const;
@@ -348,12 +343,12 @@ function tryOfTask(task: RecordedTask): RecordedTry {
   return { outcome, at, id: task.id, isKnown: true, timedOut: task.timed_out };
 }
 
-/** Its worker has not said anything: a race was lost, or the instance was stopped. */
+/** No result from its worker: a race was lost, or the instance was stopped. */
 function wasCutOff(task: RecordedTask): boolean {
   return task.withdrawn && task.error_retryable !== true;
 }
 
-/** The steps that ended so, as the execution has them. */
+/** Steps with this final state in the stored execution. */
 function stepsAtEnd(run: RecordedLife, baseline: Plan, code: DoneCode): Set<string> {
   const ended = blocksAtEnd(run, baseline, code);
   return new Set([...ended].filter((id) => !isComposite(baseline, id)));
@@ -374,7 +369,7 @@ function endInFailure(visits: Map<string, Map<string, Visit>>, block: string, ru
   visits.set(block, own.set(path, { tries: [...last.tries, end], isEnded: true }));
 }
 
-/** Paths of loop counters, such as '2.0', in the order of the passes. */
+/** Paths of loop counters, such as '2.0', in the order of iterations. */
 function comparePaths(a: string, b: string): number {
   const [left, right] = [a.split('.'), b.split('.')];
   for (let i = 0; i < Math.min(left.length, right.length); i += 1) {

@@ -1,8 +1,4 @@
-/**
- * Whether an ended run of one version of a sequence comes to the same with another version: it is run
- * again with what was recorded of it, and compared by its end, by the steps on the way, and by what
- * they asked for. Pure.
- */
+/** Replays an ended run with another version of its sequence and compares its end, its steps, and their calls. Pure. */
 
 import type { ChangedCall, Divergence } from '../../../schema/release.js';
 import type { Plan } from '../../../src/core/plan.js';
@@ -23,12 +19,13 @@ export type Verdict =
   /** The replay could not be carried out, or shows nothing. */
   | { readonly kind: 'inconclusive'; readonly reason: string };
 
-/** Ids of one divergence in each of its lists: summaries are stored and listed. */
+/** Maximum ids in each list of one divergence, because summaries are stored. */
 const IDS_MAX = 200;
 
 /**
- * @param candidate the plan that the run is replayed with
- * @param baseline the plan that the run had
+ * @param candidate the plan to replay with
+ *
+ * @param baseline the plan of the run
  */
 export function replay(
   candidate: Plan,
@@ -59,14 +56,13 @@ export function replay(
 
 interface JudgedCalls {
   readonly changed: readonly ChangedCall[];
-  /** Why some other call proves nothing; undefined: none does. */
+  /** Why a different call proves nothing; undefined when none does. */
   readonly doubt: string | undefined;
 }
 
 /**
- * Which calls are others than were recorded because the candidate makes them. As a control the baseline
- * is run again, too: where even that does not repeat its own call, the call follows from time or
- * from what nobody recorded, and says nothing about the candidate.
+ * The calls that differ because of the candidate. The baseline is replayed as a control: where it does not repeat its
+ * own call, the call depends on time or unrecorded data and says nothing about the candidate.
  */
 function callsOf(
   { plan, script, executed }: Rerun,
@@ -74,7 +70,7 @@ function callsOf(
 ): JudgedCalls {
   const changed: ChangedCall[] = [];
   let doubt: string | undefined;
-  // Those that need none any more: they are evaluated in place.
+  // Steps now evaluated in place need no call.
   for (const block of new Set(executed.map((step) => step.block))) {
     const [before, after] = [script.stepOf(block), plan.nodes[plan.indexOf.get(block) ?? -1]];
     const isCall = before !== undefined && before.mode !== 'pure' && before.mode !== 'sleep';
@@ -96,7 +92,7 @@ function callsOf(
       doubt ??= doubtAt(block);
     } else {
       const members = differingMembers(repeated, made);
-      // By what is recorded they are the same, which proves nothing where they are written otherwise.
+      // The recording has the same hash, which proves nothing where the steps are written differently.
       if (members.length === 0 && !isSaid(block)) doubt ??= doubtAt(block);
       changed.push(...members.map((member) => ({ block_id: block, member })));
     }
@@ -108,12 +104,12 @@ function doubtAt(block: string): string {
   return `the call of step ${block} depends on time or on what nobody recorded`;
 }
 
-/** What nobody recorded is what the baseline asks for. */
+/** An unrecorded call is compared with the baseline's. */
 function isRepeated(recorded: RecordedCall | undefined, repeated: Call): boolean {
   return recorded === undefined || isSameCall(recorded, repeated);
 }
 
-/** Undefined when it cannot be. */
+/** Undefined when the run cannot be replayed. */
 function carriedOut(run: () => Rerun): Rerun | undefined {
   try {
     return run();
@@ -123,16 +119,13 @@ function carriedOut(run: () => Rerun): Rerun | undefined {
   }
 }
 
-/** A step in a loop may make the same difference in every pass. */
+/** A step in a loop may make the same difference in every iteration. */
 function distinct(changed: readonly ChangedCall[]): ChangedCall[] {
   const byName = new Map(changed.map((one) => [JSON.stringify(one), one]));
   return [...byName.values()];
 }
 
-/**
- * What the run started its children with, which nothing but its own plan says: that is replayed first where
- * it matters.
- */
+/** The inputs of the children, which only a replay of the run's own plan yields; computed where needed. */
 function inputsOf(
   candidate: Plan,
   baseline: Plan,
@@ -161,7 +154,7 @@ function verdictOn(
     executed,
     (id) => !isRecorded(id) && !(hasOnlyFailed(rerun, id) && hasOnlyFailed(controlOf(), id)),
   );
-  // A step that only failed is missed where the ends agree; where they do not, that says it.
+  // A failed step matters only where the ends agree; otherwise the ends differ already.
   const recorded = isSameEnd ? [...succeeded, ...failed] : succeeded;
   const removed = idsOf(recorded, (id) => !executed.has(id));
   const calls = changed.filter(({ block_id }) => isCompared(block_id));
@@ -181,8 +174,8 @@ function verdictOn(
 }
 
 /**
- * A worker's step that fails before it has a task, because a text of it makes no sense, leaves nothing in a loop
- * that goes on: a baseline that comes to the same shows that the candidate has not added it.
+ * A worker's step whose parameters cannot be rendered leaves no record in a loop that goes on. If the baseline fails
+ * the same way, the candidate has not added the step.
  */
 function hasOnlyFailed(rerun: Rerun | undefined, id: string): boolean {
   const own = rerun?.executed.filter(({ block }) => block === id) ?? [];
@@ -193,7 +186,7 @@ function idsOf(ids: Iterable<string>, counts: (id: string) => boolean): string[]
   return [...ids].filter((id) => isCompared(id) && counts(id)).sort();
 }
 
-/** Names that begin with `_` are ours. */
+/** Names that begin with `_` are reserved for the engine. */
 function isCompared(block: string): boolean {
   return !block.startsWith('_');
 }

@@ -1,11 +1,8 @@
 /**
- * Runs a recorded life again: the real evaluator in virtual time, from the first moment, with every
- * handler that waits or acts outside replaced by what was recorded. What was recorded comes at the moment
- * at which it came, or as soon as it is asked for; delays and back-offs are jumped over. Pure.
- *
- * The validation of a release runs to the end, and calls that nobody has recorded are answered last, with an
- * empty output. The plan of a migration runs to its frontier: such steps are never answered, and a
- * step in place is run only where it was run before.
+ * Replays a recorded life with the real evaluator in virtual time; every handler that waits or acts outside is replaced
+ * by its recording. Results come when they were recorded or as soon as they are requested; delays are skipped. A
+ * validation runs to the end, and unrecorded calls get an empty output last; a migration plan runs to the current
+ * position, where such calls stay open. Pure.
  */
 
 import { emptyExecution, type StepRecord } from '../../../schema/execution.js';
@@ -43,18 +40,18 @@ import { type Script, withoutHandlers, withStandIns } from './stand-ins.js';
 
 export interface RerunOptions {
   readonly unpoliciedRetry: Env['unpoliciedRetry'];
-  /** Turns of the evaluator after which a replay is given up. */
+  /** The replay is given up after this many turns of the evaluator. */
   readonly ticksMax?: number;
 }
 
-/** A step that came to an end; the same one in another pass of a loop has another mark. */
+/** An ended step; each iteration has its own mark. */
 export interface ExecutedStep {
   readonly block: string;
   readonly mark: string;
   readonly hasFailed: boolean;
 }
 
-/** A step that is open, in the pass of the loops around it. */
+/** An open step with its iteration. */
 export interface OpenStep {
   readonly id: string;
   readonly iteration: string;
@@ -62,20 +59,19 @@ export interface OpenStep {
 }
 
 const TICKS_MAX = 5_000;
-/** Of one turn, as shards have it: so a replay looks at no more than a million blocks. */
+/** The turn of a shard, so that a replay visits at most a million blocks. */
 const TURN = { stepBudget: 250, outputBytesBudget: 1024 * 1024 } as const;
-/** How far time goes on behind the last recorded moment before a frontier. */
+/** How far time advances after the last recorded moment. */
 const BEYOND_RECORD_MS = 24 * 60 * 60_000;
 
-/** A try that somebody would be at. */
+/** A dispatched attempt. */
 interface OpenTry extends StepTry {
-  /** Whose outcome it is. */
+  /** Who gives the result. */
   readonly of: 'handler' | 'worker' | 'child';
   readonly taken: RecordedTry | undefined;
   readonly dueAt: UnixMs;
 }
 
-/** What a person said, as it comes. */
 interface ComingAnswer {
   readonly at: UnixMs;
   readonly event: EngineEvent;
@@ -84,16 +80,16 @@ interface ComingAnswer {
 export class Rerun {
   readonly snapshot: Snapshot;
   readonly script: Script;
-  /** In order; well or not. */
+  /** In order; completed or failed. */
   readonly executed: ExecutedStep[] = [];
-  /** What children were started with, as text, by `block/iteration`: the latest. */
+  /** The latest inputs of children as text, by `block/iteration`. */
   readonly childInputs = new Map<string, string>();
-  /** The places of the tries whose outcomes were used. */
+  /** The places of attempts whose results were used. */
   readonly taken = new Set<string>();
-  /** By place: what was asked for by steps that are not run in place. */
+  /** By place: the calls of steps that are not evaluated in place. */
   readonly calls = new Map<string, Call>();
   readonly #target: 'end' | 'frontier';
-  /** As it is, and as it is run. */
+  /** As defined, and with stand-ins. */
   readonly plan: Plan;
   readonly #plan: Plan;
   readonly #signals: RecordedSignal[];
@@ -120,7 +116,7 @@ export class Rerun {
     this.#now = life.execution.t ?? Date.parse(life.created_at);
     this.#until =
       target === 'end' ? Number.MAX_VALUE : lastMoment(life, this.#now) + BEYOND_RECORD_MS;
-    // What else a caller may have said has changed when the run went on, and not how.
+    // Other signals have changed the state when the run went on, in an unrecorded way.
     this.#signals = life.signals.filter(({ signal_type: type }) => type === 'update_context');
     this.snapshot = {
       id: life.id,
@@ -147,7 +143,7 @@ export class Rerun {
     }
   }
 
-  /** What it waits for; nothing once it has ended. */
+  /** Empty once it has ended. */
   openSteps(): OpenStep[] {
     const { execution, state } = this.snapshot;
     if (isEnded(state)) return [];
@@ -160,7 +156,7 @@ export class Rerun {
     });
   }
 
-  /** The next thing to happen; false when nothing does without what is not recorded. */
+  /** Processes the next event; false when everything else is unrecorded. */
   #tick(): boolean {
     if (this.#last === undefined || this.#last.more) {
       this.#advance(this.#now, { kind: 'wake' });
@@ -185,7 +181,7 @@ export class Rerun {
     return first;
   }
 
-  /** The first of what people said at gates that are open now. */
+  /** The first recorded answer at a gate that is open now. */
   #firstAnswer(): ComingAnswer | undefined {
     if (!this.#plan.hasGates) return undefined;
     const { execution } = this.snapshot;
@@ -250,7 +246,7 @@ export class Rerun {
     if (node?.kind.isLeaf === true) this.executed.push({ block, mark, hasFailed });
   }
 
-  /** What callers merged by now; they change the data, and nothing waits for them. */
+  /** Data that callers merged by now; nothing waits for it. */
   #takeSignals(): void {
     const { snapshot } = this;
     for (;;) {
@@ -264,7 +260,7 @@ export class Rerun {
   }
 
   #dispatch(dispatch: Dispatch): void {
-    // Nothing depends on what it comes to.
+    // Its result has no consequences.
     if (isDeadlineHandler(dispatch)) return;
     const { node: index, iteration, attempt, external } = dispatch;
     const node = this.plan.nodes[index];
@@ -283,7 +279,6 @@ export class Rerun {
     this.#expect({ node: index, iteration, attempt }, 'child', taken, 0);
   }
 
-  /** @param number of the try in its pass */
   #expect(step: StepTry, of: OpenTry['of'], taken: RecordedTry | undefined, number: number): void {
     const { id } = this.#plan.nodes[step.node] as PlanNode;
     if (taken !== undefined) this.taken.add(placeOf(id, step.iteration, number));
@@ -306,7 +301,6 @@ export class Rerun {
     return taken && outcome && { ...taken, outcome };
   }
 
-  /** What a handler that is run in place sees. */
   #contextOf(iteration: string, items: JsonObject | null): PureContext {
     const scope = scopeIn(this.snapshot, { ...this.#env, now: this.#now });
     const data = items === null ? scope.data : { ...scope.data, ...items };
@@ -324,7 +318,7 @@ function keyOf({ node, iteration, attempt }: StepTry): string {
   return `${node}/${iteration}/${attempt}`;
 }
 
-/** In the order of the recording; those that are not in it come last, in the order of dispatch. */
+/** In the order of the recording; unrecorded attempts come last, in the order of dispatch. */
 function comesBefore(a: OpenTry, b: OpenTry): boolean {
   if (a.dueAt !== b.dueAt) return a.dueAt < b.dueAt;
   if (a.taken === undefined || b.taken === undefined) return false;

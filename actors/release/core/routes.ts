@@ -1,13 +1,12 @@
 /**
- * The table of routes: where creations of a sequence go by the releases that route
- * (docs/releases.md). Promoted releases are followed one after the other, a canary ends the walk,
- * and the release of the last hop is the one that an instance is attributed to. Pure.
+ * The routing table of creations (docs/releases.md). Promoted releases are followed one after the other, a canary ends
+ * the walk, and the instance is attributed to the release of the last hop. Pure.
  */
 
 import type { Variant } from '../../../schema/release-states.js';
 import { bucketOf, type CohortSeed, cohortSeed } from './cohort.js';
 
-/** What a route needs of a release, as it is selected; times are RFC 3339. */
+/** The columns that routing needs; times are RFC 3339. */
 export interface RoutingRow {
   readonly id: string;
   readonly tenant_id: string;
@@ -16,13 +15,13 @@ export interface RoutingRow {
   readonly state: 'canary' | 'promoted';
   readonly canary_percent: number;
   readonly created_at: string;
-  /** Of a promoted release the time of its promotion, which is its last move. */
+  /** For a promoted release the time of its promotion, its last move. */
   readonly updated_at: string;
-  /** Of its candidate, which gets no creations then. */
+  /** A deprecated candidate gets no creations. */
   readonly is_deprecated: boolean;
 }
 
-/** Where one creation goes, and by which release. */
+/** The target of one creation, and the release that routed it. */
 export interface Route {
   readonly releaseId: string;
   readonly variant: Variant;
@@ -36,14 +35,11 @@ interface Canary {
   readonly candidate: string;
 }
 
-/** From one baseline. */
 interface Path {
   readonly tenant: string;
-  /** Where promoted releases lead that is not deprecated; the baseline itself when there is none. */
+  /** The last promoted candidate that is not deprecated, or the baseline. */
   readonly target: string;
-  /** The last promoted release on the way. */
   readonly promoted: string | undefined;
-  /** The release that splits what has come there. */
   readonly canary: Canary | undefined;
 }
 
@@ -61,8 +57,9 @@ export class RouteTable {
   }
 
   /**
-   * @param tenant of the creation: releases of others do not concern it
-   * @param keyOf the cohort key; asked for only when a canary splits the creations
+   * @param tenant of the creation: releases of other tenants do not apply
+   *
+   * @param keyOf the cohort key, requested only for a canary
    * @returns undefined when no release routes it
    */
   route(sequenceId: string, tenant: string, keyOf: () => string): Route | undefined {
@@ -109,7 +106,7 @@ function walk(byBaseline: ReadonlyMap<string, RoutingRow>, from: string): Path {
       return { tenant, target, promoted, canary: row.is_deprecated ? undefined : canaryOf(row) };
     }
     at = row.candidate_sequence_id;
-    // A version that was superseded and then deprecated still leads on to what came after it.
+    // A superseded version that was deprecated later still leads to its successor.
     if (row.is_deprecated) continue;
     target = at;
     promoted = row.id;
@@ -126,8 +123,7 @@ function canaryOf(row: RoutingRow): Canary {
 }
 
 /**
- * Promotions that lead in a circle, such as from 1 to 2 and later back from 2 to 1: the oldest of
- * them counts no more, so that the latest word does.
+ * Promotions in a circle, such as from 1 to 2 and later from 2 to 1: the oldest is ignored, so that the latest decides.
  */
 function breakCycles(byBaseline: Map<string, RoutingRow>): void {
   const isLooked = new Set<string>();

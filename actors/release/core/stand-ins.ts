@@ -1,8 +1,7 @@
 /**
- * Stands in for the handlers of a plan that wait or act outside, so that a replay has no effect: such a
- * step gives what its recording says. They are dispatched, sleeps and waits too, and whoever replays
- * answers them. Handlers that need nothing but their parameters are run as ever. The evaluator knows
- * nothing of it.
+ * Replaces the handlers of a plan that wait or act outside, so that a replay has no effects: such a step gives its
+ * recorded result. All of these are dispatched, sleeps and waits too, and the replay answers them. Handlers that depend
+ * only on their parameters run normally.
  */
 
 import type { JsonObject } from '../../../src/base/json.js';
@@ -17,32 +16,32 @@ import {
   type Recording,
 } from './recording.js';
 
-/** What a step gives that nothing is recorded of. */
+/** The output of an unrecorded step. */
 const NOTHING: JsonObject = Object.freeze({});
 
-/** A call at a place where another one was, or may have been, recorded. */
+/** A call that differs from the recorded one, or may differ. */
 export interface OtherCall {
   readonly block: string;
   readonly place: string;
-  /** Undefined: an event came, and who waited for it is not recorded. */
+  /** Undefined when an event came and its waiter is not recorded. */
   readonly recorded: RecordedCall | undefined;
   readonly made: Call;
-  /** It says the same as the step of the baseline, behind what nobody recorded: that may be why. */
+  /** The step is written as in the baseline but follows unrecorded data, which may explain the difference. */
   readonly isDoubtful: boolean;
 }
 
-/** Hands out a recording, step by step. */
+/** Serves a recording, step by step. */
 export class Script {
   readonly recording: Recording;
   readonly #baseline: Plan;
   readonly #inputs: ReadonlyMap<string, string> | undefined;
   readonly otherCalls: OtherCall[] = [];
-  /** Why it proves nothing that the ends agree: some step gave what nobody recorded. The first of them. */
+  /** The first step with unrecorded output: agreeing ends prove nothing then. */
   gap: string | undefined;
 
   /**
-   * @param inputs what children were started with in the recorded run, by block and iteration; absent: what
-   *   is replayed is that run, so that they are what it says
+   * @param inputs of children in the recorded run, by block and iteration; absent when the recorded run itself is
+   *   replayed
    */
   constructor(recording: Recording, baseline: Plan, inputs?: ReadonlyMap<string, string>) {
     this.recording = recording;
@@ -51,19 +50,19 @@ export class Script {
   }
 
   /**
-   * What the recording says of this try, whatever it asks for; undefined when it says nothing.
+   * The recorded result of this attempt for any call; undefined when there is none.
    *
-   * @throws NotReplayable when the step decides by more than is recorded
+   * @throws NotReplayable when the step depends on unrecorded data
    */
   take(node: StepNode, iteration: string, attempt: number): RecordedTry | undefined {
-    // What became of its gate says nothing of its handler, which was never called.
+    // An expired gate says nothing about its handler, which was never called.
     if (this.hasExpired(node.id, iteration)) {
       this.#noteGap(node.id);
       return undefined;
     }
     const before = this.stepOf(node.id);
     const tries = this.recording.visits.get(node.id)?.get(iteration)?.tries ?? [];
-    // Failures are those of a handler: another one might not have failed.
+    // Failures are those of one handler: another one might not have failed.
     const taken = (before?.handler === node.handler ? tries : tries.filter(isSuccess))[attempt];
     if (taken?.isKnown === false && choosesRetries(node)) {
       throw new NotReplayable(`how step ${node.id} failed before a retry is not recorded`);
@@ -71,19 +70,19 @@ export class Script {
     return taken?.timedOut === true && node.retry === undefined ? forGood(taken) : taken;
   }
 
-  /** The same, if it was recorded of this call; what it asks for is noted where it is another one. */
+  /** The recorded result for this call; a different call is noted. */
   takeFor(node: StepNode, iteration: string, attempt: number, made: Call): RecordedTry | undefined {
     const { visits, calls } = this.recording;
     const taken = this.take(node, iteration, attempt);
     const place = placeOf(node.id, iteration, attempt);
     const before = this.stepOf(node.id);
     const recorded = calls.get(place);
-    // What came says nothing of who waited for it: the baseline is asked that.
+    // An event does not record its waiter: the baseline's step is compared.
     const isEvent = taken !== undefined && node.mode === 'event' && before?.mode === 'event';
     if (recorded === undefined && !isEvent) {
-      // A sleep that failed is a failure of its own: it asks nobody.
+      // A failed sleep failed by itself and made no call.
       if (taken !== undefined && node.mode === 'sleep' && before?.mode === 'sleep') return taken;
-      // Of a step that the run did not begin, not even that it loses a race is known.
+      // Nothing is known about a step that the run did not begin, not even that it loses a race.
       const isBegun = visits.get(node.id)?.has(iteration) === true || this.#wasBegun(node, before);
       if (taken !== undefined || !isBegun) this.#noteGap(node.id);
       return undefined;
@@ -97,8 +96,7 @@ export class Script {
   }
 
   /**
-   * What the recording says of the child of a block: what became of another sequence, another version or
-   * another input says nothing.
+   * The recorded result of a child; undefined for another sequence, version or input.
    *
    * @param input as text
    */
@@ -117,31 +115,28 @@ export class Script {
     return taken;
   }
 
-  /** What a person said at the gate of the step; undefined when nothing is recorded of it. */
   answerAt(block: string, iteration: string): RecordedAnswer | undefined {
     return this.recording.answers.get(block)?.get(iteration);
   }
 
-  /** Whether nobody answered in time, in that pass, or in any. */
+  /** @param iteration absent: in any */
   hasExpired(block: string, iteration?: string): boolean {
     const expired = this.recording.expired.get(block);
     return iteration === undefined ? expired !== undefined : expired?.has(iteration) === true;
   }
 
-  /** Whether the block had failed by the end. */
   hasFailed(block: string): boolean {
     return this.recording.failedBlocks.has(block);
   }
 
   /** Whether the run had begun the step, although nothing is recorded of it. */
   #wasBegun(node: StepNode, before: StepNode | undefined): boolean {
-    // Tasks are recorded in any case.
+    // Tasks are always recorded.
     if (before?.handler !== node.handler || node.mode === 'external') return false;
-    // Of passes before the last one it is not known.
+    // Earlier iterations are unknown.
     return before.loops.length > 0 || this.recording.cutOff.has(node.id);
   }
 
-  /** The step of the baseline. */
   stepOf(block: string): StepNode | undefined {
     const node = this.#baseline.nodes[this.#baseline.indexOf.get(block) ?? -1];
     return node?.type === 'step' ? node : undefined;
@@ -173,7 +168,7 @@ function choosesRetries({ retry }: StepNode): boolean {
   return retry?.retryIf !== undefined || (retry?.nonRetryableCodes.size ?? 0) > 0;
 }
 
-/** The same plan, none of whose steps waits or acts outside. */
+/** The plan with no step that waits or acts outside. */
 export function withStandIns(plan: Plan, script: Script): Plan {
   const nodes = plan.nodes.map(
     (node): PlanNode => (node.type === 'step' ? standIn(node, script) : node),
@@ -188,7 +183,7 @@ function standIn(node: StepNode, script: Script): StepNode {
   return {
     ...node,
     mode: node.mode === 'sleep' || node.mode === 'event' ? 'in_process' : node.mode,
-    // What took too long is recorded as a failure; nothing else can be too late.
+    // Timeouts are recorded as failures.
     ...WITHOUT_LIMITS,
     gate,
     checkOutput:
@@ -196,17 +191,16 @@ function standIn(node: StepNode, script: Script): StepNode {
   };
 }
 
-/** That nobody answers in time is recorded, or it does not happen. */
+/** A gate expires only if its expiry is recorded. */
 function gateOf({ id, gate }: StepNode, script: Script): StepNode['gate'] {
   return gate && (script.hasExpired(id) ? gate : { ...gate, timeoutMs: null });
 }
 
-/** Of steps, whose failures are recorded. */
 const WITHOUT_LIMITS = { timeoutMs: null, queueTimeoutMs: null, deadlineMs: null } as const;
 
 /**
- * The same plan, whose steps are all dispatched and wait for an answer. Time goes on behind what is recorded,
- * so that only blocks time out that have failed.
+ * The plan with all steps dispatched. Time goes on after the last recorded moment, so only blocks that have failed may
+ * time out.
  */
 export function withoutHandlers(plan: Plan, script: Script): Plan {
   const nodes = plan.nodes.map((node): PlanNode => {

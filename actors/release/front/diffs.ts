@@ -1,7 +1,4 @@
-/**
- * What changes from one stored definition to another (docs/releases.md): of a release, or of any
- * two.
- */
+/** Semantic diffs of stored definitions (docs/releases.md): of a release, or of any two. */
 
 import type { Offload } from '../../../src/base/offload.js';
 import { tenantOf } from '../../../src/base/tenancy.js';
@@ -15,7 +12,7 @@ import { sequenceById } from '../../catalog/front/sequence-reads.js';
 import { COMPARE_DEFINITIONS } from '../jobs.js';
 import { releaseNamed } from './operations.js';
 
-/** The comparisons span two sequences, and so have no owner. */
+/** Two sequences have no common owner, so the front compares them. */
 export function releaseDiffOperations(offload: Offload) {
   const ofRelease: Operation<'releases.diff'> = async (deps, call) => {
     const release = await releaseNamed(deps, call);
@@ -42,7 +39,8 @@ interface Pair {
 }
 
 /**
- * @param tenant whose sequences they must be; '' is any
+ * @param tenant '' is any
+ *
  * @throws EngineError 404
  */
 async function definitionsOf(deps: FrontDeps, tenant: string, pair: Pair) {

@@ -1,4 +1,4 @@
-/** Reads of releases. One of another tenant is not found. */
+/** Reads of releases. */
 
 import { type GateReport, RELEASE_LIST_MAX, type Release } from '../../../schema/release.js';
 import { rowOf } from '../../../src/db/reads/lookup.js';
@@ -34,7 +34,7 @@ const list: Operation<'releases.list'> = async (deps, call) => {
 const get: Operation<'releases.get'> = async (deps, call) =>
   jsonReply(JSON.stringify(await releaseNamed(deps, call)));
 
-/** Without a turn of the releases' owner: what ends meanwhile may be missing. */
+/** Without a turn of the release owner: runs that end meanwhile may be missing. */
 const gates: Operation<'releases.gates'> = async (deps, call) => {
   const row = await rowNamed(deps, call);
   const { since, baseline, from, sample } = runsToJudge(row);
@@ -52,7 +52,6 @@ const decisions: Operation<'releases.decisions'> = async (deps, call) => {
   return jsonReply((await deps.reads.page(decisionList({ release_id: id }))).text);
 };
 
-/** The reads of releases; their changes belong to the releases' owner. */
 export const releaseOperations = {
   'releases.list': list,
   'releases.get': get,

@@ -1,4 +1,4 @@
-/** Releases and the decisions about them. Reads only; their changes belong to the releases' owner. */
+/** Lists and lookups of releases and their decisions. */
 
 import { filtersOf } from '../../../src/db/reads/filters.js';
 import { list } from '../../../src/db/reads/list.js';
@@ -15,7 +15,7 @@ export const releaseById = lookup<StoredRelease>(
   `select ${RELEASE_COLUMNS} from releases where id = $1::uuid`,
 );
 
-/** `Release` records, newest first, of all tenants without one. */
+/** `Release` records, newest first. */
 export const releaseList = list({
   columns: RELEASE_COLUMNS,
   from: 'releases r',
@@ -26,16 +26,13 @@ export const releaseList = list({
   cheaper: 'name the tenant, or ask for a smaller limit',
 });
 
-/** The same rows as the owner of the releases judges by. */
+/** The rows by which the release owner judges. */
 export const releaseOutcomes = lookup<Outcomes>(
   'reads_release_outcomes',
   RELEASE_SQL.releaseOutcomes,
 );
 
-/**
- * `ReleaseDecision` records, oldest first. Those of one instant by their ids, which grow
- * (docs/releases.md).
- */
+/** `ReleaseDecision` records, oldest first; ids order those of one instant (docs/releases.md). */
 export const decisionList = list({
   columns: selected(columnsBut(RELEASE_DECISIONS)),
   from: 'release_decisions',

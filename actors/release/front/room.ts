@@ -1,4 +1,4 @@
-/** Releases on the front thread: reads, comparisons of definitions, and validations. */
+/** Releases on the front thread: reads, diffs of definitions, and validations. */
 
 import type { FrontKernel, FrontRoom } from '../../../src/http/front-room.js';
 import type { Shards } from '../../runtime/shards.js';
@@ -14,7 +14,7 @@ export function openReleaseFront(kernel: FrontKernel<Shards<typeof ownerOperatio
   return {
     parts: [validations],
     operations: { ...releaseOperations, ...releaseDiffOperations(offload) },
-    // While the shard still answers: releases that are being validated become drafts again.
+    // While the shard still answers, so that releases in validation become drafts again.
     drain: () => validations.stop(),
   } satisfies FrontRoom;
 }

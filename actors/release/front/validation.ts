@@ -1,8 +1,7 @@
 /**
- * The validation of a release by a replay of ended runs. The owner of the releases makes it
- * `validating` and, in the end, `ready`, `failed` or a `draft` again; in between it is led from here:
- * history is read run by run, and replayed in another thread. A caller who goes away changes
- * nothing. Those of a tenant follow one another, and tenants take turns.
+ * Validates a release by replaying ended runs on the offload threads. The release owner sets `validating` before, and
+ * `ready`, `failed` or `draft` after it. A caller that disconnects changes nothing. Validations of one tenant are
+ * serialized, and tenants take turns.
  */
 
 import {
@@ -45,39 +44,38 @@ export interface ValidationsDeps {
 
 type Evidence = Omit<ValidationReport, 'release_state'>;
 
-/** The shard of the releases. */
 const SHARD = 0;
-/** Validations under way and waiting: a caller behind these waits for minutes at worst. */
+/** Running and waiting validations: a caller behind these waits for minutes at worst. */
 export const VALIDATIONS_MAX = 8;
 export const VALIDATIONS_PER_TENANT_MAX = 6;
 /** As many as there are threads for their replays. */
 const AT_ONCE_MAX = 2;
 const AT_ONCE_PER_TENANT_MAX = 1;
-/** Of the replays of one validation: runs that are not reached in that time are inconclusive. */
+/** Time for the replays of one validation; runs that are not reached in time are inconclusive. */
 export const REPLAYS_MS = 30_000;
 /** JSON of one run; a larger one is inconclusive. */
 export const RUN_BYTES_MAX = 32 * 1024 * 1024;
 /** Further ones are counted. */
 export const DIVERGENCES_MAX = 20;
-/** How soon the end of a validation is told again that the owner could not take. */
+/** Retry interval for the end of a validation that the owner could not take. */
 const END_AGAIN_MS = 1_000;
 
 export class Validations {
   readonly #deps: ValidationsDeps;
   readonly #timers = new Set<TimerHandle>();
-  /** Of those that are under way or wait. */
+  /** Running and waiting validations. */
   readonly #places = new FairSlots([
     { activeMax: VALIDATIONS_MAX },
     { activeMax: VALIDATIONS_PER_TENANT_MAX },
   ]);
-  /** Of those that are under way. */
+  /** Running validations. */
   readonly #turns = new FairSlots([
     { activeMax: AT_ONCE_MAX },
     { activeMax: AT_ONCE_PER_TENANT_MAX },
   ]);
   readonly #led = new Set<Promise<unknown>>();
   readonly #stopped = new AbortController();
-  /** Gives up what is under way when validations stop. */
+  /** Cancels running jobs when validations stop. */
   readonly #offload: Offload;
 
   constructor(deps: ValidationsDeps) {
@@ -85,7 +83,7 @@ export class Validations {
     this.#offload = deps.pool.through(this.#stopped.signal);
   }
 
-  /** Gives up what is under way: its releases become drafts. Idempotent. */
+  /** Cancels running validations: their releases become drafts. Idempotent. */
   async stop(): Promise<void> {
     this.#stopped.abort();
     for (const timer of this.#timers) this.#deps.clock.clearTimeout(timer);
@@ -118,7 +116,6 @@ export class Validations {
 
   readonly operations = { 'releases.validate': this.#validate } satisfies Partial<FrontOperations>;
 
-  /** Told of when the validations stop, whoever still waits for it. */
   async #lead(
     front: FrontDeps,
     tenant: string,
@@ -142,7 +139,6 @@ export class Validations {
   ): Promise<ValidationReport> {
     const turn = await this.#turns.acquire([tenant], this.#stopped.signal);
     try {
-      // Whose wait was given up is told so by the first job that it asks for.
       return await this.#validated(front, tenant, release, size);
     } finally {
       if (turn.ok) turn.release();
@@ -161,7 +157,7 @@ export class Validations {
     } catch (error) {
       const reason = error instanceof EngineError ? error.message : 'the replay could not run';
       const draft = { outcome: 'draft', reason } as const;
-      // The caller is told why; that the release is not a draft yet has been logged.
+      // The caller gets the reason; that the release is not a draft yet has been logged.
       await this.#end(release, draft).catch(() => undefined);
       throw error;
     }
@@ -233,7 +229,7 @@ export class Validations {
     }
   }
 
-  /** When the owner cannot take the end, the release becomes a draft as soon as it can. */
+  /** If the owner cannot take the end, the release becomes a draft as soon as it can. */
   async #end(release: Release, end: ValidationEnd): Promise<Release> {
     const { client, log } = this.#deps;
     const { id, tenant_id: tenant } = release;
@@ -244,7 +240,7 @@ export class Validations {
       if (error instanceof EngineError && error.status < 500) throw error;
       log.warn({ releaseId: id, err: error }, 'validation not ended yet; trying again');
       const reason = end.outcome === 'draft' ? end.reason : 'its end could not be stored';
-      // Whoever asked has been answered; a failure has been logged and is tried again.
+      // The caller has its answer; failures are logged and retried.
       this.#later(() => this.#end(release, { outcome: 'draft', reason }).catch(() => undefined));
       throw error;
     }
