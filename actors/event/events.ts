@@ -1,9 +1,7 @@
 /**
- * The events of one shard, by the hash of tenant, name and correlation key. An event is received by one
- * unit of its own, which finds out whether it was received before; everything that happens to it then is
- * decided by the actor of its key. That actor comes to life with an event or a wait, and costs nothing
- * while steps wait. What was said about events may have been lost: keys that have something to do are
- * looked for from time to time.
+ * The events of one shard, by the hash of tenant, name and correlation key. An event is received by its own unit, which
+ * detects duplicates; from then on the actor of its key decides. The actor is created by an event or a wait, and costs
+ * nothing while steps wait. Messages may be lost, so a periodic scan finds keys with pending work.
  */
 
 import { EVENT_TTL_SECS_DEFAULT, type ReceivedEvent } from '../../schema/event.js';
@@ -27,17 +25,17 @@ export type EventsDeps = KeyActorsDeps &
     readonly maxOutputBytes: number;
   };
 
-/** A producer that repeats an event after that long makes another one of it. */
+/** Deduplication period of producer_event_id. */
 const KEPT_MS = 7 * 24 * 60 * 60 * 1_000;
 
-/** What is left of the triggers that an event fires. */
+/** The remaining triggers of an event. */
 export interface FiredEvent {
   readonly id: string;
   /** Slugs; null: none. */
   readonly fires: readonly string[] | null;
 }
 
-/** An event that is new, with what was found out about it. */
+/** A received event before its commit. */
 interface NewEvent {
   readonly request: number;
   readonly tenant: string;
@@ -54,8 +52,8 @@ export class Events implements Room {
   readonly #service: Service;
   readonly #pruning: BackgroundJob | undefined;
   /**
-   * By key, resolved when the last event that came has been handed to it. A shard-wide order would have
-   * each event wait for the slowest look-up of all before it.
+   * By key, resolved when the last received event was handed to it. A shard-wide order would make each event wait for
+   * the slowest lookup before it.
    */
   readonly #lastCame = new Map<string, Promise<void>>();
 
@@ -76,7 +74,7 @@ export class Events implements Room {
         residentMax: 1_000,
         everyMs: 30_000,
         read: async (id) => {
-          // In this order: a wait that has taken one of the events by now is not among those that are open.
+          // In this order: a wait that takes one of these events meanwhile is not among the open ones.
           const events = await loader.openEvents(id);
           const waits = await loader.eventWaits(id);
           const told = events.filter(({ targets }) => targets !== null).map((row) => row.id);
@@ -105,7 +103,7 @@ export class Events implements Room {
     this.#pruning?.stop();
   }
 
-  /** Words of a shard that died may be lost. */
+  /** Messages of a restarted shard may be lost. */
   peerBack(): void {
     this.#keys.reloadAll();
     this.#keys.start();
@@ -133,7 +131,7 @@ export class Events implements Room {
     const id = eventKeyId(tenant, name, key ?? undefined);
     this.#keys.expect(id);
     const found = this.#firedBy(tenant, event).catch(() => undefined);
-    // In the order in which those of the key came, whichever rows are there first.
+    // In the order of arrival within the key, whatever the order of lookups.
     const before = this.#lastCame.get(id);
     const came = Promise.all([found, before]).then(([fires]) => {
       if (this.#lastCame.get(id) === came) this.#lastCame.delete(id);
@@ -148,7 +146,7 @@ export class Events implements Room {
     this.#lastCame.set(id, came);
   }
 
-  /** Any unit of the row may come between: it changes no other column. */
+  /** Needs no order with other units of the row: it changes its own column. */
   fired(request: number, { id, fires }: FiredEvent): void {
     const turn = new Turn();
     turn.put(EVENT.fired, id, { id, fires: fires && [...fires] });
@@ -160,7 +158,7 @@ export class Events implements Room {
     this.#keys.tell(id, 'wanted', (key, turn) => key.wanted(turn, wait, instance));
   }
 
-  /** One that is not in memory learns it from the rows. */
+  /** A key that is not in memory reads it from the rows. */
   unwanted(id: string, wait: string): void {
     if (this.#keys.isResident(id)) this.#keys.tell(id, 'unwanted', (key) => key.unwanted(wait));
   }
@@ -181,7 +179,7 @@ export class Events implements Room {
     return rows.filter(isFired).map(({ slug }) => slug);
   }
 
-  /** Its unit stands for itself: that the event is there already is no fault of the others of its key. */
+  /** Committed on its own, so that a duplicate does not fail other events of its key. */
   #insert(keyId: string, key: EventKey, made: NewEvent): void {
     const { request, tenant, given, payload, fires } = made;
     key.tenant ??= tenant;
@@ -229,7 +227,7 @@ export class Events implements Room {
         this.#received(keyId, key, made, event, waits);
         return;
       }
-      // Whether it is there only the rows know.
+      // Only the rows know whether it was stored.
       if (ack.outcome === 'lost') this.#keys.reload(keyId);
       else this.#keys.tell(keyId, 'free', (state, own) => state.free(own, waits));
       if (ack.outcome === 'exists') this.#repeat(request, id);
@@ -238,7 +236,7 @@ export class Events implements Room {
     this.#service.commitNow(turn, { key: `event:${id}`, settled });
   }
 
-  /** It is durable: its producer is answered, and those who wait are told. */
+  /** The event is durable: answers its producer and informs the waits. */
   #received(
     keyId: string,
     by: EventKey,
@@ -256,7 +254,7 @@ export class Events implements Room {
     );
   }
 
-  /** What an earlier one with the same producer_event_id came to, whatever this one says. */
+  /** Answers with the stored event of the same producer_event_id. */
   #repeat(request: number, id: string): void {
     const { loader, schedule, release } = this.#deps;
     loader.storedEvent(id).then(
@@ -274,7 +272,7 @@ export class Events implements Room {
   }
 }
 
-/** `EventReceipt`. @param wait the first one that it is for */
+/** `EventReceipt`. @param wait the first one that gets it */
 function receiptOf(
   id: string,
   isRepeat: boolean,

@@ -1,8 +1,7 @@
 /**
- * The events with one name and one correlation key of a tenant, and the waits for them. An event that
- * comes while steps wait goes to all of them; one that comes first is kept, and goes to the first wait.
- * Whom it goes to stands in its row before any of them is told, and stays there until all have answered.
- * An event that none of them could take, because their waits were over by then, is kept again.
+ * The events with one name and correlation key of a tenant, and the waits for them. An event that comes while steps
+ * wait goes to all of them; one that comes first is kept for the first wait. Its targets are stored before any message
+ * is sent, until all have answered. An event that no target could take, because the waits were over, is kept again.
  */
 
 import { routeOf, shardOf } from '../../src/base/ids.js';
@@ -20,13 +19,11 @@ export interface EventKeyDeps {
 export interface EventKeyRows {
   readonly events: readonly EventRow[];
   readonly waits: readonly EventWaitRow[];
-  /** Of these events. */
   readonly takes: readonly EventTakeRow[];
 }
 
 export type EventStatus = 'pending' | 'consumed' | 'expired';
 
-/** What has to be known of an event that is not over. */
 export interface OpenEvent {
   readonly id: string;
   /** Events of a key are taken in the order of their numbers. */
@@ -35,20 +32,17 @@ export interface OpenEvent {
   readonly payload: string;
   readonly expiresAt: UnixMs;
   status: EventStatus;
-  /** How many waits it has been for. */
+  /** How many waits it was sent to. */
   matched: number;
-  /** Those of them that have not answered, each with its instance. */
+  /** Waits that have not answered, each with its instance. */
   readonly targets: Map<string, string>;
-  /** Some wait has taken it, or had no use for it. */
+  /** A wait has taken it or refused it. */
   isUsed: boolean;
-  /** Targets that have yet to be told. */
+  /** Targets without a message yet. */
   readonly untold: string[];
 }
 
-/**
- * Characters of payloads that are on their way at once: each wait is sent a copy. The next are told as
- * those before them answer.
- */
+/** Payload characters in flight, because each wait gets a copy. Further waits follow as others answer. */
 const TOLD_CHARACTERS_MAX = 16 * 1024 * 1024;
 const TOLD_AT_ONCE_MIN = 64;
 
@@ -57,17 +51,17 @@ export type Outcome = 'taken' | 'refused' | 'gone';
 export class EventKey {
   readonly #id: string;
   readonly #deps: EventKeyDeps;
-  /** Known with the first event: without one there is nothing that it could change. */
+  /** Known from the first event on: before it there is nothing to write. */
   tenant: string | undefined;
   /** Open waits, each with its instance. */
   readonly #waits: Map<string, string>;
-  /** Those that no event is on its way to, in the order in which they began. */
+  /** Waits without an event in flight, oldest first. */
   readonly #free: Set<string>;
-  /** Not over, in their order: those that are kept, and those that are on their way. */
+  /** Open events in their order: kept ones and those in flight. */
   readonly #events = new Map<string, OpenEvent>();
-  /** Those whose rows are to be written. */
+  /** Events with unwritten rows. */
   readonly #changed = new Set<OpenEvent>();
-  /** There are no others. */
+  /** No further open events are in the table. */
   #isComplete: boolean;
   #isInDoubt = false;
   #lastSeq = 0;
@@ -84,7 +78,7 @@ export class EventKey {
     this.#lastSeq = events.at(-1)?.seq ?? 0;
   }
 
-  /** Finishes what was under way by the rows, and tells again what nobody has answered. */
+  /** Resumes from the rows, and repeats unanswered messages. */
   settle(turn: Turn, { takes }: EventKeyRows): void {
     const now = this.#deps.now();
     for (const { event_id, wait_id } of takes) {
@@ -103,7 +97,7 @@ export class EventKey {
     this.#match(turn);
   }
 
-  /** Tells those again that are still there. */
+  /** Repeats the messages to waits that are still open. */
   #settleEvent(turn: Turn, event: OpenEvent): void {
     for (const wait of [...event.targets.keys()].reverse()) {
       if (this.#waits.has(wait)) {
@@ -135,13 +129,13 @@ export class EventKey {
     return this.#free.size === this.#waits.size;
   }
 
-  /** A number behind those of all events of the key that came before. */
+  /** After all earlier events of the key. */
   nextSeq(): number {
     this.#lastSeq = Math.max(this.#lastSeq + 1, Math.floor(this.#deps.now() * 1_000));
     return this.#lastSeq;
   }
 
-  /** The waits that an event is for that comes now: from here on it is on its way to them. */
+  /** Reserves the open waits for an incoming event. */
   reserve(): Map<string, string> {
     const targets = new Map<string, string>();
     for (const wait of this.#free) {
@@ -152,25 +146,22 @@ export class EventKey {
     return targets;
   }
 
-  /** Its event is not there: they wait for the next. */
+  /** The event was not stored: its waits are free again. */
   free(turn: Turn, waits: Iterable<string>): void {
     for (const wait of waits) if (this.#waits.has(wait)) this.#free.add(wait);
     this.#match(turn);
   }
 
-  /**
-   * Something has a row by now that was decided on before the actor was read anew: only the rows know whether
-   * it was among them, and what became of it.
-   */
+  /** A row decided before the reload was committed since: only the rows tell whether the reload included it. */
   reread(): void {
     this.#isInDoubt = true;
   }
 
-  /** The event has a row by now; it was numbered by this very actor. */
+  /** The event that this actor numbered is stored. */
   stored(turn: Turn, event: OpenEvent): void {
     if (this.#events.has(event.id)) return;
     const isKept = event.status === 'pending';
-    // One that comes behind those that are left in the table is read in its turn.
+    // An event after unread rows is read in its turn.
     if (isKept && (!this.#isComplete || this.#events.size >= OPEN_EVENTS_MAX)) {
       this.#isComplete = false;
       return;
@@ -190,7 +181,7 @@ export class EventKey {
     this.#match(turn);
   }
 
-  /** An event that is on its way there finds it gone. */
+  /** An event in flight to the wait finds it gone. */
   unwanted(wait: string): void {
     this.#waits.delete(wait);
     this.#free.delete(wait);
@@ -200,7 +191,7 @@ export class EventKey {
     const event = this.#events.get(id);
     if (event === undefined || !event.targets.has(wait)) return;
     if (outcome === 'gone') {
-      // It may have taken the event before: the rows know.
+      // It may have taken the event before: the rows decide.
       this.#isInDoubt = true;
       return;
     }
@@ -213,7 +204,6 @@ export class EventKey {
     this.#match(turn);
   }
 
-  /** Writes what has changed. */
   flush(turn: Turn): 'done' | 'reload' {
     for (const { id, status, matched, targets } of this.#changed) {
       turn.put(EVENT.update, id, {
@@ -229,7 +219,7 @@ export class EventKey {
     return this.#isInDoubt || isShort ? 'reload' : 'done';
   }
 
-  /** All have answered: it is over, or kept again if none of them had it. */
+  /** All targets have answered: it is closed, or kept again if none took it. */
   #closeAnswered(event: OpenEvent): void {
     if (event.targets.size > 0) return;
     if (event.isUsed) {
@@ -247,7 +237,7 @@ export class EventKey {
     this.#events.delete(event.id);
   }
 
-  /** Hands kept events to waits, the oldest to the first. */
+  /** Assigns kept events to free waits, both in order. */
   #match(turn: Turn): void {
     if (this.#free.size === 0) return;
     const now = this.#deps.now();

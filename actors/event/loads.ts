@@ -1,16 +1,16 @@
-/** What the actors of event keys are loaded by. */
+/** Statements of event keys. */
 
 import { isoTime, type UnixMs } from '../../src/base/time.js';
 import type { StoredRow } from '../../src/db/table.js';
 import { columnOf, isOwn, ofIds, type Queries } from '../runtime/queries.js';
 import type { EVENT_TAKES, EVENT_WAITS, EVENTS } from './tables.js';
 
-/** Events of one key that its actor has in mind; the rest is read when these are gone. */
+/** Events of one key in memory; more are read when these are done. */
 export const OPEN_EVENTS_MAX = 50;
-/** Waits that one event is told to at once; more instances that wait for the same wait for the next. */
+/** Waits that one event is sent to at once; others wait for the next event. */
 export const EVENT_WAITS_MAX = 100_000;
 
-/** An event that waits for a wait, or has been told to some that have not answered. */
+/** An open event: kept, or sent to waits that have not answered. */
 export type EventRow = StoredRow<
   typeof EVENTS,
   'id' | 'tenant_id' | 'seq' | 'payload' | 'status' | 'matched' | 'targets' | 'expires_at'
@@ -22,13 +22,11 @@ export type EventTakeRow = StoredRow<typeof EVENT_TAKES, 'event_id' | 'wait_id'>
   readonly outcome: 'taken' | 'refused';
 };
 
-/** A trigger that is fired by events with some name. */
 export interface EventTriggerRow {
   readonly slug: string;
   readonly config: string;
 }
 
-/** Events with one name. */
 export interface EventName {
   readonly tenant: string;
   readonly name: string;
@@ -39,7 +37,7 @@ function eventNamesOf(names: readonly EventName[]): readonly unknown[] {
 }
 
 export const EVENT_SQL = {
-  // One event more than are kept shows that there are more.
+  // One more than is kept in memory shows that there are more.
   openEvents: ofIds(
     'o.id, o.tenant_id, o.seq, o.payload, o.status, o.matched, o.targets, o.expires_at',
     'select id, tenant_id, seq, payload, status, matched, targets, expires_at from events ' +
@@ -53,13 +51,13 @@ export const EVENT_SQL = {
   ),
   eventTakes: 'select event_id, wait_id, outcome from event_takes where event_id = any($1::uuid[])',
   storedEvent: 'select status, matched from events where id = $1::uuid',
-  // Only triggers of events have the name of one.
+  // Only event triggers have an event name.
   eventTriggers:
     'select w.n, o.slug, o.config from unnest($1::text[], $2::text[]) with ordinality ' +
     'as w(tenant_id, event_name, n) cross join lateral (' +
     'select slug, config from triggers t where t.tenant_id = w.tenant_id ' +
     'and t.event_name = w.event_name and t.enabled order by slug) o',
-  // Events that somebody has yet to answer, those that somebody waits for, and those that expired.
+  // Keys with unanswered, awaited or expired events.
   dueEventKeys:
     "select distinct e.key_id from events e where (e.status = 'pending' or e.targets is not null) " +
     'and e.key_id > $1::uuid and (e.targets is not null or e.expires_at <= $2::timestamptz ' +
@@ -76,7 +74,7 @@ export function eventLoads(queries: Queries) {
   const eventWaits = sql.batch<string, EventWaitRow>('eventWaits', columnOf);
   const openEvents = sql.batch<string, EventRow>('openEvents', columnOf);
   return {
-    /** The first events of the key that are pending, or that somebody has yet to answer. */
+    /** The first open events of the key. */
     openEvents(key: string): Promise<EventRow[]> {
       return openEvents.read(key);
     },
@@ -86,28 +84,28 @@ export function eventLoads(queries: Queries) {
       return eventWaits.read(key);
     },
 
-    /** What became of these events so far. */
+    /** The answers to these events so far. */
     async eventTakes(events: readonly string[]): Promise<EventTakeRow[]> {
       return events.length === 0 ? [] : sql.all('eventTakes', [events]);
     },
 
-    /** What the answer about an event says that is there already. */
+    /** For the response to a duplicate event. */
     storedEvent(id: string): Promise<StoredRow<typeof EVENTS, 'status' | 'matched'> | undefined> {
       return sql.one('storedEvent', [id]);
     },
 
-    /** The triggers that are switched on and fired by events with the name. */
+    /** The enabled triggers of events with the name. */
     eventTriggers(name: EventName): Promise<EventTriggerRow[]> {
       return eventTriggers.read(name);
     },
 
-    /** The shard's keys, in order, after the one given, whose actor has something to do at that time. */
+    /** The shard's next keys with pending work, in order. */
     async dueEventKeys(after: string, now: UnixMs, limit: number): Promise<string[]> {
       const rows = await sql.own<{ key_id: string }>('dueEventKeys', [after, isoTime(now), limit]);
       return rows.map((row) => row.key_id);
     },
 
-    /** When the first of those ended that are still there. */
+    /** The earliest end of a stored event. */
     async oldestEndedEvent(): Promise<UnixMs | undefined> {
       const oldest = await sql.one<{ ended_at: string }>('oldestEndedEvent', []);
       return oldest && Date.parse(oldest.ended_at);

@@ -9,7 +9,7 @@ import type { Events, FiredEvent } from './events.js';
 export function eventOperations(events: Events) {
   const routes = {
     'events.send': {
-      // A wait that its caller was told of counts.
+      // The event must see every wait that its caller saw.
       isBehindHints: true,
       leadsTo: ({ tenant_id, event_name, correlation_key }, tenant) =>
         routeOf(eventKeyId(tenant_id ?? tenant, event_name, correlation_key ?? undefined)),
@@ -18,7 +18,7 @@ export function eventOperations(events: Events) {
     },
   } satisfies RouteOperations;
   const own = {
-    /** One of a batch, whose tenant is known. */
+    /** One event of a batch, whose tenant is known. */
     'events.receive': {
       isBehindHints: true,
       serve: ({ request, tenant, body }: Call<ReceivedEvent>) =>

@@ -1,4 +1,4 @@
-/** Events, the waits for them, and which wait took which event, as they are stored. Pure. */
+/** Tables of events, waits, and takes. Pure. */
 
 import { clear, insert, mutations, set, special, update } from '../../src/db/mutation.js';
 import { belonging, table } from '../../src/db/table.js';
@@ -59,7 +59,7 @@ export const EVENT_TAKES = belonging('event_takes', ['instance_id', 'event_id', 
 });
 
 export const EVENT_TAKE = mutations('eventTake', {
-  // It may be told twice that the wait has no use for the event.
+  // The refusal of a wait may be reported twice.
   insert: insert(EVENT_TAKES, {}, 'nothing'),
 });
 

@@ -1,10 +1,10 @@
 /**
- * Exchanges of workers, on the shard that each came to: results are told to the instances of their
- * tasks, those of another shard in one message to it, and the poll is made beside them, so that all of it
- * is committed together. The answer leaves when every result has its outcome and the poll its tasks.
+ * Worker exchanges of one shard. Results go to the instances of their tasks, those on another shard in one message to
+ * it, while the poll runs beside them, so that all of it is committed together. The response is sent when every result
+ * has its outcome and the poll its tasks.
  *
  *   results ─► instances ─► outcomes ─┐
- *   poll ────► queues ────► tasks ────┴─► answer
+ *   poll ────► queues ────► tasks ────┴─► response
  */
 
 import type { ExchangePoll, ExchangeTasks, TaskResult } from '../../schema/worker.js';
@@ -19,7 +19,7 @@ import type { Call } from '../runtime/operation.js';
 import type { FoundTask, PeerMessage, TaskClaim } from '../runtime/protocol.js';
 import type { Messages, Room } from '../runtime/room.js';
 import type { Effect } from '../runtime/turn.js';
-import { Gathering } from './gathering.js';
+import { CollectingPoll } from './collecting-poll.js';
 import { arrayOf } from './poll.js';
 import type { Queues } from './queues.js';
 
@@ -32,14 +32,14 @@ export interface ExchangesDeps {
   readonly internalRequests: InternalRequests;
   readonly release: (effects: readonly Effect[]) => void;
   readonly schedule: (work: () => void) => void;
-  /** Takes in what peers have posted and what has not been delivered yet. */
+  /** Takes in posted messages of peers and pending hints. */
   readonly takeHints: () => void;
-  /** Tells the instance of the task what its worker says, who is answered through the request. */
+  /** Hands a worker's result to the instance of its task; the reply comes through the request. */
   readonly tell: (request: number, tenant: string, worker: string, result: TaskResult) => void;
 }
 
 type MessageOf<Kind extends PeerMessage['kind']> = Extract<PeerMessage, { kind: Kind }>;
-/** What one shard is asked for a poll. */
+/** The part of a poll for one shard. */
 type Asked = Omit<MessageOf<'poll.ask'>, 'kind' | 'desk'>;
 
 interface Exchange {
@@ -49,22 +49,21 @@ interface Exchange {
   /** As JSON texts, in the order of the results. */
   readonly outcomes: string[];
   readonly hasResults: boolean;
-  /** Its poll waits for tasks when there are none. */
+  /** An empty poll may wait for tasks. */
   readonly mayWait: boolean;
-  /** A result was refused, so that its worker has something to do: nothing is waited for. */
+  /** A result was refused: the worker needs to know at once, so the poll does not wait. */
   isRefused: boolean;
-  /** Outcomes that are not known, and one more until all of the request was looked at. */
+  /** Unknown outcomes, plus one until the whole request was read. */
   open: number;
-  /** By shard: where the outcomes go of the results that it was handed. */
+  /** By shard: the positions of the results that were sent to it. */
   readonly away: Map<number, readonly number[]>;
-  gathering: Gathering | undefined;
+  collecting: CollectingPoll | undefined;
   isGathered: boolean;
 }
 
-/** What became of a result, as JSON. */
 type Settle = (outcome: string, isRefused: boolean) => void;
 
-/** The results that another shard is handed. */
+/** Results for another shard. */
 interface Parcel {
   readonly at: number[];
   readonly results: TaskResult[];
@@ -73,7 +72,7 @@ interface Parcel {
 export class Exchanges implements Room {
   readonly #deps: ExchangesDeps;
   readonly #exchanges = new Map<number, Exchange>();
-  /** Which shard is asked first, in turns: what it has would otherwise always come first. */
+  /** The shard that polls ask first rotates; otherwise the tasks of one shard would always win. */
   #firstShard = 0;
 
   readonly messages = {
@@ -103,7 +102,7 @@ export class Exchanges implements Room {
       isRefused: false,
       open: results.length + 1,
       away: new Map(),
-      gathering: undefined,
+      collecting: undefined,
       isGathered: poll == null,
     };
     this.#exchanges.set(request, exchange);
@@ -133,27 +132,26 @@ export class Exchanges implements Room {
     this.#known(exchange);
   }
 
-  /** The worker stops: its polls are answered with what they have, so that nothing is claimed for nobody. */
+  /** The worker stops: its polls end with the tasks they have, so that it claims no more. */
   endPolls(tenant: string, worker: string): void {
     for (const exchange of this.#exchanges.values()) {
-      if (exchange.tenant === tenant && exchange.worker === worker) exchange.gathering?.end();
+      if (exchange.tenant === tenant && exchange.worker === worker) exchange.collecting?.end();
     }
     this.#deps.queues.endWaitsOf(tenant, worker);
   }
 
-  /** The client is gone. What it reported stays; its polls are ended like any other. */
+  /** The client has disconnected. Its results count; its polls are ended. */
   abort(request: number): void {
     this.#exchanges.delete(request);
   }
 
-  /** What the shard was asked has an unknown outcome. */
+  /** Requests to the restarted shard have an unknown outcome. */
   peerBack(shard: number): void {
     for (const exchange of this.#exchanges.values()) {
       const at = exchange.away.get(shard) ?? [];
       exchange.away.delete(shard);
-      // Of their tasks nothing is known but where they are.
       for (const place of at) this.#settle(exchange, place, refusal(undefined, RESTARTING), true);
-      exchange.gathering?.heard(shard, []);
+      exchange.collecting?.answered(shard, []);
     }
   }
 
@@ -167,7 +165,7 @@ export class Exchanges implements Room {
     tell(request, tenant, worker, result);
   }
 
-  /** Results that another shard has read: their outcomes go back together. */
+  /** Results that another shard received: their outcomes go back in one message. */
   results({ request, desk, tenant, worker, results: text }: MessageOf<'exchange.results'>): void {
     const results = JSON.parse(text) as TaskResult[];
     const outcomes: string[] = new Array(results.length);
@@ -207,8 +205,8 @@ export class Exchanges implements Room {
     if (exchange.open > 0) return;
     if (exchange.isGathered) this.#answer(exchange);
     else if (exchange.isRefused || (exchange.hasResults && !exchange.mayWait)) {
-      // Behind the hints of the same units: the poll finds what the results have given rise to.
-      this.#deps.schedule(() => exchange.gathering?.end());
+      // After the hints of the same units, so that the poll finds tasks that the results created.
+      this.#deps.schedule(() => exchange.collecting?.end());
     }
   }
 
@@ -220,10 +218,10 @@ export class Exchanges implements Room {
     const queues = [...new Set(poll.queues ?? [''])];
     const polled = { request, tenant, worker, version: version ?? null, queues, maySeeSecrets };
     const waitMs = poll.wait_ms ?? 0;
-    // The outcomes are waited for in any case.
+    // Outcomes are always waited for.
     const untilMs = exchange.hasResults && waitMs === 0 ? LIMITS.requestTimeoutMs : waitMs;
     const until = untilMs > 0 ? this.#deps.now() + untilMs : 0;
-    exchange.gathering = new Gathering(
+    exchange.collecting = new CollectingPoll(
       {
         ask: (shard, handlers, limit, until) =>
           this.#ask(shard, { ...polled, handlers, limit, until }),
@@ -241,7 +239,7 @@ export class Exchanges implements Room {
       poll.limit ?? POLL_LIMIT_DEFAULT,
       until,
     );
-    exchange.gathering.start();
+    exchange.collecting.start();
   }
 
   #byShard(handlers: readonly string[]): (readonly [number, readonly string[]])[] {
@@ -260,7 +258,8 @@ export class Exchanges implements Room {
 
   #ask(shard: number, asked: Asked): void {
     const { shard: desk } = this.#deps;
-    if (shard === desk) this.#poll(asked, undefined, (found) => this.#heard(asked, shard, found));
+    if (shard === desk)
+      this.#poll(asked, undefined, (found) => this.#answered(asked, shard, found));
     else this.#post(shard, { kind: 'poll.ask', desk, ...asked });
   }
 
@@ -274,14 +273,14 @@ export class Exchanges implements Room {
     });
   }
 
-  /** It does not wait any longer; of what was told before nothing is missed. */
+  /** Ends the wait of a poll, after messages already received. */
   waitEnded(request: number): void {
     this.#deps.takeHints();
     this.#deps.queues.endWait(request);
   }
 
   answered({ request, shard, found }: MessageOf<'poll.answer'>): void {
-    this.#heard({ request }, shard, found);
+    this.#answered({ request }, shard, found);
   }
 
   #poll(
@@ -304,10 +303,10 @@ export class Exchanges implements Room {
     });
   }
 
-  #heard({ request }: Pick<Asked, 'request'>, shard: number, found: readonly FoundTask[]): void {
-    const { gathering } = this.#exchanges.get(request) ?? {};
-    // The client, or the shard's incarnation that was asked, is gone.
-    if (gathering?.heard(shard, found) !== true) for (const task of found) this.#giveBack(task);
+  #answered({ request }: Pick<Asked, 'request'>, shard: number, found: readonly FoundTask[]): void {
+    const { collecting } = this.#exchanges.get(request) ?? {};
+    // The client has disconnected, or the shard has restarted.
+    if (collecting?.answered(shard, found) !== true) for (const task of found) this.#giveBack(task);
   }
 
   #giveBack({ task, epoch }: TaskClaim): void {
@@ -317,9 +316,9 @@ export class Exchanges implements Room {
 
   // ---------------------------------------------------------------- the answer
 
-  #answer({ request, outcomes, gathering }: Exchange): void {
+  #answer({ request, outcomes, collecting }: Exchange): void {
     this.#exchanges.delete(request);
-    const found = gathering?.found ?? [];
+    const found = collecting?.found ?? [];
     const { maxBodyBytes } = this.#deps;
     const tasks = arrayOf(found);
     const body = `{"outcomes":[${outcomes.join(',')}],"tasks":${tasks},"max_body_bytes":${maxBodyBytes}}`;
@@ -332,7 +331,7 @@ export class Exchanges implements Room {
   }
 }
 
-/** @param claims what is taken back if the client is gone */
+/** @param claims to give back if the client has disconnected */
 export function replyWith(request: number, body: string, claims: readonly TaskClaim[]): Effect {
   return claims.length === 0
     ? { kind: 'reply', request, status: 200, body }
@@ -353,7 +352,7 @@ function parcelFor(
   }
 }
 
-/** @param answer without a body, or with the members that the outcome has, too */
+/** @param answer without a body, or with the members of the outcome */
 function outcomeOf(task: string, answer: InternalAnswer): string {
   if ('error' in answer) return refusal(task, answer.error);
   const more = answer.body === '' ? '}' : `,${answer.body.slice(1)}`;

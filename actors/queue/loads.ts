@@ -1,4 +1,4 @@
-/** What queues read waiting tasks by. */
+/** Statements that read waiting tasks. */
 
 import { isoTime, type UnixMs } from '../../src/base/time.js';
 import type { StoredRow } from '../../src/db/table.js';
@@ -10,23 +10,23 @@ export type OpenTaskRow = StoredRow<
   'task_id' | 'instance_id' | 'tenant_id' | 'queue_name' | 'rank' | 'created_at'
 >;
 
-/** Which waiting tasks a poll may get. */
+/** The tasks that a poll may get. */
 export interface PollScope {
   readonly handler: string;
   /** '' for all. */
   readonly tenant: string;
-  /** '' for any, and for tasks that name none. */
+  /** '' for every queue name and none. */
   readonly queue: string;
 }
 
-/** A place in the order in which tasks are offered: by priority, then by age. */
+/** A position in the order of offers: by priority, then by age. */
 export interface TaskPlace {
   readonly rank: number;
   readonly createdAt: UnixMs;
   readonly id: string;
 }
 
-/** @param condition of the kind of poll; `$2 … $4` is the place of the last task that was read */
+/** @param condition of the kind of poll; `$2 … $4` is the position of the last task read */
 function readyTasks(condition: string): string {
   return (
     'select o.task_id, o.instance_id, o.tenant_id, o.queue_name, o.rank, o.created_at ' +
@@ -37,7 +37,7 @@ function readyTasks(condition: string): string {
 }
 
 export const QUEUE_SQL = {
-  // One statement for each kind of poll: each has an index with exactly its conditions and order.
+  // One statement per kind of poll: each has an index with exactly its conditions and order.
   readyTasks: readyTasks(''),
   readyTasksOfTenant: readyTasks('and o.tenant_id = $6 '),
   readyTasksOfQueue: readyTasks('and o.queue_name = $6 '),
@@ -48,7 +48,7 @@ export function queueLoads(queries: Queries) {
   const sql = queries.of(QUEUE_SQL);
 
   return {
-    /** The next waiting tasks in the order in which they are offered, after the place. */
+    /** The next waiting tasks after a position, in the order of offers. */
     readyTasks(scope: PollScope, after: TaskPlace, limit: number): Promise<OpenTaskRow[]> {
       const { handler, tenant, queue } = scope;
       const ofAll = queue === '' ? 'readyTasks' : 'readyTasksOfQueue';

@@ -1,4 +1,4 @@
-/** One poll of a worker, from its arrival to its answer. Plain data. */
+/** One poll of a worker, from its arrival to its response. Plain data. */
 
 import type { UnixMs } from '../../src/base/time.js';
 import type { TaskClaim } from '../runtime/protocol.js';
@@ -6,9 +6,8 @@ import type { QueueActor } from './queue.js';
 import type { ReadyTask } from './ready-tasks.js';
 import type { Window } from './window.js';
 
-/** What the worker asks for. */
 export interface PollRequest {
-  /** Of the front thread: what its client ends when it goes away. */
+  /** The request on the front thread; it ends when the client disconnects. */
   readonly request: number;
   /** '' serves all tenants. */
   readonly tenant: string;
@@ -17,31 +16,30 @@ export interface PollRequest {
   /** '' takes the tasks of every queue name and of none. */
   readonly queues: readonly string[];
   readonly limit: number;
-  /** Whether the worker is given the secrets that its tasks name. */
+  /** Whether the worker gets the secrets that its tasks name. */
   readonly maySeeSecrets?: true | undefined;
-  /** When a poll that found nothing is answered with nothing; now or earlier: at once. */
+  /** When an empty poll ends; not in the future: at once. */
   readonly until: UnixMs;
-  /** The shard that asks for it; undefined: this one. */
+  /** The shard that sent it; undefined: this one. */
   readonly asker?: number | undefined;
-  /** Called once, unless the client goes away before. */
+  /** Called once, unless the client disconnects before. */
   readonly answer: (claimed: readonly Claimed[]) => void;
 }
 
 export interface Poll extends Omit<PollRequest, 'until'> {
   until: UnixMs;
-  /** Numbers the polls of a shard in order of arrival, and names the poll in its claims. */
+  /** Increases in order of arrival, and identifies the poll in its claims. */
   number: number;
-  /** Where it takes tasks: one for each of its handlers and queue names. */
+  /** One for each of its handlers and queue names. */
   places: readonly Place[];
-  /** Gives back its place among those that wait; undefined: it does not wait. */
+  /** Releases its slot among the waiting polls; undefined while it does not wait. */
   leave: (() => void) | undefined;
-  /** The client is gone: what is claimed for it is given back. */
+  /** The client has disconnected: claims are given back. */
   isAborted: boolean;
-  /** Claims that are not settled. */
+  /** Unsettled claims. */
   openClaims: number;
-  /** In the order in which they were committed, which across shards is any order. */
+  /** In the order of their commits, which is arbitrary across shards. */
   claimed: Claimed[];
-  /** Of the records in `claimed`. */
   bytes: number;
 }
 
@@ -57,11 +55,11 @@ export interface Claimed {
   readonly record: string;
 }
 
-/** Its number and its places are those of its turn, see `Queues`. */
+/** `Queues` sets number and places when it serves the poll. */
 export function newPoll(asked: PollRequest): Poll {
   const { request, tenant, worker, handlers, queues, limit, maySeeSecrets, until, asker } = asked;
   return {
-    // One by one: spread, they take ten microseconds.
+    // Listed one by one, because spreading takes ten microseconds.
     request,
     tenant,
     worker,
@@ -82,7 +80,6 @@ export function newPoll(asked: PollRequest): Poll {
   };
 }
 
-/** The records of tasks as the text of one array. */
 export function arrayOf(claimed: readonly { readonly record: string }[]): string {
   return `[${claimed.map(({ record }) => record).join(',')}]`;
 }

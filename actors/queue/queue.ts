@@ -1,12 +1,10 @@
 /**
- * The queue of one handler: which long polls wait, and which tasks are being claimed for whom. Owns
- * no rows: `open_tasks` states what is open, and the queue looks at it through windows, one for each
- * kind of poll. A poll picks tasks here; each becomes the poller's only by a unit of its instance.
+ * The queue of one handler: its waiting long polls and the claims in progress. It owns no rows: `open_tasks` has the
+ * open tasks, and the queue reads it through windows, one per kind of poll. A poll picks tasks here; each is claimed
+ * only by a unit of its instance. A poll may use several windows, also of other queues of its shard: it takes their
+ * first task, waits at all, and leaves all when one serves it.
  *
- * A poll may take from several windows, also of other queues of its shard: it takes what comes first in
- * all of them, waits at each of them, and leaves all when one of them serves it.
- *
- *   poll ─► window ─► picked ─claim─► instance ─claimed─► answer
+ *   poll ─► window ─► picked ─claim─► instance ─claimed─► response
  *              ▲                          │
  *              └── ready, gone, reads ────┘
  */
@@ -29,19 +27,19 @@ import {
   withdraw,
 } from './window.js';
 
-/** What a queue makes happen; the shard carries it out at the end of the turn. */
+/** Effects of a queue; the shard executes them at the end of the turn. */
 export interface QueueEffects {
   claim(poll: Poll, task: ReadyTask): void;
   unclaim(task: string, epoch: number): void;
-  /** Hands over what was claimed: the poll is at its end. */
+  /** Ends the poll with its claimed tasks. */
   answer(poll: Poll): void;
-  /** All that was picked for the poll was gone: it is as if it came now. */
+  /** Serves the poll again as if it had just arrived: all its picked tasks were gone. */
   again(poll: Poll): void;
-  /** Reads waiting tasks from the table; the answer comes to `loaded` or `loadFailed`. */
+  /** Reads waiting tasks; `loaded` or `loadFailed` follows. */
   read(window: Window, read: Read): void;
   /** Calls `expire` when the poll's time is over. */
   expireLater(poll: Poll): void;
-  /** The window is in use: of all, it is let go last. */
+  /** Marks the window as most recently used, for eviction. */
   used(window: Window): void;
 }
 
@@ -52,13 +50,14 @@ export class QueueActor {
   readonly #bounds: WindowBounds | undefined;
   /** Tenant or '' → queue name or '' → the window of such polls. */
   readonly #windows = new Map<string, Map<string, Window>>();
-  /** Tasks of claims on their way: neither offered nor added again until these are settled. */
+  /** Tasks with a claim in progress: neither offered nor added again until it is settled. */
   readonly #picked = new Map<string, { readonly task: ReadyTask; readonly poll: Poll }>();
   #parkedCount = 0;
 
   /**
-   * @param count of the tasks that are in memory, which queues may share
-   * @param waits places for polls that wait, which queues share, as tenants do
+   * @param count of tasks in memory, shared by queues
+   *
+   * @param waits slots of waiting polls, shared by queues
    * @param bounds of its windows; by default the engine's own
    */
   constructor(effects: QueueEffects, count: TaskCount, waits: FairSlots, bounds?: WindowBounds) {
@@ -68,7 +67,7 @@ export class QueueActor {
     this.#bounds = bounds;
   }
 
-  /** Nothing is known here that the tables do not know. */
+  /** Memory has nothing that the tables do not have. */
   get isIdle(): boolean {
     return this.#windows.size === 0 && this.#picked.size === 0;
   }
@@ -79,14 +78,14 @@ export class QueueActor {
 
   // ---------------------------------------------------------------- polls
 
-  /** Where polls of this tenant and queue name take tasks. */
+  /** The window for polls of this tenant and queue name. */
   place(tenant: string, queue: string): Place {
     const window = this.#windowFor(tenant, queue);
     this.#effects.used(window);
     return { queue: this, window };
   }
 
-  /** @param poll asks for one task at least, and one of its places is here */
+  /** @param poll for at least one task, with a place here */
   poll(poll: Poll, now: UnixMs): void {
     if (this.#serve(poll)) return;
     const { places } = poll;
@@ -94,7 +93,7 @@ export class QueueActor {
       poll.leave = this.#waits.take([poll.tenant]);
       if (poll.leave === undefined) poll.until = now;
     }
-    // What the table holds may not be known yet: then the answer waits for it in any case.
+    // If the table has not been read yet, the response waits for the read in any case.
     if (poll.until <= now && !isReading(poll)) {
       leave(poll);
       this.#effects.answer(poll);
@@ -107,7 +106,7 @@ export class QueueActor {
     if (poll.until > now) this.#effects.expireLater(poll);
   }
 
-  /** The client is gone: a parked poll is forgotten, claims on their way are taken back. */
+  /** The client has disconnected: forgets a parked poll, and gives claims in progress back. */
   abort(poll: Poll): void {
     poll.isAborted = true;
     this.#unpark(poll);
@@ -118,7 +117,7 @@ export class QueueActor {
     if (isParked && poll.until <= now && !isReading(poll)) this.#answerEmpty(poll);
   }
 
-  /** The engine stops: nobody waits any longer. */
+  /** The engine stops: ends all waits. */
   answerParked(): void {
     for (const window of this.#allWindows()) {
       for (const poll of window.parked) this.#answerEmpty(poll);
@@ -143,7 +142,7 @@ export class QueueActor {
     }
   }
 
-  /** @param isRead what polls of several places could not be sure of before is in memory now */
+  /** @param isRead a read has ended, so polls with several places can be decided */
   #serveParked(window: Window, isRead = false): void {
     for (const poll of window.parked) {
       if (this.#serve(poll)) this.#unpark(poll);
@@ -176,13 +175,13 @@ export class QueueActor {
   /**
    * A claim is settled.
    *
-   * @param epoch positive: committed; 0: the task is gone; -1: not known, so it is offered again
+   * @param epoch positive: committed; 0: the task is gone; -1: unknown, so it is offered again
    * @param record the claimed task's wire record as JSON text
    */
   claimed(number: number, id: string, epoch: number, record: string): void {
     const picked = this.#picked.get(id);
     if (picked?.poll.number !== number) {
-      // The queue was rebuilt meanwhile: nobody waits for this claim.
+      // The queue was rebuilt meanwhile: no poll waits for this claim.
       if (epoch > 0) this.#effects.unclaim(id, epoch);
       return;
     }
@@ -194,7 +193,7 @@ export class QueueActor {
     if (poll.openClaims === 0) this.#finish(poll);
   }
 
-  /** A poll's answer stops at the size limit; what does not fit waits again. */
+  /** The response has a size limit; tasks beyond it are offered again. */
   #keepOrGiveBack(poll: Poll, claimed: Claimed): void {
     const { task, epoch, record } = claimed;
     const fits = poll.claimed.length === 0 || poll.bytes + record.length <= LIMITS.responseBytesMax;
@@ -220,10 +219,7 @@ export class QueueActor {
     this.#effects.answer(poll);
   }
 
-  /**
-   * A shard died: the claims that it had been asked for have an unknown outcome, and its last hints
-   * may be lost.
-   */
+  /** A shard has restarted: its claims have an unknown outcome, and its last hints may be lost. */
   dropClaims(isOfShard: (instance: string) => boolean): void {
     for (const window of this.#allWindows()) {
       reset(window);
@@ -236,7 +232,7 @@ export class QueueActor {
 
   // ---------------------------------------------------------------- hints
 
-  /** Hint: a task waits. Of the polls that it can serve, it goes to the one that came first. */
+  /** Hint: a task waits. The oldest poll that can take it gets it. */
   ready(task: ReadyTask): void {
     if (this.#picked.has(task.id)) return;
     const windows = this.#windowsWith(task.tenant, task.queue);
@@ -247,7 +243,7 @@ export class QueueActor {
     for (const window of waiting) this.#serveParked(window);
   }
 
-  /** Hint: a task is not offered any more. */
+  /** Hint: a task is no longer offered. */
   gone(task: string, tenant: string, queue: string): void {
     for (const window of this.#windowsWith(tenant, queue)) withdraw(window, task);
   }
@@ -259,16 +255,16 @@ export class QueueActor {
     if (read !== undefined) this.#effects.read(window, read);
   }
 
-  /** @param tasks in the order of the table, as many as the read asked for if there are so many */
+  /** @param tasks in the order of the table; fewer than the read requested only at its end */
   loaded(window: Window, read: Read, tasks: readonly ReadyTask[], now: UnixMs): void {
-    // What was known when the read began may have been forgotten since.
+    // The window was reset since the read began.
     if (window.read !== read) return;
     endRead(window, tasks, (id) => this.#picked.has(id));
     this.#serveParked(window, true);
     this.#answerDue(window, now);
   }
 
-  /** The table could not be read. Who may wait longer does, and it is read again. */
+  /** The table could not be read: polls that may wait stay, and it is read again. */
   loadFailed(window: Window, read: Read, now: UnixMs): void {
     if (window.read !== read) return;
     window.read = undefined;
@@ -279,7 +275,7 @@ export class QueueActor {
 
   // ---------------------------------------------------------------- windows
 
-  /** Forgets a window that nobody waits at; a poll makes it anew. Returns false if somebody does. */
+  /** Forgets a window without waiting polls; the next poll recreates it. Returns false otherwise. */
   evict(window: Window): boolean {
     if (window.parked.size > 0) return false;
     reset(window);
@@ -303,7 +299,7 @@ export class QueueActor {
     return window;
   }
 
-  /** The windows in which tasks of this tenant and queue name are seen: four at most. */
+  /** The windows that include tasks of this tenant and queue name: four at most. */
   #windowsWith(tenant: string, queue: string): Window[] {
     const windows: Window[] = [];
     for (const named of [this.#windows.get(tenant), this.#windows.get('')]) {
@@ -325,14 +321,12 @@ function leave(poll: Poll): void {
   poll.leave = undefined;
 }
 
-/** What is in the table may not be known yet. */
+/** Tasks in the table may not be in memory yet. */
 function isReading({ places }: Poll): boolean {
   return places.some(({ window }) => window.read !== undefined);
 }
 
-/**
- * Where the next task of a poll is; undefined: nowhere, or what is not in memory yet may come before it.
- */
+/** The place with the next task of a poll; undefined when there is none, or an unread one may precede it. */
 function firstPlace(places: readonly Place[]): Place | undefined {
   let found: Place | undefined;
   let first: TaskPlace = LAST_PLACE;

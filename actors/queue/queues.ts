@@ -1,8 +1,7 @@
 /**
- * The queues of one shard, one actor per handler name, and the registry of the workers that poll
- * them. Queues and their windows come to life with the first poll; a hint to one that is not there
- * is moot, because it reads its table when it comes. The names are the callers', so what all of them
- * hold is bounded: windows that nobody has polled for longest are let go.
+ * The queues of one shard, one actor per handler name, and the registry of polling workers. Queues and windows are
+ * created by the first poll; a hint for a missing one is dropped, because the queue reads its table when created.
+ * Callers choose the names, so memory is bounded: the least recently polled windows are evicted.
  */
 
 import { routeOf, routeOfName, shardOf } from '../../src/base/ids.js';
@@ -44,23 +43,22 @@ export interface WorkerSeen {
   readonly version: string | null;
 }
 
-/** Workers whose last poll is remembered; of others the row is written once more. */
+/** Workers whose last poll is remembered; rows of others are written again. */
 const WORKERS_REMEMBERED = 10_000;
 
 export class Queues implements Room {
   readonly #service: Service;
   readonly #deps: QueuesDeps;
   readonly #queues = new Map<string, QueueActor>();
-  /** Windows and their handlers, those first that were polled longest ago. */
+  /** Windows and their handlers, least recently polled first. */
   readonly #windows = new Map<Window, string>();
-  /** Of all windows. */
   readonly #count: TaskCount = { tasks: 0 };
-  /** By request: polls that are parked or claiming. */
+  /** By request: parked and claiming polls. */
   readonly #polls = new Map<number, Poll>();
   #pollCount = 0;
-  /** Each name once: tasks that wait share the text of theirs. */
+  /** Interned names, shared by waiting tasks. */
   readonly #names = new Map<string, string>();
-  /** Of polls that wait. */
+  /** Slots of waiting polls. */
   readonly #waits = new FairSlots([
     { activeMax: LIMITS.parkedPollsMax },
     { activeMax: LIMITS.parkedPollsPerTenantMax },
@@ -80,7 +78,7 @@ export class Queues implements Room {
     this.#service = new Service('queues', deps);
   }
 
-  /** One that is heard twice is served once. */
+  /** A repeated message is served once. */
   poll(asked: PollRequest): void {
     if (this.#polls.has(asked.request)) return;
     if (asked.limit === 0) {
@@ -118,7 +116,7 @@ export class Queues implements Room {
     if (poll !== undefined) queueOf(poll).expire(poll, this.#deps.now());
   }
 
-  /** It is not to wait any longer: what it has, or nothing, is answered as soon as it is known. */
+  /** Ends the wait: the response is sent as soon as claims are settled. */
   endWait(request: number): void {
     const poll = this.#polls.get(request);
     if (poll === undefined) return;
@@ -126,7 +124,7 @@ export class Queues implements Room {
     queueOf(poll).expire(poll, this.#deps.now());
   }
 
-  /** Parked polls are answered, and those that were on their way are not parked any more. */
+  /** Ends parked polls, and parks none from now on. */
   drain(): void {
     this.#isDraining = true;
     this.answerParked();
@@ -136,13 +134,13 @@ export class Queues implements Room {
     for (const queue of this.#queues.values()) queue.answerParked();
   }
 
-  /** The polls that wait, of this tenant and of all tenants; of '' all. One that waits at many places counts at each. */
+  /** The waiting polls of this tenant and of all tenants; '' is all. A poll counts at each of its places. */
   openPolls(tenant: string): OpenPolls[] {
     const found = new Map<string, { handler: string; queue: string; polls: number }>();
     for (const poll of this.#polls.values()) {
       const isAsked = tenant === '' || poll.tenant === '' || poll.tenant === tenant;
       if (poll.leave === undefined || !isAsked) continue;
-      // One that takes tasks of any queue is not counted again at those that it names.
+      // A poll for every queue is not counted again at the queues it names.
       const queues = poll.queues.includes('') ? [''] : poll.queues;
       for (const handler of poll.handlers) {
         for (const queue of queues) {
@@ -161,7 +159,7 @@ export class Queues implements Room {
     this.tenantBack();
   }
 
-  /** Tasks may have come or gone that nobody tells of: windows are read again. */
+  /** Rows may have changed without hints: windows are read again. */
   tenantBack(): void {
     for (const queue of this.#queues.values()) queue.dropClaims(() => false);
   }
@@ -170,7 +168,7 @@ export class Queues implements Room {
     if (jumpMs !== 0) this.answerParked();
   }
 
-  /** Polls of the tenant, or of one of its workers, are answered with what they have. */
+  /** Ends the waits of the tenant, or of one of its workers. */
   endWaitsOf(tenant: string, worker?: string): void {
     for (const poll of [...this.#polls.values()]) {
       if (poll.tenant !== tenant || (worker !== undefined && poll.worker !== worker)) continue;
@@ -186,7 +184,7 @@ export class Queues implements Room {
     this.#letGo();
   }
 
-  /** The same before it is committed: only where polls wait, because it is told again when it is. */
+  /** A hint before the commit: only for waiting polls, because another one follows the commit. */
   decided(task: ReadyHint): void {
     if (this.#queues.get(task.handler)?.isAwaited === true) this.ready(task);
   }
@@ -196,7 +194,7 @@ export class Queues implements Room {
   }
 
   claimed(message: ClaimAnswer): void {
-    // A claim that was not committed has no record to fill.
+    // A failed claim has no record to fill.
     const secrets = message.epoch > 0 ? message.secrets : undefined;
     if (secrets === undefined) this.#claimed(message, message.record);
     else this.#fill(message, secrets);
@@ -209,7 +207,7 @@ export class Queues implements Room {
     if (queue?.isIdle) this.#queues.delete(handler);
   }
 
-  /** Puts secrets into the parameters of a claimed task, which is given up where they are not there. */
+  /** Fills secrets into the parameters of a claimed task; a task with a missing secret is given up. */
   #fill(message: ClaimAnswer, secrets: NamedSecrets): void {
     const { schedule, log, release, shards } = this.#deps;
     const { task, epoch } = message;
@@ -237,14 +235,14 @@ export class Queues implements Room {
     );
   }
 
-  /** The shard died with claims that queues had asked it for, and with polls that it had asked for. */
+  /** Claims requested from the restarted shard, and polls that it sent, are void. */
   peerBack(shard: number): void {
     const isOfShard = (instance: string) => shardOf(routeOf(instance), this.#deps.shards) === shard;
     for (const queue of this.#queues.values()) queue.dropClaims(isOfShard);
     for (const { asker, request } of this.#polls.values()) if (asker === shard) this.abort(request);
   }
 
-  /** Writes the worker's registry row unless that was done lately: a poll costs no commit. */
+  /** Writes the worker's registry row unless that was done lately, so that a poll costs no commit. */
   seen(worker: WorkerSeen): void {
     const now = this.#deps.now();
     const key = JSON.stringify([worker.tenant, worker.worker, worker.handler, worker.queue]);
@@ -293,7 +291,7 @@ export class Queues implements Room {
     return queue;
   }
 
-  /** Keeps what the windows hold within its bounds. */
+  /** Evicts windows beyond the bounds. */
   #letGo(): void {
     for (let left = this.#windows.size; left > 0; left--) {
       const isFull = this.#count.tasks > LIMITS.readyTasksMax;
@@ -345,7 +343,7 @@ export class Queues implements Room {
     );
   }
 
-  /** Those of tenants that are held are passed over: what lies behind them is read on. */
+  /** Skips tasks of suspended tenants, and reads on. */
   async #readyTasks(scope: PollScope, from: TaskPlace, limit: number): Promise<OpenTaskRow[]> {
     const { loader, commits } = this.#deps;
     const found: OpenTaskRow[] = [];
@@ -380,16 +378,16 @@ export class Queues implements Room {
   }
 }
 
-/** What one queue does for a poll, it does for all of its places. */
+/** Any queue of the poll can act for all of its places. */
 function queueOf({ places }: Poll): QueueActor {
   return (places[0] as Place).queue;
 }
 
 const NAMES_MAX = 10_000;
-/** How soon tasks that could not be read are asked for again. */
+/** Retry interval after a failed read. */
 const RELOAD_MS = 1_000;
 
-/** The shard that a handler's queue lives on. */
+/** The shard that owns the queue of a handler. */
 export function queueShard(handler: string, shards: number): number {
   return shardOf(routeOfName(handler), shards);
 }

@@ -1,7 +1,6 @@
 /**
- * Waiting tasks in the order in which they are offered: priority, then age. Holds those up to a
- * place, the horizon; tasks behind it are only in their table. What is held is bounded, because past
- * its bound the horizon comes nearer. Pure.
+ * Waiting tasks in the order of offers: by priority, then by age. It holds tasks up to a position, the horizon; later
+ * tasks are only in the table. Past its size limit the horizon moves closer. Pure.
  */
 
 import TinyQueue from 'tinyqueue';
@@ -25,10 +24,10 @@ export const FIRST_PLACE: TaskPlace = {
   createdAt: 0,
   id: '00000000-0000-0000-0000-000000000000',
 };
-/** Behind every task. */
+/** After every task. */
 export const LAST_PLACE: TaskPlace = { rank: 32_767, createdAt: 0, id: '' };
 
-/** Negative when `a` is offered before `b`. Ids of one age compare as they were made. */
+/** Negative when `a` is offered before `b`. Ids of equal age compare in the order of their creation. */
 export function compareTasks(a: TaskPlace, b: TaskPlace): number {
   return a.rank - b.rank || a.createdAt - b.createdAt || (a.id < b.id ? -1 : a.id > b.id ? 1 : 0);
 }
@@ -38,7 +37,7 @@ export interface TaskCount {
   tasks: number;
 }
 
-/** The heap is built anew when this many of its tasks have left, and a quarter of it. */
+/** The heap is rebuilt when this many of its tasks, and a quarter of it, are stale. */
 const STALE_MIN = 64;
 
 export class ReadyTasks {
@@ -46,7 +45,7 @@ export class ReadyTasks {
   readonly #max: number;
   #horizon: TaskPlace;
   readonly #byId = new Map<string, ReadyTask>();
-  /** May hold tasks that left; `#byId` decides. */
+  /** May hold removed tasks; `#byId` decides. */
   #heap = new TinyQueue<ReadyTask>([], compareTasks);
 
   constructor(count: TaskCount, max: number, horizon: TaskPlace) {
@@ -67,7 +66,7 @@ export class ReadyTasks {
     return this.#byId.values();
   }
 
-  /** Returns false when the task lies behind the horizon, and is not held. */
+  /** Returns false when the task is beyond the horizon. */
   add(task: ReadyTask): boolean {
     if (compareTasks(task, this.#horizon) > 0) return false;
     if (this.#byId.has(task.id)) return true;
@@ -96,7 +95,7 @@ export class ReadyTasks {
     }
   }
 
-  /** The caller adds what lies between the old horizon and the new one. */
+  /** The caller adds the tasks between the old and the new horizon. */
   moveHorizon(horizon: TaskPlace): void {
     this.#horizon = horizon;
   }

@@ -1,4 +1,4 @@
-/** Tasks for workers: their queues, and the exchanges of reports and polls. */
+/** Tasks for workers: queues, and exchanges of results and polls. */
 
 import type { CredentialRoom } from '../credential/room.js';
 import { tellResult } from '../instance/operations.js';

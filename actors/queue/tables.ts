@@ -1,4 +1,4 @@
-/** When workers were last seen. Pure. */
+/** The table of workers. Pure. */
 
 import { mutations, set } from '../../src/db/mutation.js';
 import { table } from '../../src/db/table.js';

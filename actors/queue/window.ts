@@ -1,9 +1,8 @@
 /**
- * What the polls of one kind look at: the waiting tasks of a handler, of one tenant or of all, of one
- * queue name or of any. Each kind has a window of its own on the table, in the table's order, so that
- * no other tenant's or queue's tasks can stand in its way. The first tasks are in memory, the others
- * are read when these run low; a task may be in several windows. Plain data and functions; reads
- * nothing itself.
+ * The view of one kind of poll: the waiting tasks of a handler, of one tenant or all, and of one queue name or any.
+ * Each kind reads the table in its own order, so that tasks of other tenants and queues are not in its way. The first
+ * tasks are in memory, more are read when they run low; a task may be in several windows. Plain data and functions
+ * without I/O.
  */
 
 import { LIMITS } from '../../src/base/limits.js';
@@ -20,7 +19,7 @@ import {
 
 export interface WindowBounds {
   readonly windowTasksMax: number;
-  /** The first read takes so few, because most windows need no more. */
+  /** Size of the first read: most windows need no more. */
   readonly readyPageRowsMin: number;
   readonly readyPageRowsMax: number;
 }
@@ -32,16 +31,16 @@ const BOUNDS: WindowBounds = {
 };
 
 export interface Window {
-  /** '' looks at the tasks of all tenants. */
+  /** '' for all tenants. */
   readonly tenant: string;
-  /** '' looks at the tasks of every queue name and of none. */
+  /** '' for every queue name and none. */
   readonly queue: string;
   readonly ready: ReadyTasks;
-  /** Polls that wait, in order of arrival. While there are any, `ready` is empty. */
+  /** Waiting polls, in order of arrival. While there are any, `ready` is empty. */
   readonly parked: Set<Poll>;
-  /** The read under way. */
+  /** The read in progress. */
   read: Read | undefined;
-  /** Rows that the latest read asked for. */
+  /** Rows requested by the latest read. */
   pageRows: number;
   readonly bounds: WindowBounds;
   readonly count: TaskCount;
@@ -50,11 +49,11 @@ export interface Window {
 export interface Read {
   readonly after: TaskPlace;
   readonly limit: number;
-  /** Tasks behind `after` that were told of since: its snapshot may be older than they are. */
+  /** Hints beyond `after` since the read began: its snapshot may be older. */
   readonly late: ReadyTasks;
 }
 
-/** Nothing is known of the table until it was read. */
+/** The table is unread at first. */
 export function newWindow(
   tenant: string,
   queue: string,
@@ -65,7 +64,7 @@ export function newWindow(
   return { tenant, queue, ready, parked: new Set(), read: undefined, pageRows: 0, bounds, count };
 }
 
-/** A task waits. Behind the horizon its row is enough. */
+/** A task waits. Beyond the horizon its row is enough. */
 export function offer({ ready, read }: Window, task: ReadyTask): void {
   if (!ready.add(task)) read?.late.add(task);
 }
@@ -75,7 +74,7 @@ export function withdraw({ ready, read }: Window, task: string): void {
   read?.late.remove(task);
 }
 
-/** What the table must be asked for: undefined when enough is in memory, or is being read. */
+/** The read that the window needs; undefined when enough is in memory or being read. */
 export function wantedRead(window: Window, poll: Poll): Read | undefined {
   const { ready, bounds, count } = window;
   if (window.read !== undefined || ready.horizon === LAST_PLACE) return undefined;
@@ -87,7 +86,7 @@ export function wantedRead(window: Window, poll: Poll): Read | undefined {
   return window.read;
 }
 
-/** @param isPicked true for tasks that a poll is claiming: these are not offered */
+/** @param isPicked true for tasks with a claim in progress, which are not offered */
 export function endRead(
   window: Window,
   tasks: readonly ReadyTask[],
@@ -96,7 +95,7 @@ export function endRead(
   const { ready, read } = window;
   window.read = undefined;
   if (read === undefined) return;
-  // When the horizon came nearer meanwhile, there would be a gap before what was read.
+  // If the horizon moved closer meanwhile, there would be a gap before these rows.
   if (ready.horizon === read.after) {
     const end = tasks.length < read.limit ? LAST_PLACE : (tasks.at(-1) as ReadyTask);
     ready.moveHorizon(compareTasks(end, read.late.horizon) < 0 ? end : read.late.horizon);
@@ -106,7 +105,7 @@ export function endRead(
   read.late.clear();
 }
 
-/** Forgets what is in memory and what is being read. */
+/** Forgets what is in memory and being read. */
 export function reset(window: Window): void {
   window.ready.clear();
   window.ready.moveHorizon(FIRST_PLACE);

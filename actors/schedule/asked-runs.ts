@@ -1,7 +1,4 @@
-/**
- * Instances of a schedule that somebody asks for, beside its fires. Those of one schedule follow one
- * another, so that each sees the ones before.
- */
+/** Runs of a schedule on request. Those of one schedule are serialized, so that each sees the ones before. */
 
 import type { ScheduleRun } from '../../schema/cron.js';
 import { conflict, notFound } from '../../src/base/errors.js';
@@ -20,7 +17,7 @@ export interface AskedRunsDeps extends FindRunDeps, Pick<Kernel, 'ids'> {
   readonly service: Service;
 }
 
-/** Tells a schedule what it is to do in its turn. */
+/** Sends a schedule work for its turn. */
 type Tell = (id: string, request: number, take: (cron: Cron, turn: Turn) => void) => void;
 
 export class AskedRuns {
@@ -32,7 +29,7 @@ export class AskedRuns {
     this.#tell = tell;
   }
 
-  /** @param key an instance that is there under it is the answer; null: it has none */
+  /** @param key idempotency key; an existing instance with this key is the answer */
   create(request: number, tenant: string, id: string, key: string | null): void {
     this.#deps.service.answer(request, 201, id, () => this.#create(tenant, id, key));
   }
@@ -63,7 +60,7 @@ export class AskedRuns {
     }
   }
 
-  /** Resolves with null when names or routes have changed since the look. */
+  /** Resolves with null when names or routes have changed since the lookup. */
   #tellRun(tenant: string, id: string, run: AskedRun): Promise<ScheduleRun | null> {
     const { internalRequests, schedule } = this.#deps;
     return new Promise((resolve, reject) => {

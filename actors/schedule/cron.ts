@@ -1,15 +1,13 @@
 /**
- * One cron schedule. A fire is one unit: the creation of the instance and the schedule's row with its
- * next fire. The instance's id follows from the schedule and the fire time, so that no fire time can
- * give two. `next_fire_at` is the fire that is next or under way: while an earlier run is waited for
- * it lies in the past, and what passed meanwhile is one fire.
+ * One cron schedule. A fire is one unit: the creation of the instance and the schedule's row with its next fire. The
+ * instance id derives from schedule and fire time, so a fire time cannot create two. `next_fire_at` is the next or
+ * current fire: while it waits for an earlier run it is in the past, and all fires missed meanwhile become one. An
+ * update keeps the current fire and its lookup unless it changes what they depend on, so that frequent updates cannot
+ * keep a schedule from firing.
  *
  *   idle ──due──► looking ──► fired or skipped, with the next fire time
- *     ▲              └─ an earlier run is waited for, or the database is away ─┐
- *     └─────────────── when the run changes, or some seconds later ────────────┘
- *
- * A change by request leaves the fire that is due or waits, and lets a look go on, unless it changes what
- * they rest on: who changes a schedule all the time does not keep it from firing.
+ *     ▲              └─ waiting for an earlier run or for the database ───────┐
+ *     └─────────────── when the run changes, or some seconds later ───────────┘
  */
 
 import type { CronSchedule, UpdateSchedule } from '../../schema/cron.js';
@@ -41,22 +39,22 @@ export interface CronDeps {
   readonly plans: Pick<Plans, 'checkUsable' | 'deletions' | 'get' | 'isBlocked'>;
   readonly names: Pick<Names, 'get'>;
   readonly routing: Pick<Routing, 'route'>;
-  /** Has the schedule told `due` at that time. */
+  /** Sends `due` to the schedule at that time. */
   readonly wakeAt: (id: string, at: UnixMs) => void;
-  /** Has the schedule told `due` soon after one of the runs changes. */
+  /** Sends `due` to the schedule soon after one of the runs changes. */
   readonly awaitRuns: (id: string, runs: readonly string[]) => void;
-  /** Asks whether the schedule may fire; it is told `found` or `unknown` with the same look. */
+  /** Looks up whether the schedule may fire; `found` or `unknown` follows with the same look. */
   readonly look: (look: Look) => void;
-  /** What is known of the schedule beside its row. */
+  /** State of the schedule beside its row. */
   readonly memo: (id: string) => Memo;
   readonly remember: (id: string, changes: Memo) => void;
 }
 
-/** Outlives the state, which is read again when the database refuses a fire. */
+/** Survives a reload, such as after a refused fire. */
 export interface Memo {
-  /** A fire time that cannot give an instance (any more), with the reason to show. */
+  /** A fire time that cannot create an instance, with the reason to show. */
   readonly spent?: { readonly at: UnixMs; readonly error: string | null } | undefined;
-  /** A sequence that was not found, of a row that may have gone with it. */
+  /** A sequence that was not found; the row may have been deleted with it. */
   readonly missing?: string | undefined;
 }
 
@@ -68,39 +66,38 @@ export interface BornRun {
   readonly characters: number;
 }
 
-/** A question whether the schedule may fire. */
+/** The lookup before a fire. */
 export interface Look {
-  /** As it was when it was asked. */
+  /** As of the request. */
   readonly row: CronSchedule;
   /** The instance that the fire would create. */
   readonly run: string;
-  /** Where the fire would go. */
+  /** The sequence that the fire would start. */
   readonly target: string;
 }
 
-/** A unit under way that makes an instance, or goes on to the next fire. */
+/** A unit in progress that creates an instance or moves on to the next fire. */
 interface Step {
   /** The fire time, if it is a fire. */
   readonly firing?: UnixMs;
-  /** The instance of a fire: in memory as soon as it is there, so that nobody reads it. */
+  /** The instance of a fire, adopted at commit so that it need not be loaded. */
   readonly born?: BornRun | undefined;
 }
 
 export interface CronRows {
   readonly row: ScheduleRow | undefined;
-  /** Of sequences, when the row was asked for; see `Plans`. */
+  /** The count of deleted sequences when the row was requested; see `Plans`. */
   readonly deletions: number;
 }
 
-/** What the look before a fire found. */
 export interface Found {
-  /** Where the name led that the schedule has in place of an id. */
+  /** The id that the name of the schedule resolved to. */
   readonly named: NamedId;
-  /** Where a fire went by the names and routes of that time; '' where a name led nowhere. */
+  /** The sequence by the names and routes of that time; '' for an unknown name. */
   readonly target: string;
-  /** Undefined when there is none (any more). */
+  /** Undefined when it does not exist (any more). */
   readonly sequence: StoredSequence | undefined;
-  /** Earlier runs that have not ended; not looked for where they do not matter. */
+  /** Unfinished earlier runs; empty where the policy ignores them. */
   readonly runs: readonly string[];
 }
 
@@ -110,15 +107,15 @@ interface Run {
   readonly idempotency_key: string | null;
 }
 
-/** The same when somebody asked for it, with what was found of it. */
+/** A run on request, with its lookup. */
 export interface AskedRun extends Run {
   readonly target: string;
   readonly sequence: StoredSequence;
 }
 
-/** How long an earlier run is waited for before it is looked at again. */
+/** Interval between checks of an earlier run that is waited for. */
 const BUFFERED_AGAIN_MS = 5_000;
-/** When the database could not be asked, or the sequence is about to be deleted. */
+/** Retry interval after a database failure or while the sequence is being deleted. */
 const LATER_MS = 1_000;
 
 export class Cron {
@@ -128,9 +125,9 @@ export class Cron {
   #tenant: string | undefined;
   readonly #deletions: number;
   #looking: Look | undefined;
-  /** In the turn that makes it. */
+  /** Set in the turn that makes it. */
   #step: Step | undefined;
-  /** The next fire waits for them, so that a stall is caught up once, and each sees the runs before it. */
+  /** The next fire waits for these, so that missed fires are caught up once and each fire sees earlier runs. */
   readonly #steps = new Map<PendingUnit, Step>();
 
   constructor(id: string, deps: CronDeps, { row, deletions }: CronRows) {
@@ -145,7 +142,7 @@ export class Cron {
     return this.#row?.sequence_id;
   }
 
-  /** One that is not there has nothing that it could change. */
+  /** Undefined for a missing schedule. */
   get tenant(): string | undefined {
     return this.#tenant;
   }
@@ -158,35 +155,31 @@ export class Cron {
     return this.#row !== undefined;
   }
 
-  /** One that is not there is nobody else's either. */
+  /** A missing schedule belongs to no other tenant. */
   isOf(tenant: string): boolean {
     return this.#row === undefined || !isForeign(this.#row, tenant);
   }
 
-  /**
-   * The row of a schedule goes with its sequence and must not be written again then: after any
-   * deletion it is read before anything is made of it.
-   */
+  /** The row is deleted with its sequence and must not be written again: after any deletion it is reloaded first. */
   get isFresh(): boolean {
     return this.#deletions === this.#deps.plans.deletions;
   }
 
   // ---------------------------------------------------------------- units
 
-  /** What it just decided is on its way. */
   decided(unit: PendingUnit): void {
     if (this.#step !== undefined) this.#steps.set(unit, this.#step);
     this.#step = undefined;
   }
 
-  /** @returns the instance that is there now */
+  /** @returns the created instance */
   committed(unit: PendingUnit): BornRun | undefined {
     const step = this.#steps.get(unit);
     this.#steps.delete(unit);
     return step?.born;
   }
 
-  /** A fire gave no instance, and never will. */
+  /** The fire will never create an instance. */
   spend(unit: PendingUnit, error: string | null): void {
     const at = this.#steps.get(unit)?.firing;
     if (at !== undefined) this.#deps.remember(this.#id, { spent: { at, error } });
@@ -199,7 +192,7 @@ export class Cron {
 
   // ---------------------------------------------------------------- requests
 
-  /** @param deletions as they were when the sequence was found to be there */
+  /** @param deletions the count when the sequence was found */
   create(turn: Turn, request: number, schedule: CronSchedule, deletions: number): void {
     this.#checkUsable(schedule, deletions);
     this.#tenant = schedule.tenant_id;
@@ -235,16 +228,16 @@ export class Cron {
     turn.reply(request, 204, '');
   }
 
-  /** Of a sequence that is named another version may be there, or come. */
+  /** A sequence named without an id may have, or get, another version. */
   #checkUsable({ sequence_id }: CronSchedule, deletions?: number): void {
     if (sequence_id !== null) this.#deps.plans.checkUsable(sequence_id, deletions);
   }
 
   /**
-   * Somebody asks for an instance beside the fires, which stay as they are.
+   * Creates an instance on request, without effect on the fires.
    *
-   * @param run is not there yet, and no earlier one keeps it from beginning
-   * @returns null as the answer when it would go elsewhere by now
+   * @param run does not exist yet, and no earlier run prevents it
+   * @returns null as the answer when its target has changed
    */
   run(turn: Turn, request: number, tenant: string, run: AskedRun): void {
     const row = this.#ownedBy(tenant);
@@ -264,7 +257,7 @@ export class Cron {
     const now = this.#deps.now();
     this.#insertRun(turn, row, { id, idempotency_key }, now);
     this.#step = {};
-    // It did not see this run.
+    // The lookup has not seen this run.
     this.#looking = undefined;
     this.#put(turn, { ...row, last_triggered_at: isoTime(now), last_error: null });
     const created = { id, deduplicated: false, instance_id: id };
@@ -289,7 +282,7 @@ export class Cron {
     return row.next_fire_at !== null && Date.parse(row.next_fire_at) <= this.#deps.now();
   }
 
-  /** The time has come, or something that was waited for has changed. */
+  /** The fire time has come, or a run that was waited for has changed. */
   due(turn: Turn): void {
     const row = this.#row as CronSchedule;
     const { plans, look } = this.#deps;
@@ -308,7 +301,7 @@ export class Cron {
     look(this.#looking);
   }
 
-  /** It could not be looked into. */
+  /** The lookup failed. */
   unknown(look: Look): void {
     if (this.#looking !== look) return;
     this.#looking = undefined;
@@ -316,7 +309,7 @@ export class Cron {
   }
 
   /**
-   * What it asked for is here. What has changed the answer meanwhile has given up the look.
+   * The lookup has ended. It is void if what it depends on has changed.
    *
    * @returns `reload` when the rows have to be read first
    */
@@ -333,7 +326,7 @@ export class Cron {
     }
     const { missing } = memo(this.#id);
     if (sequence === undefined && missing !== target) {
-      // The row may have gone with it: that is looked at first.
+      // The row may have been deleted with the sequence: it is reloaded first.
       remember(this.#id, { missing: target });
       return 'reload';
     }
@@ -406,7 +399,7 @@ export class Cron {
     return { record, characters: line.length };
   }
 
-  /** To the next fire: a missed stretch is over with this one. */
+  /** Moves on to the next fire; all missed ones end with this fire. */
   #goOn(turn: Turn, row: CronSchedule, changes: Partial<CronSchedule>): void {
     this.#step = {};
     this.#put(turn, { ...row, ...changes, next_fire_at: nextFireOf(row, this.#deps.now()) });
@@ -417,27 +410,29 @@ export class Cron {
   }
 }
 
-/** Why a fire gives no instance. */
+/** Why a fire creates no instance: the sequence is missing. */
 function missingText(row: CronSchedule, named: NamedId): string {
   const what = sequenceNotFound(row.sequence_id, nameIn(row), named);
   return named === null ? what : `${what} is not found`;
 }
 
-/** The same, of the sequence that there is; null: it gives one. */
+/** Why a fire creates no instance: its input is invalid; null when it is valid. */
 function inputText({ context }: CronSchedule, { checkInput }: StoredSequence): string | null {
   const problem = checkInput?.(context.data);
   return problem === undefined ? null : `context.data ${problem}`;
 }
 
-/** Where an instance of a schedule goes. */
 interface Aim {
-  /** The sequence that the schedule names, by its id or where its name leads; '' when that is not known. */
+  /** The sequence id of the schedule, given or resolved by name; '' when unknown. */
   readonly asked: string;
   readonly route: Route | undefined;
   readonly target: string;
 }
 
-/** A release may route it unless it is pinned: each by itself, unless the schedule has a cohort key. */
+/**
+ * A release may route the instance unless its version is pinned; without a cohort key each instance is routed
+ * separately.
+ */
 export function aimOf(
   { names, routing }: Pick<CronDeps, 'names' | 'routing'>,
   row: CronSchedule,
@@ -450,7 +445,7 @@ export function aimOf(
   return { asked, route, target: route?.sequenceId ?? asked };
 }
 
-/** What was found of the fire holds for both. */
+/** Whether a lookup for one holds for the other. */
 function isSameFire(a: CronSchedule, b: CronSchedule): boolean {
   return (
     a.enabled === b.enabled &&

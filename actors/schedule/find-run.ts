@@ -1,6 +1,6 @@
 /**
- * What is looked at before a schedule creates an instance, by time or because somebody asks: where it
- * goes, whether it is accepted there, and what earlier ones the policy has to do with.
+ * The lookup before a schedule creates an instance, by time or on request: its target, whether the input is valid
+ * there, and the earlier runs that the policy concerns.
  */
 
 import type { CronSchedule } from '../../schema/cron.js';
@@ -16,7 +16,6 @@ import type { Kernel } from '../runtime/kernel.js';
 import { aimOf, type Found } from './cron.js';
 import type { ScheduleLoads } from './loads.js';
 
-/** Of instances, whether one is there already. */
 export type ScheduleNeededLoads = ScheduleLoads & Pick<InstanceLoads, 'instances'>;
 
 export interface FindRunDeps
@@ -26,14 +25,14 @@ export interface FindRunDeps
   readonly names: Names;
   readonly routing: Routing;
   readonly internalRequests: InternalRequests;
-  /** Hands a message to an instance of this shard. */
+  /** Sends a message to an instance of this shard. */
   readonly tellRun: (run: string, message: InstanceMessage) => void;
 }
 
 /**
- * A policy that cancels earlier runs has done so when this resolves.
+ * Under a policy that cancels earlier runs, these are cancelled when this resolves.
  *
- * @param run the instance that is to be created
+ * @param run the instance to be created
  */
 export async function findRun(deps: FindRunDeps, row: CronSchedule, run: string): Promise<Found> {
   const needsRuns = row.overlap_policy !== 'allow';
@@ -53,14 +52,14 @@ export async function findRun(deps: FindRunDeps, row: CronSchedule, run: string)
   return { named, target, sequence, runs };
 }
 
-/** Resolves when the run has taken the signal, or has ended; rejects when that is not known. */
+/** Resolves when the run has the signal or has ended; rejects when that is unknown. */
 function cancel(deps: FindRunDeps, run: string, tenant: string): Promise<void> {
   const { schedule, tellRun, internalRequests } = deps;
   const body = { signal_type: 'cancel' };
   const signal = { kind: 'signal', tenant, target: run, body, traceparent: undefined } as const;
   return new Promise((resolve, reject) => {
     const request = internalRequests.open((answer) => {
-      // One that has ended, or is gone, needs no signal.
+      // An ended or missing run needs no signal.
       if (!('error' in answer) || answer.error.status < 500) resolve();
       else reject(answer.error);
     });

@@ -1,4 +1,4 @@
-/** When schedules fire, as their rows have it. */
+/** The fire times of stored schedules. */
 
 import type { CronSchedule } from '../../schema/cron.js';
 import { invalid } from '../../src/base/errors.js';
@@ -6,15 +6,15 @@ import { isoTimeOrNull, type UnixMs } from '../../src/base/time.js';
 import { nextFire } from './core/cron.js';
 import { type CronFields, parseCron } from './core/cron-fields.js';
 
-/** The fire that is next or under way. */
+/** The next or current fire. */
 export function fireTimeOf({ next_fire_at }: CronSchedule): UnixMs {
   return Date.parse(next_fire_at ?? '');
 }
 
 /**
- * The first fire after an instant, as it is stored and shown.
+ * The first fire after an instant, as stored.
  *
- * @throws EngineError 400 when the expression cannot be read
+ * @throws EngineError 400 when the expression cannot be parsed
  */
 export function nextFireOf(
   { cron_expr, timezone }: Pick<CronSchedule, 'cron_expr' | 'timezone'>,
@@ -24,9 +24,9 @@ export function nextFireOf(
 }
 
 /**
- * The same for an expression that is new.
+ * The same for a new expression.
  *
- * @throws EngineError 400, too, when it never fires
+ * @throws EngineError 400 also when it never fires
  */
 export function firstFireOf(
   times: Pick<CronSchedule, 'cron_expr' | 'timezone'>,
@@ -45,9 +45,9 @@ export function readExpression(expression: string): CronFields {
 }
 
 /**
- * The fire that is next or under way stays unless the change is one of when it fires.
+ * Only a change of the fire times replaces the next or current fire.
  *
- * @throws EngineError 400 when other times never come
+ * @throws EngineError 400 when the new expression never fires
  */
 export function nextAfterChange(
   before: CronSchedule,

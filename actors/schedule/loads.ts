@@ -1,4 +1,4 @@
-/** What schedules are loaded by. */
+/** Statements of schedules. */
 
 import type { CronSchedule } from '../../schema/cron.js';
 import { isoTime, type UnixMs } from '../../src/base/time.js';
@@ -6,7 +6,6 @@ import { columnsBut, selected } from '../../src/db/table.js';
 import { columnOf, idsOf, isOwn, ofIds, type Queries } from '../runtime/queries.js';
 import { CRON_SCHEDULES } from './tables.js';
 
-/** A row of `cron_schedules`. */
 export type ScheduleRow = Omit<CronSchedule, 'metadata' | 'context'> & {
   readonly metadata: string;
   readonly context: string;
@@ -20,7 +19,6 @@ export function scheduleOf({ metadata, context, ...row }: ScheduleRow): CronSche
   };
 }
 
-/** When an enabled schedule fires. */
 export interface DueSchedule {
   readonly id: string;
   readonly next_fire_at: string;
@@ -32,7 +30,7 @@ export const SCHEDULE_SQL = {
     'select id, next_fire_at from cron_schedules where enabled ' +
     'and (next_fire_at, id) > ($1::timestamptz, $2::uuid) and next_fire_at <= $3::timestamptz ' +
     `and ${isOwn('id', '$5', '$6')} order by next_fire_at, id limit $4`,
-  // Of the newest runs only: a schedule may have millions that ended.
+  // Of the newest runs only: a schedule may have millions of ended ones.
   activeRuns: ofIds(
     'o.id',
     'select r.id from (select id, state from instances where cron_schedule_id = w.id ' +
@@ -50,12 +48,12 @@ export function scheduleLoads(queries: Queries) {
       return new Map(rows.map((row) => [row.id, row]));
     },
 
-    /** The shard's next enabled schedules in the order of their times, after the one given. */
+    /** The shard's next enabled schedules after the given one, by fire time. */
     dueSchedules(after: DueSchedule, to: UnixMs, limit: number): Promise<DueSchedule[]> {
       return sql.own('dueSchedules', [after.next_fire_at, after.id, isoTime(to), limit]);
     },
 
-    /** Those of the schedule's thousand newest runs that have not ended. */
+    /** The unfinished ones of the schedule's thousand newest runs. */
     async activeRuns(schedule: string): Promise<string[]> {
       return idsOf(await activeRuns.read(schedule));
     },

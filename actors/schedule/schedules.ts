@@ -1,6 +1,6 @@
 /**
- * The cron schedules of one shard. Those that are due within a horizon are in a heap, and the shard
- * sleeps until the first of them; a scan reads ahead, and finds again what no event has served.
+ * The cron schedules of one shard. Those that are due within a horizon are in a heap, and the shard sleeps until the
+ * first of them. A periodic scan reads ahead, and finds schedules that no event served.
  */
 
 import { isDeepStrictEqual } from 'node:util';
@@ -51,22 +51,21 @@ export interface SchedulesDeps
   readonly maxContextBytes: number;
   /** Upper bound between two scans. */
   readonly cronTickMs: number;
-  /** It is there, and somebody is about to tell it to go on. */
+  /** Takes over a committed instance and starts it. */
   readonly adoptRun: (run: BornRun) => void;
 }
 
-/** Schedules in memory; beyond it those that were not used for longest are let go. */
+/** Schedules in memory; the least recently used are evicted beyond it. */
 const SCHEDULES_MAX = 10_000;
-/** Those that fire in one turn, or in half of its time; a burst takes several, with requests between. */
+/** Fires per turn, or in half of its time; a burst takes several turns, with requests between them. */
 const FIRES_PER_TURN = 250;
 const PAGE_ROWS = 1_000;
-/** A fire that its timer has not brought about by then was missed. */
+/** A fire this late was missed by its timer. */
 const OVERDUE_MS = 1_000;
-/** A run that an earlier one is waited for changes often: its end is looked for after a moment. */
+/** A run that is waited for changes often: its end is checked after this delay. */
 const CHANGED_MS = 50;
-/** A schedule that could not be read is looked at again after this. */
 const RELOAD_MS = 1_000;
-/** How long fires wait while the writer is behind. */
+/** Delay of fires while the writer is behind. */
 const BEHIND_MS = 100;
 
 const NOTHING: Memo = {};
@@ -90,14 +89,13 @@ export class Schedules implements Room {
   readonly #unknownId = new UnknownId();
   readonly #memos = new Map<string, Memo>();
   readonly #heap = new TimerHeap<string>();
-  /** What is due up to here is in the heap. */
+  /** All schedules due up to here are in the heap. */
   #horizon: UnixMs = Number.NEGATIVE_INFINITY;
-  /** Up to here it was read; behind the horizon when the database could not be asked. */
+  /** Read up to here; behind the horizon after a failed read. */
   #read: UnixMs = Number.NEGATIVE_INFINITY;
-  /** Runs that are waited for, with the schedules that wait. */
+  /** Runs that are waited for, with their schedules. */
   readonly #awaited = new Map<string, string>();
   #wakeHandle: TimerHandle | undefined;
-  /** What the shard sleeps for. */
   #sleepsUntil: UnixMs | undefined;
   readonly #scanning: BackgroundJob;
 
@@ -140,10 +138,10 @@ export class Schedules implements Room {
           return undefined;
         },
         abandoned: (id, error) => {
-          // After a defect the scan for what is overdue is soon enough.
+          // After a defect, the scan for overdue schedules is soon enough.
           if (error === DATABASE_AWAY) this.#heap.push(now() + RELOAD_MS, id);
         },
-        // It is due as long as it does not fire: nobody but the scan has it try again.
+        // Only the scan retries a schedule: it stays due until it fires.
         givesUp: (_cell, message) => message.request === undefined,
         isIdle: (cron) => cron.isIdle,
       },
@@ -174,7 +172,7 @@ export class Schedules implements Room {
     this.#host.dropSuspended();
   }
 
-  /** There are schedules that nobody has told of: all are read again. */
+  /** Schedules came without messages: all are read again. */
   tenantBack(): void {
     this.#read = Number.NEGATIVE_INFINITY;
     reloadOwnerless(this.#host);
@@ -189,8 +187,9 @@ export class Schedules implements Room {
   // ---------------------------------------------------------------- requests
 
   /**
-   * @param body checked, and its tenant too
-   * @throws EngineError 400 when the expression cannot be read or never fires, 413
+   * @param body checked, including its tenant
+   *
+   * @throws EngineError 400 when the expression is invalid or never fires, 413
    */
   create(request: number, body: CreateSchedule): void {
     this.#checkSize(body);
@@ -228,7 +227,7 @@ export class Schedules implements Room {
     };
   }
 
-  /** @throws EngineError 400 when the expression cannot be read, 413 */
+  /** @throws EngineError 400 when the expression is invalid, 413 */
   update(request: number, tenant: string, id: string, changes: UpdateSchedule): void {
     if (changes.cron_expr !== undefined) readExpression(changes.cron_expr);
     const tell = () =>
@@ -249,7 +248,7 @@ export class Schedules implements Room {
           const row = rows.get(id);
           const before = row === undefined || isForeign(row, tenant) ? undefined : scheduleOf(row);
           const context = givenContext(changes);
-          // What is stored already is judged by the fires.
+          // An unchanged context is checked by the fires only.
           if (before === undefined || isDeepStrictEqual(before.context, context)) tell();
           else this.#afterCheck(request, { ...before, context }, tell);
         }),
@@ -263,7 +262,7 @@ export class Schedules implements Room {
     checkSize('context is', givenContext(body), maxContextBytes);
   }
 
-  /** Goes on in a turn, unless there is no such sequence or it does not accept the context. */
+  /** Continues in a turn if the sequence exists and accepts the context. */
   #afterCheck(request: number, row: CronSchedule, then: () => void): void {
     const { schedule, release } = this.#deps;
     const fail = (error: EngineError) => release([{ kind: 'error', request, error }]);
@@ -280,7 +279,7 @@ export class Schedules implements Room {
     );
   }
 
-  /** The one that the schedule names, unless that belongs to another tenant. */
+  /** Undefined also when it belongs to another tenant. */
   async #sequenceOf(row: CronSchedule): Promise<Pick<Found, 'named' | 'sequence'>> {
     const { names, plans } = this.#deps;
     const name = nameIn(row);
@@ -290,7 +289,7 @@ export class Schedules implements Room {
     return { named, sequence: found?.tenantId === row.tenant_id ? found : undefined };
   }
 
-  /** Fires once, beside the fires by time; an instance that is there under the key is the answer. */
+  /** Fires once, beside the scheduled fires; an existing instance with the key is the answer. */
   run(request: number, tenant: string, id: string, body: RunSchedule): void {
     this.#askedRuns.create(request, tenant, id, body.idempotency_key || null);
   }
@@ -303,7 +302,7 @@ export class Schedules implements Room {
     });
   }
 
-  /** Who asks for one that is not there or not his is told so after a read, whatever lies in memory. */
+  /** A missing or foreign schedule is reported after a read, whatever is in memory. */
   #ask(tenant: string, id: string, message: CronMessage & { readonly request: number }): void {
     const { state: cron, unacked = 0 } = this.#host.peek(id) ?? {};
     const isGone = cron?.isThere === false && unacked === 0;
@@ -319,13 +318,13 @@ export class Schedules implements Room {
 
   // ---------------------------------------------------------------- events
 
-  /** The rows of the sequence and of its schedules are gone. */
+  /** The rows of the sequence and of its schedules are deleted. */
   sequenceEvicted(sequenceId: string): void {
     const own = [...this.#host.residents].filter(({ state }) => state?.sequenceId === sequenceId);
     for (const { id } of own) this.#host.reload(id);
   }
 
-  /** A unit of the instance was committed, or it was read again. */
+  /** A unit of the instance was committed, or it was reloaded. */
   instanceChanged(instance: string): void {
     if (this.#awaited.size === 0) return;
     const id = this.#awaited.get(instance);
@@ -334,7 +333,6 @@ export class Schedules implements Room {
     this.#heap.push(this.#deps.now() + CHANGED_MS, id);
   }
 
-  /** The end of each turn of the shard. */
   endTurn(): void {
     this.#host.endTurn();
     this.#sleep();
@@ -368,12 +366,12 @@ export class Schedules implements Room {
 
   // ---------------------------------------------------------------- time
 
-  /** The clock shows another time than the sleep was for: the turn's end begins another one. */
+  /** The clock was set: the end of the turn sets another timer. */
   clockSet(): void {
     this.#sleepsUntil = undefined;
   }
 
-  /** What lies behind the horizon is read when its time comes. */
+  /** A time beyond the horizon is found by a later scan. */
   #wakeAt(id: string, at: UnixMs): void {
     if (at <= this.#horizon) this.#heap.push(at, id);
   }
@@ -406,7 +404,7 @@ export class Schedules implements Room {
     }
   }
 
-  /** Raises the horizon, then reads below it: what is set meanwhile is pushed by who sets it. */
+  /** Raises the horizon, then reads below it; fires set meanwhile are pushed by their units. */
   async #scan(): Promise<void> {
     const { clock, cronTickMs } = this.#deps;
     const now = clock.now();

@@ -1,4 +1,4 @@
-/** What a creation of a schedule may leave out and a change may take away. */
+/** Settings of a schedule with a default: a creation may omit them and an update may reset them with null. */
 
 import { changedTo } from '../../schema/change-shapes.js';
 import type { CronSchedule, UpdateSchedule } from '../../schema/cron.js';
@@ -21,7 +21,7 @@ const SETTINGS_AT_FIRST: Settings = {
   overlap_policy: 'allow',
 };
 
-/** @param given a creation or a change, checked */
+/** @param given a creation or an update, checked */
 export function settingsOf(
   given: Omit<UpdateSchedule, 'cron_expr'>,
   before: Settings = SETTINGS_AT_FIRST,
@@ -39,7 +39,6 @@ export function settingsOf(
   };
 }
 
-/** As responses show it. */
 function capitalised(priority: Priority): CronSchedule['priority'] {
   return priorityLabel(priorityRank(priority)) as CronSchedule['priority'];
 }

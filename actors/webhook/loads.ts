@@ -1,4 +1,4 @@
-/** What webhooks and their subscriptions are loaded by. */
+/** Statements of webhooks and subscriptions. */
 
 import type { UnixMs } from '../../src/base/time.js';
 import type { StoredSecret } from '../../src/core/stored-secret.js';
@@ -7,14 +7,13 @@ import { columnsBut, type StoredRow, selected } from '../../src/db/table.js';
 import { isOwn, NO_ID, type Queries } from '../runtime/queries.js';
 import { WEBHOOK_OUTBOX, WEBHOOK_SUBSCRIPTIONS } from './tables.js';
 
-/** Whom a tenant wants to be told of which events. */
 export interface Subscription
   extends Omit<StoredRow<typeof WEBHOOK_SUBSCRIPTIONS>, 'events' | 'secret'> {
   readonly events: readonly WebhookEvent[];
   readonly secret: StoredSecret;
 }
 
-/** Where a webhook goes; null: to an address of the deployment. */
+/** The target of a webhook; a null subscription is an address of the deployment. */
 export interface WebhookTarget {
   readonly url: string;
   readonly subscription: string | null;
@@ -34,7 +33,7 @@ const OUTBOX = selected(columnsBut(WEBHOOK_OUTBOX));
 const SUBSCRIPTION_COLUMNS = selected(columnsBut(WEBHOOK_SUBSCRIPTIONS));
 
 export const WEBHOOK_SQL = {
-  // One address after the other by the index, however many webhooks each has; those of the shard's.
+  // Skips from address to address by the index, however many webhooks each has.
   webhookUrls:
     'with recursive urls(url) as (' +
     '(select url from webhook_outbox where next_attempt_at is not null and url > $1 ' +
@@ -63,12 +62,12 @@ export function webhookLoads(queries: Queries) {
   const sql = queries.of(WEBHOOK_SQL);
 
   return {
-    /** The next addresses that the shard still has something to send to, in order. */
+    /** The shard's next addresses with pending webhooks, in order. */
     async webhookUrls(after: string, limit: number): Promise<string[]> {
       return (await sql.own<{ url: string }>('webhookUrls', [after, limit])).map((row) => row.url);
     },
 
-    /** What the shard has to send to the address, by time, after the one given; parked ones are left out. */
+    /** The shard's pending webhooks of an address after the given one, by time, without parked ones. */
     dueWebhooks(
       url: string,
       after: { readonly at: string; readonly id: string },
@@ -85,17 +84,16 @@ export function webhookLoads(queries: Queries) {
       return sql.one('subscription', [id]);
     },
 
-    /** Those of some tenants. */
     subscriptions(tenants: readonly string[]): Promise<SubscriptionRow[]> {
       return sql.all('subscriptions', [tenants]);
     },
 
-    /** Those of all tenants, in the order of their ids. */
+    /** Of all tenants, by id. */
     allSubscriptions(after: string | undefined, limit: number): Promise<SubscriptionRow[]> {
       return sql.all('allSubscriptions', [after ?? NO_ID, limit]);
     },
 
-    /** When the first attempt of those in the log was made. */
+    /** The time of the oldest attempt in the log. */
     async oldestDelivery(): Promise<UnixMs | undefined> {
       const oldest = await sql.one<{ attempted_at: string }>('oldestDelivery', []);
       return oldest && Date.parse(oldest.attempted_at);

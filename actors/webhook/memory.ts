@@ -1,6 +1,6 @@
 /**
- * What one shard keeps of the outbox in memory: a lane for each address, the waits between attempts,
- * and the reading on behind what is in memory. Sends nothing.
+ * The outbox of one shard in memory: a delivery queue for each address, timers between attempts, and reading ahead.
+ * Sends nothing.
  */
 
 import type { TimerHandle } from '../../src/base/clock.js';
@@ -9,12 +9,12 @@ import type { UnixMs } from '../../src/base/time.js';
 import type { WebhookRow } from '../../src/core/webhook.js';
 import type { Kernel } from '../runtime/kernel.js';
 import { TimerHeap } from '../runtime/timer-heap.js';
-import { Entry, Lane, Turns } from './lane.js';
+import { DeliveryQueue, Entry, Turns } from './delivery-queue.js';
 import type { WebhookLoads } from './loads.js';
 
 export interface WebhookMemoryDeps
   extends Pick<Kernel<WebhookLoads>, 'commits' | 'loader' | 'clock' | 'now' | 'schedule'> {
-  /** The addresses are those that are configured; rows of others are delivered too. */
+  /** The configured addresses; rows with other addresses are delivered too. */
   readonly settings: {
     readonly shard: number;
     readonly shards: number;
@@ -22,30 +22,27 @@ export interface WebhookMemoryDeps
   };
 }
 
-/**
- * Webhooks of one address kept in memory; the rest stays in its table until these run low. With so many
- * addresses that these would be more than the bound of all, each has its part of that.
- */
+/** Webhooks of one address in memory. With many addresses, the overall limit is divided among them. */
 export const WINDOW_MAX = 500;
 const WINDOW_MIN = 10;
 const ENTRIES_MAX = 50_000;
 /** Addresses read by one query. */
 const PAGE_URLS = 500;
-/** Webhooks that are left alone until the next start; beyond these the oldest are tried again. */
+/** Webhooks that are skipped until the next start; beyond it the oldest are tried again. */
 const ABANDONED_MAX = 10_000;
-/** How soon rows that could not be read are asked for again. */
+/** Retry interval after a failed read. */
 export const RELOAD_MS = 1_000;
-/** Clocks jump: a wait is looked at again after this long at the latest. */
+/** Upper bound of a timer, because clocks may be set. */
 const WAIT_MS_MAX = 60_000;
 
 export class WebhookMemory {
-  /** Something happened since this was last set to false. */
+  /** Set by every change; the turn resets it. */
   isTouched = false;
   readonly #deps: WebhookMemoryDeps;
   readonly turns = new Turns();
-  readonly #lanes = new Map<string, Lane>();
+  readonly #queues = new Map<string, DeliveryQueue>();
   readonly #due = new TimerHeap<Entry>();
-  /** For each read under way, the webhooks that were forgotten since it began. */
+  /** For each read in progress, the webhooks forgotten since it began. */
   readonly #reads = new Set<Set<string>>();
   readonly #abandoned = lastUsed<string, true>(ABANDONED_MAX);
   #isStopped = false;
@@ -53,14 +50,14 @@ export class WebhookMemory {
 
   constructor(deps: WebhookMemoryDeps) {
     this.#deps = deps;
-    for (const url of deps.settings.webhookUrls) this.#lane(url);
+    for (const url of deps.settings.webhookUrls) this.#queue(url);
   }
 
-  /** Everything is read again: rows may be there that nobody told of. */
+  /** Reads everything again: rows may exist without messages. */
   rescan(): void {
-    for (const lane of this.#lanes.values()) lane.miss();
+    for (const queue of this.#queues.values()) queue.miss();
     this.isTouched = true;
-    this.#findLanes();
+    this.#findQueues();
   }
 
   stop(): void {
@@ -69,36 +66,36 @@ export class WebhookMemory {
   }
 
   get entries(): Entry[] {
-    return [...this.#lanes.values()].flatMap((lane) => [...lane.entries]);
+    return [...this.#queues.values()].flatMap((queue) => [...queue.entries]);
   }
 
-  get laneCount(): number {
-    return this.#lanes.size;
+  get queueCount(): number {
+    return this.#queues.size;
   }
 
   get #window(): number {
-    const part = Math.floor(ENTRIES_MAX / Math.max(1, this.#lanes.size));
+    const part = Math.floor(ENTRIES_MAX / Math.max(1, this.#queues.size));
     return Math.min(WINDOW_MAX, Math.max(WINDOW_MIN, part));
   }
 
-  /** A row that was committed just now. It stands behind those that are not read yet. */
+  /** A row was committed. It follows rows that are not read yet. */
   added(row: WebhookRow): void {
     if (this.#deps.commits.held.has(row.tenant_id)) return;
-    const lane = this.#lane(row.url);
-    if (lane.isFull(this.#window) || lane.isUnread) lane.miss();
-    else if (lane.get(row.id) === undefined) this.admit(lane, row);
+    const queue = this.#queue(row.url);
+    if (queue.isFull(this.#window) || queue.isUnread) queue.miss();
+    else if (queue.get(row.id) === undefined) this.admit(queue, row);
     this.isTouched = true;
   }
 
-  admit(lane: Lane, row: WebhookRow): void {
+  admit(queue: DeliveryQueue, row: WebhookRow): void {
     if (this.#deps.commits.held.has(row.tenant_id)) return;
-    this.wait(this.#newEntry(lane, row), Date.parse(row.next_attempt_at ?? row.created_at));
+    this.wait(this.#newEntry(queue, row), Date.parse(row.next_attempt_at ?? row.created_at));
   }
 
   wait(entry: Entry, dueAt: UnixMs): void {
     this.isTouched = true;
     if (dueAt <= this.#deps.now()) {
-      entry.lane.makeReady(entry);
+      entry.queue.makeReady(entry);
       return;
     }
     entry.phase = 'waiting';
@@ -107,19 +104,19 @@ export class WebhookMemory {
   }
 
   forget(entry: Entry): void {
-    entry.lane.remove(entry);
+    entry.queue.remove(entry);
     for (const gone of this.#reads) gone.add(entry.id);
     this.isTouched = true;
   }
 
-  /** Forgotten although its row stays: only a request for it brings it back. */
+  /** Forgets the webhook although its row stays; only a request loads it again. */
   abandon(entry: Entry): void {
     this.#abandoned.set(entry.id, true);
     this.forget(entry);
   }
 
   /**
-   * Calls `then` with the webhook, from memory or read into it, or with undefined when there is none.
+   * Calls `then` with the webhook, loaded if needed, or with undefined when it does not exist.
    *
    * @param fail called instead when it cannot be read
    */
@@ -130,95 +127,95 @@ export class WebhookMemory {
       return;
     }
     this.#reading(this.#deps.loader.webhook(id), (row, gone) => {
-      // Whatever the answer says, it may be older than what happened meanwhile.
+      // The result may be older than changes made meanwhile.
       if (this.#get(id) !== undefined || gone.has(id)) this.find(id, then, fail);
-      else then(row === undefined ? undefined : this.#newEntry(this.#lane(row.url), row));
+      else then(row === undefined ? undefined : this.#newEntry(this.#queue(row.url), row));
     }).catch(() => this.#deps.schedule(fail));
   }
 
   #get(id: string): Entry | undefined {
-    for (const lane of this.#lanes.values()) {
-      const entry = lane.get(id);
+    for (const queue of this.#queues.values()) {
+      const entry = queue.get(id);
       if (entry !== undefined) return entry;
     }
     return undefined;
   }
 
-  #lane(url: string): Lane {
-    let lane = this.#lanes.get(url);
-    if (lane === undefined) {
-      lane = new Lane(url, this.turns);
-      this.#lanes.set(url, lane);
+  #queue(url: string): DeliveryQueue {
+    let queue = this.#queues.get(url);
+    if (queue === undefined) {
+      queue = new DeliveryQueue(url, this.turns);
+      this.#queues.set(url, queue);
     }
-    return lane;
+    return queue;
   }
 
-  #newEntry(lane: Lane, row: WebhookRow): Entry {
-    const entry = new Entry(row, lane, this.#deps.commits);
-    lane.add(entry);
+  #newEntry(queue: DeliveryQueue, row: WebhookRow): Entry {
+    const entry = new Entry(row, queue, this.#deps.commits);
+    queue.add(entry);
     return entry;
   }
 
   // ---------------------------------------------------------------- reading on
 
-  /** Reads on where a window runs low. Addresses that nothing waits for are forgotten. */
+  /** Reads ahead where a window runs low, and forgets empty queues. */
   readOn(): void {
     const window = this.#window;
     const { webhookUrls } = this.#deps.settings;
-    for (const lane of this.#lanes.values()) {
-      if (lane.wantsRows(window)) this.#read(lane, window);
-      else if (lane.isSpent && !webhookUrls.includes(lane.url)) this.#lanes.delete(lane.url);
+    for (const queue of this.#queues.values()) {
+      if (queue.wantsRows(window)) this.#read(queue, window);
+      else if (queue.isSpent && !webhookUrls.includes(queue.url)) this.#queues.delete(queue.url);
     }
   }
 
-  /** @param after the address behind which is looked on */
-  #findLanes(after = ''): void {
+  /** @param after the last address found */
+  #findQueues(after = ''): void {
     const { loader, schedule, clock } = this.#deps;
     loader.webhookUrls(after, PAGE_URLS).then(
       (urls) =>
         schedule(() => {
-          for (const url of urls) this.#lane(url);
+          for (const url of urls) this.#queue(url);
           this.isTouched = true;
           const last = urls.at(-1);
-          if (last !== undefined && urls.length === PAGE_URLS) this.#findLanes(last);
+          if (last !== undefined && urls.length === PAGE_URLS) this.#findQueues(last);
         }),
       () =>
         clock.setTimeout(() => {
-          if (!this.#isStopped) this.#findLanes(after);
+          if (!this.#isStopped) this.#findQueues(after);
         }, RELOAD_MS),
     );
   }
 
-  /** @param window rows that are read at once, at most */
-  #read(lane: Lane, window: number): void {
+  /** @param window maximum rows of one read */
+  #read(queue: DeliveryQueue, window: number): void {
     const { loader, schedule, clock } = this.#deps;
     const done = () => {
-      lane.isReading = false;
+      queue.isReading = false;
       this.isTouched = true;
     };
-    lane.isReading = true;
-    this.#reading(loader.dueWebhooks(lane.url, lane.place, window), (rows, gone) => {
+    queue.isReading = true;
+    this.#reading(loader.dueWebhooks(queue.url, queue.place, window), (rows, gone) => {
       done();
-      this.#takeRows(lane, rows, gone, window);
+      this.#takeRows(queue, rows, gone, window);
     }).catch(() => clock.setTimeout(() => schedule(done), RELOAD_MS));
   }
 
   #takeRows(
-    lane: Lane,
+    queue: DeliveryQueue,
     rows: readonly WebhookRow[],
     gone: ReadonlySet<string>,
     window: number,
   ): void {
     for (const row of rows) {
-      if (lane.isFull(window)) return;
-      lane.place = { at: row.next_attempt_at as string, id: row.id };
+      if (queue.isFull(window)) return;
+      queue.place = { at: row.next_attempt_at as string, id: row.id };
       const isLeftOut = gone.has(row.id) || this.#abandoned.has(row.id);
-      if (!isLeftOut && lane.get(row.id) === undefined) this.admit(lane, row);
+      if (!isLeftOut && queue.get(row.id) === undefined) this.admit(queue, row);
     }
-    if (rows.length < window) lane.reachedEnd();
+    if (rows.length < window) queue.reachedEnd();
   }
 
-  /** @param then is told which webhooks were forgotten since the read began. Rejects as it does. */
+  /** @param then also gets the webhooks forgotten since the read began. Rejects as it does. */
   async #reading<T>(
     read: Promise<T>,
     then: (answer: T, gone: ReadonlySet<string>) => void,
@@ -244,12 +241,12 @@ export class WebhookMemory {
     for (;;) {
       const entry = this.#due.popDue(now);
       if (entry === undefined) return;
-      // One that was hurried or discarded has left its place in the heap behind.
-      if (entry.phase === 'waiting' && entry.dueAt <= now) entry.lane.makeReady(entry);
+      // A redelivered or discarded webhook leaves a stale heap entry.
+      if (entry.phase === 'waiting' && entry.dueAt <= now) entry.queue.makeReady(entry);
     }
   }
 
-  /** Asks for a turn when the next wait is over. */
+  /** Sets the timer for the next due webhook. */
   arm(): void {
     const { clock, now, schedule } = this.#deps;
     clock.clearTimeout(this.#timer);

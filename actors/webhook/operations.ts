@@ -1,4 +1,4 @@
-/** The operations on webhooks that wait to be delivered, and on the subscriptions of tenants. */
+/** The operations on pending webhooks and on subscriptions. */
 
 import type { RouteOperations } from '../runtime/operation.js';
 import type { Subscriptions } from './subscriptions.js';

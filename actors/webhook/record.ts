@@ -1,4 +1,4 @@
-/** What an attempt leaves in the database: a line in the delivery log, and the webhook's next state. Pure. */
+/** The database changes of an attempt: a row in the delivery log, and the webhook's next state. Pure. */
 
 import { isoTime, type UnixMs } from '../../src/base/time.js';
 import type { WebhookRow } from '../../src/core/webhook.js';
@@ -6,15 +6,14 @@ import { type AttemptOutcome, nextWaitMs } from '../../src/core/webhook.js';
 import type { Turn } from '../runtime/turn.js';
 import { DELIVERY, WEBHOOK } from './tables.js';
 
-/** One attempt, from its beginning on. */
 export interface Attempt {
-  /** All attempts of one delivery share it; a redelivery of a parked webhook has one of its own. */
+  /** All attempts of one delivery share it; redelivering a parked webhook begins another. */
   readonly delivery: string;
   /** Within the delivery, from 1. */
   readonly number: number;
   readonly at: UnixMs;
   readonly signed: boolean;
-  /** A webhook that was parked is parked again if it fails. */
+  /** A parked webhook is parked again if the redelivery fails. */
   readonly isRedelivery: boolean;
 }
 
@@ -35,18 +34,18 @@ export function claimed(row: WebhookRow, { delivery, at }: Attempt): WebhookRow 
   return { ...row, status: 'in_flight', delivery_id: delivery, claimed_at: isoTime(at) };
 }
 
-/** As before the attempt, which counts as not made. */
+/** The row before the attempt, which does not count. */
 export function unclaimed(row: WebhookRow): WebhookRow {
   return { ...row, status: 'pending', claimed_at: null };
 }
 
 /**
- * Fills the turn with what follows from the attempt.
+ * Fills the turn with the changes of the attempt.
  *
- * @param id of its line in the log
- * @param tookMs how long it lasted
+ * @param id of its row in the log
+ * @param tookMs its duration
  * @param now when the next wait begins
- * @returns the webhook's row; undefined when it is delivered and the row goes
+ * @returns the webhook's row; undefined when it is delivered and the row is deleted
  */
 export function recordAttempt(
   turn: Turn,

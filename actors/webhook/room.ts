@@ -1,4 +1,4 @@
-/** Webhooks that are to be delivered, whom tenants want to be told, and on the first shard what they ask for. */
+/** Webhooks and their recipients; on the first shard also the owner of the subscriptions. */
 
 import type { Keyring } from '../../src/core/sealing/keys.js';
 import type { WebhookSender } from '../../src/handlers/webhook-sender.js';

@@ -1,8 +1,7 @@
 /**
- * Whom one shard tells of ended instances: the addresses of the deployment, and the subscriptions of
- * all tenants, which are known by heart because the unit that ends an instance cannot wait for rows.
- * They are read at the start, before anything can end, and again whenever their owner says that those of
- * a tenant have changed (`subscriptions.read`); rows decide, messages are only hints to read.
+ * The webhook recipients of ended instances on one shard: the addresses of the deployment and a replica of all
+ * subscriptions, because the unit that ends an instance cannot wait for rows. The replica is loaded at the start and
+ * re-read whenever the owner reports a change of a tenant (`subscriptions.read`). Rows decide; messages are only hints.
  */
 
 import type { WebhookEvent } from '../../src/core/webhook.js';
@@ -20,16 +19,15 @@ import {
 export interface SubscribersDeps
   extends Pick<Kernel, 'shard' | 'clock' | 'log' | 'release' | 'schedule'> {
   readonly loader: Pick<WebhookLoads, 'subscriptions' | 'allSubscriptions'>;
-  /** Of the deployment. */
+  /** Addresses of the deployment. */
   readonly urls: readonly string[];
-  /** These were deleted: what waits to be delivered to them never will be. */
+  /** Called for deleted subscriptions: their pending webhooks are given up. */
   readonly gone: (subscriptions: ReadonlySet<string>) => void;
 }
 
-/** Stands for every tenant where tenants are told. */
+/** Stands for every tenant in a change report. */
 export const EVERY_TENANT = '';
 
-/** The shard that owns the subscriptions. */
 const OWNER = 0;
 /** Rows read by one query: a megabyte. */
 const PAGE_ROWS = 2_000;
@@ -56,7 +54,7 @@ export class Subscribers implements Room {
     });
   }
 
-  /** Resolves when they are known; rejects when the rows cannot be read. */
+  /** Resolves when they are loaded; rejects when the rows cannot be read. */
   prepare(): Promise<void> {
     return this.#rows.start([EVERY_TENANT]);
   }
@@ -74,7 +72,6 @@ export class Subscribers implements Room {
     return this.#byId.get(id);
   }
 
-  /** Whom to tell of an event of the tenant. */
   targetsOf(tenant: string, event: WebhookEvent): readonly WebhookTarget[] {
     const subscriptions = this.#byTenant.get(tenant);
     if (subscriptions === undefined) return this.#ofDeployment;
@@ -82,22 +79,21 @@ export class Subscribers implements Room {
     return [...this.#ofDeployment, ...wanting.map(({ id, url }) => ({ url, subscription: id }))];
   }
 
-  /** Those of these tenants have changed: the owner waits for `subscriptions.settled`. */
+  /** Subscriptions of these tenants have changed: the owner waits for `subscriptions.settled`. */
   read(version: number, tenants: readonly string[]): void {
     this.#rows.changed(version, tenants);
   }
 
-  /** Resolves when those of the tenant were read anew. */
+  /** Resolves when those of the tenant were read again. */
   tenantComes(tenant: string): Promise<void> {
     return this.#rows.readAnew([tenant]);
   }
 
-  /** What became of units under way is not known, and rows can be trusted again. */
   writerReady(): void {
     this.#rows.reread([EVERY_TENANT]);
   }
 
-  /** @returns what takes over what was read */
+  /** @returns applies the rows read */
   async #read(tenants: ReadonlySet<string>): Promise<() => void> {
     if (tenants.has(EVERY_TENANT)) {
       const rows = await this.#readAll();
@@ -120,7 +116,7 @@ export class Subscribers implements Room {
     this.#take(new Set([...this.#byTenant.keys(), ...rows.map((row) => row.tenant_id)]), rows);
   }
 
-  /** @param rows all that these tenants have */
+  /** @param rows all subscriptions of these tenants */
   #take(tenants: ReadonlySet<string>, rows: readonly SubscriptionRow[]): void {
     const gone = new Set<string>();
     for (const tenant of tenants) {

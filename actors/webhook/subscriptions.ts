@@ -1,9 +1,7 @@
 /**
- * The owner of the tenants' webhook subscriptions, on the first shard. It keeps nothing between
- * requests: each reads rows, decides, commits one unit, and is answered when every shard knows of it
- * (`subscribers.ts`), so that an instance which ends afterwards is told of.
- *
- * A secret is in the answer to who made the subscription, sealed in its row, and nowhere else.
+ * The owner of webhook subscriptions, on the first shard. It caches no rows: each request reads, decides, and commits
+ * one unit. The response follows once every shard has the change (`subscribers.ts`), so that an instance that ends
+ * later uses it. A secret is in the response of its creation and sealed in its row, and nowhere else.
  */
 
 import { changedTo } from '../../schema/change-shapes.js';
@@ -44,17 +42,17 @@ export interface SubscriptionsDeps
   readonly keyring: Keyring | undefined;
 }
 
-/** Each is one row more with the end of every instance of the tenant. */
+/** Each adds one row to the end of every instance of the tenant. */
 export const SUBSCRIPTIONS_PER_TENANT_MAX = 20;
-/** Every shard knows all of them by heart, at some 500 bytes each. */
+/** Every shard has a replica of all of them, at some 500 bytes each. */
 const SUBSCRIPTIONS_MAX = 20_000;
-/** Of a secret that the server makes. */
+/** Of a generated secret. */
 const SECRET_BYTES = 32;
 
 export class Subscriptions implements Room {
   readonly #deps: SubscriptionsDeps;
   readonly #publisher: Publisher<string>;
-  /** Requests of one tenant follow one another, so that none passes the bound unseen. */
+  /** Requests of one tenant are serialized, so that the limit holds. */
   readonly #service: Service;
 
   readonly messages = {
@@ -71,7 +69,7 @@ export class Subscriptions implements Room {
     }));
   }
 
-  /** What an earlier life committed last may not have been told to every shard. */
+  /** The last commit of a previous owner may not have been published to every shard. */
   start(): void {
     void this.#publisher.publish(EVERY_TENANT);
   }
@@ -80,12 +78,10 @@ export class Subscriptions implements Room {
     this.#publisher.stop();
   }
 
-  /** A shard knows what was committed when it was told of this version. */
   settled(version: number, shard: number): void {
     this.#publisher.settled(version, shard);
   }
 
-  /** A shard was replaced. */
   peerBack(shard: number): void {
     this.#publisher.shardBack(shard);
   }
@@ -139,7 +135,7 @@ export class Subscriptions implements Room {
     });
   }
 
-  /** What waits to be delivered is given up by the shards; what was parked goes with the row. */
+  /** Shards give up pending deliveries; parked ones are deleted with the row. */
   delete({ request, tenant, target: id }: Call): void {
     this.#withOwn(request, 204, tenant, id, async (row) => {
       const turn = new Turn(row.tenant_id);
@@ -197,7 +193,7 @@ export class Subscriptions implements Room {
   }
 }
 
-/** Each once, in the order of the list. */
+/** Without duplicates, in the order of the list. */
 function ordered(events: readonly WebhookSubscription['events'][number][]) {
   return WEBHOOK_EVENTS.filter((event) => events.includes(event));
 }

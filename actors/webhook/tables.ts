@@ -1,4 +1,4 @@
-/** What webhooks store: the outbox, subscriptions, and the log of deliveries. Pure. */
+/** Tables of webhooks: the outbox, subscriptions, and the log of deliveries. Pure. */
 
 import { clear, drop, insert, mutations, set, special } from '../../src/db/mutation.js';
 import { table } from '../../src/db/table.js';
@@ -35,7 +35,7 @@ export const WEBHOOK = mutations('webhook', {
     'next_attempt_at',
     'claimed_at',
   ]),
-  // Of a subscription that is deleted; the others are given up by the shards that have them.
+  // Of a deleted subscription; shards give up the others.
   dropParked: drop(WEBHOOK_OUTBOX, 'subscription_id', { status: "'parked'" }),
 });
 
@@ -74,7 +74,7 @@ export const WEBHOOK_DELIVERIES = table(
     subscription_id: 'uuid?',
   },
   {
-    // What neither an instance nor a subscription names any more is a log of nobody, and ends with its time.
+    // Log rows without an instance or subscription have no tenant, and are pruned by age.
     ofTenant:
       'instance_id in (select id from instances where tenant_id = $T) or ' +
       'subscription_id in (select id from webhook_subscriptions where tenant_id = $T)',

@@ -1,13 +1,12 @@
 /**
- * The sender of one shard: brings what its instances left in the outbox to the addresses, and
- * writes down what became of it. The rows are the truth; memory holds a window on them per address.
+ * Delivers the outbox of one shard and records the outcomes. The rows decide; memory has a window on them per address.
  *
  *   row committed ─► ready ─► sending ─► settling ─► gone, or parked
  *                      ▲                    │
  *                      └────── waiting ◄────┘
  *
- * A slot is held until the outcome is committed: while the database is away no more is sent than
- * there are slots, and a webhook is sent a second time only if the first one could not be recorded.
+ * A slot is held until the outcome is committed. So while the database is unavailable no more is sent than there are
+ * slots, and a webhook is sent again only if its first outcome could not be recorded.
  */
 
 import type { BackgroundJob } from '../../src/base/background-job.js';
@@ -33,7 +32,7 @@ import type { Effects, Room } from '../runtime/room.js';
 import { Service } from '../runtime/service.js';
 import { TENANT_SUSPENDED } from '../runtime/suspended-tenants.js';
 import { Turn } from '../runtime/turn.js';
-import type { Entry } from './lane.js';
+import type { Entry } from './delivery-queue.js';
 import { RELOAD_MS, WebhookMemory, type WebhookMemoryDeps } from './memory.js';
 import { type Attempt, beginAttempt, claimed, recordAttempt, unclaimed } from './record.js';
 import type { Subscribers } from './subscribers.js';
@@ -46,13 +45,12 @@ export interface WebhooksDeps extends WebhookMemoryDeps, HostDeps, Pick<Kernel, 
   readonly keyring: Keyring | undefined;
 }
 
-/** Of the whole engine. Each shard has its part, and each address its part of that. */
+/** Of the whole engine. Each shard has its share, and each address its share of that. */
 export const ATTEMPTS_AT_ONCE_MAX = 64;
-/** Of the part of a shard; the rest is left for other tenants. */
+/** Share of one tenant in the slots of a shard. */
 const TENANT_SHARE = 3 / 4;
-/** How long attempts are in the log of deliveries. */
 const LOG_KEPT_MS = 7 * 24 * 60 * 60 * 1_000;
-/** How often the outcome of an attempt may be refused by the database. */
+/** How often the database may refuse the outcome of an attempt. */
 const REFUSALS_MAX = 5;
 
 export class Webhooks implements Room {
@@ -85,13 +83,12 @@ export class Webhooks implements Room {
 
   // ---------------------------------------------------------------- life
 
-  /** Takes up what an earlier process left. */
   start(): void {
     this.#memory.rescan();
     this.#pruning?.wake();
   }
 
-  /** A writer that died may have committed webhooks that it told nobody of. */
+  /** A failed writer may have committed webhooks without a report. */
   writerReady(): void {
     this.#memory.rescan();
   }
@@ -100,7 +97,7 @@ export class Webhooks implements Room {
     this.#memory.rescan();
   }
 
-  /** Attempts are given up, and count as not made; their rows stay. */
+  /** Attempts are aborted and do not count; their rows stay. */
   drain(): void {
     this.#isDraining = true;
     for (const entry of this.#memory.entries) this.#withdraw(entry);
@@ -112,7 +109,6 @@ export class Webhooks implements Room {
     for (const entry of this.#memory.entries) entry.controller?.abort();
   }
 
-  /** At the end of every turn of the shard. */
   endTurn(): void {
     const memory = this.#memory;
     if (!memory.isTouched) return;
@@ -131,18 +127,17 @@ export class Webhooks implements Room {
     this.#memory.added(row);
   }
 
-  /** Makes the next attempt now; whoever asks is told what came of it. */
+  /** Starts an attempt now; its outcome is the response. */
   redeliver(id: string, request: number): void {
     if (this.#isDraining) this.#fail(request, STOPPING);
     else this.#withEntry(id, request, (entry) => this.#deliverNow(entry, request));
   }
 
-  /** Gives the webhook up. */
   discard(id: string, request: number): void {
     this.#withEntry(id, request, (entry) => this.#discard(entry, request));
   }
 
-  /** Gives up what is in memory for these subscriptions, which are gone; the rest when it is read. */
+  /** Gives up webhooks in memory of deleted subscriptions; others when they are read. */
   giveUp(subscriptions: ReadonlySet<string>): void {
     for (const entry of this.#memory.entries) {
       const subscription = entry.row?.subscription_id;
@@ -156,7 +151,7 @@ export class Webhooks implements Room {
     for (const entry of this.#memory.entries) if (held.has(entry.tenant)) this.#drop(entry);
   }
 
-  /** What comes of its units is nobody's business any more. */
+  /** The outcomes of its units no longer matter. */
   #drop(entry: Entry): void {
     this.#giveUp(entry, TENANT_SUSPENDED);
     this.#freeSlot(entry);
@@ -165,7 +160,7 @@ export class Webhooks implements Room {
     this.#memory.forget(entry);
   }
 
-  /** Answers the request itself when there is no such webhook. */
+  /** Answers the request if the webhook does not exist. */
   #withEntry(id: string, request: number, then: (entry: Entry) => void): void {
     this.#memory.find(
       id,
@@ -189,8 +184,8 @@ export class Webhooks implements Room {
       this.#fail(request, conflict(`webhook ${entry.id} is being redelivered`));
     } else {
       entry.request = request;
-      entry.lane.unready(entry);
-      entry.lane.makeReady(entry, 'first');
+      entry.queue.unready(entry);
+      entry.queue.makeReady(entry, 'first');
       this.#memory.isTouched = true;
     }
   }
@@ -204,7 +199,7 @@ export class Webhooks implements Room {
     this.#clear(entry, (turn) => turn.reply(request, 204, ''));
   }
 
-  /** One whose commit is in doubt is looked at when that is known. */
+  /** A webhook with an unknown outcome is checked when that is known. */
   #forsake(entry: Entry): void {
     if (entry.phase === 'doubtful') return;
     this.#giveUp(entry, notFound(`the subscription of webhook ${entry.id}`));
@@ -230,11 +225,11 @@ export class Webhooks implements Room {
     this.#record(entry, (turn) => turn.put(WEBHOOK.set, entry.id, next));
   }
 
-  /** Nothing comes of its attempt any more, nor of the redelivery that was asked for. */
+  /** Aborts the attempt and fails a requested redelivery. */
   #giveUp(entry: Entry, error: EngineError): void {
     entry.attempt = undefined;
     entry.controller?.abort();
-    entry.lane.unready(entry);
+    entry.queue.unready(entry);
     if (entry.request !== undefined) this.#fail(entry.request, error);
     entry.request = undefined;
   }
@@ -242,7 +237,7 @@ export class Webhooks implements Room {
   // ---------------------------------------------------------------- attempts
 
   #beginAttempts(): void {
-    const share = Math.max(1, Math.floor(this.#slotsMax / this.#memory.laneCount));
+    const share = Math.max(1, Math.floor(this.#slotsMax / this.#memory.queueCount));
     while (this.#slots.active < this.#slotsMax) {
       const next = this.#memory.turns.next(share, (tenant) => this.#slots.take([tenant]));
       if (next === undefined) return;
@@ -269,8 +264,8 @@ export class Webhooks implements Room {
     const { signal } = controller;
     entry.controller = controller;
     entry.releaseSlot = releaseSlot;
-    entry.lane.active += 1;
-    // Nobody waits for this: it only shows what goes on. A parked one is not to be found by a restart.
+    entry.queue.active += 1;
+    // The claim is informational, so nothing waits for it. A parked webhook must not be found by a restart.
     if (row.status !== 'parked') {
       entry.row = claimed(row, attempt);
       const turn = new Turn();
@@ -310,7 +305,7 @@ export class Webhooks implements Room {
     if (entry.row?.status === 'parked') this.#logParked(entry.row, outcome);
   }
 
-  /** The address may have a secret in its path or query. */
+  /** The path or query of the address may contain a secret. */
   #logParked(row: WebhookRow, outcome: AttemptOutcome): void {
     const { id, instance_id: instanceId, attempts } = row;
     const errorClass = outcome.delivered ? undefined : outcome.errorClass;
@@ -321,10 +316,10 @@ export class Webhooks implements Room {
   // ---------------------------------------------------------------- commits
 
   /**
-   * Commits what is known now of the webhook.
+   * Commits the known state of the webhook.
    *
    * @param fill puts the rows; called again if the database refuses them
-   * @param tell who waits for the outcome, once
+   * @param tell answers the waiting request, once
    */
   #record(entry: Entry, fill: (turn: Turn) => void, tell?: (turn: Turn) => void): void {
     const turn = new Turn();
@@ -355,7 +350,7 @@ export class Webhooks implements Room {
       return;
     }
     if (ack.outcome !== 'committed') {
-      // Without its claim an attempt goes on all the same.
+      // An attempt goes on without its claim.
       entry.isDoubtful ||= entry.phase === 'settling';
       if (ack.outcome === 'refused') {
         entry.incarnation = commits.nextIncarnation();
@@ -378,9 +373,8 @@ export class Webhooks implements Room {
   }
 
   /**
-   * If the outcome was lost, the row says what became of it. If it was refused, nothing did, and it
-   * is recorded again a few times: to send again would be refused again, and not be noticed. One that
-   * cannot be recorded is left alone until the next start, and makes room for others.
+   * After a lost outcome the row decides. After a refusal the same outcome is committed again a few times, because
+   * another attempt would be refused as well. If that fails, the webhook is skipped until the next start.
    */
   #outcomeUnknown(entry: Entry, isLost: boolean): void {
     const { clock, schedule, whenWriterKnown } = this.#deps;
@@ -406,7 +400,7 @@ export class Webhooks implements Room {
         schedule(() => {
           this.#memory.forget(entry);
           if (row !== undefined && row.next_attempt_at !== null) {
-            this.#memory.admit(entry.lane, row);
+            this.#memory.admit(entry.queue, row);
           }
         }),
       () => clock.setTimeout(() => schedule(() => this.#readAgain(entry)), RELOAD_MS),
@@ -417,7 +411,7 @@ export class Webhooks implements Room {
     const { releaseSlot } = entry;
     if (releaseSlot === undefined) return;
     entry.releaseSlot = undefined;
-    entry.lane.active -= 1;
+    entry.queue.active -= 1;
     releaseSlot();
     this.#memory.isTouched = true;
   }
@@ -431,7 +425,7 @@ export class Webhooks implements Room {
   }
 }
 
-/** The key is gone that the subscription's secret was sealed with. */
+/** The key that sealed the subscription's secret is missing. */
 const LOCKED: AttemptOutcome = {
   delivered: false,
   errorClass: 'signature_configuration',
@@ -454,7 +448,7 @@ function hostOf(url: string): string {
   return URL.canParse(url) ? new URL(url).host : '';
 }
 
-/** What its caller is told of a unit: one that was refused is made again, so that its outcome is not known yet. */
+/** The error for the request; a refused unit is repeated, so its outcome is unknown. */
 function failureIn({ outcome }: Settlement): EngineError | undefined {
   if (outcome === 'committed') return undefined;
   return outcome === 'held' ? TENANT_SUSPENDED : UNKNOWN_OUTCOME;

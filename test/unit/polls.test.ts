@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, describe, test } from 'node:test';
 import fc from 'fast-check';
-import { Gathering } from '../../actors/queue/gathering.js';
+import { CollectingPoll } from '../../actors/queue/collecting-poll.js';
 import type { FoundTask, TaskClaim } from '../../actors/runtime/protocol.js';
 import { ShardClient } from '../../actors/shard/client.js';
 import { EngineError } from '../../src/base/errors.js';
@@ -19,7 +19,7 @@ class Shards {
   readonly ended: number[] = [];
   readonly givenBack: TaskClaim[] = [];
   done = 0;
-  readonly gathering: Gathering;
+  readonly collecting: CollectingPoll;
 
   constructor(shards: number, limit: number, until: number) {
     const effects = {
@@ -33,8 +33,8 @@ class Shards {
       },
     };
     const all = Array.from({ length: shards }, (_, shard) => [shard, [`h${shard}`]] as const);
-    this.gathering = new Gathering(effects, all, limit, until);
-    this.gathering.start();
+    this.collecting = new CollectingPoll(effects, all, limit, until);
+    this.collecting.start();
   }
 
   /** The shard answers what it was asked first. */
@@ -42,7 +42,7 @@ class Shards {
     const at = this.asks.findIndex((ask) => ask.shard === shard);
     assert.ok(at >= 0, `shard ${shard} was not asked`);
     this.asks.splice(at, 1);
-    assert.ok(this.gathering.heard(shard, found(shard, count, record)));
+    assert.ok(this.collecting.answered(shard, found(shard, count, record)));
   }
 }
 
@@ -56,7 +56,7 @@ test('what is ready is taken from one shard after the other, each asked for what
   shards.answer(0, 2);
   assert.deepEqual(shards.asks, [{ shard: 1, limit: 3, until: 0 }]);
   shards.answer(1, 3);
-  assert.deepEqual([shards.asks, shards.done, shards.gathering.found.length], [[], 1, 5]);
+  assert.deepEqual([shards.asks, shards.done, shards.collecting.found.length], [[], 1, 5]);
 });
 
 test('it waits at all shards when none has anything, and the first that has ends the others', () => {
@@ -69,7 +69,7 @@ test('it waits at all shards when none has anything, and the first that has ends
   shards.answer(0, 3);
   assert.equal(shards.done, 0, 'the last has yet to say that it does not wait');
   shards.answer(2, 0);
-  assert.deepEqual([shards.done, shards.gathering.found.length], [1, 5]);
+  assert.deepEqual([shards.done, shards.collecting.found.length], [1, 5]);
   assert.equal(shards.givenBack.length, 2, 'what is over the limit is given back');
 });
 
@@ -79,14 +79,14 @@ test('one shard is asked to wait at once, and one that may not wait is asked onc
   shards.answer(0, 0);
   shards.answer(1, 0);
   assert.deepEqual([shards.asks, shards.done], [[], 1]);
-  assert.equal(shards.gathering.heard(1, found(1, 1, '{}')), false, 'nobody asked it any more');
+  assert.equal(shards.collecting.answered(1, found(1, 1, '{}')), false, 'nobody asked it any more');
 });
 
 test('the answer stops at the size limit', () => {
   const shards = new Shards(2, 5, 1_000);
   shards.answer(0, 1, 'x'.repeat(LIMITS.responseBytesMax - 1));
   shards.answer(1, 2);
-  assert.deepEqual([shards.gathering.found.length, shards.givenBack.length], [1, 2]);
+  assert.deepEqual([shards.collecting.found.length, shards.givenBack.length], [1, 2]);
 });
 
 test('whatever the shards answer and when, it ends once, and no task is lost or beyond the limit', (t) => {
@@ -104,12 +104,12 @@ test('whatever the shards answer and when, it ends once, and no task is lost or 
       shards.answer(ask.shard, given);
     };
     for (const [n, wanted] of list) {
-      if (n === 9) shards.gathering.end();
+      if (n === 9) shards.collecting.end();
       else answer(n, wanted);
     }
-    shards.gathering.end();
+    shards.collecting.end();
     while (shards.asks.length > 0) answer(0, 0);
-    const kept = shards.gathering.found.length;
+    const kept = shards.collecting.found.length;
     assert.deepEqual([shards.done, kept + shards.givenBack.length], [1, claimed]);
     assert.ok(kept <= limit && (kept === limit || shards.givenBack.length === 0));
   });

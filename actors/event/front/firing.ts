@@ -1,7 +1,6 @@
 /**
- * Fires the triggers of events. Which triggers an event fires is stored with it, and stays there until
- * all of them have started their instances: whatever dies in between, the next run goes on. That each of
- * them starts one instance is up to whoever fires it.
+ * Fires the triggers of events. The triggers of an event are stored with it until all have started their instances, so
+ * that another run continues after a crash. `fire` makes each start one instance only.
  */
 
 import { BackgroundJob } from '../../../src/base/background-job.js';
@@ -11,7 +10,7 @@ import type { Logger } from '../../../src/base/log.js';
 import type { StoredRow } from '../../../src/db/table.js';
 import type { EVENTS } from '../tables.js';
 
-/** An event that has yet to fire triggers. */
+/** An event with triggers to fire. */
 export type FiringEvent = StoredRow<
   typeof EVENTS,
   | 'id'
@@ -27,19 +26,19 @@ export type FiringEvent = StoredRow<
 export interface EventFiringDeps {
   readonly clock: Clock;
   readonly log: Logger;
-  /** The next ones behind a time and an id, oldest first. */
+  /** The next events after a time and an id, oldest first. */
   readonly page: (at: string, id: string, rows: number) => Promise<readonly FiringEvent[]>;
-  /** Starts the instance of that slug, unless it was started before. @throws EngineError */
+  /** Starts the instance of the trigger, unless it was started before. @throws EngineError */
   readonly fire: (slug: string, event: FiringEvent) => Promise<unknown>;
-  /** Stores which slugs are left; null: none. */
+  /** Stores the remaining slugs; null: none. */
   readonly fired: (event: FiringEvent, left: readonly string[] | null) => Promise<unknown>;
 }
 
 /** Events in memory at once, with their payloads; each fires one trigger after the other. */
 const PAGE_ROWS = 20;
-/** An event wakes the job; this is for those whose word was lost, and for what could not be done. */
+/** Events wake the job; the interval covers lost messages and retries. */
 const EVERY_MS = 10_000;
-/** Before all of them. */
+/** Before every event. */
 const FIRST_PLACE = ['-infinity', '00000000-0000-0000-0000-000000000000'] as const;
 
 export class EventFiring extends BackgroundJob {
@@ -51,7 +50,6 @@ export class EventFiring extends BackgroundJob {
     this.#deps = deps;
   }
 
-  /** Goes through all that have yet to fire. */
   async fireAll(): Promise<void> {
     let place: readonly [string, string] = FIRST_PLACE;
     while (!this.isStopped) {
@@ -70,12 +68,12 @@ export class EventFiring extends BackgroundJob {
       if (this.isStopped || !(await this.#isOver(slug, event))) left.push(slug);
     }
     if (left.length === slugs.length) return;
-    // What is not stored is fired again, which starts nothing.
+    // If this is not stored, firing again starts nothing new.
     const stored = this.#deps.fired(event, left.length === 0 ? null : left);
     await stored.catch((error: unknown) => this.#later(error, event));
   }
 
-  /** The trigger was fired, or never can be. */
+  /** Whether the trigger was fired, or never can be. */
   async #isOver(slug: string, event: FiringEvent): Promise<boolean> {
     try {
       await this.#deps.fire(slug, event);

@@ -1,4 +1,4 @@
-/** Reads of events, and batches of them: each event goes to the shard of its key. */
+/** Reads of events, and batches: each event goes to the shard of its key. */
 
 import type { EventReceipt } from '../../../schema/event.js';
 import { eventKeyId } from '../../../src/base/ids.js';
@@ -23,7 +23,7 @@ const sendBatch =
     const owners = events.map((event, index) =>
       eventTenant(tenant, event.tenant_id, `events[${index}].`),
     );
-    // Those that were stored before one that fails are known by their ids when all are sent again.
+    // After a failure the caller sends the whole batch again; ids deduplicate the stored events.
     const outcomes = await Promise.all(
       events.map(async (event, index): Promise<EventReceipt> => {
         const owner = owners[index] as string;

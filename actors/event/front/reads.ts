@@ -1,6 +1,6 @@
 /**
- * Events, as JSON text. Reads only. An event expires by its time: that its
- * row says so comes later. Payloads are redacted.
+ * Lists and lookups of events, as JSON text with redacted payloads. An event expires by its time, before its row is
+ * updated.
  */
 
 import { EVENT_TAKERS_SHOWN_MAX } from '../../../schema/event.js';
@@ -26,7 +26,7 @@ const COLUMNS = `${selected(EVENT_COLUMNS)}, ${STATUS} as status`;
 const BY_STATUS: Filter = {
   column: STATUS,
   type: 'text',
-  // Of a comparison the planner thinks that hardly any row passes, and would sort.
+  // Because of its estimate for a comparison, the planner would sort.
   holds: (status, wanted) => `coalesce(${status} = ${wanted}, false)`,
 };
 const CREATED = timeFilters(EVENTS, 'created_at');
@@ -56,7 +56,7 @@ export const eventById = lookup<EventRow>(
   `select ${COLUMNS} from events where id = $1::uuid`,
 );
 
-/** Those that have yet to fire triggers, oldest first: behind a time and an id, `$3` at most. */
+/** Events with triggers to fire, oldest first, after a time and an id; `$3` at most. */
 export const firingEvents = lookup<FiringEvent>(
   'read_firing_events',
   'select id, key_id, tenant_id, event_name, correlation_key, payload, fires, created_at ' +

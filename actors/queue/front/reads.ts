@@ -1,7 +1,6 @@
 /**
- * External work as lists and counts: tasks, their claim histories, and the workers that poll. Reads
- * only. A task that was withdrawn is neither listed nor counted, but its history stays readable
- * (docs/limits.md).
+ * Lists and counts of external work: tasks, their claim histories, and polling workers. A withdrawn task is neither
+ * listed nor counted, but its history stays readable (docs/limits.md).
  */
 
 import { TASK_STATES, type TaskState } from '../../../schema/states.js';
@@ -43,12 +42,12 @@ import {
 import { type Attempt, historyOf } from '../../instance/worker-task.js';
 import { WORKERS } from '../tables.js';
 
-/** Of a worker; whether it is alive is for the caller to say. */
+/** The caller decides whether the worker is alive. */
 export type WorkerRow = Omit<WorkerInfo, 'alive'>;
 
 const CREATED = timeFilters(WORKER_TASKS, 'created_at', 't');
 
-/** By what the list of tasks can be narrowed beside the state; by stored columns, whose values are known. */
+/** Filters of the task list beside the state. */
 const FILTERS = {
   ...filtersOf(WORKER_TASKS, ['tenant_id', 'handler_name', 'queue_name'], 't'),
   worker_id: {
@@ -73,7 +72,6 @@ function tasksFrom(from: string, condition = 'true') {
   };
 }
 
-/** Each row by its key: a list reads no more than it walks. */
 const WALK = {
   table: 'worker_tasks t',
   alias: 't',
@@ -89,15 +87,15 @@ function tasksByState(column: string) {
   return list({ ...tasksFrom(WITH_OPEN_ROWS), by: { ...FILTERS, state }, walk: WALK });
 }
 
-/** Walks `worker_tasks_by_tenant` in its order. All that is open is stored there as pending. */
+/** Walks `worker_tasks_by_tenant` in its order, where all open tasks are stored as pending. */
 const storedTaskList = tasksByState('t.state');
 const anyTaskList = tasksByState(standing('state'));
 
 const OPENED = timeFilters(OPEN_TASKS, 'created_at', 'o');
 
 /**
- * Tasks that are still open have a table of their own, in which a few of them are found at once
- * behind a long history. Walks `open_tasks_by_tenant` in its order.
+ * Open tasks have a table of their own, so that few of them are found quickly beside a long history. Walks
+ * `open_tasks_by_tenant` in its order.
  */
 function openTasks(condition?: string) {
   const tasks = tasksFrom(OF_OPEN_ROWS, condition);
@@ -141,7 +139,7 @@ export function taskList(asked: TasksAsked): PageRequest<TaskWireRow> {
   return isPending ? pendingTaskList(asked) : claimedTaskList(asked);
 }
 
-/** What the history of a task follows from. */
+/** The columns that a task's history is derived from. */
 const HISTORY_COLUMNS = columnsOf(
   WORKER_TASKS,
   'id',
@@ -217,7 +215,7 @@ function taskCountsQuery(tenant: string | undefined): Query {
   );
 }
 
-/** The claimed tasks are among the open ones, which are few beside all tasks that ever were. */
+/** Claimed tasks are among the open ones, which are few compared with all tasks. */
 function claimed(conditions: Conditions, tenant: string | undefined): string {
   conditions.add('o.claimed_at is not null');
   narrow(conditions, filtersOf(OPEN_TASKS, ['tenant_id'], 'o'), { tenant_id: tenant });
@@ -231,7 +229,7 @@ function activeWorkersQuery(tenant: string | undefined): Query {
   );
 }
 
-/** @param seenSince workers that polled last before it are left out; null: none is */
+/** @param seenSince leaves out workers whose last poll was earlier; null: none */
 export function workers(
   reads: Reader,
   tenant: string | undefined,
@@ -241,8 +239,8 @@ export function workers(
 }
 
 /**
- * One row per worker and tenant, most recently seen first. A worker that polls without a tenant has
- * the tenant '' and holds claims of every tenant.
+ * One row per worker and tenant, most recently seen first. A worker that polls without a tenant has the tenant '' and
+ * holds claims of every tenant.
  */
 function workersQuery(tenant: string | undefined, seenSince: UnixMs | null): Query {
   const conditions = new Conditions();

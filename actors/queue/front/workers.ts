@@ -1,4 +1,4 @@
-/** Reads about external work: tasks, attempts, workers and the names of handlers. */
+/** Reads of external work: tasks, attempts, workers and handler names. */
 
 import { BUILTIN_NAMES } from '../../../src/core/builtin.js';
 import type { FrontRoom } from '../../../src/http/front-room.js';

@@ -1,7 +1,7 @@
 /**
- * Cron expressions as sets of values (docs/cron.md). A list is read item by item: cron-parser knows
- * what an item of a field stands for, and the rest is ours, because it has no year, counts weekdays
- * from 0 alone, and refuses lists that name a value twice.
+ * Parses cron expressions into sets of values (docs/cron.md). cron-parser reads single items; lists, years, weekday
+ * numbers and repeated values are handled here, because cron-parser has no year, counts weekdays from 0 only, and
+ * refuses repeated values.
  */
 
 import { CronExpressionParser } from 'cron-parser';
@@ -32,10 +32,10 @@ export type ParsedCron =
   | { readonly ok: false; readonly message: string };
 
 export const YEAR_MIN = 1970;
-/** Nobody plans beyond it, and the search for a day that never comes ends there. */
+/** The last year, where the search for a day that never comes ends. */
 export const YEAR_MAX = 2999;
 
-/** A Map, since an object would find `constructor`, too. */
+/** A Map, because an object would have `constructor`. */
 const SHORTHANDS: ReadonlyMap<string, string> = new Map([
   ['@hourly', '0 0 * * * ? *'],
   ['@daily', '0 0 0 * * ? *'],
@@ -44,7 +44,7 @@ const SHORTHANDS: ReadonlyMap<string, string> = new Map([
   ['@yearly', '0 0 0 1 1 ? *'],
 ]);
 
-/** The fields that cron-parser reads, in its order, with our words for them. */
+/** The fields that cron-parser reads, in its order, with our names for them. */
 const PARTS = [
   ['second', 'second'],
   ['minute', 'minute'],
@@ -57,14 +57,14 @@ const PARTS = [
 type Part = 0 | 1 | 2 | 3 | 4 | 5;
 const WEEKDAY = 5;
 
-/** As many as the largest field has values; more would only repeat some. */
+/** The size of the largest field; more items would only repeat values. */
 const ITEMS_MAX = 60;
 
 const ITEM = /^(?:([*?])|(\d{1,4}|[A-Z]{3})(?:-(\d{1,4}|[A-Z]{3}))?)(?:\/(\d{1,4}))?$/;
 
 class CronError extends Error {}
 
-/** Reads an expression of five, six or seven fields, or a shorthand such as `@daily`. */
+/** Parses an expression of five, six or seven fields, or a shorthand such as `@daily`. */
 export function parseCron(expression: string): ParsedCron {
   try {
     return { ok: true, fields: fieldsOf(expression) };
@@ -109,7 +109,7 @@ function unreadable(name: string, item: string): CronError {
 
 // ---------------------------------------------------------------- what cron-parser reads
 
-/** @param plain what an item says in the words of cron-parser */
+/** @param plain converts an item to cron-parser's syntax */
 function valuesOf(
   part: Part,
   atom: string | undefined,
@@ -119,7 +119,7 @@ function valuesOf(
     try {
       return plain(item).map((text) => valuesOfItem(part, text));
     } catch {
-      // Whatever its reason is, it is about the text of this item.
+      // Any error of cron-parser is about the text of this item.
       throw unreadable(PARTS[part][1], item);
     }
   });
@@ -127,11 +127,11 @@ function valuesOf(
   return all.length === 1 ? (all[0] as readonly number[]) : ascending(all.flat());
 }
 
-/** Items that were read before: reading one takes some 50 µs, and schedules use few different ones. */
+/** Cached items: parsing one takes some 50 µs, and schedules use few different ones. */
 const knownItems = new Map<string, readonly number[]>();
 const KNOWN_ITEMS_MAX = 5_000;
 
-/** @throws Error when the item is none of this field */
+/** @throws Error for an invalid item of this field */
 function valuesOfItem(part: Part, item: string): readonly number[] {
   const key = `${part} ${item}`;
   const known = knownItems.get(key);
@@ -153,7 +153,7 @@ function ascending(values: readonly number[]): readonly number[] {
 
 const WEEKDAYS = ['SUN', 'MON', 'TUE', 'WED', 'THU', 'FRI', 'SAT'];
 
-/** With days as 0 … 6 from Sunday, and a range over the end of the week as two. */
+/** Weekdays as 0 … 6 from Sunday, and a range over the end of the week as two. */
 function plainWeekdays(item: string, isFromOne: boolean): readonly string[] {
   const [, wildcard, from, to, step = '1'] = ITEM.exec(item) ?? [];
   if (wildcard !== undefined) return [item];
@@ -161,7 +161,7 @@ function plainWeekdays(item: string, isFromOne: boolean): readonly string[] {
   if (to === undefined) return item.includes('/') ? [`${first}-6/${step}`] : [String(first)];
   if (from === to) return [String(first)];
   const last = weekday(to, isFromOne);
-  // Sunday is the end of the week as well as its beginning.
+  // Sunday is both the end and the beginning of the week.
   if (last === 0 && (first > 0 || to === '7')) return [`${first}-7/${step}`];
   if (first <= last) return [`${first}-${last}/${step}`];
   if (step !== '1') throw new CronError('steps over the end of the week');

@@ -78,12 +78,11 @@ function firstInstant(
   const at =
     first ?? transition(zone, local - Math.max(before, behind), local - Math.min(before, behind));
   if (at > after) return at;
-  // Clocks show it for the second time, if they do.
   if (second === undefined || fields.hours.length === HOURS) return second;
   return firstInstant(fields, zone, transition(zone, at, second) + before, after);
 }
 
-/** What clocks show once more between `after` and `next`, which lie before and behind a turning back. */
+/** Local times that occur again between `after` and `next`, before and after the clock is set back. */
 function shownAgain(
   fields: CronFields,
   zone: Zone,
@@ -100,7 +99,7 @@ function shownAgain(
 
 // ---------------------------------------------------------------- the calendar
 
-/** The first matching time of the clock at or after `from`. */
+/** The first matching local time at or after `from`. */
 function nextLocal(fields: CronFields, from: LocalMs): LocalMs | undefined {
   const today = Math.floor(from / DAY_MS) * DAY_MS;
   const year = new Date(today).getUTCFullYear();
@@ -127,10 +126,7 @@ function timeOfDay({ seconds, minutes, hours }: CronFields, from: number): numbe
   return undefined;
 }
 
-/**
- * The first matching day at or after a midnight. Where no day ever comes, all years up to the last are
- * looked through: that takes some milliseconds at the most.
- */
+/** The first matching day at or after a midnight. The search up to the last year takes some milliseconds. */
 function nextDay(fields: CronFields, from: LocalMs): LocalMs | undefined {
   let year = nextYear(fields.years, new Date(from).getUTCFullYear());
   while (year !== undefined) {

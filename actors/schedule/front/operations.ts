@@ -1,4 +1,4 @@
-/** Reads of cron schedules. One of another tenant is not found. */
+/** Reads of cron schedules. */
 
 import { toUnixMs } from '../../../schema/common.js';
 import {
@@ -39,7 +39,7 @@ const list: Operation<'cron.list'> = async (deps, call) => {
 const get: Operation<'cron.get'> = async (deps, call) =>
   jsonReply(JSON.stringify(await scheduleNamed(deps, call)));
 
-/** From now on, whether the schedule is enabled or not. */
+/** The next fires from now, even if the schedule is disabled. */
 const next: Operation<'cron.nextFires'> = async (deps, call) => {
   const { n } = call.query;
   const { cron_expr, timezone } = await scheduleNamed(deps, call);
@@ -48,7 +48,7 @@ const next: Operation<'cron.nextFires'> = async (deps, call) => {
   return jsonReply(JSON.stringify({ timezone, fires }));
 };
 
-/** What a creation refuses is refused here. */
+/** Refuses what a creation refuses. */
 const preview: Operation<'cron.preview'> = async (deps, { body }) => {
   const { cron_expr } = body;
   const timezone = body.timezone ?? 'UTC';
@@ -62,7 +62,6 @@ const preview: Operation<'cron.preview'> = async (deps, { body }) => {
   return jsonReply(JSON.stringify(answer));
 };
 
-/** The reads of schedules; their changes belong to the schedules. */
 export function openScheduleFront() {
   return {
     operations: {

@@ -1,4 +1,4 @@
-/** Cron schedules. Reads only; their changes belong to the schedules. */
+/** Lists and lookups of cron schedules. */
 
 import { filtersOf } from '../../../src/db/reads/filters.js';
 import { list } from '../../../src/db/reads/list.js';
@@ -22,13 +22,13 @@ const SCHEDULES = {
   toText: (row: ScheduleRow) => JSON.stringify(scheduleOf(row)),
 };
 
-/** `CronSchedule` records, oldest first, of all tenants without one (docs/cron.md). */
+/** `CronSchedule` records, oldest first (docs/cron.md). */
 export const scheduleList = list({
   ...SCHEDULES,
   order: orderBy(CRON_SCHEDULES, ['created_at', 'id']),
 });
 
-/** Those that are enabled, by when they fire next. */
+/** Enabled schedules by their next fire. */
 export const nextScheduleList = list({
   ...SCHEDULES,
   always: 'enabled and next_fire_at is not null',

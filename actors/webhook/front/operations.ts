@@ -1,4 +1,4 @@
-/** Reads of subscriptions, of the outbox and of the delivery log; redeliveries belong to the shards that send. */
+/** Reads of subscriptions, the outbox, and the delivery log. */
 
 import { notFound } from '../../../src/base/errors.js';
 import { rowOf } from '../../../src/db/reads/lookup.js';

@@ -1,8 +1,6 @@
 /**
- * The outbox of webhooks and the log of their deliveries, as JSON text. Reads only.
- *
- * A delivery is told by its last attempt; the others are looked up by the delivery's id, one delivery
- * after the other in the order of the list.
+ * Lists and lookups of the outbox and the delivery log, as JSON text. A delivery is represented by its last attempt;
+ * its other attempts are looked up by its id.
  */
 
 import { filtersOf } from '../../../src/db/reads/filters.js';
@@ -26,7 +24,6 @@ export const outboxList = list({
   cheaper: CHEAPER,
 });
 
-/** Whose it is. */
 export const webhookTenant = lookup<{ readonly tenant_id: string }>(
   'read_webhook_tenant',
   'select tenant_id from webhook_outbox where id = $1::uuid',
@@ -37,13 +34,10 @@ export const webhookById = lookup<OutboxRow>(
   `select ${selected(OUTBOX_COLUMNS)} from webhook_outbox where id = $1::uuid`,
 );
 
-/** Beside the record its place in the order. */
+/** The columns that order the list. */
 type LastAttempt = object & StoredRow<typeof WEBHOOK_DELIVERIES, 'attempted_at' | 'id'>;
 
-/**
- * `DeliverySummary` records, newest first. `offset 0` keeps the look-ups of the other attempts from
- * becoming a join.
- */
+/** `DeliverySummary` records, newest first. `offset 0` keeps the lookups of other attempts from becoming a join. */
 export const deliveryList = list({
   columns:
     'd.delivery_id, d.url, d.event_type, d.instance_id, d.attempt_number as attempts, ' +
@@ -84,7 +78,7 @@ type SubscriptionRow = StoredRow<
   (typeof SUBSCRIPTION_COLUMNS)[number]
 >;
 
-/** `WebhookSubscription` records, oldest first, of all tenants without one. */
+/** `WebhookSubscription` records, oldest first. */
 export const subscriptionList = list({
   columns: selected(SUBSCRIPTION_COLUMNS),
   from: 'webhook_subscriptions',
@@ -102,7 +96,7 @@ export function subscriptionText({ events, ...row }: SubscriptionRow): string {
   return JSON.stringify({ ...row, events: JSON.parse(events) });
 }
 
-/** `RedeliverPreview`. @param isSigned what goes to an address of the deployment */
+/** `RedeliverPreview`. @param isSigned webhooks to addresses of the deployment */
 export function previewText(row: OutboxRow, isSigned: boolean): string {
   return JSON.stringify({
     url: row.url,
@@ -115,13 +109,13 @@ export function previewText(row: OutboxRow, isSigned: boolean): string {
   });
 }
 
-/** The body is JSON that the engine wrote, and is spliced in as it is. */
+/** The body is JSON from the engine, inserted verbatim. */
 function outboxText({ body, last_error, ...row }: OutboxRow): string {
   const facts = withoutNulls({ ...row, last_error });
   return `${facts.slice(0, -1)},"payload":${body}}`;
 }
 
-/** `DeliveryAttempt`, and whatever else has no member where there is no value. */
+/** `DeliveryAttempt`: members without a value are left out. */
 export function withoutNulls(row: object): string {
   return JSON.stringify(row, (_name, value: unknown) => value ?? undefined);
 }

@@ -1,7 +1,7 @@
 /**
- * The webhooks of one address in memory: a window on its rows, which may be a million. What is beyond
- * the window is read when it empties. Lanes know nothing of one another, so that an address that does
- * not answer holds up its own webhooks only.
+ * The delivery queue of one address: a window in memory on its rows, which may be a million. More rows are read when
+ * the window runs low. The queues are independent, so that an address that does not respond delays only its own
+ * webhooks.
  */
 
 import type { WebhookRow } from '../../src/core/webhook.js';
@@ -12,102 +12,102 @@ import type { Attempt } from './record.js';
 const BEGINNING = { at: '-infinity', id: '00000000-0000-0000-0000-000000000000' } as const;
 
 /**
- * - `ready`: its turn has come; `waiting`: it comes at `dueAt`.
- * - `sending`: an attempt is under way.
- * - `settling`: what is known of it is being committed.
- * - `doubtful`: whether that was committed is not known, and nothing is done until it is.
+ * - `ready`: may be sent now; `waiting`: until `dueAt`.
+ * - `sending`: an attempt is in flight.
+ * - `settling`: its outcome is being committed.
+ * - `doubtful`: the outcome of that commit is unknown, and nothing is sent until it is known.
  */
 export type Phase = 'ready' | 'waiting' | 'sending' | 'settling' | 'doubtful';
 
-/** One webhook in memory; it makes its own units, so that no other one depends on theirs. */
+/** One webhook in memory. It commits its own units, so that no other webhook depends on them. */
 export class Entry {
   readonly id: string;
   readonly key: string;
   readonly tenant: string;
-  readonly lane: Lane;
+  readonly queue: DeliveryQueue;
   incarnation: number;
-  /** As it will be when the units under way are committed; undefined: gone then. */
+  /** The row after the pending units; undefined when they delete it. */
   row: WebhookRow | undefined;
   phase: Phase = 'ready';
   dueAt = 0;
   attempt: Attempt | undefined;
   controller: AbortController | undefined;
-  /** Gives its slot back; undefined: it has none. */
+  /** Releases its slot; undefined while it has none. */
   releaseSlot: (() => void) | undefined;
-  /** Who asked for its redelivery, and waits for the outcome. */
+  /** The redelivery request that waits for the outcome. */
   request: number | undefined;
   unacked = 0;
-  /** A unit of those under way was not committed, or may not have been. */
+  /** A pending unit was not committed, or its outcome is unknown. */
   isDoubtful = false;
   refusals = 0;
-  /** Commits the same outcome once more. */
+  /** Commits the same outcome again. */
   recordAgain: (() => void) | undefined;
 
-  constructor(row: WebhookRow, lane: Lane, commits: CommitLog) {
+  constructor(row: WebhookRow, queue: DeliveryQueue, commits: CommitLog) {
     this.id = row.id;
     this.key = `webhook:${row.id}`;
     this.tenant = row.tenant_id;
     this.row = row;
-    this.lane = lane;
+    this.queue = queue;
     this.incarnation = commits.nextIncarnation();
   }
 }
 
-/** Who has something to send, and where: tenants take turns, and for each of them its addresses. */
+/** The order of attempts: tenants take turns, and within a tenant its addresses. */
 export class Turns {
-  /** In the order of turns, as are the lanes of each. */
-  readonly #lanes = new Map<string, Set<Lane>>();
+  /** In the order of turns, as are the queues of each. */
+  readonly #queues = new Map<string, Set<DeliveryQueue>>();
 
-  join(tenant: string, lane: Lane): void {
-    const lanes = this.#lanes.get(tenant);
-    if (lanes === undefined) this.#lanes.set(tenant, new Set([lane]));
-    else lanes.add(lane);
+  join(tenant: string, queue: DeliveryQueue): void {
+    const queues = this.#queues.get(tenant);
+    if (queues === undefined) this.#queues.set(tenant, new Set([queue]));
+    else queues.add(queue);
   }
 
-  leave(tenant: string, lane: Lane): void {
-    const lanes = this.#lanes.get(tenant);
-    if (lanes?.delete(lane) && lanes.size === 0) this.#lanes.delete(tenant);
+  leave(tenant: string, queue: DeliveryQueue): void {
+    const queues = this.#queues.get(tenant);
+    if (queues?.delete(queue) && queues.size === 0) this.#queues.delete(tenant);
   }
 
   /**
-   * The next webhook to be sent, and its slot.
+   * The next webhook to send, and its slot.
    *
-   * @param share attempts that one address may have under way
-   * @param takeSlot undefined: the tenant has its share
+   * @param share attempts that one address may have in flight
+   * @param takeSlot undefined when the tenant has used its share
    */
   next(
     share: number,
     takeSlot: (tenant: string) => (() => void) | undefined,
   ): { readonly entry: Entry; readonly releaseSlot: () => void } | undefined {
-    for (const [tenant, lanes] of this.#lanes) {
-      const lane = firstBelow(lanes, share);
-      const releaseSlot = lane && takeSlot(tenant);
-      if (lane === undefined || releaseSlot === undefined) continue;
-      const entry = lane.takeReady(tenant);
-      // What still has something to send moves behind the others.
-      if (lanes.delete(lane)) lanes.add(lane);
-      if (this.#lanes.delete(tenant)) this.#lanes.set(tenant, lanes);
+    for (const [tenant, queues] of this.#queues) {
+      const queue = firstBelow(queues, share);
+      const releaseSlot = queue && takeSlot(tenant);
+      if (queue === undefined || releaseSlot === undefined) continue;
+      const entry = queue.takeReady(tenant);
+      // A queue with more to send moves to the end.
+      if (queues.delete(queue)) queues.add(queue);
+      if (this.#queues.delete(tenant)) this.#queues.set(tenant, queues);
       return { entry, releaseSlot };
     }
     return undefined;
   }
 }
 
-function firstBelow(lanes: ReadonlySet<Lane>, share: number): Lane | undefined {
-  for (const lane of lanes) if (lane.active < share) return lane;
+function firstBelow(queues: ReadonlySet<DeliveryQueue>, share: number): DeliveryQueue | undefined {
+  for (const queue of queues) if (queue.active < share) return queue;
   return undefined;
 }
 
-export class Lane {
+export class DeliveryQueue {
   readonly url: string;
-  /** Attempts under way. */
+  /** Attempts in flight. */
   active = 0;
-  /** There may be rows that are not in memory. */
+  /** There may be unread rows. */
   isUnread = true;
   isReading = false;
-  /** The last row that was read; reading goes on behind it. */
+  /** The last row read. */
   place: { readonly at: string; readonly id: string } = BEGINNING;
-  /** A row was left out that may lie before `place`. */
+  /** A skipped row may precede `place`. */
   #isMissed = false;
   readonly #entries = new Map<string, Entry>();
   /** By tenant; none is empty. */
@@ -123,7 +123,7 @@ export class Lane {
     return this.#entries.values();
   }
 
-  /** @param window so many of its webhooks may be in memory */
+  /** @param window the maximum number of its webhooks in memory */
   isFull(window: number): boolean {
     return this.#entries.size >= window;
   }
@@ -132,7 +132,7 @@ export class Lane {
     return this.isUnread && !this.isReading && this.#entries.size <= window / 2;
   }
 
-  /** Nothing of it is in memory, nor, as far as is known, in its table. */
+  /** No webhook in memory and, as far as known, none in the table. */
   get isSpent(): boolean {
     return this.#entries.size === 0 && !this.isUnread && !this.isReading;
   }
@@ -150,7 +150,7 @@ export class Lane {
     this.#entries.delete(entry.id);
   }
 
-  /** Behind all others, or before them. */
+  /** After all others, or before them. */
   makeReady(entry: Entry, where: 'last' | 'first' = 'last'): void {
     entry.phase = 'ready';
     const { tenant } = entry;
@@ -169,7 +169,7 @@ export class Lane {
     this.#dropIfEmpty(entry.tenant);
   }
 
-  /** The first one of a tenant that has some. */
+  /** The tenant has at least one. */
   takeReady(tenant: string): Entry {
     const entry = this.#ready.get(tenant)?.shift() as Entry;
     this.#dropIfEmpty(tenant);
@@ -182,13 +182,13 @@ export class Lane {
     this.#turns.leave(tenant, this);
   }
 
-  /** There is a row that is not in memory. */
+  /** A row is not in memory. */
   miss(): void {
     this.isUnread = true;
     if (this.isReading || this.place !== BEGINNING) this.#isMissed = true;
   }
 
-  /** There is no row behind `place`: reading has come to its end, or begins anew. */
+  /** There are no rows after `place`: reading ends, or starts again if rows were skipped. */
   reachedEnd(): void {
     this.place = BEGINNING;
     this.isUnread = this.#isMissed;

@@ -1,39 +1,39 @@
 /**
- * A poll over the queues of several shards. What is ready is taken from one shard after the other, each
- * asked for no more than is left to take; if there is nothing, the poll waits at all of them, and the
- * first that has tasks ends the wait at the others. What comes beyond the limit is given back at once.
+ * A poll over the queues of several shards. It takes ready tasks from one shard after the other, up to its limit; if
+ * there are none, it waits at all of them, and the first with tasks ends the wait at the others. Tasks beyond the limit
+ * are given back at once.
  */
 
 import { LIMITS } from '../../src/base/limits.js';
 import type { UnixMs } from '../../src/base/time.js';
 import type { FoundTask, TaskClaim } from '../runtime/protocol.js';
 
-export interface GatheringEffects {
-  /** The shard answers by `heard`, once. */
+export interface CollectingEffects {
+  /** The shard answers by `answered`, once. */
   ask(shard: number, handlers: readonly string[], limit: number, until: UnixMs): void;
-  /** The shard, which was asked, is to answer without waiting any longer. */
+  /** Makes the shard answer without waiting any longer. */
   end(shard: number): void;
   giveBack(claim: TaskClaim): void;
-  /** No shard has anything left to say. */
+  /** No shard has to answer any more. */
   done(): void;
 }
 
-export class Gathering {
+export class CollectingPoll {
   readonly found: FoundTask[] = [];
-  readonly #effects: GatheringEffects;
+  readonly #effects: CollectingEffects;
   readonly #shards: readonly (readonly [shard: number, handlers: readonly string[]])[];
   readonly #limit: number;
   readonly #mayWait: boolean;
   #until: UnixMs;
-  /** Shards that were asked and have not answered. */
+  /** Shards that have not answered. */
   readonly #open = new Set<number>();
   #asked = 0;
   #isWaiting = false;
   #bytes = 0;
 
-  /** @param until when it is over although there is nothing; 0: it does not wait */
+  /** @param until when an empty poll ends; 0: it does not wait */
   constructor(
-    effects: GatheringEffects,
+    effects: CollectingEffects,
     shards: readonly (readonly [shard: number, handlers: readonly string[]])[],
     limit: number,
     until: UnixMs,
@@ -50,14 +50,14 @@ export class Gathering {
     else this.#askNext();
   }
 
-  /** It is not to wait any longer. What was ready when this is called is still found. */
+  /** Ends the wait; tasks that are ready now are still found. */
   end(): void {
     this.#until = 0;
     if (this.#isWaiting) for (const shard of this.#open) this.#effects.end(shard);
   }
 
-  /** @returns false when the shard has nothing to say here: what it found is not wanted */
-  heard(shard: number, found: readonly FoundTask[]): boolean {
+  /** @returns false when no answer is expected from the shard: its tasks are to be given back */
+  answered(shard: number, found: readonly FoundTask[]): boolean {
     if (!this.#open.delete(shard)) return false;
     for (const task of found) this.#take(task);
     const isFound = this.found.length > 0;
