@@ -1,7 +1,7 @@
 /**
- * What is created and ended on one shard, counted by tenant and minute when it is committed, and written a
- * few times a minute: no change waits for it, and none costs a row. A shard that dies loses what it has not
- * written yet (docs/decisions/0038-counters-logs-and-traces.md).
+ * Counts created and ended instances of one shard by tenant and minute, when they are committed. The counts are written
+ * a few times a minute, so they cost neither latency nor a row per change; a crash loses unwritten ones
+ * (docs/decisions/0038-counters-logs-and-traces.md).
  */
 
 import type { BackgroundJob } from '../../src/base/background-job.js';
@@ -32,11 +32,11 @@ interface Minute extends Record<Change, number> {
 }
 
 const MINUTE_MS = 60_000;
-/** How far lines are behind at most; the end of a minute is written at once. */
+/** Maximum delay of a write; the end of a minute is written at once. */
 const WRITE_MS = 20_000;
-/** Tenants counted at a time, of about a kilobyte each; the changes of more are left out, and that is counted. */
+/** Tenants counted at a time, of about a kilobyte each; changes of further ones are dropped, and counted as such. */
 const TENANTS_MAX = 10_000;
-/** Small enough that no flush of the writer waits for them. */
+/** Small enough not to delay a flush of the writer. */
 const ROWS_PER_UNIT = 500;
 export const ACTIVITY_KEPT_MS = 7 * 24 * 60 * MINUTE_MS;
 
@@ -68,7 +68,7 @@ export class Activity implements Room {
     this.#pruning?.wake();
   }
 
-  /** @param durationMs of what has ended by itself: from creation on */
+  /** @param durationMs from creation to end, of instances that completed or failed */
   count(tenant: string, change: Change, durationMs?: number): void {
     if (this.#deps.commits.held.has(tenant)) return;
     const minute = this.#minutes.get(tenant) ?? this.#begin(tenant);
@@ -81,7 +81,6 @@ export class Activity implements Room {
     if (durationMs !== undefined) addTo(minute.durations, bucketOf(durationMs), 1);
   }
 
-  /** Writes all that was counted. */
   drain(): void {
     this.#write();
   }
@@ -90,7 +89,7 @@ export class Activity implements Room {
   tenantLeaves(tenant: string): void {
     this.#write();
     this.#minutes.delete(tenant);
-    // Whoever is counted next sets another one.
+    // The next count sets another timer.
     if (this.#minutes.size === 0) this.#deps.clock.clearTimeout(this.#timer);
   }
 
@@ -110,7 +109,7 @@ export class Activity implements Room {
     return minute;
   }
 
-  /** Soon, and exactly when the minute is over: what comes then belongs to the next one. */
+  /** Soon, and exactly at the end of the minute. */
   #writeLater(now: UnixMs): void {
     if (this.#isStopped) return;
     const { clock, schedule } = this.#deps;

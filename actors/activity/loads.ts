@@ -1,4 +1,4 @@
-/** How old the lines of activity are. */
+/** Statements of activity. */
 
 import type { UnixMs } from '../../src/base/time.js';
 import type { Queries } from '../runtime/queries.js';

@@ -1,4 +1,4 @@
-/** Statistics of what instances do. */
+/** Statistics of instances. */
 
 import type { Kernel } from '../runtime/kernel.js';
 import { Activity } from './activity.js';

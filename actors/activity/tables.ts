@@ -1,4 +1,4 @@
-/** What was created and ended, by tenant and minute. Pure. */
+/** The table of created and ended instances by tenant and minute. Pure. */
 
 import { mutations, set, special } from '../../src/db/mutation.js';
 import { table } from '../../src/db/table.js';

@@ -1,7 +1,6 @@
 /**
- * The owner of the jobs by which changes of many instances go on behind their answer, on the first shard.
- * It keeps nothing between requests: each reads rows, decides, and commits one unit. The front thread
- * does the work (`actors/bulk/front/jobs.ts`) and says here how far it is.
+ * The owner of bulk jobs, on the first shard. It caches no rows: each request reads, decides, and commits one unit. The
+ * front thread does the work (`actors/bulk/front/jobs.ts`) and reports progress here.
  */
 
 import type { BulkJob, BulkJobState, BulkOperation } from '../../schema/bulk-job.js';
@@ -23,37 +22,37 @@ export interface BulkJobsDeps
   extends HostDeps,
     Pick<Kernel<BulkLoads>, 'loader' | 'now' | 'newId'> {}
 
-/** What the front thread has done of a change before it became a job. */
+/** The state of a bulk request when it becomes a job. */
 export interface BeginBulkJob {
   readonly operation: BulkOperation;
   readonly request: object;
   readonly counts: BulkCounts;
-  /** Behind what was looked at; null: nothing was. */
+  /** After the last processed instance; null: none. */
   readonly place: string | null;
   readonly traceparent: string | undefined;
-  /** The name of the key that has asked for it. */
+  /** The name of the API key that requested it. */
   readonly by: string;
 }
 
 export interface BulkProgress {
-  /** What comes to the counts. */
+  /** Added to the counts of the job. */
   readonly counts: BulkCounts;
-  /** Where it began, which is where the job stands. */
+  /** The expected position of the job. */
   readonly from: string | null;
   readonly place: string | null;
-  /** Instances that are counted with it, or that it did not change. */
+  /** Instances that are counted now, or were not changed. */
   readonly settled: readonly string[];
   /** Undefined: there is more to do. */
   readonly end: 'completed' | 'cancelled' | 'failed' | undefined;
   readonly error: string | null;
 }
 
-/** Old ones that go when a new one comes. */
+/** Old jobs that are deleted with each new one. */
 const FORGOTTEN_AT_ONCE = 100;
 
 export class BulkJobs {
   readonly #deps: BulkJobsDeps;
-  /** Requests about one job follow one another, and so do new jobs of one tenant. */
+  /** Requests about one job are serialized, and so are new jobs of one tenant. */
   readonly #service: Service;
 
   constructor(deps: BulkJobsDeps) {
@@ -61,7 +60,7 @@ export class BulkJobs {
     this.#service = new Service('bulk-jobs', deps);
   }
 
-  /** @throws EngineError 429 when the tenant has as many as it may */
+  /** @throws EngineError 429 when the tenant has too many open jobs */
   begin({ request: asker, tenant: tenant_id, body }: Call<BeginBulkJob>): void {
     const { loader, now, newId } = this.#deps;
     this.#service.answer(asker, 200, `tenant:${tenant_id}`, async () => {
@@ -76,7 +75,7 @@ export class BulkJobs {
       }
       const at = isoTime(now());
       const { operation, request, place } = body;
-      // Why some were refused is told in an answer; a job counts them.
+      // Refusals are listed in a response only; a job counts them.
       const { refusals: _, ...counts } = body.counts;
       const row = {
         id: newId(),
@@ -100,7 +99,7 @@ export class BulkJobs {
     });
   }
 
-  /** What is settled is counted once: its marks go in the same unit. */
+  /** The marks of settled instances are deleted in the same unit, so that each is counted once. */
   progress({ request, target: id, body }: Call<BulkProgress>): void {
     this.#withJob(request, id, '', async (row) => {
       const { counts, from, place, settled, end, error } = body;
@@ -127,7 +126,7 @@ export class BulkJobs {
     });
   }
 
-  /** What is under way is still counted, and then the job has ended. */
+  /** The current window is still counted before the job ends. */
   cancel({ request, tenant, target: id }: Call): void {
     this.#withJob(request, id, tenant, async (row) => {
       if (row.state === 'cancelling' || row.state === 'cancelled') return wireJob(row);

@@ -1,4 +1,4 @@
-/** What changes of many instances are read by. */
+/** Statements of bulk jobs. */
 
 import { columnsBut, type StoredRow, selected } from '../../src/db/table.js';
 import type { Queries } from '../runtime/queries.js';
@@ -27,7 +27,7 @@ export function bulkLoads(queries: Queries) {
       return (await sql.one<{ count: number }>('openBulkJobs', [tenant]))?.count ?? 0;
     },
 
-    /** Those that ended before, oldest first. */
+    /** Ended before the given time, oldest first. */
     async oldBulkJobs(tenant: string, before: string, limit: number): Promise<string[]> {
       const rows = await sql.all<{ id: string }>('oldBulkJobs', [tenant, before, limit]);
       return rows.map(({ id }) => id);

@@ -1,4 +1,4 @@
-/** The operations on changes of many instances that go on behind their answer. */
+/** The operations on bulk jobs. */
 
 import type { Call, Operations, RouteOperations } from '../runtime/operation.js';
 import type { BeginBulkJob, BulkJobs, BulkProgress } from './jobs.js';

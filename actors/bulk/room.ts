@@ -1,4 +1,4 @@
-/** Changes of many instances that go on behind their answer, on the first shard. */
+/** Bulk jobs, on the first shard. */
 
 import { type Kernel, onFirstShard } from '../runtime/kernel.js';
 import { BulkJobs } from './jobs.js';

@@ -1,4 +1,4 @@
-/** Changes of many instances that go on behind their answer, as they are stored. Pure. */
+/** The table of bulk jobs. Pure. */
 
 import { clear, insert, mutations, update } from '../../src/db/mutation.js';
 import { table } from '../../src/db/table.js';

@@ -1,14 +1,12 @@
 /**
- * The writer's side of the tenants' keys, on the first shard: each change is one commit unit, and its
- * answer leaves when that is durable. Which keys there are, and whether one is valid, is known by the
- * front thread alone (`src/http/key-registry.ts`), which is the only one who asks here; so nothing is
- * kept, and what comes has been checked. Secrets do not come this far: a row has their hash.
+ * Commits changes of API keys, on the first shard; the response follows when the change is durable. The front thread
+ * alone knows and validates keys (`src/http/key-registry.ts`), so nothing is cached here, and input is already checked.
+ * A row has the hash of a secret only.
  */
 
 import { Service, type ServiceDeps } from '../runtime/service.js';
 import { API_KEY } from './tables.js';
 
-/** A row of `api_keys`. */
 export interface KeyRow {
   readonly id: string;
   readonly tenant_id: string;
@@ -22,7 +20,6 @@ export interface KeyRow {
   readonly revoked: false;
 }
 
-/** When a key was last used. */
 export interface KeyUse {
   readonly id: string;
   readonly last_used_at: string | null;
@@ -43,7 +40,7 @@ export class ApiKeys {
     });
   }
 
-  /** Of its tenant's: while that is held the key must not seem to be revoked. */
+  /** The tenant of the unit is the key's: while it is suspended the key must not seem to be revoked. */
   revoke(request: number, tenant: string, use: KeyUse): void {
     this.#service.serve(request, (turn) => {
       turn.tenant = tenant;
@@ -52,10 +49,7 @@ export class ApiKeys {
     });
   }
 
-  /**
-   * Units commit in order, so a use that was noted before a revocation cannot undo it: the front
-   * notes none afterwards.
-   */
+  /** Units commit in order, and the front reports no use after a revocation: so a stored use cannot undo it. */
   used(request: number, uses: readonly KeyUse[]): void {
     this.#service.serve(request, (turn) => {
       for (const use of uses) turn.put(API_KEY.update, use.id, { ...use, revoked: false });

@@ -1,17 +1,14 @@
 /**
- * The owner of the sequences. Definitions are immutable: created, deprecated, and deleted when no
- * instance needs them. Deletion is a barrier over all shards:
+ * The owner of the sequences. Definitions are immutable: created, deprecated, and deleted when no instance needs them.
+ * Every shard has a cache of names: storing or deprecating a version is answered once all shards have invalidated it
+ * (`names.ts`). Deletion is a barrier over all shards:
  *
- * 1. every shard blocks the sequence, so that no new instance of it is created,
- * 2. and answers when the units it made before are durable;
- * 3. then its instances are counted, and releases that name it: one that needs it lifts the block and
- *    refuses the deletion;
- * 4. otherwise its row gives way to a tombstone in one unit, and every shard forgets what it holds.
- *
- * Where names lead is known by heart on every shard: who stores or deprecates a version is answered when
- * all of them have forgotten it (`names.ts`).
- *
- * The tombstone stays until the front thread (`actors/instance/front/sequence-removal.ts`) has had the instances removed.
+ * 1. Every shard blocks the sequence, so that no new instance of it is created,
+ * 2. and confirms when its earlier units are durable.
+ * 3. Instances and releases that need the sequence are counted; if there are any, the block is lifted and the deletion
+ *    refused.
+ * 4. Otherwise a tombstone replaces the row in one unit, and every shard forgets the sequence. The tombstone stays
+ *    until the front thread (`actors/instance/front/sequence-removal.ts`) has removed the instances.
  */
 
 import type { Finding } from '../../schema/finding.js';
@@ -39,10 +36,9 @@ import type { CatalogLoads, InstanceCounts, SequenceRow } from './loads.js';
 import { EVERY_NAME, wordOf } from './names.js';
 import { SEQUENCE, TOMBSTONE } from './tables.js';
 
-/** A release that needs a sequence. */
 type NeedingRelease = { readonly id: string; readonly state: string };
 
-/** Of the releases, what needs a sequence. */
+/** Reads of releases. */
 export type CatalogNeededLoads = CatalogLoads & {
   readonly releaseNaming: (sequence: string) => Promise<NeedingRelease | undefined>;
 };
@@ -50,16 +46,16 @@ export type CatalogNeededLoads = CatalogLoads & {
 export interface CatalogDeps
   extends HostDeps,
     Pick<Kernel<CatalogNeededLoads>, 'loader' | 'clock' | 'now' | 'newId' | 'shards'> {
-  /** Resolves when no release leads to the sequence any more, which is deprecated. */
+  /** Resolves when no release routes to the deprecated sequence any more. */
   readonly deprecated: (sequence: string) => Promise<void>;
-  /** Definitions that ask for more are warned of. */
+  /** Definitions with longer step timeouts get a warning. */
   readonly stepTimeoutMaxMs: number;
 }
 
 /** Of its units. */
 const KEY = 'catalog';
 
-/** Which of the two it was, the refusal of the database does not tell. */
+/** The database does not tell which of the two unique keys was violated. */
 const existsAlready = ({ id, namespace, name, version }: CreateSequence) =>
   `version ${version} of sequence ${name} in namespace ${namespace}` +
   `${id === undefined ? '' : `, or a sequence with the id ${id},`} exists already or is being removed; ` +
@@ -68,16 +64,15 @@ const existsAlready = ({ id, namespace, name, version }: CreateSequence) =>
 /** Its instances, and a release that needs it. */
 type UsesOfSequence = readonly [InstanceCounts, NeedingRelease | undefined];
 
-/** A deletion on its way. */
 interface Deletion {
   readonly request: number;
-  /** Whose sequence it is. */
+  /** The tenant of the sequence. */
   readonly tenant: string;
-  /** Failed instances go with it. */
+  /** Failed instances are deleted with it. */
   readonly isCascading: boolean;
-  /** The shards that have not answered yet. */
+  /** The shards that have not confirmed yet. */
   readonly unsettled: Set<number>;
-  /** The unit that deletes the rows is under way. */
+  /** The unit that deletes the rows is in progress. */
   isDecided: boolean;
 }
 
@@ -85,7 +80,7 @@ export class Catalog implements Room {
   readonly #service: Service;
   readonly #deps: CatalogDeps;
   readonly #deletions = new Map<string, Deletion>();
-  /** Has every shard forget where the names led. */
+  /** Invalidates names on every shard. */
   readonly #publisher: Publisher<string>;
 
   readonly messages = {
@@ -103,7 +98,7 @@ export class Catalog implements Room {
     }));
   }
 
-  /** What an earlier life committed last may not have been told to every shard. */
+  /** The last commit of a previous owner may not have been published to every shard. */
   start(): void {
     void this.#publisher.publish(EVERY_NAME);
   }
@@ -112,7 +107,6 @@ export class Catalog implements Room {
     this.#publisher.stop();
   }
 
-  /** A shard has forgotten what it was told to. */
   namesSettled(version: number, shard: number): void {
     this.#publisher.settled(version, shard);
   }
@@ -131,7 +125,7 @@ export class Catalog implements Room {
     });
   }
 
-  /** What `create` would answer, but for what is stored already. @throws EngineError that is the answer */
+  /** Answers as `create` would, regardless of stored sequences. @throws EngineError */
   validate(call: Call<CreateSequence>, query: SequenceCheckQuery): void {
     const { request, tenant, body } = call;
     ownerOf(tenant, body);
@@ -141,7 +135,6 @@ export class Catalog implements Room {
     this.#deps.release([reply]);
   }
 
-  /** @returns what the creator is told */
   #put(turn: Turn, tenant: string, body: CreateSequence, warnings: Finding[]): SequenceCreated {
     const id = body.id ?? this.#deps.newId();
     const definition = {
@@ -176,12 +169,12 @@ export class Catalog implements Room {
     );
   }
 
-  /** Names may lead to it from the answer on. */
+  /** When it is answered, names lead to the sequence. */
   update({ request, tenant, target: id, body: { hold } }: Call<UpdateSequence>): void {
     this.#change(request, tenant, id, (turn) => turn.put(SEQUENCE.hold, id, { id, hold }));
   }
 
-  /** Of what names lead to. @param told does what is left before the answer */
+  /** Changes whether names lead to a sequence. @param told completes the change before the response */
   #change(
     request: number,
     tenant: string,
@@ -221,7 +214,7 @@ export class Catalog implements Room {
     });
   }
 
-  /** What a deletion would find by the rows as they are; nothing is blocked for it. */
+  /** What a deletion would do by the rows as they are; nothing is blocked. */
   #foresee(request: number, id: string, isCascading: boolean): void {
     this.#count(id, (found) => {
       if (found instanceof EngineError) {
@@ -237,8 +230,8 @@ export class Catalog implements Room {
   }
 
   /**
-   * A shard has blocked the sequence, and what it created of it before is durable. It says so again
-   * for as long as it is blocked, since a word to it or to another shard may be lost.
+   * A shard has blocked the sequence, and its earlier units are durable. The shard repeats this while the block lasts,
+   * because messages may be lost.
    */
   blocked(id: string, shard: number): void {
     const deletion = this.#deletions.get(id);
@@ -267,7 +260,7 @@ export class Catalog implements Room {
     });
   }
 
-  /** Tells what there is of the sequence, or that the database cannot say. */
+  /** Counts the uses of the sequence. */
   #count(id: string, then: (found: UsesOfSequence | EngineError) => void): void {
     const { loader, schedule } = this.#deps;
     Promise.all([loader.instanceCounts(id), loader.releaseNaming(id)]).then(
@@ -276,11 +269,11 @@ export class Catalog implements Room {
     );
   }
 
-  /** Its successor, which is yet to come, will know of no block. */
+  /** The successor of the shard has no block yet. */
   peerLost(shard: number): void {
     for (const [id, deletion] of this.#deletions) {
       if (deletion.isDecided) continue;
-      // In place of the old one: a count that is on its way knows nothing of what that shard makes.
+      // A new record, so that a count in progress, which misses the shard's later instances, is void.
       this.#deletions.set(id, {
         ...deletion,
         unsettled: new Set([...deletion.unsettled, shard]),
@@ -288,16 +281,15 @@ export class Catalog implements Room {
     }
   }
 
-  /** The successor can be told. */
   peerBack(shard: number): void {
     this.#publisher.shardBack(shard);
     for (const id of this.#deletions.keys()) this.#block(id, true, shard);
   }
 
-  /** @param found why it is refused, or whether there are instances to be removed */
+  /** @param found why it is refused, or whether there are instances to remove */
   #decide(id: string, deletion: Deletion, found: EngineError | boolean): void {
     const { request, tenant } = deletion;
-    // A shard died since then: its answer leads here again.
+    // A shard restarted since then: its confirmation leads here again.
     if (this.#deletions.get(id) !== deletion) return;
     if (found instanceof EngineError) {
       this.#giveUp(id, request, found);
@@ -385,7 +377,7 @@ function warningsOf(
   return [...warnings];
 }
 
-/** What keeps the sequence from being deleted. */
+/** What prevents the deletion of the sequence. */
 function needOf(
   id: string,
   isCascading: boolean,

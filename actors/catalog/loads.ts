@@ -1,4 +1,4 @@
-/** What sequences are read by. */
+/** Statements of sequences. */
 
 import { INT32_MAX } from '../../schema/common.js';
 import type { StoredRow } from '../../src/db/table.js';
@@ -11,7 +11,6 @@ export type SequenceRow = StoredRow<
   'id' | 'tenant_id' | 'namespace' | 'name' | 'version' | 'deprecated' | 'definition'
 >;
 
-/** Of one sequence. */
 export interface InstanceCounts {
   readonly live: number;
   readonly failed: number;
@@ -19,7 +18,6 @@ export interface InstanceCounts {
   readonly ended: number;
 }
 
-/** A row for each name that is asked for. */
 function namesOf(names: readonly SequenceName[]): readonly unknown[] {
   return [
     names.map(({ tenant }) => tenant),
@@ -33,8 +31,7 @@ export const CATALOG_SQL = {
   sequence:
     'select id, tenant_id, namespace, name, version, deprecated, definition from sequences ' +
     'where id = $1::uuid',
-  // Versions that only a release leads to come late: the candidate of one that was not promoted. Last come
-  // those on hold, to which no name leads.
+  // Names lead to candidates of unpromoted releases last, and to sequences on hold never.
   namedSequence:
     'select w.n, o.id, o.is_on_hold from unnest($1::text[], $2::text[], $3::text[], $4::int[]) ' +
     'with ordinality as w(tenant_id, namespace, name, version, n) cross join lateral (' +
@@ -68,7 +65,6 @@ export function catalogLoads(queries: Queries) {
       return found?.is_on_hold ? null : found?.id;
     },
 
-    /** How many instances the sequence has. */
     async instanceCounts(sequence: string): Promise<InstanceCounts> {
       return (await sql.one<InstanceCounts>('instanceCounts', [sequence])) as InstanceCounts;
     },

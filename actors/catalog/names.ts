@@ -1,8 +1,7 @@
 /**
- * Where names of sequences lead, on one shard: what creations and fires that name a sequence, not its
- * id, resolve by. Read from rows when somebody asks, and kept until the catalog says that the name has
- * got another version or lost one, or that a hold is lifted (`names.forget`), or until something else
- * changes what names lead to: the deletion of any sequence, and the routes of releases.
+ * A cache of the names of sequences on one shard, for creations and fires by name. An entry is read from rows on demand
+ * and kept until the catalog reports a new, deprecated or released version of the name (`names.forget`), a sequence is
+ * deleted, or a routing table changes.
  */
 
 import { lastUsed } from '../../src/base/quota/last-used.js';
@@ -12,24 +11,24 @@ import type { CatalogLoads } from './loads.js';
 
 export interface NamesDeps {
   readonly loader: Pick<CatalogLoads, 'namedSequence'>;
-  /** What is kept is old once this has changed. */
+  /** All entries are void once this has changed. */
   readonly since: () => number;
-  /** The names of that version were forgotten. */
+  /** The names of that version were invalidated. */
   readonly forgotten: (version: number) => void;
 }
 
-/** A hundred bytes each; the rest is read when it is asked for. */
+/** A hundred bytes each; others are read on demand. */
 const NAMES_MAX = 50_000;
 
-/** Stands for every name where names are told. */
+/** Stands for every name in an invalidation. */
 export const EVERY_NAME = '';
 
 export class Names implements Room {
   readonly #deps: NamesDeps;
   readonly #ids = lastUsed<string, string>(NAMES_MAX);
-  /** The `since` of what is kept. */
+  /** The `since` of the entries. */
   #since = 0;
-  /** How often something was forgotten: what was read meanwhile may be old. */
+  /** Counts invalidations: reads in progress at one may be stale. */
   #changes = 0;
 
   readonly messages = {
@@ -43,13 +42,13 @@ export class Names implements Room {
     this.#deps = deps;
   }
 
-  /** The id of the sequence if it is at hand. */
+  /** The cached id of the sequence. */
   get(name: SequenceName): string | undefined {
     this.#refresh();
     return this.#ids.get(placeOf(name));
   }
 
-  /** Rejects when the database cannot be asked. */
+  /** Rejects when the rows cannot be read. */
   async load(name: SequenceName): Promise<NamedId> {
     this.#refresh();
     const place = placeOf(name);
@@ -63,7 +62,7 @@ export class Names implements Room {
     return id;
   }
 
-  /** @param names those whose newest version may be another one now, see `wordOf` */
+  /** @param names whose newest version may have changed, see `wordOf` */
   forget(names: readonly string[]): void {
     this.#changes += 1;
     if (names.includes(EVERY_NAME)) this.#ids.clear();
@@ -82,7 +81,7 @@ export class Names implements Room {
   }
 }
 
-/** How a name is told: versions that are named themselves never lead to another id. */
+/** The name in an invalidation; a given version never leads to another id. */
 export function wordOf(tenant: string, namespace: string, name: string): string {
   return `${tenant}\0${namespace}\0${name}`;
 }

@@ -1,4 +1,4 @@
-/** The operations on sequences, on the keys of tenants and on their limits, on the first shard. */
+/** The operations on sequences, API keys and tenant limits, on the first shard. */
 
 import type { SequenceDeleteQuery } from '../../schema/sequence.js';
 import type { Call, Operations, RouteOperations } from '../runtime/operation.js';
@@ -22,7 +22,7 @@ export function sequenceOperations(catalog: Catalog) {
       serve: ({ request, tenant, target }) => catalog.deprecate(request, tenant, target),
     },
   } satisfies RouteOperations;
-  /** The deletion of a sequence, and the end of what follows it (`actors/instance/front/sequence-removal.ts`). */
+  /** The deletion of a sequence, and its end (`actors/instance/front/sequence-removal.ts`). */
   const own = {
     'catalog.delete': {
       serve: ({ request, tenant, target, body }: Call<SequenceDeleteQuery>) =>
@@ -35,7 +35,7 @@ export function sequenceOperations(catalog: Catalog) {
   return { ...routes, ...own };
 }
 
-/** What the key registry of the front thread has stored (`actors/catalog/front/api-keys.ts`). */
+/** For the key registry of the front thread (`actors/catalog/front/api-keys.ts`). */
 export function keyOperations(keys: ApiKeys) {
   return {
     'keys.insert': { serve: ({ request, body }: Call<KeyRow>) => keys.insert(request, body) },
@@ -48,7 +48,7 @@ export function keyOperations(keys: ApiKeys) {
   } satisfies Operations;
 }
 
-/** What the front thread applies (`actors/limits/front/tenant-limits.ts`). */
+/** For the front thread, which applies them (`actors/limits/front/tenant-limits.ts`). */
 export function tenantLimitOperations(limits: TenantLimitRows) {
   return {
     'tenantLimits.store': {

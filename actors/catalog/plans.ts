@@ -1,6 +1,6 @@
 /**
- * The compiled plans of one shard, cached by the bytes of their definitions. Definitions are
- * immutable; only deletion takes one away, and blocks creations first (see `catalog.ts`).
+ * A cache of compiled plans on one shard, by the size of their definitions. Definitions are immutable; a deletion
+ * blocks creations first (see `catalog.ts`).
  */
 
 import { LRUCache } from 'lru-cache';
@@ -20,11 +20,11 @@ export interface StoredSequence {
   readonly namespace: string;
   readonly name: string;
   readonly plan: Plan;
-  /** What `input_schema` finds wrong with context.data; undefined when the sequence has none. */
+  /** Validates context.data by `input_schema`; undefined when the sequence has none. */
   readonly checkInput: ((data: JsonValue) => string | undefined) | undefined;
 }
 
-/** Whoever looked a sequence up before so many deletions asks again. */
+/** Lookups from before this many deletions are repeated. */
 const DELETED_IDS_MAX = 1_000;
 
 export class Plans implements Room {
@@ -34,14 +34,14 @@ export class Plans implements Room {
   readonly #blocked = new Set<string>();
   readonly #unknownId = new UnknownId();
   #deletions = 0;
-  /** The ids of the latest, the newest last. */
+  /** The latest deleted ids, newest last. */
   readonly #deleted: string[] = [];
 
   constructor(loader: Pick<CatalogLoads, 'sequence'>) {
     this.#loader = loader;
   }
 
-  /** The plan if it is at hand. A blocked sequence is about to be deleted: it takes no instances. */
+  /** The cached plan; undefined for a blocked sequence, which takes no instances. */
   get(sequenceId: string): StoredSequence | undefined {
     return this.#cache.get(sequenceId);
   }
@@ -54,7 +54,7 @@ export class Plans implements Room {
     this.#blocked.add(sequenceId);
   }
 
-  /** Whether it was deleted is not known: it is read again when it is asked for. */
+  /** Whether it was deleted is unknown, so it is read again on demand. */
   unblock(sequenceId: string): void {
     if (this.isBlocked(sequenceId)) this.sequenceEvicted(sequenceId);
   }
@@ -74,15 +74,15 @@ export class Plans implements Room {
     }
   }
 
-  /** How many sequences have been deleted so far; see `checkUsable`. */
+  /** The number of deletions so far; see `checkUsable`. */
   get deletions(): number {
     return this.#deletions;
   }
 
   /**
-   * For who is about to make an instance live that the count before a deletion must not miss.
+   * Call it in the turn that creates an instance, so that the count before a deletion does not miss it.
    *
-   * @param deletions as they were when the sequence was looked up: a later one may be of it
+   * @param deletions as of the lookup of the sequence: a later one may be of it
    * @throws EngineError 503 when the sequence is being deleted, or may just have been
    */
   checkUsable(sequenceId: string, deletions = this.#deletions): void {
@@ -96,7 +96,7 @@ export class Plans implements Room {
     return later > this.#deleted.length || this.#deleted.slice(-later).includes(sequenceId);
   }
 
-  /** @returns undefined when there is no such sequence; rejects when the database cannot be asked */
+  /** @returns undefined for an unknown sequence; rejects when the rows cannot be read */
   load(sequenceId: string): Promise<StoredSequence | undefined> {
     const cached = this.#cache.get(sequenceId);
     if (cached !== undefined) return Promise.resolve(cached);
@@ -108,9 +108,9 @@ export class Plans implements Room {
   }
 
   /**
-   * The same for who names a sequence: one of another tenant is there after a read, like one that is not.
+   * The same for a request: a sequence of another tenant takes a read, like an unknown one.
    *
-   * @param tenantId of who asks, and has to look whose it is
+   * @param tenantId of the caller, who has to check the owner
    */
   async seek(sequenceId: string, tenantId: string): Promise<StoredSequence | undefined> {
     const cached = this.#cache.get(sequenceId);
@@ -120,10 +120,9 @@ export class Plans implements Room {
   }
 
   /**
-   * The plan of one instance, which may run blocks of its own after those of its sequence. With any
-   * it is not kept: few instances have them.
+   * The plan of an instance with injected blocks, which is not cached because few instances have them.
    *
-   * @returns undefined when there is no such sequence; `ok: false` when they do not go together
+   * @returns undefined for an unknown sequence; `ok: false` when the blocks do not fit together
    */
   async compile(sequenceId: string, injected: readonly Block[]): Promise<CompiledPlan | undefined> {
     if (injected.length === 0) {
@@ -142,7 +141,7 @@ export class Plans implements Room {
     const deletions = this.#deletions;
     const row = await this.#loader.sequence(sequenceId);
     if (row === undefined) return undefined;
-    // It may be the one that was deleted while its row was on the way.
+    // It may have been deleted while its row was being read.
     if (deletions !== this.#deletions) return this.#read(sequenceId);
     const definition = definitionOf(row);
     const { id, name, version } = row;

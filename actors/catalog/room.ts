@@ -1,4 +1,4 @@
-/** Sequences, their plans and names, and on the first shard their definitions, keys and limits of tenants. */
+/** Sequences with their plans and names; on the first shard also definitions, API keys and tenant limits. */
 
 import { type Kernel, onFirstShard } from '../runtime/kernel.js';
 import { ApiKeys } from './api-keys.js';
@@ -11,7 +11,7 @@ import { SequenceBlocks } from './sequence-blocks.js';
 import { TenantLimitRows } from './tenant-limits.js';
 
 export interface CatalogNeeds extends Pick<CatalogDeps, 'deprecated'> {
-  /** How many tables of routes there have been: what names lead to may change with each. */
+  /** The number of routing tables so far: what names lead to may change with each. */
   readonly routeTables: () => number;
 }
 

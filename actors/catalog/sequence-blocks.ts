@@ -1,6 +1,6 @@
 /**
- * The part of one shard in the barrier before a sequence is deleted: from its block on no instance of it is made
- * here, and the first shard learns when those that were made before are durable.
+ * The part of one shard in the barrier before a sequence is deleted: it creates no more instances of a blocked
+ * sequence, and confirms to the first shard when the earlier ones are durable.
  */
 
 import type { Kernel } from '../runtime/kernel.js';
@@ -12,7 +12,7 @@ export interface SequenceBlocksDeps
   readonly plans: Plans;
 }
 
-/** How often a shard asks whether a sequence is still being deleted. */
+/** Interval of confirmations while a sequence is blocked. */
 const BLOCKED_AGAIN_MS = 5_000;
 
 export class SequenceBlocks implements Room {
@@ -40,7 +40,7 @@ export class SequenceBlocks implements Room {
     }
   }
 
-  /** Again and again while it is blocked: the message that ends it may be lost. */
+  /** Repeated while it is blocked: the message that ends the block may be lost. */
   #tellSettled(sequence: string): void {
     const { plans, commits, release, schedule, clock, shard } = this.#deps;
     if (this.#stopped || !plans.isBlocked(sequence)) return;

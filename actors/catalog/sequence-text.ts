@@ -1,17 +1,14 @@
-/** Sequences as wire records, in JSON text: what is stored is spliced in as it is. Pure. */
+/** Wire records of sequences as JSON text, with the stored part inserted verbatim. Pure. */
 
 import type { StoredRow } from '../../src/db/table.js';
 import type { SEQUENCES } from './tables.js';
 
 export type SequenceWireRow = StoredRow<typeof SEQUENCES>;
-/** In a list: without its definition, or with how many versions its name has, if that was asked for. */
+/** In a list: without its definition, or with the number of versions of its name, on request. */
 export type SequenceListedRow = Omit<SequenceWireRow, 'definition'> &
   Partial<Pick<SequenceWireRow, 'definition'>> & { readonly versions?: number };
 
-/**
- * `SequenceDefinition`, or a `SequenceListed`: the stored part, `{"blocks": […], …}`, has the fields that are
- * set.
- */
+/** `SequenceDefinition` or `SequenceListed`: the stored part, `{"blocks": […], …}`, has only members with a value. */
 export function sequenceText(row: SequenceListedRow): string {
   const { definition, versions } = row;
   const fields = definition?.slice(definition.indexOf('{') + 1, definition.lastIndexOf('}'));

@@ -1,4 +1,4 @@
-/** What the catalog stores: sequences, API keys, and what the operator allows tenants. Pure. */
+/** Tables of sequences, API keys, and tenant limits. Pure. */
 
 import { clear, insert, mutations, set, special, update } from '../../src/db/mutation.js';
 import { table } from '../../src/db/table.js';
@@ -43,7 +43,7 @@ export const SEQUENCE = mutations('sequence', {
   },
   update: update(SEQUENCES, ['deprecated']),
   hold: update(SEQUENCES, ['hold']),
-  // With the rows that go with it; its instances follow, as long as its tombstone is there.
+  // With dependent rows; the instances follow while the tombstone exists.
   delete: special(SEQUENCES, 'barrier', { id: 'uuid' }, (rows, tables) => {
     const gone = tables.flatMap(({ name, sequence }) =>
       sequence === undefined

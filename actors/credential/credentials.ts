@@ -1,7 +1,6 @@
 /**
- * The owner of the tenants' credentials, on the first shard. It keeps nothing between requests: each
- * reads rows, decides, and commits one unit. Nobody has to be told of a change, since whoever needs a
- * secret reads it at that moment (`secrets.ts`).
+ * The owner of credentials, on the first shard. It caches no rows: each request reads, decides, and commits one unit.
+ * Changes need no publishing, because each use reads the row (`secrets.ts`).
  */
 
 import { changedTo } from '../../schema/change-shapes.js';
@@ -35,7 +34,7 @@ export interface CredentialsDeps
   readonly keyring: Keyring | undefined;
 }
 
-/** A bound for what one tenant may fill the database with, in rows of at most half a megabyte. */
+/** Limits a tenant's rows, which have up to half a megabyte. */
 export const CREDENTIALS_PER_TENANT_MAX = 1_000;
 
 const KIND_AT_FIRST = 'api_key';
@@ -44,7 +43,7 @@ const ID = new RegExp(CREDENTIAL_ID_PATTERN);
 
 export class Credentials {
   readonly #deps: CredentialsDeps;
-  /** Requests of one tenant follow one another, so that none passes a check unseen. */
+  /** Requests of one tenant are serialized, so that the limit holds. */
   readonly #service: Service;
 
   constructor(deps: CredentialsDeps) {
@@ -57,7 +56,7 @@ export class Credentials {
     if (tenant.trim() === '') throw invalid('tenant_id must not be blank');
     const id = body.id ?? body.name;
     if (id == null) throw invalid('id or name is required');
-    // Only a name can break the rule here: an id was checked by its schema.
+    // Only a name can be invalid here: an id is checked by its schema.
     if (!ID.test(id)) {
       throw invalid(
         'name must have letters, digits, dots, _ and - only, or id must be sent beside it',
@@ -149,7 +148,7 @@ export class Credentials {
     if (problem !== undefined) throw invalid(`refresh_url: ${problem}`);
   }
 
-  /** @throws EngineError 400 when the parts of an OAuth credential do not go together */
+  /** @throws EngineError 400 for an incomplete OAuth credential */
   #changed(
     place: Pick<CredentialRow, 'tenant_id' | 'id'>,
     body: CreateCredential | UpdateCredential,

@@ -1,4 +1,4 @@
-/** What credentials are read by. */
+/** Statements of credentials. */
 
 import { columnsBut, type StoredRow, selected } from '../../src/db/table.js';
 import type { Queries } from '../runtime/queries.js';
@@ -17,7 +17,7 @@ export function credentialLoads(queries: Queries) {
   const sql = queries.of(CREDENTIAL_SQL);
 
   return {
-    /** Those of these that are there. */
+    /** The existing ones of these. */
     credentials(
       places: readonly Pick<CredentialRow, 'tenant_id' | 'id'>[],
     ): Promise<CredentialRow[]> {

@@ -1,4 +1,4 @@
-/** What steps authenticate with: read at the moment of each call, and on the first shard kept. */
+/** Credentials: read for each call on every shard, and changed on the first shard. */
 
 import type { Keyring } from '../../src/core/sealing/keys.js';
 import type { WebhookSender } from '../../src/handlers/webhook-sender.js';

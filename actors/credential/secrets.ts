@@ -1,7 +1,6 @@
 /**
- * Puts secrets into the parameters of a call (docs/secrets.md), at the moment of the call and in memory
- * only. They are read from their rows each time, many calls in one query: so a new value counts at once,
- * and no thread keeps secrets.
+ * Fills secrets into the parameters of a call (docs/secrets.md), in memory only. Each call reads the rows, batched into
+ * one query, so that new values apply at once and no thread keeps secrets.
  */
 
 import type { JsonValue } from '../../src/base/json.js';
@@ -37,9 +36,9 @@ export class Secrets {
   }
 
   /**
-   * The parameters with the secrets that they name; `ok: false` says which one is not there.
+   * The parameters with their secrets; `ok: false` names a missing one.
    *
-   * @throws what the database says when it cannot be asked
+   * @throws when the rows cannot be read
    */
   async fill(params: JsonValue, { tenant, texts }: NamedSecrets): Promise<Parsed<Filled>> {
     const ids = secretIdsIn(texts);

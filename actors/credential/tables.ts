@@ -1,4 +1,4 @@
-/** What steps authenticate with, as it is stored. Pure. */
+/** The table of credentials. Pure. */
 
 import { clear, mutations, set } from '../../src/db/mutation.js';
 import { columnsBut, table } from '../../src/db/table.js';

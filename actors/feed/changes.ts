@@ -1,12 +1,11 @@
 /**
- * The shard's part of the change feed. A reader of the feed goes on behind the last
- * entry that it has seen, in the order of (time, id). Units are committed in another order, so it is
- * only shown what lies below the watermark: a time below which no entry can appear any more.
+ * The shard's part of the change feed. Readers continue after the last entry they have seen, in the order of (time,
+ * id). Units commit in another order, so readers only get entries below the watermark: a time below which no entry can
+ * appear any more. A shard answers a request for its watermark in three steps:
  *
- * A shard answers the question for its watermark in three steps:
- * 1. it names a time, and from then on stamps nothing below it, whatever its clock says;
- * 2. the units that it has made so far are settled, in the rows or never to be there;
- * 3. on the first shard, that time is durable: the next owner of the database stamps nothing below.
+ * 1. It chooses a time, and from then on stamps nothing below it, whatever its clock says.
+ * 2. All its earlier units are settled: committed, or never to be.
+ * 3. On the first shard, that time is durable: the next owner of the database stamps nothing below it.
  */
 
 import { DATABASE_AWAY } from '../../src/base/errors.js';
@@ -23,20 +22,17 @@ export interface ChangeFeedDeps
     Omit<WatchersDeps, 'look'>,
     Pick<Kernel, 'shard' | 'now' | 'whenWriterKnown'> {}
 
-/** On this shard the mark is kept. */
+/** The shard that keeps the mark. */
 const MARK_SHARD = 0;
 
 export class ChangeFeed implements Room {
   readonly #deps: ChangeFeedDeps;
-  /**
-   * Who waits for entries of a tenant to be committed: answered with the next version and the time of
-   * the latest entry that was made.
-   */
+  /** Watches of a tenant's entries: answered with the next version and the time of the latest entry. */
   readonly watchers: Watchers;
   readonly #mark: ChangeMark | undefined;
-  /** The latest time that an entry has, or that a reader was promised. */
+  /** The latest time of an entry or of a watermark. */
   #floor: UnixMs = 0;
-  /** The latest time that an entry has. */
+  /** The latest time of an entry. */
   #latest: UnixMs = 0;
 
   readonly effects = { audited: ({ tenant }) => this.watchers.changed(tenant) } satisfies Effects;
@@ -77,7 +73,7 @@ export class ChangeFeed implements Room {
     this.watchers.changedAll();
   }
 
-  /** The time of an entry: now, or later when the clock has gone back. Never goes back itself. */
+  /** The time of an entry: now, or later when the clock was set back. Never decreases. */
   stamp(): UnixMs {
     this.stampFrom(Math.floor(this.#deps.now()));
     this.#latest = this.#floor;
@@ -90,8 +86,8 @@ export class ChangeFeed implements Room {
   }
 
   /**
-   * Answers with `at`, above `past` and the present, below which every entry of this shard that will
-   * ever be is in the rows. `ahead` is the time of its latest entry if the clock has not come to it.
+   * Answers with `at`, above `past` and the present: every entry of this shard below it is in the rows. `ahead` is the
+   * time of its latest entry, if that is in the future.
    */
   watermark(request: number, past: UnixMs): void {
     const { commits, now, whenWriterKnown, release } = this.#deps;
@@ -113,13 +109,13 @@ export class ChangeFeed implements Room {
   }
 }
 
-/** How far the mark is ahead: the feed costs one more row in this time, while it is read. */
+/** How far the mark is ahead: while it is read, the feed costs one more row in this time. */
 const MARK_AHEAD_MS = 1_000;
 
-/** The row that says below which time the next owner of the database must not stamp. */
+/** The row with the time below which the next owner of the database must not stamp. */
 class ChangeMark {
   readonly #service: Service;
-  /** As committed, and as asked for. */
+  /** As committed; `#pending` as requested. */
   #durable: UnixMs = 0;
   #pending: UnixMs = 0;
 
@@ -140,7 +136,7 @@ class ChangeMark {
     this.#service.commitNow(turn, {
       settled: (error) => {
         if (error === undefined) this.#durable = mark;
-        // Unknown or refused: the next question asks for it anew.
+        // Unknown or refused: the next request raises it again.
         else this.#pending = this.#durable;
       },
     });

@@ -1,11 +1,11 @@
-/** What the front thread asks for its streams and for the change feed. */
+/** The operations for streams and the change feed, used by the front thread. */
 
 import type { UnixMs } from '../../src/base/time.js';
 import type { Call, Operations } from '../runtime/operation.js';
 import type { ChangeFeed } from './changes.js';
 import type { Watchers } from './watchers.js';
 
-/** What the caller has seen; undefined when that is nothing. */
+/** The version that the caller has seen; undefined for none. */
 type Version = number | undefined;
 
 export function feedOperations(feed: ChangeFeed, watchers: Watchers) {
@@ -24,7 +24,7 @@ export function feedOperations(feed: ChangeFeed, watchers: Watchers) {
       isRead: true,
       serve: ({ request, body }: Call<UnixMs>) => feed.watermark(request, body),
     },
-    /** The caller of the watch with this number went away. */
+    /** The caller of the watch with this number has disconnected. */
     unwatch: {
       isRead: true,
       serve: ({ body }: Call<number>) => {

@@ -1,4 +1,4 @@
-/** The change feed, and the streams of single instances. */
+/** The change feed, and streams of single instances. */
 
 import type { Kernel } from '../runtime/kernel.js';
 import type { Room } from '../runtime/room.js';

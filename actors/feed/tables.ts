@@ -1,4 +1,4 @@
-/** How far the change feed may have been read. Pure. */
+/** The table of the change feed's mark. Pure. */
 
 import { mutations, set } from '../../src/db/mutation.js';
 import { table } from '../../src/db/table.js';

@@ -1,13 +1,8 @@
 /**
- * Callers that wait for the next change of an instance. A watch names the version that its caller
- * has seen. If that is not the present one, the instance is asked for its state at once; otherwise
- * the watch is parked until a unit of the instance is committed, or for some seconds, after which
- * the caller asks anew.
- *
- * A version stands for "nothing was committed in between" and for nothing else: it changes with each
- * commit and with each loss of an actor, and it is forgotten when nobody has asked for a while. Then,
- * or after a restart of the shard, no version that a caller names is the present one, and it is
- * answered at once. So a change can be told twice and never be missed.
+ * Long polls for the next change of an instance. A watch has the version that its caller has seen. If that is current,
+ * the watch is parked until a unit of the instance is committed, or for some seconds; otherwise the instance answers at
+ * once with its state. A version changes with each commit and each loss of an actor, and is forgotten when unused or
+ * after a restart, so a change may be reported twice but is never missed.
  */
 
 import type { TimerHandle } from '../../src/base/clock.js';
@@ -22,11 +17,11 @@ export interface Watch {
 }
 
 export interface WatchersDeps extends Pick<Kernel, 'clock' | 'random' | 'release' | 'schedule'> {
-  /** Has the instance answer the watch with its state and this version. */
+  /** The instance answers the watch with its state and this version. */
   readonly look: (instance: string, watch: Watch, version: number) => void;
 }
 
-/** An instance whose version is kept, and the requests that are parked on it. */
+/** An instance with a version, and its parked requests. */
 interface Watched {
   version: number;
   readonly requests: Set<number>;
@@ -37,7 +32,7 @@ interface Parked extends Watch {
   readonly until: number;
 }
 
-/** Shorter than the patience of the front with a reply. */
+/** Shorter than the front's timeout of a reply. */
 const WATCH_MS = 20_000;
 
 /** Instances whose versions are kept; the front has far fewer streams open. */
@@ -55,7 +50,7 @@ export class Watchers implements Room {
 
   constructor(deps: WatchersDeps) {
     this.#deps = deps;
-    // Versions of a shard that died must not look like those of its successor.
+    // Random, so that versions of a restarted shard are not mistaken for its successor's.
     this.#version = Math.floor(deps.random() * 2 ** 48);
   }
 
@@ -78,7 +73,7 @@ export class Watchers implements Room {
     this.#timer ??= clock.setTimeout(() => this.#expireSoon(), WATCH_MS);
   }
 
-  /** A unit of the instance was committed, or its actor was lost with units under way. */
+  /** A unit of the instance was committed, or its actor was lost with pending units. */
   changed(instance: string): void {
     const watched = this.#watched.get(instance);
     if (watched === undefined) return;
@@ -91,7 +86,7 @@ export class Watchers implements Room {
     for (const instance of this.#watched.keys()) this.changed(instance);
   }
 
-  /** The caller went away. Its answer only ends the account of the request. */
+  /** The caller has disconnected; the answer only ends the request's accounting. */
   abort(request: number): void {
     if (this.#unpark(request) === undefined) return;
     this.#deps.release([{ kind: 'reply', request, status: 200, body: '' }]);
@@ -105,13 +100,12 @@ export class Watchers implements Room {
     this.answerAll();
   }
 
-  /** The engine stops: nobody waits any longer. */
   drain(): void {
     this.#draining = true;
     this.answerAll();
   }
 
-  /** Instances may have gone: each parked caller is told how its own stands. */
+  /** Instances may be gone: each parked watch is answered with the state of its own. */
   answerAll(): void {
     for (const request of this.#parked.keys()) this.#answer(request);
   }

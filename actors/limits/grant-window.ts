@@ -1,20 +1,19 @@
 /**
- * The arithmetic of a sliding window: which grants count at a time, and when who is refused may come
- * again. Pure: times are handed in.
+ * The arithmetic of a sliding window: which grants count at a time, and when a refused request may be repeated. Pure.
  */
 
 import type { UnixMs } from '../../src/base/time.js';
 
-/** Who was told to come later: `at` ascending, in the order of asking. */
+/** A reservation of a refused request: `at` ascending, in the order of requests. */
 interface Place {
   readonly key: string;
   readonly at: UnixMs;
 }
 
-/** A place that is not taken up this long after its time is given away. */
+/** A reservation expires this long after its time. */
 const PLACE_KEPT_MS = 5_000;
 
-/** Compacting costs a copy, so it waits until half of the array is over. */
+/** Compacting costs a copy, so it waits until half of the array is stale. */
 const CUT_MIN = 64;
 
 export class GrantWindow {
@@ -23,25 +22,25 @@ export class GrantWindow {
   /** Times at which grants were used, ascending, from `#head` on. */
   #times: UnixMs[] = [];
   #head = 0;
-  /** Grants whose use is not known: until when each may be used, in order of granting. */
+  /** Grants with unknown use: until when each may be used, in order of granting. */
   readonly #open = new Map<number, UnixMs>();
   #places: Place[] = [];
-  /** The keys of the places: most who ask have none. */
+  /** The keys of reservations: most requests have none. */
   readonly #expected = new Set<string>();
 
-  /** @param windowMs the window counts what happened less than this long ago */
+  /** @param windowMs only uses more recent than this count */
   constructor(max: number, windowMs: number) {
     this.#max = max;
     this.#windowMs = windowMs;
   }
 
-  /** Nothing counts any more, and nobody is expected. */
+  /** Nothing counts any more, and there are no reservations. */
   isEmpty(now: UnixMs): boolean {
     this.#forget(now);
     return this.#size === 0 && this.#places.length === 0;
   }
 
-  /** A grant of which only the latest time of its use is known. */
+  /** A grant of which only the latest possible use is known. */
   restore(usedBy: UnixMs): void {
     this.#insert(usedBy);
   }
@@ -55,8 +54,8 @@ export class GrantWindow {
   }
 
   /**
-   * `now` when a grant can be given, else the time at which to ask again. Those who have a place come
-   * before those who have none; who asks with a place gives it up for a grant or a new place.
+   * `now` when a grant can be given, else the time at which to ask again. Reservations precede other requests; a
+   * request with a reservation exchanges it for a grant or a new one.
    */
   place(key: string, now: UnixMs): UnixMs {
     this.#forget(now);
@@ -68,7 +67,7 @@ export class GrantWindow {
     const ahead = own >= 0 ? own : this.#places.length;
     if (used + ahead < this.#max) return now;
     const at = Math.max(now + 1, this.#freeAt(used + ahead - this.#max, now));
-    // Places stay in the order of their times, which is that of asking.
+    // Reservations are in the order of their times, which is that of requests.
     let index = this.#places.length;
     while (index > 0 && (this.#places[index - 1] as Place).at > at) index -= 1;
     this.#places.splice(index, 0, { key, at });
@@ -76,12 +75,12 @@ export class GrantWindow {
     return at;
   }
 
-  /** The keys of those who have a place. */
+  /** The keys of the reservations. */
   get expected(): string[] {
     return this.#places.map(({ key }) => key);
   }
 
-  /** With another limit the places are void. @returns the keys of those who had one */
+  /** Another limit voids the reservations. @returns their keys */
   change(max: number, windowMs: number): string[] {
     if (max === this.#max && windowMs === this.#windowMs) return [];
     this.#max = max;
@@ -96,12 +95,12 @@ export class GrantWindow {
     return this.#times.length - this.#head + this.#open.size;
   }
 
-  /** When the grant or place at `index`, counted from the oldest, leaves the window. */
+  /** When the grant or reservation at `index`, counted from the oldest, leaves the window. */
   #freeAt(index: number, now: UnixMs): UnixMs {
     const known = this.#times.length - this.#head;
     if (index < known) return (this.#times[this.#head + index] as UnixMs) + this.#windowMs;
     const place = index - known - this.#open.size;
-    // One in use at this moment counts from now, at the least.
+    // A grant with unknown use counts from now at the earliest.
     if (place < 0) return now + this.#windowMs;
     return (this.#places[place] as Place).at + this.#windowMs;
   }

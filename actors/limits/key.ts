@@ -1,8 +1,8 @@
 /**
- * One concurrency key of one tenant: who holds its slots, and who is next, oldest instance first. A
- * slot is taken by a row in `permits` before the instance is told; that it is free again the instance
- * says, when it has ended, or is held back and nobody is at work for it. Each instance numbers its wishes, so that
- * whatever is late or comes twice is recognised.
+ * One concurrency key of one tenant: the holders of its slots and the queue of waiting instances, oldest first. A slot
+ * is taken by a row in `permits` before its instance gets the message, and released by the instance when it has ended,
+ * or is paused and no attempt is running. Each instance numbers its requests, so that late and repeated messages are
+ * detected.
  */
 
 import { routeOf, shardOf } from '../../src/base/ids.js';
@@ -11,11 +11,11 @@ import type { Turn } from '../runtime/turn.js';
 import type { PermitHolderRow, PermitWaiterRow } from './loads.js';
 import { PERMIT } from './tables.js';
 
-export interface Wish {
+export interface SlotRequest {
   readonly instance: string;
   readonly tenant: string;
   readonly number: number;
-  /** Each instance is judged by its own limit. */
+  /** Each instance has its own limit. */
   readonly max: number;
   /** Of the instance. */
   readonly createdAt: UnixMs;
@@ -26,27 +26,27 @@ export interface KeyRows {
   readonly waiters: readonly PermitWaiterRow[];
 }
 
-/** Instances that wait and are kept in memory; the others are read when these run out. */
+/** Waiting instances in memory; others are read when these run out. */
 export const WAITERS_MAX = 1_000;
 
 export class ConcurrencyKey {
   readonly #id: string;
   readonly #shards: number;
   #tenant: string | undefined;
-  /** By instance: the number of the wish that was granted. */
+  /** By instance: the number of the granted request. */
   readonly #holders = new Map<string, number>();
-  /** In the order in which they are admitted. */
-  #waiters: Wish[];
-  /** Nobody waits beyond `#waiters`. */
+  /** In the order of admission. */
+  #waiters: SlotRequest[];
+  /** No instance waits beyond `#waiters`. */
   #isComplete: boolean;
-  /** One that lost its slot wants another: the rows name it when the slot is free. */
+  /** An instance that lost its slot requests another: the rows have it once the slot is free. */
   #isOneMissing = false;
 
   /** @param id from `concurrencyKeyId` */
   constructor(id: string, shards: number, { holders, waiters }: KeyRows) {
     this.#id = id;
     this.#shards = shards;
-    // Rows of an instance that was removed name nobody.
+    // Rows of a removed instance have no tenant.
     this.#tenant =
       [...holders, ...waiters].find((row) => row.tenant_id !== null)?.tenant_id ?? undefined;
     this.#waiters = waiters.map((row) => ({
@@ -59,16 +59,16 @@ export class ConcurrencyKey {
     this.#isComplete = waiters.length < WAITERS_MAX;
   }
 
-  /** Repeats what was not heard, of those who have a slot by the rows. */
+  /** Repeats messages that holders or this actor may have lost. */
   settle(turn: Turn, { holders }: KeyRows): void {
     for (const { instance_id: instance, number, wanted, is_awaited } of holders) {
       this.#holders.set(instance, number);
-      // It left, and that was not heard.
+      // The instance has released the slot, and its message was lost.
       if (wanted !== number) {
         this.#free(turn, instance);
         this.#isOneMissing ||= wanted !== null;
       }
-      // It has its slot, and may not have heard of it.
+      // The instance may not have received its slot.
       else if (is_awaited) this.#tellGranted(turn, instance, number);
     }
   }
@@ -77,7 +77,7 @@ export class ConcurrencyKey {
     return this.#holders.size === 0 && this.#waiters.length === 0;
   }
 
-  /** Admits from the front only: nobody is overtaken by a younger one with a higher limit. */
+  /** Admits in order only: a younger instance with a higher limit does not overtake. */
   flush(turn: Turn): 'done' | 'reload' {
     if (this.#isOneMissing) return 'reload';
     for (;;) {
@@ -93,44 +93,45 @@ export class ConcurrencyKey {
     return this.#tenant;
   }
 
-  wanted(turn: Turn, wish: Wish): void {
-    this.#tenant ??= wish.tenant;
-    const held = this.#holders.get(wish.instance);
+  wanted(turn: Turn, request: SlotRequest): void {
+    this.#tenant ??= request.tenant;
+    const held = this.#holders.get(request.instance);
     if (held !== undefined) {
-      if (held === wish.number) this.#tellGranted(turn, wish.instance, held);
-      if (held >= wish.number) return;
-      this.#free(turn, wish.instance);
+      if (held === request.number) this.#tellGranted(turn, request.instance, held);
+      if (held >= request.number) return;
+      this.#free(turn, request.instance);
     }
-    const known = this.#waiters.findIndex(({ instance }) => instance === wish.instance);
+    const known = this.#waiters.findIndex(({ instance }) => instance === request.instance);
     if (known >= 0) {
-      if ((this.#waiters[known] as Wish).number < wish.number) this.#waiters[known] = wish;
+      if ((this.#waiters[known] as SlotRequest).number < request.number)
+        this.#waiters[known] = request;
       return;
     }
-    const place = this.#placeOf(wish);
+    const place = this.#placeOf(request);
     if (place === this.#waiters.length && !this.#isComplete) return;
-    this.#waiters.splice(place, 0, wish);
+    this.#waiters.splice(place, 0, request);
     if (this.#waiters.length > 2 * WAITERS_MAX) {
       this.#waiters.length = WAITERS_MAX;
       this.#isComplete = false;
     }
   }
 
-  /** The instance does not want that slot any more, or gives it back. */
+  /** The instance withdraws the request or releases the slot. */
   left(turn: Turn, instance: string, number: number): void {
     if (this.#holders.get(instance) === number) {
       this.#free(turn, instance);
       return;
     }
-    const known = this.#waiters.findIndex((wish) => wish.instance === instance);
-    if (known >= 0 && (this.#waiters[known] as Wish).number <= number) {
+    const known = this.#waiters.findIndex((request) => request.instance === instance);
+    if (known >= 0 && (this.#waiters[known] as SlotRequest).number <= number) {
       this.#waiters.splice(known, 1);
     }
   }
 
-  /** Mostly the end: those who come are mostly younger than those who wait. */
-  #placeOf(wish: Wish): number {
+  /** Mostly at the end: new instances are mostly younger than waiting ones. */
+  #placeOf(request: SlotRequest): number {
     let place = this.#waiters.length;
-    while (place > 0 && isOlder(wish, this.#waiters[place - 1] as Wish)) place -= 1;
+    while (place > 0 && isOlder(request, this.#waiters[place - 1] as SlotRequest)) place -= 1;
     return place;
   }
 
@@ -139,7 +140,7 @@ export class ConcurrencyKey {
     turn.put(PERMIT.clear, instance, { instance_id: instance });
   }
 
-  #grant(turn: Turn, { instance, number }: Wish): void {
+  #grant(turn: Turn, { instance, number }: SlotRequest): void {
     this.#holders.set(instance, number);
     turn.put(PERMIT.set, instance, { instance_id: instance, key_id: this.#id, number });
     this.#tellGranted(turn, instance, number);
@@ -151,6 +152,6 @@ export class ConcurrencyKey {
   }
 }
 
-function isOlder(a: Wish, b: Wish): boolean {
+function isOlder(a: SlotRequest, b: SlotRequest): boolean {
   return a.createdAt < b.createdAt || (a.createdAt === b.createdAt && a.instance < b.instance);
 }

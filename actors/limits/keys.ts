@@ -1,9 +1,9 @@
-/** The concurrency keys of one shard. A key comes to life with the first instance that wants a slot of it. */
+/** The concurrency keys of one shard. A key's actor is created by the first instance that requests a slot. */
 
 import type { Kernel } from '../runtime/kernel.js';
 import { KeyActors, type KeyActorsDeps } from '../runtime/key-actors.js';
 import type { Messages, Room } from '../runtime/room.js';
-import { ConcurrencyKey, type KeyRows, WAITERS_MAX, type Wish } from './key.js';
+import { ConcurrencyKey, type KeyRows, type SlotRequest, WAITERS_MAX } from './key.js';
 import type { LimitLoads } from './loads.js';
 
 export type KeysDeps = KeyActorsDeps & Pick<Kernel<LimitLoads>, 'loader' | 'shards'>;
@@ -26,7 +26,7 @@ export class Keys implements Room {
         residentMax: 10_000,
         everyMs: 5_000,
         read: async (id) => {
-          // In this order: who is granted a slot in between is among the holders of the next reading.
+          // In this order: an instance that gets a slot meanwhile is among the holders of the next read.
           const holders = await loader.permitHolders(id);
           return { holders, waiters: await loader.permitWaiters(id, WAITERS_MAX) };
         },
@@ -37,13 +37,13 @@ export class Keys implements Room {
     );
   }
 
-  /** Whether the key may be let go. */
+  /** Whether the key may be evicted. */
   isPassive(id: string): boolean {
     return this.#actors.isPassive(id);
   }
 
-  wanted(id: string, wish: Wish): void {
-    this.#actors.tell(id, 'wanted', (key, turn) => key.wanted(turn, wish));
+  wanted(id: string, request: SlotRequest): void {
+    this.#actors.tell(id, 'wanted', (key, turn) => key.wanted(turn, request));
   }
 
   left(id: string, instance: string, number: number): void {
@@ -66,7 +66,7 @@ export class Keys implements Room {
     this.#actors.dropSuspended();
   }
 
-  /** Words of a shard that died may be lost. */
+  /** Messages of a restarted shard may be lost. */
   peerBack(): void {
     this.#actors.start();
   }

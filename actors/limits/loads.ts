@@ -1,21 +1,21 @@
-/** What concurrency keys and rate limits are loaded by. */
+/** Statements of concurrency keys and rate limits. */
 
 import { isoTime, type UnixMs } from '../../src/base/time.js';
 import type { StoredRow } from '../../src/db/table.js';
 import { isOwn, type Queries } from '../runtime/queries.js';
 import type { PERMITS, RATE_GRANTS, RATE_LIMITS } from './tables.js';
 
-/** Who holds a slot of a concurrency key, by the table of slots. */
+/** The holder of a slot of a concurrency key. */
 export interface PermitHolderRow extends StoredRow<typeof PERMITS, 'instance_id' | 'number'> {
-  /** The number of the instance's present wish; null when it has none any more. */
+  /** The number of the instance's current request; null when it has none. */
   readonly wanted: number | null;
-  /** The instance waits for it: it may not have heard that it has it. */
+  /** The instance waits for the slot: the message may be lost. */
   readonly is_awaited: boolean;
   /** Of the instance; null when its row is gone. */
   readonly tenant_id: string | null;
 }
 
-/** The wish of an instance for a slot of a concurrency key. */
+/** An instance's request for a slot of a concurrency key. */
 export interface PermitWaiterRow {
   readonly instance_id: string;
   readonly number: number;
@@ -32,7 +32,7 @@ export type RateLimitRow = StoredRow<
 
 export type RateGrantRow = StoredRow<typeof RATE_GRANTS, 'granted_at' | 'count'>;
 
-/** The least key after the one given; null when there is none. */
+/** The least key after the given one; null when there is none. */
 function nextPermitKey(after: string): string {
   const of = (table: string) =>
     `(select n.key_id from ${table} n where n.key_id > ${after} order by n.key_id limit 1)`;
@@ -40,8 +40,7 @@ function nextPermitKey(after: string): string {
 }
 
 export const LIMIT_SQL = {
-  // Those that somebody waits for or holds a slot of: one after the other by the indexes, however many
-  // instances each has.
+  // Keys with requests or holders. Skips from key to key by the indexes, however many instances each has.
   permitKeys:
     'with recursive keys(key_id) as (' +
     `select ${nextPermitKey('$1::uuid')} ` +
@@ -72,7 +71,7 @@ export function limitLoads(queries: Queries) {
   const sql = queries.of(LIMIT_SQL);
 
   return {
-    /** The shard's concurrency keys with an instance that waits or runs, in order, after the one given. */
+    /** The shard's concurrency keys with waiting or running instances after the given one, in order. */
     async permitKeys(after: string, limit: number): Promise<string[]> {
       const rows = await sql.own<{ key_id: string }>('permitKeys', [after, limit]);
       return rows.map((row) => row.key_id);

@@ -1,9 +1,8 @@
 /**
- * One rate limit of one tenant: an exact sliding window. A grant is a row before it is told, and the
- * row's time is the last moment at which it may be used; who uses it says when it did. So never more than `max_count` tries begin within any window, whatever is lost or late.
- *
- * Whoever is refused is told when to ask again, each a place of its own in the order of asking, so
- * that a crowd does not come back at once and the first to be refused is the first to be let through.
+ * One rate limit of one tenant: an exact sliding window. A grant is a row before its message is sent; the row has the
+ * latest time of its use, and the user reports the actual time. So at most `max_count` attempts begin within any
+ * window, whatever is lost or late. A refused attempt gets a time of its own for its next request, in the order of
+ * requests, which prevents bursts and starvation.
  */
 
 import type { PutRateLimit, RateLimit } from '../../schema/rate.js';
@@ -19,7 +18,7 @@ import { GrantWindow } from './grant-window.js';
 import type { RateGrantRow, RateLimitRow } from './loads.js';
 import { RATE_GRANT, RATE_LIMIT } from './tables.js';
 
-/** The try that asks. */
+/** The attempt that requests a grant. */
 export interface Asker extends StepTry {
   readonly instance: string;
 }
@@ -33,17 +32,17 @@ export interface RateRows {
   readonly grants: readonly RateGrantRow[];
 }
 
-/** A grant that is not used by then is void, and the try asks again. */
+/** An unused grant expires after this time, and the attempt asks again. */
 const USE_WITHIN_MS = 1_000;
 
-/** Rows of windows that are over are deleted at most this often. */
+/** Rows of past windows are deleted at most this often. */
 const PRUNE_EVERY_MS = 10_000;
 
 export class RateLimiter {
   readonly #id: string;
   readonly #deps: RateLimiterDeps;
   #limit: RateLimitRow | undefined;
-  /** Known with the first limit: without one there is nothing that it could change. */
+  /** Known from the first limit on: before it there is nothing to write. */
   #tenant: string | undefined;
   readonly #window: GrantWindow;
   #nextGrant: number;
@@ -59,7 +58,7 @@ export class RateLimiter {
     this.#limit = limit;
     this.#tenant = limit?.tenant_id;
     this.#window = new GrantWindow(limit?.max_count ?? 0, windowMs(limit));
-    // Numbers of an earlier life of this actor must not be taken for those of this one.
+    // Random, so that numbers of an earlier actor are not mistaken for current ones.
     this.#nextGrant = Math.floor(deps.random() * 2 ** 48);
     for (const { granted_at, count } of grants) {
       for (let i = 0; i < count; i++) this.#window.restore(Date.parse(granted_at));
@@ -70,12 +69,12 @@ export class RateLimiter {
     return this.#tenant;
   }
 
-  /** Nobody's grant counts any more, and nobody is expected. */
+  /** No grant counts any more, and there are no reservations. */
   get isIdle(): boolean {
     return this.#window.isEmpty(this.#deps.now());
   }
 
-  /** Those who were told to come later by a state that is gone. */
+  /** Attempts with a reservation, for the successor of this state. */
   get expected(): readonly Asker[] {
     return this.#window.expected.map(askerOf);
   }
@@ -85,7 +84,7 @@ export class RateLimiter {
     this.#window.used(grant, at);
   }
 
-  /** The row of what was granted since the last one. */
+  /** Puts the row of the grants since the last one. */
   record(turn: Turn): void {
     if (this.#granted === 0) return;
     const id = this.#deps.newId();
@@ -149,13 +148,12 @@ export class RateLimiter {
     this.#change(turn, undefined);
   }
 
-  /** Those who were told to come later may come at once: their places were of the old limit. */
+  /** Attempts with reservations of the old limit may ask at once. */
   #change(turn: Turn, limit: RateLimitRow | undefined): void {
     this.#limit = limit;
     this.call(turn, this.#window.change(limit?.max_count ?? 0, windowMs(limit)).map(askerOf));
   }
 
-  /** They may ask at once. */
   call(turn: Turn, askers: readonly Asker[]): void {
     for (const asker of askers) {
       this.#answer(turn, { kind: 'rate.changed', ...toldTo(asker) });
@@ -171,7 +169,7 @@ export class RateLimiter {
   }
 }
 
-/** The number of a grant that nobody counts. */
+/** The number of an uncounted grant. */
 const UNLIMITED = 0;
 
 export function windowMs(limit: RateLimitRow | undefined): number {

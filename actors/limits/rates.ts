@@ -24,7 +24,7 @@ interface RateMessage extends HostedMessage {
   readonly take: (rate: RateLimiter, turn: Turn) => void;
 }
 
-/** Limits in memory; beyond it those that count nothing are let go, and come back from rows. */
+/** Limits in memory; idle ones beyond it are evicted, and reloaded from rows. */
 const RATES_MAX = 10_000;
 
 const NO_ROWS: RateRows = { limit: undefined, grants: [] };
@@ -32,7 +32,7 @@ const NO_ROWS: RateRows = { limit: undefined, grants: [] };
 export class Rates implements Room {
   readonly #deps: RatesDeps;
   readonly #host: ActorHost<RateLimiter, RateMessage, RateRows>;
-  /** Who had a place with a limiter that is read again: the places were of the state that is gone. */
+  /** Attempts with a reservation in the discarded state of a limiter that is being reloaded. */
   readonly #called = new Map<string, readonly Asker[]>();
 
   readonly messages = {

@@ -1,4 +1,4 @@
-/** Taken slots of concurrency keys, rate limits and their grants, as they are stored. Pure. */
+/** Tables of concurrency slots, rate limits, and grants. Pure. */
 
 import { clear, insert, mutations, set, special } from '../../src/db/mutation.js';
 import { table } from '../../src/db/table.js';

@@ -1,4 +1,4 @@
-/** What a trigger is read by. */
+/** Statements of triggers. */
 
 import { columnsBut, type StoredRow, selected } from '../../src/db/table.js';
 import type { Queries } from '../runtime/queries.js';

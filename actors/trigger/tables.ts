@@ -1,4 +1,4 @@
-/** Triggers, as they are stored. Pure. */
+/** The table of triggers. Pure. */
 
 import { clear, mutations, set } from '../../src/db/mutation.js';
 import { columnsBut, table } from '../../src/db/table.js';

@@ -1,6 +1,6 @@
 /**
- * The owner of triggers, on the first shard. It keeps nothing between requests: each reads rows, decides,
- * and commits one unit. Who starts something by a trigger reads its row at that moment.
+ * The owner of triggers, on the first shard. It caches no rows: each request reads, decides, and commits one unit. A
+ * fire reads the row of its trigger.
  */
 
 import { changedTo } from '../../schema/change-shapes.js';
@@ -32,7 +32,6 @@ import { Turn } from '../runtime/turn.js';
 import type { TriggerLoads, TriggerRow } from './loads.js';
 import { TRIGGER } from './tables.js';
 
-/** Of the catalog, where names lead. */
 export type TriggerNeededLoads = TriggerLoads & {
   readonly namedSequence: (name: SequenceName) => Promise<NamedId>;
 };
@@ -46,7 +45,7 @@ export interface TriggersDeps
 
 export class Triggers {
   readonly #deps: TriggersDeps;
-  /** Requests about one slug follow one another, so that it is taken once. */
+  /** Requests about one slug are serialized, so that it is taken once. */
   readonly #service: Service;
 
   constructor(deps: TriggersDeps) {
@@ -102,7 +101,7 @@ export class Triggers {
       };
       const { sequence_name, version } = row;
       const isSame = changed.sequence_name === sequence_name && changed.version === version;
-      // One whose sequence is gone can be switched off.
+      // A trigger whose sequence is gone can be disabled.
       return isSame ? this.#put(changed) : this.#putChecked(changed);
     });
   }
@@ -123,7 +122,7 @@ export class Triggers {
     return this.#service.read(() => this.#deps.loader.trigger(slug));
   }
 
-  /** Rejects with 404 when no sequence has the name. */
+  /** Rejects with 404 for an unknown sequence. */
   async #putChecked(row: TriggerRow): Promise<Trigger> {
     const { tenant_id: tenant, namespace, sequence_name: name, version } = row;
     const named = { tenant, namespace, name, version };
@@ -154,18 +153,18 @@ export class Triggers {
   }
 }
 
-/** Whether a signed request finds it: other routes have addresses of their own beside it. */
+/** Other routes have addresses below /webhooks, too. */
 function isReached(slug: string): boolean {
   const found = matchRoute('POST', `/webhooks/${slug}`);
   return typeof found === 'object' && 'route' in found && found.route.id === 'triggers.receive';
 }
 
-/** The name of the events that fire the trigger; null: none do. @throws EngineError 400 */
+/** The name of the events that fire the trigger; null: none. @throws EngineError 400 */
 function eventIn(type: string, config: JsonObject): string | null {
   if (type !== 'event') return null;
   const { event_name: name, correlation_key: key, ...others } = config;
   const [stray] = Object.keys(others);
-  // One that is misspelt would let every event of the name fire.
+  // A misspelt correlation_key would let every event of the name fire.
   if (stray !== undefined) {
     const known = ['event_name', 'correlation_key'];
     throw invalid(findingOfStray(`config.${stray}`, stray, known).message);

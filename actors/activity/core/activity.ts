@@ -1,4 +1,4 @@
-/** Lines over time, made of minutes as they are stored. Pure. */
+/** Aggregates stored minutes into intervals. Pure. */
 
 import type { ActivityInterval } from '../../../schema/statistics.js';
 import { isoTime, type UnixMs } from '../../../src/base/time.js';
@@ -21,7 +21,7 @@ interface Interval {
   readonly durations: Buckets;
 }
 
-/** Every interval from the one that `since` begins until now. */
+/** Every interval from the one with `since` until now. */
 export class ActivityLines {
   readonly #since: UnixMs;
   readonly #stepMs: number;

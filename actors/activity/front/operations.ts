@@ -1,4 +1,4 @@
-/** Sums over many instances and tasks (docs/operate/statistics.md). Reads only. */
+/** Statistics of instances and tasks (docs/operate/statistics.md). */
 
 import {
   type Activity,
@@ -39,7 +39,7 @@ const failures: Operation<'instances.failures'> = async (deps, call) => {
 
 type Kernel = Pick<FrontKernel<Shards<typeof queueOperations>>, 'client' | 'settings'>;
 
-/** @param polls those that wait, of every shard (see `openPollsOf`) */
+/** @param polls waiting polls of every shard (see `openPollsOf`) */
 function queueList(polls: (tenant: string) => Promise<OpenPolls[]>): Operation<'queues.list'> {
   return async ({ reads, now }, call) => {
     const tenant = listTenant(call, call.query.tenant_id);
@@ -54,7 +54,7 @@ function queueList(polls: (tenant: string) => Promise<OpenPolls[]>): Operation<'
   };
 }
 
-/** Only shards know them: they are asked when somebody looks, so that no poll tells of itself. */
+/** Shards are asked on demand, so that polls need no reports. */
 function openPollsOf({ client, settings: { shards } }: Kernel) {
   return async (tenant: string): Promise<OpenPolls[]> => {
     const asked = Array.from({ length: shards }, async (_, shard) => {

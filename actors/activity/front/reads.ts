@@ -1,7 +1,7 @@
 /**
- * What is summed up over many rows. Reads only, and a bounded number of rows: failed instances walk
- * `dead_letters_by_tenant` and open tasks `open_tasks_by_tenant` in their order, the outcomes of a release
- * `release_outcomes_by_release`, with their instances by their keys, one for each row.
+ * Aggregates over a bounded number of rows. Failed instances walk `dead_letters_by_tenant`, open tasks
+ * `open_tasks_by_tenant`, and outcomes of a release `release_outcomes_by_release` in their order; the latter look up
+ * each instance by key.
  */
 
 import {
@@ -65,16 +65,16 @@ const NAME_FILTERS = {
 export type FailuresAsked = Narrowing<keyof typeof FAILURE_FILTERS | keyof typeof NAME_FILTERS>;
 
 export interface FailuresFound extends Extent {
-  /** The largest first, of equal ones that whose last failure is newest; one more than an answer has. */
+  /** The largest first, then those with the newest failure; one more than a response has. */
   readonly groups: readonly FailureGroup[];
 }
 
-/** The newest failed instances by reason, of as many as are looked at. @throws EngineError 503 */
+/** The newest failed instances by reason, up to a bound. @throws EngineError 503 */
 export async function failuresByReason(
   reads: Reader,
   asked: FailuresAsked,
 ): Promise<FailuresFound> {
-  // There is one row at least, which has no group when there is none.
+  // There is at least one row, without a group when there is none.
   const rows = await reads.rowsOf<{ looked_at: number } & (FailureGroup | { count: null })>(
     failuresQuery(asked),
     'name the tenant',
@@ -90,8 +90,8 @@ export async function failuresByReason(
 const GROUPED_BY = 'namespace, sequence_id, failure_code, block_id, handler, folded_reason';
 
 /**
- * One row more than are looked at shows that there are more. What sequences are called, and what the newest one of
- * a group said, is read for the groups alone.
+ * One row beyond the bound shows that there are more. Names of sequences, and the newest message of a group, are read
+ * for the groups only.
  */
 export function failuresQuery(asked: FailuresAsked): Query {
   const walked = new Conditions();
@@ -108,7 +108,7 @@ export function failuresQuery(asked: FailuresAsked): Query {
   return walked.query(
     `with walked as materialized (select instance_id, created_at, failed_at, ${GROUPED_BY} ` +
       `from dead_letters ${walked.where} ` +
-      // The order of the index, also without a tenant: then it is that of the first tenants.
+      // The order of the index, also without a tenant: then it has the first tenants.
       `order by tenant_id, created_at desc, instance_id desc limit ${FAILURES_LOOKED_AT_MAX + 1}), ` +
       'groups as materialized (select count(*)::integer as count, min(failed_at) as first_at, ' +
       `max(failed_at) as last_at, (array_agg(instance_id ${newest}))[1] as example, ${GROUPED_BY} ` +
@@ -141,7 +141,7 @@ export function openTasksByQueue(reads: Reader, tenant: string | undefined): Pro
   return reads.rowsOf<QueueRow>(openTasksQuery(tenant), 'name the tenant');
 }
 
-/** The oldest first, so that the age of what waits longest is right however many there are. */
+/** Oldest first, so that the age of the oldest waiting task is exact. */
 export function openTasksQuery(tenant: string | undefined): Query {
   const conditions = new Conditions();
   narrow(conditions, filtersOf(OPEN_TASKS, ['tenant_id']), { tenant_id: tenant });
@@ -164,7 +164,7 @@ export interface ServerRow {
   readonly workers: readonly string[];
 }
 
-/** Who polls for what, of those seen since. @throws EngineError 503 */
+/** Workers seen recently, by handler and queue. @throws EngineError 503 */
 export function workersByQueue(
   reads: Reader,
   tenant: string | undefined,
@@ -183,7 +183,7 @@ export function workersByQueue(
 
 // ---------------------------------------------------------------- activity
 
-/** Calls `take` with the newest, as many as an answer is made of. @throws EngineError 503 */
+/** Calls `take` with the newest rows, up to the bound of a response. @throws EngineError 503 */
 export function storedMinutes(
   reads: Reader,
   tenant: string | undefined,

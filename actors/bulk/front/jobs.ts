@@ -1,8 +1,7 @@
 /**
- * Goes on with changes of many instances whose caller has an answer already: window after window, in
- * turns of their tenants, with rests in between. How far a job is stands in its row; what one window has
- * changed is marked in the units that change it, until it is counted. So whatever dies in between, the next run
- * goes on, and changes nothing twice.
+ * Runs bulk jobs window by window, with tenants in turns and pauses in between. The row of a job has its position. A
+ * unit that changes an instance for a job also marks it until it is counted, so that after a crash the next run
+ * continues and changes nothing twice.
  */
 
 import type { BulkOperation } from '../../../schema/bulk-job.js';
@@ -30,9 +29,9 @@ import {
 export interface BulkJobsDeps {
   readonly clock: Clock;
   readonly log: Logger;
-  /** The oldest of each tenant that has not ended. */
+  /** The oldest open job of each tenant. */
   readonly open: (rows: number) => Promise<readonly { readonly id: string }[]>;
-  /** How it stands, and what it has changed and not counted: as of one moment. */
+  /** The job with its uncounted changes, in one snapshot. */
   readonly standing: (id: string) => Promise<BulkJobStanding | undefined>;
   readonly candidates: (work: BulkWork, limit: number, place: string | null) => Promise<Candidates>;
   /** With marks of the job. */
@@ -42,10 +41,10 @@ export interface BulkJobsDeps {
   readonly progress: (id: string, progress: BulkProgress) => Promise<unknown>;
 }
 
-/** Tenants whose jobs are looked up at once. */
+/** Maximum tenants per lookup. */
 const TENANTS_AT_ONCE = 1_000;
 const FIRST_AFTER_MS = 500;
-/** A new job wakes this one; this is for those that something was in the way of. */
+/** A new job wakes this one; the interval is for retries. */
 const EVERY_MS = 5_000;
 
 export class BulkJobs extends BackgroundJob {
@@ -64,7 +63,7 @@ export class BulkJobs extends BackgroundJob {
     this.#deps = deps;
   }
 
-  /** Goes on for as long as it gets anywhere. */
+  /** Repeats while any job makes progress. */
   async work(): Promise<void> {
     for (let isMoving = true; isMoving && !this.isStopped; ) {
       isMoving = false;
@@ -75,7 +74,7 @@ export class BulkJobs extends BackgroundJob {
     }
   }
 
-  /** Whether it got anywhere. What is in the way of one job is not in the way of the next. */
+  /** Whether the job made progress. A failure of one job does not stop the next. */
   async #turnOf(id: string): Promise<boolean> {
     try {
       return await this.#oneWindow(id);
@@ -116,7 +115,7 @@ export class BulkJobs extends BackgroundJob {
       const all = new Set([...looked, ...uncounted]);
       return ended('completed', added(counts, appliedBefore(uncounted.size)), [...all]);
     }
-    // Marks of what may still come up behind this window stay until then.
+    // Marks of instances that may match again in a later window stay until then.
     const again = appliedBefore(found.length - fresh.length);
     const settled = work.isDryRun ? [] : looked;
     const so = { counts: added(counts, again), from, place: next, settled };
@@ -135,7 +134,7 @@ export class BulkJobs extends BackgroundJob {
   }
 }
 
-/** What may be otherwise in a moment: a share that is taken, a part that is away. */
+/** Statuses of temporary failures. */
 const PASSING: ReadonlySet<number> = new Set([409, 429, 500, 503]);
 
 function appliedBefore(count: number): BulkCounts {

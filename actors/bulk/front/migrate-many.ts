@@ -1,7 +1,7 @@
 /**
- * Migration of many instances of one version: the matches are found here, and each goes over by
- * itself, or says why it stays. One call looks at a bounded number for a bounded time, and says where
- * the next one goes on; a refusal stops nobody else, and a repeated call is safe.
+ * Migrates many instances of one version: the front finds the matches, and each instance migrates or reports why it
+ * stays. One call processes a bounded number of instances for a bounded time, and returns the position of the next
+ * call. Refusals do not stop others, and a call can be repeated safely.
  */
 
 import {
@@ -22,9 +22,9 @@ import { SEQUENCE_LOOKUPS } from '../../catalog/front/sequence-reads.js';
 import { candidates, placeBehind } from '../../instance/front/instance-reads.js';
 import type { Shards } from '../../runtime/shards.js';
 
-/** At once: replays share two threads with everything else that is heavy. */
+/** Concurrent migrations: replays share two threads with all other heavy work. */
 const AT_ONCE = 4;
-/** Callers, and what is between them and the server, wait for about half a minute. */
+/** Clients and proxies wait for about half a minute. */
 const CALL_MS_MAX = 15_000;
 const EXAMPLES_MAX = 5;
 
@@ -83,7 +83,7 @@ export function migrationOfMany({
   };
 }
 
-/** Its id. @throws EngineError 404, or 400 when it is of another sequence */
+/** The target's id. @throws EngineError 404, or 400 when it is of another sequence */
 async function targetOf(
   { reads }: FrontDeps,
   source: { readonly tenant_id: string; readonly namespace: string; readonly name: string },
@@ -106,7 +106,7 @@ async function targetOf(
   return id;
 }
 
-/** Within the version that the path names. */
+/** Within the version in the path. */
 function filterOf(
   { id, tenant_id }: { readonly id: string; readonly tenant_id: string },
   { states, ...filter }: NonNullable<MigrateInstances['filter']>,
@@ -156,7 +156,7 @@ class Tally {
     this.#tell(id, findings);
   }
 
-  /** @throws what is no answer */
+  /** @throws an error that is not a refusal */
   refused(id: string, error: unknown): void {
     if (!(error instanceof EngineError)) throw error;
     this.#count += 1;
@@ -165,7 +165,7 @@ class Tally {
     this.#tell(id, findings ?? [{ code: error.code, summary: error.message, remedy: AGAIN }]);
   }
 
-  /** @param place behind what was looked at; undefined: there is nothing */
+  /** @param place after the last processed instance; undefined: there are no more */
   result(place: string | undefined): InstancesMigrated {
     return {
       count: this.#count,

@@ -1,6 +1,6 @@
 /**
- * Changes of many instances: the matches are found here, and each of them is changed by its owner. What
- * takes longer than a caller waits, or what it does not want to wait for, goes on as a job.
+ * Bulk changes: the front finds the matches, and each is changed by its owner. A request that takes long, or asks for
+ * it, continues as a job.
  */
 
 import type { BulkJob } from '../../../schema/bulk-job.js';
@@ -34,14 +34,13 @@ import {
 
 export interface BulkDeps extends WindowDeps {
   readonly clock: Pick<Clock, 'monotonic'>;
-  /** Resolves with the job once that is durable; it goes on by itself. */
+  /** Resolves with the durable job. */
   readonly begin: (tenant: string, job: BeginBulkJob) => Promise<BulkJob>;
 }
 
 const getJob: Operation<'bulkJobs.get'> = async ({ reads }, { tenant, params: { id } }) =>
   jsonReply(bulkJobText(await rowOf(reads, bulkJobById, 'job', id, tenant)));
 
-/** The operations that change many instances, and what is told of their jobs. */
 export function bulkOperations(bulk: BulkDeps) {
   const operations = {
     'instances.bulkState': async (deps, call) => {
@@ -62,7 +61,7 @@ export function bulkOperations(bulk: BulkDeps) {
   return operations;
 }
 
-/** What was reached before an error stays changed. */
+/** Changes made before an error stay. */
 async function changeAll(
   bulk: BulkDeps,
   deps: FrontDeps,
@@ -95,7 +94,7 @@ function wantsJob({ query, header }: Parameters<typeof changeAll>[2]): boolean {
   return query.async || /(^|,)\s*respond-async\s*(,|;|$)/i.test(header('prefer') ?? '');
 }
 
-/** Its address begins like that of the request. */
+/** The location has the prefix of the request's path. */
 function jobReply({ path }: AnyCall, job: BulkJob): HttpReply {
   const prefix = path.slice(0, path.lastIndexOf('/instances/'));
   const location = `${prefix}/instances/bulk/jobs/${job.id}`;
@@ -113,7 +112,7 @@ function actionReply(counts: BulkCounts, isDryRun: boolean): HttpReply {
   return jsonReply(JSON.stringify({ ...counts, dry_run: isDryRun }));
 }
 
-/** A change of many needs one tenant: the header's, or without one the filter's. */
+/** A bulk change has one tenant: the header's, or without one the filter's. */
 function tenantOf(call: AnyCall, filtered: string | null | undefined): string {
   const tenant = filtered?.trim() ? filtered : undefined;
   if (call.tenant === '') {

@@ -1,4 +1,4 @@
-/** Changes of many instances that go on behind their answer. Reads only. */
+/** Lists and lookups of bulk jobs. */
 
 import { filtersOf } from '../../../src/db/reads/filters.js';
 import { list } from '../../../src/db/reads/list.js';
@@ -25,7 +25,7 @@ export const bulkJobById = lookup<BulkJobRow>(
   `select ${selected(COLUMNS)} from bulk_jobs where id = $1::uuid`,
 );
 
-/** The oldest of each tenant that has not ended. */
+/** The oldest open job of each tenant. */
 export const openBulkJobs = lookup<{ readonly id: string }>(
   'read_open_bulk_jobs',
   'select distinct on (tenant_id) id from bulk_jobs where ended_at is null ' +
@@ -33,7 +33,7 @@ export const openBulkJobs = lookup<{ readonly id: string }>(
 );
 
 export interface BulkJobStanding extends BulkJobRow {
-  /** Instances that it has changed and not counted, as JSON. */
+  /** Changed but uncounted instances, as JSON. */
   readonly uncounted: string;
 }
 

@@ -1,4 +1,4 @@
-/** Changes of many instances on the front thread: their routes, and the jobs that go on behind an answer. */
+/** Bulk changes on the front thread: their routes, and the jobs. */
 
 import type { BulkJob } from '../../../schema/bulk-job.js';
 import type { FrontKernel, FrontRoom } from '../../../src/http/front-room.js';

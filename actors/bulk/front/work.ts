@@ -1,6 +1,6 @@
 /**
- * A change of many instances as data: what a request asks for, how far it is, and what one window of it
- * comes to. The request that is answered at once and the job behind an answer are made of it alike.
+ * A bulk change as data: the request, its progress, and the result of one window. Shared by immediate responses and
+ * jobs.
  */
 
 import type { BulkOperation } from '../../../schema/bulk-job.js';
@@ -21,7 +21,7 @@ import {
 } from '../../instance/change-many.js';
 import type { Candidate, CandidateFilter } from '../../instance/front/instance-reads.js';
 
-/** What was asked, as it was checked. */
+/** Checked. */
 export type BulkRequest =
   | { readonly operation: 'state'; readonly request: BulkState }
   | { readonly operation: 'reschedule'; readonly request: BulkReschedule }
@@ -32,15 +32,15 @@ export interface BulkWork {
   readonly filter: CandidateFilter;
   readonly change: Change;
   readonly isDryRun: boolean;
-  /** Children are retried, too, whose parents have gone on without them. */
+  /** Also retries children whose parents have gone on without them. */
   readonly takesOrphans: boolean;
-  /** Matches beyond are left alone. */
+  /** Further matches are not changed. */
   readonly most: number;
 }
 
 export interface BulkCounts extends ChangeCounts {
   readonly matched: number;
-  /** Of a dry run: those that would act outside a second time. */
+  /** In a dry run: instances that would repeat effects. */
   readonly repeats_effects: number;
 }
 
@@ -53,15 +53,15 @@ export const NOTHING_YET: BulkCounts = {
 };
 
 /**
- * Instances that are asked for at once: nearly as many per second as with 500 (4,000 and 4,600), while another
- * tenant's creations take a third of the time (p99 73 and 234 ms).
+ * Instances per window: nearly as many per second as with 500 (4,000 and 4,600), while another tenant's creations take
+ * a third of the time (p99 73 and 234 ms).
  */
 const WINDOW = 100;
 
-/** What signals note of whoever has asked for the change. */
+/** The requester, as noted in signals. */
 export type Sender = Pick<Signal, 'traceparent' | 'by'>;
 
-/** @param tenant whose instances they are: of a change of many it is one */
+/** @param tenant of the instances: a bulk change has one */
 export function workOf(
   asked: { readonly operation: BulkOperation; readonly request: object },
   tenant: string,
@@ -91,7 +91,7 @@ export function workOf(
   }
 }
 
-/** How many are looked for next; 0: there are as many as may be. */
+/** The size of the next window; 0: the maximum is reached. */
 export function windowSize({ most }: BulkWork, matched: number): number {
   return Math.max(0, Math.min(most - matched, WINDOW));
 }
@@ -114,8 +114,8 @@ export interface WindowDeps {
 }
 
 /**
- * A dry run counts by the states in the rows, and asks those that would be retried what that repeats; otherwise each
- * instance decides for itself. Orphans are skipped unless they were asked for.
+ * A dry run counts by stored states, and looks up which retries would repeat effects; otherwise each instance decides
+ * for itself. Orphans are skipped unless requested.
  */
 export async function changeWindow(
   { change, isDryRun, takesOrphans, tenant }: BulkWork,
@@ -143,17 +143,17 @@ const NONE: ReadonlySet<string> = new Set();
 
 const idsOf = (candidates: readonly Candidate[]) => candidates.map(({ id }) => id);
 
-/** Asks the owners; resolves with what became of the instances, once that is durable. */
+/** Sends the change to the owners; resolves with the durable results. */
 export type ChangeManyOf = (
   tenant: string,
   ids: readonly string[],
   change: Change,
 ) => Promise<ChangeCounts>;
 
-/** How many of the instances would act outside a second time if they were retried. */
+/** How many of the instances would repeat effects if they were retried. */
 export type RepeatingOf = (tenant: string, ids: readonly string[]) => Promise<number>;
 
-/** Those of the children that would go on although nobody takes what they come to. */
+/** Those of the children whose parents no longer wait for them. */
 export type OrphansOf = (tenant: string, ids: readonly string[]) => Promise<ReadonlySet<string>>;
 
 function actionOf({ action, signal_type, payload: given }: BatchAction, from: Sender): Change {

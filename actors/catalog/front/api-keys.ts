@@ -1,9 +1,7 @@
 /**
- * Keys of tenants: minted, listed and revoked with the root key. The first shard makes
- * each change durable; the registry learns of it before the answer leaves.
- *
- * The secret is made here, is in the answer, and is nowhere else: the shard gets its hash. When the
- * outcome of a minting is unknown, the key may be listed, and nobody has its secret.
+ * Creates, lists and revokes API keys of tenants, with the root key. The first shard commits each change, and the
+ * registry has it before the response. The secret is generated here and is only in the response: the shard gets its
+ * hash. When the outcome of a creation is unknown, the key may be listed although its secret is lost.
  */
 
 import { createHash, randomBytes } from 'node:crypto';
@@ -33,7 +31,6 @@ export interface KeyOperationsDeps {
   readonly log: Logger;
 }
 
-/** The shard whose actor commits the changes of keys. */
 const SHARD = 0;
 
 /** How old the stored time of a key's last use may be, and how long a stream may outlive its key. */
@@ -42,7 +39,7 @@ const ROUND_MS = 60_000;
 /** Uses stored by one unit. */
 const USED_BATCH = 1_000;
 
-/** How soon a revocation is tried again whose outcome is unknown. */
+/** Retry interval of a revocation with an unknown outcome. */
 const REVOKE_AGAIN_MS = 1_000;
 
 /** The status of requests that another engine serves. */
@@ -60,7 +57,7 @@ export class KeyOperations {
     this.#later(ROUND_MS, () => this.#round());
   }
 
-  /** What was used since the last time is not stored any more. Idempotent. */
+  /** Uses since the last round are not stored. Idempotent. */
   stop(): void {
     this.#isStopped = true;
     for (const timer of this.#timers) this.#deps.clock.clearTimeout(timer);
@@ -91,7 +88,7 @@ export class KeyOperations {
     return pageReply(call, query, await front.reads.page(request));
   };
 
-  /** Repeated it is a success again. A key that has expired can be revoked all the same. */
+  /** Repeating it succeeds again. An expired key can be revoked, too. */
   readonly #revoke: Operation<'apiKeys.revoke'> = async (front, call) => {
     const { id } = call.params;
     const { registry } = this.#deps;
@@ -99,7 +96,7 @@ export class KeyOperations {
     const stored = live === undefined ? await keyState.row(front.reads, id) : undefined;
     const tenant = live ?? stored?.tenant_id;
     if (tenant === undefined) throw notFound(`key ${id}`);
-    // A key that has moved with its tenant has to be revoked where it is taken now.
+    // A key that has moved with its tenant has to be revoked in its new cell.
     const admitted = front.admitTenant(tenant);
     if (admitted !== undefined) await admitted;
     const key = registry.remove(id);
@@ -115,8 +112,8 @@ export class KeyOperations {
   } satisfies Partial<FrontOperations>;
 
   /**
-   * The key is refused already, and never taken again by this process: when the outcome is unknown,
-   * the caller is told so, and the revocation is carried through nevertheless.
+   * This process refuses the key from now on. With an unknown outcome the caller gets an error, and the revocation is
+   * retried in the background.
    */
   async #commitRevocation(
     front: Pick<FrontDeps, 'admitTenant'>,
@@ -124,7 +121,7 @@ export class KeyOperations {
     use: KeyUse,
   ): Promise<HttpReply> {
     try {
-      // Its tenant may have moved since the last try, and the key with it.
+      // The tenant, with the key, may have moved since the last attempt.
       await front.admitTenant(tenant);
       await this.#deps.client.ask(SHARD, 'keys.revoke', tenant, '', use);
       return NO_CONTENT;
@@ -135,14 +132,14 @@ export class KeyOperations {
       }
       this.#deps.log.warn({ keyId: use.id, err: error }, 'key not revoked yet; trying again');
       this.#later(REVOKE_AGAIN_MS, () => {
-        // Whoever asked has been answered; a failure has been logged and is tried again.
+        // The caller has its answer; failures are logged and retried.
         this.#commitRevocation(front, tenant, use).catch(() => undefined);
       });
       throw error;
     }
   }
 
-  /** Stores what was used since the last round, and ends what expired keys have open. */
+  /** Stores uses since the last round, and closes streams of expired keys. */
   async #round(): Promise<void> {
     const { registry, client, log } = this.#deps;
     registry.dropExpired();

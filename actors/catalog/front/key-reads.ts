@@ -1,6 +1,5 @@
 /**
- * Keys of tenants. Reads only. Secrets are not stored; the hash of one is read by the front's
- * registry alone, and is part of no answer.
+ * Reads of API keys. Secrets are not stored; only the front's registry reads their hashes, and no response has them.
  */
 
 import { filtersOf } from '../../../src/db/reads/filters.js';
@@ -20,7 +19,7 @@ export type KeyState = StoredRow<typeof API_KEYS, (typeof STATE)[number]>;
 const LISTED = columnsBut(API_KEYS, 'secret_hash');
 type ListedKeyRow = StoredRow<typeof API_KEYS, (typeof LISTED)[number]>;
 
-/** In the order of their ids, from the one after `$1` on. */
+/** By id, after `$1`. */
 export const liveKeys = lookup<LiveKeyRow>(
   'reads_key_live',
   `select ${selected(LIVE)} from api_keys where id > $1::text and not revoked ` +
@@ -44,7 +43,7 @@ const storedKeyList = list({
 /**
  * `ApiKey` records of a tenant, oldest first.
  *
- * @param lastUsedAt what is known and not stored yet; undefined: what the row says
+ * @param lastUsedAt a time that is not stored yet; undefined: the row has the last use
  */
 export function keyList(
   asked: Parameters<typeof storedKeyList>[0],

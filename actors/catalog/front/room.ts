@@ -1,4 +1,4 @@
-/** Sequences and keys of tenants on the front thread. All live keys are loaded before requests are served. */
+/** Sequences and API keys on the front thread. All live keys are loaded before requests are served. */
 
 import type { FrontKernel, FrontRoom } from '../../../src/http/front-room.js';
 import type { Shards } from '../../runtime/shards.js';
@@ -9,7 +9,7 @@ import { sequenceDeletion, sequenceOperations } from './sequences.js';
 
 type Client = Shards<typeof keyOperations> & Shards<typeof ownerOperations>;
 
-/** @param sequenceDeleted called when instances of a deleted sequence may be there to be removed */
+/** @param sequenceDeleted called when a deleted sequence may have instances to remove */
 export function openCatalogFront(kernel: FrontKernel<Client>, sequenceDeleted: () => void) {
   const { client, reads, keys } = kernel;
   const page = (after: string, limit: number) => liveKeys.rows(reads, after, limit);

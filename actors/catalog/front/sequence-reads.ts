@@ -1,6 +1,6 @@
 /**
- * Stored definitions, as JSON text. Reads only. The unique index `sequences_by_name` serves names,
- * versions and the order of the list alike.
+ * Lists and lookups of sequences, as JSON text. The unique index `sequences_by_name` serves names, versions and the
+ * order of the list.
  */
 
 import type { SequenceListQuery } from '../../../schema/sequence.js';
@@ -34,7 +34,7 @@ const LISTED = {
 };
 const KNOWN_BY = selected(columnsBut(SEQUENCES, 'definition'));
 
-/** Every version, whole or without what makes its answer large. */
+/** Every version, with or without its large members. */
 const EVERY_VERSION = {
   whole: list<SequenceListedRow, never, keyof typeof LISTED.by>(LISTED),
   brief: list<SequenceListedRow, never, keyof typeof LISTED.by>({ ...LISTED, columns: KNOWN_BY }),
@@ -63,7 +63,7 @@ export function sequenceList(
   return (query.include_definition === false ? lists.brief : lists.whole)(query);
 }
 
-/** The versions of a name that are not deprecated, newest first, of all tenants without one. */
+/** The versions of a name that are not deprecated, newest first. */
 export const versionList = list({
   ...SHOWN,
   of: filtersOf(SEQUENCES, ['namespace', 'name']),
@@ -71,7 +71,7 @@ export const versionList = list({
   always: 'not deprecated',
 });
 
-/** Those of them that the name can lead to. */
+/** Those that the name can lead to. */
 const CHOSEN = list({
   ...SHOWN,
   of: filtersOf(SEQUENCES, ['tenant_id', 'namespace', 'name']),
@@ -89,7 +89,7 @@ export const SEQUENCE_LOOKUPS = {
   ),
 };
 
-/** The `SequenceDefinition`. @throws EngineError 404 when the tenant ('' is any) has none of that id */
+/** The `SequenceDefinition`. @throws EngineError 404 when the tenant ('' is any) has none with this id */
 export async function sequenceById(
   reads: Pick<Reader, 'rows'>,
   id: string,
@@ -98,7 +98,7 @@ export async function sequenceById(
   return sequenceText(await rowOf(reads, SEQUENCE_LOOKUPS.byId, 'sequence', id, tenant));
 }
 
-/** One version, whatever it is; without `version` the newest that is neither deprecated nor on hold. */
+/** A given version, or without `version` the newest that is neither deprecated nor on hold. */
 export async function sequenceByName(
   reads: Reader,
   name: { readonly tenant_id: string; readonly namespace: string; readonly name: string },

@@ -1,4 +1,4 @@
-/** Reads of credentials; their changes belong to their owner on the first shard. */
+/** Reads of credentials. */
 
 import { invalid, notFound } from '../../../src/base/errors.js';
 import type { FrontRoom } from '../../../src/http/front-room.js';

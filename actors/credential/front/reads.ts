@@ -1,4 +1,4 @@
-/** The credentials of a tenant, without what is secret in them. Reads only. */
+/** The list and lookup of credentials, without secret columns. */
 
 import { filtersOf } from '../../../src/db/reads/filters.js';
 import { list } from '../../../src/db/reads/list.js';

@@ -1,13 +1,10 @@
-/**
- * Places in the change feed: after which entry a reader goes on (docs/changes.md). The feed is in
- * the order of (time, id), which is also how places compare. Pure.
- */
+/** Positions in the change feed (docs/changes.md), in the order of (time, id). Pure. */
 
 import { toUnixMs } from '../../../schema/common.js';
 import { decodeUtf8 } from '../../../src/base/json-guard.js';
 import { isoTime, type UnixMs } from '../../../src/base/time.js';
 
-/** Behind every entry up to this one; there need not be such an entry. */
+/** After every entry up to this one, which need not exist. */
 export interface ChangePlace {
   readonly at: UnixMs;
   /** Lower case. */
@@ -17,10 +14,10 @@ export interface ChangePlace {
 const FIRST_ID = '00000000-0000-0000-0000-000000000000';
 const LAST_ID = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
 
-/** No id is as small, so that no entry lies before it. */
+/** Before every entry: no id is as small. */
 export const FEED_START: ChangePlace = { at: 0, id: FIRST_ID };
 
-/** Behind all entries below that time, and before those at it. */
+/** After all entries below that time, and before those at it. */
 export function placeBefore(at: UnixMs): ChangePlace {
   return { at: at - 1, id: LAST_ID };
 }
@@ -30,17 +27,17 @@ export function cursorOf({ at, id }: ChangePlace): string {
   return cursorText(isoTime(at), id);
 }
 
-/** The same for an entry whose time is text already. */
+/** The same for an entry with its time as text. */
 export function cursorText(createdAt: string, id: string): string {
   return Buffer.from(`{"created_at":"${createdAt}","id":"${id}"}`).toString('base64url');
 }
 
 const BASE64URL = /^[A-Za-z0-9_-]+$/;
 const UUID = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/;
-/** A fraction that says more than milliseconds do. */
+/** A fraction finer than milliseconds. */
 const FINER_THAN_MS = /\.\d{3}\d*[1-9]/;
 
-/** Undefined when the text is no cursor. */
+/** Undefined for an invalid cursor. */
 export function placeOf(cursor: string): ChangePlace | undefined {
   if (!BASE64URL.test(cursor) || cursor.length % 4 === 1) return undefined;
   const text = decodeUtf8(Buffer.from(cursor, 'base64url'));
@@ -49,7 +46,7 @@ export function placeOf(cursor: string): ChangePlace | undefined {
   const at = toUnixMs(fields.created_at);
   const id = fields.id.toLowerCase();
   if (at === undefined || !UUID.test(id)) return undefined;
-  // Entries have whole milliseconds: what is named lies behind all of that one.
+  // Entries have whole milliseconds: the cursor is after all of that one.
   return { at, id: FINER_THAN_MS.test(fields.created_at) ? LAST_ID : id };
 }
 
@@ -59,7 +56,7 @@ function parsed(text: string): Readonly<Record<string, unknown>> | undefined {
     const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
     return isObject ? (value as Record<string, unknown>) : undefined;
   } catch {
-    // Whoever asks is told that the text is no cursor.
+    // The caller reports an invalid cursor.
     return undefined;
   }
 }

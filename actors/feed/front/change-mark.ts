@@ -1,11 +1,11 @@
-/** How far the change feed may have been read under earlier owners of the database. */
+/** The mark of the change feed under earlier owners of the database. */
 
 import type { UnixMs } from '../../../src/base/time.js';
 import { withClient } from '../../../src/db/pool.js';
 
 /**
- * To be read by the owner, before anything is stamped: its predecessor cannot raise the mark any
- * more. See `actors/feed/changes.ts`. 0 when the feed was never read.
+ * Read by the owner before anything is stamped, when its predecessor cannot raise the mark any more. See
+ * `actors/feed/changes.ts`. 0 when the feed was never read.
  */
 export function readChangeMark(connectionString: string): Promise<UnixMs> {
   return withClient({ connectionString, applicationName: 'engine start' }, async (client) => {

@@ -1,6 +1,6 @@
 /**
- * What readers of the change feed ask the shards: how far they may read, and, to follow, when there
- * is something new. See `actors/feed/changes.ts`.
+ * Requests of change feed readers to the shards: the watermark, and news of a followed tenant. See
+ * `actors/feed/changes.ts`.
  */
 
 import { setMaxListeners } from 'node:events';
@@ -13,13 +13,13 @@ import type { Shards } from '../../runtime/shards.js';
 import type { feedOperations } from '../operations.js';
 
 /**
- * What readers ask within this time is asked of the shards once. Each question may put the times of
- * entries a millisecond ahead: with fewer than one in each they do not outrun the clock.
+ * Readers within this time share one request to the shards. Each request may put the times of entries a millisecond
+ * ahead, so at most one in this time does not outrun the clock.
  */
 const ROUND_MS = 2;
-/** The shortest time between two questions to a shard: what comes meanwhile is told together. */
+/** Minimum interval between requests to a shard, so that changes are batched. */
 const PACE_MS = 50;
-/** How soon a shard that is away is asked again. */
+/** Retry interval for an unavailable shard. */
 const RETRY_MS = 500;
 
 export interface WatermarkDeps {
@@ -32,7 +32,6 @@ export interface FollowedTenantDeps extends Omit<WatermarkDeps, 'clock'> {
   readonly log: Logger;
 }
 
-/** How far readers may read. */
 export class Watermark {
   readonly #deps: WatermarkDeps;
   /** No shard may stamp below; see `SupervisorDeps.stampsFrom`. */
@@ -45,24 +44,24 @@ export class Watermark {
     this.#deps = deps;
   }
 
-  /** The latest time that a shard has ever promised. */
+  /** The highest watermark of any shard so far. */
   get highest(): UnixMs {
     return this.#highest;
   }
 
-  /** What `above` gave last: every entry below it is in the rows. 0: nothing so far. */
+  /** The latest result of `above`: every entry below it is in the rows. 0: none yet. */
   get told(): UnixMs {
     return this.#told;
   }
 
-  /** What an earlier owner of the database has promised. */
+  /** The mark of an earlier owner of the database. */
   raise(at: UnixMs): void {
     this.#highest = Math.max(this.#highest, at);
   }
 
   /**
-   * A time above `past` below which every entry that will ever be is in the rows. Rejects with an
-   * EngineError when a shard is away.
+   * A time above `past` below which all entries are in the rows. Rejects with an EngineError when a shard is
+   * unavailable.
    */
   above(past: UnixMs): Promise<UnixMs> {
     this.#past = Math.max(this.#past, past);
@@ -80,7 +79,7 @@ export class Watermark {
     return this.#round;
   }
 
-  /** Again when a shard stamps ahead of its clock: what a caller was told is to be seen at once. */
+  /** Repeated when a shard stamps ahead of its clock, so that a caller's own changes are visible at once. */
   async #below(past: UnixMs): Promise<UnixMs> {
     const { below, ahead } = await this.#ask(past);
     return below > ahead ? below : (await this.#ask(ahead)).below;
@@ -102,21 +101,21 @@ export class Watermark {
   }
 }
 
-/** A tenant whose changes are followed: one question per shard, whatever the number of followers. */
+/** A followed tenant: one request per shard, whatever the number of followers. */
 export class FollowedTenant {
   readonly #deps: FollowedTenantDeps;
   readonly #tenant: string;
   readonly #ending = new AbortController();
   readonly #waiting = new Set<() => void>();
   #followers = 0;
-  /** Counts what was told. */
+  /** Counts reported changes. */
   #news = 0;
   #past: UnixMs = 0;
 
   constructor(deps: FollowedTenantDeps, tenant: string) {
     this.#deps = deps;
     this.#tenant = tenant;
-    // One for each shard; Node takes more than ten for a leak.
+    // One listener per shard; Node warns beyond ten.
     setMaxListeners(0, this.#ending.signal);
     for (let shard = 0; shard < deps.shards; shard++) void this.#watch(shard);
   }
@@ -125,7 +124,7 @@ export class FollowedTenant {
     this.#followers += 1;
   }
 
-  /** @returns whether nobody is left, and nothing is asked any more */
+  /** @returns whether no follower is left, and requests have ended */
   leave(): boolean {
     this.#followers -= 1;
     if (this.#followers > 0) return false;
@@ -134,8 +133,8 @@ export class FollowedTenant {
   }
 
   /**
-   * Resolves when something was told since `seen`, with what to name the next time; entries that were
-   * told of are not above `past`. Rejects with the reason of the signal.
+   * Resolves on a change since `seen`, with the next value of `seen`; the times of reported entries are at most `past`.
+   * Rejects with the reason of the signal.
    */
   async newsSince(seen: number, signal: AbortSignal): Promise<{ seen: number; past: UnixMs }> {
     while (this.#news === seen) await this.#wait(signal);
@@ -162,7 +161,7 @@ export class FollowedTenant {
     for (const settle of this.#waiting) settle();
   }
 
-  /** A version that the shard does not know, or none, is answered at once: nothing is missed. */
+  /** An unknown version is answered at once, so nothing is missed. */
   async #watch(shard: number): Promise<void> {
     const { client } = this.#deps;
     const { signal } = this.#ending;

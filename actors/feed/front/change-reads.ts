@@ -1,11 +1,8 @@
 /**
- * The change feed of a tenant: audit entries in the order of (time, id), as JSON text. Reads only.
- *
- * Entries lie packed, those of a unit in one row of `audit_log`, or in the row of the instance that
- * the unit created. All of a row have its time. Both tables are walked from the reader's place in the
- * order of an index, `audit_log_by_tenant` and `instances_by_tenant` backwards; of rows that have
- * the same millisecond the entries are sorted. Most instances of a batch carry no entries: so that a
- * read never walks past a million of them, it looks at some thousands at a time.
+ * Pages of a tenant's change feed, as JSON text: audit entries in the order of (time, id). The entries of a unit are
+ * packed in one row of `audit_log`, or in the row of the instance that the unit created, and have the row's time. Both
+ * tables are walked by an index (`audit_log_by_tenant`, `instances_by_tenant` backwards), and entries of one
+ * millisecond are sorted. Most instances of a batch have no entries, so a read walks past some thousands at a time.
  */
 
 import { LIMITS } from '../../../src/base/limits.js';
@@ -20,7 +17,7 @@ interface ChangeRow extends AuditRow {
   readonly instance_id: string;
 }
 
-/** `AuditEntry` as JSON text, and where it stands. */
+/** `AuditEntry` as JSON text, with its position. */
 export interface ChangeEntry extends ChangePlace {
   readonly text: string;
 }
@@ -28,7 +25,7 @@ export interface ChangeEntry extends ChangePlace {
 export interface ChangesRequest {
   readonly tenant: string;
   readonly after: ChangePlace;
-  /** Only entries of an earlier time: see the watermark in `actors/feed/changes.ts`. */
+  /** Exclusive upper bound: see the watermark in `actors/feed/changes.ts`. */
   readonly below: UnixMs;
   readonly limit: number;
   readonly bytesMax?: number;
@@ -40,18 +37,17 @@ export interface ChangesPage {
   readonly last: ChangePlace | undefined;
   /** Everything up to here is in this page or an earlier one. */
   readonly place: ChangePlace;
-  /** There are more entries below, or there may be. */
+  /** There are, or may be, more entries below. */
   readonly hasMore: boolean;
 }
 
-/** Instances that one statement walks past at most. */
+/** Maximum instances that one statement walks past. */
 const INSTANCES_AT_ONCE = 2_000;
-/** How often one page looks at so many before it says that there may be more. */
+/** Maximum such statements per page, which then reports that there may be more. */
 const WINDOWS_MAX = 50;
 
 const CHEAPER = 'ask for a smaller limit';
 
-/** One page of the feed. */
 export async function changesPage(reads: Reader, request: ChangesRequest): Promise<ChangesPage> {
   const { tenant, below, limit, bytesMax = LIMITS.responseBytesMax } = request;
   const entries: ChangeEntry[] = [];
@@ -81,7 +77,7 @@ async function readWindow(
 ): Promise<{ readonly entries: readonly ChangeEntry[]; readonly isCut: boolean }> {
   const entries: ChangeEntry[] = [];
   const { texts, isCut } = await reads.batch<ChangeRow>({
-    // One more than is wanted shows whether there are more.
+    // One more than wanted shows whether there are more.
     query: changesQuery(tenant, after, below, limit + 1),
     toText: (row) => {
       const text = auditText(row.instance_id, row);
@@ -92,7 +88,7 @@ async function readWindow(
     rowsMax: limit,
     bytesMax,
   });
-  // The last one may be what did not fit.
+  // The last one may not have fitted.
   return { entries: entries.slice(0, texts.length), isCut };
 }
 
@@ -113,8 +109,8 @@ function lastOf(entries: readonly ChangeEntry[]): ChangePlace | undefined {
 }
 
 /**
- * The time of the last instance that a statement walks past, beside all that are as old as the place;
- * none when there are fewer. A batch gives ten thousand one time: so each window ends later.
+ * The time of the last instance that a statement walks past, not counting those of the same time as the position; none
+ * when there are fewer. Ten thousand instances of a batch may have one time, so each window ends at a later one.
  */
 export function windowQuery(tenant: string, from: UnixMs, below: UnixMs): Query {
   return {
@@ -126,7 +122,7 @@ export function windowQuery(tenant: string, from: UnixMs, below: UnixMs): Query 
   };
 }
 
-/** Entries behind a place and below a time, in the order of the feed. */
+/** Entries after a position and below a time, in the order of the feed. */
 export function changesQuery(
   tenant: string,
   after: ChangePlace,

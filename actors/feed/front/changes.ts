@@ -1,7 +1,6 @@
 /**
- * The change feed (docs/changes.md): audit entries of a tenant in the order of (time, id), in pages
- * and as server-sent events. Nothing is polled: the shards say when entries of a tenant were
- * committed.
+ * The change feed (docs/changes.md): audit entries of a tenant in the order of (time, id), in pages and as server-sent
+ * events. Shards report commits, so nothing is polled.
  */
 
 import { setTimeout as pause } from 'node:timers/promises';
@@ -32,13 +31,13 @@ import { FollowedTenant, Watermark } from './change-readers.js';
 import { type ChangeEntry, type ChangesPage, changesPage } from './change-reads.js';
 import { type EventStream, OpenStreams } from './event-stream.js';
 
-/** What a stream holds while its client does not read. */
+/** Buffer of a stream whose client does not read. */
 const STREAM_PAGE_BYTES = 1024 * 1024;
-/** Streams end when their clients do: there is no telling when. */
+/** Streams end when their clients do, which cannot be predicted. */
 const RETRY_AFTER_MS = 5_000;
-/** The shortest time between two readings of a stream: what is committed meanwhile is read together. */
+/** Minimum interval between reads of a stream, so that changes are batched. */
 const PACE_MS = 50;
-/** How soon a stream tries again whose shards or database are away. */
+/** Retry interval of a stream while shards or the database are unavailable. */
 const RETRY_MS = 500;
 
 export interface ChangesDeps {
@@ -55,7 +54,7 @@ export class Changes {
   readonly #deps: ChangesDeps;
   readonly #streams: OpenStreams;
   readonly #followed = new Map<string, FollowedTenant>();
-  /** Pages under way, so that streams at one place share them. */
+  /** Pages being read, shared by streams at one position. */
   readonly #pages = new Map<string, Promise<ChangesPage>>();
 
   constructor(deps: ChangesDeps) {
@@ -73,7 +72,7 @@ export class Changes {
     const after = placeIn('cursor', query.cursor) ?? FEED_START;
     const limit = Math.max(query.limit, 1);
     const below = await this.#belowNow().catch((error: unknown) => {
-      // What was shown before can be shown while nothing is committed.
+      // Entries below the last watermark stay readable while nothing is committed.
       const isDown = error instanceof EngineError && error.code === 'ENG_DATABASE_DOWN';
       if (!isDown || this.watermark.told === 0) throw error;
       return this.watermark.told;
@@ -102,17 +101,15 @@ export class Changes {
     'changes.stream': this.#open,
   } satisfies Partial<FrontOperations>;
 
-  /** Streams that are open. */
   get openCount(): number {
     return this.#streams.count;
   }
 
-  /** Ends all streams, as they are. */
   close(): void {
     this.#streams.close();
   }
 
-  /** Above whatever the caller may know of. */
+  /** Above any entry that the caller may know. */
   #belowNow(): Promise<UnixMs> {
     return this.watermark.above(Math.floor(this.#deps.now()));
   }
@@ -126,7 +123,7 @@ export class Changes {
   ): Promise<void> {
     const followed = this.#join(tenant);
     try {
-      // Sent at once, with the head; who is cut off before the first change goes on from here.
+      // Sent at once, so that a client that disconnects before the first change resumes from here.
       await events.sendFrames([`: from here\nid: ${cursorOf(start)}\n\n`]);
       let place = start;
       let seen = 0;

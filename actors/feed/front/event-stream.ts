@@ -1,6 +1,6 @@
 /**
- * Server-sent events to many clients at once: how many streams are open, how they begin and end, and
- * how one is written to. A client that does not read holds back its own stream and nothing else.
+ * Server-sent event streams: their number, begin, end, and writes. A client that does not read delays its own stream
+ * only.
  */
 
 import { type EngineError, unavailable } from '../../../src/base/errors.js';
@@ -9,7 +9,7 @@ import type { AnyCall } from '../../../src/http/operation.js';
 import type { HttpBodyStream, HttpExchange, HttpStreamHead } from '../../../src/http/server.js';
 import { StreamPlaces } from './stream-places.js';
 
-/** Proxies close what is silent for a minute. */
+/** Proxies close connections that are idle for a minute. */
 const KEEP_ALIVE_MS = 15_000;
 /** Small events are written together, up to this size. */
 const CHUNK_CHARACTERS = 16 * 1024;
@@ -24,15 +24,15 @@ const HEAD: HttpStreamHead = {
 };
 
 export interface OpenStreamsOptions {
-  /** What one stream more is answered with, when all are open or the tenant has its share. */
+  /** The response when all streams are open or the tenant has its share. */
   readonly tooMany: (message: string) => EngineError;
   readonly log: Logger;
 }
 
-/** Tells everything there is to tell. Rejects with the reason of the signal once that is aborted. */
+/** Writes all events. Rejects with the reason of the signal once that is aborted. */
 export type Feed = (events: EventStream) => Promise<void>;
 
-/** The streams that are open, so that they are bounded and end with the engine. */
+/** The open streams, which are bounded and end with the engine. */
 export class OpenStreams {
   readonly #options: OpenStreamsOptions;
   readonly #open = new Set<AbortController>();
@@ -43,7 +43,8 @@ export class OpenStreams {
   }
 
   /**
-   * @param prepare what comes before the head of the answer; its errors are answers of their own
+   * @param prepare runs before the head of the response; its errors are responses of their own
+   *
    * @throws EngineError when too many are open, and what `prepare` rejects with
    */
   async open(
@@ -71,7 +72,6 @@ export class OpenStreams {
     return this.#open.size;
   }
 
-  /** Ends all of them, as they are. */
   close(): void {
     for (const ending of this.#open) {
       ending.abort(unavailable('ENG_STOPPING', 'the engine is stopping'));
@@ -91,7 +91,6 @@ export class OpenStreams {
     } catch (error) {
       if (!ending.signal.aborted) this.#options.log.error({ err: error }, 'defect');
     } finally {
-      // Whoever else belongs to the stream ends with it.
       ending.abort();
       events.end();
       leave();
@@ -99,7 +98,7 @@ export class OpenStreams {
   }
 }
 
-/** Writes events, and waits where the client does not read. */
+/** Writes events, and waits while the client does not read. */
 export class EventStream {
   readonly #stream: HttpBodyStream;
   readonly #signal: AbortSignal;
@@ -114,18 +113,18 @@ export class EventStream {
       this.#isFull = false;
       this.#resume();
     });
-    // A client that does not read would only be sent more to hold.
+    // A client that does not read would only add to the buffer.
     this.#keepAlive = setInterval(() => {
       if (!this.#isFull) this.#write(':\n\n');
     }, KEEP_ALIVE_MS);
   }
 
-  /** One event for each text, which is JSON without line breaks. */
+  /** One event per text, which is JSON without line breaks. */
   send(name: string, texts: readonly string[]): Promise<void> {
     return this.sendFrames(texts.map((text) => `event: ${name}\ndata: ${text}\n\n`));
   }
 
-  /** @param frames whole events, each with the empty line that ends it */
+  /** @param frames whole events, each with its final empty line */
   async sendFrames(frames: readonly string[]): Promise<void> {
     let chunk = '';
     for (const frame of frames) {

@@ -1,11 +1,8 @@
 /**
- * `GET /instances/{id}/stream`: states and outputs of one instance as server-sent events until it
- * ends (docs/changes.md). Nothing is polled: the instance's shard tells when something was
- * committed, and only then the new outputs are read. Changes that come faster than the stream's
- * pace are told together. A stream whose shard or database is away waits, and then tells what it
- * missed.
- *
- * A client that does not read holds back its own stream, which holds one batch of outputs at most.
+ * `GET /instances/{id}/stream`: states and outputs of one instance as server-sent events until it ends
+ * (docs/changes.md). The instance's shard reports commits, and then new outputs are read; changes within one interval
+ * are batched. A stream waits while its shard or the database is unavailable, and then continues. A client that does
+ * not read delays its own stream only, which buffers one batch of outputs at most.
  */
 
 import { setTimeout as pause } from 'node:timers/promises';
@@ -58,18 +55,16 @@ export class InstanceStreams {
 
   readonly operations = { 'instances.stream': this.#open } satisfies Partial<FrontOperations>;
 
-  /** Streams that are open. */
   get openCount(): number {
     return this.#streams.count;
   }
 
-  /** Ends all of them, as they are. */
   close(): void {
     this.#streams.close();
   }
 }
 
-/** What the shard says of an instance; see `actors/feed/watchers.ts` for its versions. */
+/** The shard's report on an instance; see `actors/feed/watchers.ts` for its versions. */
 interface Seen {
   readonly state: InstanceState;
   readonly updated_at: string;
@@ -77,7 +72,7 @@ interface Seen {
   readonly version: number;
 }
 
-/** One instance as far as its stream has told it. Everything rejects once the signal is aborted. */
+/** One instance, and the position of its stream. Everything rejects once the signal is aborted. */
 class Follower {
   readonly #client: InstanceStreamsDeps['client'];
   readonly #front: FrontDeps;
@@ -85,7 +80,7 @@ class Follower {
   readonly #tenant: string;
   readonly #paceMs: number;
   readonly #signal: AbortSignal;
-  /** Undefined: nothing is known, so that a look is answered at once. */
+  /** Undefined: none, so that a look is answered at once. */
   #version: number | undefined;
   #state: InstanceState | undefined;
   #lastOutput: ListedOutput | undefined;
@@ -105,7 +100,7 @@ class Follower {
     this.#signal = signal;
   }
 
-  /** Resolves when the instance has changed since the version that is known, or after a while. */
+  /** Resolves when the instance has changed since the known version, or after some time. */
   async look(): Promise<Seen> {
     const shard = this.#client.shardOf(this.#id);
     const reply = await this.#client.ask(
@@ -119,7 +114,7 @@ class Follower {
     return JSON.parse(reply.body) as Seen;
   }
 
-  /** Tells everything until the instance has ended or its row is gone. */
+  /** Streams until the instance has ended or its row is gone. */
   async follow(first: Seen, events: EventStream): Promise<void> {
     let seen: Seen | undefined = first;
     for (;;) {

@@ -1,4 +1,4 @@
-/** The change feed and the streams of instances on the front thread. */
+/** The change feed and instance streams on the front thread. */
 
 import type { FrontKernel, FrontRoom } from '../../../src/http/front-room.js';
 import type { Shards } from '../../runtime/shards.js';

@@ -1,13 +1,12 @@
 /**
- * Who may open one more stream (docs/limits.md): a tenant as many as nobody else wants, up to a bound of
- * its own. The last places are for tenants that have few, so that several large ones do not shut out all
- * others, and some are for the root key alone, so that whoever runs the server sees what goes on.
+ * Limits open streams (docs/limits.md). A tenant may use free places up to a limit of its own; the last places are
+ * reserved for tenants with few streams, and some for the root key, so that operators can always watch.
  */
 
 import { LIMITS } from '../../../src/base/limits.js';
 import { Tally } from '../../../src/base/quota/tally.js';
 
-/** What gives the place back, once; or why there is none. */
+/** Releases the place, once; or the reason why there is none. */
 export type StreamPlace =
   | { readonly ok: true; readonly release: () => void }
   | { readonly ok: false; readonly message: string };

@@ -13,7 +13,7 @@ export interface StoredLimitsRow {
 
 const COLUMNS = columnsOf(TENANT_LIMITS, 'tenant_id', 'limits', 'set_at');
 
-/** In the order of the tenants, from the one after `$1` on. */
+/** By tenant, after `$1`. */
 export const tenantLimitRows = lookup<StoredLimitsRow>(
   'reads_tenant_limits_after',
   `select ${selected(COLUMNS)} from tenant_limits where tenant_id > $1::text ` +

@@ -1,6 +1,6 @@
 /**
- * Limits of tenants: set, read and removed with the root key. The first shard makes each change durable; it is
- * applied before its answer leaves.
+ * Sets, reads and removes tenant limits, with the root key. The first shard commits each change, and it is applied
+ * before the response.
  */
 
 import { TENANT_LIMIT_NAMES, type TenantLimits } from '../../../schema/tenant-limits.js';
@@ -15,12 +15,11 @@ import type { Shards } from '../../runtime/shards.js';
 import { tenantLimitRow } from './tenant-limit-reads.js';
 import { type SetLimits, setLimitsOf, type TenantLimitRegistry } from './tenant-limit-registry.js';
 
-/** The shard whose actor commits the changes. */
 const SHARD = 0;
 
 /**
- * A change whose outcome is unknown happens within this time or never: its shard has answered or was replaced,
- * and what a predecessor left is refused. Until then the row is read again and again.
+ * A change with an unknown outcome happens within this time or never: its shard has answered or was restarted, and late
+ * units of a predecessor are refused. Until then the row is re-read.
  */
 const UNSETTLED_MS = 60_000;
 const SETTLE_EVERY_MS = 1_000;
@@ -34,7 +33,7 @@ export interface TenantLimitOperationsDeps {
 
 export class TenantLimitOperations {
   readonly #deps: TenantLimitOperationsDeps;
-  /** When the outcome is known of the latest change of a tenant. */
+  /** By tenant: when the outcome of the latest change is known. */
   readonly #unsettled = new Map<string, number>();
   #timer: TimerHandle | undefined;
   readonly #serial = new Serial();
@@ -87,7 +86,7 @@ export class TenantLimitOperations {
     'tenantLimits.delete': this.#delete,
   } satisfies Partial<FrontOperations>;
 
-  /** @throws EngineError 409; 503 while nobody knows what became of the change before */
+  /** @throws EngineError 409; 503 while the outcome of the last change is unknown */
   #checkUnchanged(tenant: string, given: string | null | undefined): void {
     if (given == null) return;
     if (this.#unsettled.has(tenant))
@@ -95,7 +94,7 @@ export class TenantLimitOperations {
     checkUnchanged(given, this.#deps.registry.of(tenant)?.updatedAt);
   }
 
-  /** What was asked may have happened although its caller is told that nobody knows: the row will say. */
+  /** After an unknown outcome the row decides. */
   async #change(
     tenant: string,
     set: SetLimits | undefined,
@@ -124,13 +123,13 @@ export class TenantLimitOperations {
       const isLast = clock.monotonic() >= until;
       try {
         const row = await tenantLimitRow.row(reads, tenant);
-        // What was answered meanwhile is newer than what was read.
+        // A change applied meanwhile is newer than the row read.
         if (registry.of(tenant) !== before) continue;
         const set = row && setLimitsOf(row);
         if (set?.updatedAt !== before?.updatedAt) registry.set(tenant, set);
         if (isLast) this.#unsettled.delete(tenant);
       } catch {
-        // The database is away, and so is everybody else: the next round reads it.
+        // The database is unavailable; the next round reads again.
       }
     }
     if (this.#unsettled.size > 0) this.#settleSoon();

@@ -1,11 +1,11 @@
-/** The list of tenants. Reads only. */
+/** The list of tenants. */
 
 import { invalid } from '../../../src/base/errors.js';
 import { pageCursor, placeIn } from '../../../src/core/page-cursor.js';
 import type { PageRequest } from '../../../src/db/reads/reader.js';
 import { type TenantRow, tenantsText } from '../../../src/db/reads/tenant-reads.js';
 
-/** Who has anything to speak of has something in one of these. */
+/** Every known tenant has rows in one of these tables. */
 const LISTED = ['sequences', 'instances', 'api_keys', 'tenant_limits'];
 
 export const TENANTS_TEXT = tenantsText(LISTED);

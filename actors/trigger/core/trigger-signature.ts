@@ -1,12 +1,11 @@
 /**
- * Whether a request that nobody vouches for comes from somebody who knows the secret of a trigger, was made
- * lately, and has a nonce by which a repetition is told (docs/triggers.md). Pure.
+ * Verifies signed requests for a trigger: the signature, a recent timestamp, and a well-formed nonce, which detects
+ * repetitions (docs/triggers.md). Pure.
  */
 
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 import type { UnixMs } from '../../../src/base/time.js';
 
-/** Headers of an inbound webhook; undefined: not sent. */
 export interface SignedHead {
   readonly timestamp: string | undefined;
   readonly nonce: string | undefined;
@@ -19,7 +18,7 @@ const TIMESTAMP = /^\d{1,12}$/;
 /** Printable ASCII without blanks. */
 const NONCE = /^[\x21-\x7e]{16,128}$/;
 
-/** Undefined when the request is good, else what is wrong with it, for those who write the sender. */
+/** Undefined for a valid request, else the problem, for the authors of the sender. */
 export function signatureProblem(
   { timestamp, nonce, signature }: SignedHead,
   body: Uint8Array,
@@ -51,7 +50,7 @@ export function signatureOf(
   return `v1=${mac.digest('base64url')}`;
 }
 
-/** Takes the same time wherever they differ, and whatever their lengths are. */
+/** In constant time, whatever the difference and the lengths. */
 export function isSameText(a: string, b: string): boolean {
   const digest = (text: string) => createHash('sha256').update(text).digest();
   return timingSafeEqual(digest(a), digest(b));

@@ -1,7 +1,6 @@
 /**
- * Reads of triggers, and their fires: a fire is a creation by name, which the front thread asks for once it
- * knows that the caller may. What is signed is used once: its nonce is the idempotency key of its instance, as
- * the id of an event is.
+ * Reads and fires of triggers. A fire is an authorised creation by name. The nonce of a signed request and the id of an
+ * event are the idempotency key of the instance, so that each is used once.
  */
 
 import type { CreateInstance } from '../../../schema/instance.js';
@@ -49,7 +48,7 @@ function secretOf({ keyring }: FrontDeps, row: TriggerRow): string | undefined {
   throw unauthenticated('the secret of the trigger cannot be opened with the key of the server');
 }
 
-/** @param event what is told of the fire in the metadata of the instance */
+/** @param event the fire, for the metadata of the instance */
 function creationBy(
   { slug, ...row }: TriggerRow,
   event: JsonObject,
@@ -121,7 +120,7 @@ const receiveBy = (
       ...(agent === undefined ? {} : { user_agent: agent }),
     };
     const once = `trigger:${slug}:${head.nonce}`;
-    // Whose request it is was not known before.
+    // Only the trigger's row has the tenant.
     const leave = await admission.admit({
       ...{ route: RECEIVE, tenant: row.tenant_id, isRoot: false },
       ...{ body: raw, params },
@@ -135,8 +134,8 @@ const receiveBy = (
 };
 
 /**
- * Starts the instance of an event trigger, once for each event. What counts is what the trigger was when the event
- * came: that it is switched off by now is no matter.
+ * Starts the instance of an event trigger, once for each event. A trigger that was disabled after the event still
+ * fires.
  *
  * @throws EngineError 404 when the trigger is gone, or as a creation does
  */

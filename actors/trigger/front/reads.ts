@@ -1,4 +1,4 @@
-/** Triggers, without their secrets, and the one that a request is for, with it. Reads only. */
+/** The list of triggers, without their secrets, and the lookup for a request, with it. */
 
 import { REDACTED } from '../../../schema/common.js';
 import { filtersOf } from '../../../src/db/reads/filters.js';

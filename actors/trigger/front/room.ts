@@ -1,4 +1,4 @@
-/** Triggers on the front thread: reads and fires by requests, and fires by events that are stored. */
+/** Triggers on the front thread: reads, fires by request, and fires by stored events. */
 
 import type { Admission } from '../../../src/http/admission.js';
 import type { FrontKernel, FrontRoom } from '../../../src/http/front-room.js';
@@ -16,7 +16,7 @@ export function openTriggerFront(kernel: Kernel, admission: Admission) {
   return {
     parts: [firing],
     operations: triggerOperations(client, bodies, admission),
-    // What the last engine left is fired at once.
+    // Events left by the last process are fired at once.
     start: () => firing.wake(),
     eventsFired: () => firing.wake(),
     drain: () => firing.stop(),
