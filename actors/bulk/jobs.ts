@@ -149,23 +149,10 @@ export class BulkJobs {
 
   async #update(changed: BulkJobRow, turn: Turn): Promise<BulkJob> {
     const row = { ...changed, updated_at: isoTime(this.#deps.now()) };
-    turn.tenant = row.tenant_id;
-    const { id, state, matched, applied, skipped, failed, repeats_effects, ...rest } = row;
-    const { error, place, updated_at, ended_at } = rest;
-    turn.put(BULK_JOB.update, id, {
-      id,
-      state,
-      matched,
-      applied,
-      skipped,
-      failed,
-      repeats_effects,
-      error,
-      place,
-      updated_at,
-      ended_at,
-    });
-    await this.#service.commit(turn, { key: `bulkJob:${id}` });
+    const { tenant_id, operation, request, traceparent, asked_by, created_at, ...update } = row;
+    turn.tenant = tenant_id;
+    turn.put(BULK_JOB.update, row.id, update);
+    await this.#service.commit(turn, { key: `bulkJob:${row.id}` });
     return wireJob(row);
   }
 }

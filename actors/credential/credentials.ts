@@ -16,14 +16,14 @@ import { tenantOf } from '../../src/base/tenancy.js';
 import { isoTime } from '../../src/base/time.js';
 import type { Keyring } from '../../src/core/sealing/keys.js';
 import { NONCE_BYTES } from '../../src/core/sealing/sealing.js';
-import { type StoredSecret, storeSecret } from '../../src/core/stored-secret.js';
+import { storeSecret } from '../../src/core/stored-secret.js';
 import type { WebhookSender } from '../../src/handlers/webhook-sender.js';
 import type { HostDeps } from '../runtime/host.js';
 import type { Kernel } from '../runtime/kernel.js';
 import type { Call } from '../runtime/operation.js';
 import { Service } from '../runtime/service.js';
 import { Turn } from '../runtime/turn.js';
-import type { CredentialLoads, CredentialRow } from './loads.js';
+import { type CredentialLoads, type CredentialPlace, type CredentialRow, keyOf } from './loads.js';
 import { CREDENTIAL } from './tables.js';
 
 export interface CredentialsDeps
@@ -150,7 +150,7 @@ export class Credentials {
 
   /** @throws EngineError 400 for an incomplete OAuth credential */
   #changed(
-    place: Pick<CredentialRow, 'tenant_id' | 'id'>,
+    place: CredentialPlace,
     body: CreateCredential | UpdateCredential,
     before: Changing,
   ): Changing {
@@ -171,11 +171,10 @@ export class Credentials {
     return after;
   }
 
-  #sealed(place: Pick<CredentialRow, 'tenant_id' | 'id'>, secret: string): string {
+  #sealed(place: CredentialPlace, secret: string): string {
     const { keyring, random } = this.#deps;
     const nonce = Uint8Array.from({ length: NONCE_BYTES }, () => Math.floor(random() * 256));
-    const stored: StoredSecret = storeSecret(place, secret, keyring, nonce);
-    return JSON.stringify(stored);
+    return JSON.stringify(storeSecret(place, secret, keyring, nonce));
   }
 
   async #put(row: CredentialRow): Promise<Credential> {
@@ -203,7 +202,3 @@ const NO_KEY = new EngineError(
   'ENG_NO_KEYS',
   'credentials are kept sealed: set ENGINE_ENCRYPTION_KEY first',
 );
-
-function keyOf({ tenant_id, id }: Pick<CredentialRow, 'tenant_id' | 'id'>): string {
-  return JSON.stringify([tenant_id, id]);
-}

@@ -6,6 +6,12 @@ import { CREDENTIALS } from './tables.js';
 
 export type CredentialRow = StoredRow<typeof CREDENTIALS>;
 
+export type CredentialPlace = Pick<CredentialRow, 'tenant_id' | 'id'>;
+
+export function keyOf({ tenant_id, id }: CredentialPlace): string {
+  return JSON.stringify([tenant_id, id]);
+}
+
 export const CREDENTIAL_SQL = {
   credentials:
     `select ${selected(columnsBut(CREDENTIALS))} from credentials ` +
@@ -18,9 +24,7 @@ export function credentialLoads(queries: Queries) {
 
   return {
     /** The existing ones of these. */
-    credentials(
-      places: readonly Pick<CredentialRow, 'tenant_id' | 'id'>[],
-    ): Promise<CredentialRow[]> {
+    credentials(places: readonly CredentialPlace[]): Promise<CredentialRow[]> {
       const tenants = places.map(({ tenant_id }) => tenant_id);
       return sql.all('credentials', [tenants, places.map(({ id }) => id)]);
     },

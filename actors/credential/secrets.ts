@@ -12,7 +12,7 @@ import { openSecret, type StoredSecret } from '../../src/core/stored-secret.js';
 import { BatchedReads } from '../runtime/batched-reads.js';
 import type { Kernel } from '../runtime/kernel.js';
 import type { NamedSecrets } from '../runtime/protocol.js';
-import type { CredentialLoads, CredentialRow } from './loads.js';
+import { type CredentialLoads, type CredentialPlace, type CredentialRow, keyOf } from './loads.js';
 
 export interface SecretsDeps extends Pick<Kernel, 'now'> {
   readonly loader: Pick<CredentialLoads, 'credentials'>;
@@ -20,11 +20,9 @@ export interface SecretsDeps extends Pick<Kernel, 'now'> {
   readonly keyring: Keyring | undefined;
 }
 
-type Place = Pick<CredentialRow, 'tenant_id' | 'id'>;
-
 export class Secrets {
   readonly #deps: SecretsDeps;
-  readonly #reads: BatchedReads<Place, CredentialRow | undefined>;
+  readonly #reads: BatchedReads<CredentialPlace, CredentialRow | undefined>;
 
   constructor(deps: SecretsDeps) {
     this.#deps = deps;
@@ -60,8 +58,4 @@ export class Secrets {
 function isUsable(row: CredentialRow | undefined, now: UnixMs): row is CredentialRow {
   if (row === undefined || !row.enabled) return false;
   return row.expires_at === null || Date.parse(row.expires_at) > now;
-}
-
-function keyOf({ tenant_id, id }: Place): string {
-  return JSON.stringify([tenant_id, id]);
 }

@@ -110,11 +110,11 @@ export class Events implements Room {
   }
 
   tenantBack(): void {
-    this.#keys.rescan();
+    this.#keys.tenantBack();
   }
 
   tenantSuspended(): void {
-    this.#keys.dropSuspended();
+    this.#keys.tenantSuspended();
   }
 
   endTurn(): void {

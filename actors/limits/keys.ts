@@ -8,9 +8,7 @@ import type { LimitLoads } from './loads.js';
 
 export type KeysDeps = KeyActorsDeps & Pick<Kernel<LimitLoads>, 'loader' | 'shards'>;
 
-export class Keys implements Room {
-  readonly #actors: KeyActors<ConcurrencyKey, KeyRows>;
-
+export class Keys extends KeyActors<ConcurrencyKey, KeyRows> implements Room {
   readonly messages = {
     'permit.wanted': ({ key, instance, tenant, number, max, createdAt }) =>
       this.wanted(key, { instance, tenant, number, max, createdAt }),
@@ -19,7 +17,7 @@ export class Keys implements Room {
 
   constructor(deps: KeysDeps) {
     const { loader, shards } = deps;
-    this.#actors = new KeyActors<ConcurrencyKey, KeyRows>(
+    super(
       {
         noun: 'concurrency key',
         prefix: 'permits',
@@ -37,41 +35,16 @@ export class Keys implements Room {
     );
   }
 
-  /** Whether the key may be evicted. */
-  isPassive(id: string): boolean {
-    return this.#actors.isPassive(id);
-  }
-
   wanted(id: string, request: SlotRequest): void {
-    this.#actors.tell(id, 'wanted', (key, turn) => key.wanted(turn, request));
+    this.tell(id, 'wanted', (key, turn) => key.wanted(turn, request));
   }
 
   left(id: string, instance: string, number: number): void {
-    this.#actors.tell(id, 'left', (key, turn) => key.left(turn, instance, number));
-  }
-
-  start(): void {
-    this.#actors.start();
-  }
-
-  stop(): void {
-    this.#actors.stop();
-  }
-
-  tenantBack(): void {
-    this.#actors.rescan();
-  }
-
-  tenantSuspended(): void {
-    this.#actors.dropSuspended();
+    this.tell(id, 'left', (key, turn) => key.left(turn, instance, number));
   }
 
   /** Messages of a restarted shard may be lost. */
   peerBack(): void {
-    this.#actors.start();
-  }
-
-  endTurn(): void {
-    this.#actors.endTurn();
+    this.start();
   }
 }

@@ -125,13 +125,13 @@ export class KeyActors<Key extends KeyState<Rows>, Rows> {
     this.#host.reload(id);
   }
 
-  /** Evicts the keys of suspended tenants. */
-  dropSuspended(): void {
+  /** Those of tenants of whom this cell has no say any more leave memory. */
+  tenantSuspended(): void {
     this.#host.dropSuspended();
   }
 
-  /** Rows may have been added without a message. */
-  rescan(): void {
+  /** Rows may have come of which nobody tells. */
+  tenantBack(): void {
     reloadOwnerless(this.#host);
     this.start();
   }
