@@ -59,7 +59,7 @@ export interface Memo {
 }
 
 /** An instance in its first state, with a timer that is due at once. */
-export interface BornRun {
+export interface CreatedRun {
   readonly record: InstanceRecord;
   readonly plan: Plan;
   /** Of its row. */
@@ -81,7 +81,7 @@ interface Step {
   /** The fire time, if it is a fire. */
   readonly firing?: UnixMs;
   /** The instance of a fire, adopted at commit so that it need not be loaded. */
-  readonly born?: BornRun | undefined;
+  readonly created?: CreatedRun | undefined;
 }
 
 export interface CronRows {
@@ -173,10 +173,10 @@ export class Cron {
   }
 
   /** @returns the created instance */
-  committed(unit: PendingUnit): BornRun | undefined {
+  committed(unit: PendingUnit): CreatedRun | undefined {
     const step = this.#steps.get(unit);
     this.#steps.delete(unit);
-    return step?.born;
+    return step?.created;
   }
 
   /** The fire will never create an instance. */
@@ -373,7 +373,7 @@ export class Cron {
     const run = { id: firedInstanceId(row.id, at), idempotency_key };
     const inserted = this.#insertRun(turn, row, run, now);
     this.#goOn(turn, row, { last_triggered_at: isoTime(now), last_error: null });
-    this.#step = { firing: at, born: sequence && { ...inserted, plan: sequence.plan } };
+    this.#step = { firing: at, created: sequence && { ...inserted, plan: sequence.plan } };
   }
 
   #insertRun(
@@ -381,7 +381,7 @@ export class Cron {
     row: CronSchedule,
     { id, idempotency_key }: Run,
     now: UnixMs,
-  ): Omit<BornRun, 'plan'> {
+  ): Omit<CreatedRun, 'plan'> {
     const { tenant_id, namespace, timezone, metadata, context, timeout } = row;
     const priority = row.priority.toLowerCase() as Priority;
     const { asked: sequence_id, route } = aimOf(this.#deps, row, id);

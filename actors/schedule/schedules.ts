@@ -30,7 +30,7 @@ import type { Turn } from '../runtime/turn.js';
 import { UnknownId } from '../runtime/unknown-id.js';
 import { AskedRuns, type AskedRunsDeps } from './asked-runs.js';
 import {
-  type BornRun,
+  type CreatedRun,
   Cron,
   type CronDeps,
   type CronRows,
@@ -52,7 +52,7 @@ export interface SchedulesDeps
   /** Upper bound between two scans. */
   readonly cronTickMs: number;
   /** Takes over a committed instance and starts it. */
-  readonly adoptRun: (run: BornRun) => void;
+  readonly adoptRun: (run: CreatedRun) => void;
 }
 
 /** Schedules in memory; the least recently used are evicted beyond it. */
@@ -128,8 +128,8 @@ export class Schedules implements Room {
         handle: (resident, message) => this.#handle(resident, message),
         decided: ({ state }, unit) => state?.decided(unit),
         committed: ({ state }, unit) => {
-          const born = state?.committed(unit);
-          if (born !== undefined) deps.adoptRun(born);
+          const created = state?.committed(unit);
+          if (created !== undefined) deps.adoptRun(created);
           state?.arm();
         },
         existed: ({ state }, unit) => state?.spend(unit, null),
