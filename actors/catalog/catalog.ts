@@ -174,20 +174,20 @@ export class Catalog implements Room {
     this.#change(request, tenant, id, (turn) => turn.put(SEQUENCE.hold, id, { id, hold }));
   }
 
-  /** Changes whether names lead to a sequence. @param told completes the change before the response */
+  /** Changes whether names lead to a sequence. @param then completes the change before the response */
   #change(
     request: number,
     tenant: string,
     id: string,
     put: (turn: Turn) => void,
-    told: () => Promise<void> = async () => undefined,
+    then: () => Promise<void> = async () => undefined,
   ): void {
     this.#withSequence(request, tenant, id, ({ tenant_id, namespace, name }) => {
       const turn = new Turn(tenant_id);
       put(turn);
       const publish = async () => {
         await this.#publisher.publish(wordOf(tenant_id, namespace, name));
-        await told();
+        await then();
       };
       this.#service.answer(request, 204, undefined, async () => {
         await this.#service.commit(turn, { publish });

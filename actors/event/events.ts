@@ -77,8 +77,8 @@ export class Events implements Room {
           // In this order: a wait that takes one of these events meanwhile is not among the open ones.
           const events = await loader.openEvents(id);
           const waits = await loader.eventWaits(id);
-          const told = events.filter(({ targets }) => targets !== null).map((row) => row.id);
-          return { events, waits, takes: await loader.eventTakes(told) };
+          const sent = events.filter(({ targets }) => targets !== null).map((row) => row.id);
+          return { events, waits, takes: await loader.eventTakes(sent) };
         },
         restore: (id, rows) => new EventKey(id, deps, rows),
         page: (after, limit) => loader.dueEventKeys(after, now(), limit),
@@ -199,7 +199,7 @@ export class Events implements Room {
       matched,
       targets,
       isUsed: false,
-      untold: [],
+      unsent: [],
     };
     const turn = new Turn(tenant);
     turn.gate = 'exists';

@@ -39,11 +39,11 @@ export interface OpenEvent {
   /** A wait has taken it or refused it. */
   isUsed: boolean;
   /** Targets without a message yet. */
-  readonly untold: string[];
+  readonly unsent: string[];
 }
 
 /** Payload characters in flight, because each wait gets a copy. Further waits follow as others answer. */
-const TOLD_CHARACTERS_MAX = 16 * 1024 * 1024;
+const CHARACTERS_IN_FLIGHT_MAX = 16 * 1024 * 1024;
 const TOLD_AT_ONCE_MIN = 64;
 
 export type Outcome = 'taken' | 'refused' | 'gone';
@@ -102,7 +102,7 @@ export class EventKey {
     for (const wait of [...event.targets.keys()].reverse()) {
       if (this.#waits.has(wait)) {
         this.#free.delete(wait);
-        event.untold.push(wait);
+        event.unsent.push(wait);
       } else if (event.targets.delete(wait)) this.#changed.add(event);
     }
     this.#tellFirst(turn, event);
@@ -110,10 +110,10 @@ export class EventKey {
   }
 
   #tellFirst(turn: Turn, event: OpenEvent): void {
-    const fitting = Math.floor(TOLD_CHARACTERS_MAX / event.payload.length);
+    const fitting = Math.floor(CHARACTERS_IN_FLIGHT_MAX / event.payload.length);
     for (
       let left = Math.max(TOLD_AT_ONCE_MIN, fitting);
-      left > 0 && event.untold.length > 0;
+      left > 0 && event.unsent.length > 0;
       left -= 1
     ) {
       this.#tellNext(turn, event);
@@ -121,8 +121,8 @@ export class EventKey {
   }
 
   #tellNext(turn: Turn, event: OpenEvent): void {
-    const wait = event.untold.pop();
-    if (wait !== undefined) this.#tell(turn, event, wait);
+    const wait = event.unsent.pop();
+    if (wait !== undefined) this.#send(turn, event, wait);
   }
 
   get isIdle(): boolean {
@@ -169,7 +169,7 @@ export class EventKey {
     this.#events.set(event.id, event);
     if (isKept) this.#match(turn);
     else {
-      event.untold.push(...[...event.targets.keys()].reverse());
+      event.unsent.push(...[...event.targets.keys()].reverse());
       this.#tellFirst(turn, event);
     }
   }
@@ -249,11 +249,11 @@ export class EventKey {
       event.matched = 1;
       event.targets.set(wait, this.#waits.get(wait)!);
       this.#changed.add(event);
-      this.#tell(turn, event, wait);
+      this.#send(turn, event, wait);
     }
   }
 
-  #tell(turn: Turn, { id: event, targets, payload }: OpenEvent, wait: string): void {
+  #send(turn: Turn, { id: event, targets, payload }: OpenEvent, wait: string): void {
     this.#free.delete(wait);
     const instance = targets.get(wait)!;
     const message = {
@@ -279,6 +279,6 @@ function openEvent(row: EventRow): OpenEvent {
     matched: row.matched,
     targets: new Map(JSON.parse(row.targets ?? '[]') as [string, string][]),
     isUsed: false,
-    untold: [],
+    unsent: [],
   };
 }

@@ -69,7 +69,7 @@ export class ConcurrencyKey {
         this.#isOneMissing ||= wanted !== null;
       }
       // The instance may not have received its slot.
-      else if (is_awaited) this.#tellGranted(turn, instance, number);
+      else if (is_awaited) this.#sendGranted(turn, instance, number);
     }
   }
 
@@ -97,7 +97,7 @@ export class ConcurrencyKey {
     this.#tenant ??= request.tenant;
     const held = this.#holders.get(request.instance);
     if (held !== undefined) {
-      if (held === request.number) this.#tellGranted(turn, request.instance, held);
+      if (held === request.number) this.#sendGranted(turn, request.instance, held);
       if (held >= request.number) return;
       this.#free(turn, request.instance);
     }
@@ -143,10 +143,10 @@ export class ConcurrencyKey {
   #grant(turn: Turn, { instance, number }: SlotRequest): void {
     this.#holders.set(instance, number);
     turn.put(PERMIT.set, instance, { instance_id: instance, key_id: this.#id, number });
-    this.#tellGranted(turn, instance, number);
+    this.#sendGranted(turn, instance, number);
   }
 
-  #tellGranted(turn: Turn, instance: string, number: number): void {
+  #sendGranted(turn: Turn, instance: string, number: number): void {
     const message = { kind: 'permit.granted', instance, number } as const;
     turn.effects.push({ kind: 'peer', shard: shardOf(routeOf(instance), this.#shards), message });
   }

@@ -106,7 +106,7 @@ export class RateLimiter {
     const now = this.#deps.now();
     const until = this.#window.place(keyOf(asker), now);
     if (until > now) {
-      this.#answer(turn, { kind: 'rate.deferred', ...toldTo(asker), until });
+      this.#answer(turn, { kind: 'rate.deferred', ...addressOf(asker), until });
       return;
     }
     this.#nextGrant += 1;
@@ -118,7 +118,7 @@ export class RateLimiter {
   }
 
   #grant(turn: Turn, asker: Asker, grant: number, usableUntil: UnixMs): void {
-    this.#answer(turn, { kind: 'rate.granted', ...toldTo(asker), grant, usableUntil });
+    this.#answer(turn, { kind: 'rate.granted', ...addressOf(asker), grant, usableUntil });
   }
 
   #answer(turn: Turn, message: PeerMessage & { readonly instance: string }): void {
@@ -156,7 +156,7 @@ export class RateLimiter {
 
   call(turn: Turn, askers: readonly Asker[]): void {
     for (const asker of askers) {
-      this.#answer(turn, { kind: 'rate.changed', ...toldTo(asker) });
+      this.#answer(turn, { kind: 'rate.changed', ...addressOf(asker) });
     }
   }
 
@@ -176,7 +176,7 @@ export function windowMs(limit: RateLimitRow | undefined): number {
   return (limit?.window_seconds ?? 0) * 1_000;
 }
 
-function toldTo({ instance, ...step }: Asker): { instance: string; step: StepTry } {
+function addressOf({ instance, ...step }: Asker): { instance: string; step: StepTry } {
   return { instance, step };
 }
 

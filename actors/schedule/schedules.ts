@@ -395,7 +395,7 @@ export class Schedules implements Room {
     const { clock, commits } = this.#deps;
     this.#sleepsUntil = undefined;
     const began = clock.monotonic();
-    for (let told = 0; told < FIRES_PER_TURN; told++) {
+    for (let fires = 0; fires < FIRES_PER_TURN; fires++) {
       if (commits.unackedUnits > LIMITS.unitsPerShardMax) return;
       if (clock.monotonic() - began > LIMITS.turnMs / 2) return;
       const id = this.#heap.popDue(clock.now());

@@ -173,7 +173,7 @@ class World {
       expires_at: isoTime(expiresAt),
     });
     const given = { id, seq, payload: `"${id}"`, expiresAt, status, matched, targets } as const;
-    const event: OpenEvent = { ...given, isUsed: false, untold: [] };
+    const event: OpenEvent = { ...given, isUsed: false, unsent: [] };
     const by = this.key;
     const stored = () =>
       this.#turn((turn) => {

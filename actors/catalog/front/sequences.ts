@@ -42,7 +42,7 @@ const versions: Operation<'sequences.versions'> = async (deps, call) => {
 /**
  * The catalog deletes.
  *
- * @param onDeleted told when the instances of a sequence may be there to be removed
+ * @param onDeleted called when a deleted sequence may have instances to remove
  */
 export function sequenceDeletion(
   client: Shards<typeof OwnerOperations>,

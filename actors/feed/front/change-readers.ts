@@ -38,7 +38,7 @@ export class Watermark {
   #highest: UnixMs = 0;
   #past: UnixMs = 0;
   #round: Promise<UnixMs> | undefined;
-  #told: UnixMs = 0;
+  #last: UnixMs = 0;
 
   constructor(deps: WatermarkDeps) {
     this.#deps = deps;
@@ -50,8 +50,8 @@ export class Watermark {
   }
 
   /** The latest result of `above`: every entry below it is in the rows. 0: none yet. */
-  get told(): UnixMs {
-    return this.#told;
+  get last(): UnixMs {
+    return this.#last;
   }
 
   /** The mark of an earlier owner of the database. */
@@ -70,7 +70,7 @@ export class Watermark {
         this.#round = undefined;
         this.#below(this.#past)
           .then((below) => {
-            this.#told = Math.max(this.#told, below);
+            this.#last = Math.max(this.#last, below);
             return below;
           })
           .then(resolve, reject);
@@ -155,7 +155,7 @@ export class FollowedTenant {
     });
   }
 
-  #tell(past: UnixMs): void {
+  #report(past: UnixMs): void {
     this.#past = Math.max(this.#past, past);
     this.#news += 1;
     for (const settle of this.#waiting) settle();
@@ -170,7 +170,7 @@ export class FollowedTenant {
       try {
         const reply = await client.ask(shard, 'changes.watch', this.#tenant, '', known, signal);
         const { version, latest } = JSON.parse(reply.body) as { version: number; latest: UnixMs };
-        if (version !== known) this.#tell(latest);
+        if (version !== known) this.#report(latest);
         known = version;
         await pause(PACE_MS);
       } catch (error) {

@@ -74,8 +74,8 @@ export class Changes {
     const below = await this.#belowNow().catch((error: unknown) => {
       // Entries below the last watermark stay readable while nothing is committed.
       const isDown = error instanceof EngineError && error.code === 'ENG_DATABASE_DOWN';
-      if (!isDown || this.watermark.told === 0) throw error;
-      return this.watermark.told;
+      if (!isDown || this.watermark.last === 0) throw error;
+      return this.watermark.last;
     });
     const page = await changesPage(front.reads, { tenant, after, below, limit });
     const next = page.hasMore ? page.place : page.last;

@@ -120,7 +120,7 @@ class Follower {
     for (;;) {
       try {
         seen ??= await this.look();
-        if (await this.#tell(seen, events)) return;
+        if (await this.#write(seen, events)) return;
       } catch (error) {
         this.#signal.throwIfAborted();
         if (!(error instanceof EngineError)) throw error;
@@ -136,7 +136,7 @@ class Follower {
   }
 
   /** @returns whether the instance has ended */
-  async #tell(
+  async #write(
     { state, updated_at, failure, version }: Seen,
     events: EventStream,
   ): Promise<boolean> {
