@@ -1,4 +1,4 @@
-/** Where the dashboard begins in the browser. */
+/** Entry point of the dashboard in the browser. */
 
 import { StrictMode } from 'react';
 import { createRoot } from 'react-dom/client';
@@ -8,7 +8,7 @@ import './styles/base.css';
 
 applyStoredTheme();
 const root = document.getElementById('root');
-if (root === null) throw new Error('the page has no place for the dashboard');
+if (root === null) throw new Error('the page has no #root element');
 createRoot(root).render(
   <StrictMode>
     <App />

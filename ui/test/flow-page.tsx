@@ -85,7 +85,7 @@ function Page({ name }: { readonly name: string }) {
         <Timeline
           definition={EVERY_KIND}
           run={RUN}
-          label="Tries"
+          label="Attempts"
           onSelect={select}
           selected={selected}
         />

@@ -5,10 +5,10 @@ import { test } from 'node:test';
 import { ACTION_LABELS, choicesOf, isOpen } from '../src/pages/instance/choices.ts';
 import {
   dataOf,
-  passIn,
-  passOf,
-  passText,
-  passTyped,
+  iterationIn,
+  iterationOf,
+  iterationText,
+  iterationTyped,
   scheduleOf,
 } from '../src/pages/instance/places.ts';
 
@@ -59,9 +59,9 @@ test('an instance is open until it has come to an end', () => {
 });
 
 test('the pass of a path has the counters of the loops around its block', () => {
-  assert.equal(passOf('charge'), '');
-  assert.equal(passOf('orders[2]/charge'), '2');
-  assert.equal(passOf('orders[2]/guarded/lines[10]/charge'), '2.10');
+  assert.equal(iterationOf('charge'), '');
+  assert.equal(iterationOf('orders[2]/charge'), '2');
+  assert.equal(iterationOf('orders[2]/guarded/lines[10]/charge'), '2.10');
 });
 
 test('a pass is shown and typed counted from 1, and stands in the address as in its path', () => {
@@ -69,14 +69,14 @@ test('a pass is shown and typed counted from 1, and stands in the address as in 
     ['7777', '7778'],
     ['2.0', '3.1'],
   ] as const) {
-    assert.equal(passText(address), `pass ${shown}`);
-    assert.equal(passTyped(shown), address);
-    assert.equal(passIn(address), address);
+    assert.equal(iterationText(address), `pass ${shown}`);
+    assert.equal(iterationTyped(shown), address);
+    assert.equal(iterationIn(address), address);
   }
   for (const text of ['', '*', '2.', '-1', 'two', '0', '1.0']) {
-    assert.equal(passTyped(text), undefined);
+    assert.equal(iterationTyped(text), undefined);
   }
-  assert.equal(passIn('*'), undefined);
+  assert.equal(iterationIn('*'), undefined);
 });
 
 test('an instance of a schedule is known by its key', () => {

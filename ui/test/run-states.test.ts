@@ -19,7 +19,7 @@ const faceOf = (path: string, run: RunFacts = RUN, now = T0 + 60_000) =>
 
 /** Of the sample run: the state of a block, and what is told to whoever does not see it. */
 const SHOWN: readonly (readonly [path: string, DrawnState, text: string])[] = [
-  ['charge', 'completed', 'charge, step, completed, try 3 of 3, 9 s'],
+  ['charge', 'completed', 'charge, step, completed, attempt 3 of 3, 9 s'],
   ['ask_provider', 'completed', 'ask_provider, HTTP request, completed, 240 ms'],
   ['approve', 'waiting', 'approve, approval, waiting, waits for an answer, 50 s'],
   ['cool_down', 'waiting', 'cool_down, sleep, waiting, sleeps, 50 s, 10 s left'],
@@ -35,10 +35,10 @@ const SHOWN: readonly (readonly [path: string, DrawnState, text: string])[] = [
   ['fastest/post', 'cancelled', 'post, step, cancelled, 8 s'],
   ['by_amount/review', 'skipped', 'review, step, skipped'],
   ['guarded/reserve', 'failed', 'reserve, step, failed, 1 s'],
-  ['trip/book_hotel', 'retrying', 'book_hotel, step, retrying, try 3, 34 s'],
+  ['trip/book_hotel', 'retrying', 'book_hotel, step, retrying, attempt 3, 34 s'],
   ['trip/cancel_hotel', 'pending', 'cancel_hotel, step, pending'],
   ['poll', 'running', 'poll, loop, running, 37 / 100,000, 30 s, 1 block inside'],
-  ['poll/check', 'running', 'check, step, running, try 1, at work, 1 s'],
+  ['poll/check', 'running', 'check, step, running, attempt 1, at work, 1 s'],
   [
     'items',
     'running',
@@ -53,7 +53,7 @@ for (const [path, state, text] of SHOWN) {
     const status = statusesOf(OUTLINE, RUN).get(path)!;
     assert.equal(status.state, state);
     const shown = labelOf(OUTLINE.byPath.get(path)!, faceOf(path));
-    assert.equal(shown.replace(', try 1,', ','), text.replace(', try 1,', ','));
+    assert.equal(shown.replace(', attempt 1,', ','), text.replace(', attempt 1,', ','));
   });
 }
 
@@ -107,7 +107,7 @@ test('a step that several items are at shows what holds it up most, and how many
   assert.equal(retrying.state, 'retrying');
 });
 
-test('a failure tells its try and its reason', () => {
+test('a failure tells its attempt and its reason', () => {
   const failure: Failure = {
     block_id: 'charge',
     path: 'charge',
@@ -119,18 +119,18 @@ test('a failure tells its try and its reason', () => {
   };
   const status = of('charge', { ...done(0, 9_000), state: 'failed' }, { failure });
   const face = runFace(status, T0);
-  assert.equal(face.text, 'failed, try 3 of 3, card declined, 9 s');
+  assert.equal(face.text, 'failed, attempt 3 of 3, card declined, 9 s');
   assert.equal(face.tone, 'danger');
 });
 
-test('the try is that of the newest pass', () => {
+test('the attempt is that of the newest iteration', () => {
   const status = of('charge', done(0, 9_000), {
     attempts: [
       attempt('charge', { iteration: '2', attempt: 2 }),
       attempt('charge', { iteration: '10', attempt: 0 }),
     ],
   });
-  assert.equal(status.tryNumber, 1);
+  assert.equal(status.attemptNumber, 1);
 });
 
 test('how far a loop is comes from the tree, else from the path of what is open in it', () => {
@@ -138,7 +138,7 @@ test('how far a loop is comes from the tree, else from the path of what is open 
   assert.equal(of('poll', done(0, 10)).note, '');
 });
 
-test('a block that ran in earlier passes is not skipped behind the last one', () => {
+test('a block that ran in earlier iterations is not skipped behind the last one', () => {
   const tree = treeOf(OUTLINE, { check: { state: 'skipped', output_count: 100_000 } });
   const { state, note } = statusesOf(OUTLINE, { tree }).get('poll/check')!;
   assert.deepEqual([state, note], ['completed', '100,000 outputs']);

@@ -7,13 +7,13 @@ import type { RunFacts } from '../src/flow/run-states.ts';
 import { marksOf, panned, ticksOf, zoomed } from '../src/flow/time-axis.ts';
 import { barText } from '../src/flow/timeline-bars.tsx';
 import {
+  attemptsOf,
   type Bar,
   pagesText,
   type Row,
   type RowChoice,
   rowsOf,
   timelineOf,
-  triesOf,
 } from '../src/flow/timeline-rows.ts';
 import { at, attempt, done, OUTLINE, open, RUN, step, T0, treeOf, wait } from './flow-samples.ts';
 
@@ -32,7 +32,7 @@ function barsOf(rows: readonly Row[], key: string): readonly Bar[] {
 const parts = ({ segments }: Bar) =>
   segments.map(({ kind, from, to }) => `${kind} ${from - T0}–${to - T0}`).join(', ');
 
-test('each try is a bar with the times that it was queued, ran and backed off', () => {
+test('each attempt is a bar with the times that it was queued, ran and backed off', () => {
   const bars = barsOf(rowsIn(RUN), 'charge');
   assert.deepEqual(bars.map(parts), [
     'queued 0–400, running 400–1900, backoff 1900–3000',
@@ -45,7 +45,7 @@ test('each try is a bar with the times that it was queued, ran and backed off', 
   );
 });
 
-test('a try that nobody has claimed is queued until now, a claimed one runs until now', () => {
+test('a attempt that nobody has claimed is queued until now, a claimed one runs until now', () => {
   const rows = rowsIn(RUN);
   assert.deepEqual(barsOf(rows, 'prepare/label').map(parts), ['queued 14000–60000']);
   assert.deepEqual(barsOf(rows, 'prepare/pack').map(parts), [
@@ -61,14 +61,14 @@ for (const [state, drawn] of Object.entries({
   timed_out: 'failed',
   cancelled: 'cancelled',
 })) {
-  test(`a try that is ${state} has a bar that is ${drawn}`, () => {
+  test(`a attempt that is ${state} has a bar that is ${drawn}`, () => {
     const tried = attempt('charge', { state: state as 'pending' });
     const [bar] = barsOf(rowsIn({ tree: [], attempts: [tried] }), 'charge');
     assert.equal(bar?.state, drawn);
   });
 }
 
-test('a try that only has its end began when the one before it ended, or when its step did', () => {
+test('a attempt that only has its end began when the one before it ended, or when its step did', () => {
   const own = { queued_at: null, started_at: null, source: 'process' as const };
   const attempts = [
     attempt('ask_provider', { ...own, state: 'failed', ended_at: at(9_100) }),
@@ -102,7 +102,7 @@ test('a bar that goes on ends by itself, also while the browser waits for the ne
   assert.deepEqual(barText(mark!, NOW), ['sleeps', 'waited 10 s']);
 });
 
-test('a step without a try of its own has the time between its begin and its end', () => {
+test('a step without a attempt of its own has the time between its begin and its end', () => {
   const tree = treeOf(OUTLINE, { cool_down: done(0, 500), charge: done(500, 600) });
   const rows = rowsIn({ tree, attempts: [] });
   assert.deepEqual(barsOf(rows, 'cool_down').map(parts), ['waiting 0–500']);
@@ -125,7 +125,7 @@ test('a group spans what is in it, and closes over it', () => {
   );
 });
 
-test('a run that is read in part says so of its passes', () => {
+test('a run that is read in part says so of its iterations', () => {
   const attempts = Array.from({ length: 60 }, (_, item) =>
     attempt('ship', { iteration: `${7_000 + item}.0` }),
   );
@@ -147,8 +147,10 @@ test('items are rows of their own, fifty at a time, and open to the blocks in th
     [pages.page, pages.pages, pages.total, pages.first, pages.last],
     [0, 3, 121, 1, 50],
   );
-  const passes = rows.filter(({ kind, key }) => kind === 'pass' && /^items\[\d+\]$/.test(key));
-  assert.equal(passes.length, 50);
+  const iterations = rows.filter(
+    ({ kind, key }) => kind === 'iteration' && /^items\[\d+\]$/.test(key),
+  );
+  assert.equal(iterations.length, 50);
   const choice = { open: new Map([['items[100]', true]]), pages: new Map([['items', 2]]) };
   const keys = rowsIn(RUN, choice).map(({ key }) => key);
   assert.ok(keys.includes('items[100]/items/retry_item'));
@@ -166,7 +168,7 @@ test('an item in which a step failed for good says so, and one that was tried ag
   assert.equal(stateOf([failed, again]), 'completed');
 });
 
-test('a hundred thousand passes are folded into as few rows as two hundred', () => {
+test('a hundred thousand iterations are folded into as few rows as two hundred', () => {
   const loop = { type: 'loop' as const, id: 'poll', condition: 'more', body: [step('check')] };
   const outline = outlineOf({ blocks: [loop] });
   const rowsFor = (count: number) => {
@@ -179,13 +181,13 @@ test('a hundred thousand passes are folded into as few rows as two hundred', () 
 });
 
 const tableOf = (run: RunFacts) =>
-  triesOf(timelineOf(OUTLINE, run, NOW)).map((one) => {
+  attemptsOf(timelineOf(OUTLINE, run, NOW)).map((one) => {
     const { path, iteration, bar, tookMs, ...times } = one;
     const since = [times.queuedAt, times.startedAt, times.endedAt].map((ms) => ms && ms - T0);
     return [path, iteration, bar.attempt, ...since, tookMs];
   });
 
-test('the table has all tries, oldest first, also of blocks that the definition has no more', () => {
+test('the table has all attempts, oldest first, also of blocks that the definition has no more', () => {
   const attempts = [
     attempt('pick', { queued_at: at(9_000) }),
     attempt('gone', { queued_at: at(500) }),
@@ -223,10 +225,10 @@ test('the table tells when steps of the engine itself began and ended, as far as
   ]);
 });
 
-test('a bar tells its try, its parts, its worker and its error', () => {
+test('a bar tells its attempt, its parts, its worker and its error', () => {
   const [first] = barsOf(rowsIn(RUN), 'charge');
   assert.deepEqual(barText({ bars: [first!], shown: first! }, NOW), [
-    'try 1',
+    'attempt 1',
     'failed, tried again',
     'queued 400 ms',
     'ran 1.5 s',
@@ -254,7 +256,7 @@ test('more bars than a row can show are put together, and the gravest is what th
     1_000,
   );
   assert.equal(marks.at(-1)!.shown.state, 'failed');
-  assert.deepEqual(barText(marks.at(-1)!, NOW), ['10 tries', 'at worst failed']);
+  assert.deepEqual(barText(marks.at(-1)!, NOW), ['10 attempts', 'at worst failed']);
   assert.ok(marksOf(bars, { from: T0, to: T0 + 100 }, NOW, 100).length <= 11);
 });
 

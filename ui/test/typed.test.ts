@@ -63,7 +63,7 @@ test('forms have the fields that keep what is typed, and mark all of their mista
   assert.deepEqual(found.sort(), [
     'components/field.tsx',
     // One field, which says by itself what is wrong with it.
-    'pages/instance/block-tries.tsx',
+    'pages/instance/block-attempts.tsx',
     // By `FilterField`, which names the zone.
     'pages/instances/filter-bar.tsx',
   ]);

@@ -1,10 +1,10 @@
-/** Which pages a key may see: one table for the routes, the navigation and the links within pages. */
+/** Which pages a key may open: one table for the routes, the navigation and the links within pages. */
 
 import type { Allowed } from './allowed.ts';
 
 type Right = keyof Allowed;
 
-/** Any of the rights of a row is enough. Of several rows the most specific one counts; of none, whoever has a key. */
+/** Any one right of a row is enough. The most specific row counts; a page without a row needs only a valid key. */
 const NEEDS: Readonly<Record<string, readonly Right[]>> = {
   '/': ['readAll'],
   '/instances': ['readAll', 'start'],
@@ -24,7 +24,7 @@ const NEEDS: Readonly<Record<string, readonly Right[]>> = {
   '/cells': ['administer'],
 };
 
-/** What a key has that is given a right, beside `operator`, which has all but one of them. */
+/** The capability that grants a right, beside `operator`, which grants all but `administer`. */
 const CAPABILITIES: Readonly<Record<Right, string>> = {
   operate: 'operator',
   start: 'starter',
@@ -46,13 +46,13 @@ function needsOf(href: string): readonly Right[] {
   return NEEDS[section] ?? [];
 }
 
-/** @param href of a page, below `/ui` */
+/** @param href address of a page, relative to `/ui` */
 export function maySee(href: string, allowed: Allowed): boolean {
   const needs = needsOf(href);
   return needs.length === 0 || needs.some((right) => allowed[right]);
 }
 
-/** The capabilities of which one is enough. */
+/** The capabilities of which any one is enough for this page. */
 export function capabilitiesFor(href: string): readonly string[] {
   const needs = needsOf(href);
   const words = needs.map((right) => CAPABILITIES[right]);

@@ -1,4 +1,4 @@
-/** What the caller may do, so that nothing is offered that the server would refuse (docs/authorization.md). */
+/** What the caller may do. The dashboard offers no action that the server would refuse (docs/authorization.md). */
 
 import type { WhoAmI } from 'durable-workflow-engine-client';
 
@@ -7,13 +7,13 @@ export interface Allowed {
   readonly operate: boolean;
   /** Start instances and send signals. */
   readonly start: boolean;
-  /** Store sequences, and lead releases. */
+  /** Publish sequences and manage releases. */
   readonly publish: boolean;
   readonly approve: boolean;
-  /** Read whatever the tenant has. */
+  /** Read all data of the tenant. */
   readonly readAll: boolean;
   readonly readSequences: boolean;
-  /** Keys, tenants and their limits: the root key's alone. */
+  /** Manage keys, tenants and their limits: only the root key may. */
   readonly administer: boolean;
 }
 

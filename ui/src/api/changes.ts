@@ -1,9 +1,9 @@
-/** Which instances changed lately, and so which reads are behind. It reads no clock: times are handed in. */
+/** Records which instances changed recently, to decide which reads are stale. Reads no clock: times are arguments. */
 
-/** A read that was begun this soon after a change may not show all that comes of it. */
+/** A read that starts this soon after a change may not include all of its effects. */
 const SETTLED_MS = 1500;
 
-/** Only few instances are watched; others that changed need not be remembered for long. */
+/** Few instances are shown at a time, so the oldest changes can be dropped. */
 const REMEMBERED_MAX = 10_000;
 
 export class Changes {
@@ -21,8 +21,8 @@ export class Changes {
   }
 
   /**
-   * @param scope one instance, all of them (`'all'`), or undefined for a read that follows no changes
-   * @param readAt when the read was begun, in Unix milliseconds
+   * @param scope one instance, all of them (`'all'`), or undefined for a read that does not depend on changes
+   * @param readAt when the read started, in Unix milliseconds
    */
   isBehind(scope: string | undefined, readAt: number): boolean {
     if (scope === undefined) return false;

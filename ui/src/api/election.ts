@@ -1,48 +1,48 @@
 /**
- * Which of several tabs leads. They hear each other over a channel, and one of them does for all what needs doing once.
+ * Elects one leader among the tabs, which talk over a channel. The leader does what has to be done once for all tabs.
  *
- * 1. Where the browser has locks (it has none on plain HTTP), the tab that holds the lock leads. The browser gives it to
- *    the next one when a tab is closed or breaks.
- * 2. The leader says every second that it is there. A tab that hears nothing for `QUIET_MS` takes its place, with the
- *    lock: the leader may be frozen, and hold the lock for ever.
- * 3. Without locks a tab that hears of no leader leads, and one that leaves says so. Of two that lead, the one with the
- *    smaller id stays.
+ * 1. Where the browser has locks (it has none on plain HTTP), the tab that holds the lock leads. The browser passes the
+ *    lock on when a tab is closed or crashes.
+ * 2. The leader sends a heartbeat every second. A tab that receives none for `QUIET_MS` steals the lock: the leader may
+ *    be frozen and hold it forever.
+ * 3. Without locks, a tab that receives no heartbeat leads, and a leader announces that it leaves. If two tabs lead,
+ *    the one with the smaller id stays.
  *
- * Two may lead for a moment: what they do must be harmless when it is done twice.
+ * Two tabs may lead for a moment, so their work must be harmless when it is done twice.
  */
 
 export type Word =
   | { readonly kind: 'asks' | 'leads' | 'leaves'; readonly from: string }
-  /** What the leader has to say to the others. */
+  /** A message of the leader to the other tabs. */
   | { readonly kind: 'news'; readonly from: string; readonly news: unknown };
 
 export interface ElectionDeps {
-  /** Of this tab: no other one has it. */
+  /** Unique per tab. */
   readonly id: string;
   readonly say: (word: Word) => void;
-  /** Absent: there are none. */
+  /** Undefined where the browser has no locks. */
   readonly locks: Pick<LockManager, 'request'> | undefined;
-  /** Of the lock. */
+  /** Name of the lock. */
   readonly name: string;
-  /** This tab leads until the signal is aborted. */
+  /** Called when this tab becomes the leader; it leads until the signal is aborted. */
   readonly onLead: (over: AbortSignal) => void;
-  /** A tab asks, or hears for the first time of this leader: it is to be told how things stand. */
+  /** Called when another tab asks for a leader or first sees this one: send it the current state. */
   readonly onAsked: () => void;
 }
 
 const BEAT_MS = 1_000;
-/** Tabs in the background have their timers once a second, and one that is busy later still. */
+/** Browsers run timers of background tabs once a second, and those of busy tabs later. */
 const QUIET_MS = 5_000;
-/** Those that wait for the same thing do not all act at once. */
+/** Random delay, so that waiting tabs do not act at the same moment. */
 const SPREAD_MS = 2_000;
-/** Without locks: how long a new tab listens for a leader. */
+/** Without locks: how long a new tab listens for a leader before it leads. */
 const LISTEN_MS = { least: 200, spread: 200 } as const;
 
 export class Election {
   readonly #deps: ElectionDeps;
   #isRunning = false;
   #leading: AbortController | undefined;
-  /** Gives up the lock, or no longer waits for it. */
+  /** Releases the lock, or stops waiting for it. */
   #leaveLock: () => void = () => undefined;
   #beat: ReturnType<typeof setInterval> | undefined;
   #quiet: ReturnType<typeof setTimeout> | undefined;
@@ -73,12 +73,12 @@ export class Election {
     this.#leaveLock();
   }
 
-  /** Of another tab. */
+  /** Handles a message of another tab. */
   hear({ kind, from }: Word): void {
     if (!this.#isRunning || from === this.#deps.id) return;
     if (this.isLeading) {
       if (kind === 'asks') this.#sayLead();
-      // With locks the browser says which of the two it is.
+      // With locks, the browser decides which of the two leads.
       const isOther = kind === 'leads' && this.#deps.locks === undefined;
       if (isOther && from < this.#deps.id) this.#yield();
       return;
@@ -125,7 +125,7 @@ export class Election {
         else this.#lead();
       });
     const options = steal ? { steal } : { signal: waiting.signal };
-    // Rejected when it is no longer waited for, and when another tab has taken it.
+    // Rejected when the wait is aborted, and when another tab steals the lock.
     void locks?.request(name, options, hold).catch(() => {
       if (!waiting.signal.aborted) this.#yield();
     });

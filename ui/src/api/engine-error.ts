@@ -1,8 +1,8 @@
-/** What an error says of the engine and of the next try. */
+/** Classifies errors of the engine: final, unauthenticated, or unavailable. */
 
 import { EngineError } from 'durable-workflow-engine-client';
 
-/** Whether an answer will not change by asking again. Of 429 it will: the engine asks to wait a moment. */
+/** Whether a retry would get the same answer. A 429 asks the caller to wait, so it is not final. */
 export function isFinal(error: unknown): boolean {
   if (!(error instanceof EngineError) || error.status === 429) return false;
   return error.status >= 400 && error.status < 500;
@@ -13,7 +13,7 @@ export function isUnknown(error: unknown): boolean {
   return error instanceof EngineError && error.status === 401;
 }
 
-/** Whether there is no engine that serves: nobody answers, a gateway does, or one that is not ready. */
+/** Whether no engine is serving: there is no answer, a gateway answered, or the engine is not ready. */
 export function isAway(error: unknown): boolean {
   if (!(error instanceof EngineError) || error.code === 'ENG_SLOW_READ') return false;
   return error.status === 0 || (error.status >= 502 && error.status <= 504);

@@ -1,17 +1,17 @@
-/** The client of the engine that served this page, and what the caller may do, for every component below. */
+/** Provides the client of the engine that served this page, and the caller's rights. */
 
 import type { Client, WhoAmI } from 'durable-workflow-engine-client';
 import { createContext, type ReactNode, useContext } from 'react';
 import { maySee } from './access.ts';
 import { type Allowed, allowedOf } from './allowed.ts';
 
-/** Of the engine: the page is at `ui/` below it, behind whatever prefix. */
+/** The engine's base URL: the page is at `ui/` below it, behind any prefix. */
 export const ENGINE_URL = new URL('..', document.baseURI).href.replace(/\/$/, '');
 
 export interface Engine {
   readonly client: Client;
   readonly who: WhoAmI;
-  /** Undefined: all of them. */
+  /** Undefined: all tenants. */
   readonly tenant: string | undefined;
   readonly allowed: Allowed;
 }
@@ -32,14 +32,14 @@ export function EngineProvider(props: {
   );
 }
 
-/** @throws Error above the sign-in, where there is none */
+/** @throws Error outside the provider */
 export function useEngine(): Engine {
   const engine = useContext(EngineContext);
   if (engine === undefined) throw new Error('nobody has signed in');
   return engine;
 }
 
-/** Whether the caller may see the page with this address, below `/ui`. */
+/** Whether the caller may open the page with this address, relative to `/ui`. */
 export function useMaySee(): (href: string) => boolean {
   const { allowed } = useEngine();
   return (href) => maySee(href, allowed);

@@ -1,6 +1,6 @@
 /**
- * Keeps what is on the screen current: one stream of changes for the whole page, whose news make the queries read
- * again that show what changed. Where there is no stream, everything is looked at again every few seconds.
+ * Keeps the page current: one stream of changes for the whole page triggers rereads of the queries that show a changed
+ * instance. Without a stream, all queries are polled every few seconds.
  */
 
 import { useQueryClient } from '@tanstack/react-query';
@@ -15,8 +15,8 @@ import { followShared, groupOf, type StreamState } from './shared-changes.ts';
 import { useIsWatched } from './watched.ts';
 
 /**
- * `paced`: there is no stream of changes, and the page looks again every few seconds. It is for who may read all of
- * one tenant, and an engine may have too many of them.
+ * `paced`: there is no stream and the page polls. The stream needs the right to read all data of one tenant, and the
+ * engine limits how many streams are open.
  */
 export type LiveState = 'connecting' | 'live' | 'lost' | 'paced';
 
@@ -27,13 +27,13 @@ export function useLiveState(): LiveState {
   return useContext(LiveContext);
 }
 
-/** For who learns of a change otherwise than by the stream: what shows this instance is read again. */
+/** For components that learn of a change without the stream: rereads whatever shows this instance. */
 export function useNote(): (instanceId: string) => void {
   return useContext(NoteContext);
 }
 
 export function LiveProvider(props: {
-  /** The key is no longer known: it was revoked, or has expired. */
+  /** Called when the key is no longer valid: it was revoked or has expired. */
   readonly onUnknown: () => void;
   readonly children: ReactNode;
 }) {
@@ -42,7 +42,7 @@ export function LiveProvider(props: {
   const isStreamed = allowed.readAll && tenant !== undefined;
   const stream = useStream(isStreamed, rereads, props.onUnknown);
   const reads = useReads();
-  // An engine that refuses may still have its stream; one that cannot be reached has none.
+  // An engine that answers 503 may still serve the stream; one that cannot be reached does not.
   const isLost = stream === 'paced' ? reads.areAway : stream === 'live' && reads.areLost;
   const state = isLost ? 'lost' : stream;
   const { answeredAt } = reads;
@@ -69,7 +69,7 @@ function useRereads() {
   return rereads;
 }
 
-/** @param isStreamed whether there are changes to follow */
+/** @param isStreamed whether this caller may follow changes */
 function useStream(
   isStreamed: boolean,
   rereads: { readonly current: Rereads | undefined },
@@ -109,7 +109,7 @@ function useStream(
   return isStreamed ? state : 'paced';
 }
 
-/** How what was asked last was answered: by nobody who serves, or not at all; and when something was answered last. */
+/** How the most recent reads failed, if they did, and when the engine last answered. */
 function useReads() {
   const queries = useQueryClient();
   const [failed, setFailed] = useState<'away' | 'lost'>();

@@ -1,4 +1,4 @@
-/** What is known of an action that was not answered as it should be: whether it may have been done. Pure. */
+/** Classifies a failed action by whether it may have taken effect. Pure. */
 
 import { EngineError } from 'durable-workflow-engine-client';
 import {
@@ -8,7 +8,7 @@ import {
   UNKNOWN_WORDS,
 } from '../../../client/src/generated/repeats.ts';
 
-/** `refused`: the engine says why, and an answer is an answer. */
+/** `refused`: the engine answered with the reason. */
 export type Outcome = 'refused' | 'not-sent' | 'unclear';
 
 export function outcomeOf(error: unknown): Outcome {
@@ -21,7 +21,7 @@ export function outcomeOf(error: unknown): Outcome {
   return code.startsWith('ENG_') && !isUnknown ? 'not-sent' : 'unclear';
 }
 
-/** An action that nobody took, or of which nobody knows. */
+/** An action that was not sent, or whose outcome is unknown. */
 export class ActionError extends Error {
   override readonly name = 'ActionError';
   readonly isUnclear: boolean;
@@ -32,26 +32,32 @@ export class ActionError extends Error {
   }
 }
 
-/** The error of an action, in words for whoever has done it. */
+/** Turns the error of an action into a message for the user. */
 export function actionErrorOf(error: unknown): unknown {
   const outcome = outcomeOf(error);
   if (outcome === 'refused' || !(error instanceof EngineError)) return error;
   const isAnswered = error.status > 0;
   if (outcome === 'not-sent') {
-    const why = isAnswered ? `The engine cannot take it now: ${error.message}` : NOBODY;
-    return new ActionError(`Not sent, so that nothing was done. ${why}`, false, error);
+    const why = isAnswered ? `The engine cannot accept requests now: ${error.message}` : NOBODY;
+    return new ActionError(
+      `The request was not sent, so nothing has changed. ${why}`,
+      false,
+      error,
+    );
   }
-  const why = isAnswered ? `The answer was: ${error.message}.` : 'It was sent, and no answer came.';
+  const why = isAnswered
+    ? `The engine answered: ${error.message}.`
+    : 'The request was sent, but no answer arrived.';
   return new ActionError(
-    `Unclear: it may have been done. ${why} Look before you do it again.`,
+    `The outcome is unknown: the action may have been applied. ${why} Check before you repeat it.`,
     true,
     error,
   );
 }
 
-const NOBODY = 'The engine does not answer; try again when it is back.';
+const NOBODY = 'The engine is unreachable; try again when it is back.';
 
-/** Of an action that is not begun, since nobody would take it. */
+/** The error of an action that is not sent because the engine cannot be reached. */
 export function unreachable(): EngineError {
   return new EngineError({ status: 0, code: 'CLIENT_UNREACHABLE', message: NOBODY });
 }

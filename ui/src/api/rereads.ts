@@ -1,6 +1,6 @@
 /**
- * Has the reads of the page made again that are behind. However many changes come, each is made at most once in its
- * pace; one that is under way is left to end, and one that failed rests.
+ * Repeats the reads of the page that are stale. However many changes arrive, each query is read at most once per pace;
+ * a read in flight is not cancelled, and a failed one is delayed.
  */
 
 import type { Query, QueryClient, QueryState } from '@tanstack/react-query';
@@ -8,11 +8,11 @@ import { EngineError } from 'durable-workflow-engine-client';
 import { Changes } from './changes.ts';
 import { isFinal } from './engine-error.ts';
 
-/** What a query may say of itself in its `meta`. */
+/** Options of a query, in its `meta`. */
 export interface LiveMeta extends Record<string, unknown> {
   /** Read again after changes of this instance only, or of any (`'all'`). */
   readonly live?: 'all' | string;
-  /** How long it rests at least between two reads, in milliseconds: longer for what costs the engine more. */
+  /** Least time between two reads, in milliseconds. Queries that cost the engine more use a longer one. */
   readonly paceMs?: number;
 }
 
@@ -22,16 +22,16 @@ declare module '@tanstack/react-query' {
   }
 }
 
-/** How soon after a change it is looked what is behind. */
+/** Delay between a change and the check for stale queries. */
 const LOOK_MS = 250;
 const PACE_MS = 1000;
-/** Of what shows one instance: what is looked at is a second old at most. */
+/** For queries of one instance: what the user watches is at most a second old. */
 const PACE_OF_ONE_MS = 500;
-/** Without news of changes. */
+/** Without a stream of changes. */
 const PACE_WITHOUT_NEWS_MS = 5000;
 const REST_AFTER_FAILURE_MS = 10_000;
 
-/** What is looked at of a query. */
+/** The part of a query that decides when to read it again. */
 export interface Read {
   readonly meta?: LiveMeta | undefined;
   readonly state: Pick<
@@ -43,9 +43,9 @@ export interface Read {
 const answeredAt = ({ state }: Read) => Math.max(state.dataUpdatedAt, state.errorUpdatedAt);
 
 /**
- * When to make a read again.
+ * Decides when to repeat a read.
  *
- * @param isBehind whether what it shows may have changed
+ * @param isBehind whether the data may have changed since
  * @param now in Unix milliseconds
  */
 export function whenToRead(read: Read, isBehind: boolean, now: number): 'now' | 'later' | 'never' {
@@ -69,7 +69,7 @@ function restOf(error: unknown): number {
 export class Rereads {
   readonly #queries: QueryClient;
   readonly #changes = new Changes();
-  /** An answer is as old as its question. */
+  /** Data is as old as the start of its request. */
   readonly #begunAt = new WeakMap<Query, number>();
   readonly #unsubscribe: () => void;
   #timer: ReturnType<typeof setTimeout> | undefined;
@@ -86,7 +86,7 @@ export class Rereads {
     this.#plan();
   }
 
-  /** Changes are told from now on, or no longer: then everything is looked at again every few seconds. */
+  /** Whether changes are received. If not, everything is read again every few seconds. */
   setNews(hasNews: boolean): void {
     if (this.#hasNews === hasNews) return;
     this.#hasNews = hasNews;
@@ -99,12 +99,12 @@ export class Rereads {
     this.#plan();
   }
 
-  /** Changes may have been missed: whatever is on the screen is read again, also what failed for good. */
+  /** Changes may have been missed: reads everything again, including what failed for good. */
   readAll(): void {
     void this.#queries.invalidateQueries();
   }
 
-  /** What could not be read may be answered now. */
+  /** Repeats the reads that failed and may succeed now. */
   readUnanswered(): void {
     void this.#queries.invalidateQueries(
       { predicate: ({ state }) => state.status === 'error' && !isFinal(state.error) },
@@ -132,7 +132,7 @@ export class Rereads {
 
   #refresh(): void {
     this.#timer = undefined;
-    // A page that nobody looks at reads when it is looked at again.
+    // A hidden page reads when it becomes visible.
     if (document.hidden) return;
     const now = Date.now();
     const due = new Set<Query>();

@@ -1,4 +1,4 @@
-/** The sequences that there are, by id: lists name theirs by ids only. */
+/** The sequences of the tenant by id, since lists refer to them by id only. */
 
 import { type QueryClient, useQuery } from '@tanstack/react-query';
 import type { Page, SequenceListed } from 'durable-workflow-engine-client';
@@ -11,11 +11,11 @@ export type SequenceSummary = Pick<
 
 const ALL = ['sequences.list', 'all'];
 
-/** More than anybody chooses from; others are asked for one by one. */
+/** More than a user would choose from; others are read one by one. */
 const READ_MAX = 500;
 const STALE_MS = 30_000;
 
-/** Undefined until they are there, and for who may not read them. */
+/** Undefined while loading, and for callers who may not read sequences. */
 export function useSequences(): readonly SequenceSummary[] | undefined {
   const { client, allowed } = useEngine();
   const { data } = useQuery({
@@ -29,12 +29,12 @@ export function useSequences(): readonly SequenceSummary[] | undefined {
   return data;
 }
 
-/** As a page before has read it: for pages that ask for the sequence itself, and can say its name at once. */
+/** The sequence as an earlier page has read it, so that a page can show its name at once. */
 export function summaryIn(queries: QueryClient, id: string): SequenceSummary | undefined {
   return queries.getQueryData<Page<SequenceListed>>(ALL)?.items.find((one) => one.id === id);
 }
 
-/** The names that there are; undefined until they are there, and for who may not read them. */
+/** The names of all sequences; undefined while loading, and for callers who may not read them. */
 export function useSequenceNames(): readonly string[] | undefined {
   const { client, allowed } = useEngine();
   const { data } = useQuery({
@@ -51,7 +51,7 @@ export function useSequenceNames(): readonly string[] | undefined {
   return data;
 }
 
-/** Undefined until it is known, or for one that is gone. */
+/** Undefined while loading, and for a deleted sequence. */
 export function useSequence(id: string): SequenceSummary | undefined {
   const { client } = useEngine();
   const all = useSequences();
@@ -60,7 +60,7 @@ export function useSequence(id: string): SequenceSummary | undefined {
     queryKey: ['sequences.get', id],
     queryFn: ({ signal }) => client.sequences.get(id, { signal }),
     enabled: all !== undefined && known === undefined,
-    // Nothing of what is shown of it changes.
+    // The fields shown never change.
     staleTime: Number.POSITIVE_INFINITY,
     retry: false,
   });

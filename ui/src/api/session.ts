@@ -1,14 +1,13 @@
 /**
- * Who looks at the dashboard: a key and a tenant, kept for as long as the tab is open and nowhere else. Other tabs
- * and later visits are asked again.
+ * The user's key and tenant, kept in this tab only and until it is closed. Other tabs and later visits sign in again.
  */
 
 import { useSyncExternalStore } from 'react';
 
 export interface Session {
-  /** Undefined where the engine asks for none. */
+  /** Undefined if the engine requires no key. */
   readonly apiKey?: string;
-  /** Undefined until one is chosen; null: all of them. */
+  /** Undefined until one is chosen; null means all tenants. */
   readonly tenant?: string | null;
 }
 
@@ -26,7 +25,7 @@ function read(): Session {
   }
 }
 
-/** Links may say which tenant they are about: `/ui/?tenant=acme`. It is taken out of the address. */
+/** Links may name a tenant: `/ui/?tenant=acme`. The parameter is removed from the address. */
 function takeTenantOfLink(): void {
   const address = new URL(location.href);
   const tenant = address.searchParams.get('tenant');
@@ -42,7 +41,7 @@ export function setSession(session: Session): void {
   for (const listener of listeners) listener();
 }
 
-/** Nothing of what was done here is left in the tab, such as drafts. */
+/** Clears everything the tab has stored, drafts included. */
 export function forget(): void {
   sessionStorage.clear();
   setSession({});

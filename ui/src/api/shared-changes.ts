@@ -1,7 +1,7 @@
 /**
- * The changes of a tenant, by one stream for all tabs that look at it with the same key: over HTTP/1.1 a browser opens
- * six connections to one server, for all of its tabs. One tab leads (`election.ts`): it has the stream, and passes on
- * what comes of it.
+ * Follows the changes of a tenant with one stream for all tabs that use the same key: over HTTP/1.1 a browser opens six
+ * connections to one server for all of its tabs. The leading tab (`election.ts`) holds the stream and forwards its
+ * messages to the others.
  */
 
 import type { Client } from 'durable-workflow-engine-client';
@@ -10,14 +10,14 @@ import { Election, type Word } from './election.ts';
 import { isAway, isUnknown } from './engine-error.ts';
 import { pauseMs, sleep } from './pause.ts';
 
-/** How the stream is; `refused`: the engine gives none, for now. */
+/** State of the stream; `refused`: the engine does not open one at the moment. */
 export type StreamState = 'connecting' | 'live' | 'lost' | 'refused';
 
 export interface Listener {
-  /** Whatever was told before, changes may have been missed when it was not `live`. */
+  /** Whenever the state was not `live`, changes may have been missed. */
   readonly onState: (state: StreamState) => void;
   readonly onChanges: (instanceIds: readonly string[]) => void;
-  /** The key is not known any more. */
+  /** The key is no longer valid. */
   readonly onUnknown: () => void;
 }
 
@@ -26,10 +26,10 @@ type News =
   | { readonly kind: 'changes'; readonly ids: readonly string[] }
   | { readonly kind: 'unknown' };
 
-/** What comes within this time is passed on together. */
+/** Changes within this time are forwarded in one message. */
 const TOGETHER_MS = 100;
 
-/** @param group whose tabs share the stream; undefined: none but this one */
+/** @param group the tabs that share the stream; undefined: this tab has its own */
 export function followShared(
   changes: Client['changes'],
   group: string | undefined,
@@ -70,7 +70,7 @@ export function followShared(
     election.hear(data);
     if (data.kind === 'news' && !election.isLeading) hear(data.news as News);
   };
-  // A page that is put away hears nothing, and its stream holds a connection; it may come back.
+  // A frozen page receives no messages but would still hold a connection; it may be resumed later.
   const leave = () => {
     election.stop();
     hear({ kind: 'state', state: 'connecting' });
@@ -87,7 +87,7 @@ export function followShared(
   election.start();
 }
 
-/** Has the stream, for as long as it leads. */
+/** Holds the stream for as long as this tab leads. */
 async function lead(
   changes: Client['changes'],
   tell: (news: News) => void,
@@ -96,7 +96,7 @@ async function lead(
   const passOn = together((ids) => tell({ kind: 'changes', ids }), over);
   for (let tries = 0; !over.aborted; tries += 1) {
     try {
-      // It begins with the present each time: all that is on the screen is read again, whatever was missed.
+      // Each stream starts at the present. Whatever was missed is covered by rereading everything on the screen.
       const onConnection = (isConnected: boolean) => {
         if (!isConnected || over.aborted) return;
         tries = 0;
@@ -131,8 +131,8 @@ function together(send: (ids: readonly string[]) => void, over: AbortSignal): (i
 }
 
 /**
- * Who shares: the same tenant of the same engine, by the same key. Names of locks can be listed by whatever runs in
- * pages of the same origin, so that the key must not stand in them; where there are no hashes there are no locks.
+ * Names the group of tabs that share a stream: same engine, same tenant, same key. Any page of the origin can list lock
+ * names, so the key is hashed; where hashing is unavailable (plain HTTP), locks are too.
  */
 export async function groupOf(...parts: readonly (string | undefined)[]): Promise<string> {
   const text = JSON.stringify([VERSION, ...parts.map((part) => part ?? null)]);
@@ -142,5 +142,5 @@ export async function groupOf(...parts: readonly (string | undefined)[]): Promis
   return Array.from(new Uint8Array(hash), (byte) => byte.toString(16).padStart(2, '0')).join('');
 }
 
-/** Of what tabs say to each other: those of a newer page may say it otherwise. */
+/** Version of the messages between tabs: tabs of another version are not in the group. */
 const VERSION = 'changes 1';

@@ -1,13 +1,13 @@
-/** Whether anybody looks at the page. */
+/** Whether the page is visible to the user. */
 
 import { useEffect, useState } from 'react';
 
-/** Whoever comes back soon finds everything as it was. */
+/** A user who returns within this time finds the page live. */
 const HIDDEN_MS = 30_000;
 
 /**
- * Until it has been hidden for a while. Over HTTP/1.1 a browser opens six connections to one server, for all of its
- * tabs: those that nobody looks at hold none.
+ * False once the page has been hidden for a while. Over HTTP/1.1 a browser opens six connections to one server for all
+ * of its tabs, so hidden tabs hold none.
  */
 export function useIsWatched(): boolean {
   const [isWatched, setWatched] = useState(true);

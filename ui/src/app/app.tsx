@@ -1,4 +1,4 @@
-/** The dashboard: what every page below may count on. */
+/** The root component: providers that every page relies on. */
 
 import { QueryClientProvider } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
@@ -34,9 +34,9 @@ export function App() {
   );
 }
 
-/** What was read for one tenant or key is never shown to another: they begin with nothing. */
+/** One query cache per tenant and key, so that data of one is never shown to another. */
 function OwnQueries({ children }: { children: ReactNode }) {
-  // A key that is refused all of a sudden was revoked, or has expired: the sign-in looks again.
+  // A key that is rejected later was revoked or has expired: check it again at the sign-in.
   const [queries] = useState(() =>
     createQueries((error) => {
       if (isUnknown(error)) lookWhoItIs();

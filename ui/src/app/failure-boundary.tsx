@@ -1,4 +1,4 @@
-/** Shows what broke in a page, in place of an empty window. */
+/** Shows an error in place of a page that fails to render. */
 
 import { Component, type ReactNode } from 'react';
 import { Button } from '../components/button.tsx';
@@ -6,7 +6,7 @@ import { ErrorBox } from '../components/error-box.tsx';
 
 interface Props {
   readonly children: ReactNode;
-  /** Another one tries again: the address. */
+  /** The address: another one resets the error. */
   readonly place: string;
 }
 
@@ -30,9 +30,9 @@ export class FailureBoundary extends Component<Props, State> {
     if (this.state.error === undefined) return this.props.children;
     return (
       <div>
-        <h1>This page broke</h1>
+        <h1>Something went wrong on this page</h1>
         <ErrorBox error={this.state.error} />
-        <Button onClick={() => location.reload()}>Load it again</Button>
+        <Button onClick={() => location.reload()}>Reload</Button>
       </div>
     );
   }

@@ -1,4 +1,4 @@
-/** The pages that the navigation leads to, in its order. */
+/** The entries of the navigation, in order. */
 
 import {
   Activity,
@@ -23,7 +23,7 @@ export interface NavigationItem {
   readonly href: string;
   readonly label: string;
   readonly icon: LucideIcon;
-  /** Only where the engine is one of a cluster. */
+  /** Shown only if the engine is part of a cluster. */
   readonly isOfCluster?: true;
 }
 

@@ -1,4 +1,4 @@
-/** For pages that the key may not see. */
+/** Shown in place of a page that the key may not open. */
 
 import { Link } from 'wouter';
 import { capabilitiesFor } from '../api/access.ts';
@@ -8,10 +8,10 @@ import { Page } from '../components/page.tsx';
 export function NotAllowed({ path }: { readonly path: string }) {
   const capabilities = capabilitiesFor(path);
   return (
-    <Page title="Your key may not see this">
-      <Empty title={`It takes ${wordsOf(capabilities)}`}>
+    <Page title="Access denied">
+      <Empty title={`This page needs ${wordsOf(capabilities)}`}>
         <p>
-          What your key may do is on the page <Link href="/server">Server</Link>.
+          See the capabilities of your key on the page <Link href="/server">Server</Link>.
         </p>
       </Empty>
     </Page>

@@ -1,4 +1,4 @@
-/** For addresses that no page has. */
+/** Shown for addresses without a page. */
 
 import { LinkButton } from '../components/button.tsx';
 import { Empty } from '../components/error-box.tsx';
@@ -6,9 +6,9 @@ import { Page } from '../components/page.tsx';
 
 export function NotFound() {
   return (
-    <Page title="Not found">
-      <Empty title="There is no page at this address">
-        <LinkButton href="/">To the overview</LinkButton>
+    <Page title="Page not found">
+      <Empty title="No page has this address">
+        <LinkButton href="/">Go to the overview</LinkButton>
       </Empty>
     </Page>
   );

@@ -1,4 +1,4 @@
-/** How the dashboard reads: what a read counts on, and who is asked about a key. */
+/** Query clients: retry policy, and the check of a rejected key. */
 
 import { QueryCache, QueryClient } from '@tanstack/react-query';
 import { isFinal } from '../api/engine-error.ts';
@@ -14,24 +14,24 @@ export const createQueries = (onError?: (error: unknown) => void) =>
         retry: (count, error) => count < RETRIES && !isFinal(error),
         staleTime: 1000,
         refetchOnWindowFocus: true,
-        // An engine on this machine or in this house is there without the network; and one that is not is found to be away.
+        // A local engine is reachable without a network, and a request finds out whether a remote one is.
         networkMode: 'always',
       },
-      // What cannot be sent fails: it is not kept to be sent when nobody expects it any more.
+      // Actions fail at once instead of being sent later, when the user no longer expects them.
       mutations: { retry: false, networkMode: 'always' },
     },
   });
 
-/** Of whoever has not signed in yet. */
+/** For the sign-in, before there is a tenant. */
 export const signInQueries = createQueries();
 
-/** A key that is refused all of a sudden was revoked, or has expired: the sign-in looks again. */
+/** A key that is rejected later was revoked or has expired: asks the engine who the caller is. */
 export function lookWhoItIs(): void {
   void signInQueries.refetchQueries({ queryKey: ['whoami'] });
 }
 
 export function signOut(): void {
-  // It knows keys by what they are.
+  // Its cache is keyed by API key.
   signInQueries.clear();
   forget();
 }

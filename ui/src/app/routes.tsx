@@ -1,4 +1,4 @@
-/** Which page an address shows. Every page is loaded when it is first shown, or before, while there is time. */
+/** Maps addresses to pages. A page is loaded when it is first shown, or earlier while the browser is idle. */
 
 import { type ComponentType, type ReactNode, Suspense, useEffect } from 'react';
 import { Redirect, Route, Switch, useLocation } from 'wouter';
@@ -55,7 +55,7 @@ export function Routes() {
   );
 }
 
-/** Asks for nothing that the key may not read. */
+/** Renders a page only if the key may open it. */
 function Gate({ children }: { children: ReactNode }) {
   const [place] = useLocation();
   const maySee = useMaySee();

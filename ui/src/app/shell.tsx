@@ -1,4 +1,4 @@
-/** The frame around every page: navigation, tenant, theme, and whether the page is live. */
+/** The frame around every page: navigation, tenant, theme and connection state. */
 
 import { useQuery } from '@tanstack/react-query';
 import { LogOut, Menu, Monitor, Moon, Sun } from 'lucide-react';
@@ -25,7 +25,7 @@ export function Shell({ children }: { children: ReactNode }) {
   return (
     <div className={styles.shell}>
       <button type="button" className={styles.skip} onClick={skipToContent}>
-        Skip to the content
+        Skip to content
       </button>
       <Side />
       <div className={styles.main}>
@@ -38,7 +38,7 @@ export function Shell({ children }: { children: ReactNode }) {
   );
 }
 
-/** By script: a fragment would be resolved against the base of the document. */
+/** Done by script, since a fragment would be resolved against the base URL of the document. */
 function skipToContent() {
   document.getElementById('content')?.focus();
 }
@@ -94,7 +94,7 @@ function Side() {
   );
 }
 
-/** Not yet known counts as no. */
+/** False while unknown. */
 function useIsInCluster(): boolean {
   const { client } = useEngine();
   const info = useQuery({
@@ -108,7 +108,7 @@ function useIsInCluster(): boolean {
 const LIVE: Record<LiveState, readonly [tone: Tone, word: string]> = {
   connecting: ['idle', 'Connecting'],
   live: ['ok', 'Live'],
-  lost: ['warn', 'Engine away'],
+  lost: ['warn', 'Engine unavailable'],
   paced: ['idle', 'Every 5 s'],
 };
 
@@ -156,15 +156,15 @@ function Bar({ live }: { live: LiveState }) {
 
 function Away() {
   const at = useAsOf();
-  const asOf = at === undefined ? 'old' : `as of ${formatClock(new Date(at), Date.now())}`;
+  const asOf = at === undefined ? 'out of date' : `as of ${formatClock(new Date(at), Date.now())}`;
   return (
     <p className={styles.away} role="alert">
-      The engine does not answer. What is shown is {asOf}; this page goes on when it is back.
+      The engine is unreachable. Data shown is {asOf}; the page updates when it is back.
     </p>
   );
 }
 
-/** So that nobody takes one engine for another. Whoever runs it says what it is called, and in which colour. */
+/** Tells engines apart: the operator configures the name and colour of the environment. */
 function EnvironmentLabel() {
   const { client } = useEngine();
   const { data } = useQuery({

@@ -1,6 +1,6 @@
 /**
- * Finds out who looks, and at which tenant, before anything is shown: asks for a key where the engine wants one,
- * and for a tenant where the key does not say which.
+ * Determines the caller and the tenant before anything is shown: asks for an API key if the engine requires one, and
+ * for a tenant if the key does not determine it.
  */
 
 import { useInfiniteQuery, useQuery, useQueryClient } from '@tanstack/react-query';
@@ -14,14 +14,14 @@ import { ErrorBox } from '../components/error-box.tsx';
 import { Form, TextField } from '../components/field.tsx';
 import styles from './sign-in.module.css';
 
-/** Few, since a person waits: what reads again by itself needs none. */
+/** Few, since the user is waiting. */
 const RETRIES = 1;
 const TIMEOUT_MS = 30_000;
 
 export function SignIn({ children }: { children: ReactNode }) {
   const session = useSession();
   const { apiKey } = session;
-  // Where one address serves several cells, the tenant leads to the one that knows the key.
+  // Where one address serves several cells, the tenant selects the cell that knows the key.
   const named = session.tenant ?? undefined;
   const asking = useMemo(() => clientOf({ apiKey, tenant: named }), [apiKey, named]);
   const who = useQuery({
@@ -31,12 +31,12 @@ export function SignIn({ children }: { children: ReactNode }) {
     refetchInterval: ({ state }) => (state.data === undefined ? 3000 : false),
     enabled: ({ state }) => !isUnknown(state.error),
   });
-  // A key of a tenant says which one; requests name it all the same.
+  // A tenant's key determines the tenant; requests name it anyway.
   const chosen = who.data?.tenant_id ?? session.tenant;
   const isAll = chosen === null && who.data?.requires_tenant === false;
   const tenant = chosen ?? undefined;
   const client = useMemo(() => clientOf({ apiKey, tenant }), [apiKey, tenant]);
-  // A key that was good may have been revoked meanwhile.
+  // A valid key may have been revoked since.
   if (isUnknown(who.error)) return <KeyForm session={session} />;
   if (who.data === undefined) {
     return who.error ? (
@@ -88,7 +88,7 @@ function KeyForm({ session }: { session: Session }) {
   const queries = useQueryClient();
   const isRefused = session.apiKey !== undefined;
   const signIn = (apiKey: string, tenant: string) => {
-    // Also one that was refused before is asked about anew.
+    // Ask again even for a key that was rejected before.
     queries.clear();
     setSession({ apiKey, ...(tenant !== '' && { tenant }) });
   };
@@ -107,15 +107,15 @@ function KeyForm({ session }: { session: Session }) {
           required
           value={key}
           onChange={setKey}
-          hint="The root key, or one of your tenant. It is kept until this tab is closed."
-          wrong={isRefused ? 'This key is not valid: wrong, revoked or expired.' : undefined}
+          hint="The root key or a key of your tenant. It is stored until you close this tab."
+          wrong={isRefused ? 'This key is not valid: it is wrong, revoked or expired.' : undefined}
         />
         <TextField
           label="Tenant"
           autoComplete="off"
           value={name}
           onChange={setName}
-          hint="May be left out, but for the key of a tenant where one address serves several cells."
+          hint="Optional. Required for a tenant's key if this address serves several cells."
         />
         <Button submits kind="primary">
           Sign in
@@ -146,7 +146,7 @@ function TenantForm(props: {
   const matching = names?.filter((tenant) => tenant.includes(name.trim())) ?? [];
   const choose = (tenant: string | null) => setSession({ ...session, tenant });
   return (
-    <Card title="Which tenant?">
+    <Card title="Choose a tenant">
       <Form
         onSubmit={() => {
           if (name.trim() !== '') choose(name.trim());
@@ -159,7 +159,7 @@ function TenantForm(props: {
           autoFocus
           required
           autoComplete="off"
-          hint="A name that is not listed yet is fine, too."
+          hint="You can enter a tenant that is not listed."
         />
         <Button submits kind="primary">
           Open
@@ -176,15 +176,15 @@ function TenantForm(props: {
       </ul>
       {tenants.hasNextPage && (
         <Button isBusy={tenants.isFetchingNextPage} onClick={() => void tenants.fetchNextPage()}>
-          More tenants
+          Load more tenants
         </Button>
       )}
     </Card>
   );
 }
 
-/** A proxy of several cells does not know whose tenants are meant. */
+/** A proxy in front of several cells does not know which cell is meant. */
 function NoTenants({ error }: { readonly error: Error }) {
   if (!(error instanceof EngineError) || error.status !== 400) return <ErrorBox error={error} />;
-  return <p>One address serves several cells here, whose tenants it cannot list: type the name.</p>;
+  return <p>This address serves several cells and cannot list their tenants. Enter the name.</p>;
 }

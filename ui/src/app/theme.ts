@@ -1,4 +1,4 @@
-/** Light, dark, or as the system says: the choice is kept in this browser. */
+/** The theme: light, dark, or the system's. The choice is stored in this browser. */
 
 import { useState } from 'react';
 
@@ -11,7 +11,7 @@ export function applyStoredTheme(): void {
   apply(storedTheme());
 }
 
-/** The theme, and the way to the next one. */
+/** The theme, and a function that switches to the next one. */
 export function useTheme(): readonly [theme: Theme, next: () => void] {
   const [theme, setTheme] = useState(storedTheme);
   return [

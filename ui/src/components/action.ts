@@ -1,4 +1,4 @@
-/** Something that a person does on the server: runs it, tells of it, and has the page read again. */
+/** An action of the user on the server: sends it, reports its result, and has the page read again. */
 
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useRef } from 'react';
@@ -18,14 +18,14 @@ export interface Action<Input> {
 }
 
 /**
- * Where the engine may be away it is asked first whether it is there, since a browser does not tell a request that
- * reached nobody from one whose answer was lost.
+ * If the engine may be unreachable, a probe is sent first: a browser cannot tell a request that was never sent from one
+ * whose answer was lost.
  *
- * Who looks at `error` shows it; where nobody does, a failure is told as a toast.
+ * A component that reads `error` shows it; otherwise a failure is shown as a toast.
  *
- * @param act what is sent
- * @param options.done what is told when it is done; undefined: nothing
- * @param options.onDone what the page does then, such as closing a dialog
+ * @param act sends the request
+ * @param options.done the toast after success; undefined: none
+ * @param options.onDone what the page does after success, such as closing a dialog
  */
 export function useAction<Input, Result>(
   act: (input: Input) => PromiseLike<Result>,
@@ -51,7 +51,7 @@ export function useAction<Input, Result>(
     onSuccess: async (result, input) => {
       const told = options.done?.(result, input);
       if (told !== undefined) tell(told);
-      // What is closed by it, as of something that is gone now, is not read again.
+      // Flushed first, so that what it closes, such as the page of a deleted object, is not read again.
       flushSync(() => options.onDone?.(result, input));
       await queries.invalidateQueries();
     },

@@ -1,4 +1,4 @@
-/** A short word about something: never by its colour alone. */
+/** A short state in words and colour: never by colour alone. */
 
 import type { InstanceState } from 'durable-workflow-engine-client';
 import {

@@ -1,4 +1,4 @@
-/** Changes many instances at once: says first how many, and follows what takes long as a job. */
+/** Changes many instances at once: shows how many first, and follows a long change as a job. */
 
 import { useQuery } from '@tanstack/react-query';
 import type { BatchAction, Client } from 'durable-workflow-engine-client';
@@ -22,7 +22,7 @@ const WORDS: Record<BulkAction, readonly [verb: string, done: string]> = {
   cancel: ['Cancel', 'cancelled'],
 };
 
-/** A count that takes long is a job of its own, and is asked for how far it is. */
+/** Counting many instances runs as a job, whose progress is polled. */
 const COUNT_EVERY_MS = 1000;
 
 interface Counted {
@@ -33,13 +33,13 @@ interface Counted {
 }
 
 /**
- * @param props.filter which instances; all of its members count
- * @param props.children what is said above the count, such as what they have in common
+ * @param props.filter which instances; all of its members apply
+ * @param props.children shown above the count, such as what the instances have in common
  */
 export function BulkDialog(props: {
   readonly action: BulkAction;
   readonly filter: BulkFilter;
-  /** Where those that were changed are found afterwards. */
+  /** Filters that find the changed instances afterwards. */
   readonly among: BulkReach['among'];
   readonly children?: ReactNode;
   readonly onClose: () => void;
@@ -93,7 +93,7 @@ export function BulkDialog(props: {
       {children}
       {isRetry && (
         <Checkbox
-          label="Also children whose parents have gone on without them"
+          label="Include children whose parents have continued without them"
           isChecked={orphans}
           onChange={setOrphans}
         />
@@ -102,18 +102,19 @@ export function BulkDialog(props: {
         {({ applied, skipped, isCounting }) => (
           <p role="status">
             <strong>{countOf(applied, 'instance')}</strong> would be {done}
-            {skipped > 0 && `, ${formatCount(skipped)} left alone, since it does not concern them`}
-            {skipped > 0 && isRetry && !orphans && ' or their parents have gone on without them'}
-            {isCounting ? '; still counting…' : '.'}
+            {skipped > 0 &&
+              `, ${formatCount(skipped)} skipped because the action does not apply to them`}
+            {skipped > 0 && isRetry && !orphans && ' or their parents have continued without them'}
+            {isCounting ? '; counting…' : '.'}
           </p>
         )}
       </Loaded>
       {repeating > 0 && (
         <p>
           <strong>{countOf(repeating, 'instance')}</strong> of them{' '}
-          {repeating === 1 ? 'repeats' : 'repeat'} effects outside: something that had completed
-          acts a second time, such as the charge of a saga that was compensated, or a child goes on
-          whose parent has gone on without it. The page of an instance names what it is.
+          {repeating === 1 ? 'repeats' : 'repeat'} external effects: completed work runs a second
+          time, such as the charge of a compensated saga, or a child continues whose parent has
+          continued without it. The page of each instance lists these effects.
         </p>
       )}
       {count.data && count.error && (
@@ -124,8 +125,8 @@ export function BulkDialog(props: {
 }
 
 /**
- * Asks for the count once; where that became a job, later calls ask how far the job is.
- * @throws Error when the job ended before it had counted all of them
+ * Starts the count once; if it became a job, later calls read the progress of the job.
+ * @throws Error when the job ended before it had counted everything
  */
 async function countMatches(
   client: Client,
@@ -143,7 +144,7 @@ async function countMatches(
   const { id, state, error, ended_at } = result;
   counting.current = ended_at === null ? id : undefined;
   if (ended_at !== null && state !== 'completed') {
-    throw new Error(error ?? 'They were not counted to the end.');
+    throw new Error(error ?? 'The count did not finish.');
   }
   return { ...counts, isCounting: ended_at === null };
 }

@@ -1,4 +1,4 @@
-/** What became of a change of many: how many it reached, which were refused and why, and where to look at them. */
+/** The result of a bulk change: how many instances it reached, which were refused and why, and links to them. */
 
 import { useQuery } from '@tanstack/react-query';
 import type { BatchActionResult, BulkJob } from 'durable-workflow-engine-client';
@@ -20,13 +20,13 @@ export function isJob(answer: BulkAnswer): answer is BulkJob {
 
 const READ_EVERY_MS = 1000;
 
-/** Changes are found by the time of the server; that of the browser may be ahead of it by as much. */
+/** Changed instances are found by server time; the browser's clock may be ahead by this much. */
 const CLOCKS_APART_MS = 60_000;
 
 export interface BulkReach {
-  /** Filters of the list of instances that those which were changed still match. */
+  /** Filters of the list of instances that changed instances still match. */
   readonly among: Readonly<Record<string, string | undefined>>;
-  /** Those that were named one by one. */
+  /** Instances that were selected one by one. */
   readonly ids?: readonly string[] | undefined;
 }
 
@@ -52,16 +52,16 @@ export function BulkOutcome(props: {
   const isGoingOn = isJob(seen) && seen.ended_at === null;
   const since = new Date(begunAt - CLOCKS_APART_MS).toISOString();
   return (
-    <Dialog title="What became of them" onClose={onClose}>
+    <Dialog title="Result of the bulk change" onClose={onClose}>
       <div role="status" className={styles.parts}>
         <p>
           {sentenceOf(seen, done)}
-          {isGoingOn && ' It goes on, also when you close this.'}
+          {isGoingOn && ' It continues if you close this dialog.'}
         </p>
         {isJob(seen) && (
           <p>
-            It {isGoingOn ? 'is' : 'was'} a <Link href="/jobs">bulk job</Link>
-            {seen.error === null ? '.' : `, and was given up: ${seen.error}`}
+            It {isGoingOn ? 'runs' : 'ran'} as a <Link href="/jobs">bulk job</Link>
+            {seen.error === null ? '.' : `, which failed: ${seen.error}`}
           </p>
         )}
       </div>
@@ -70,7 +70,7 @@ export function BulkOutcome(props: {
       {seen.applied > 0 && (
         <p>
           <Link href={hrefOf('/instances', { ...reach.among, updated_after: since })}>
-            {reach.ids ? 'Instances that have changed since' : 'Those that have changed since'}
+            {reach.ids ? 'All instances changed since then' : 'View the changed instances'}
           </Link>
         </p>
       )}
@@ -86,7 +86,7 @@ export function BulkOutcome(props: {
 function sentenceOf({ applied, skipped, failed }: BulkAnswer, done: string): string {
   const parts = [
     `${countOf(applied, 'instance')} ${done}`,
-    skipped > 0 && `${formatCount(skipped)} left alone, since it does not concern them`,
+    skipped > 0 && `${formatCount(skipped)} skipped because the action does not apply to them`,
     failed > 0 && `${formatCount(failed)} refused`,
   ];
   return `${parts.filter(Boolean).join('; ')}.`;
@@ -110,7 +110,7 @@ function Refusals({ answer }: { readonly answer: BulkAnswer }) {
         <li>
           {refusals.length > 0
             ? `and ${countOf(more, 'further instance')}`
-            : `${countOf(more, 'instance')}: a job keeps no reasons`}
+            : `${countOf(more, 'instance')}: a job does not record reasons`}
         </li>
       )}
     </ul>

@@ -1,4 +1,4 @@
-/** The one button, and the link that looks like it. */
+/** Buttons, and links that look like buttons. */
 
 import type { ComponentProps, ReactNode } from 'react';
 import { Link } from 'wouter';
@@ -9,7 +9,7 @@ export type ButtonKind = 'plain' | 'primary' | 'danger' | 'quiet';
 interface ButtonProps extends Omit<ComponentProps<'button'>, 'type'> {
   readonly kind?: ButtonKind;
   readonly submits?: boolean;
-  /** It is at work, and cannot be pressed again. */
+  /** The action is running, and the button is disabled. */
   readonly isBusy?: boolean;
   readonly icon?: ReactNode;
 }
@@ -30,7 +30,7 @@ export function Button(props: ButtonProps) {
   );
 }
 
-/** @param props.label what it does, for whoever does not see the picture */
+/** @param props.label the action, for screen readers and as a tooltip */
 export function IconButton(props: Omit<ButtonProps, 'children'> & { readonly label: string }) {
   const { label, kind = 'quiet', ...rest } = props;
   return <Button kind={kind} className={styles.icon} aria-label={label} title={label} {...rest} />;

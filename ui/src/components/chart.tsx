@@ -1,4 +1,4 @@
-/** Lines over time, by uPlot: in the colours of the theme, and as a table for screen readers. */
+/** Line charts over time, by uPlot, in the colours of the theme and as a table for screen readers. */
 
 import { useEffect, useRef, useState } from 'react';
 import UPlot from 'uplot';
@@ -10,7 +10,7 @@ export interface Line {
   readonly name: string;
   /** One value for each instant; null where there is none. */
   readonly values: readonly (number | null)[];
-  /** A colour of the theme, such as `--ok`. */
+  /** A colour token of the theme, such as `--ok`. */
   readonly color: `--${string}`;
   readonly isDashed?: boolean;
 }
@@ -22,7 +22,7 @@ export interface ChartProps {
   readonly lines: readonly Line[];
   readonly format: (value: number) => string;
   readonly height?: number;
-  /** Values are few: each is marked, and lines lead over what is missing. */
+  /** Few values: each gets a marker, and lines bridge gaps. */
   readonly isSparse?: boolean;
 }
 
@@ -31,7 +31,7 @@ export default function Chart(props: ChartProps) {
   const place = useRef<HTMLDivElement>(null);
   const plot = useRef<UPlot | undefined>(undefined);
   const theme = useTheme();
-  // A plot is made anew when its lines are others; new values are handed to it.
+  // A plot is rebuilt when its lines change; new values are passed to the existing one.
   const shape = JSON.stringify([
     lines.map(({ values: _, ...line }) => line),
     height,
@@ -101,7 +101,7 @@ export default function Chart(props: ChartProps) {
   );
 }
 
-/** uPlot counts seconds, and knows one clock only. */
+/** uPlot works in seconds and in one time zone only. */
 function timeMarks(_plot: UPlot, ticks: number[], _axis: number, _space: number, stepSecs: number) {
   return tickTexts(
     ticks.map((secs) => secs * 1000),
@@ -110,11 +110,11 @@ function timeMarks(_plot: UPlot, ticks: number[], _axis: number, _space: number,
 }
 
 const CHARACTER_PX = 7;
-/** Between the texts of two marks. */
+/** Between the labels of two ticks. */
 const MARK_GAP_PX = 16;
 const MINUTE_MS = 60_000;
 
-/** How far marks lie apart at least: their texts are as long as the language, the clock and the step have them. */
+/** Minimum distance between ticks: the length of a label depends on the language, the clock and the step. */
 function timeSpace(_plot: UPlot, _axis: number, fromSecs: number, toSecs: number, length: number) {
   const spaceOf = (stepMs: number) =>
     tickText(toSecs * 1000, stepMs).length * CHARACTER_PX + MARK_GAP_PX;
@@ -123,7 +123,7 @@ function timeSpace(_plot: UPlot, _axis: number, fromSecs: number, toSecs: number
   return stepMs < MINUTE_MS ? spaceOf(MINUTE_MS / 60) : ofMinutes;
 }
 
-/** Without a place that is pointed at, there is none. */
+/** Undefined unless the pointer is over the plot. */
 function momentOf(secs: number | null): string {
   return secs === null ? '–' : momentText(secs * 1000);
 }
@@ -137,7 +137,7 @@ function dataOf(instants: readonly number[], lines: readonly Line[]): UPlot.Alig
   return [instants.map((ms) => ms / 1000), ...lines.map(({ values }) => [...values])];
 }
 
-/** A canvas knows no `light-dark()`: the browser says what it is here. */
+/** A canvas does not support `light-dark()`, so the browser resolves it first. */
 function resolve(element: HTMLElement, color: string): string {
   const probe = document.createElement('span');
   probe.style.color = color;

@@ -1,4 +1,4 @@
-/** Long lists, so much at a time: a browser that lays out ten thousand rows at once does nothing else for seconds. */
+/** Renders long lists in chunks: laying out ten thousand rows at once blocks a browser for seconds. */
 
 import { type ReactNode, useState } from 'react';
 import { formatCount } from '../lib/format.ts';
@@ -7,9 +7,9 @@ import { Button } from './button.tsx';
 export const CHUNK = 500;
 
 /**
- * @param total how many there are
- * @param needed how many have to be shown, such as up to one that is selected
- * @returns how many are shown, and what shows more of them; nothing where all are
+ * @param total how many rows there are
+ * @param needed how many have to be shown, such as up to a selected row
+ * @returns how many are shown, and the control that shows more; nothing if all are shown
  */
 export function useChunk(
   total: number,

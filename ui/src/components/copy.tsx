@@ -1,4 +1,4 @@
-/** Puts a text into the clipboard, and says so. */
+/** Copies a text to the clipboard and confirms it. */
 
 import { Check, Copy } from 'lucide-react';
 import { useEffect, useId, useState } from 'react';
@@ -25,7 +25,7 @@ export function CopyButton({ text, label }: { readonly text: string; readonly la
           await navigator.clipboard.writeText(text);
           setState('copied');
         } catch {
-          // On plain HTTP browsers give no page their clipboard; elsewhere a person may have refused it.
+          // Browsers deny the clipboard on plain HTTP, and users may deny it elsewhere.
           setState('by-hand');
         }
       }}
@@ -58,8 +58,8 @@ function ByHand({ text, onEnd }: { readonly text: string; readonly onEnd: () => 
 const select = (element: HTMLTextAreaElement | null) => element?.select();
 
 /**
- * An id, short, with the whole of it on hover and for copying. Ids of one time begin alike: it is their end that
- * tells them apart.
+ * A shortened id, with the full id as a tooltip and for copying. Ids of the same time share their beginning, so the end
+ * is shown.
  */
 export function ShortId({ id }: { readonly id: string }) {
   return <code title={id}>{id.length > 12 ? `${id.slice(0, 4)}…${id.slice(-6)}` : id}</code>;

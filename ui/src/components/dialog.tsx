@@ -1,4 +1,4 @@
-/** A dialog over the page, by the browser's own element: it keeps the focus, and Escape closes it. */
+/** A modal dialog, by the browser's own element: it keeps the focus, and Escape closes it. */
 
 import { X } from 'lucide-react';
 import { type ReactNode, useId, useLayoutEffect, useRef } from 'react';
@@ -19,7 +19,7 @@ interface DialogProps {
 export function Dialog({ title, onClose, isWide, children }: DialogProps) {
   const ref = useRef<HTMLDialogElement>(null);
   const titleId = useId();
-  // It gives the focus back while it is still in the document: effects are undone later than that.
+  // The focus must be returned while the dialog is still in the document; other effects are cleaned up later.
   useLayoutEffect(() => {
     const dialog = ref.current;
     if (dialog && !dialog.open) dialog.showModal();
@@ -48,14 +48,14 @@ export function Dialog({ title, onClose, isWide, children }: DialogProps) {
   );
 }
 
-/** The last row of a dialog: to leave it, and to do what it is about. */
+/** The last row of a dialog: the buttons that leave it and that confirm it. */
 export function DialogActions(props: {
   readonly label: string;
   readonly kind?: ButtonKind;
   readonly isBusy?: boolean;
   readonly isDisabled?: boolean;
   readonly onClose: () => void;
-  /** What leaves everything as it is, where `Cancel` would be taken for the action. */
+  /** Label of the button that changes nothing, where `Cancel` could be taken for the action. */
   readonly keep?: string;
   /** Absent: the button submits the form around it. */
   readonly onConfirm?: () => void;
@@ -76,10 +76,10 @@ export function DialogActions(props: {
   );
 }
 
-/** Asks once more before something is done, and shows why it could not be done. */
+/** Asks for confirmation before an action, and shows why it failed. */
 export function ConfirmDialog(
   props: Omit<DialogProps, 'isWide'> & {
-    /** What the button says, such as `Cancel 37 instances`. */
+    /** Label of the button, such as `Cancel 37 instances`. */
     readonly action: string;
     readonly kind?: ButtonKind;
     readonly isBusy?: boolean;

@@ -1,11 +1,11 @@
-/** Asks before a dialog is left in which something was typed. */
+/** Asks before a dialog with unsaved input is closed. */
 
 import { type ReactNode, useState } from 'react';
 import { ConfirmDialog } from './dialog.tsx';
 
 /**
- * @param isTyped whether there is anything to lose
- * @returns `leave` for the dialog in place of `onClose`, and the question, which stands beside the dialog
+ * @param isTyped whether there is input to lose
+ * @returns `leave`, to use as the dialog's `onClose`, and the question, to render beside the dialog
  */
 export function useDiscard(
   isTyped: boolean,
@@ -16,13 +16,13 @@ export function useDiscard(
     leave: () => (isTyped ? setAsked(true) : onClose()),
     question: isAsked && (
       <ConfirmDialog
-        title="Throw away what you typed?"
-        action="Throw it away"
+        title="Discard your changes?"
+        action="Discard"
         kind="danger"
         onConfirm={onClose}
         onClose={() => setAsked(false)}
       >
-        <p>It was not sent, and is kept nowhere.</p>
+        <p>Your input has not been sent and is not saved.</p>
       </ConfirmDialog>
     ),
   };

@@ -1,4 +1,4 @@
-/** How the editor looks: by the tokens of the page, so that it follows its theme. */
+/** The editor's theme, built from the page's tokens, so that it follows the page's theme. */
 
 import { HighlightStyle, syntaxHighlighting } from '@codemirror/language';
 import { EditorView } from '@codemirror/view';
@@ -64,7 +64,7 @@ const look = EditorView.theme({
   ...marks('warning', '--warn'),
 });
 
-/** Drawn without pictures: CodeMirror's own are `data:` addresses, which the content security policy refuses. */
+/** Drawn without images: CodeMirror uses `data:` URLs, which the content security policy blocks. */
 function marks(
   severity: 'error' | 'warning',
   color: string,
@@ -96,8 +96,8 @@ const colors = HighlightStyle.define([
 export const editorTheme = [look, syntaxHighlighting(colors)];
 
 /**
- * Where an editor lives: in a document its styles would be a `<style>` element, which the content security policy
- * refuses; in a shadow tree they are adopted.
+ * Hosts an editor in a shadow tree: in the document its styles would be a `<style>` element, which the content security
+ * policy blocks; in a shadow tree they are adopted.
  */
 export function shadowOf(element: HTMLElement): ShadowRoot {
   return element.shadowRoot ?? element.attachShadow({ mode: 'open' });

@@ -1,4 +1,4 @@
-/** An editor of JSON, by CodeMirror, that marks what is wrong where it stands. */
+/** A JSON editor, by CodeMirror, that marks errors where they are. */
 
 import { defaultKeymap, history, historyKeymap } from '@codemirror/commands';
 import { json, jsonParseLinter } from '@codemirror/lang-json';
@@ -16,15 +16,15 @@ export interface EditorProps {
   readonly value: string;
   readonly isReadOnly?: boolean;
   readonly onChange?: (value: string) => void;
-  /** What is wrong with a text that is JSON; asked a moment after typing. */
+  /** Reports problems of a text that is valid JSON; called shortly after typing. */
   readonly check?: (text: string) => Promise<readonly Diagnostic[]>;
-  /** Selects this and goes there, each time that it is another object. */
+  /** Selects this range and scrolls to it whenever it is another object. */
   readonly place?: { readonly from: number; readonly to: number } | undefined;
 }
 
 const CHECK_DELAY_MS = 400;
 
-/** Tab leaves the editor, as it leaves every other field. */
+/** Tab moves the focus out of the editor, as in any other field. */
 export default function Editor(props: EditorProps) {
   const { label, value, isReadOnly, onChange, check, place } = props;
   const frame = useRef<HTMLDivElement>(null);
@@ -57,7 +57,7 @@ export default function Editor(props: EditorProps) {
           EditorState.readOnly.of(isReadOnly ?? false),
           EditorView.updateListener.of((update) => {
             if (!update.docChanged || isSetting.current) return;
-            // At once: a value that comes back later is older than what was typed since.
+            // Synchronously: a value that arrived later would be older than what was typed since.
             flushSync(() => latest.current.onChange?.(update.state.doc.toString()));
           }),
           editorTheme,

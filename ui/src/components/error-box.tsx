@@ -1,4 +1,4 @@
-/** Says what failed, as the engine said it, with what its log knows it by. */
+/** Shows an error with the engine's message, status, code and request id. */
 
 import { EngineError } from 'durable-workflow-engine-client';
 import { TriangleAlert } from 'lucide-react';
@@ -14,16 +14,16 @@ export function ErrorBox(props: { readonly error: unknown; readonly onRetry?: ()
     <div className={styles.box} role="alert">
       <TriangleAlert size={18} aria-hidden />
       <span className={styles.text}>{messageOf(error)}</span>
-      {onRetry ? <Button onClick={onRetry}>Try again</Button> : <span />}
+      {onRetry ? <Button onClick={onRetry}>Attempt again</Button> : <span />}
       {detail !== '' && <span className={styles.detail}>{detail}</span>}
     </div>
   );
 }
 
 export function messageOf(error: unknown): string {
-  // Browsers do not say why there was no answer; that one took too long, the client does.
+  // Browsers do not tell why there was no answer; only a timeout is known to the client.
   if (error instanceof EngineError && error.status === 0 && error.code !== 'CLIENT_TIMEOUT') {
-    return 'The engine cannot be reached. This page goes on by itself when it is back.';
+    return 'The engine is unreachable. This page reloads its data when the engine is back.';
   }
   return error instanceof Error ? error.message : String(error);
 }
@@ -37,7 +37,7 @@ function detailOf(error: unknown): string {
     .join(' · ');
 }
 
-/** Where a list has nothing: why, and what to do next. */
+/** Shown for an empty list: why it is empty, and what to do next. */
 export function Empty(props: {
   readonly title: string;
   readonly icon?: ReactNode;

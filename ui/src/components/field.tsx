@@ -1,4 +1,4 @@
-/** What people fill in: each with its name, a hint, and what the engine refused about it. */
+/** Form fields, each with its label, a hint, and the engine's message about it. */
 
 import { EngineError } from 'durable-workflow-engine-client';
 import {
@@ -19,12 +19,12 @@ import { type NumberLimits, readNumber } from '../lib/numbers.ts';
 import { TYPING_MS } from '../lib/rested.ts';
 import styles from './field.module.css';
 
-/** Told by each field whether it holds what is not, or not yet, taken over from it. */
+/** Each field reports here whether it holds text that has not been accepted as its value. */
 export const UnreadFields = createContext<(field: string, isUnread: boolean) => void>(
   () => undefined,
 );
 
-/** @returns how many fields below hold such a text, and what `UnreadFields` is given above them */
+/** @returns how many fields hold such text, and the value for `UnreadFields` above them */
 export function useUnreadFields(): readonly [
   count: number,
   tell: (field: string, isUnread: boolean) => void,
@@ -64,8 +64,8 @@ type Control = (attributes: {
 }) => ReactNode;
 
 /**
- * For controls that are not below; `children` gets the attributes that bind it to its label. Why the browser does not
- * take what is in the control is said here, once a form asked for it.
+ * For custom controls; `children` receives the attributes that bind the control to its label. The browser's validation
+ * message is shown once the form was submitted.
  */
 export function Field(props: FieldProps & { readonly children: Control }) {
   const id = useId();
@@ -95,8 +95,8 @@ export function Field(props: FieldProps & { readonly children: Control }) {
 }
 
 function refusalOf({ validity, validationMessage }: HTMLInputElement): string {
-  if (validity.valueMissing) return 'This is missing';
-  return validity.badInput ? 'This is not complete' : validationMessage;
+  if (validity.valueMissing) return 'This field is required';
+  return validity.badInput ? 'This value is incomplete' : validationMessage;
 }
 
 interface TextFieldProps
@@ -116,7 +116,7 @@ export function TextField({ label, hint, wrong, onChange, ...rest }: TextFieldPr
   );
 }
 
-/** Keeps its form from being sent while there is a doubt. */
+/** Prevents the form from being submitted while the value is invalid. */
 function useDoubt<Element extends HTMLInputElement | HTMLTextAreaElement>(doubt?: string) {
   const control = useRef<Element>(null);
   useEffect(() => control.current?.setCustomValidity(doubt ?? ''), [doubt]);
@@ -132,8 +132,8 @@ interface NumberFieldProps
 }
 
 /**
- * A number as it is typed: read with `numberOf`, and refused in words. The browser's own field for numbers drops
- * what it cannot read, so that another number is sent than the one that was typed, and a wheel changes it.
+ * A number as typed: parsed by `numberOf`, and rejected with a reason. The browser's number field drops what it cannot
+ * parse, so that a different number would be sent, and changes the value on scroll.
  */
 export function NumberField(props: NumberFieldProps) {
   const { wrong, limits, onChange, disabled, ...rest } = props;
@@ -152,9 +152,9 @@ export function NumberField(props: NumberFieldProps) {
   );
 }
 
-/** A day and a time of the viewer's zone, which is named. */
+/** A date and time in the viewer's time zone, which is named. */
 export function DateTimeField({ hint, ...rest }: Omit<TextFieldProps, 'type'>) {
-  const zone = `Time of ${zoneHere()}`;
+  const zone = `Time zone: ${zoneHere()}`;
   return (
     <TextField
       {...rest}
@@ -172,7 +172,7 @@ export function DateTimeField({ hint, ...rest }: Omit<TextFieldProps, 'type'>) {
   );
 }
 
-/** A text that narrows a list, a moment after it was typed, and once it is complete. */
+/** Filters a list, shortly after typing stops and once the value is complete. */
 export function FilterField({ value, onChange, wrong, hint, ...rest }: TextFieldProps) {
   const [text, setText] = useState(value);
   const [isHalf, setHalf] = useState(false);
@@ -184,15 +184,15 @@ export function FilterField({ value, onChange, wrong, hint, ...rest }: TextField
     const timer = setTimeout(() => onChange(text), TYPING_MS);
     return () => clearTimeout(timer);
   }, [text, isHalf]);
-  // A time that lacks a part is no text at all to the browser, and changes none when it is begun.
+  // A partial time is an empty value for the browser, and starting to type it fires no change event.
   const look = ({ currentTarget }: { readonly currentTarget: HTMLInputElement }) =>
     setHalf(currentTarget.validity.badInput);
   return (
     <TextField
       placeholder="All"
       {...rest}
-      hint={hint ?? (rest.type === 'datetime-local' && `Time of ${zoneHere()}`)}
-      wrong={isHalf ? 'This is not complete' : wrong}
+      hint={hint ?? (rest.type === 'datetime-local' && `Time zone: ${zoneHere()}`)}
+      wrong={isHalf ? 'This value is incomplete' : wrong}
       value={text}
       onInput={look}
       onKeyUp={look}
@@ -207,7 +207,7 @@ export function TextArea(
     readonly value: string;
     readonly rows?: number;
     readonly required?: boolean;
-    /** What the engine would refuse of the text is told while it is typed. */
+    /** Reports while typing what the engine would reject. */
     readonly isJson?: boolean;
     readonly onChange: (value: string) => void;
   },
@@ -278,7 +278,7 @@ export function Checkbox(props: {
   );
 }
 
-/** Things of which at least one is to be chosen. */
+/** A group of checkboxes, at least one of which must be checked. */
 export function Choices<Value extends string>(props: {
   readonly legend: string;
   readonly options: readonly { readonly value: Value; readonly label: ReactNode }[];
@@ -318,12 +318,12 @@ export function Choices<Value extends string>(props: {
   );
 }
 
-/** Fields side by side, as there is room. */
+/** Fields side by side, where there is room. */
 export function FieldRow({ children }: { readonly children: ReactNode }) {
   return <div className={styles.row}>{children}</div>;
 }
 
-/** What the engine refused about a field of this name: the last member of the path counts too. */
+/** The engine's message about the field with this name, which is the last member of the path in the error. */
 export function wrongOf(error: unknown, name: string): string | undefined {
   if (!(error instanceof EngineError) || error.field === undefined) return undefined;
   const { field } = error;
@@ -331,8 +331,8 @@ export function wrongOf(error: unknown, name: string): string | undefined {
 }
 
 /**
- * Fields below each other. What is filled in is sent by its submit button or by Enter; what cannot be sent is marked
- * in every field at once, and the first of them has the focus.
+ * Fields below each other. Submitted by its button or by Enter; if fields are invalid, all of them are marked and the
+ * first one gets the focus.
  */
 export function Form(props: { readonly onSubmit: () => void; readonly children: ReactNode }) {
   return (

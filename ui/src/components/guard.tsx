@@ -1,6 +1,6 @@
 /**
- * Forms that change what was looked at before (docs/reference/errors.md): where somebody else was quicker, both
- * versions stand side by side, and a person takes one of them.
+ * Optimistic concurrency for forms (docs/reference/errors.md): if the object was changed by somebody else since it was
+ * opened, both versions are shown and the user chooses one.
  */
 
 import { EngineError } from 'durable-workflow-engine-client';
@@ -14,24 +14,24 @@ interface Dated {
 }
 
 export interface Guard<Thing> {
-  /** Makes the change with what it has to carry. What moved the time and nothing of the view is no conflict. */
+  /** Makes the change with `if_unchanged_since`. A newer time without a visible difference is not a conflict. */
   readonly run: <Result>(
     change: (since: { readonly if_unchanged_since?: string }) => PromiseLike<Result>,
   ) => Promise<Result>;
-  /** What is there now, after a change was refused for it. */
+  /** The current object, after a change was refused because of it. */
   readonly present: Thing | undefined;
-  /** The form goes by what is there now. */
+  /** Continue from the current object. */
   readonly settle: () => void;
   readonly viewOf: (thing: Thing) => unknown;
 }
 
-/** What is looked at again by itself, of a thing that goes on while it is changed. */
-const TRIES_MAX = 5;
+/** Rereads of an object that keeps changing while the form is sent. */
+const ATTEMPTS_MAX = 5;
 
 /**
- * @param first as it was read; undefined: a new one is made
- * @param read what is there now; undefined: nothing any more
- * @param viewOf what the form shows of it
+ * @param first as it was read; undefined when a new one is created
+ * @param read reads the current object; undefined if it was deleted
+ * @param viewOf the part that the form shows
  */
 export function useGuard<Thing extends Dated>(
   first: Thing | undefined,
@@ -54,7 +54,7 @@ export function useGuard<Thing extends Dated>(
           if (now === undefined) throw error;
           const isSame = textOf(now) === textOf(seen.current);
           if (!isSame) setPresent(now);
-          if (!isSame || tries === TRIES_MAX) throw error;
+          if (!isSame || tries === ATTEMPTS_MAX) throw error;
           seen.current = now;
         }
       }
@@ -76,13 +76,13 @@ function isOutdated(error: unknown): boolean {
   );
 }
 
-/** Nothing while there is no conflict. */
+/** Renders nothing unless there is a conflict. */
 export function Conflict<Thing>(props: {
   readonly guard: Guard<Thing>;
-  /** The view, as the form has it. */
+  /** The form's values, as `viewOf` shows them. */
   readonly mine: unknown;
   readonly onTake: (present: Thing) => void;
-  /** Sends what the form has once more. */
+  /** Sends the form's values again. */
   readonly onKeep: () => void;
 }) {
   const { guard, mine, onTake, onKeep } = props;
@@ -90,10 +90,10 @@ export function Conflict<Thing>(props: {
   if (present === undefined) return null;
   return (
     <section className={styles.conflict} role="alert" aria-label="Changed by somebody else">
-      <p>Somebody else has changed it since you opened it. Nothing of yours is stored yet.</p>
+      <p>Somebody else has changed this since you opened it. Your changes are not saved yet.</p>
       <div className={styles.sides}>
-        <Side title="What you have" value={mine} />
-        <Side title="What is there now" value={viewOf(present)} />
+        <Side title="Your version" value={mine} />
+        <Side title="Current version" value={viewOf(present)} />
       </div>
       <ButtonRow>
         <Button
@@ -102,7 +102,7 @@ export function Conflict<Thing>(props: {
             settle();
           }}
         >
-          Go on with what is there
+          Use the current version
         </Button>
         <Button
           kind="danger"
@@ -111,7 +111,7 @@ export function Conflict<Thing>(props: {
             onKeep();
           }}
         >
-          Put mine in its place
+          Overwrite with my version
         </Button>
       </ButtonRow>
     </section>

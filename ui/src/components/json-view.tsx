@@ -1,4 +1,4 @@
-/** A JSON value to read and to copy, with its parts in colours. Long ones are shown part by part. */
+/** Shows a JSON value with syntax colours, to read and to copy. Long values are shown in parts. */
 
 import { memo, useMemo } from 'react';
 import { lineEnds, partsOf } from '../lib/json-lines.ts';
@@ -29,7 +29,7 @@ export function JsonView(props: { readonly value: unknown; readonly label: strin
   );
 }
 
-/** What is there already is not made anew for what comes. */
+/** Memoized, so that parts that are shown already are not rendered again. */
 const Part = memo(function Part({ text }: { readonly text: string }) {
   return <span>{piecesOf(text)}</span>;
 });

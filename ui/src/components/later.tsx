@@ -1,4 +1,4 @@
-/** Parts that are large and not needed for the first paint: they are loaded when they are first shown. */
+/** Large components that the first paint does not need, loaded when first shown. */
 
 import { type ComponentProps, Suspense } from 'react';
 import { later } from '../lib/load.ts';
@@ -16,7 +16,7 @@ export function Chart(props: ComponentProps<typeof LazyChart>) {
   );
 }
 
-/** For JSON, with what is wrong marked where it stands. */
+/** JSON editor that marks errors where they are. */
 export function Editor(props: ComponentProps<typeof LazyEditor>) {
   return (
     <Suspense fallback={<Place height={320} />}>
@@ -25,7 +25,7 @@ export function Editor(props: ComponentProps<typeof LazyEditor>) {
   );
 }
 
-/** Two texts, with what differs marked. */
+/** Two texts with their differences marked. */
 export function TextDiff(props: ComponentProps<typeof LazyTextDiff>) {
   return (
     <Suspense fallback={<Place height={320} />}>

@@ -1,4 +1,4 @@
-/** Lists that page by cursor: how they are read, and how they are shown. */
+/** Reads and shows lists with cursor pagination. */
 
 import {
   keepPreviousData,
@@ -17,11 +17,11 @@ import { type Column, Pager, type Selection, Table } from './table.tsx';
 
 const ROWS_A_PAGE = 50;
 
-/** The engine looks at so many rows and no more for one page: what matches may lie behind them. */
+/** The engine examines a limited number of rows for one page: matches may lie further back. */
 const LOOKS_MAX = 10;
 
 export interface ListQuery<Row> {
-  /** Which rows these are: of which filters, and which page. */
+  /** Identifies the rows: the filters and the page. */
   readonly of: string;
   readonly query: UseQueryResult<Page<Row>>;
   readonly cursor: string | undefined;
@@ -29,14 +29,14 @@ export interface ListQuery<Row> {
 }
 
 /**
- * One page of a list. Its cursor lives in the address, and the page before stays until the next one is there.
+ * Reads one page of a list. The cursor is in the address, and the previous page stays until the next one has loaded.
  *
  * @param key of the query: the operation and its filters
- * @param read asks for the page, such as `(page, options) => client.cron.list(page, options)`
- * @param options.cursorName in the address, where one page has several lists
+ * @param read reads the page, such as `(page, options) => client.cron.list(page, options)`
+ * @param options.cursorName name in the address, if a page has several lists
  * @param options.live read again when instances change, or when this one does
  * @param options.enabled whether it is read at all
- * @param options.refetchInterval where no change of instances tells of what happens to the rows
+ * @param options.refetchInterval for rows whose changes are not changes of instances
  */
 export function useList<Row>(
   key: readonly unknown[],
@@ -70,24 +70,24 @@ export function useList<Row>(
 }
 
 const NOTHING_YET = (
-  <Empty title="Nothing among the newest ones">
-    <p>The next page looks further back. A time of creation makes it quick.</p>
+  <Empty title="No matches among the newest rows">
+    <p>The next page searches further back. A filter by creation time is faster.</p>
   </Empty>
 );
 
-/** The way back to the first page stands below. */
+/** The link to the first page is below. */
 export const NO_MORE = (
-  <Empty title="Nothing on this page any more">
-    <p>What stood here is gone. The first page shows what there is.</p>
+  <Empty title="This page is empty now">
+    <p>Its rows were deleted or no longer match. Go back to the first page.</p>
   </Empty>
 );
 
-/** Nothing was found yet, and not all was looked at. */
+/** Nothing was found so far, but not everything was examined. */
 function isCut<Row>({ items, nextCursor }: Page<Row>): boolean {
   return items.length === 0 && nextCursor !== undefined;
 }
 
-/** The table of a list, with the way to its other pages. */
+/** The table of a list, with links to its other pages. */
 export function ListTable<Row>(props: {
   readonly list: ListQuery<Row>;
   readonly label: string;
@@ -102,7 +102,7 @@ export function ListTable<Row>(props: {
     <Loaded query={query} height={320}>
       {(page) => (
         <div className={query.isPlaceholderData ? styles.behind : undefined}>
-          {/* The rows of what was asked before, while what is asked now is on its way. */}
+          {/* The rows of the previous query, until the current one has loaded. */}
           {query.isPlaceholderData && <p className="hidden-text">Loading</p>}
           <Table
             {...table}

@@ -1,4 +1,6 @@
-/** What a query found, or that it is under way, or why it failed. Its place is kept, so that nothing jumps. */
+/**
+ * Shows the data of a query, its loading state, or its error. The space is reserved, so that the layout does not jump.
+ */
 
 import type { UseQueryResult } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
@@ -10,12 +12,12 @@ import { Time } from './time.tsx';
 
 export function Loaded<T>(props: {
   readonly query: UseQueryResult<T>;
-  /** How high the place is until there is something, in pixels. */
+  /** Height to reserve while loading, in pixels. */
   readonly height?: number;
   readonly children: (data: T) => ReactNode;
 }) {
   const { query, height = 160, children } = props;
-  // What was read before stays, also when reading it again fails.
+  // Data that was read before stays, also when rereading it fails.
   if (query.data !== undefined) {
     return (
       <>
@@ -32,16 +34,16 @@ export function Loaded<T>(props: {
   );
 }
 
-/** Says that what is shown is old, and why, where it is. */
+/** Reports that the data shown is stale, and why. */
 export function NotReadAgain({ query }: { readonly query: UseQueryResult<unknown> }) {
   const live = useLiveState();
   const { error, dataUpdatedAt } = query;
-  // Then the bar above says so for the whole page.
+  // The banner above reports it for the whole page.
   if (!query.isRefetchError || (live === 'lost' && isAway(error))) return null;
   return (
     <p className={styles.old} role="alert">
-      This was read <Time at={new Date(dataUpdatedAt).toISOString()} />, and could not be read
-      again: {messageOf(error)}
+      Last updated <Time at={new Date(dataUpdatedAt).toISOString()} />. The latest update failed:{' '}
+      {messageOf(error)}
     </p>
   );
 }

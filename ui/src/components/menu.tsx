@@ -1,4 +1,4 @@
-/** Further actions, behind one button. The browser's popover closes it by Escape and by a click elsewhere. */
+/** Further actions behind one button. The browser's popover closes on Escape and on a click elsewhere. */
 
 import { ChevronDown } from 'lucide-react';
 import { type KeyboardEvent, type ReactNode, useId, useRef } from 'react';

@@ -1,4 +1,4 @@
-/** A link to another page of the dashboard, for who may see that page; for others, what it says. */
+/** A link to another page if the key may open it; plain text otherwise. */
 
 import type { ReactNode } from 'react';
 import { Link } from 'wouter';

@@ -1,4 +1,4 @@
-/** The parts that every page is made of: its head, panels, facts and tabs. */
+/** The layout of every page: header, panels, facts and tabs. */
 
 import { type ReactNode, useEffect, useId, useRef } from 'react';
 import { Link } from 'wouter';
@@ -6,17 +6,17 @@ import styles from './page.module.css';
 
 interface PageProps {
   readonly title: string;
-  /** What stands above the title: the way back. */
+  /** Breadcrumbs above the title. */
   readonly trail?: readonly { readonly href: string; readonly label: string }[];
   /** Beside the title, such as the state. */
   readonly beside?: ReactNode;
-  /** Below the title, in a line. */
+  /** A line below the title. */
   readonly about?: ReactNode;
   readonly actions?: ReactNode;
   readonly children: ReactNode;
 }
 
-/** A page begins with its title, which has the focus after a link led to it. */
+/** The title receives the focus when a link has led to the page. */
 export function Page({ title, trail, beside, about, actions, children }: PageProps) {
   const heading = useRef<HTMLHeadingElement>(null);
   useEffect(() => {
@@ -54,7 +54,7 @@ export function Page({ title, trail, beside, about, actions, children }: PagePro
 export function Panel(props: {
   readonly title: string;
   readonly actions?: ReactNode;
-  /** Lists and drawings reach to its edge. */
+  /** The content reaches to the panel's edge, for lists and diagrams. */
   readonly isFlush?: boolean;
   readonly children: ReactNode;
 }) {
@@ -72,7 +72,7 @@ export function Panel(props: {
 
 export type Fact = readonly [name: string, value: ReactNode];
 
-/** Names and values, side by side as there is room. */
+/** Names and values, side by side where there is room. */
 export function Facts({ facts }: { readonly facts: readonly (Fact | false | undefined)[] }) {
   return (
     <dl className={styles.facts}>
@@ -89,11 +89,11 @@ export function Facts({ facts }: { readonly facts: readonly (Fact | false | unde
   );
 }
 
-/** Parts of a page, each with an address of its own. */
+/** Tabs of a page, each with its own address. */
 export function Tabs(props: {
   readonly label: string;
   readonly tabs: readonly { readonly href: string; readonly label: ReactNode }[];
-  /** The address of the one that is shown. */
+  /** The address of the selected tab. */
   readonly current: string;
 }) {
   return (

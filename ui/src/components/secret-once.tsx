@@ -1,4 +1,4 @@
-/** Shows a secret that was made just now, and that nobody can read again. */
+/** Shows a new secret, which cannot be read again. */
 
 import { Button } from './button.tsx';
 import { CopyButton } from './copy.tsx';
@@ -13,13 +13,13 @@ export function SecretOnce(props: {
 }) {
   return (
     <Dialog title={props.title} onClose={props.onClose}>
-      <p>{props.about} Copy it now: it is shown this once.</p>
+      <p>{props.about} Copy it now: it is shown only once.</p>
       <p className={styles.secret}>
         <code>{props.secret}</code>
         <CopyButton text={props.secret} label="Copy the secret" />
       </p>
       <Button kind="primary" onClick={props.onClose}>
-        I have it
+        I have copied it
       </Button>
     </Dialog>
   );

@@ -1,4 +1,4 @@
-/** A field for the name of a sequence, with those that there are to choose from. */
+/** A field for the name of a sequence, with suggestions. */
 
 import { useId } from 'react';
 import { useSequenceNames } from '../api/sequences.ts';
@@ -8,7 +8,7 @@ export function SequenceField(props: {
   readonly value: string;
   readonly onChange: (name: string) => void;
   readonly wrong?: string | undefined;
-  /** Of a filter: nothing stands for all. */
+  /** As a filter: empty means all. */
   readonly isFilter?: boolean;
 }) {
   const listId = useId();

@@ -1,4 +1,4 @@
-/** The name and version of a sequence, as a link. */
+/** Name and version of a sequence, as a link. */
 
 import { Link } from 'wouter';
 import { useSequence } from '../api/sequences.ts';

@@ -1,12 +1,12 @@
-/** Holds a list as it is while somebody points at it or has the focus in it (`lib/steady.ts`). */
+/** Keeps the rows of a list in place while the user points at it or has the focus in it (`lib/steady.ts`). */
 
 import { type FocusEvent, type PointerEvent, useEffect, useRef, useState } from 'react';
 import { freshRows, type Steady, type SteadyRow, steadyRows } from '../lib/steady.ts';
 
-/** A pointer that has rested for so long is left lying there: nobody is about to click. */
+/** A pointer that has not moved for this long does not announce a click. */
 const REST_MS = 5000;
 
-/** Lists that are held: a dialog that closes lets them go, since what was done in it is to be seen. */
+/** Releases all lists: a dialog that closes calls this, so that its effect is shown. */
 const held = new Set<() => void>();
 
 export function releaseLists(): void {
@@ -21,7 +21,7 @@ export interface HoldProps {
   readonly onBlur: (event: FocusEvent) => void;
 }
 
-/** @returns whether it is held, and what the element around the list is given */
+/** @returns whether the list is held, and the props of the element around it */
 export function useHold(): readonly [isHeld: boolean, props: HoldProps] {
   const [isPointed, setPointed] = useState(false);
   const [isFocused, setFocused] = useState(false);
@@ -45,11 +45,11 @@ export function useHold(): readonly [isHeld: boolean, props: HoldProps] {
   return [
     isHeld,
     {
-      // What moved under a pointer at rest is told as a move of nothing.
+      // Browsers report an element that moves under a resting pointer as a move by zero.
       onPointerMove: ({ movementX, movementY }) => (movementX !== 0 || movementY !== 0) && point(),
       onPointerDown: point,
       onPointerLeave: () => setPointed(false),
-      // By the keyboard: what was clicked keeps the focus, too.
+      // Only keyboard focus counts: clicked elements keep the focus, too.
       onFocus: ({ target }) => setFocused(target.matches(':focus-visible')),
       onBlur: ({ currentTarget, relatedTarget }) =>
         setFocused((is) => is && currentTarget.contains(relatedTarget)),
@@ -58,8 +58,8 @@ export function useHold(): readonly [isHeld: boolean, props: HoldProps] {
 }
 
 /**
- * @param isHeld whether those that are shown stay
- * @param of what the rows are: with another list, or another page of it, everything is shown anew
+ * @param isHeld whether the rows shown stay in place
+ * @param of identifies the list and page: another one is shown at once
  */
 export function useSteady<Row>(
   rows: readonly Row[],

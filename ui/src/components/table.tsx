@@ -1,4 +1,4 @@
-/** The one table: columns are rows of a description, and each cell says on small screens what it is. */
+/** The table component: columns are data, and on small screens each cell shows its label. */
 
 import type { ReactNode } from 'react';
 import { countOf } from '../lib/format.ts';
@@ -9,7 +9,7 @@ import styles from './table.module.css';
 export interface Column<Row> {
   readonly name: string;
   readonly cell: (row: Row) => ReactNode;
-  /** Numbers stand at the end. */
+  /** Aligned to the end. */
   readonly isNumber?: boolean;
 }
 
@@ -20,9 +20,9 @@ export interface Selection {
 
 /**
  * @param props.label what the table lists, for screen readers
- * @param props.empty in place of the table where there are no rows
- * @param props.selection of rows by their ids; absent: rows cannot be selected
- * @param props.liveOf which list it is, where rows come and go by themselves: they stay while somebody points at them
+ * @param props.empty shown if there are no rows
+ * @param props.selection of rows by id; undefined: rows cannot be selected
+ * @param props.liveOf identifies a list that updates by itself: its rows stay in place while the user points at them
  */
 export function Table<Row>(props: {
   readonly label: string;
@@ -32,7 +32,7 @@ export function Table<Row>(props: {
   readonly empty?: ReactNode;
   readonly selection?: Selection | undefined;
   readonly liveOf?: string | undefined;
-  /** Other rows are on their way. */
+  /** Other rows are loading. */
   readonly isBusy?: boolean;
 }) {
   const { label, columns, idOf, empty, selection, liveOf } = props;
@@ -80,7 +80,7 @@ export function Table<Row>(props: {
       </table>
       {waiting > 0 && (
         <p className={styles.waiting} role="status">
-          {countOf(waiting, 'new row')} above or below: shown when you leave the list
+          {countOf(waiting, 'new row')} will appear when the pointer leaves the list
         </p>
       )}
     </div>
@@ -101,7 +101,7 @@ function SelectAll({ ids, selection }: { ids: readonly string[]; selection: Sele
   );
 }
 
-/** What is selected on other pages stays. */
+/** Keeps the selection on other pages. */
 export function withPage(
   selected: ReadonlySet<string>,
   page: readonly string[],
@@ -125,15 +125,15 @@ function SelectOne({ id, selection }: { id: string; selection: Selection }) {
   );
 }
 
-/** Below a table: what it leaves out. */
+/** A note below a table about what it leaves out. */
 export function TableNote({ children }: { readonly children: ReactNode }) {
   return <p className={styles.note}>{children}</p>;
 }
 
 /**
- * Leads through a list that pages by cursor. The cursor lives in the address, so that Back is the page before.
- * @param props.cursor of this page; absent on the first one
- * @param props.next of the next page; absent on the last one
+ * Navigation of a list with cursor pagination. The cursor is in the address, so that Back leads to the previous page.
+ * @param props.cursor of this page; undefined on the first one
+ * @param props.next of the next page; undefined on the last one
  */
 export function Pager(props: {
   readonly cursor: string | undefined;

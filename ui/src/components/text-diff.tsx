@@ -1,4 +1,4 @@
-/** Two texts in one, with what was taken away and what came marked; what is the same is folded. */
+/** A unified diff of two texts; unchanged parts are folded. */
 
 import { json } from '@codemirror/lang-json';
 import { unifiedMergeView } from '@codemirror/merge';
@@ -33,7 +33,7 @@ export default function TextDiff({ label, before, after }: TextDiffProps) {
           }),
           EditorState.readOnly.of(true),
           EditorView.lineWrapping,
-          // Editable or not, the keyboard scrolls it.
+          // Focusable although it is read-only, so that the keyboard can scroll it.
           EditorView.contentAttributes.of({ 'aria-label': label, tabindex: '0' }),
           editorTheme,
         ],

@@ -1,9 +1,9 @@
-/** Instants and durations, live, with the exact instant on hover and for copying. */
+/** Instants and durations, updated live, with the exact instant as a tooltip. */
 
 import { elapsedMs, formatDuration, formatInstant, formatRelative } from '../lib/format.ts';
 import { useKnownNow, useNow } from '../lib/now.ts';
 
-/** How long ago it was, or how long until it is. @param props.at ISO 8601; nothing is shown as a dash */
+/** How long ago, or how long until. @param props.at ISO 8601; a missing value is shown as a dash */
 export function Time({ at }: { readonly at: string | null | undefined }) {
   const now = useNow();
   if (!at) return <span className="dim">–</span>;
@@ -16,8 +16,8 @@ export function Time({ at }: { readonly at: string | null | undefined }) {
 }
 
 /**
- * From one instant to another, or to now as far as that is known.
- * @param props.until when it is over by itself: no longer than that
+ * The time from one instant to another, or to now as far as that is known.
+ * @param props.until upper limit: when it ends by itself
  */
 export function Elapsed(props: {
   readonly from: string;

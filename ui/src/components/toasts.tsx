@@ -1,4 +1,4 @@
-/** Short news of what was done, read out by screen readers, that goes away by itself. */
+/** Short messages about completed actions, read out by screen readers, that disappear by themselves. */
 
 import {
   createContext,
@@ -22,12 +22,12 @@ interface Toast {
 
 type Tell = (text: ReactNode, options?: { isFailure?: boolean }) => void;
 
-/** Where toasts are shown: on the page, or in the dialog that is open above all others. */
+/** Where toasts are shown: on the page, or in the topmost open dialog. */
 interface Shown {
   readonly toasts: readonly Toast[];
   readonly top: string | undefined;
   readonly remove: (id: number) => void;
-  /** @returns the way to leave it */
+  /** @returns a function that leaves it */
   readonly enter: (place: string) => () => void;
 }
 
@@ -68,9 +68,7 @@ export function ToastProvider({ children }: { children: ReactNode }) {
   );
 }
 
-/**
- * Once on the page, and once in each dialog: what is behind an open dialog can neither be clicked nor is it read out.
- */
+/** Rendered on the page and in each dialog: what is behind an open dialog can neither be clicked nor is it read out. */
 export function Toasts() {
   const shown = useContext(ShownContext);
   const place = useId();

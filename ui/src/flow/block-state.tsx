@@ -1,4 +1,4 @@
-/** What a state of a block looks like: a picture and a word in the colour of what it means. */
+/** How a block's state is shown: an icon and a word in the colour of its meaning. */
 
 import {
   CircleCheck,
@@ -25,7 +25,7 @@ export const STATE_LOOKS: Readonly<Record<DrawnState, readonly [tone: Tone, icon
   skipped: ['idle', SkipForward],
 };
 
-/** @param props.text in place of the word of the state */
+/** @param props.text replaces the name of the state */
 export function StateMark({ state, text }: { readonly state: DrawnState; readonly text?: string }) {
   const [tone, Icon] = STATE_LOOKS[state];
   return (

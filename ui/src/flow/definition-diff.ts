@@ -1,6 +1,6 @@
 /**
- * Two definitions in one: the outline of the newer one with what it no longer has in its old place, what
- * became of every block, and the changes as a list. Blocks are known by their ids. Pure.
+ * Compares two definitions: merges their outlines (removed blocks stay at their old position), classifies every block
+ * and lists the changes. Blocks are matched by id. Pure.
  */
 
 import type { SemanticDiff } from 'durable-workflow-engine-client';
@@ -18,19 +18,19 @@ export type ChangeKind = (typeof CHANGE_KINDS)[number];
 export interface MemberChange {
   /** Such as `handler` or `params.body.amount`. */
   readonly member: string;
-  /** As JSON; undefined where it is not there. */
+  /** As JSON; undefined if absent. */
   readonly before: string | undefined;
   readonly after: string | undefined;
 }
 
 export interface Change {
-  /** In the merged outline. */
+  /** Path in the merged outline. */
   readonly path: string;
   readonly kind: ChangeKind;
-  /** Of a block that moved: where it was. A moved block may have changed, too. */
+  /** Previous position of a moved block, which may have changed as well. */
   readonly from: string | undefined;
   readonly members: readonly MemberChange[];
-  /** What the server says of it. */
+  /** The server's remarks about it. */
   readonly notes: readonly { readonly severity: string; readonly summary: string }[];
 }
 
@@ -38,11 +38,11 @@ export interface DefinitionChanges {
   readonly merged: Outline;
   /** In the order of the merged outline. */
   readonly changes: readonly Change[];
-  /** What the server says of the sequence as a whole. */
+  /** The server's remarks about the sequence as a whole. */
   readonly notes: Change['notes'];
 }
 
-/** @param said the semantic diff of the two, whose summaries are put beside the changes */
+/** @param said the semantic diff by the server, whose summaries are attached to the changes */
 export function definitionChanges(
   before: Definition,
   after: Definition,
@@ -79,7 +79,7 @@ function changeOf(
   return members.length === 0 ? undefined : { path, kind: 'changed', from: undefined, members };
 }
 
-/** Hooks have names of their own, which blocks may have too. */
+/** Hooks have their own namespace, since a block may have the name of a hook. */
 function counterpart(block: OutlineBlock, outline: Outline): OutlineBlock | undefined {
   const path = isHook(block) ? block.path : outline.pathOf.get(block.id);
   return path === undefined ? undefined : outline.byPath.get(path);
@@ -87,7 +87,7 @@ function counterpart(block: OutlineBlock, outline: Outline): OutlineBlock | unde
 
 const isHook = ({ path }: OutlineBlock) => path.startsWith('@');
 
-/** Stands in another list, or in another order to those that stayed beside it. */
+/** Whether it is in another list, or in another order relative to the blocks that stayed beside it. */
 function hasMoved(was: OutlineBlock, is: OutlineBlock, old: Outline, next: Outline): boolean {
   if (idOfParent(was, old) !== idOfParent(is, next)) return true;
   const [oldLane, lane] = [laneOf(was, old), laneOf(is, next)];
@@ -112,7 +112,7 @@ function laneOf(block: OutlineBlock, outline: Outline): Place {
   return { key: lane.key, label: lane.label, list: lane.blocks };
 }
 
-/** Branches have numbers for names: what they hold says more than their place. */
+/** Branches are numbered, so their contents identify them better than their position. */
 function isSameLane(was: Place, is: Place): boolean {
   return was.key === is.key || (isNumbered(is.key) && sharesMost(was.list, is.list));
 }
@@ -126,7 +126,7 @@ function sharesMost(was: readonly OutlineBlock[], is: readonly OutlineBlock[]): 
 
 const moves = new WeakMap<readonly OutlineBlock[], [unknown, ReadonlySet<string>]>();
 
-/** Those that are out of the longest run of blocks which kept their order. */
+/** The blocks outside the longest subsequence that kept its order. */
 function movedIn(was: Place, is: Place): ReadonlySet<string> {
   const known = moves.get(is.list);
   if (known !== undefined && known[0] === was.list) return known[1];
@@ -138,7 +138,7 @@ function movedIn(was: Place, is: Place): ReadonlySet<string> {
   return moved;
 }
 
-/** The indexes of a longest rising part of the numbers. */
+/** The indexes of a longest increasing subsequence. */
 function longestRise(numbers: readonly number[]): number[] {
   const ends: number[] = [];
   const before: number[] = [];
@@ -159,7 +159,7 @@ function longestRise(numbers: readonly number[]): number[] {
 
 // ---------------------------------------------------------------- members
 
-/** Lists of blocks are drawn, and compared block by block. */
+/** Lists of blocks are compared block by block. */
 const LISTS: ReadonlySet<string> = new Set([
   'branches',
   'try_block',
@@ -181,7 +181,7 @@ function memberChanges(was: OutlineBlock, is: OutlineBlock): MemberChange[] {
     .map((member) => ({ member, before: before.get(member), after: after.get(member) }));
 }
 
-/** Every value by the way to it, as JSON. Null is the same as absent. */
+/** Every member by its path, as JSON. Null counts as absent. */
 function ownMembers({ source }: OutlineBlock): ReadonlyMap<string, string> {
   const members = new Map<string, string>();
   const walk = (value: unknown, way: string, isOfBlock: boolean) => {
@@ -201,7 +201,7 @@ function ownMembers({ source }: OutlineBlock): ReadonlyMap<string, string> {
   return members;
 }
 
-/** Routes, variants and steps of sagas go by what they are known by: one more moves none of them. */
+/** Routes, variants and saga steps are matched by name or condition, so that a new one does not shift the others. */
 function nameOf(part: unknown, index: string): string {
   if (typeof part !== 'object' || part === null) return index;
   const { id, name, condition } = part as Readonly<Record<string, unknown>>;
@@ -209,7 +209,7 @@ function nameOf(part: unknown, index: string): string {
   return known === undefined ? index : String(known);
 }
 
-/** Lists whose members hold lists of blocks. */
+/** Lists whose members contain lists of blocks. */
 const PARTS: ReadonlySet<string> = new Set(['routes', 'variants', 'steps']);
 
 // ---------------------------------------------------------------- one outline of two
@@ -217,7 +217,7 @@ const PARTS: ReadonlySet<string> = new Set(['routes', 'variants', 'steps']);
 function mergedOutline(old: Outline, next: Outline): Outline {
   const byPath = new Map<string, OutlineBlock>();
   const pathOf = new Map<string, string>();
-  /** Removed blocks keep their old insides as far as those are removed, too. */
+  /** Removed blocks keep those of their children that are removed, too. */
   const keepRemoved = (block: OutlineBlock, parent: string | null, depth: number): OutlineBlock =>
     placed(block, parent, depth, (lane, path) =>
       lane.blocks.filter(isRemoved).map((inner) => keepRemoved(inner, path, depth + 1)),
@@ -232,7 +232,7 @@ function mergedOutline(old: Outline, next: Outline): Outline {
     const list = is.map((block) => mergeBlock(block, parent, depth));
     for (const [i, block] of was.entries()) {
       if (!isRemoved(block)) continue;
-      // Behind the nearest block before it that is still there.
+      // After the nearest preceding block that still exists.
       const ids = was.slice(0, i).map(({ id }) => id);
       const behind = list.findLastIndex(({ id }) => ids.includes(id));
       list.splice(behind + 1, 0, keepRemoved(block, parent, depth));
@@ -270,7 +270,7 @@ function mergedOutline(old: Outline, next: Outline): Outline {
   return { blocks, hooks, byPath, pathOf };
 }
 
-/** The lane of the older block that a lane of the newer one continues. */
+/** The slot of the older block that a slot of the newer one continues. */
 function counterLane(
   lane: Lane,
   { lanes }: OutlineBlock,

@@ -1,4 +1,4 @@
-/** Two definitions in one drawing, with what became of every block, and beside it the changes as a list. */
+/** Two definitions in one diagram, with the change of every block, beside a list of the changes. */
 
 import type { SemanticDiff } from 'durable-workflow-engine-client';
 import { ArrowRightLeft, type LucideIcon, Minus, Pencil, Plus } from 'lucide-react';
@@ -28,7 +28,7 @@ export default function DefinitionDiff(props: {
   readonly before: Definition;
   readonly after: Definition;
   readonly label: string;
-  /** What the server says of the two; absent while it is not known. */
+  /** The server's comparison; undefined until it is loaded. */
   readonly diff?: SemanticDiff | undefined;
 }) {
   const { before, after, label, diff } = props;

@@ -1,6 +1,6 @@
 /**
- * What a drawing or a list shows of each block beside its name: a state of a run, or a change between two
- * definitions. Drawings know faces only, and so the same drawing serves both.
+ * What a diagram or list shows of a block beside its name: its state in a run, or its change between two definitions.
+ * Diagrams depend on this only, and so the same diagram serves both.
  */
 
 import type { LucideIcon } from 'lucide-react';
@@ -9,26 +9,26 @@ import type { Tone } from '../components/badge.tsx';
 import { countOf, elapsedMs, formatDuration } from '../lib/format.ts';
 import { STATE_LOOKS } from './block-state.tsx';
 import type { OutlineBlock } from './outline.ts';
-import { type BlockStatus, statusText, triesText } from './run-states.ts';
+import { attemptsText, type BlockStatus, statusText } from './run-states.ts';
 import { LOOK_WORDS } from './words.ts';
 
 export interface Face {
   readonly tone: Tone;
   readonly icon: LucideIcon;
-  /** Always there: a colour alone says nothing to many. */
+  /** Always present, since colour alone is not accessible. */
   readonly word: string;
   /** More in a few words; may be ''. */
   readonly note: string;
-  /** All of it in words. */
+  /** The full description in words. */
   readonly text: string;
-  /** Nothing happens there: drawn with less weight. */
+  /** Nothing happens here: drawn with less emphasis. */
   readonly isFaint: boolean;
   readonly isStruck: boolean;
 }
 
 export type FaceOf = (path: string) => Face | undefined;
 
-/** What is drawn of blocks, and which of them is selected. */
+/** How blocks are shown, and which one is selected. */
 export interface View {
   readonly faceOf: FaceOf;
   readonly selected: string | null;
@@ -45,7 +45,7 @@ export const ViewContext = createContext<View>({
 
 export const useView = () => useContext(ViewContext);
 
-/** Such as `charge, step, failed, try 3 of 3`. */
+/** Such as `charge, step, failed, attempt 3 of 3`. */
 export function labelOf(block: OutlineBlock, face: Face | undefined): string {
   const inside = block.size === 0 ? '' : `${countOf(block.size, 'block')} inside`;
   const origin = block.isInjected ? 'injected' : '';
@@ -54,10 +54,10 @@ export function labelOf(block: OutlineBlock, face: Face | undefined): string {
     .join(', ');
 }
 
-/** @param now Unix ms, for the time that what runs has taken so far; undefined where it stands still */
+/** @param now Unix ms, to show how long open blocks have taken so far; undefined to leave it out */
 export function runFace(status: BlockStatus, now: number | undefined): Face {
   const [tone, icon] = STATE_LOOKS[status.state];
-  const { state, startedAt, endedAt, until, note, tryNumber, triesMax } = status;
+  const { state, startedAt, endedAt, until, note, attemptNumber, attemptsMax } = status;
   const isOpen = state === 'running' || state === 'waiting' || state === 'retrying';
   const end = endedAt ?? (isOpen ? now : undefined);
   const took =
@@ -67,13 +67,16 @@ export function runFace(status: BlockStatus, now: number | undefined): Face {
     until === undefined || now === undefined || until <= now
       ? ''
       : `${formatDuration(until - now)} left`;
-  const tries = triesText(tryNumber, tryNumber === 1 && !isOpen ? undefined : triesMax);
-  // What something waits for says that it waits.
+  const attempts = attemptsText(
+    attemptNumber,
+    attemptNumber === 1 && !isOpen ? undefined : attemptsMax,
+  );
+  // A note on what it waits for already says that it waits.
   const word = state === 'waiting' && note !== '' ? note : state;
   const isSaid = word === note || (state === 'running' && status.waits.length > 0);
   return {
     ...{ tone, icon, word },
-    note: [isSaid ? '' : note, tries, left === '' ? tookText : left]
+    note: [isSaid ? '' : note, attempts, left === '' ? tookText : left]
       .filter((part) => part !== '')
       .join(' · '),
     text: [statusText(status), tookText, left].filter((part) => part !== '').join(', '),

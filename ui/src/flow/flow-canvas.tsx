@@ -1,6 +1,6 @@
 /**
- * The drawing that can be moved and zoomed. Places come from `layout.ts` alone: an update of a run changes
- * what blocks show and never where they are. Every block is a button, and the arrows go from one to the next.
+ * The diagram, which can be moved and zoomed. Positions come from `layout.ts` alone: a change of the run changes what
+ * blocks show and never where they are. Every block is a button, and arrow keys move between them.
  */
 
 import {
@@ -48,7 +48,7 @@ function Canvas({ drawing, label }: { readonly drawing: Drawing; readonly label:
   const byPath = useMemo(() => new Map(drawing.nodes.map((node) => [node.path, node])), [drawing]);
   const bringIntoView = useBringIntoView();
   const wanted = useRef<string | null>(null);
-  // Whoever scrolls the page by the wheel is not caught by the drawing on the way.
+  // Zooming by wheel needs a click first, so that the diagram does not catch a scroll of the page.
   const [isActive, setActive] = useState(false);
 
   const focus = useCallback(
@@ -62,13 +62,13 @@ function Canvas({ drawing, label }: { readonly drawing: Drawing; readonly label:
     [byPath, bringIntoView],
   );
 
-  // A group that opens or closes has another button, which takes over the focus.
+  // An opened or closed group has a new button, which receives the focus.
   const onToggle = (path: string) => {
     wanted.current = path;
     view.onToggle(path);
   };
 
-  // What was out of sight is there only after the next rendering.
+  // Blocks that were outside the viewport exist only after the next rendering.
   useEffect(() => {
     const watcher = new MutationObserver(() => focusOn(frame.current, wanted));
     if (frame.current !== null) watcher.observe(frame.current, { childList: true, subtree: true });
@@ -140,10 +140,10 @@ function flowNode(node: DrawnNode): BlockNode {
     type: 'block',
     position: { x, y },
     ...{ width, height, zIndex: block.depth },
-    // No lines are bound to blocks; without this all of them would be measured first.
+    // Edges are not attached to nodes; without this, every node would be measured first.
     handles: [],
     data: { node },
-    // It is no widget: the buttons inside are.
+    // The buttons inside are the widgets, not the node.
     domAttributes: { 'aria-roledescription': undefined } as BlockNode['domAttributes'] & object,
   };
 }
@@ -157,7 +157,7 @@ function focusOn(frame: HTMLElement | null, wanted: { current: string | null }):
   button.focus({ preventScroll: true });
 }
 
-/** Where a key leads from a block, by the order and the nesting of the blocks. */
+/** Where an arrow key leads from a block, by the order and nesting of blocks. */
 export function stepFrom(
   { nodes }: Drawing,
   node: DrawnNode,
@@ -190,7 +190,7 @@ export function stepFrom(
   }
 }
 
-// ---------------------------------------------------------------- the view
+// ---------------------------------------------------------------- viewport
 
 function useBringIntoView(): (node: DrawnNode) => void {
   const { getViewport, setViewport } = useReactFlow();
@@ -199,7 +199,7 @@ function useBringIntoView(): (node: DrawnNode) => void {
   return useCallback(
     (node) => {
       const { x, y, zoom } = getViewport();
-      // Of a large group its head is what has to be seen.
+      // Of a large group, the header has to be visible.
       const box = { ...node, height: Math.min(node.height, 120), width: Math.min(node.width, 400) };
       const middle = node.x + node.width / 2;
       const left = middle - box.width / 2;
@@ -211,14 +211,14 @@ function useBringIntoView(): (node: DrawnNode) => void {
   );
 }
 
-/** By how much a line from `start` has to move to lie within the room. */
+/** By how much an interval from `start` must move to lie within the viewport. */
 function shift(start: number, length: number, room: number): number {
   if (room === 0) return 0;
   if (start < MARGIN) return MARGIN - start;
   return Math.min(0, room - MARGIN - (start + length));
 }
 
-/** Zoom, and the view at first. */
+/** Zoom controls, and the initial viewport. */
 function Controls({ drawing }: { readonly drawing: Drawing }) {
   const { zoomIn, zoomOut, fitBounds, setViewport } = useReactFlow();
   const width = useStore((state) => state.width);
@@ -245,7 +245,7 @@ function Controls({ drawing }: { readonly drawing: Drawing }) {
         onClick={() => zoomOut()}
       />
       <IconButton
-        label="Show all of it"
+        label="Fit to view"
         icon={<Maximize size={16} aria-hidden />}
         onClick={() => fitBounds(whole, { padding: 0.05 })}
       />
@@ -253,12 +253,12 @@ function Controls({ drawing }: { readonly drawing: Drawing }) {
   );
 }
 
-/** What goes on, waits or has failed, and what a comparison is about. */
+/** What is running, waiting or failed, and what a comparison is about. */
 const CURRENT: ReadonlySet<Tone> = new Set(['info', 'wait', 'warn', 'danger']);
 
-// ---------------------------------------------------------------- lines
+// ---------------------------------------------------------------- edges
 
-/** All lines are two paths, however many there are: those that led somewhere, and the others. */
+/** All edges are two SVG paths, however many there are: those that were taken, and the others. */
 function Edges({ drawing }: { readonly drawing: Drawing }) {
   const { faceOf } = useView();
   const parts = { plain: '', faint: '', arrows: '', faintArrows: '' };
@@ -279,7 +279,7 @@ function Edges({ drawing }: { readonly drawing: Drawing }) {
 
 const CORNER = 6;
 
-/** With round corners. */
+/** With rounded corners. */
 export function lineOf({ points }: DrawnEdge): string {
   const [[startX, startY] = [0, 0], ...rest] = points;
   let path = `M${startX} ${startY}`;
@@ -343,7 +343,7 @@ function Card({ node }: { readonly node: DrawnNode }) {
   );
 }
 
-/** The name, and below it what is known beside it; the label of the button says all of it. */
+/** The name and its details; the label of the button has all of it. */
 function Name({ node: { block, path, isOpen } }: { readonly node: DrawnNode }) {
   const face = useView().faceOf(path);
   const inside = block.size > 0 && !isOpen ? countOf(block.size, 'block') : '';

@@ -1,4 +1,4 @@
-/** What the drawing and the list of the same blocks have in common: which groups are open, and the switch. */
+/** What the diagram and the list of the same blocks share: which groups are open, and the switch between the two. */
 
 import { List, Network } from 'lucide-react';
 import { Suspense, useEffect, useMemo, useState, useSyncExternalStore } from 'react';
@@ -14,7 +14,7 @@ import './tones.css';
 
 const FlowCanvas = later(() => import('./flow-canvas.tsx'));
 
-/** Here a drawing has no room, and the list is all there is. */
+/** On narrow screens there is only the list. */
 const NARROW = '(max-width: 599px)';
 
 export function FlowFrame(props: {
@@ -37,7 +37,7 @@ export function FlowFrame(props: {
     <ViewContext value={view}>
       <div className={styles.flow}>
         {!isNarrow && (
-          <fieldset className={styles.switch} aria-label="Shown as">
+          <fieldset className={styles.switch} aria-label="View as">
             <Button
               kind={prefersList ? 'quiet' : 'plain'}
               icon={<Network size={15} aria-hidden />}
@@ -68,7 +68,7 @@ export function FlowFrame(props: {
   );
 }
 
-/** What the viewer opened and closed, over what is open at first; a selected block can always be seen. */
+/** The groups that the user opened and closed, on top of those open at first; a selected block is always visible. */
 function useOpenGroups(
   outline: Outline,
   selected: string | null,

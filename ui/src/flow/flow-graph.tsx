@@ -1,4 +1,4 @@
-/** A sequence, or a run of one, as a graph and as a list. */
+/** A sequence, or a run of it, as a graph and as a list. */
 
 import { useMemo, useRef, useState } from 'react';
 import { useKnownNow } from '../lib/now.ts';
@@ -9,14 +9,14 @@ import { type RunFacts, statusesOf } from './run-states.ts';
 
 export interface FlowProps {
   readonly definition: Definition;
-  /** Absent: the definition alone is drawn. */
+  /** Undefined: shows the definition alone. */
   readonly run?: RunFacts | undefined;
   /** For screen readers, such as 'Flow of order-pipeline, version 3'. */
   readonly label: string;
-  /** The ids from the outermost block on, as in `orders/charge`. Absent: the drawing keeps it itself. */
+  /** The ids from the outermost block on, as in `orders/charge`. Undefined: the selection is local state. */
   readonly selected?: string | null;
   readonly onSelect?: (path: string) => void;
-  /** The run goes on: what a block has taken so far grows. */
+  /** The run is open: elapsed times grow. */
   readonly isLive?: boolean;
 }
 
@@ -56,7 +56,7 @@ function Flow({
   );
 }
 
-/** The same object for as long as the blocks are the same: every update of a run has a new tree. */
+/** Stable while the blocks are the same, although every update of a run has a new tree. */
 export function useOutline(definition: Definition, run: RunFacts | undefined): Outline {
   const known = useRef<{ definition: Definition; ids: string; outline: Outline }>(undefined);
   const ids = (run?.tree ?? []).map(({ block_id }) => block_id).join('\n');

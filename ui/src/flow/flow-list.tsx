@@ -1,4 +1,4 @@
-/** The same blocks as nested lists: for screen readers, for narrow screens, and for whoever likes lists better. */
+/** The blocks as nested lists, for screen readers, narrow screens and users who prefer lists. */
 
 import { ChevronDown, ChevronRight } from 'lucide-react';
 import { useChunk } from '../components/chunk.tsx';
@@ -26,7 +26,7 @@ const holds =
   ({ path }: OutlineBlock) =>
     selected === path || selected?.startsWith(`${path}/`);
 
-/** As many as can be laid out at once, and up to the one that is selected, or holds it. */
+/** Renders one chunk, extended to include the selected block or the block that contains it. */
 function Items(props: {
   readonly blocks: readonly OutlineBlock[];
   readonly open: ReadonlySet<string>;

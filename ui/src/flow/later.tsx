@@ -1,4 +1,4 @@
-/** The drawings, each loaded when it is first shown: they are large, and not needed for the first paint. */
+/** The diagrams, which are large and not needed for the first paint: each is loaded when first shown. */
 
 import { type ComponentProps, Suspense } from 'react';
 import { Place } from '../components/later.tsx';
@@ -8,7 +8,7 @@ const LazyFlowGraph = later(() => import('./flow-graph.tsx'));
 const LazyTimeline = later(() => import('./timeline.tsx'));
 const LazyDefinitionDiff = later(() => import('./diff-graph.tsx'));
 
-/** A sequence, or a run of one. */
+/** A sequence, or a run of it. */
 export function FlowGraph(props: ComponentProps<typeof LazyFlowGraph>) {
   return (
     <Suspense fallback={<Place height={480} />}>
@@ -17,7 +17,7 @@ export function FlowGraph(props: ComponentProps<typeof LazyFlowGraph>) {
   );
 }
 
-/** The tries of a run over time. */
+/** The attempts of a run over time. */
 export function Timeline(props: ComponentProps<typeof LazyTimeline>) {
   return (
     <Suspense fallback={<Place height={320} />}>
@@ -26,7 +26,7 @@ export function Timeline(props: ComponentProps<typeof LazyTimeline>) {
   );
 }
 
-/** What differs between two definitions. */
+/** The differences between two definitions. */
 export function DefinitionDiff(props: ComponentProps<typeof LazyDefinitionDiff>) {
   return (
     <Suspense fallback={<Place height={480} />}>

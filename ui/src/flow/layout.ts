@@ -1,31 +1,30 @@
 /**
- * Where everything of a drawing lies. A definition is a tree of lists, so it is measured from the inside
- * and placed from the outside: lists go down, lanes go side by side, and a block lies within the one around
- * it. The same outline with the same groups open always gives the same places, whatever a run does. Pure; in
- * pixels at the zoom 1.
+ * Computes the position of everything in a diagram. A definition is a tree of lists, so sizes are measured from the
+ * inside out and positions assigned from the outside in: lists go down, slots side by side, blocks inside their parent.
+ * The result depends only on the outline and the open groups, not on the state of a run. Pure; in pixels at zoom 1.
  */
 
 import type { Lane, Outline, OutlineBlock } from './outline.ts';
 
 export const LEAF = { width: 224, height: 56 } as const;
-/** What names an open group. */
+/** Height of the title of an open group. */
 export const HEADER_HEIGHT = 48;
 /** Room for the arrow between two blocks of a list. */
 export const GAP_Y = 26;
 const GAP_X = 16;
 const PADDING = 14;
 const LANE_LABEL_HEIGHT = 24;
-/** Of the lines that part into lanes and meet again. */
+/** Of the edges that fork into slots and join again. */
 const FORK_HEIGHT = 18;
 const LANE_PADDING = 12;
 /** An open group has a button beside its name. */
 const GROUP_WIDTH_MIN = LEAF.width + 40;
 const EMPTY_LANE = { width: 96, height: 20 } as const;
-/** More lanes go into further rows: a drawing is read from top to bottom. */
+/** Further slots wrap into more rows, since a diagram is read from top to bottom. */
 export const LANES_PER_ROW_MAX = 6;
-/** Between the root list and what runs after the end of an instance. */
+/** Between the root list and the hooks. */
 const HOOKS_GAP = 40;
-/** Beyond so many blocks a drawing begins with some of its groups closed. */
+/** Larger diagrams start with some groups closed. */
 export const OPEN_BLOCKS_MAX = 150;
 
 export interface Box {
@@ -39,7 +38,7 @@ export interface DrawnLane extends Box {
   readonly label: string;
   readonly isFallback: boolean;
   readonly isEmpty: boolean;
-  /** Has a frame of its own; others are told apart by the lines that lead to them. */
+  /** Has a border of its own; other slots are separated by the edges that lead to them. */
   readonly isFramed: boolean;
   /** Paths of the blocks in it. */
   readonly paths: readonly string[];
@@ -48,30 +47,30 @@ export interface DrawnLane extends Box {
 export interface DrawnNode extends Box {
   readonly path: string;
   readonly block: OutlineBlock;
-  /** Has blocks inside, and may be opened and closed. */
+  /** Contains blocks, and can be opened and closed. */
   readonly isGroup: boolean;
   readonly isOpen: boolean;
-  /** Of an open group that has several, in places of the whole drawing. */
+  /** Of an open group with several slots, in coordinates of the whole diagram. */
   readonly lanes: readonly DrawnLane[];
 }
 
-/** An arrow, by its corners. */
+/** An arrow, by its corner points. */
 export interface DrawnEdge {
   readonly kind: 'next' | 'fork' | 'join';
   readonly points: readonly (readonly [x: number, y: number])[];
-  /** Dimmed when none of these blocks was reached. Empty: the way through an empty lane. */
+  /** Dimmed if none of these blocks was reached. Empty for the edge through an empty slot. */
   readonly leadsTo: readonly string[];
 }
 
 export interface Drawing {
-  /** In the order in which they are written; what is inside comes behind what is around it. */
+  /** In document order: a block comes after the blocks around it. */
   readonly nodes: readonly DrawnNode[];
   readonly edges: readonly DrawnEdge[];
   readonly width: number;
   readonly height: number;
 }
 
-/** @param open paths of the groups whose inside is drawn */
+/** @param open paths of the groups whose contents are shown */
 export function drawingOf(outline: Outline, open: ReadonlySet<string>): Drawing {
   const sizes = new Map<string, Size>();
   const main = measureList(outline.blocks, open, sizes);
@@ -89,14 +88,14 @@ export function drawingOf(outline: Outline, open: ReadonlySet<string>): Drawing 
 }
 
 /**
- * The groups that a drawing begins with: all, or in a big one the outer ones first, as long as what is shown
- * stays a drawing that can be read.
+ * The groups that are open at first: all of them, or in a large definition the outer ones, as long as the diagram stays
+ * readable.
  */
 export function openAtFirst(outline: Outline, blocksMax = OPEN_BLOCKS_MAX): Set<string> {
   const open = new Set<string>();
   const level = [...outline.blocks, ...outline.hooks];
   let shown = level.length;
-  // A group opens only after the one around it, and small ones of a level before large ones.
+  // A group opens only after its parent, and small groups of a level before large ones.
   for (let queue = groupsIn(level); queue.length > 0; ) {
     const next: OutlineBlock[] = [];
     for (const block of queue) {
@@ -187,10 +186,10 @@ function laneSize(
   return size;
 }
 
-/** No path of a block has this in it. */
+/** Paths of blocks contain no line breaks. */
 const laneKey = (path: string, { key }: Lane) => `${path}\n${key}`;
 
-/** Wrapped, so that hundreds of branches do not lie in one line. */
+/** Wrapped, so that hundreds of branches do not lie in one row. */
 function rowsOf({ arrangement, lanes }: OutlineBlock): Lane[][] {
   if (arrangement !== 'rows') return wrapped(lanes, LANES_PER_ROW_MAX);
   const rows: Lane[][] = [];
@@ -206,7 +205,7 @@ function wrapped(lanes: readonly Lane[], perRow: number): Lane[][] {
   return Array.from({ length: rows }, (_, row) => lanes.slice(row * perRow, (row + 1) * perRow));
 }
 
-/** Lines lead to the lanes and from them only where one row has them all. */
+/** Edges lead to and from slots only if they are in one row. */
 function isForked({ arrangement, lanes }: OutlineBlock): boolean {
   return arrangement === 'fork' && lanes.length <= LANES_PER_ROW_MAX;
 }
@@ -258,7 +257,7 @@ function placeLanes(block: OutlineBlock, box: Box, drawn: DrawnLane[], pen: Pen)
     const sizes = row.map((lane) => pen.sizes.get(laneKey(block.path, lane))!);
     const height = Math.max(...sizes.map((size) => size.height));
     const inner = sizes.reduce((sum, size) => sum + size.width, GAP_X * (row.length - 1));
-    // What is left over in a shorter row goes to its frames: rows end together.
+    // Shorter rows widen their frames, so that all rows end at the same edge.
     const room = box.width - 2 * PADDING - inner;
     const isFramed = !isForked(block);
     let left = box.x + PADDING + (isFramed ? 0 : room / 2);
@@ -277,7 +276,7 @@ function placeLanes(block: OutlineBlock, box: Box, drawn: DrawnLane[], pen: Pen)
   }
 }
 
-/** From below the header to each lane, and from each lane to the lower end of the group. */
+/** Edges from the header to each slot, and from each slot to the bottom of the group. */
 function connect(box: Box, lanes: readonly DrawnLane[], pen: Pen): void {
   const middle = box.x + box.width / 2;
   const bottom = box.y + box.height;
@@ -293,7 +292,7 @@ function connect(box: Box, lanes: readonly DrawnLane[], pen: Pen): void {
   }
 }
 
-/** The lower end of the last block of a lane: the lanes beside it may be longer. */
+/** The bottom of the last block of a slot: slots beside it may be longer. */
 function endOf({ y, paths }: DrawnLane, { sizes }: Pen): number {
   const heights = paths.map((path) => sizes.get(path)!.height);
   const start = y + LANE_LABEL_HEIGHT + GAP_Y * (heights.length - 1);

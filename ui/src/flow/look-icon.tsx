@@ -1,4 +1,4 @@
-/** The pictures of the kinds of blocks. */
+/** The icons of the kinds of blocks. */
 
 import {
   BellRing,

@@ -1,14 +1,14 @@
 /**
- * What is seen of a drawing when it opens: as much of its width as can still be read, and within that the block that
- * one looks for. The middle of a wide drawing may be empty. Pure.
+ * The initial viewport of a diagram: as much of its width as stays readable, with the most relevant block in view,
+ * since the middle of a wide diagram may be empty. Pure.
  */
 
 import type { Drawing, DrawnNode } from './layout.ts';
 
 export const READABLE_ZOOM = 0.55;
-/** Around the drawing, and around a block that is brought into view. */
+/** Around the diagram, and around a block that is scrolled into view. */
 export const MARGIN = 20;
-/** Of a large group its head is what has to be seen. */
+/** Of a large group, the header has to be visible. */
 const HEAD = { width: 400, height: 120 } as const;
 
 export interface View {
@@ -23,8 +23,8 @@ export interface Room {
 }
 
 /**
- * @param isCurrent whether a block is what the run is at, or what a comparison is about
- * @param selected beats all others
+ * @param isCurrent whether a run is at this block, or a comparison is about it
+ * @param selected takes precedence over all others
  */
 export function openingOf(
   drawing: Drawing,
@@ -47,7 +47,7 @@ export function openingOf(
   };
 }
 
-/** A block of its own rather than a group around others, whose middle may be empty. */
+/** Prefers a single block to a group, whose middle may be empty. */
 function firstOf(
   { nodes }: Drawing,
   isCurrent: (path: string) => boolean,
@@ -62,12 +62,12 @@ function firstOf(
   );
 }
 
-/** In the middle where all of it has room, else with the block in the middle, as far as the drawing reaches. */
+/** Centred if everything fits, else with the block in the middle, within the bounds of the diagram. */
 function shiftOf(length: number, room: number, middle: number, size: number): number {
   if (length + 2 * MARGIN <= room) return (room - length) / 2;
   const wanted = room / 2 - middle;
   const least = room - MARGIN - length;
   const shift = Math.min(MARGIN, Math.max(least, wanted));
-  // Of what is wider than the room its left end is seen.
+  // The left end of what is wider than the viewport.
   return size > room ? MARGIN - (middle - size / 2) : shift;
 }

@@ -1,25 +1,25 @@
 /**
- * A definition as a tree of blocks with named lanes, which every drawing and list of the dashboard is made
- * of: what a kind of block is made of is said here once. Pure; kinds of blocks are those of docs/blocks.md.
+ * A definition as a tree of blocks with named slots, from which all diagrams and lists are built: the only place that
+ * knows the structure of each kind of block (docs/blocks.md). Pure.
  */
 
 import type { Block, StepBlock, TreeNode } from 'durable-workflow-engine-client';
 import { formatDuration } from '../lib/format.ts';
 
-/** A stored sequence, or what an editor holds. */
+/** A stored sequence, or the contents of an editor. */
 export interface Definition {
   readonly blocks: readonly Block[];
   readonly on_failure?: readonly HookStep[] | null | undefined;
   readonly on_cancel?: readonly HookStep[] | null | undefined;
 }
 
-/** What the drawing needs of a hook; the server's shape has more. */
+/** The part of a hook that is drawn. */
 export interface HookStep {
   readonly id: string;
   readonly handler: string;
 }
 
-/** What a block is drawn as. Steps that a person, a timer or an event holds up have looks of their own. */
+/** How a block is drawn. Steps that wait for a person, a timer or an event have their own look. */
 export const LOOKS = [
   'step',
   'http_request',
@@ -42,20 +42,20 @@ export const LOOKS = [
 export type Look = (typeof LOOKS)[number];
 
 /**
- * How the lanes of a block lie.
+ * How the slots of a block are arranged.
  * - `body`: one list, without a name.
- * - `fork`: side by side, one or all of them run.
- * - `rows`: in rows of lanes that follow one another.
+ * - `fork`: side by side; one or all of them run.
+ * - `rows`: rows of slots, run one after the other.
  */
 export type Arrangement = 'body' | 'fork' | 'rows';
 
 export interface Lane {
-  /** Stays with the lane when others are put before it. */
+  /** Stable when other slots are inserted before it. */
   readonly key: string;
   readonly label: string;
-  /** Which row of `rows` it lies in. */
+  /** The row of `rows` it is in. */
   readonly row: number;
-  /** Runs only when something went wrong. */
+  /** Runs only after a failure. */
   readonly isFallback: boolean;
   readonly blocks: readonly OutlineBlock[];
 }
@@ -65,17 +65,17 @@ export interface OutlineBlock {
   readonly path: string;
   readonly id: string;
   readonly look: Look;
-  /** What it runs or asks, in a few words: a handler, a condition, a sequence. */
+  /** A handler, condition or sequence, in a few words. */
   readonly detail: string;
   readonly arrangement: Arrangement;
   readonly lanes: readonly Lane[];
-  /** Blocks inside, at any depth. */
+  /** Number of blocks inside, at any depth. */
   readonly size: number;
   readonly depth: number;
-  /** Paths of the blocks around it that repeat it, the outermost first. */
+  /** Paths of the loops around it, the outermost first. */
   readonly repeats: readonly string[];
   readonly parent: string | null;
-  /** Runs in this instance only, and is known by its id and kind alone. */
+  /** Injected into this instance only; only its id and kind are known. */
   readonly isInjected: boolean;
   /** Undefined for hooks as a group and for injected blocks. */
   readonly source: Block | undefined;
@@ -84,17 +84,17 @@ export interface OutlineBlock {
 export interface Outline {
   /** The root list: stored blocks, then injected ones. */
   readonly blocks: readonly OutlineBlock[];
-  /** `on_failure` and `on_cancel`, as blocks whose body they are. */
+  /** `on_failure` and `on_cancel`, as groups. */
   readonly hooks: readonly OutlineBlock[];
-  /** All blocks in the order in which they are written, hooks last. */
+  /** All blocks in document order, hooks last. */
   readonly byPath: ReadonlyMap<string, OutlineBlock>;
-  /** Paths by the ids of blocks, which are unique in a sequence; hooks are not among them. */
+  /** Paths by block id, unique in a sequence; excludes hooks. */
   readonly pathOf: ReadonlyMap<string, string>;
 }
 
 export const HOOK_TITLES = { on_failure: 'after a failure', on_cancel: 'after a cancel' } as const;
 
-/** @param tree of an instance: blocks in it that the definition does not have were injected into it */
+/** @param tree of an instance: blocks in it that the definition does not have were injected */
 export function outlineOf(definition: Definition, tree: readonly TreeNode[] = []): Outline {
   const stored = outlinesOf(definition.blocks, ROOT);
   const pathOf = new Map<string, string>();
@@ -114,7 +114,7 @@ export function outlineOf(definition: Definition, tree: readonly TreeNode[] = []
   return { blocks: [...stored, ...injected], hooks, byPath, pathOf };
 }
 
-/** Where a list stands. */
+/** The position of a list. */
 interface Place {
   readonly parent: string | null;
   readonly depth: number;
@@ -123,7 +123,7 @@ interface Place {
 
 const ROOT: Place = { parent: null, depth: 0, repeats: [] };
 
-/** No block's id has this in it: a path with it is of no block. */
+/** Block ids do not contain this character, so no block has such a path. */
 const HOOKS = '@';
 
 function outlinesOf(blocks: readonly Block[], place: Place): OutlineBlock[] {
@@ -181,7 +181,7 @@ function partsOf(block: Block): Parts {
       };
     case 'parallel':
       return {
-        detail: 'all branches run',
+        detail: 'runs all branches',
         arrangement: 'fork',
         lanes: block.branches.map((list, i) => lane(`branch ${i + 1}`, list)),
       };
@@ -189,19 +189,19 @@ function partsOf(block: Block): Parts {
       return {
         detail:
           block.semantics === 'first_to_succeed'
-            ? 'the first branch that succeeds wins'
-            : 'the first branch that ends wins',
+            ? 'the first branch to succeed wins'
+            : 'the first branch to finish wins',
         arrangement: 'fork',
         lanes: block.branches.map((list, i) => lane(`branch ${i + 1}`, list)),
       };
     case 'router':
       return {
-        detail: 'the first route that holds',
+        detail: 'runs the first matching route',
         arrangement: 'fork',
         lanes: [
           ...(block.routes ?? []).map(({ condition, blocks }, i) => ({
             ...lane(condition, blocks),
-            // Conditions may be the same, and then the later one is never taken.
+            // Two routes may have the same condition, and then the later one is never taken.
             key: `${block.routes!.findIndex((route) => route.condition === condition) === i ? '' : i}if ${condition}`,
           })),
           ...(block.default == null ? [] : [{ ...lane('else', block.default), key: 'else' }]),
@@ -211,7 +211,7 @@ function partsOf(block: Block): Parts {
     case 'a_b_split': {
       const sum = block.variants.reduce((all, { weight }) => all + weight, 0);
       return {
-        detail: 'one variant by weight',
+        detail: 'picks one variant by weight',
         arrangement: 'fork',
         lanes: block.variants.map(({ name, weight, blocks }) => ({
           ...lane(`${name} · ${percent(weight, sum)}`, blocks),
@@ -221,7 +221,7 @@ function partsOf(block: Block): Parts {
     }
     case 'try_catch':
       return {
-        detail: 'catch runs only if try failed',
+        detail: 'catch runs only if try fails',
         arrangement: 'rows',
         lanes: [
           lane('try', block.try_block),
@@ -233,7 +233,7 @@ function partsOf(block: Block): Parts {
       };
     case 'saga':
       return {
-        detail: 'what was done is undone on a failure',
+        detail: 'compensates completed steps on failure',
         arrangement: 'rows',
         lanes: block.steps.flatMap(({ id, action, compensation }, row) => [
           { ...lane(id, asList(action)), row },
@@ -250,14 +250,14 @@ function partsOf(block: Block): Parts {
         lanes: [lane('body', block.body)],
       };
     case 'cancellation_scope':
-      return { detail: 'a cancel lets these end first', lanes: [lane('body', block.blocks)] };
+      return { detail: 'protected from cancellation', lanes: [lane('body', block.blocks)] };
     default:
       // A newer server may have kinds that this page does not know.
       return { detail: (block as { type: string }).type, lanes: [] };
   }
 }
 
-/** What a step asks for says more than the handler that it asks. */
+/** The request, event or duration says more than the name of the handler. */
 function stepDetail({ handler, params, wait_for_input }: StepBlock): string {
   if (wait_for_input != null) return wait_for_input.prompt || handler;
   const { method = 'GET', url, name, duration_ms } = (params ?? {}) as Record<string, unknown>;
@@ -320,7 +320,7 @@ function bare(id: string, path: string, place: Place) {
   };
 }
 
-/** In the order of the tree, which has every block behind those around it. */
+/** In the order of the tree, which lists every block after its parents. */
 function injectedOf(
   tree: readonly TreeNode[],
   stored: ReadonlyMap<string, string>,

@@ -1,13 +1,13 @@
 /**
- * What every block of a run is at: the tree of the instance, what it waits for, why it failed and its tries,
- * laid over the outline of the definition. Pure; no clock: what is still going on has no end.
+ * Computes the state of every block of a run from the instance tree, its waits, its failure and its attempts. Pure;
+ * reads no clock: what is open has no end.
  */
 
 import type { Failure, StepAttempt, TreeNode, Wait } from 'durable-workflow-engine-client';
 import { formatCount } from '../lib/format.ts';
 import type { Outline, OutlineBlock } from './outline.ts';
 
-/** What is known of one run, as the server answered it; a member is absent while it is not loaded. */
+/** What the server has answered about a run; a member is undefined until it is loaded. */
 export interface RunFacts {
   readonly tree: readonly TreeNode[];
   /** `waiting_for` of the explanation. */
@@ -30,25 +30,25 @@ export type DrawnState = (typeof DRAWN_STATES)[number];
 
 export interface BlockStatus {
   readonly state: DrawnState;
-  /** What it is doing or how far it has come, in a few words; may be ''. */
+  /** Activity or progress in a few words; may be ''. */
   readonly note: string;
-  /** Counted from 1; undefined where it is not known. */
-  readonly tryNumber: number | undefined;
-  readonly triesMax: number | undefined;
+  /** Counted from 1; undefined if unknown. */
+  readonly attemptNumber: number | undefined;
+  readonly attemptsMax: number | undefined;
   /** Unix ms. */
   readonly startedAt: number | undefined;
   readonly endedAt: number | undefined;
-  /** When a wait is over by itself, in Unix ms. */
+  /** When a wait ends by itself, in Unix ms. */
   readonly until: number | undefined;
   readonly waits: readonly Wait[];
   readonly childInstanceId: string | undefined;
 }
 
-/** By path. Blocks that the tree does not have are not in it: hooks, and what was not loaded. */
+/** By path. Excludes blocks that are not in the tree: hooks, and what was not loaded. */
 export function statusesOf(outline: Outline, run: RunFacts): ReadonlyMap<string, BlockStatus> {
   const waits = groupedBy(run.waits ?? [], ({ block_id }) => block_id ?? '');
-  const tries = lastTries(run.attempts ?? []);
-  const passes = passesIn(run);
+  const attempts = lastAttempts(run.attempts ?? []);
+  const iterations = iterationsIn(run);
   const statuses = new Map<string, BlockStatus>();
   for (const node of run.tree) {
     const path = outline.pathOf.get(node.block_id);
@@ -59,43 +59,48 @@ export function statusesOf(outline: Outline, run: RunFacts): ReadonlyMap<string,
       statusOf(block, node, {
         waits: waits.get(node.block_id) ?? [],
         failure: run.failure?.block_id === node.block_id ? run.failure : undefined,
-        lastTry: tries.get(node.block_id),
-        pass: node.iteration ?? passes.get(node.block_id),
+        lastAttempt: attempts.get(node.block_id),
+        iteration: node.iteration ?? iterations.get(node.block_id),
       }),
     );
   }
   return statuses;
 }
 
-/** The whole state in words, for those who do not see the drawing: `charge, step, failed, try 3 of 3`. */
-export function statusText({ state, note, tryNumber, triesMax }: BlockStatus): string {
-  const tries = triesText(tryNumber, triesMax);
-  return [state, tries, note].filter((part) => part !== '').join(', ');
+/** The full state in words, for screen readers: `charge, step, failed, attempt 3 of 3`. */
+export function statusText({ state, note, attemptNumber, attemptsMax }: BlockStatus): string {
+  const attempts = attemptsText(attemptNumber, attemptsMax);
+  return [state, attempts, note].filter((part) => part !== '').join(', ');
 }
 
-/** A first try of one is not worth a word. */
-export function triesText(tryNumber: number | undefined, triesMax: number | undefined): string {
-  if (tryNumber === undefined || (tryNumber === 1 && triesMax === undefined)) return '';
-  return triesMax === undefined ? `try ${tryNumber}` : `try ${tryNumber} of ${triesMax}`;
+/** The only allowed attempt is not worth mentioning. */
+export function attemptsText(
+  attemptNumber: number | undefined,
+  attemptsMax: number | undefined,
+): string {
+  if (attemptNumber === undefined || (attemptNumber === 1 && attemptsMax === undefined)) return '';
+  return attemptsMax === undefined
+    ? `attempt ${attemptNumber}`
+    : `attempt ${attemptNumber} of ${attemptsMax}`;
 }
 
 interface Facts {
   readonly waits: readonly Wait[];
   readonly failure: Failure | undefined;
-  readonly lastTry: number | undefined;
-  readonly pass: number | undefined;
+  readonly lastAttempt: number | undefined;
+  readonly iteration: number | undefined;
 }
 
 function statusOf(block: OutlineBlock, node: TreeNode, facts: Facts): BlockStatus {
   const waits = isOpen(node) ? facts.waits : [];
   const state = stateOf(node, waits);
-  const attempt = facts.failure?.attempt ?? waits[0]?.attempt ?? facts.lastTry;
+  const attempt = facts.failure?.attempt ?? waits[0]?.attempt ?? facts.lastAttempt;
   const isReached = state !== 'pending' && state !== 'skipped';
   return {
     state,
     note: isReached ? noteOf(block, node, waits, facts) : '',
-    tryNumber: isReached && attempt != null ? attempt + 1 : undefined,
-    triesMax: triesMaxOf(block),
+    attemptNumber: isReached && attempt != null ? attempt + 1 : undefined,
+    attemptsMax: attemptsMaxOf(block),
     startedAt: timeOf(node.started_at),
     endedAt: timeOf(node.completed_at),
     until: waits.length === 1 ? timeOf(waits[0]!.until) : undefined,
@@ -108,9 +113,9 @@ function isOpen({ state }: TreeNode): boolean {
   return state === 'running' || state === 'waiting';
 }
 
-/** A step inside a loop may be at several things at once: what holds it up most is what is shown. */
+/** A step inside a loop may be in several states at once: the one that delays it most is shown. */
 function stateOf({ state, output_count }: TreeNode, waits: readonly Wait[]): DrawnState {
-  // Behind its last pass a loop has its blocks ready for one that never comes.
+  // A finished loop has prepared its blocks for an iteration that never starts.
   if (state === 'skipped' && output_count !== undefined && output_count > 0) return 'completed';
   if (waits.some(({ kind }) => kind === 'retry')) return 'retrying';
   if (waits.length === 0) return state;
@@ -119,65 +124,66 @@ function stateOf({ state, output_count }: TreeNode, waits: readonly Wait[]): Dra
 
 type WaitKind = Wait['kind'];
 
-/** Who waits for these waits for work that is being done. */
+/** Waits for work in progress. */
 const AT_WORK: ReadonlySet<WaitKind> = new Set(['worker', 'handler', 'engine']);
 
 export const WAIT_NOTES: Readonly<Record<WaitKind, string>> = {
   pause: 'paused',
-  start: 'waits for its start',
+  start: 'waiting to start',
   handoff: 'runs elsewhere',
-  slot: 'waits for a free slot',
-  signal: 'waits for a signal',
-  task: 'waits for a worker',
-  worker: 'with a worker',
-  handler: 'at work',
-  approval: 'waits for an answer',
+  slot: 'waiting for a free slot',
+  signal: 'waiting for a signal',
+  task: 'waiting for a worker',
+  worker: 'running on a worker',
+  handler: 'running',
+  approval: 'waiting for an answer',
   sleep: 'sleeps',
   delay: 'delayed',
-  retry: 'backs off',
-  child: 'waits for its child',
-  rate_limit: 'waits for a permit',
-  event: 'waits for an event',
-  engine: 'about to go on',
+  retry: 'waiting to retry',
+  child: 'waiting for its child',
+  rate_limit: 'rate limited',
+  event: 'waiting for an event',
+  engine: 'about to continue',
 };
 
 function noteOf(
   block: OutlineBlock,
   node: TreeNode,
   waits: readonly Wait[],
-  { failure, pass }: Facts,
+  { failure, iteration }: Facts,
 ): string {
   if (node.items !== undefined) {
     const { total, running, ended } = node.items;
     const atWork = running === 0 ? '' : `, ${formatCount(running)} running`;
     return `${formatCount(ended)} / ${formatCount(total)} items${atWork}`;
   }
-  if (block.look === 'loop' && pass !== undefined && isOpen(node)) {
-    return `${formatCount(pass + 1)} / ${formatCount(passesMax(block))}`;
+  if (block.look === 'loop' && iteration !== undefined && isOpen(node)) {
+    return `${formatCount(iteration + 1)} / ${formatCount(iterationsMax(block))}`;
   }
   if (failure !== undefined) return failure.message;
   const first = waits.find(({ kind }) => !AT_WORK.has(kind)) ?? waits[0];
   if (first === undefined && node.output_count) return `${formatCount(node.output_count)} outputs`;
   if (first === undefined || first.kind === 'retry') return '';
-  const words = first.kind === 'event' && first.name !== undefined ? `waits for ${first.name}` : '';
+  const words =
+    first.kind === 'event' && first.name !== undefined ? `waiting for ${first.name}` : '';
   const others = waits.length === 1 ? '' : `, ${formatCount(waits.length - 1)} more`;
   return (words === '' ? WAIT_NOTES[first.kind] : words) + others;
 }
 
-/** What the server takes when a loop does not say. */
-const PASSES_MAX_DEFAULT = 1_000;
+/** The server's default for loops. */
+const ITERATIONS_MAX_DEFAULT = 1_000;
 
-function passesMax({ source }: OutlineBlock): number {
+function iterationsMax({ source }: OutlineBlock): number {
   const own = source?.type === 'loop' ? source.max_iterations : undefined;
-  return own ?? PASSES_MAX_DEFAULT;
+  return own ?? ITERATIONS_MAX_DEFAULT;
 }
 
-function triesMaxOf({ source }: OutlineBlock): number | undefined {
+function attemptsMaxOf({ source }: OutlineBlock): number | undefined {
   return source?.type === 'step' ? source.retry?.max_attempts : undefined;
 }
 
-/** Of the pass that began last. */
-function lastTries(attempts: readonly StepAttempt[]): ReadonlyMap<string, number> {
+/** Of the latest iteration. */
+function lastAttempts(attempts: readonly StepAttempt[]): ReadonlyMap<string, number> {
   const last = new Map<string, StepAttempt>();
   for (const attempt of attempts) {
     const known = last.get(attempt.block_id);
@@ -188,11 +194,11 @@ function lastTries(attempts: readonly StepAttempt[]): ReadonlyMap<string, number
 
 function isLater(a: StepAttempt, b: StepAttempt): boolean {
   if (a.iteration === b.iteration) return a.attempt > b.attempt;
-  return inPassOrder(a.iteration, b.iteration) > 0;
+  return inIterationOrder(a.iteration, b.iteration) > 0;
 }
 
-/** Counters of loops, the outermost first: '2.10' is behind '2.9'. */
-export function inPassOrder(a: string, b: string): number {
+/** Counters of loops, the outermost first: '2.10' comes after '2.9'. */
+export function inIterationOrder(a: string, b: string): number {
   if (!a.includes('.') && !b.includes('.')) return Number(a) - Number(b);
   const [one, other] = [a.split('.'), b.split('.')];
   for (const [i, counter] of one.entries()) {
@@ -202,19 +208,20 @@ export function inPassOrder(a: string, b: string): number {
   return 0;
 }
 
-/** By blocks: what the paths of open steps, such as `orders[2]/charge`, tell of the loops around them. */
-function passesIn({ waits = [], failure }: RunFacts): ReadonlyMap<string, number> {
-  const passes = new Map<string, number>();
+/** Iterations by block, taken from the paths of open steps, such as `orders[2]/charge`. */
+function iterationsIn({ waits = [], failure }: RunFacts): ReadonlyMap<string, number> {
+  const iterations = new Map<string, number>();
   for (const path of [failure?.path, ...waits.map((wait) => wait.path)]) {
     for (const part of path?.split('/') ?? []) {
-      const [, id, pass] = /^(.*)\[(\d+)\]$/.exec(part) ?? [];
-      if (id !== undefined) passes.set(id, Math.max(Number(pass), passes.get(id) ?? 0));
+      const [, id, iteration] = /^(.*)\[(\d+)\]$/.exec(part) ?? [];
+      if (id !== undefined)
+        iterations.set(id, Math.max(Number(iteration), iterations.get(id) ?? 0));
     }
   }
-  return passes;
+  return iterations;
 }
 
-/** Until now, but no longer than until it is over by itself: what came of it is not known yet. */
+/** Until now, but at most until the wait ends by itself. */
 export function notBeyond(until: number | undefined, now: number): number {
   return until === undefined ? now : Math.min(until, now);
 }

@@ -1,4 +1,4 @@
-/** The axis of a timeline: its marks, and what part of the time is shown. Pure; times are Unix ms. */
+/** The time axis of a timeline: its ticks, and which part of the time is shown. Pure; times are Unix ms. */
 
 import { type DrawnState, notBeyond } from './run-states.ts';
 import type { Bar } from './timeline-rows.ts';
@@ -9,7 +9,7 @@ const STEPS_MS = [
   86_400_000,
 ] as const;
 
-/** Round times within, about `count` of them, and how far they lie apart, in ms. */
+/** About `count` round times within the range, and their distance in ms. */
 export function ticksOf(
   from: number,
   to: number,
@@ -29,7 +29,7 @@ export interface Range {
   readonly to: number;
 }
 
-/** Closer by `factor` around `at`, within the whole; never closer than a few ms. */
+/** Zooms by `factor` around `at`, within the whole, down to a few ms. */
 export function zoomed(range: Range, whole: Range, factor: number, at: number): Range {
   const length = Math.min(
     whole.to - whole.from,
@@ -40,10 +40,10 @@ export function zoomed(range: Range, whole: Range, factor: number, at: number): 
   return { from, to: from + length };
 }
 
-/** Times are known to the ms. */
+/** Times have a resolution of 1 ms. */
 const RANGE_MS_MIN = 5;
 
-/** Moved by a share of its length, within the whole. */
+/** Moves by a share of its length, within the whole. */
 export function panned(range: Range, whole: Range, share: number): Range {
   const length = range.to - range.from;
   const from = Math.min(
@@ -53,13 +53,13 @@ export function panned(range: Range, whole: Range, share: number): Range {
   return { from, to: from + length };
 }
 
-/** Some bars that lie too close to be told apart are one: how many they are, and the gravest of them. */
+/** Bars too close to be told apart, merged into one: their number, and the most severe of them. */
 export interface Mark {
   readonly bars: readonly Bar[];
   readonly shown: Bar;
 }
 
-/** Of a row, those bars that lie within the range, at most `count` of them. */
+/** The bars of a row within the range, merged to at most `count`. */
 export function marksOf(
   bars: readonly Bar[],
   { from, to }: Range,
@@ -81,7 +81,7 @@ export function marksOf(
   }));
 }
 
-/** What goes on ends now, whenever it was asked for, but no later than by itself. */
+/** Open bars end now, but no later than when they end by themselves. */
 export function endOf({ segments, isOpen, until }: Bar, now: number): number {
   const { to } = segments.at(-1)!;
   return isOpen ? Math.max(to, notBeyond(until, now)) : to;

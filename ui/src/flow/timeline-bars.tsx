@@ -1,4 +1,4 @@
-/** The bars of one row of a timeline, and the box that tells about one of them. */
+/** The bars of one row of a timeline, and the box with the details of one of them. */
 
 import { formatDuration, formatInstant } from '../lib/format.ts';
 import { STATE_LOOKS } from './block-state.tsx';
@@ -12,7 +12,7 @@ const BARS_MAX = 150;
 export interface Detail {
   readonly name: string;
   readonly mark: Mark;
-  /** Of the bar in the window. */
+  /** Position of the bar in the window. */
   readonly left: number;
   readonly bottom: number;
 }
@@ -62,7 +62,7 @@ export function Bars(props: {
   });
 }
 
-/** In shares of what is seen of the bar. */
+/** As shares of the visible part of the bar. */
 function partsOf({ bars, shown }: Mark, from: number, to: number, now: number) {
   if (bars.length > 1) return [{ kind: 'span', width: 100 }];
   return shown.segments.flatMap(({ kind, ...segment }, i) => {
@@ -74,11 +74,11 @@ function partsOf({ bars, shown }: Mark, from: number, to: number, now: number) {
   });
 }
 
-const WORDS = { queued: 'queued', running: 'ran', waiting: 'waited', backoff: 'backed off' };
+const WORDS = { queued: 'queued', running: 'ran', waiting: 'waited', backoff: 'retry delay' };
 
-/** What is to be said of a bar, part by part. */
+/** The description of a bar, part by part. */
 export function barText({ bars, shown }: Mark, now: number): readonly string[] {
-  if (bars.length > 1) return [`${bars.length} tries`, `at worst ${shown.state}`];
+  if (bars.length > 1) return [`${bars.length} attempts`, `worst: ${shown.state}`];
   const parts = shown.segments.map(({ kind, from, to }, i) => {
     const isLast = i === shown.segments.length - 1;
     const took = formatDuration((isLast ? endOf(shown, now) : to) - from);

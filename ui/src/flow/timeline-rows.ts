@@ -1,7 +1,7 @@
 /**
- * The rows and bars of a timeline: a row for every block that has something to show, within those of the
- * blocks around it, a row for each pass of a loop, and one bar for each try. What a hundred thousand tries
- * need is indexed once; the rows that are shown follow from which of them are open. Pure; `now` is given.
+ * The rows and bars of a timeline: a row for every block with attempts, nested as in the definition, a row for each
+ * iteration of a loop, and one bar per attempt. A hundred thousand attempts are indexed once; the visible rows follow
+ * from which rows are open. Pure; `now` is an argument.
  */
 
 import type { StepAttempt, Wait } from 'durable-workflow-engine-client';
@@ -18,7 +18,7 @@ import {
 } from './run-states.ts';
 import type { Range } from './time-axis.ts';
 
-/** What a part of a bar shows: told apart by its pattern as well as by its colour. */
+/** What a part of a bar shows: distinguished by pattern as well as by colour. */
 export type SegmentKind = 'queued' | 'running' | 'waiting' | 'backoff' | 'span';
 
 export interface Segment {
@@ -32,17 +32,17 @@ export interface Bar {
   readonly key: string;
   readonly state: DrawnState;
   readonly segments: readonly Segment[];
-  /** Counted from 0; undefined of what is no try. */
+  /** Counted from 0; undefined for bars that are not attempts. */
   readonly attempt: number | undefined;
   readonly worker: string | null;
   readonly error: string | null;
   /** What it waits for, in words. */
   readonly note: string;
-  /** Goes on. */
+  /** Not finished yet. */
   readonly isOpen: boolean;
-  /** When it is over by itself, in Unix ms. */
+  /** When it ends by itself, in Unix ms. */
   readonly until?: number | undefined;
-  /** When it began is not known. */
+  /** The start is not known. */
   readonly isEndOnly?: boolean;
 }
 
@@ -53,42 +53,42 @@ export type Row =
       readonly block: OutlineBlock;
       readonly depth: number;
       readonly bars: readonly Bar[];
-      /** Has rows inside; undefined when it has none. */
+      /** Whether its rows are shown; undefined if it has none. */
       readonly isOpen: boolean | undefined;
       readonly state: DrawnState | undefined;
     }
   | {
-      readonly kind: 'pass';
+      readonly kind: 'iteration';
       readonly key: string;
       readonly block: OutlineBlock;
       readonly depth: number;
       readonly bars: readonly Bar[];
       readonly isOpen: boolean;
       /** Counted from 0. */
-      readonly pass: number;
+      readonly iteration: number;
     }
   | {
-      /** Leads to the other passes of a loop that has more than are shown at once. */
+      /** Navigation to further iterations of a loop that has more than are shown at once. */
       readonly kind: 'pages';
       readonly key: string;
       readonly block: OutlineBlock;
       readonly depth: number;
       readonly page: number;
       readonly pages: number;
-      /** Of passes that tries are known of. */
+      /** Iterations with known attempts. */
       readonly total: number;
-      /** There are others, whose tries were not read. */
+      /** There are others, whose attempts were not read. */
       readonly isCut: boolean;
-      /** The first and the last pass on the page, as they are counted from 1. */
+      /** The first and the last iteration on the page, counted from 1. */
       readonly first: number;
       readonly last: number;
-      /** The time that they took. */
+      /** The time they span. */
       readonly range: Range;
     };
 
 export type PagesRow = Extract<Row, { kind: 'pages' }>;
 
-/** Of a run that is read in part, the numbers of passes go beyond how many there are here. */
+/** If a run is read in part, iteration numbers exceed the count of iterations read. */
 export function pagesText(
   { first, last, total, isCut }: Pick<PagesRow, 'first' | 'last' | 'total' | 'isCut'>,
   word: string,
@@ -99,52 +99,52 @@ export function pagesText(
     : `${shown} of ${formatCount(total)} ${word}`;
 }
 
-/** So many passes of a loop are shown at once. */
-export const PASSES_PER_PAGE = 50;
-/** A loop with more passes begins with them closed. */
-const OPEN_PASSES_MAX = 3;
+/** Iterations of a loop that are shown at once. */
+export const ITERATIONS_PER_PAGE = 50;
+/** A loop with more iterations starts with them closed. */
+const OPEN_ITERATIONS_MAX = 3;
 
-/** All that happened in one pass of the loops around; the outermost is the run itself. */
-interface Pass {
-  /** By the paths of blocks. There may be a hundred thousand passes: what they have not is not made. */
-  tries: Map<string, Bar[]> | undefined;
-  /** By the paths of loops, then by pass. */
-  loops: Map<string, Map<number, Pass>> | undefined;
+/** All that happened in one iteration of the surrounding loops; the outermost one is the run itself. */
+interface Iteration {
+  /** By block path. Created on demand: there may be 100,000 iterations. */
+  attempts: Map<string, Bar[]> | undefined;
+  /** By loop path, then by iteration. */
+  loops: Map<string, Map<number, Iteration>> | undefined;
   from: number;
   to: number;
-  /** A step has failed in it, and was not tried again. */
+  /** A step has failed in it without a retry. */
   hasFailed: boolean;
   isOpen: boolean;
 }
 
 export interface TimelineIndex {
   readonly outline: Outline;
-  readonly root: Pass;
-  /** Of blocks that the definition has no more. */
-  readonly strays: readonly TableTry[];
+  readonly root: Iteration;
+  /** Attempts of blocks that the definition no longer has. */
+  readonly strays: readonly TableAttempt[];
   readonly statuses: ReadonlyMap<string, BlockStatus>;
   readonly from: number;
   readonly to: number;
   readonly now: number;
 }
 
-/** @param now Unix ms: what goes on ends there; for a run that has ended, any time after it */
+/** @param now Unix ms, the end of what is open; for a finished run, any time after its end */
 export function timelineOf(outline: Outline, run: RunFacts, now: number): TimelineIndex {
   const statuses = statusesOf(outline, run);
-  const root = newPass();
+  const root = newIteration();
   const ends = new Map<string, number>();
-  const strays: TableTry[] = [];
+  const strays: TableAttempt[] = [];
   for (const attempt of run.attempts ?? []) {
     const block = outline.byPath.get(outline.pathOf.get(attempt.block_id) ?? '');
-    const before = attempt.attempt === 0 ? undefined : ends.get(tryKey(attempt, -1));
-    const bar = tryBar(attempt, before, statuses.get(block?.path ?? '')?.startedAt, now);
+    const before = attempt.attempt === 0 ? undefined : ends.get(attemptKey(attempt, -1));
+    const bar = attemptBar(attempt, before, statuses.get(block?.path ?? '')?.startedAt, now);
     if (bar === undefined) continue;
     if (block === undefined) {
-      strays.push(tableTry(attempt.block_id, attempt.iteration, bar));
+      strays.push(tableAttempt(attempt.block_id, attempt.iteration, bar));
       continue;
     }
-    // Only a failure may be followed by another try, and texts for keys cost more than all the rest.
-    if (attempt.state !== 'completed') ends.set(tryKey(attempt, 0), bar.segments.at(-1)!.to);
+    // Only a failed attempt is followed by another one, and building keys is the most expensive part.
+    if (attempt.state !== 'completed') ends.set(attemptKey(attempt, 0), bar.segments.at(-1)!.to);
     add(root, block, countersOf(attempt.iteration), bar);
   }
   for (const wait of run.waits ?? []) addWait(root, outline, wait, now);
@@ -161,52 +161,52 @@ export function timelineOf(outline: Outline, run: RunFacts, now: number): Timeli
   return { outline, root, strays, statuses, from, to: Math.max(to, from + 1), now };
 }
 
-const tryKey = ({ block_id, iteration, attempt }: StepAttempt, other: number) =>
+const attemptKey = ({ block_id, iteration, attempt }: StepAttempt, other: number) =>
   `${block_id}@${iteration}@${attempt + other}`;
 
-/** One try, or what a step did that has none: those of the engine itself, such as a delay or a question. */
-export interface TableTry {
-  /** The path of its block; its id where the definition has it no more. */
+/** An attempt, or the activity of a step that has none: steps of the engine itself, such as a delay or an approval. */
+export interface TableAttempt {
+  /** The path of its block, or its id if the definition no longer has it. */
   readonly path: string;
   /** The counters of the loops around it, as `2.0`; '' outside of loops. */
   readonly iteration: string;
   readonly bar: Bar;
-  /** Unix ms; undefined where it was not, or is not known. */
+  /** Unix ms; undefined if it did not happen or is unknown. */
   readonly queuedAt: number | undefined;
   readonly startedAt: number | undefined;
   readonly endedAt: number | undefined;
   readonly tookMs: number | undefined;
 }
 
-/** The bars without their order by blocks: oldest first, for a table. */
-export function triesOf(index: TimelineIndex): readonly TableTry[] {
+/** All bars, oldest first, for a table. */
+export function attemptsOf(index: TimelineIndex): readonly TableAttempt[] {
   const rows = [...index.strays];
-  takeTries(index.root, '', rows);
+  takeAttempts(index.root, '', rows);
   for (const [path, status] of index.statuses) {
     const block = index.outline.byPath.get(path);
     if (block === undefined || block.lanes.length > 0 || block.repeats.length > 0) continue;
-    if (index.root.tries?.has(path)) continue;
+    if (index.root.attempts?.has(path)) continue;
     for (const bar of spanBars(index, block, undefined, [], status)) {
-      rows.push(tableTry(path, '', bar));
+      rows.push(tableAttempt(path, '', bar));
     }
   }
-  const from = ({ bar }: TableTry) => bar.segments[0]!.from;
+  const from = ({ bar }: TableAttempt) => bar.segments[0]!.from;
   return rows.sort((a, b) => from(a) - from(b));
 }
 
-function takeTries(pass: Pass, iteration: string, rows: TableTry[]): void {
-  for (const [path, bars] of pass.tries ?? []) {
-    for (const bar of bars) rows.push(tableTry(path, iteration, bar));
+function takeAttempts(from: Iteration, iteration: string, rows: TableAttempt[]): void {
+  for (const [path, bars] of from.attempts ?? []) {
+    for (const bar of bars) rows.push(tableAttempt(path, iteration, bar));
   }
-  for (const passes of pass.loops?.values() ?? []) {
-    for (const [number, inner] of passes) takeTries(inner, joined(iteration, number), rows);
+  for (const iterations of from.loops?.values() ?? []) {
+    for (const [number, inner] of iterations) takeAttempts(inner, joined(iteration, number), rows);
   }
 }
 
 const joined = (iteration: string, number: number) =>
   iteration === '' ? `${number}` : `${iteration}.${number}`;
 
-function tableTry(path: string, iteration: string, bar: Bar): TableTry {
+function tableAttempt(path: string, iteration: string, bar: Bar): TableAttempt {
   const parts = bar.segments.filter(({ kind }) => kind !== 'backoff');
   const queued = parts.find(({ kind }) => kind === 'queued');
   const work = parts.filter(({ kind }) => kind !== 'queued');
@@ -221,7 +221,7 @@ function tableTry(path: string, iteration: string, bar: Bar): TableTry {
 
 // ---------------------------------------------------------------- bars
 
-function tryBar(
+function attemptBar(
   attempt: StepAttempt,
   before: number | undefined,
   blockStart: number | undefined,
@@ -229,7 +229,7 @@ function tryBar(
 ): Bar | undefined {
   const queued = timeOf(attempt.queued_at);
   const ended = timeOf(attempt.ended_at);
-  // What ran in the process is noted at its end alone: it began no earlier than the one before ended.
+  // In-process attempts are recorded when they end: they started no earlier than the previous one ended.
   const started = timeOf(attempt.started_at) ?? (queued === undefined ? before : undefined);
   const begun = queued ?? started ?? (attempt.iteration === '' ? blockStart : undefined);
   const first = begun ?? ended;
@@ -244,18 +244,18 @@ function tryBar(
   }
   return {
     key: attempt.id,
-    state: TRY_STATES[attempt.state],
+    state: ATTEMPT_STATES[attempt.state],
     segments,
     attempt: attempt.attempt,
     worker: attempt.worker_id,
     error: attempt.error?.message ?? null,
-    note: attempt.state === 'pending' ? WAIT_NOTES.task : TRY_NOTES[attempt.state],
+    note: attempt.state === 'pending' ? WAIT_NOTES.task : ATTEMPT_NOTES[attempt.state],
     isOpen: ended === undefined,
     isEndOnly: begun === undefined,
   };
 }
 
-const TRY_STATES: Readonly<Record<StepAttempt['state'], DrawnState>> = {
+const ATTEMPT_STATES: Readonly<Record<StepAttempt['state'], DrawnState>> = {
   pending: 'waiting',
   claimed: 'running',
   completed: 'completed',
@@ -264,22 +264,24 @@ const TRY_STATES: Readonly<Record<StepAttempt['state'], DrawnState>> = {
   cancelled: 'cancelled',
 };
 
-const TRY_NOTES: Readonly<Record<StepAttempt['state'], string>> = {
+const ATTEMPT_NOTES: Readonly<Record<StepAttempt['state'], string>> = {
   pending: 'queued',
-  claimed: 'with a worker',
+  claimed: 'running on a worker',
   completed: 'completed',
   failed: 'failed',
   timed_out: 'timed out',
   cancelled: 'cancelled',
 };
 
-/** What is open inside the engine has no try of its own yet. */
-function addWait(root: Pass, outline: Outline, wait: Wait, now: number): void {
+/** Work inside the engine that is open has no attempt yet. */
+function addWait(root: Iteration, outline: Outline, wait: Wait, now: number): void {
   const block = outline.byPath.get(outline.pathOf.get(wait.block_id ?? '') ?? '');
   const since = timeOf(wait.since);
-  if (block === undefined || since === undefined || HAS_TRY.has(wait.kind)) return;
+  if (block === undefined || since === undefined || HAS_ATTEMPT.has(wait.kind)) return;
   const kind = wait.kind === 'retry' ? 'backoff' : wait.kind === 'handler' ? 'running' : 'waiting';
-  const counters = [...(wait.path ?? '').matchAll(/\[(\d+)\]/g)].map(([, pass]) => Number(pass));
+  const counters = [...(wait.path ?? '').matchAll(/\[(\d+)\]/g)].map(([, iteration]) =>
+    Number(iteration),
+  );
   const until = timeOf(wait.until);
   add(root, block, counters, {
     key: `wait:${wait.path}`,
@@ -294,12 +296,12 @@ function addWait(root: Pass, outline: Outline, wait: Wait, now: number): void {
   });
 }
 
-/** These are tries that were dispatched, or nothing to see. */
-const HAS_TRY: ReadonlySet<Wait['kind']> = new Set(['task', 'worker', 'engine']);
+/** These waits have an attempt already, or nothing to show. */
+const HAS_ATTEMPT: ReadonlySet<Wait['kind']> = new Set(['task', 'worker', 'engine']);
 
-/** A try that failed, and was followed by another one: between the two lies its back-off. */
-function markRetries(pass: Pass): void {
-  for (const bars of pass.tries?.values() ?? []) {
+/** The gap between a failed attempt and the next one is its backoff. */
+function markRetries(iteration: Iteration): void {
+  for (const bars of iteration.attempts?.values() ?? []) {
     if (bars.length < 2) continue;
     bars.sort((a, b) => a.segments[0]!.from - b.segments[0]!.from);
     for (const [i, bar] of bars.entries()) {
@@ -307,28 +309,30 @@ function markRetries(pass: Pass): void {
       if (next !== undefined && bar.state === 'failed') bars[i] = retried(bar, next);
     }
   }
-  let hasFailed = [...(pass.tries?.values() ?? [])].some((bars) => bars.at(-1)?.state === 'failed');
-  for (const passes of pass.loops?.values() ?? []) {
-    for (const inner of passes.values()) {
+  let hasFailed = [...(iteration.attempts?.values() ?? [])].some(
+    (bars) => bars.at(-1)?.state === 'failed',
+  );
+  for (const iterations of iteration.loops?.values() ?? []) {
+    for (const inner of iterations.values()) {
       markRetries(inner);
       hasFailed ||= inner.hasFailed;
     }
   }
-  pass.hasFailed = hasFailed;
+  iteration.hasFailed = hasFailed;
 }
 
 function retried(bar: Bar, next: Bar): Bar {
   const [from, to] = [bar.segments.at(-1)!.to, next.segments[0]!.from];
   const backoff: Segment[] = to > from ? [{ kind: 'backoff', from, to }] : [];
   const segments = [...bar.segments, ...backoff];
-  return { ...bar, state: 'retrying', note: `${bar.note}, tried again`, segments };
+  return { ...bar, state: 'retrying', note: `${bar.note}, retried`, segments };
 }
 
 // ---------------------------------------------------------------- the index
 
-function newPass(): Pass {
+function newIteration(): Iteration {
   return {
-    tries: undefined,
+    attempts: undefined,
     loops: undefined,
     from: Number.POSITIVE_INFINITY,
     to: Number.NEGATIVE_INFINITY,
@@ -342,44 +346,44 @@ function countersOf(iteration: string): readonly number[] {
   return iteration.includes('.') ? iteration.split('.').map(Number) : [Number(iteration)];
 }
 
-function add(root: Pass, block: OutlineBlock, counters: readonly number[], bar: Bar): void {
-  let pass = root;
-  stretch(pass, bar);
+function add(root: Iteration, block: OutlineBlock, counters: readonly number[], bar: Bar): void {
+  let iteration = root;
+  stretch(iteration, bar);
   for (const [i, loop] of block.repeats.entries()) {
-    pass.loops ??= new Map();
-    let passes = pass.loops.get(loop);
-    if (passes === undefined) {
-      passes = new Map();
-      pass.loops.set(loop, passes);
+    iteration.loops ??= new Map();
+    let iterations = iteration.loops.get(loop);
+    if (iterations === undefined) {
+      iterations = new Map();
+      iteration.loops.set(loop, iterations);
     }
     const counter = counters[i] ?? 0;
-    let inner = passes.get(counter);
+    let inner = iterations.get(counter);
     if (inner === undefined) {
-      inner = newPass();
-      passes.set(counter, inner);
+      inner = newIteration();
+      iterations.set(counter, inner);
     }
     stretch(inner, bar);
-    pass = inner;
+    iteration = inner;
   }
-  pass.tries ??= new Map();
-  const bars = pass.tries.get(block.path);
-  if (bars === undefined) pass.tries.set(block.path, [bar]);
+  iteration.attempts ??= new Map();
+  const bars = iteration.attempts.get(block.path);
+  if (bars === undefined) iteration.attempts.set(block.path, [bar]);
   else bars.push(bar);
 }
 
-function stretch(pass: Pass, { segments, isOpen }: Bar): void {
-  pass.from = Math.min(pass.from, segments[0]!.from);
-  pass.to = Math.max(pass.to, segments.at(-1)!.to);
-  if (isOpen) pass.isOpen = true;
+function stretch(iteration: Iteration, { segments, isOpen }: Bar): void {
+  iteration.from = Math.min(iteration.from, segments[0]!.from);
+  iteration.to = Math.max(iteration.to, segments.at(-1)!.to);
+  if (isOpen) iteration.isOpen = true;
 }
 
 // ---------------------------------------------------------------- rows
 
-/** What the viewer has chosen; what is not in it is as it is at first. */
+/** The user's choices; everything else is in its initial state. */
 export interface RowChoice {
-  /** By the keys of rows. */
+  /** By row key. */
   readonly open: ReadonlyMap<string, boolean>;
-  /** By the keys of the rows of loops; counted from 0. */
+  /** By the row key of the loop; counted from 0. */
   readonly pages: ReadonlyMap<string, number>;
 }
 
@@ -390,11 +394,11 @@ export function rowsOf(index: TimelineIndex, choice: RowChoice): Row[] {
   return rows;
 }
 
-/** @param within the key of the pass that it is in, with a `/` behind it; '' outside of loops */
+/** @param within the key of the surrounding iteration, followed by `/`; '' outside of loops */
 function blockRows(
   index: TimelineIndex,
   block: OutlineBlock,
-  pass: Pass,
+  iteration: Iteration,
   within: string,
   depth: number,
   choice: RowChoice,
@@ -403,80 +407,94 @@ function blockRows(
   const key = `${within}${block.path}`;
   const status = block.repeats.length === 0 ? index.statuses.get(block.path) : undefined;
   const inner: Row[] = [];
-  const passes = pass.loops?.get(block.path);
+  const iterations = iteration.loops?.get(block.path);
   const isOpen = choice.open.get(key) ?? true;
-  if (passes !== undefined) passRows(index, block, passes, key, depth + 1, choice, inner);
+  if (iterations !== undefined)
+    iterationRows(index, block, iterations, key, depth + 1, choice, inner);
   else if (!isRepeat(block)) {
     for (const { blocks } of block.lanes) {
-      for (const each of blocks) blockRows(index, each, pass, within, depth + 1, choice, inner);
+      for (const each of blocks)
+        blockRows(index, each, iteration, within, depth + 1, choice, inner);
     }
   }
-  const bars = pass.tries?.get(block.path) ?? spanBars(index, block, passes, inner, status);
+  const bars =
+    iteration.attempts?.get(block.path) ?? spanBars(index, block, iterations, inner, status);
   if (bars.length === 0 && inner.length === 0) return;
   const open = inner.length === 0 ? undefined : isOpen;
   rows.push({ kind: 'block', key, block, depth, bars, isOpen: open, state: status?.state });
   if (isOpen) for (const row of inner) rows.push(row);
 }
 
-/** What these do is to wait. */
+/** These blocks only wait. */
 const WAITS: ReadonlySet<Look> = new Set(['approval', 'sleep', 'wait_for_event', 'sub_sequence']);
 
 const isRepeat = ({ look }: OutlineBlock) => look === 'loop' || look === 'for_each';
 
-function passRows(
+function iterationRows(
   index: TimelineIndex,
   block: OutlineBlock,
-  passes: ReadonlyMap<number, Pass>,
+  iterations: ReadonlyMap<number, Iteration>,
   key: string,
   depth: number,
   choice: RowChoice,
   rows: Row[],
 ): void {
+  const row = { kind: 'iteration', block, depth } as const;
   if (choice.open.get(key) === false) {
-    // Only that there are some is asked for.
-    rows.push({ kind: 'pass', key: `${key}[]`, block, depth, bars: [], isOpen: false, pass: 0 });
+    // The caller only needs to know that there are some.
+    rows.push({ ...row, key: `${key}[]`, bars: [], isOpen: false, iteration: 0 });
     return;
   }
-  const numbers = [...passes.keys()].sort((a, b) => a - b);
-  const pages = Math.ceil(numbers.length / PASSES_PER_PAGE);
+  const numbers = [...iterations.keys()].sort((a, b) => a - b);
+  const pages = Math.ceil(numbers.length / ITERATIONS_PER_PAGE);
   const page = Math.min(choice.pages.get(key) ?? 0, pages - 1);
-  const shown = numbers.slice(page * PASSES_PER_PAGE, (page + 1) * PASSES_PER_PAGE);
+  const shown = numbers.slice(page * ITERATIONS_PER_PAGE, (page + 1) * ITERATIONS_PER_PAGE);
   if (pages > 1) {
     const [first, last] = [shown[0]! + 1, shown.at(-1)! + 1];
     const total = numbers.length;
     const range = {
-      from: Math.min(...shown.map((number) => passes.get(number)!.from)),
-      to: Math.max(...shown.map((number) => passes.get(number)!.to)),
+      from: Math.min(...shown.map((number) => iterations.get(number)!.from)),
+      to: Math.max(...shown.map((number) => iterations.get(number)!.to)),
     };
     const isCut = numbers.at(-1)! + 1 > total;
     const place = { key: `${key}[…]`, block, depth, page, pages, total, isCut, first, last, range };
     rows.push({ kind: 'pages', ...place });
   }
   for (const number of shown) {
-    const pass = passes.get(number)!;
-    const passKey = `${key}[${number}]`;
-    const isOpen = choice.open.get(passKey) ?? numbers.length <= OPEN_PASSES_MAX;
-    const bars = [spanBar(passKey, passState(pass), pass.from, pass.to, pass.isOpen)];
-    rows.push({ kind: 'pass', key: passKey, block, depth, bars, isOpen, pass: number });
+    const iteration = iterations.get(number)!;
+    const own = `${key}[${number}]`;
+    const isOpen = choice.open.get(own) ?? numbers.length <= OPEN_ITERATIONS_MAX;
+    rows.push({
+      ...row,
+      key: own,
+      bars: [iterationBar(own, iteration)],
+      isOpen,
+      iteration: number,
+    });
     if (!isOpen) continue;
     for (const { blocks } of block.lanes) {
       for (const each of blocks) {
-        blockRows(index, each, pass, `${passKey}/`, depth + 1, choice, rows);
+        blockRows(index, each, iteration, `${own}/`, depth + 1, choice, rows);
       }
     }
   }
 }
 
-function passState({ isOpen, hasFailed }: Pass): DrawnState {
+function iterationBar(key: string, iteration: Iteration): Bar {
+  const { from, to, isOpen } = iteration;
+  return spanBar(key, iterationState(iteration), from, to, isOpen);
+}
+
+function iterationState({ isOpen, hasFailed }: Iteration): DrawnState {
   if (isOpen) return 'running';
   return hasFailed ? 'failed' : 'completed';
 }
 
-/** Of a block around others: from the first of them to the last. */
+/** For a block with children: from the first of them to the last. */
 function spanBars(
   index: TimelineIndex,
   block: OutlineBlock,
-  passes: ReadonlyMap<number, Pass> | undefined,
+  iterations: ReadonlyMap<number, Iteration> | undefined,
   inner: readonly Row[],
   status: BlockStatus | undefined,
 ): readonly Bar[] {
@@ -501,7 +519,7 @@ function spanBars(
     isOpen ||= part.isOpen;
     hasFailed ||= part.hasFailed;
   };
-  for (const pass of passes?.values() ?? []) take(pass);
+  for (const iteration of iterations?.values() ?? []) take(iteration);
   for (const bar of inner.flatMap((row) => (row.kind === 'pages' ? [] : row.bars))) {
     const ends = { from: bar.segments[0]!.from, to: bar.segments.at(-1)!.to };
     take({ ...ends, isOpen: bar.isOpen, hasFailed: bar.state === 'failed' });

@@ -1,4 +1,4 @@
-/** The tries of a timeline as a table, a page at a time: the same for whoever does not see bars. */
+/** The attempts of a timeline as a paginated table, as an accessible alternative to the bars. */
 
 import { useMemo, useState } from 'react';
 import { Button } from '../components/button.tsx';
@@ -6,20 +6,20 @@ import { type Column, Table } from '../components/table.tsx';
 import { formatClock, formatCount, formatDuration, formatInstant } from '../lib/format.ts';
 import { StateMark } from './block-state.tsx';
 import styles from './timeline.module.css';
-import { type TableTry, type TimelineIndex, triesOf } from './timeline-rows.ts';
-import { shownPass } from './words.ts';
+import { attemptsOf, type TableAttempt, type TimelineIndex } from './timeline-rows.ts';
+import { shownIteration } from './words.ts';
 
-const TRIES_PER_PAGE = 100;
+const ATTEMPTS_PER_PAGE = 100;
 
-const COLUMNS: readonly Column<TableTry>[] = [
+const COLUMNS: readonly Column<TableAttempt>[] = [
   { name: 'Block', cell: ({ path }) => <code>{path}</code> },
   {
-    name: 'Pass',
-    cell: ({ iteration }) => (iteration === '' ? '–' : shownPass(iteration)),
+    name: 'Iteration',
+    cell: ({ iteration }) => (iteration === '' ? '–' : shownIteration(iteration)),
     isNumber: true,
   },
   {
-    name: 'Try',
+    name: 'Attempt',
     cell: ({ bar: { attempt } }) => (attempt === undefined ? '–' : attempt + 1),
     isNumber: true,
   },
@@ -31,7 +31,7 @@ const COLUMNS: readonly Column<TableTry>[] = [
   { name: 'Started', cell: ({ startedAt }) => <Instant at={startedAt} /> },
   { name: 'Ended', cell: ({ endedAt }) => <Instant at={endedAt} /> },
   {
-    name: 'Took',
+    name: 'Duration',
     cell: ({ tookMs }) => (tookMs === undefined ? '–' : formatDuration(tookMs)),
     isNumber: true,
   },
@@ -41,10 +41,10 @@ const COLUMNS: readonly Column<TableTry>[] = [
 
 export function TimelineTable(props: { readonly index: TimelineIndex; readonly label: string }) {
   const { index, label } = props;
-  const tries = useMemo(() => triesOf(index), [index]);
+  const attempts = useMemo(() => attemptsOf(index), [index]);
   const [page, setPage] = useState(0);
-  const first = page * TRIES_PER_PAGE;
-  const shown = tries.slice(first, first + TRIES_PER_PAGE);
+  const first = page * ATTEMPTS_PER_PAGE;
+  const shown = attempts.slice(first, first + ATTEMPTS_PER_PAGE);
   return (
     <>
       <Table
@@ -52,19 +52,19 @@ export function TimelineTable(props: { readonly index: TimelineIndex; readonly l
         columns={COLUMNS}
         rows={shown}
         idOf={({ path, iteration, bar }) => `${path} ${iteration} ${bar.key}`}
-        empty={<p className="dim">No step has been tried yet.</p>}
+        empty={<p className="dim">No step has run yet.</p>}
       />
-      {tries.length > TRIES_PER_PAGE && (
-        <nav className={styles.more} aria-label="Pages of tries">
+      {attempts.length > ATTEMPTS_PER_PAGE && (
+        <nav className={styles.more} aria-label="Pages of attempts">
           <span className="dim small">
             {formatCount(first + 1)}–{formatCount(first + shown.length)} of{' '}
-            {formatCount(tries.length)}
+            {formatCount(attempts.length)}
           </span>
           <Button disabled={page === 0} onClick={() => setPage(page - 1)}>
             Earlier
           </Button>
           <Button
-            disabled={first + TRIES_PER_PAGE >= tries.length}
+            disabled={first + ATTEMPTS_PER_PAGE >= attempts.length}
             onClick={() => setPage(page + 1)}
           >
             Later

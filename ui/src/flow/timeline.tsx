@@ -1,7 +1,7 @@
 /**
- * The tries of a run over time: rows are blocks and passes of loops, every try is a bar with the times that it
- * was queued, ran, waited and backed off. Only the rows in sight are rendered, so that a hundred thousand
- * tries stay usable.
+ * The attempts of a run over time: rows are blocks and iterations of loops; every attempt is a bar with the times it
+ * was queued, ran, waited and was delayed before a retry. Only visible rows are rendered, so that a hundred thousand
+ * attempts stay usable.
  */
 
 import { useVirtualizer } from '@tanstack/react-virtual';
@@ -43,7 +43,7 @@ import './tones.css';
 
 export interface TimelineProps {
   readonly definition: Definition;
-  /** With its attempts. */
+  /** Includes its attempts. */
   readonly run: RunFacts;
   readonly label: string;
   readonly isLive?: boolean;
@@ -74,7 +74,7 @@ const TICK_WIDTH = 110;
 function Chart(props: TimelineProps & { readonly now: number }) {
   const { definition, run, label, isLive, now } = props;
   const outline = useOutline(definition, run);
-  // What goes on grows with the clock without all of it being indexed again.
+  // Open bars grow with the clock without indexing everything again.
   const asked = useRef({ run, now });
   if (asked.current.run !== run) asked.current = { run, now };
   const index = useMemo(() => timelineOf(outline, run, asked.current.now), [outline, run]);
@@ -118,7 +118,7 @@ function Chart(props: TimelineProps & { readonly now: number }) {
       {props.hasMore && props.onMore && (
         <p className={styles.more}>
           <span className="dim small">
-            {formatCount(run.attempts?.length ?? 0)} tries are shown, and there are more.
+            {formatCount(run.attempts?.length ?? 0)} attempts are shown, and there are more.
           </span>
           <Button onClick={props.onMore}>Show more</Button>
         </p>
@@ -127,7 +127,7 @@ function Chart(props: TimelineProps & { readonly now: number }) {
   );
 }
 
-/** So that what happened first and last is seen whole. */
+/** Margins, so that the first and last bars are fully visible. */
 function withMargins(from: number, to: number): Range {
   const margin = (to - from) / 100;
   return { from: from - margin, to: to + margin };
@@ -158,7 +158,7 @@ function Plot(props: PlotProps) {
   const share = (at: number) => `${(100 * (at - shown.from)) / (shown.to - shown.from)}%`;
   const isNowShown = isLive && now >= shown.from && now <= shown.to;
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls can be scrolled by keys
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: the keyboard scrolls it
     <section ref={scroller} className={styles.frame} tabIndex={0} aria-label={label}>
       <div className={styles.axis}>
         <span className={styles.corner} />
@@ -208,7 +208,7 @@ function RowShape(
       <div className={styles.lane}>
         <Bars
           bars={row.bars}
-          name={row.kind === 'pass' ? passName(row) : row.block.id}
+          name={row.kind === 'iteration' ? iterationName(row) : row.block.id}
           range={props.shown}
           now={props.now}
           onDetail={props.onDetail}
@@ -224,7 +224,7 @@ function RowName(props: PlotProps & { readonly row: ShownRow }) {
   const { row, selected, onSelect, onOpen } = props;
   const { key, block, depth, isOpen } = row;
   const Chevron = isOpen ? ChevronDown : ChevronRight;
-  const name = row.kind === 'pass' ? passName(row) : block.id;
+  const name = row.kind === 'iteration' ? iterationName(row) : block.id;
   const state = row.kind === 'block' ? row.state : undefined;
   const [tone, StateIcon] = state === undefined ? ['idle', null] : STATE_LOOKS[state];
   return (
@@ -248,7 +248,7 @@ function RowName(props: PlotProps & { readonly row: ShownRow }) {
         data-tone={tone}
         aria-pressed={selected === block.path}
         title={block.path}
-        onClick={() => (row.kind === 'pass' ? onOpen(key, !isOpen) : onSelect?.(block.path))}
+        onClick={() => (row.kind === 'iteration' ? onOpen(key, !isOpen) : onSelect?.(block.path))}
       >
         {row.kind === 'block' && (
           <span className={styles.kind}>
@@ -267,9 +267,9 @@ function RowName(props: PlotProps & { readonly row: ShownRow }) {
   );
 }
 
-function passName({ block, ...row }: ShownRow): string {
-  const pass = row.kind === 'pass' ? row.pass + 1 : 0;
-  return `${block.look === 'for_each' ? 'item' : 'pass'} ${formatCount(pass)}`;
+function iterationName({ block, ...row }: ShownRow): string {
+  const iteration = row.kind === 'iteration' ? row.iteration + 1 : 0;
+  return `${block.look === 'for_each' ? 'item' : 'iteration'} ${formatCount(iteration)}`;
 }
 
 function Pages(props: {
@@ -279,7 +279,7 @@ function Pages(props: {
 }) {
   const { key, depth, page, pages, range } = props.row;
   const loop = key.slice(0, key.lastIndexOf('['));
-  const word = props.row.block.look === 'for_each' ? 'items' : 'passes';
+  const word = 'iterations';
   const go = (to: number) => props.onPage(loop, to);
   return (
     <div className={styles.pages} style={{ paddingInlineStart: 22 + 14 * Math.min(depth, 6) }}>
@@ -352,7 +352,7 @@ function Zoom(props: {
         onClick={() => onRange(zoomed(shown, whole, 2, middle))}
       />
       <IconButton
-        label="Show all of it"
+        label="Fit to view"
         icon={<Maximize size={size} aria-hidden />}
         onClick={() => onRange(null)}
       />
@@ -363,7 +363,7 @@ function Zoom(props: {
 /** Shorter drags are clicks. */
 const DRAG_PX_MIN = 6;
 
-/** Dragging over the axis chooses the time that is shown. */
+/** Dragging over the axis selects the time range. */
 function Brush(props: {
   readonly shown: Range;
   readonly onRange: (range: Range) => void;
@@ -387,7 +387,7 @@ function Brush(props: {
         const at = (px: number) => shown.from + (px / clientWidth) * (shown.to - shown.from);
         onRange({ from: at(left), to: Math.max(at(right), at(left) + 1) });
       }}
-      // The browser has taken the touch to scroll.
+      // The browser has taken over the touch to scroll.
       onPointerCancel={() => setDrag(null)}
     >
       {children}
@@ -408,7 +408,7 @@ function placeIn({ currentTarget, clientX }: React.PointerEvent<HTMLElement>): n
 
 function Legend() {
   return (
-    <ul className={styles.legend} aria-label="What the patterns mean">
+    <ul className={styles.legend} aria-label="Legend">
       {(['queued', 'running', 'waiting', 'backoff'] as const).map((kind) => (
         <li key={kind}>
           <span className={styles.sample} data-kind={kind} data-tone="info" />

@@ -1,4 +1,4 @@
-/** How kinds of blocks are worded. Pure. */
+/** Display names of the kinds of blocks. Pure. */
 
 import type { Look } from './outline.ts';
 
@@ -22,8 +22,8 @@ export const LOOK_WORDS: Readonly<Record<Look, string>> = {
   unknown: 'block',
 };
 
-/** Counters of loops as people count: `3.1` of `2.0`. Paths keep theirs, which begin with 0. */
-export function shownPass(iteration: string): string {
+/** Counters of loops counted from 1: `3.1` for `2.0`. Paths keep theirs, which begin with 0. */
+export function shownIteration(iteration: string): string {
   const counters = iteration.split('.');
   return counters.map((counter) => Number(counter) + 1).join('.');
 }

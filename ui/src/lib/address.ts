@@ -1,4 +1,4 @@
-/** Filters that live in the address, so that a link, a reload and the back button show the same. */
+/** Filters stored in the address, so that links, reloads and the back button keep them. */
 
 import { useMemo } from 'react';
 import { useLocation } from 'wouter';
@@ -12,7 +12,7 @@ export function useFilters(): readonly [
   change: (changes: Readonly<Record<string, string | undefined>>) => void,
 ] {
   const [path, go] = useLocation();
-  // As it stands in the address: what the router gives is decoded already, and `100%25` would become `100%`.
+  // The raw query string: the router's values are decoded already, and `100%25` would become `100%`.
   const text = useSearch();
   const filters = useMemo(() => Object.fromEntries(new URLSearchParams(text)), [text]);
   return [
@@ -20,7 +20,7 @@ export function useFilters(): readonly [
     (changes) => {
       // Several changes in a row build on each other.
       const next = new URLSearchParams(globalThis.location.search);
-      // Whatever changes, the list begins again with its first page.
+      // Any change restarts the list at its first page.
       if (!('cursor' in changes)) next.delete('cursor');
       for (const [name, value] of Object.entries(changes)) {
         if (value === undefined || value === '') next.delete(name);

@@ -1,7 +1,7 @@
-/** Colours that others have chosen, with text that can be read on them. Pure. */
+/** Picks a readable text colour for a background of any colour. Pure. */
 
 /**
- * Black or white, whichever stands out more: at least 4.5:1, which WCAG asks of text.
+ * Black or white, whichever has the higher contrast: at least 4.5:1, as WCAG requires for text.
  *
  * @param color such as `#b3261e`
  */
@@ -10,7 +10,7 @@ export function textColorOn(color: string): '#000000' | '#ffffff' {
   return luminance(color) > Math.sqrt(1.05 * 0.05) - 0.05 ? '#000000' : '#ffffff';
 }
 
-/** The relative one of WCAG, from 0 to 1. */
+/** Relative luminance as WCAG defines it, from 0 to 1. */
 export function luminance(color: string): number {
   const [red, green, blue] = [1, 3, 5].map((at) => {
     const part = Number.parseInt(color.slice(at, at + 2), 16) / 255;

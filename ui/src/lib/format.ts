@@ -1,4 +1,4 @@
-/** Numbers, instants and durations as people read them, in the language and zone of the viewer. Pure. */
+/** Formats numbers, instants and durations in the viewer's language and time zone. Pure. */
 
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;
@@ -35,17 +35,17 @@ export function formatRelative(at: Date, now: number): string {
   return new Intl.DateTimeFormat(undefined, { dateStyle: 'medium' }).format(at);
 }
 
-/** With the zone, and with the exact instant behind it. */
+/** With the time zone, and followed by the exact instant. */
 export function formatInstant(at: Date): string {
   return `${instant.format(at)} (${at.toISOString()})`;
 }
 
-/** As clocks of another zone show it. @param local RFC 3339 with the offset of that zone */
+/** In the local time of another zone. @param local RFC 3339 with the offset of that zone */
 export function formatZoned(local: string): string {
   return `${local.slice(0, 10)} ${local.slice(11, 19)} ${local.slice(-6)}`;
 }
 
-/** The time of the day, with the day where it is not today. */
+/** The time of day, with the date unless it is today. */
 export function formatClock(at: Date, now: number, to: 's' | 'ms' = 's'): string {
   const isToday = at.toDateString() === new Date(now).toDateString();
   return (isToday ? clocks : moments)[to].format(at);
@@ -61,7 +61,7 @@ export function formatDuration(ms: number): string {
   return pair(ms, DAY, 'd', HOUR, 'h');
 }
 
-/** From then to `to`, or to now, but no longer than until it is over by itself: what came of it is not known yet. */
+/** From one instant to `to`, or to now but at most to `until`, when it ends by itself. */
 export function elapsedMs(
   from: number,
   now: number,
@@ -83,7 +83,7 @@ export function formatCount(value: number): string {
   return count.format(value);
 }
 
-/** Short, for tight places: `1.2K`. */
+/** Compact, such as `1.2K`. */
 export function formatCompact(value: number): string {
   return compact.format(value);
 }
@@ -99,7 +99,7 @@ export function wordsOf(name: string): string {
   return words.charAt(0).toUpperCase() + words.slice(1);
 }
 
-/** JSON as people write it. */
+/** Indented JSON. */
 export function jsonTextOf(value: unknown): string {
   return JSON.stringify(value, null, 2);
 }

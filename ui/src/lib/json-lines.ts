@@ -1,9 +1,9 @@
-/** A text of JSON in parts of so many lines, none of them much longer than others. Pure. */
+/** Splits a JSON text into parts of a given number of lines of limited length. Pure. */
 
-/** Of a text in one line, such as a picture in base64. */
+/** Long single-line texts, such as a base64 image, are broken here. */
 export const LINE_CHARACTERS_MAX = 200;
 
-/** Where each line ends, behind its line break; one that is very long has several ends. */
+/** The offset after each line break; a very long line has several ends. */
 export function lineEnds(text: string): readonly number[] {
   const ends: number[] = [];
   for (let from = 0; from < text.length; ) {
@@ -19,7 +19,7 @@ export function lineEnds(text: string): readonly number[] {
   return ends;
 }
 
-/** The first `lines` of it, in parts of `size` lines each. */
+/** The first `lines` lines, in parts of `size` lines each. */
 export function partsOf(
   text: string,
   ends: readonly number[],

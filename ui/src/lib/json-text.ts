@@ -1,6 +1,6 @@
 /**
- * Texts of JSON that people write, by the entry check of the engine: what it refuses is refused here in its words,
- * and never changed on its way to it (docs/decisions/0018-request-bodies.md). Pure.
+ * Parses JSON that users type with the engine's own checks, so that the messages are the same and the text is sent
+ * unchanged (docs/decisions/0018-request-bodies.md). Pure.
  */
 
 import { BODY_JSON_LIMITS, parseJson } from '../../../src/base/json-guard.ts';
@@ -9,7 +9,7 @@ export type JsonRead =
   | { readonly value: unknown; readonly wrong?: undefined }
   | { readonly wrong: string; readonly at: number | undefined };
 
-/** What the text holds; or why it is refused, and at which character where that is known. */
+/** The parsed value, or the reason why it is invalid and the offset if known. */
 export function readJson(text: string): JsonRead {
   const result = parseJson(text, BODY_JSON_LIMITS);
   if (result.ok) return { value: result.value };
@@ -23,9 +23,9 @@ export function jsonDoubt(text: string): string | undefined {
   return text.trim() === '' ? undefined : readJson(text).wrong;
 }
 
-/** The value of a field of JSON. @throws SyntaxError with the name of the field */
+/** The value of a JSON field. @throws SyntaxError with the label of the field */
 export function jsonOf(label: string, text: string): unknown {
   const read = readJson(text);
-  if (read.wrong !== undefined) throw new SyntaxError(`${label} cannot be sent: ${read.wrong}`);
+  if (read.wrong !== undefined) throw new SyntaxError(`${label} is not valid: ${read.wrong}`);
   return read.value;
 }

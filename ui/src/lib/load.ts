@@ -1,4 +1,4 @@
-/** Parts of the dashboard that are loaded when they are first shown, also when the engine is away just then. */
+/** Code splitting: components that are loaded when first shown, even if the engine is unavailable at that moment. */
 
 import {
   type ComponentProps,
@@ -14,9 +14,9 @@ const LOOK_EVERY_MS = 2000;
 const PAUSE_MS = 200;
 
 /**
- * Like `lazy` of React, which keeps a failure for good, and shows the place of a part for a moment even when it is
- * loaded. While the engine is away its place stays empty; with the engine back, the whole page is loaded anew, since
- * it may be another version with other files.
+ * Like `lazy` of React, which caches a failure forever and suspends briefly even when the component is loaded. While
+ * the engine is unavailable the place stays empty; afterwards the whole page is reloaded, since the engine may have
+ * another version with other files.
  */
 // biome-ignore lint/suspicious/noExplicitAny: as React has it, so that properties are inferred
 export function later<Part extends ComponentType<any>>(load: () => Promise<{ default: Part }>) {
@@ -30,7 +30,7 @@ export function later<Part extends ComponentType<any>>(load: () => Promise<{ def
   const Lazy = lazy(() => loading().catch(onFailure));
   // biome-ignore lint/correctness/noComponentHookFactories: `later` is called once for a part, in its module
   return function Later(props: ComponentProps<Part>) {
-    // What it began with: another one would begin anew.
+    // Fixed at the first render: another component would lose its state.
     const [Known] = useState<ElementType>(() => loaded ?? Lazy);
     return createElement(Known, props);
   };
@@ -38,19 +38,19 @@ export function later<Part extends ComponentType<any>>(load: () => Promise<{ def
 
 const parts: (() => Promise<unknown>)[] = [];
 
-/** Loads all parts one after the other while nobody does anything, so that the first look at one waits for its data only. */
+/** Loads all parts one by one while the browser is idle, so that opening a page waits only for its data. */
 export async function loadAhead(): Promise<void> {
-  // Those that come with another part are appended meanwhile.
+  // Loading a part may append further ones.
   for (const load of parts) {
     await atRest();
-    // Told when it is shown.
+    // Reported when the part is shown.
     await load().catch(() => undefined);
   }
 }
 
 function atRest(): Promise<void> {
   return new Promise((resolve) => {
-    // Not every browser says when it is idle.
+    // Not every browser supports idle callbacks.
     if ('requestIdleCallback' in globalThis) requestIdleCallback(() => resolve());
     else setTimeout(resolve, PAUSE_MS);
   });

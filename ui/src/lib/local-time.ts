@@ -1,6 +1,6 @@
-/** Instants of the engine as fields for local times write them, in the zone of the viewer, and back. Pure. */
+/** Converts between instants and the values of local date-time fields, in the viewer's time zone. Pure. */
 
-/** To the minute; empty for what is no instant. */
+/** To the minute; empty for an invalid instant. */
 export function localTimeOf(instant: string): string {
   const at = new Date(instant);
   if (Number.isNaN(at.getTime())) return '';

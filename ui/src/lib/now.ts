@@ -1,4 +1,4 @@
-/** The time as components show it: one clock for the whole page. */
+/** The current time for components: one clock for the whole page. */
 
 import { useSyncExternalStore } from 'react';
 
@@ -6,7 +6,7 @@ const TICK_MS = 1000;
 
 const listeners = new Set<() => void>();
 let now = Date.now();
-/** What is shown is as of then, and nobody knows how it stands now. */
+/** Set while the engine is unreachable: the data shown is as of this instant. */
 let heldAt: number | undefined;
 let timer: ReturnType<typeof setInterval> | undefined;
 
@@ -15,12 +15,12 @@ export function useNow(): number {
   return useSyncExternalStore(subscribe, () => now);
 }
 
-/** The same for what goes on only as far as is known: while the engine is away, the time of its last answer. */
+/** Like `useNow`, but stops at the engine's last answer while the engine is unreachable. */
 export function useKnownNow(): number {
   return useSyncExternalStore(subscribe, () => heldAt ?? now);
 }
 
-/** Undefined while what is shown is current. */
+/** Undefined while the data shown is current. */
 export function useAsOf(): number | undefined {
   return useSyncExternalStore(subscribe, () => heldAt);
 }

@@ -1,4 +1,7 @@
-/** Numbers as people type them: kept as they are, or refused with the reason, in the engine's words where it has some. Pure. */
+/**
+ * Parses numbers that users type: kept exactly, or rejected with the reason, in the engine's words where it has some.
+ * Pure.
+ */
 
 import { DEFAULT_JSON_LIMITS, parseJson } from '../../../src/base/json-guard.ts';
 
@@ -6,7 +9,7 @@ export interface NumberLimits {
   readonly isInteger?: boolean | undefined;
   readonly min?: number | undefined;
   readonly max?: number | undefined;
-  /** More, and less, than these. */
+  /** Exclusive limits. */
   readonly above?: number | undefined;
   readonly below?: number | undefined;
 }
@@ -15,25 +18,25 @@ export type NumberRead =
   | { readonly value: number; readonly wrong?: undefined }
   | { readonly wrong: string };
 
-/** The number that the text is, within the limits; undefined where nothing was typed. */
+/** The number, within the limits; undefined for an empty text. */
 export function readNumber(text: string, limits: NumberLimits = {}): NumberRead | undefined {
   const typed = text.trim();
   if (typed === '') return undefined;
   if (/^-?\d+,\d+$/.test(typed)) {
-    return { wrong: `Write it with a point: ${typed.replace(',', '.')}` };
+    return { wrong: `Use a decimal point: ${typed.replace(',', '.')}` };
   }
   const result = parseJson(typed, DEFAULT_JSON_LIMITS);
   if (!result.ok && result.problem.kind === 'number') {
-    // The place is this field.
+    // The field is the place, so the position is dropped.
     return { wrong: result.problem.message.replace(/, at .*$/, '') };
   }
   if (!result.ok || typeof result.value !== 'number')
-    return { wrong: 'Not a number, such as 1.05' };
+    return { wrong: 'Must be a number, such as 1.05' };
   const wrong = numberDoubt(result.value, limits);
   return wrong === undefined ? { value: result.value } : { wrong };
 }
 
-/** What keeps the number from being taken. */
+/** Why the number is outside its limits. */
 export function numberDoubt(value: number, limits: NumberLimits): string | undefined {
   const { isInteger, min, max, above, below } = limits;
   if (isInteger && !Number.isInteger(value)) return 'Must be a whole number';
@@ -44,10 +47,10 @@ export function numberDoubt(value: number, limits: NumberLimits): string | undef
   return undefined;
 }
 
-/** @throws RangeError that says of which field it is no number */
+/** @throws RangeError that names the field */
 export function numberOf(label: string, text: string, limits?: NumberLimits): number {
   const read = readNumber(text, limits);
-  if (read === undefined) throw new RangeError(`${label}: a number is missing`);
+  if (read === undefined) throw new RangeError(`${label}: enter a number`);
   if (read.wrong !== undefined) throw new RangeError(`${label}: ${read.wrong}`);
   return read.value;
 }

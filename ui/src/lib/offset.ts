@@ -1,4 +1,6 @@
-/** Lists that page by offset, as lists that page by cursor: the cursor of a page is how many rows stand before it. Pure. */
+/**
+ * Presents lists with offset pagination as lists with cursors: the cursor is the number of rows before the page. Pure.
+ */
 
 import type { Page } from 'durable-workflow-engine-client';
 
@@ -7,7 +9,7 @@ export interface PageAsked {
   readonly cursor: string | undefined;
 }
 
-/** @param read one page of a list that says only whether there is more */
+/** @param read reads a page of a list that reports only whether there is more */
 export async function pageByOffset<Row>(
   { limit, cursor }: PageAsked,
   read: (asked: { readonly limit: number; readonly offset: number }) => PromiseLike<Page<Row>>,
@@ -17,7 +19,7 @@ export async function pageByOffset<Row>(
   return { items, hasMore, ...(hasMore && { nextCursor: `${offset + items.length}` }) };
 }
 
-/** A page of rows that are all there, and how many they are. */
+/** A page of rows that are all loaded, with their total. */
 export function pageOf<Row>(rows: readonly Row[], { limit, cursor }: PageAsked): Page<Row> {
   const offset = offsetOf(cursor);
   const end = offset + limit;
@@ -26,7 +28,7 @@ export function pageOf<Row>(rows: readonly Row[], { limit, cursor }: PageAsked):
   return { items, hasMore, total: rows.length, ...(hasMore && { nextCursor: `${end}` }) };
 }
 
-/** Of what stands in an address; anything else is the first page. */
+/** The offset in an address; anything invalid means the first page. */
 function offsetOf(cursor: string | undefined): number {
   return /^\d{1,9}$/.test(cursor ?? '') ? Number(cursor) : 0;
 }

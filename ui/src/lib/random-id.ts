@@ -1,4 +1,4 @@
-/** Ids that nobody else has, also where `crypto.randomUUID` is not: on plain HTTP. */
+/** Random ids, also on plain HTTP, where browsers do not provide `crypto.randomUUID`. */
 
 const BYTES = 16;
 

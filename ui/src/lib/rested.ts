@@ -1,10 +1,10 @@
-/** What is typed, a moment after it was: not every letter is asked for. */
+/** Debounces typed text, so that not every keystroke sends a request. */
 
 import { useEffect, useState } from 'react';
 
 export const TYPING_MS = 300;
 
-/** The text once it has rested. */
+/** The text once typing has paused. */
 export function useRested(text: string): string {
   const [rested, setRested] = useState(text);
   useEffect(() => {

@@ -1,25 +1,25 @@
 /**
- * Lists that stay as they are while somebody is about to act on them: of what a list holds by now, what is shown.
- * A second click of a double click must not meet another row. Pure.
+ * Keeps the rows of a list in place while the user is about to act on them, so that the second click of a double click
+ * does not hit another row. Pure.
  */
 
 export interface SteadyRow<Row> {
   readonly row: Row;
-  /** It is in the list no longer. */
+  /** No longer in the list. */
   readonly isGone: boolean;
 }
 
 export interface Steady<Row> {
   readonly rows: readonly SteadyRow<Row>[];
-  /** New ones that are not shown yet. */
+  /** New rows that are not shown yet. */
   readonly waiting: number;
 }
 
 /**
- * @param shown what stands there
- * @param rows what the list holds
- * @param appends whether new ones come below those that are shown, and do not wait
- * @returns the shown ones in their order and as they are now, with those that are gone
+ * @param shown the rows on the screen
+ * @param rows the current rows of the list
+ * @param appends whether new rows are added below at once instead of waiting
+ * @returns the rows on the screen in their order, updated, including removed ones
  */
 export function steadyRows<Row>(
   shown: readonly SteadyRow<Row>[],

@@ -1,6 +1,6 @@
 /**
- * The marks of an axis of time, in the language, clock and zone of the viewer unless others are given: `15:05` or `03:05 PM`
- * is for their locale to say. Pure; times are Unix ms.
+ * Tick labels of a time axis, in the viewer's language, clock and time zone unless others are given, such as `15:05` or
+ * `03:05 PM`. Pure; times are Unix milliseconds.
  */
 
 export interface Viewer {
@@ -8,14 +8,14 @@ export interface Viewer {
   readonly zone?: string;
 }
 
-/** As much of the time as tells two marks `step` ms apart from each other. */
+/** As much of the time as distinguishes two ticks that are `step` ms apart. */
 export function tickText(at: number, step: number, viewer: Viewer = {}): string {
   const kind =
     step < SECOND ? 'fraction' : step < MINUTE ? 'second' : step < DAY ? 'minute' : 'day';
   return formatter(kind, viewer).format(at);
 }
 
-/** The same of each, with the day below the first mark and below those where another day begins. */
+/** The labels of all ticks, with the date below the first one and wherever the date changes. */
 export function tickTexts(ticks: readonly number[], step: number, viewer: Viewer = {}): string[] {
   let before: string | undefined;
   return ticks.map((at) => {
@@ -27,7 +27,7 @@ export function tickTexts(ticks: readonly number[], step: number, viewer: Viewer
   });
 }
 
-/** The day and the time, to the second. */
+/** The date and the time, to the second. */
 export function momentText(at: number, viewer: Viewer = {}): string {
   return formatter('moment', viewer).format(at);
 }
@@ -46,7 +46,7 @@ const PARTS = {
 
 const formatters = new Map<string, Intl.DateTimeFormat>();
 
-/** Making one costs more than using it a hundred times. */
+/** Creating a formatter costs more than using it a hundred times. */
 function formatter(kind: keyof typeof PARTS, { locale, zone }: Viewer): Intl.DateTimeFormat {
   const key = `${kind} ${locale} ${zone}`;
   const known = formatters.get(key);

@@ -1,4 +1,4 @@
-/** The answer of a person to one question, with a button for each choice. */
+/** The form to answer an approval, with a button for each choice. */
 
 import { useState } from 'react';
 import { useEngine } from '../../api/engine.tsx';
@@ -14,14 +14,14 @@ interface Choice {
   readonly label: string;
 }
 
-/** Nothing for who may not answer. */
+/** Renders nothing for callers who may not answer. */
 export function AnswerForm(props: {
   readonly approvalId: string;
   readonly choices: readonly Choice[];
   readonly allowsComment: boolean;
-  /** Nobody is asked any more: it stays where it is, and cannot be answered. */
+  /** The approval is no longer open and cannot be answered. */
   readonly isClosed: boolean;
-  /** What is told when it was answered with this value. */
+  /** The message after it was answered with this value. */
   readonly done: (value: string) => string;
 }) {
   const { approvalId, choices, allowsComment, isClosed, done } = props;

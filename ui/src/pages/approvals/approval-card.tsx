@@ -1,4 +1,4 @@
-/** One question to a person, with a button for each choice. */
+/** One open approval with a button for each choice. */
 
 import type { Approval } from 'durable-workflow-engine-client';
 import { PageLink } from '../../components/page-link.tsx';

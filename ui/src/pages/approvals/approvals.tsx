@@ -1,4 +1,4 @@
-/** What people are asked: each question with its choices, oldest first. */
+/** The open approvals, oldest first. */
 
 import { useQuery } from '@tanstack/react-query';
 import type { Approval } from 'durable-workflow-engine-client';
@@ -30,7 +30,7 @@ export default function Approvals() {
   return (
     <Page
       title="Approvals"
-      about="Instances that wait for the answer of a person, the longest wait first."
+      about="Instances that wait for an answer from a user, longest wait first."
     >
       {allowed.readSequences && (
         <div className={styles.filter}>
@@ -62,7 +62,10 @@ export default function Approvals() {
   );
 }
 
-/** Answered ones stay where they are until a person takes them away: what moved up would be answered by a second click. */
+/**
+ * Answered approvals stay in place until the user removes them: if the list moved up, a second click would answer
+ * another one.
+ */
 function Questions(props: {
   readonly items: readonly Approval[];
   readonly of: string;
@@ -75,11 +78,11 @@ function Questions(props: {
   const gone = rows.filter(({ isGone }) => isGone).length;
   return (
     <Panel
-      title="Open questions"
+      title="Open approvals"
       isFlush
       actions={
         <Button disabled={gone === 0} onClick={() => setCleared(cleared + 1)}>
-          Take away the closed ones
+          Remove closed approvals
         </Button>
       }
     >
@@ -101,10 +104,10 @@ function Questions(props: {
 
 const idOf = ({ id }: Approval) => id;
 
-/** More open questions than these are told as `100+`. */
+/** More open approvals than this are shown as `100+`. */
 const COUNTED = 100;
 
-/** Those that wait longest. */
+/** The approvals that have waited longest. */
 export function useOpenApprovals() {
   const { client } = useEngine();
   return useQuery({
@@ -117,18 +120,18 @@ export function useOpenApprovals() {
 function NoApprovals({ isNarrowed }: { readonly isNarrowed: boolean }) {
   if (isNarrowed) {
     return (
-      <Empty title="This sequence asks nobody" icon={<UserCheck size={26} aria-hidden />}>
+      <Empty title="No open approvals for this sequence" icon={<UserCheck size={26} aria-hidden />}>
         <p>
-          Others may. <Link href="/approvals">Show all questions</Link>
+          Other sequences may have some. <Link href="/approvals">Show all approvals</Link>
         </p>
       </Empty>
     );
   }
   return (
-    <Empty title="Nobody is asked anything" icon={<UserCheck size={26} aria-hidden />}>
+    <Empty title="No open approvals" icon={<UserCheck size={26} aria-hidden />}>
       <p>
-        A step with <code>wait_for_input</code> asks a person, and its question stands here.{' '}
-        <Link href="/sequences">To the sequences</Link>
+        A step with <code>wait_for_input</code> waits for an answer, which you can give here.{' '}
+        <Link href="/sequences">Go to the sequences</Link>
       </p>
     </Empty>
   );

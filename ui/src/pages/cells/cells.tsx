@@ -1,4 +1,4 @@
-/** The cells of the cluster: who serves each, how many tenants it has, and which of them are on the move. */
+/** The cells of the cluster: the engines of each, the number of tenants, and moves between cells. */
 
 import { useQuery } from '@tanstack/react-query';
 import type { Cell, Cells as CellList, TenantMove } from 'durable-workflow-engine-client';
@@ -13,7 +13,7 @@ import { type Column, Table } from '../../components/table.tsx';
 import { Time } from '../../components/time.tsx';
 import { countOf, formatCount, formatDuration } from '../../lib/format.ts';
 
-/** As often as engines tell the directory of themselves. */
+/** The interval at which engines report to the directory. */
 const READ_EVERY_MS = 5_000;
 
 const STATE_TONES: Record<Cell['state'], Tone> = { open: 'ok', closed: 'idle', draining: 'warn' };
@@ -56,7 +56,7 @@ function Owner({ cell }: { readonly cell: Cell }) {
   const last = cell.engines.find(({ role }) => role === 'owner');
   return (
     <>
-      <Badge tone="danger">nobody</Badge>{' '}
+      <Badge tone="danger">no owner</Badge>{' '}
       {last && (
         <span className="dim small">
           last heard of <Time at={last.seen_at} />
@@ -98,7 +98,7 @@ export default function Cells() {
     refetchInterval: READ_EVERY_MS,
   });
   return (
-    <Page title="Cells" about="Each cell has the tables of some tenants, and engines of its own.">
+    <Page title="Cells" about="Each cell stores some of the tenants and has its own engines.">
       <Loaded query={cells} height={320}>
         {(list) => (list.cluster ? <InCluster list={list} /> : <NoCluster />)}
       </Loaded>
@@ -108,7 +108,7 @@ export default function Cells() {
 
 function InCluster({ list: { cells, own } }: { readonly list: CellList }) {
   const { client } = useEngine();
-  // Read again when one begins or ends.
+  // Read again when a move starts or ends.
   const underWay = cells.map(({ moves_under_way }) => moves_under_way);
   const moves = useList(['cells.moves', underWay], (page, options) =>
     client.cells.moves(page, options),
@@ -128,7 +128,7 @@ function InCluster({ list: { cells, own } }: { readonly list: CellList }) {
           empty={
             <Empty title="No moves" icon={<MoveRight size={26} aria-hidden />}>
               <p>
-                <code>tenants move</code> takes a tenant to another cell while it works.
+                <code>tenants move</code> moves a tenant to another cell without stopping it.
               </p>
             </Empty>
           }
@@ -142,7 +142,7 @@ function NoCluster() {
   return (
     <Empty title="No cluster" icon={<Boxes size={26} aria-hidden />}>
       <p>
-        This server knows of no other cells. <code>cells create</code> makes a directory for them.
+        This server is not part of a cluster. <code>cells create</code> creates a directory for one.
       </p>
     </Empty>
   );

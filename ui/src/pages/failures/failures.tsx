@@ -1,4 +1,4 @@
-/** What fails now, by sequence and reason, and the way to mend all of one reason at once. */
+/** Failed instances grouped by sequence and reason, with bulk actions on each group. */
 
 import { useQuery } from '@tanstack/react-query';
 import type { FailureGroup } from 'durable-workflow-engine-client';
@@ -40,10 +40,7 @@ export default function Failures() {
     ),
   };
   return (
-    <Page
-      title="Failures"
-      about="Failed instances, by what they failed of. The largest groups first."
-    >
+    <Page title="Failures" about="Failed instances, grouped by reason. Largest groups first.">
       <FieldRow>
         <SequenceField
           isFilter
@@ -95,7 +92,7 @@ export function useFailureGroups(sequence?: string) {
   return useQuery({
     queryKey: ['instances.failures', sequence],
     queryFn: ({ signal }) => client.instances.failures({ sequence_name: sequence }, { signal }),
-    // The engine looks at thousands of instances for it.
+    // The engine examines thousands of instances for it.
     meta: { live: 'all', paceMs: PACE_MS },
   });
 }
@@ -143,7 +140,7 @@ const COLUMNS: readonly Column<FailureGroup>[] = [
   { name: 'Last', cell: ({ last_at }) => <Time at={last_at} /> },
 ];
 
-/** @param props.more columns behind those that are always there */
+/** @param props.more columns after the default ones */
 export function FailureTable(props: {
   readonly rows: readonly FailureGroup[];
   readonly more?: readonly Column<FailureGroup>[];
@@ -159,8 +156,8 @@ export function FailureTable(props: {
         JSON.stringify([namespace, sequence_id, block_id, handler, code, reason])
       }
       empty={
-        <Empty title="Nothing has failed" icon={<CircleCheck size={26} aria-hidden />}>
-          <p>Instances that fail stand here until they are retried, cancelled or removed.</p>
+        <Empty title="No failed instances" icon={<CircleCheck size={26} aria-hidden />}>
+          <p>Failed instances are listed here until they are retried, cancelled or deleted.</p>
         </Empty>
       }
     />
@@ -168,8 +165,8 @@ export function FailureTable(props: {
 }
 
 /**
- * The instances of a group. The engine cannot be asked for failures of no block or no handler: `Wider` says what that
- * lets in.
+ * The filter for the instances of a group. The engine has no filter for failures without a block or handler, so it may
+ * match more; `Wider` tells the user.
  */
 function filterOf(group: FailureGroup): BulkFilter {
   return {
@@ -188,13 +185,13 @@ function Wider({ group: { block_id, handler } }: { readonly group: FailureGroup 
   const where = block_id === null ? 'at any block' : 'at this block, with any handler';
   return (
     <p>
-      Those that failed of the same {where}, are among them: the others of this reason cannot be
-      left out. The number below counts them all.
+      This includes instances that failed for the same reason {where}: they cannot be excluded. The
+      number below includes them.
     </p>
   );
 }
 
-/** The same, for the address of the list of instances. */
+/** The same filter for the address of the list of instances. */
 function addressOf(group: FailureGroup): Readonly<Record<string, string | undefined>> {
   return {
     state: 'failed',

@@ -1,4 +1,4 @@
-/** What can be done with the instance as a whole: the likely things as buttons, the others in a menu. */
+/** Actions on the instance as a whole: the most likely ones as buttons, the others in a menu. */
 
 import { useQueryClient } from '@tanstack/react-query';
 import { Pause, Play, RotateCw } from 'lucide-react';
@@ -23,7 +23,7 @@ export function ActionBar({ run }: { readonly run: Run }) {
   const act = useInstantAction(run);
   const { failure } = run.instance;
   const { buttons, menu } = choicesOf(run.instance, allowed);
-  // They stand beside the sentences that say why.
+  // These are shown beside the sentences that explain them.
   const isBelow = (name: ActionName) =>
     (name === 'retry' && failure !== null) || (name === 'resume' && run.explanation !== undefined);
   return (
@@ -62,17 +62,17 @@ export function ActionBar({ run }: { readonly run: Run }) {
 }
 
 const DONE: Partial<Record<ActionName, string>> = {
-  retry: 'It runs again from where it failed.',
-  pause: 'It is paused: nothing new starts.',
-  resume: 'It goes on.',
+  retry: 'The instance was retried from where it failed.',
+  pause: 'The instance is paused: no new steps start.',
+  resume: 'The instance was resumed.',
 };
 
-/** What can be undone by its opposite is done without asking, but for a retry that repeats effects outside. */
+/** Reversible actions need no confirmation, except for a retry that repeats external effects. */
 export function useInstantAction(run: Run) {
   const { client } = useEngine();
   const queries = useQueryClient();
   const { id, failure } = run.instance;
-  /** As of now: what was read before may be of another failure. */
+  /** Read now, since the explanation on the page may be of an earlier failure. */
   const repeatsEffects = async (name: RetryAction) => {
     const explanation = await client.instances.explain(id);
     queries.setQueryData(['instances.explain', id], explanation);

@@ -1,4 +1,4 @@
-/** The dialogs of what asks first, or needs something to be filled in. */
+/** The dialogs of actions that need confirmation or input. */
 
 import { useState } from 'react';
 import { useEngine } from '../../api/engine.tsx';
@@ -20,7 +20,7 @@ import { RepeatDialog } from './runs-again.tsx';
 
 export interface Asked {
   readonly action: ActionName;
-  /** The block it begins with, or the name of the signal. */
+  /** The block to start from, or the name of the signal. */
   readonly block: string | undefined;
 }
 
@@ -32,7 +32,7 @@ export interface ActionDialogProps {
 export function ActionDialog(
   props: ActionDialogProps & {
     readonly asked: Asked;
-    /** To another page. */
+    /** Navigates to another page. */
     readonly onLead: (href: string) => void;
   },
 ) {
@@ -67,7 +67,7 @@ export function ActionDialog(
   }
 }
 
-/** By the signal, or at once: what is protected may take for ever, such as a refund that nobody takes. */
+/** Cancels by signal, or stops at once: protected work may never end, such as a refund that no worker claims. */
 function EndDialog({ run, isHard, onClose }: ActionDialogProps & { readonly isHard: boolean }) {
   const { client } = useEngine();
   const { id, state, cancelling } = run.instance;
@@ -76,7 +76,7 @@ function EndDialog({ run, isHard, onClose }: ActionDialogProps & { readonly isHa
       ? client.instances.patchState(id, { state: 'cancelled' })
       : client.instances.signal(id, { signal_type: 'cancel' });
   const act = useAction(end, {
-    done: () => (isHard ? 'It was stopped.' : 'It is being cancelled.'),
+    done: () => (isHard ? 'The instance was stopped.' : 'The instance is being cancelled.'),
     onDone: onClose,
   });
   const left = cancelling?.waiting_for.join(', ') || 'its end';
@@ -84,7 +84,7 @@ function EndDialog({ run, isHard, onClose }: ActionDialogProps & { readonly isHa
     <ConfirmDialog
       title={isHard ? 'Stop this instance at once?' : 'Cancel this instance?'}
       action={isHard ? 'Stop at once' : 'Cancel the instance'}
-      keep="Keep it"
+      keep="Keep running"
       kind="danger"
       isBusy={act.isBusy}
       error={act.error}
@@ -93,10 +93,10 @@ function EndDialog({ run, isHard, onClose }: ActionDialogProps & { readonly isHa
     >
       <p>
         {isHard
-          ? `Protected work is dropped, and nothing takes back what was done: it still waits for ${left}.`
+          ? `Protected work is dropped and nothing is compensated. The instance still waits for ${left}.`
           : state === 'failed'
-            ? 'It is taken off the failed ones for good, and cannot be retried.'
-            : 'It ends for good. Blocks that a cancellation scope protects are run first; what workers are at is not waited for.'}
+            ? 'The instance is no longer listed as failed and cannot be retried. This cannot be undone.'
+            : 'The instance ends for good. Blocks protected by a cancellation scope run first; running tasks are not waited for.'}
       </p>
     </ConfirmDialog>
   );
@@ -105,14 +105,14 @@ function EndDialog({ run, isHard, onClose }: ActionDialogProps & { readonly isHa
 type SignalKind = 'custom' | 'pause' | 'resume' | 'cancel' | 'update_context';
 
 const SIGNALS: readonly { readonly value: SignalKind; readonly label: string }[] = [
-  { value: 'custom', label: 'One of your own' },
+  { value: 'custom', label: 'Custom signal' },
   { value: 'update_context', label: 'update_context: merge the payload into the data' },
   { value: 'pause', label: 'pause' },
   { value: 'resume', label: 'resume' },
   { value: 'cancel', label: 'cancel' },
 ];
 
-/** A payload as it begins. */
+/** The initial payload. */
 const EMPTY = '{}';
 
 function SignalDialog(props: ActionDialogProps & { readonly name: string }) {
@@ -128,7 +128,7 @@ function SignalDialog(props: ActionDialogProps & { readonly name: string }) {
         signal_type: kind === 'custom' ? `custom:${name}` : kind,
         ...(takesPayload && payload.trim() !== '' && { payload: jsonOf('The payload', payload) }),
       }),
-    { done: () => 'The signal is sent.', onDone: onClose },
+    { done: () => 'Signal sent.', onDone: onClose },
   );
   const isTyped = payload !== EMPTY || name !== props.name;
   const { leave, question } = useDiscard(isTyped, onClose);
@@ -140,7 +140,7 @@ function SignalDialog(props: ActionDialogProps & { readonly name: string }) {
           {kind === 'custom' && (
             <TextField
               label="Name"
-              hint="It ends the wait of a step for this name, or is kept until a step waits for it."
+              hint="Wakes the step that waits for this name; otherwise it is stored until a step waits for it."
               value={name}
               required
               onChange={setName}
@@ -172,7 +172,7 @@ function DataDialog({ run, onClose }: ActionDialogProps) {
       guard.run(async (since) =>
         client.instances.patchContext(opened.id, { context: { data: dataOf(text) }, ...since }),
       ),
-    { done: () => 'The data is changed.', onDone: onClose },
+    { done: () => 'Data changed.', onDone: onClose },
   );
   const { leave, question } = useDiscard(text !== before, onClose);
   return (
@@ -180,8 +180,8 @@ function DataDialog({ run, onClose }: ActionDialogProps) {
       <Dialog title="Change the data" isWide onClose={leave}>
         <Form onSubmit={() => act.run(undefined)}>
           <p>
-            What is here replaces <code>context.data</code>. Steps that begin later see it; those
-            that are under way keep what they were given.
+            This replaces <code>context.data</code>. Steps that start later use it; running steps
+            keep their input.
           </p>
           <Editor label="Data" value={text} onChange={setText} />
           <Conflict

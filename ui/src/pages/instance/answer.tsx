@@ -1,4 +1,4 @@
-/** The answer of a person to a step of the instance that asks. */
+/** A user's answer to a step that waits for approval. */
 
 import type { GateChoice, Wait } from 'durable-workflow-engine-client';
 import { AnswerForm } from '../approvals/answer-form.tsx';

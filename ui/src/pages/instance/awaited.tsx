@@ -1,12 +1,12 @@
-/** In the place of what is not there yet: why it could not be read, where that is so. */
+/** A placeholder for data that is loading, or the error if it could not be loaded. */
 
 import { ErrorBox } from '../../components/error-box.tsx';
 import { Place } from '../../components/later.tsx';
 
 export function Awaited(props: {
-  /** Undefined: nothing is asked for yet. */
+  /** Undefined: nothing was requested yet. */
   readonly query: { readonly error: unknown; readonly refetch: () => unknown } | undefined;
-  /** Of the place that is kept, in pixels; absent for parts that may have nothing to show. */
+  /** Height to reserve, in pixels; undefined for parts that may be empty. */
   readonly height?: number;
 }) {
   const { query, height } = props;

@@ -1,4 +1,4 @@
-/** What a block left: the answers of people, and the results of blocks that are no steps. */
+/** The outputs of a block: answers to approvals, and results of blocks that are not steps. */
 
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { useEngine } from '../../api/engine.tsx';
@@ -7,9 +7,9 @@ import { Time } from '../../components/time.tsx';
 import type { OutlineBlock } from '../../flow/outline.ts';
 import { useFilters } from '../../lib/address.ts';
 import { Awaited } from './awaited.tsx';
+import { Payload } from './block-attempts.tsx';
 import styles from './block-panel.module.css';
-import { Payload } from './block-tries.tsx';
-import { passText } from './places.ts';
+import { iterationText } from './places.ts';
 import type { Run } from './run.ts';
 
 const OUTPUTS_A_PAGE = 5;
@@ -36,7 +36,7 @@ export function BlockOutputs({ run, block }: { readonly run: Run; readonly block
       {data.items.map(({ id: row, output, output_ref, iteration, created_at }) => (
         <div key={row}>
           <p className="dim small">
-            {[output_ref === 'human_input' && 'answered', passText(iteration)]
+            {[output_ref === 'human_input' && 'answered', iterationText(iteration)]
               .filter(Boolean)
               .join(' · ')}{' '}
             <Time at={created_at} />

@@ -1,4 +1,4 @@
-/** Everything about one block of a run: its state, tries, what it was given and gave, and what it logged. */
+/** Everything about one block of a run: its state, attempts, input, output and log. */
 
 import { useQuery } from '@tanstack/react-query';
 import { X } from 'lucide-react';
@@ -11,30 +11,30 @@ import { type Fact, Facts, Panel } from '../../components/page.tsx';
 import { Time } from '../../components/time.tsx';
 import { StateMark } from '../../flow/block-state.tsx';
 import type { OutlineBlock } from '../../flow/outline.ts';
-import { type BlockStatus, statusesOf, triesText } from '../../flow/run-states.ts';
+import { attemptsText, type BlockStatus, statusesOf } from '../../flow/run-states.ts';
 import { LOOK_WORDS } from '../../flow/words.ts';
 import { hrefOf } from '../../lib/address.ts';
 import { elapsedMs, formatCount, formatDuration } from '../../lib/format.ts';
 import { useKnownNow } from '../../lib/now.ts';
 import { Awaited } from './awaited.tsx';
+import { Attempts } from './block-attempts.tsx';
 import { BlockOutputs } from './block-outputs.tsx';
 import styles from './block-panel.module.css';
-import { Tries } from './block-tries.tsx';
 import { LogLines } from './logs-tab.tsx';
 import type { Drawn, Run } from './run.ts';
 
-/** Others give nothing, or what is shown with their tries; what loops note of their passes is for the engine. */
+/** Other blocks have no output or show it with their attempts; outputs of loops are internal. */
 const WITH_OUTPUTS = new Set<OutlineBlock['look']>(['approval', 'sub_sequence', 'unknown']);
 
 export function BlockPanel(props: {
   readonly run: Run;
   readonly drawn: Drawn;
   readonly block: OutlineBlock;
-  /** Of the block that failed, in loops. */
-  readonly failedPass: string | undefined;
+  /** The iteration of the block that failed, in loops. */
+  readonly failedIteration: string | undefined;
   readonly onClose: () => void;
 }) {
-  const { run, drawn, block, failedPass, onClose } = props;
+  const { run, drawn, block, failedIteration, onClose } = props;
   const status = statusesOf(drawn.outline, drawn.facts).get(block.path);
   const isStep = block.lanes.length === 0 && block.look !== 'sub_sequence';
   return (
@@ -54,7 +54,7 @@ export function BlockPanel(props: {
         {status && status.note !== '' && <p className={styles.note}>{status.note}</p>}
         <StatusFacts run={run} block={block} status={status} />
         <BlockActions run={run} block={block} status={status} />
-        {isStep && <Tries run={run} block={block} failedPass={failedPass} />}
+        {isStep && <Attempts run={run} block={block} failedIteration={failedIteration} />}
         {block.lanes.length > 0 && <Inside run={run} drawn={drawn} block={block} />}
         {WITH_OUTPUTS.has(block.look) && <BlockOutputs run={run} block={block} />}
         <BlockLogs run={run} block={block} />
@@ -73,21 +73,21 @@ function StatusFacts(props: { run: Run; block: OutlineBlock; status: BlockStatus
   const { run, block, status } = props;
   const now = useKnownNow();
   if (status?.startedAt === undefined) return null;
-  const { startedAt, endedAt, tryNumber, triesMax, childInstanceId, until } = status;
+  const { startedAt, endedAt, attemptNumber, attemptsMax, childInstanceId, until } = status;
   const at = (ms: number) => new Date(ms).toISOString();
-  const tries = triesText(tryNumber, triesMax);
-  // Behind the end of the instance nothing goes on, whether that was read already or not.
+  const attempts = attemptsText(attemptNumber, attemptsMax);
+  // Once the instance has ended, nothing in it is open, even if that was not read yet.
   const last = run.isOpen ? now : Date.parse(run.explanation?.since ?? run.instance.updated_at);
   return (
     <Facts
       facts={[
         ['Started', <Time key="" at={at(startedAt)} />],
         [
-          endedAt === undefined ? 'Elapsed' : 'Took',
+          endedAt === undefined ? 'Elapsed' : 'Duration',
           formatDuration(elapsedMs(startedAt, last, { to: endedAt, until })),
         ],
         until !== undefined && ['Until', <Time key="" at={at(until)} />],
-        tries !== '' && block.lanes.length === 0 && ['Tries', tries],
+        attempts !== '' && block.lanes.length === 0 && ['Attempts', attempts],
         childInstanceId !== undefined &&
           ([
             'Child',
@@ -100,7 +100,7 @@ function StatusFacts(props: { run: Run; block: OutlineBlock; status: BlockStatus
   );
 }
 
-/** Only blocks of the root list can be gone back to, and only by what is at rest. */
+/** Only blocks of the root list can be rerun, and only while the instance is not running. */
 function BlockActions(props: { run: Run; block: OutlineBlock; status: BlockStatus | undefined }) {
   const { run, block, status } = props;
   const { allowed } = useEngine();
@@ -118,7 +118,7 @@ function BlockActions(props: { run: Run; block: OutlineBlock; status: BlockStatu
   );
 }
 
-/** More are found in the graph. */
+/** The graph shows the others. */
 const INSIDE_SHOWN = 40;
 
 function Inside({ run, drawn, block }: { run: Run; drawn: Drawn; block: OutlineBlock }) {
@@ -130,7 +130,7 @@ function Inside({ run, drawn, block }: { run: Run; drawn: Drawn; block: OutlineB
       <h3>Inside</h3>
       {isLoop && (
         <p className="dim small">
-          Each block has its passes: choose one to look for a pass, or for those that failed.
+          Select a block to find one of its iterations, or those that failed.
         </p>
       )}
       <ul className={styles.inside}>
@@ -148,7 +148,7 @@ function Inside({ run, drawn, block }: { run: Run; drawn: Drawn; block: OutlineB
   );
 }
 
-/** Of the block, from its first one on. */
+/** The lines of the block, from its first one on. */
 const LINES_READ = 1_000;
 const LINES_SHOWN = 50;
 

@@ -1,4 +1,4 @@
-/** The instances that this one started, and the one that started it. */
+/** The child instances of this instance, and its parent. */
 
 import type { InstanceState, TaskInstance } from 'durable-workflow-engine-client';
 import { GitFork } from 'lucide-react';
@@ -79,8 +79,7 @@ export function Children({ run }: { readonly run: Run }) {
           empty={
             <Empty title="No children" icon={<GitFork size={26} aria-hidden />}>
               <p>
-                A block of the kind <code>sub_sequence</code> starts an instance of its own, which
-                stands here.
+                A <code>sub_sequence</code> block starts a child instance, which is listed here.
               </p>
             </Empty>
           }

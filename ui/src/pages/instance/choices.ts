@@ -1,4 +1,4 @@
-/** What can be done with an instance, by its state and by what the caller may do. Pure. */
+/** The actions for an instance, by its state and the caller's rights. Pure. */
 
 import type { InstanceState, TaskInstance } from 'durable-workflow-engine-client';
 import type { Allowed } from '../../api/allowed.ts';
@@ -30,7 +30,7 @@ export const ACTION_LABELS: Readonly<Record<ActionName, string>> = {
   stop: 'Stop at once…',
 };
 
-/** What an operator may do in each state; the first ones are the most likely ones. */
+/** What an operator may do in each state, the most likely actions first. */
 const BY_STATE: Readonly<Record<InstanceState, readonly ActionName[]>> = {
   scheduled: ['pause', 'signal', 'change-data', 'migrate', 'fork', 'cancel'],
   running: ['pause', 'signal', 'change-data', 'migrate', 'fork', 'cancel'],
@@ -47,7 +47,7 @@ const BY_STATE: Readonly<Record<InstanceState, readonly ActionName[]>> = {
 const BUTTONS: ReadonlySet<ActionName> = new Set(['retry', 'pause', 'resume']);
 
 export interface Choices {
-  /** What is most often wanted, as buttons. */
+  /** The most common actions, as buttons. */
   readonly buttons: readonly ActionName[];
   /** Everything else, in a menu. */
   readonly menu: readonly ActionName[];
@@ -59,7 +59,7 @@ export function choicesOf(
 ): Choices {
   const may = BY_STATE[state]
     .filter((name) => (name === 'signal' ? allowed.start : allowed.operate))
-    // It was asked for; what can still be done is not to wait for what is protected.
+    // After a cancel, the remaining option is not to wait for protected work.
     .map((name) => (name === 'cancel' && cancelling !== undefined ? 'stop' : name));
   return {
     buttons: may.filter((name) => BUTTONS.has(name)),

@@ -1,4 +1,4 @@
-/** What the instance works with, what its blocks left, and the values that were kept with it. */
+/** The data of the instance, the outputs of its blocks, and its checkpoints. */
 
 import { useQuery } from '@tanstack/react-query';
 import type { BlockOutput } from 'durable-workflow-engine-client';
@@ -12,7 +12,7 @@ import { ListTable, useList } from '../../components/list.tsx';
 import { Panel } from '../../components/page.tsx';
 import type { Column } from '../../components/table.tsx';
 import { Time } from '../../components/time.tsx';
-import { shownPass } from '../../flow/words.ts';
+import { shownIteration } from '../../flow/words.ts';
 import { formatCount } from '../../lib/format.ts';
 import { Awaited } from './awaited.tsx';
 import { choicesOf } from './choices.ts';
@@ -45,7 +45,7 @@ export function Data({ run }: { readonly run: Run }) {
         </Panel>
       )}
       {audit.length > 0 && (
-        <Panel title="Notes for the audit">
+        <Panel title="Audit notes">
           <JsonView value={audit} label="context.audit" />
         </Panel>
       )}
@@ -56,13 +56,13 @@ export function Data({ run }: { readonly run: Run }) {
   );
 }
 
-/** What was answered and what went wrong are outputs, too. */
+/** Answers and errors are stored as outputs, too. */
 const REFS: Readonly<Record<string, string>> = {
-  human_input: 'answer of a person',
+  human_input: 'answer to an approval',
   __error__: 'error',
 };
 
-/** Longer ones are shown whole where their block is. */
+/** Longer values are shown in full with their block. */
 const PREVIEW_CHARACTERS = 160;
 const BYTES = 512 * 1024;
 
@@ -81,7 +81,7 @@ function Outputs({ run }: { readonly run: Run }) {
         <Link href={run.hrefOfBlock(pathIn(run, block_id), iteration)}>{block_id}</Link>
       ),
     },
-    { name: 'Pass', cell: ({ iteration }) => (iteration ? shownPass(iteration) : '') },
+    { name: 'Iteration', cell: ({ iteration }) => (iteration ? shownIteration(iteration) : '') },
     {
       name: 'Output',
       cell: ({ output, output_ref }) => (
@@ -103,7 +103,7 @@ function Outputs({ run }: { readonly run: Run }) {
         idOf={(row) => row.id}
         empty={
           <Empty title="No outputs yet" icon={<Braces size={26} aria-hidden />}>
-            <p>What a block gives when it ends stands here.</p>
+            <p>The outputs of finished blocks are listed here.</p>
           </Empty>
         }
       />

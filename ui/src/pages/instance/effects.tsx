@@ -1,4 +1,4 @@
-/** The receipts of what steps did outside, and how a person who found out says what became of one in doubt. */
+/** The receipts of external effects, and the form to resolve one in doubt. */
 
 import type { EffectReceipt, EffectState } from 'durable-workflow-engine-client';
 import { useState } from 'react';
@@ -48,7 +48,7 @@ export function Effects({ run }: { readonly run: Run }) {
       cell: ({ block_id }) => <Link href={run.hrefOfBlock(pathIn(run, block_id))}>{block_id}</Link>,
     },
     { name: 'Kind', cell: ({ kind }) => kind },
-    { name: 'Try', isNumber: true, cell: ({ attempt }) => attempt + 1 },
+    { name: 'Attempt', isNumber: true, cell: ({ attempt }) => attempt + 1 },
     { name: 'State', cell: ({ state }) => <Badge tone={TONES[state]}>{state}</Badge> },
     {
       name: 'Receipt',
@@ -64,7 +64,7 @@ export function Effects({ run }: { readonly run: Run }) {
   };
   const canResolve = allowed.operate && data.items.some(isInDoubt);
   return (
-    <Panel title="What it did outside" isFlush>
+    <Panel title="External effects" isFlush>
       <ListTable
         list={list}
         label="Receipts of effects"
@@ -77,7 +77,7 @@ export function Effects({ run }: { readonly run: Run }) {
   );
 }
 
-/** What is under way may still come to an end by itself. */
+/** A running effect may still finish by itself. */
 function isInDoubt({ state }: EffectReceipt): boolean {
   return state === 'unknown' || state === 'dispatched';
 }
@@ -85,7 +85,7 @@ function isInDoubt({ state }: EffectReceipt): boolean {
 const OUTCOMES = [
   { value: 'verified', label: 'It happened' },
   { value: 'abandoned', label: 'It did not happen' },
-  { value: 'compensated', label: 'It happened, and was undone' },
+  { value: 'compensated', label: 'It happened and was undone' },
 ] as const;
 
 function ResolveDialog(props: { receipt: EffectReceipt; onClose: () => void }) {
@@ -99,10 +99,10 @@ function ResolveDialog(props: { receipt: EffectReceipt; onClose: () => void }) {
         state,
         ...(provider !== '' && { provider_receipt_id: provider }),
       }),
-    { done: () => 'The receipt is resolved.', onDone: onClose },
+    { done: () => 'Receipt resolved.', onDone: onClose },
   );
   return (
-    <Dialog title={`What became of ${receipt.block_id}?`} onClose={onClose}>
+    <Dialog title={`Resolve the effect of ${receipt.block_id}`} onClose={onClose}>
       <Form onSubmit={() => act.run(undefined)}>
         <p>
           The engine does not know whether the effect <ShortId id={receipt.id} /> happened. Look it
@@ -112,7 +112,7 @@ function ResolveDialog(props: { receipt: EffectReceipt; onClose: () => void }) {
         <Select label="Outcome" value={state} options={OUTCOMES} onChange={setState} />
         <TextField
           label="Receipt of the provider"
-          hint="What it is known by there, if anything"
+          hint="The provider's id for it, if any"
           value={provider}
           onChange={setProvider}
         />

@@ -1,4 +1,4 @@
-/** What an instance is: of which sequence, since when, where it came from, and what it was given a name by. */
+/** The facts about an instance: sequence, times, origin and labels. */
 
 import type { TaskInstance } from 'durable-workflow-engine-client';
 import { Link } from 'wouter';
@@ -39,7 +39,7 @@ export function InstanceFacts({ run }: { readonly run: Run }) {
           ['Created', <Time key="" at={instance.created_at} />],
           isOpen
             ? instance.next_fire_at !== null && [
-                'Goes on',
+                'Resumes',
                 <Time key="" at={instance.next_fire_at} />,
               ]
             : ['Ended', <Time key="" at={ended} />],
@@ -52,7 +52,7 @@ export function InstanceFacts({ run }: { readonly run: Run }) {
             'Concurrency key',
             `${instance.concurrency_key} (${instance.max_concurrency ?? 1} at once)`,
           ],
-          instance.context.runtime.dry_run === true && ['Dry run', 'nothing happens outside'],
+          instance.context.runtime.dry_run === true && ['Dry run', 'no external effects'],
           ...labelsOf(instance.metadata),
           instance.idempotency_key !== undefined && [
             'Idempotency key',
@@ -67,11 +67,11 @@ export function InstanceFacts({ run }: { readonly run: Run }) {
   );
 }
 
-/** All of the metadata stands with the data. */
+/** The Data tab has all of the metadata. */
 const LABELS_SHOWN = 8;
 const LABEL_CHARACTERS = 80;
 
-/** What begins with `_` is the engine's own. */
+/** Names that begin with `_` are reserved for the engine. */
 function labelsOf(metadata: TaskInstance['metadata']): readonly Fact[] {
   return Object.entries(metadata)
     .filter(([name]) => !name.startsWith('_'))

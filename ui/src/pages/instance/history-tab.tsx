@@ -1,4 +1,4 @@
-/** What happened to the instance, newest first, and what its steps did outside. */
+/** The audit log of the instance, newest first, and its external effects. */
 
 import type { AuditEntry, InstanceState } from 'durable-workflow-engine-client';
 import { History as HistoryIcon } from 'lucide-react';
@@ -25,7 +25,7 @@ export function History({ run }: { readonly run: Run }) {
   );
   const columns: readonly Column<AuditEntry>[] = [
     { name: 'When', cell: ({ created_at }) => <Time at={created_at} /> },
-    { name: 'What', cell: (entry) => <What entry={entry} /> },
+    { name: 'Event', cell: (entry) => <What entry={entry} /> },
     {
       name: 'Block',
       cell: ({ block_id }) =>
@@ -39,17 +39,17 @@ export function History({ run }: { readonly run: Run }) {
   ];
   return (
     <div className={styles.stack}>
-      <Panel title="What happened, newest first" isFlush>
+      <Panel title="History, newest first" isFlush>
         <ListTable
           list={list}
-          label="What happened"
+          label="History"
           columns={columns}
           idOf={(entry) => entry.id}
           empty={
-            <Empty title="Nothing has happened yet" icon={<HistoryIcon size={26} aria-hidden />}>
+            <Empty title="No history yet" icon={<HistoryIcon size={26} aria-hidden />}>
               <p>
-                Each change of its state stands here, and what people do with it. What its steps did
-                is on the <Link href={`/instances/${id}/timeline`}>timeline</Link>.
+                Changes of state and actions of users are listed here. The attempts of its steps are
+                on the <Link href={`/instances/${id}/timeline`}>timeline</Link>.
               </p>
             </Empty>
           }

@@ -1,4 +1,4 @@
-/** The page of one instance: what it does now and why, everything that it left, and what can be done about it. */
+/** The page of one instance: what it is doing and why, everything it has produced, and the actions for it. */
 
 import { type UseQueryResult, useQueryClient } from '@tanstack/react-query';
 import { EngineError } from 'durable-workflow-engine-client';
@@ -45,7 +45,7 @@ const TRAIL = [{ href: '/instances', label: 'Instances' }];
 
 export default function InstancePage() {
   const { id = '' } = useParams<{ id: string }>();
-  // Another instance is another page, with nothing left of this one.
+  // Another instance is another page and shares no state with this one.
   return <Instance key={id} id={id} />;
 }
 
@@ -61,7 +61,7 @@ function Instance({ id }: { readonly id: string }) {
   const reading = useDefinition(instance?.sequence_id);
   const sequence = reading.data;
   const outline = useMemo(() => sequence && outlineOf(sequence), [sequence]);
-  // What explains it and names it stands above the rest, which would jump if it came later.
+  // The explanation and the name are at the top, and would move the rest if they came later.
   const isRead = !isFirstRead(explaining) && !isFirstRead(reading);
   if (instance === undefined || !isRead) {
     return (
@@ -82,7 +82,7 @@ function Instance({ id }: { readonly id: string }) {
     outline,
     isOpen: isOpen(instance.state),
     ask: (action, block) => setAsked({ action, block }),
-    hrefOfBlock: (block, pass) => hrefOf(base, { block, pass }),
+    hrefOfBlock: (block, iteration) => hrefOf(base, { block, pass: iteration }),
   };
   return (
     <Page
@@ -96,7 +96,7 @@ function Instance({ id }: { readonly id: string }) {
       <Now run={run} />
       <InstanceFacts run={run} />
       <Tabs
-        label="Parts of the instance"
+        label="Sections of the instance"
         tabs={TABS.map((one) => ({ href: addressOf(one.name), label: one.label }))}
         current={addressOf(name)}
       />
@@ -113,12 +113,12 @@ function Instance({ id }: { readonly id: string }) {
   );
 }
 
-/** Not yet answered, and not refused either: what cannot be read holds up nothing else. */
+/** Neither answered nor failed yet: what cannot be read must not block the rest. */
 function isFirstRead({ isLoading, failureCount }: UseQueryResult): boolean {
   return isLoading && failureCount === 0;
 }
 
-/** The engine does not say whether another tenant has it. */
+/** The engine does not reveal whether another tenant has it. */
 function NoInstance({ id, error }: { readonly id: string; readonly error: Error }) {
   const { tenant } = useEngine();
   const isUnknown = error instanceof EngineError && [400, 404].includes(error.status);
@@ -127,11 +127,11 @@ function NoInstance({ id, error }: { readonly id: string; readonly error: Error 
     <div role="alert">
       <Empty title="Instance not found" icon={<SearchX size={26} aria-hidden />}>
         <p>
-          {tenant === undefined ? 'Nobody' : <>The tenant {tenant}</>} has no instance{' '}
+          {tenant === undefined ? 'No tenant' : <>Tenant {tenant}</>} has no instance{' '}
           <code className={styles.id}>{id}</code>. It may have been removed after its retention, or
           be of another tenant.
         </p>
-        <LinkButton href="/instances">All instances</LinkButton>
+        <LinkButton href="/instances">View all instances</LinkButton>
       </Empty>
     </div>
   );

@@ -1,4 +1,4 @@
-/** The lines that steps logged, in their order. */
+/** The lines that steps have logged, oldest first. */
 
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import type { StepLogLine } from 'durable-workflow-engine-client';
@@ -49,9 +49,9 @@ export function Logs({ run }: { readonly run: Run }) {
         {({ items }) => (
           <>
             {items.length === 0 ? (
-              <Empty title="No lines" icon={<ScrollText size={26} aria-hidden />}>
+              <Empty title="No log lines" icon={<ScrollText size={26} aria-hidden />}>
                 <p>
-                  What workers log about their tasks, and the handler <code>log</code>, stands here.
+                  Log lines of workers and of the <code>log</code> handler are listed here.
                 </p>
               </Empty>
             ) : (
@@ -77,7 +77,7 @@ export function Logs({ run }: { readonly run: Run }) {
   );
 }
 
-/** @param props.run with links to the blocks; absent where all lines are of one */
+/** @param props.run adds links to the blocks; undefined if all lines are of one block */
 export function LogLines(props: { readonly lines: readonly StepLogLine[]; readonly run?: Run }) {
   const { lines, run } = props;
   return (

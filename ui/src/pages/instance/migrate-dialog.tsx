@@ -1,4 +1,4 @@
-/** Takes an instance over to another version: what differs, whether it may, what is in the way, and then does it. */
+/** Migrates an instance to another version of its sequence: shows the differences and the verdict first. */
 
 import { useQuery } from '@tanstack/react-query';
 import type {
@@ -23,10 +23,13 @@ import type { ActionDialogProps } from './action-dialog.tsx';
 import styles from './migrate-dialog.module.css';
 
 const VERDICTS: Readonly<Record<MigrationVerdict, readonly [tone: Tone, words: string]>> = {
-  automatic: ['ok', 'It can go over as it is.'],
-  approval_required: ['warn', 'It can go over when somebody takes responsibility for it.'],
-  pin: ['danger', 'It stays with its version: what it is at cannot be carried over.'],
-  incompatible: ['danger', 'It cannot go over to this version.'],
+  automatic: ['ok', 'The instance can be migrated.'],
+  approval_required: ['warn', 'The instance can be migrated once somebody approves the findings.'],
+  pin: [
+    'danger',
+    'The instance stays on its version: its current position cannot be carried over.',
+  ],
+  incompatible: ['danger', 'The instance cannot be migrated to this version.'],
 };
 
 export function MigrateDialog({ run, onClose }: ActionDialogProps) {
@@ -54,14 +57,14 @@ export function MigrateDialog({ run, onClose }: ActionDialogProps) {
         { signal },
       ),
     enabled: target !== undefined,
-    // The same target is judged again when it is approved: what was said of it stays until then.
+    // Approving evaluates the same target again: the earlier verdict stays until then.
     placeholderData: (before, query) => (query?.queryKey[2] === target?.id ? before : undefined),
     retry: false,
     meta: { live: instance.id },
   });
   const act = useAction(
     () => client.migrations.migrate(instance.id, { sequence_id: target?.id, approved: isApproved }),
-    { done: ({ to }) => `It has version ${to.version} now.`, onDone: onClose },
+    { done: ({ to }) => `The instance now uses version ${to.version}.`, onDone: onClose },
   );
   const judged = verdict.data?.verdict;
   const isJudged = !verdict.isPlaceholderData;
@@ -74,7 +77,7 @@ export function MigrateDialog({ run, onClose }: ActionDialogProps) {
           target === undefined || sequence === undefined ? (
             <p>
               There is no other version of {sequence?.name} that is not deprecated.{' '}
-              <Link href={`/sequences/${instance.sequence_id}`}>To the sequence</Link>
+              <Link href={`/sequences/${instance.sequence_id}`}>Go to the sequence</Link>
             </p>
           ) : (
             <Form onSubmit={() => act.run(undefined)}>
@@ -95,7 +98,7 @@ export function MigrateDialog({ run, onClose }: ActionDialogProps) {
               </Loaded>
               {judged === 'approval_required' && (
                 <Checkbox
-                  label="I have looked at the findings, and it shall go over all the same"
+                  label="I have reviewed the findings and approve the migration"
                   isChecked={isApproved}
                   onChange={setApproved}
                 />
@@ -116,7 +119,7 @@ export function MigrateDialog({ run, onClose }: ActionDialogProps) {
   );
 }
 
-/** Unless one was chosen the newest, and one on hold only where there are no others. */
+/** The newest version unless one was chosen; a version on hold only if there are no others. */
 function targetIn(versions: readonly SequenceDefinition[], chosen: string | undefined) {
   const isChosen = ({ id }: SequenceDefinition) => id === chosen;
   return versions.find(isChosen) ?? versions.find(({ hold }) => !hold) ?? versions[0];
@@ -148,11 +151,11 @@ function Verdict({ answer }: { readonly answer: MigratedInstance }) {
 function Difference(props: { before: SequenceDefinition; after: SequenceDefinition }) {
   const { before, after } = props;
   const [isText, setText] = useState(false);
-  const label = `What differs from version ${before.version} to version ${after.version}`;
+  const label = `Changes from version ${before.version} to version ${after.version}`;
   return (
-    <section className={styles.difference} aria-label="What differs">
+    <section className={styles.difference} aria-label="Changes">
       <p className={styles.switch}>
-        <strong>What differs</strong>
+        <strong>Changes</strong>
         <Button kind="quiet" onClick={() => setText(!isText)}>
           {isText ? 'As a graph' : 'As text'}
         </Button>

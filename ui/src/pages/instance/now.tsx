@@ -1,4 +1,4 @@
-/** What the instance does now and why, in a few sentences, with what can be done about it beside each. */
+/** What the instance is doing now and why, in a few sentences, each with its actions. */
 
 import type { Failure, TaskInstance, Wait } from 'durable-workflow-engine-client';
 import { CircleCheck, CirclePlay, CircleSlash, RotateCw } from 'lucide-react';
@@ -10,24 +10,24 @@ import { ErrorBox } from '../../components/error-box.tsx';
 import { Panel } from '../../components/page.tsx';
 import { useHold, useSteady } from '../../components/steady.ts';
 import { Elapsed, Time } from '../../components/time.tsx';
-import { triesText } from '../../flow/run-states.ts';
+import { attemptsText } from '../../flow/run-states.ts';
 import { countOf, formatClock } from '../../lib/format.ts';
 import { useAsOf } from '../../lib/now.ts';
 import { useInstantAction } from './action-bar.tsx';
 import { Awaited } from './awaited.tsx';
 import styles from './now.module.css';
-import { FAILURE_WORDS, passOf, passText } from './places.ts';
+import { FAILURE_WORDS, iterationOf, iterationText } from './places.ts';
 import { pathIn, type Run, stepIn } from './run.ts';
 import { WaitRow } from './wait-row.tsx';
 import { Warnings } from './warnings.tsx';
 
-/** More stand in the list of the flow. */
+/** The list of blocks shows the others. */
 const WAITS_SHOWN = 5;
 
 export function Now({ run }: { readonly run: Run }) {
   const { instance, explanation } = run;
   const [isHeld, hold] = useHold();
-  // What was answered is for a state that it has left: the next answer is on its way.
+  // The explanation is of a state that the instance has left; the next one is being read.
   const waits = run.isOpen ? (explanation?.waiting_for.slice(0, WAITS_SHOWN) ?? []) : [];
   const { rows } = useSteady(waits, keyOf, { isHeld, of: instance.id });
   const isBehind = rows.some(({ isGone }) => isGone);
@@ -65,7 +65,7 @@ export function Now({ run }: { readonly run: Run }) {
           ))}
           {more > 0 && (
             <li className={styles.more}>
-              and {countOf(more, 'further wait')}; the blocks below show theirs
+              and {countOf(more, 'further wait')}, shown on the blocks below
             </li>
           )}
         </ul>
@@ -75,7 +75,7 @@ export function Now({ run }: { readonly run: Run }) {
   );
 }
 
-/** While the engine is away. */
+/** Shown while the engine is unavailable. */
 function AsOf() {
   const at = useAsOf();
   if (at === undefined) return null;
@@ -91,13 +91,13 @@ function RunWarnings({ run }: { readonly run: Run }) {
   );
 }
 
-/** Otherwise it would look like any other that waits. */
+/** Otherwise it would look like any other waiting instance. */
 function Cancelling({ cancelling }: { readonly cancelling: TaskInstance['cancelling'] & {} }) {
   const { since, reason, waiting_for } = cancelling;
   return (
     <p className={styles.cancelling}>
-      It {reason === 'cancel' ? 'was cancelled' : 'timed out'} <Time at={since} />, and ends when
-      its protected work is done: {waiting_for.join(', ')}.
+      The instance {reason === 'cancel' ? 'was cancelled' : 'timed out'} <Time at={since} /> and
+      ends when its protected work is done: {waiting_for.join(', ')}.
     </p>
   );
 }
@@ -116,7 +116,7 @@ function State({ run }: { readonly run: Run }) {
         <p className={styles.state}>
           <CircleCheck size={20} aria-hidden className={styles.ok} />
           <span>
-            It completed <Time at={since} />, after <Elapsed from={from} to={since} />.
+            Completed <Time at={since} /> after <Elapsed from={from} to={since} />.
           </span>
         </p>
       );
@@ -125,7 +125,7 @@ function State({ run }: { readonly run: Run }) {
         <p className={styles.state}>
           <CircleSlash size={20} aria-hidden />
           <span>
-            It was cancelled <Time at={since} />, after <Elapsed from={from} to={since} />.
+            Cancelled <Time at={since} /> after <Elapsed from={from} to={since} />.
           </span>
         </p>
       );
@@ -143,7 +143,7 @@ function WhyItFailed({ run, failure }: { readonly run: Run; readonly failure: Fa
   const { allowed } = useEngine();
   const act = useInstantAction(run);
   const { block_id, handler, attempt, code, message, at } = failure;
-  const pass = failure.path === null ? '' : passOf(failure.path);
+  const iteration = failure.path === null ? '' : iterationOf(failure.path);
   const most = stepIn(run, block_id)?.retry?.max_attempts;
   return (
     <div className={styles.failure}>
@@ -155,13 +155,13 @@ function WhyItFailed({ run, failure }: { readonly run: Run; readonly failure: Fa
         {block_id !== null && (
           <span>
             at{' '}
-            <Link href={run.hrefOfBlock(pathIn(run, block_id), pass)}>
+            <Link href={run.hrefOfBlock(pathIn(run, block_id), iteration)}>
               <code>{failure.path}</code>
             </Link>
           </span>
         )}
-        {attempt !== null && <span>{triesText(attempt + 1, most) || `try ${attempt + 1}`}</span>}
-        {pass !== '' && <span>{passText(pass)}</span>}
+        {attempt !== null && <span>{attemptsText(attempt + 1, most) || `try ${attempt + 1}`}</span>}
+        {iteration !== '' && <span>{iterationText(iteration)}</span>}
         {handler !== null && (
           <span>
             handler <code>{handler}</code>
@@ -184,7 +184,7 @@ function WhyItFailed({ run, failure }: { readonly run: Run; readonly failure: Fa
           </>
         )}
         {code === 'child_failed' && (
-          <LinkButton href={`/instances/${run.instance.id}/children`}>Look at the child</LinkButton>
+          <LinkButton href={`/instances/${run.instance.id}/children`}>View the child</LinkButton>
         )}
       </p>
       {act.error !== null && <ErrorBox error={act.error} />}

@@ -1,35 +1,38 @@
-/** Where in a sequence and in its loops something happened, as it is spelled and as it is told. Pure. */
+/** Positions in a sequence and in its loops: parsing and display. Also the words for failure codes. Pure. */
 
 import type { FailureCode } from 'durable-workflow-engine-client';
-import { shownPass } from '../../flow/words.ts';
+import { shownIteration } from '../../flow/words.ts';
 import { jsonOf } from '../../lib/json-text.ts';
 
-/** Of `orders[2]/lines[0]/charge`: the counters of the loops, as tries have them: `2.0`; '' outside of loops. */
-export function passOf(path: string): string {
-  return [...path.matchAll(/\[(\d+)\](?=\/)/g)].map(([, pass]) => pass).join('.');
+/**
+ * The counters of the loops in a path, as attempts have them: `2.0` for `orders[2]/lines[0]/charge`; '' outside of
+ * loops.
+ */
+export function iterationOf(path: string): string {
+  return [...path.matchAll(/\[(\d+)\](?=\/)/g)].map(([, counter]) => counter).join('.');
 }
 
-/** Counters for people, who count from 1: of `2.0` it is `pass 3.1`. */
-export function passText(iteration: string | undefined): string {
-  return iteration ? `pass ${shownPass(iteration)}` : '';
+/** Counters for display, from 1: `iteration 3.1` for `2.0`. */
+export function iterationText(iteration: string | undefined): string {
+  return iteration ? `iteration ${shownIteration(iteration)}` : '';
 }
 
-/** A pass as it stands in an address: numbers between dots; undefined for everything else. */
-export function passIn(text: string | undefined): string | undefined {
+/** An iteration in an address: numbers separated by dots; undefined for anything else. */
+export function iterationIn(text: string | undefined): string | undefined {
   return text !== undefined && /^\d+(\.\d+)*$/.test(text) ? text : undefined;
 }
 
-/** The same as it was typed, counted from 1. */
-export function passTyped(text: string): string | undefined {
-  const pass = passIn(text)
+/** The same as typed by the user, counted from 1. */
+export function iterationTyped(text: string): string | undefined {
+  const iteration = iterationIn(text)
     ?.split('.')
     .map((counter) => Number(counter) - 1);
-  return pass?.every((counter) => counter >= 0) ? pass.join('.') : undefined;
+  return iteration?.every((counter) => counter >= 0) ? iteration.join('.') : undefined;
 }
 
 /**
- * Of an idempotency key that the engine made for a fire of a schedule, such as
- * `cron:<schedule>:2026-01-01T00:00:00.000Z`: the schedule, and the instant that was due.
+ * Parses an idempotency key that the engine made for a firing of a schedule, such as
+ * `cron:<schedule>:2026-01-01T00:00:00.000Z`, into the schedule and the instant that was due.
  */
 export function scheduleOf(
   key: string | undefined,
@@ -38,41 +41,42 @@ export function scheduleOf(
   return id === undefined || due === undefined ? undefined : { id, due };
 }
 
-/** What a code means, for whoever has not read docs/reference/failures.md. */
+/** The meaning of each failure code (docs/reference/failures.md). */
 export const FAILURE_WORDS: Readonly<Record<FailureCode, string>> = {
-  handler_failed: 'A built-in handler gave up for good.',
-  worker_failed: 'The worker said that trying again is of no use.',
-  retries_exhausted: 'The last try that the step is allowed failed, too.',
-  not_retried: 'The step does not retry this failure.',
+  handler_failed: 'A built-in handler reported a permanent failure.',
+  worker_failed: 'The worker reported a permanent failure.',
+  retries_exhausted: 'The last allowed attempt of the step failed.',
+  not_retried: 'The step does not retry this kind of failure.',
   timeout: 'It took longer than its timeout.',
-  claims_lost: 'Too many workers took the task and fell silent over it: it may be what ends them.',
-  queue_timeout: 'No worker took the task in time.',
-  deadline: 'The step took longer than its deadline, with all of its waits and tries.',
+  claims_lost:
+    'Too many workers claimed the task and stopped responding. The task may be what crashes them.',
+  queue_timeout: 'No worker claimed the task in time.',
+  deadline: 'The step exceeded its deadline, which includes all of its waits and attempts.',
   instance_timeout: 'The instance took longer than its timeout.',
   expression_error: 'An expression of the sequence cannot be evaluated with the data.',
   secret_missing: 'A secret does not exist, is disabled or has expired.',
-  invalid_params: 'The handler cannot work with its parameters.',
-  invalid_collection: 'The collection of the loop is no array, or has too many items.',
-  context_limit: 'With the output of the worker the context would be too large.',
-  output_schema: 'The output does not conform to the output schema of the step.',
-  handler_crashed: 'A built-in handler crashed; the log of the server has more.',
-  data_refused: 'The database refused to store what the step gave.',
-  memory_limit: 'What the instance keeps in memory is too large.',
-  internal_error: 'The engine met a defect; the log of the server has the stack.',
+  invalid_params: 'The parameters of the handler are not valid.',
+  invalid_collection: 'The collection of the loop is not an array or has too many items.',
+  context_limit: 'The output of the worker would make the context too large.',
+  output_schema: 'The output does not match the output schema of the step.',
+  handler_crashed: 'A built-in handler crashed; see the server log.',
+  data_refused: 'The database refused to store the output of the step.',
+  memory_limit: 'The instance uses too much memory.',
+  internal_error: 'An internal error of the engine; see the server log for the stack trace.',
   child_failed: 'The child instance failed or was cancelled.',
   child_not_started: 'The child instance could not be started.',
   child_too_deep: 'Too many child instances would be nested.',
   cleanup_failed:
-    'A finally list, a compensation or a hook failed while it was cancelled or timed out. A retry does what failed, and then ends it.',
-  failed_by_request: 'Somebody asked for it.',
-  unrecorded: 'An older version of the engine did not note why.',
+    'A finally block, compensation or hook failed while the instance was being cancelled or had timed out. A retry repeats what failed and then ends the instance.',
+  failed_by_request: 'The failure was requested by a user.',
+  unrecorded: 'An older version of the engine did not record the reason.',
 };
 
-/** The data that an editor holds. @throws SyntaxError when it is no JSON object */
+/** The data in an editor. @throws SyntaxError unless it is a JSON object */
 export function dataOf(text: string): { [name: string]: unknown } {
   const value = jsonOf('The data', text);
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-    throw new SyntaxError('The data has to be a JSON object.');
+    throw new SyntaxError('The data must be a JSON object.');
   }
   return value as { [name: string]: unknown };
 }

@@ -1,4 +1,4 @@
-/** Runs an instance, or a copy of it, again from some block, with its data as it is or as it is edited here. */
+/** Retries an instance, reruns it from a block or forks it, with its data unchanged or edited. */
 
 import { useState } from 'react';
 import { useEngine } from '../../api/engine.tsx';
@@ -19,19 +19,19 @@ type Mode = 'retry-with-data' | 'resume-from' | 'fork';
 const WORDS: Readonly<Record<Mode, { title: string; about: string; action: string }>> = {
   'retry-with-data': {
     title: 'Retry with other data',
-    about: 'It runs again from where it failed:',
+    about: 'The instance runs again from where it failed:',
     action: 'Retry',
   },
   'resume-from': {
     title: 'Run again from a block',
     about:
-      'The block and all behind it run again, as if they had never been reached: their outputs are deleted, what they did outside happens once more, and children are started anew.',
+      'The block and everything after it run again as if they had never started: their outputs are deleted, their external effects are repeated, and new children are started.',
     action: 'Run again',
   },
   fork: {
     title: 'Fork from a block',
     about:
-      'A copy takes over what came before the block, and runs on from there, with children of its own. This one stays as it is. Unless it is a dry run, what was done outside from the block on happens once more.',
+      'Creates a copy that keeps everything before the block and continues from there with its own children. The original does not change. Unless it is a dry run, external effects from the block on are repeated.',
     action: 'Fork',
   },
 };
@@ -46,7 +46,7 @@ export function RunAgainDialog(
   const { run, mode, onClose, onLead } = props;
   const { client } = useEngine();
   const { id, context } = run.instance;
-  // What the data was when the dialog opened: later changes are not undone unseen where nothing was edited.
+  // The data when the dialog opened: if it was not edited, later changes are not overwritten.
   const [before] = useState(() => jsonTextOf(context.data));
   const [text, setText] = useState(before);
   const [block, setBlock] = useState(() => props.block ?? firstBlock(run));
@@ -67,7 +67,7 @@ export function RunAgainDialog(
       }
     },
     {
-      done: ({ isCopy }) => (isCopy ? 'This is the copy.' : 'It runs again.'),
+      done: ({ isCopy }) => (isCopy ? 'You are viewing the copy.' : 'The instance runs again.'),
       onDone: (result) => {
         onClose();
         if (result.isCopy) onLead(`/instances/${result.id}`);
@@ -86,7 +86,7 @@ export function RunAgainDialog(
           {again && <RunsAgainList again={again} />}
           {mode !== 'retry-with-data' && (
             <Select
-              label="From the block"
+              label="Start from block"
               value={block}
               options={(run.outline?.blocks ?? []).map((one) => ({ value: one.id, label: one.id }))}
               onChange={setBlock}
@@ -94,19 +94,21 @@ export function RunAgainDialog(
           )}
           {mode === 'fork' && (
             <Checkbox
-              label="Dry run: steps are not sent to workers, and nothing happens outside"
+              label="Dry run: steps are not sent to workers and have no external effects"
               isChecked={isDryRun}
               onChange={setDryRun}
             />
           )}
           <p>
             Data{' '}
-            <span className="dim small">as {mode === 'fork' ? 'the copy' : 'it'} begins with</span>
+            <span className="dim small">
+              initial data of {mode === 'fork' ? 'the copy' : 'the instance'}
+            </span>
           </p>
           <Editor label="Data" value={text} onChange={setText} />
           {act.error !== null && <ErrorBox error={act.error} />}
           <DialogActions
-            label={isRepeating ? `${words.action}, and repeat effects` : words.action}
+            label={isRepeating ? `${words.action} and repeat effects` : words.action}
             kind={mode === 'resume-from' || again?.repeats_effects ? 'danger' : 'primary'}
             isBusy={act.isBusy}
             isDisabled={mode !== 'retry-with-data' && block === ''}
@@ -119,7 +121,7 @@ export function RunAgainDialog(
   );
 }
 
-/** The block of the root list that failed, or in which it failed; else the first one. */
+/** The block of the root list that failed or contains the failed block; else the first one. */
 function firstBlock({ outline, instance }: Run): string {
   const failed = instance.failure?.path?.split(/[[/]/)[0];
   return failed ?? outline?.blocks[0]?.id ?? '';

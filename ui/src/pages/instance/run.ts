@@ -1,4 +1,4 @@
-/** What is read of one instance, and how often: by the stream of changes, and slowly while it is open. */
+/** Reads one instance and its parts: on changes from the stream, and by slow polling while it is open. */
 
 import {
   keepPreviousData,
@@ -25,36 +25,36 @@ import type { RunFacts } from '../../flow/run-states.ts';
 import type { ActionName } from './choices.ts';
 import { isOpen } from './choices.ts';
 
-/** Not every step is a change that is streamed: how an open instance stands is read again after this time, too. */
+/** Not every step is a streamed change: an open instance is polled at this interval, too. */
 const LOOK_MS = 750;
-/** And all that is drawn of it, whether anything differs or not. */
+/** The other parts of an open instance are polled at this interval. */
 const OPEN_MS = 5_000;
 const SELDOM_MS = 30_000;
-/** Tries of one page of the timeline. */
-const TRIES = 500;
+/** Attempts per page of the timeline. */
+const ATTEMPTS_PER_PAGE = 500;
 
-/** One instance, as the parts of its page see it. */
+/** One instance, as the parts of its page use it. */
 export interface Run {
   readonly instance: TaskInstance;
   readonly explanation: InstanceExplanation | undefined;
   readonly sequence: SequenceDefinition | undefined;
-  /** How the two are read: why there is none. */
+  /** The two queries, for their errors. */
   readonly queries: {
     readonly explanation: UseQueryResult<InstanceExplanation>;
     readonly sequence: UseQueryResult<SequenceDefinition>;
   };
-  /** Its name and version, which may be known before it. */
+  /** Name and version of the sequence, which may be known before the sequence. */
   readonly named: SequenceSummary | undefined;
-  /** Of the sequence; blocks that were injected are in the drawings only. */
+  /** Outline of the sequence; injected blocks are in the diagrams only. */
   readonly outline: Outline | undefined;
   readonly isOpen: boolean;
-  /** Asks for the action: some are done at once, others ask first. */
+  /** Starts the action: some run at once, others open a dialog. */
   readonly ask: (action: ActionName, block?: string) => void;
   /** The address of the page with this block selected. */
-  readonly hrefOfBlock: (path: string, pass?: string) => string;
+  readonly hrefOfBlock: (path: string, iteration?: string) => string;
 }
 
-/** What the address asks of the block that is shown, which another one does not share. */
+/** Parameters of the address that belong to the selected block. */
 export const NOTHING_ASKED_OF_BLOCK = {
   pass: undefined,
   ended: undefined,
@@ -62,7 +62,7 @@ export const NOTHING_ASKED_OF_BLOCK = {
   outputs: undefined,
 };
 
-/** The path by which a block is selected. */
+/** The path that selects a block. */
 export function pathIn({ outline }: Run, blockId: string): string {
   return outline?.pathOf.get(blockId) ?? blockId;
 }
@@ -81,13 +81,13 @@ export function useInstance(id: string) {
     queryFn: ({ signal }) => client.instances.get(id, { signal }),
     placeholderData: () => rowOf(queries, id),
     meta: { live: id },
-    // One that was removed stays so.
+    // A deleted instance stays deleted.
     refetchInterval: ({ state }) =>
       isFinal(state.error) ? false : lookOf(state.data, state.error),
   });
 }
 
-/** As a list has it that it was opened from: the page begins with that, and need not wait to know its sequence. */
+/** The instance from a list that was read before: the page starts with it, and need not wait for the sequence id. */
 function rowOf(queries: QueryClient, id: string): TaskInstance | undefined {
   const lists = queries.getQueriesData<Page<TaskInstance>>({ queryKey: ['instances.list'] });
   return lists.flatMap(([, page]) => page?.items ?? []).find((row) => row.id === id);
@@ -105,7 +105,7 @@ export function useExplanation(instance: TaskInstance | undefined) {
   });
 }
 
-/** Whatever else is shown of the instance is read again as soon as it stands otherwise. */
+/** Rereads everything else about the instance when its state changes. */
 export function useSteps(
   instance: TaskInstance | undefined,
   explanation: InstanceExplanation | undefined,
@@ -136,10 +136,10 @@ export function useTree({ instance }: Run) {
 }
 
 /**
- * Tries without what they were given and gave, the newest first, page by page. All pages are read again, since tries of
- * any may have ended meanwhile: the more there are, the more seldom.
+ * Attempts without input and output, newest first, page by page. All pages are reread, since attempts on any of them
+ * may have ended; the more pages, the less often.
  */
-export function useTries({ instance }: Run) {
+export function useAttempts({ instance }: Run) {
   const { client } = useEngine();
   const queries = useQueryClient();
   const { id } = instance;
@@ -151,7 +151,7 @@ export function useTries({ instance }: Run) {
     queryFn: async ({ signal, pageParam }) =>
       client.instances.attempts(
         id,
-        { order: 'newest', include_payloads: false, limit: TRIES, cursor: pageParam },
+        { order: 'newest', include_payloads: false, limit: ATTEMPTS_PER_PAGE, cursor: pageParam },
         { signal },
       ),
     initialPageParam: undefined as string | undefined,
@@ -166,10 +166,10 @@ export interface Drawn {
   readonly definition: Definition;
   readonly outline: Outline;
   readonly facts: RunFacts;
-  readonly tries: ReturnType<typeof useTries>;
+  readonly attemptsQuery: ReturnType<typeof useAttempts>;
 }
 
-/** What the drawings are made of, or which read is awaited for them: one that failed before others. */
+/** The data of the diagrams, or the query they wait for, preferring one that failed. */
 export function useDrawn(
   run: Run,
 ):
@@ -178,10 +178,10 @@ export function useDrawn(
   const { sequence, explanation, instance } = run;
   const treeQuery = useTree(run);
   const { data: tree } = treeQuery;
-  const tries = useTries(run);
+  const attemptsQuery = useAttempts(run);
   const attempts = useMemo(
-    () => tries.data?.pages.flatMap(({ items }) => items).reverse(),
-    [tries.data],
+    () => attemptsQuery.data?.pages.flatMap(({ items }) => items).reverse(),
+    [attemptsQuery.data],
   );
   const outline = useMemo(
     () => (sequence && tree ? outlineOf(sequence, tree) : undefined),
@@ -202,10 +202,10 @@ export function useDrawn(
       sequence === undefined && (tree !== undefined || run.queries.sequence.error);
     return { awaited: isOfSequence ? run.queries.sequence : treeQuery };
   }
-  return { drawn: { definition: sequence, outline, facts, tries } };
+  return { drawn: { definition: sequence, outline, facts, attemptsQuery } };
 }
 
-/** An engine that does not answer is asked more seldom. */
+/** An engine that does not answer is polled less often. */
 function lookOf(instance: TaskInstance | undefined, error: unknown): number | false {
   return error === null && paceOf(instance) ? LOOK_MS : paceOf(instance);
 }

@@ -1,4 +1,4 @@
-/** What a retry runs once more and what it leaves as it is, in the words of the engine, and the question before it. */
+/** What a retry repeats and what it keeps, in the engine's words, and the confirmation. */
 
 import type { InstanceExplanation, RunsAgain } from 'durable-workflow-engine-client';
 import { useEngine } from '../../api/engine.tsx';
@@ -7,10 +7,10 @@ import { ConfirmDialog } from '../../components/dialog.tsx';
 import { countOf } from '../../lib/format.ts';
 import type { ActionDialogProps } from './action-dialog.tsx';
 
-/** What goes on with an instance that has failed, or was paused after that. */
+/** Actions that continue an instance that failed, or was paused after a failure. */
 export type RetryAction = 'retry' | 'resume';
 
-/** Undefined: the action is none that runs something again. */
+/** Undefined if the action repeats nothing. */
 export function againIn(
   explanation: InstanceExplanation | undefined,
   action: RetryAction,
@@ -18,7 +18,7 @@ export function againIn(
   return explanation?.next.find((one) => one.action === action)?.runs_again;
 }
 
-/** Whether its parent has gone on without it. */
+/** Whether its parent has continued without it. */
 const isOrphan = ({ parent }: RunsAgain) =>
   parent?.stands === 'went_on' || parent?.stands === 'ended';
 
@@ -43,17 +43,17 @@ export function RunsAgainList({ again }: { readonly again: RunsAgain }) {
       </ul>
       <p>
         {stays_count === 0
-          ? 'Nothing else had completed.'
-          : `What completed stays: ${staying.join(', ')}${moreStay > 0 ? ` and ${moreStay} more` : ''}.`}
-        {ends === 'failed' && ' Then it fails for the reason that it had.'}
-        {ends === 'cancelled' && ' Then it is cancelled, as it was to be.'}
+          ? 'Nothing else has completed.'
+          : `Completed blocks are kept: ${staying.join(', ')}${moreStay > 0 ? ` and ${moreStay} more` : ''}.`}
+        {ends === 'failed' && ' The instance then fails for the original reason.'}
+        {ends === 'cancelled' && ' The instance is then cancelled as requested.'}
       </p>
       {parent && <p>{isOrphan(again) ? <strong>{parent.summary}</strong> : parent.summary}</p>}
     </>
   );
 }
 
-/** Asked only where effects outside are repeated: everything else goes on at once. */
+/** Needed only if external effects are repeated: everything else continues at once. */
 export function RepeatDialog(props: ActionDialogProps & { readonly action: RetryAction }) {
   const { run, action, onClose } = props;
   const { client } = useEngine();
@@ -66,12 +66,12 @@ export function RepeatDialog(props: ActionDialogProps & { readonly action: Retry
       if (action === 'retry') await client.instances.retry(id);
       else await client.instances.signal(id, { signal_type: 'resume' });
     },
-    { done: () => 'It runs again.', onDone: onClose },
+    { done: () => 'The instance runs again.', onDone: onClose },
   );
   return (
     <ConfirmDialog
-      title={isRepeating ? 'Repeat effects outside?' : 'Run without its parent?'}
-      action={isRepeating ? `${verb}, and repeat them` : `${verb} all the same`}
+      title={isRepeating ? 'Repeat external effects?' : 'Run without the parent?'}
+      action={isRepeating ? `${verb} and repeat effects` : `${verb} anyway`}
       kind="danger"
       isBusy={act.isBusy}
       error={act.error}
@@ -80,8 +80,8 @@ export function RepeatDialog(props: ActionDialogProps & { readonly action: Retry
     >
       <p>
         {isRepeating
-          ? 'Something that had completed acts outside a second time, such as a charge, with a new idempotency key:'
-          : 'Nobody takes what it comes to any more, and another one may have done its work:'}
+          ? 'Completed work has external effects that happen a second time, such as a charge, with a new idempotency key:'
+          : 'The parent no longer uses its result, and another instance may have done its work:'}
       </p>
       {again && <RunsAgainList again={again} />}
     </ConfirmDialog>

@@ -1,4 +1,4 @@
-/** What the instance was sent, and what became of it. */
+/** The signals sent to the instance, and their status. */
 
 import type { SignalStatus, StoredSignal } from 'durable-workflow-engine-client';
 import { Radio } from 'lucide-react';
@@ -72,8 +72,8 @@ export function Signals({ run }: { readonly run: Run }) {
         empty={
           <Empty title="No signals" icon={<Radio size={26} aria-hidden />}>
             <p>
-              Pausing, resuming and cancelling are signals, and so is whatever a step of this
-              instance waits for.
+              Pausing, resuming and cancelling are signals, and so are the signals that a step of
+              this instance waits for.
             </p>
             {send}
           </Empty>

@@ -1,4 +1,4 @@
-/** One bar for each try over time. Very long runs begin with their latest tries. */
+/** One bar per attempt over time. Very long runs start with their latest attempts. */
 
 import { ErrorBox } from '../../components/error-box.tsx';
 import { Timeline } from '../../flow/later.tsx';
@@ -12,7 +12,7 @@ export function TimelineTab({ run }: { readonly run: Run }) {
   const { drawn, awaited } = useDrawn(run);
   const [filters, change] = useFilters();
   if (drawn?.facts.attempts === undefined) {
-    return <Awaited query={drawn?.tries ?? awaited} height={320} />;
+    return <Awaited query={drawn?.attemptsQuery ?? awaited} height={320} />;
   }
   const { definition, facts, outline, tries } = drawn;
   const block = filters.block === undefined ? undefined : outline.byPath.get(filters.block);
@@ -38,7 +38,7 @@ export function TimelineTab({ run }: { readonly run: Run }) {
           run={run}
           drawn={drawn}
           block={block}
-          failedPass={undefined}
+          failedIteration={undefined}
           onClose={() => change({ ...NOTHING_ASKED_OF_BLOCK, block: undefined })}
         />
       )}

@@ -1,4 +1,4 @@
-/** What ends a wait, beside what the engine does by itself. */
+/** The actions that end a wait. */
 
 import type { Wait } from 'durable-workflow-engine-client';
 import { useEngine, useMaySee } from '../../api/engine.tsx';
@@ -38,7 +38,7 @@ export function WaitActions({ run, wait }: { readonly run: Run; readonly wait: W
       if (canStart) {
         buttons.push(
           <Button key="start" isBusy={start.isBusy} onClick={() => start.run(undefined)}>
-            {wait.kind === 'retry' ? 'Try again now' : 'Start now'}
+            {wait.kind === 'retry' ? 'Retry now' : 'Start now'}
           </Button>,
         );
       }
@@ -48,7 +48,7 @@ export function WaitActions({ run, wait }: { readonly run: Run; readonly wait: W
       if (allowed.start) {
         buttons.push(
           <Button key="signal" onClick={() => run.ask('signal', wait.name ?? 'continue')}>
-            {wait.kind === 'event' ? `Send ${wait.name} to this instance…` : 'Wake it…'}
+            {wait.kind === 'event' ? `Send ${wait.name} to this instance…` : 'Wake up…'}
           </Button>,
         );
       }
@@ -95,6 +95,6 @@ export function WaitActions({ run, wait }: { readonly run: Run; readonly wait: W
 function useStartNow({ instance }: Run) {
   const { client } = useEngine();
   return useAction(() => client.instances.patchState(instance.id, { state: 'running' }), {
-    done: () => 'It goes on now.',
+    done: () => 'Continuing now.',
   });
 }

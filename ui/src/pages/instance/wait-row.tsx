@@ -1,4 +1,4 @@
-/** One thing that an instance waits for: since when, until when, whether anybody comes, and what can be done. */
+/** One thing that an instance waits for: since when, until when, who serves it, and the actions for it. */
 
 import type { Wait, WaitKind } from 'durable-workflow-engine-client';
 import {
@@ -21,11 +21,11 @@ import { Link } from 'wouter';
 import { Badge, StateBadge } from '../../components/badge.tsx';
 import { ShortId } from '../../components/copy.tsx';
 import { Elapsed, Time } from '../../components/time.tsx';
-import { triesText } from '../../flow/run-states.ts';
+import { attemptsText } from '../../flow/run-states.ts';
 import { countOf } from '../../lib/format.ts';
 import { Answer } from './answer.tsx';
 import styles from './now.module.css';
-import { passOf } from './places.ts';
+import { iterationOf } from './places.ts';
 import { pathIn, type Run } from './run.ts';
 import { WaitActions } from './wait-actions.tsx';
 
@@ -49,7 +49,7 @@ const ICONS: Readonly<Partial<Record<WaitKind, LucideIcon>>> = {
   engine: Cpu,
 };
 
-/** @param props.isGone it is waited for no longer, and stays only where somebody points at it */
+/** @param props.isGone the wait is over, and stays only while the user points at it */
 export function WaitRow(props: {
   readonly run: Run;
   readonly wait: Wait;
@@ -58,7 +58,7 @@ export function WaitRow(props: {
   const { run, wait, isGone } = props;
   const Icon = ICONS[wait.kind] ?? Clock;
   const [goneAt, setGoneAt] = useState<string>();
-  // How long it took is known no better than by when it was gone.
+  // The end of the wait is known only as the time it disappeared.
   if (isGone && goneAt === undefined) setGoneAt(new Date().toISOString());
   const facts = factsOf(wait).filter((fact) => fact !== false && fact !== undefined);
   return (
@@ -101,15 +101,15 @@ function Title({ run, wait }: { readonly run: Run; readonly wait: Wait }) {
     block_id === null ? (
       'It'
     ) : (
-      <Link href={run.hrefOfBlock(pathIn(run, block_id), passOf(path ?? ''))}>{path}</Link>
+      <Link href={run.hrefOfBlock(pathIn(run, block_id), iterationOf(path ?? ''))}>{path}</Link>
     );
   switch (wait.kind) {
     case 'pause':
-      return <>It is paused: nothing new starts until it is resumed</>;
+      return <>The instance is paused: no new steps start until it is resumed</>;
     case 'start':
-      return <>It has not started yet</>;
+      return <>The instance has not started yet</>;
     case 'handoff':
-      return <>It belongs to another runtime, or is on its way</>;
+      return <>The instance is being handed over to another runtime</>;
     case 'slot':
       return (
         <>
@@ -131,7 +131,7 @@ function Title({ run, wait }: { readonly run: Run; readonly wait: Wait }) {
     case 'approval':
       return (
         <>
-          {block} asks: {wait.prompt === '' ? 'go on?' : wait.prompt}
+          {block} asks: {wait.prompt === '' ? 'Continue?' : wait.prompt}
         </>
       );
     case 'sleep':
@@ -167,17 +167,17 @@ function Title({ run, wait }: { readonly run: Run; readonly wait: Wait }) {
     case 'engine':
       return <>{block} is about to go on</>;
     default:
-      // Of a kind that this page does not know.
+      // A kind that this page does not know.
       return <>{(wait as Wait).summary}</>;
   }
 }
 
-/** Of the others the handler says no more than the sentence. */
+/** For other kinds the handler adds nothing to the sentence. */
 const WITH_HANDLER: ReadonlySet<WaitKind> = new Set(['task', 'worker', 'handler', 'retry']);
 
 function factsOf(wait: Wait): readonly (ReactNode | false)[] {
   const { workers, attempt, max_attempts, heartbeat_at, limit, ahead } = wait;
-  const tries = triesText((attempt ?? 0) + 1, max_attempts ?? undefined);
+  const attempts = attemptsText((attempt ?? 0) + 1, max_attempts ?? undefined);
   return [
     workers !== undefined && <WhoServes workers={workers} />,
     wait.handler !== undefined && WITH_HANDLER.has(wait.kind) && (
@@ -190,7 +190,7 @@ function factsOf(wait: Wait): readonly (ReactNode | false)[] {
         queue <code>{wait.queue}</code>
       </span>
     ),
-    tries !== '' && <span>{tries}</span>,
+    attempts !== '' && <span>{attempts}</span>,
     heartbeat_at !== undefined && (
       <span>
         last sign of life <Time at={heartbeat_at} />
@@ -232,10 +232,10 @@ function WhoServes({ workers }: { readonly workers: NonNullable<Wait['workers']>
   if (polled_lately > 0) return <Badge tone="ok">{countOf(polled_lately, 'worker')} polling</Badge>;
   return (
     <>
-      <Badge tone="danger">no worker polls for it</Badge>
+      <Badge tone="danger">no worker is polling</Badge>
       <span>
         {last_polled_at === null ? (
-          'none ever did'
+          'none has ever polled'
         ) : (
           <>
             the last one did <Time at={last_polled_at} />

@@ -1,4 +1,4 @@
-/** What may make an instance do something else than was meant (docs/reference/explain.md). */
+/** Conditions that may make an instance behave unexpectedly (docs/reference/explain.md). */
 
 import type { ExplanationWarning } from 'durable-workflow-engine-client';
 import { TriangleAlert } from 'lucide-react';

@@ -1,4 +1,4 @@
-/** What the list of instances is narrowed to: fields for what is asked often, chips for what a link has brought. */
+/** The filters of the list of instances: fields for common ones, chips for those that a link has set. */
 
 import { X } from 'lucide-react';
 import { useState } from 'react';
@@ -11,7 +11,7 @@ import { instantOf, localTimeOf } from '../../lib/local-time.ts';
 import { AGES, chipsOf, STATES, shownOf, statesOf, WAITS, type Wrong } from './filters.ts';
 import styles from './instances.module.css';
 
-/** Of the choice that shows two fields for instants. */
+/** The option that shows two date-time fields. */
 const BETWEEN = 'between';
 
 export function FilterBar({ wrong }: { readonly wrong: Wrong }) {
@@ -69,7 +69,7 @@ export function FilterBar({ wrong }: { readonly wrong: Wrong }) {
           onChange={(metadata) => change({ metadata })}
         />
         <Select
-          label="Waits for"
+          label="Waiting for"
           value={filters.waiting_for ?? ''}
           options={withChosen(WAITS, filters.waiting_for)}
           wrong={wrong.waiting_for}
@@ -92,14 +92,14 @@ export function FilterBar({ wrong }: { readonly wrong: Wrong }) {
         {hasBetween && (
           <>
             <FilterField
-              label="Created from"
+              label="Created after"
               type="datetime-local"
               value={localTimeOf(after ?? '')}
               wrong={wrong.created_after}
               onChange={(next) => change({ created_after: instantOf(next) })}
             />
             <FilterField
-              label="Created to"
+              label="Created before"
               type="datetime-local"
               value={localTimeOf(before ?? '')}
               wrong={wrong.created_before}
@@ -135,7 +135,7 @@ interface Option {
   readonly label: string;
 }
 
-/** With one for what the address says, where a link brought something else. */
+/** Adds an option for the value in the address if it is none of the others. */
 function withChosen(options: readonly Option[], chosen = ''): readonly Option[] {
   const isKnown = options.some(({ value }) => value === chosen);
   return isKnown ? options : [...options, { value: chosen, label: chosen }];

@@ -1,6 +1,6 @@
 /**
- * The filters of the list of instances: how each stands in the address, and what the engine is asked with. All of
- * them are combined by AND. Pure.
+ * The filters of the list of instances: their form in the address, and the query to the engine. All are combined by
+ * AND. Pure.
  */
 
 import type { InstanceState, InstancesListQuery } from 'durable-workflow-engine-client';
@@ -27,14 +27,14 @@ export const WAITS: readonly { readonly value: WaitKind | ''; readonly label: st
   { value: 'event', label: 'An event' },
   { value: 'sleep', label: 'A sleep' },
   { value: 'delay', label: 'A delay' },
-  { value: 'retry', label: 'Its next try' },
+  { value: 'retry', label: 'A retry' },
   { value: 'child', label: 'A child instance' },
   { value: 'rate_limit', label: 'A rate limit' },
   { value: 'slot', label: 'A free slot' },
-  { value: 'handler', label: 'A handler of the server' },
+  { value: 'handler', label: 'A built-in handler' },
 ];
 
-/** How long ago, by the word that stands in the address. */
+/** Maximum age, by its value in the address. */
 export const AGES: readonly { readonly value: string; readonly label: string }[] = [
   { value: '', label: 'Any time' },
   { value: '15m', label: 'Last 15 minutes' },
@@ -46,7 +46,7 @@ export const AGES: readonly { readonly value: string; readonly label: string }[]
 
 const UNIT_MS: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000 };
 
-/** Members of the address that go to the engine as they are, which refuses what it cannot read. */
+/** Parameters that are passed to the engine unchanged, which rejects invalid ones. */
 const AS_THEY_ARE = [
   'namespace',
   'sequence',
@@ -59,7 +59,7 @@ const AS_THEY_ARE = [
   'failure_reason',
 ] as const;
 
-/** Instants, in the address as the engine is asked with them. */
+/** Instants, in the address in the form that the engine accepts. */
 export const TIMES = [
   'created_after',
   'created_before',
@@ -67,12 +67,12 @@ export const TIMES = [
   'updated_before',
 ] as const;
 
-/** Those that can be changed on the page; all others are shown to be taken away. */
+/** Filters with a field on the page; all others are shown as removable chips. */
 const WITH_FIELD: ReadonlySet<string> = new Set([
   ...['state', 'sequence', 'version', 'failure', 'metadata', 'waiting_for', 'created'],
 ]);
 
-/** Where the list stands is no filter. */
+/** The cursor is not a filter. */
 const CURSOR = 'cursor';
 
 export function statesOf(filters: Filters): readonly InstanceState[] {
@@ -80,22 +80,22 @@ export function statesOf(filters: Filters): readonly InstanceState[] {
   return STATES.filter((state) => words.has(state));
 }
 
-/** By the name that it has in the address. */
+/** Messages by the name in the address. */
 export type Wrong = Readonly<Record<string, string>>;
 
 export interface Selection {
-  /** What the list is asked with. */
+  /** The query for the list. */
   readonly query: InstancesListQuery;
-  /** The same, for a change of many. */
+  /** The same filter for a bulk change. */
   readonly bulk: BulkFilter;
-  /** What cannot be asked for as it stands in the address: it would match more than was meant. */
+  /** Filters in the address that cannot be applied: ignoring them would match more than intended. */
   readonly wrong: Wrong;
 }
 
-/** @param now milliseconds since the epoch, for times that are said as an age */
+/** @param now milliseconds since the epoch, for filters by age */
 export function selectionOf(filters: Filters, now: number): Selection {
   const wrong: Record<string, string> = {};
-  /** The value of a filter; undefined where there is none, and where it cannot be read. */
+  /** The value of a filter; undefined if it is absent or invalid. */
   const read = <Value>(name: string, of: (text: string) => Value | string): Value | undefined => {
     const text = filters[name];
     if (!text) return undefined;
@@ -105,18 +105,18 @@ export function selectionOf(filters: Filters, now: number): Selection {
     return undefined;
   };
   const version = read('version', (text) =>
-    filters.sequence ? versionOf(text) : 'Of which sequence? Choose one, or take this away',
+    filters.sequence ? versionOf(text) : 'Choose a sequence, or remove the filter by version',
   );
-  const created = read('created', (text) => sinceOf(text, now) ?? 'No such age');
+  const created = read('created', (text) => sinceOf(text, now) ?? 'Not a valid age');
   const metadata = read('metadata', metadataOf);
-  const wait = read('waiting_for', (text) => WAITS.find(is(text)) ?? 'Nothing waits for that');
-  read('state', (text) => text.split(',').every(isState) || 'Not all of these are states');
+  const wait = read('waiting_for', (text) => WAITS.find(is(text)) ?? 'Not a kind of wait');
+  read('state', (text) => text.split(',').every(isState) || 'Not all of these are valid states');
   const times = TIMES.flatMap((name) => {
     const at = read(name, instantIn);
     return at === undefined ? [] : [[name, at] as const];
   });
   for (const name of Object.keys(filters)) {
-    if (!KNOWN.has(name)) wrong[name] = 'There is no such filter';
+    if (!KNOWN.has(name)) wrong[name] = 'Unknown filter';
   }
   const states = statesOf(filters);
   const { created_after, ...between } = Object.fromEntries(times) as Partial<
@@ -142,7 +142,7 @@ export function selectionOf(filters: Filters, now: number): Selection {
 
 const KNOWN: ReadonlySet<string> = new Set([...AS_THEY_ARE, ...TIMES, ...WITH_FIELD, CURSOR]);
 
-/** What is shown to be taken away: what has no field, or none where it is wrong. */
+/** Filters shown as removable chips: those without a field, or whose field cannot show the invalid value. */
 export function chipsOf(filters: Filters, wrong: Wrong): readonly string[] {
   return Object.keys(filters).filter((name) => {
     if (name === CURSOR) return false;
@@ -151,14 +151,14 @@ export function chipsOf(filters: Filters, wrong: Wrong): readonly string[] {
   });
 }
 
-/** What a change of many is about, filter by filter, for whoever is asked once more. */
+/** A bulk change's filters in words, for its confirmation. */
 export function filterWords(filters: Filters): readonly (readonly [name: string, value: string])[] {
   return Object.entries(filters).flatMap(([name, value]) =>
     name === CURSOR || value === '' ? [] : [[wordsOf(name), shownOf(name, value)] as const],
   );
 }
 
-/** Those of the filters that an instance matches still when it was changed. */
+/** The filters that an instance still matches after it was changed. */
 export function lasting(filters: Filters): Filters {
   const kept = Object.entries(filters).filter(
     ([name]) => !/^(?:state|waiting_for|updated_|failure|cursor)/.test(name),
@@ -166,7 +166,7 @@ export function lasting(filters: Filters): Filters {
   return Object.fromEntries(kept);
 }
 
-/** Instants are read in the zone of the viewer. */
+/** Instants are shown in the viewer's time zone. */
 export function shownOf(name: string, text = ''): string {
   const at = new Date(text);
   const isTime = (TIMES as readonly string[]).includes(name) && !Number.isNaN(at.getTime());
@@ -182,20 +182,20 @@ const INT32_MAX = 2 ** 31 - 1;
 function versionOf(text: string): { readonly number: number } | string {
   const number = Number(text);
   const isVersion = /^-?\d+$/.test(text) && Math.abs(number) <= INT32_MAX;
-  return isVersion ? { number } : 'A version is a whole number, such as 2';
+  return isVersion ? { number } : 'A version must be a whole number, such as 2';
 }
 
 function instantIn(text: string): Date | string {
   const at = new Date(text);
-  return at.getTime() >= 0 ? at : 'No such time';
+  return at.getTime() >= 0 ? at : 'Not a valid time';
 }
 
-/** All filters must match, those about the same member, too. */
+/** Filters on the same member are combined by AND, too. */
 function latest(...times: readonly (Date | undefined)[]): Date | undefined {
   return times.reduce((max, at) => (max && at && max > at ? max : (at ?? max)), undefined);
 }
 
-/** The instant of an age such as `24h`, to the minute, so that the same page has the same address for a while. */
+/** The instant of an age such as `24h`, to the minute, so that the query stays the same for a while. */
 export function sinceOf(age: string, now: number): Date | undefined {
   const [, count, unit] = /^(\d{1,4})([mhd])$/.exec(age) ?? [];
   if (count === undefined || unit === undefined) return undefined;
@@ -203,15 +203,15 @@ export function sinceOf(age: string, now: number): Date | undefined {
   return new Date(minute - Number(count) * (UNIT_MS[unit] ?? 0));
 }
 
-/** `customer=4711, channel=web` by name, or what is wrong with it. */
+/** The pairs of `customer=4711, channel=web`, or the error message. */
 export function metadataOf(text: string): Readonly<Record<string, string>> | string {
   const parts = text.split(',').filter((part) => part.trim() !== '');
   const pairs = parts.map((part) => part.split(/=(.*)/s).map((side) => side.trim()));
   const names = new Set(pairs.map(([name]) => name));
   if (pairs.length === 0 || names.has('') || pairs.some(([, value]) => value === undefined)) {
-    return 'Write name=value, with commas between several';
+    return 'Enter name=value, separated by commas';
   }
   return names.size < pairs.length
-    ? 'A name stands there twice'
+    ? 'A name occurs twice'
     : Object.fromEntries(pairs.map(([name, value]) => [name, value]));
 }

@@ -1,4 +1,4 @@
-/** The instances that match what is asked for, newest first, and what can be done with many of them at once. */
+/** The instances that match the filters, newest first, and bulk actions on them. */
 
 import type { TaskInstance } from 'durable-workflow-engine-client';
 import { ListTree, TriangleAlert } from 'lucide-react';
@@ -65,7 +65,7 @@ const COLUMNS: readonly Column<TaskInstance>[] = [
   { name: 'Changed', cell: ({ updated_at }) => <Time at={updated_at} /> },
 ];
 
-/** What tells one instance from another, in a line: what has members of its own is on the page of the instance. */
+/** The metadata in one line; the page of the instance shows all of it. */
 function summaryOf(metadata: TaskInstance['metadata']): string {
   return Object.entries(metadata)
     .filter(([, value]) => value !== null && typeof value !== 'object')
@@ -89,7 +89,7 @@ export default function Instances() {
     { live: true, enabled: !isWrong && unread === 0 },
   );
   const isFiltered = Object.keys(asked).length > 0;
-  /** What is shown is not what the filters ask for: nobody has seen what a change of many would reach. */
+  /** The rows are not those of the filters: nobody has seen what a bulk action would reach. */
   const isBehind = unread > 0 || list.query.isPlaceholderData || list.query.data === undefined;
   const act = (action: BulkAction) =>
     setBulk(
@@ -111,7 +111,7 @@ export default function Instances() {
       actions={
         allowed.start && (
           <LinkButton href="/sequences" kind="primary">
-            Start one
+            Start an instance
           </LinkButton>
         )
       }
@@ -129,7 +129,7 @@ export default function Instances() {
                 {selected.size > 0
                   ? `${countOf(selected.size, 'instance')} selected`
                   : isFiltered
-                    ? 'All that match'
+                    ? 'All matches'
                     : 'All'}
               </span>
               {ACTIONS.map(([action, label]) => (
@@ -166,7 +166,7 @@ export default function Instances() {
   );
 }
 
-/** What stands for all of them. */
+/** Describes which instances a bulk action reaches. */
 function Reach({
   filters,
   tenant,
@@ -185,7 +185,7 @@ function Reach({
   }
   return (
     <>
-      <p>All instances to which all of this applies, also those on other pages:</p>
+      <p>All instances that match these filters, including those on other pages:</p>
       <Facts facts={words} />
     </>
   );
@@ -193,7 +193,7 @@ function Reach({
 
 const NONE: ReadonlySet<string> = new Set();
 
-/** What was selected under other filters is out of sight, and must not be acted on. */
+/** A selection made under other filters is not visible, and must not be acted on. */
 function useSelected(filters: string) {
   const [kept, keep] = useState({ filters, ids: NONE });
   const selected = kept.filters === filters ? kept.ids : NONE;
@@ -203,15 +203,15 @@ function useSelected(filters: string) {
 function WrongFilters({ wrong }: { readonly wrong: Wrong }) {
   return (
     <div role="alert">
-      <Empty title="A filter cannot be read" icon={<TriangleAlert size={26} aria-hidden />}>
+      <Empty title="Invalid filter" icon={<TriangleAlert size={26} aria-hidden />}>
         <p>
           {Object.entries(wrong)
             .map(([name, message]) => `${wordsOf(name)}: ${message}.`)
             .join(' ')}{' '}
-          Without it, more would match than was meant.
+          The list is not shown, since ignoring the filter would match more than intended.
         </p>
         <p>
-          Mend it above, or <Link href="/instances">show all instances</Link>.
+          Correct it above, or <Link href="/instances">show all instances</Link>.
         </p>
       </Empty>
     </div>
@@ -221,7 +221,7 @@ function WrongFilters({ wrong }: { readonly wrong: Wrong }) {
 function NoInstances({ isFiltered }: { isFiltered: boolean }) {
   if (isFiltered) {
     return (
-      <Empty title="Nothing matches" icon={<ListTree size={26} aria-hidden />}>
+      <Empty title="No matching instances" icon={<ListTree size={26} aria-hidden />}>
         <p>
           All filters must match. <Link href="/instances">Show all instances</Link>
         </p>

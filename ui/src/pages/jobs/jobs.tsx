@@ -1,4 +1,4 @@
-/** Changes of many instances that go on in the background: how far they are, and how to end one. */
+/** Bulk changes that run in the background: their progress, and a way to cancel one. */
 
 import type { BulkJob, BulkJobState } from 'durable-workflow-engine-client';
 import { Layers } from 'lucide-react';
@@ -40,32 +40,32 @@ const COLUMNS: readonly Column<BulkJob>[] = [
   },
   { name: 'Found', isNumber: true, cell: ({ matched }) => formatCount(matched) },
   { name: 'Changed', isNumber: true, cell: ({ applied }) => formatCount(applied) },
-  { name: 'Left alone', isNumber: true, cell: ({ skipped }) => formatCount(skipped) },
+  { name: 'Skipped', isNumber: true, cell: ({ skipped }) => formatCount(skipped) },
   { name: 'Refused', isNumber: true, cell: ({ failed }) => formatCount(failed) },
-  { name: 'Begun', cell: ({ created_at }) => <Time at={created_at} /> },
+  { name: 'Started', cell: ({ created_at }) => <Time at={created_at} /> },
 ];
 
 export default function Jobs() {
   const { client, allowed } = useEngine();
   const list = useList(['bulkJobs'], (page, options) => client.bulkJobs.list(page, options), {
     live: true,
-    // How far a job is changes no instance that it left alone, and its end changes none.
+    // Progress over skipped instances, and the end of a job, change no instance.
     refetchInterval: ({ state }) => state.data?.items.some(isUnderWay) && READ_EVERY_MS,
   });
   const cancel = useAction((id: string) => client.bulkJobs.cancel(id), {
-    done: () => 'The job ends. What it has changed stays changed.',
+    done: () => 'The job is being cancelled. Instances that it has changed stay changed.',
   });
   const end: Column<BulkJob> = {
     name: 'Action',
     cell: ({ id, state }) =>
       state === 'running' && (
         <Button isBusy={cancel.isBusy} onClick={() => cancel.run(id)}>
-          End
+          Cancel
         </Button>
       ),
   };
   return (
-    <Page title="Bulk jobs" about="Changes of many instances that go on in the background.">
+    <Page title="Bulk jobs" about="Changes of many instances that run in the background.">
       <Panel title="Jobs, newest first" isFlush>
         <ListTable
           list={list}
@@ -75,8 +75,8 @@ export default function Jobs() {
           empty={
             <Empty title="No bulk jobs" icon={<Layers size={26} aria-hidden />}>
               <p>
-                A change of more instances than one request can carry goes on here as a job.{' '}
-                <Link href="/instances">Choose instances to change</Link>
+                A change of more instances than one request can handle runs as a job.{' '}
+                <Link href="/instances">Select instances to change</Link>
               </p>
             </Empty>
           }

@@ -1,4 +1,4 @@
-/** The keys of the tenant: what each may do, when it was used last, and how to make and revoke one. */
+/** The API keys of the tenant: capabilities and last use, and forms to create and revoke keys. */
 
 import type { ApiKey, Capability, KeyMinted } from 'durable-workflow-engine-client';
 import { KeyRound, Plus } from 'lucide-react';
@@ -19,7 +19,7 @@ import { Time } from '../../components/time.tsx';
 const COLUMNS: readonly Column<ApiKey>[] = [
   { name: 'Name', cell: ({ name, id }) => name || <code>{id}</code> },
   {
-    name: 'May',
+    name: 'Capabilities',
     cell: ({ capabilities }) => (
       <ButtonRow>
         {capabilities.map((word) => (
@@ -31,7 +31,7 @@ const COLUMNS: readonly Column<ApiKey>[] = [
   { name: 'State', cell: (key) => <KeyState apiKey={key} /> },
   { name: 'Last used', cell: ({ last_used_at }) => <Time at={last_used_at} /> },
   { name: 'Expires', cell: ({ expires_at }) => <Time at={expires_at} /> },
-  { name: 'Made', cell: ({ created_at }) => <Time at={created_at} /> },
+  { name: 'Created', cell: ({ created_at }) => <Time at={created_at} /> },
 ];
 
 function KeyState({ apiKey }: { apiKey: ApiKey }) {
@@ -73,7 +73,7 @@ export function ApiKeys() {
         empty={
           <Empty title="No keys yet" icon={<KeyRound size={26} aria-hidden />}>
             <p>Workers and applications use a key each, with no more rights than they need.</p>
-            <Button onClick={() => setMaking(true)}>Make the first one</Button>
+            <Button onClick={() => setMaking(true)}>Create a key</Button>
           </Empty>
         }
       />
@@ -81,7 +81,7 @@ export function ApiKeys() {
       {revoked && (
         <ConfirmDialog
           title={`Revoke ${revoked.name || revoked.id}?`}
-          action="Revoke the key"
+          action="Revoke key"
           kind="danger"
           isBusy={revoke.isBusy}
           error={revoke.error}
@@ -89,7 +89,7 @@ export function ApiKeys() {
           onClose={() => setRevoked(undefined)}
         >
           <p>
-            From then on whoever uses it is refused, and what it has open ends. That cannot be
+            Requests with this key will be rejected and its open connections closed. This cannot be
             undone.
           </p>
         </ConfirmDialog>
@@ -99,13 +99,13 @@ export function ApiKeys() {
 }
 
 const CAPABILITIES: readonly (readonly [word: Capability, about: string])[] = [
-  ['operator', 'everything of the tenant'],
-  ['auditor', 'reads everything'],
-  ['worker', 'takes tasks and reports their results'],
-  ['starter', 'starts instances, and sends signals'],
-  ['publisher', 'stores sequences, and leads releases'],
+  ['operator', 'full access to the tenant'],
+  ['auditor', 'read-only access'],
+  ['worker', 'claims tasks and reports their results'],
+  ['starter', 'starts instances and sends signals'],
+  ['publisher', 'publishes sequences and manages releases'],
   ['approver', 'answers approvals'],
-  ['secrets', 'beside worker: is given the secrets that tasks name'],
+  ['secrets', 'in addition to worker: receives the secrets that tasks refer to'],
 ];
 
 function NewKey({ onClose }: { onClose: () => void }) {
@@ -127,8 +127,8 @@ function NewKey({ onClose }: { onClose: () => void }) {
   if (made) {
     return (
       <SecretOnce
-        title="The key is made"
-        about="The server keeps only its hash."
+        title="API key created"
+        about="The server stores only its hash."
         secret={made.secret}
         onClose={onClose}
       />
@@ -141,11 +141,11 @@ function NewKey({ onClose }: { onClose: () => void }) {
           label="Name"
           value={name}
           onChange={setName}
-          hint="Who uses it, such as billing worker"
+          hint="Who uses the key, such as billing worker"
           wrong={wrongOf(mint.error, 'name')}
         />
         <Choices
-          legend="What it may do"
+          legend="Capabilities"
           options={CAPABILITIES.map(([value, about]) => ({
             value,
             label: (
@@ -161,11 +161,11 @@ function NewKey({ onClose }: { onClose: () => void }) {
           label="Expires"
           value={expires}
           onChange={setExpires}
-          hint="Empty: never"
+          hint="Leave empty for a key that never expires"
           wrong={wrongOf(mint.error, 'expires_at')}
         />
         {mint.error !== null && <ErrorBox error={mint.error} />}
-        <DialogActions label="Make the key" isBusy={mint.isBusy} onClose={onClose} />
+        <DialogActions label="Create key" isBusy={mint.isBusy} onClose={onClose} />
       </Form>
     </Dialog>
   );

@@ -1,4 +1,4 @@
-/** The secrets that steps name in their params: never shown, replaced or switched off here. */
+/** The secrets that steps refer to in their params: values are never shown, only replaced or disabled. */
 
 import type { Credential } from 'durable-workflow-engine-client';
 import { Lock, Plus } from 'lucide-react';
@@ -17,12 +17,15 @@ import { Time } from '../../components/time.tsx';
 
 const COLUMNS: readonly Column<Credential>[] = [
   { name: 'Name', cell: ({ id }) => <code>{`{{secrets.${id}}}`}</code> },
-  { name: 'About', cell: ({ description, name, id }) => description ?? (name === id ? '' : name) },
+  {
+    name: 'Description',
+    cell: ({ description, name, id }) => description ?? (name === id ? '' : name),
+  },
   { name: 'Kind', cell: ({ kind }) => kind },
   {
     name: 'State',
     cell: ({ enabled }) =>
-      enabled ? <Badge tone="ok">in use</Badge> : <Badge tone="idle">switched off</Badge>,
+      enabled ? <Badge tone="ok">enabled</Badge> : <Badge tone="idle">disabled</Badge>,
   },
   { name: 'Expires', cell: ({ expires_at }) => <Time at={expires_at} /> },
   { name: 'Changed', cell: ({ updated_at }) => <Time at={updated_at} /> },
@@ -50,7 +53,7 @@ export function Credentials() {
       <ButtonRow>
         <Button onClick={() => setOpen({ kind: 'replace', id: credential.id })}>Replace</Button>
         <Button isBusy={toggle.isBusy} onClick={() => toggle.run(credential)}>
-          {credential.enabled ? 'Switch off' : 'Switch on'}
+          {credential.enabled ? 'Disable' : 'Enable'}
         </Button>
         <Button onClick={() => setOpen({ kind: 'delete', id: credential.id })}>Delete</Button>
       </ButtonRow>
@@ -78,10 +81,10 @@ export function Credentials() {
           <Empty title="No secrets yet" icon={<Lock size={26} aria-hidden />}>
             <p>
               A step names one in its params, as in <code>{'{{secrets.bank_token}}'}</code>, and it
-              is put in at the moment of the call. It is kept sealed, and never shown.
+              is inserted when the step runs. Secrets are stored encrypted and never shown.
             </p>
             {allowed.operate && (
-              <Button onClick={() => setOpen({ kind: 'new' })}>Make the first one</Button>
+              <Button onClick={() => setOpen({ kind: 'new' })}>Create a secret</Button>
             )}
           </Empty>
         }
@@ -92,21 +95,21 @@ export function Credentials() {
       {open?.kind === 'delete' && (
         <ConfirmDialog
           title={`Delete the secret ${open.id}?`}
-          action="Delete the secret"
+          action="Delete secret"
           kind="danger"
           isBusy={remove.isBusy}
           error={remove.error}
           onConfirm={() => remove.run(open.id)}
           onClose={close}
         >
-          <p>Steps that name it fail from then on.</p>
+          <p>Steps that refer to this secret will fail.</p>
         </ConfirmDialog>
       )}
     </Panel>
   );
 }
 
-/** @param props.id of the one whose value is replaced; absent: a new one */
+/** @param props.id of the secret whose value is replaced; undefined: a new secret */
 function SecretForm({ id, onClose }: { id: string | undefined; onClose: () => void }) {
   const { client } = useEngine();
   const [name, setName] = useState('');
@@ -129,10 +132,10 @@ function SecretForm({ id, onClose }: { id: string | undefined; onClose: () => vo
               required
               value={name}
               onChange={setName}
-              hint="By which templates name it: letters, digits, dots, _ and -"
+              hint="The name that templates use: letters, digits, dots, _ and -"
               wrong={wrongOf(save.error, 'id')}
             />
-            <TextField label="About" value={description} onChange={setDescription} />
+            <TextField label="Description" value={description} onChange={setDescription} />
           </>
         )}
         <TextArea
@@ -140,11 +143,11 @@ function SecretForm({ id, onClose }: { id: string | undefined; onClose: () => vo
           required
           value={value}
           onChange={setValue}
-          hint="A text. Of a JSON object, templates may name a member."
+          hint="Text, or a JSON object whose members templates can use."
           wrong={wrongOf(save.error, 'value')}
         />
         {save.error !== null && <ErrorBox error={save.error} />}
-        <DialogActions label="Keep it" isBusy={save.isBusy} onClose={onClose} />
+        <DialogActions label="Save" isBusy={save.isBusy} onClose={onClose} />
       </Form>
     </Dialog>
   );

@@ -1,4 +1,4 @@
-/** Who may use the engine, and the secrets of its steps. */
+/** API keys of the tenant, and secrets of its steps. */
 
 import { useParams } from 'wouter';
 import { useEngine } from '../../api/engine.tsx';
@@ -12,7 +12,7 @@ const SECRETS = { href: '/keys/secrets', label: 'Secrets of steps' };
 export default function Keys() {
   const { allowed } = useEngine();
   const { tab } = useParams();
-  // Keys are the root key's alone; others see the secrets only.
+  // Only the root key manages API keys.
   const tabs = allowed.administer ? [KEYS, SECRETS] : [SECRETS];
   const current = tab === 'secrets' || !allowed.administer ? SECRETS : KEYS;
   return (

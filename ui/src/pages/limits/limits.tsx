@@ -1,4 +1,4 @@
-/** How fast the steps and the tenant may go. */
+/** Rate limits of steps, and limits of the tenant. */
 
 import { useQuery } from '@tanstack/react-query';
 import type {
@@ -41,8 +41,12 @@ export default function Limits() {
 
 const COLUMNS: readonly Column<RateLimit>[] = [
   { name: 'Key', cell: ({ key }) => <code>{key}</code> },
-  { name: 'At most', isNumber: true, cell: ({ max_count }) => formatCount(max_count) },
-  { name: 'In seconds', isNumber: true, cell: ({ window_seconds }) => formatCount(window_seconds) },
+  { name: 'Limit', isNumber: true, cell: ({ max_count }) => formatCount(max_count) },
+  {
+    name: 'Window (seconds)',
+    isNumber: true,
+    cell: ({ window_seconds }) => formatCount(window_seconds),
+  },
   { name: 'Changed', cell: ({ updated_at }) => <Time at={updated_at} /> },
 ];
 
@@ -54,7 +58,7 @@ function RateLimits() {
     pageByOffset(page, (asked) => client.rateLimits.list(asked, options)),
   );
   const remove = useAction((key: string) => client.rateLimits.delete(key), {
-    done: (_, key) => `Steps with the key ${key} are not limited any more.`,
+    done: (_, key) => `Steps with the key ${key} are no longer limited.`,
     onDone: () => setRemoved(undefined),
   });
   const actions: Column<RateLimit> = {
@@ -86,10 +90,10 @@ function RateLimits() {
         empty={
           <Empty title="No rate limits" icon={<Gauge size={26} aria-hidden />}>
             <p>
-              Steps that name a <code>rate_limit_key</code> share the limit of that key. Without one
+              Steps with a <code>rate_limit_key</code> share the limit of that key. Without a limit
               they start at once.
             </p>
-            {allowed.operate && <Button onClick={() => setEdited('new')}>Limit a key</Button>}
+            {allowed.operate && <Button onClick={() => setEdited('new')}>Create a limit</Button>}
           </Empty>
         }
       />
@@ -102,7 +106,7 @@ function RateLimits() {
       {removed && (
         <ConfirmDialog
           title={`Remove the limit of ${removed.key}?`}
-          action="Remove the limit"
+          action="Remove limit"
           kind="danger"
           isBusy={remove.isBusy}
           error={remove.error}
@@ -113,7 +117,7 @@ function RateLimits() {
           }}
         >
           <p>
-            Steps with this key start at once then, as many as there are: now at most{' '}
+            Steps with this key will then start at once, however many there are. The limit is{' '}
             {formatCount(removed.max_count)} do in {countOf(removed.window_seconds, 'second')}.
           </p>
         </ConfirmDialog>
@@ -133,21 +137,27 @@ function RateLimitForm(props: { limit: RateLimit | undefined; onClose: () => voi
     async () =>
       guard.run(async (since) =>
         client.rateLimits.put(key, {
-          max_count: numberOf('How many starts', count, FROM_1),
-          window_seconds: numberOf('In how many seconds', seconds, FROM_1),
+          max_count: numberOf('Maximum starts', count, FROM_1),
+          window_seconds: numberOf('Window in seconds', seconds, FROM_1),
           ...since,
         }),
       ),
-    { done: () => `The limit of ${key} is set.`, onDone: onClose },
+    { done: () => `The limit of ${key} was saved.`, onDone: onClose },
   );
   return (
     <Dialog title={limit ? `Limit of ${limit.key}` : 'New rate limit'} onClose={onClose}>
       <Form onSubmit={() => save.run(undefined)}>
         {!limit && (
-          <TextField label="Key" required value={key} onChange={setKey} hint="As steps name it" />
+          <TextField
+            label="Key"
+            required
+            value={key}
+            onChange={setKey}
+            hint="The rate_limit_key of the steps"
+          />
         )}
         <NumberField
-          label="How many starts at most"
+          label="Maximum starts"
           limits={FROM_1}
           required
           value={count}
@@ -155,7 +165,7 @@ function RateLimitForm(props: { limit: RateLimit | undefined; onClose: () => voi
           wrong={wrongOf(save.error, 'max_count')}
         />
         <NumberField
-          label="In how many seconds"
+          label="Window in seconds"
           limits={FROM_1}
           required
           value={seconds}
@@ -173,7 +183,7 @@ function RateLimitForm(props: { limit: RateLimit | undefined; onClose: () => voi
           onKeep={() => save.run(undefined)}
         />
         {save.error !== null && <ErrorBox error={save.error} />}
-        <DialogActions label="Set the limit" isBusy={save.isBusy} onClose={onClose} />
+        <DialogActions label="Save limit" isBusy={save.isBusy} onClose={onClose} />
       </Form>
     </Dialog>
   );
@@ -181,7 +191,7 @@ function RateLimitForm(props: { limit: RateLimit | undefined; onClose: () => voi
 
 const viewOfRate = ({ max_count, window_seconds }: RateLimit) => ({ max_count, window_seconds });
 
-/** There is no way to ask for one of them. */
+/** The API has no operation to read a single limit. */
 async function limitOf(client: Client, key: string | undefined): Promise<RateLimit | undefined> {
   const { items } = await client.rateLimits.list();
   return items.find((limit) => limit.key === key);
@@ -210,15 +220,15 @@ function LimitsOfTenant() {
     queryFn: ({ signal }) => client.tenantLimits.get(tenant, { signal }),
   });
   const reset = useAction(() => client.tenantLimits.delete(tenant), {
-    done: () => `${tenant} has the default limits.`,
+    done: () => `${tenant} now has the default limits.`,
     onDone: () => setReset(false),
   });
   return (
     <Panel
-      title={`What ${tenant} may take of the server`}
+      title={`Resource limits of ${tenant}`}
       actions={
         <ButtonRow>
-          <Button onClick={() => setReset(true)}>Use the defaults</Button>
+          <Button onClick={() => setReset(true)}>Reset to defaults</Button>
           <Button onClick={() => setEdited(true)}>Change</Button>
         </ButtonRow>
       }
@@ -238,8 +248,8 @@ function LimitsOfTenant() {
       </Loaded>
       {isReset && (
         <ConfirmDialog
-          title={`Use the default limits for ${tenant}?`}
-          action="Use the defaults"
+          title={`Reset the limits of ${tenant} to the defaults?`}
+          action="Reset to defaults"
           kind="danger"
           isBusy={reset.isBusy}
           error={reset.error}
@@ -249,14 +259,14 @@ function LimitsOfTenant() {
             setReset(false);
           }}
         >
-          <p>What was set here is forgotten.</p>
+          <p>The values set here are deleted.</p>
         </ConfirmDialog>
       )}
     </Panel>
   );
 }
 
-/** As they are typed. */
+/** As text for the fields. */
 const textsOf = (limits: TenantLimits): Readonly<Record<string, string>> =>
   Object.fromEntries(TENANT_LIMITS.map((name) => [name, limits[name]?.toString() ?? '']));
 
@@ -276,12 +286,12 @@ function TenantLimitsForm(props: { limits: TenantLimits; onClose: () => void }) 
         client.tenantLimits.put(tenant, { ...Object.fromEntries(set), ...since }),
       );
     },
-    { done: () => `The limits of ${tenant} are set.`, onDone: onClose },
+    { done: () => `The limits of ${tenant} were saved.`, onDone: onClose },
   );
   return (
     <Dialog title={`Limits of ${tenant}`} onClose={onClose}>
       <Form onSubmit={() => save.run(undefined)}>
-        <p className="dim">An empty field stands for the default.</p>
+        <p className="dim">Leave a field empty to use the default.</p>
         <div className={styles.fields}>
           {TENANT_LIMITS.map((name) => (
             <NumberField
@@ -304,7 +314,7 @@ function TenantLimitsForm(props: { limits: TenantLimits; onClose: () => void }) 
           onKeep={() => save.run(undefined)}
         />
         {save.error !== null && <ErrorBox error={save.error} />}
-        <DialogActions label="Set the limits" isBusy={save.isBusy} onClose={onClose} />
+        <DialogActions label="Save limits" isBusy={save.isBusy} onClose={onClose} />
       </Form>
     </Dialog>
   );

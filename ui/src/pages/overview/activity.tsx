@@ -1,4 +1,4 @@
-/** How much goes through, and how long it takes, over the last hour, day or week. */
+/** Throughput and durations over the last hour, day or week. */
 
 import { useQuery } from '@tanstack/react-query';
 import { useMemo } from 'react';
@@ -13,7 +13,7 @@ import { formatCompact, formatDuration } from '../../lib/format.ts';
 
 const MINUTE_MS = 60_000;
 
-/** Each has about as many intervals as there is room for points. */
+/** Each span has about as many intervals as the chart has room for points. */
 const SPANS = [
   { name: 'hour', spanMs: 60 * MINUTE_MS, stepSecs: 60 },
   { name: 'day', spanMs: 24 * 60 * MINUTE_MS, stepSecs: 900 },
@@ -36,7 +36,7 @@ export function ActivityPanels() {
   });
   const intervals = activity.data?.intervals;
   const lines = useMemo(() => {
-    // The one that runs has counted a part of itself only, and would look like an outage.
+    // The current interval is incomplete and would look like an outage.
     const read = intervals?.slice(0, -1) ?? [];
     return {
       instants: read.map(({ at }) => Date.parse(at)),
@@ -46,7 +46,7 @@ export function ActivityPanels() {
         { name: 'Failed', values: read.map((one) => one.failed), color: '--danger' },
       ],
       durations: [
-        { name: 'Half within', values: read.map((one) => one.duration_p50_ms), color: '--accent' },
+        { name: 'p50', values: read.map((one) => one.duration_p50_ms), color: '--accent' },
         {
           name: '95 % within',
           values: read.map((one) => one.duration_p95_ms),
@@ -85,7 +85,7 @@ export function ActivityPanels() {
           )}
         </Loaded>
       </Panel>
-      <Panel title="From creation to end">
+      <Panel title="Duration, from creation to end">
         <Loaded query={activity} height={210}>
           {() => (
             <Chart

@@ -1,4 +1,4 @@
-/** Releases that route a share of the new instances to another version, with what their gates say. */
+/** Canary releases, with the verdicts of their gates. */
 
 import { useQuery } from '@tanstack/react-query';
 import { Link } from 'wouter';
@@ -11,7 +11,7 @@ import { Time } from '../../components/time.tsx';
 import { GateMarks } from '../releases/gate-marks.tsx';
 import styles from './overview.module.css';
 
-/** More than fit on an overview; the others stand on the page of releases. */
+/** More than an overview has room for; the page of releases shows the others. */
 const SHOWN_MAX = 10;
 
 export function Canaries() {
@@ -36,10 +36,10 @@ export function Canaries() {
         <Loaded query={releases} height={160}>
           {({ items }) =>
             items.length === 0 ? (
-              <Empty title="No canary is under way">
+              <Empty title="No canary is running">
                 <p>
-                  A release leads a share of the new instances to another version.{' '}
-                  <Link href="/releases">Make one, or lead one in</Link>
+                  A canary routes a share of the new instances to another version.{' '}
+                  <Link href="/releases">Create or start a release</Link>
                 </p>
               </Empty>
             ) : (

@@ -27,10 +27,10 @@ export function NextSchedules() {
         <Loaded query={schedules} height={160}>
           {(next) =>
             next.length === 0 ? (
-              <Empty title="No schedule will fire">
+              <Empty title="No upcoming schedules">
                 <p>
-                  A schedule starts instances by itself.{' '}
-                  <Link href="/schedules">Make one, or switch one on</Link>
+                  A schedule starts instances at given times.{' '}
+                  <Link href="/schedules">Create or enable a schedule</Link>
                 </p>
               </Empty>
             ) : (

@@ -1,4 +1,4 @@
-/** What is wrong now, what waits and for whom, and how much goes through: the first page at night. */
+/** The first page: current failures, queues, approvals, throughput and health. */
 
 import type { Approval, QueueInfo } from 'durable-workflow-engine-client';
 import { Link } from 'wouter';
@@ -66,7 +66,7 @@ function WaitingForWorkers() {
   );
 }
 
-/** Those that nobody serves first, then by how much waits. */
+/** Queues without workers first, then by number of waiting tasks. */
 function gravest(queues: readonly QueueInfo[]): readonly QueueInfo[] {
   return queues
     .toSorted(
@@ -103,10 +103,10 @@ function Longest({ items }: { readonly items: readonly Approval[] }) {
   const { rows } = useSteady(items, ({ id }) => id, { isHeld, of: 'longest' });
   if (rows.length === 0) {
     return (
-      <Empty title="Nobody is asked anything">
+      <Empty title="No open approvals">
         <p>
-          A step with <code>wait_for_input</code> asks a person.{' '}
-          <Link href="/sequences">To the sequences</Link>
+          A step with <code>wait_for_input</code> waits for an answer.{' '}
+          <Link href="/sequences">Go to the sequences</Link>
         </p>
       </Empty>
     );

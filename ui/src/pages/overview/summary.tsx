@@ -1,4 +1,4 @@
-/** Four numbers that say at a glance whether anybody has to act, and whether the engine is well. */
+/** Four figures that show at a glance whether action is needed and whether the engine is healthy. */
 
 import { type UseQueryResult, useQuery } from '@tanstack/react-query';
 import { EngineError } from 'durable-workflow-engine-client';
@@ -7,7 +7,7 @@ import type { ReactNode } from 'react';
 import { Link } from 'wouter';
 import { useEngine } from '../../api/engine.tsx';
 import { type LiveState, useLiveState } from '../../api/live.tsx';
-import { formatCompact } from '../../lib/format.ts';
+import { countOf, formatCompact } from '../../lib/format.ts';
 import { useOpenApprovals } from '../approvals/approvals.tsx';
 import { useFailureGroups } from '../failures/failures.tsx';
 import { useQueues } from '../workers/queues.tsx';
@@ -34,7 +34,7 @@ export function Summary() {
       <Figure
         name={
           starving?.length
-            ? `Waiting tasks; nobody serves ${starving.length} of the queues`
+            ? `Waiting tasks; ${countOf(starving.length, 'queue')} without workers`
             : 'Waiting tasks'
         }
         href="/workers"
@@ -75,7 +75,7 @@ function Health() {
 
 type Healthy = readonly [icon: LucideIcon, word: string, tone?: 'danger' | 'warn', why?: string];
 
-/** What the engine says of itself, or what its silence says. */
+/** The health that the engine reports, or that follows from its silence. */
 function healthOf(live: LiveState, ready: UseQueryResult<unknown>): Healthy {
   const { error } = ready;
   if (error instanceof EngineError && error.code.startsWith('ENG_')) {

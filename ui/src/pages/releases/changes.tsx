@@ -1,4 +1,4 @@
-/** What changes from the baseline to the candidate: as the engine says it, as a drawing, and as text. */
+/** The changes from the baseline to the candidate: as a list, as a diagram and as text. */
 
 import { useQuery } from '@tanstack/react-query';
 import type { DiffEntry, Release, SequenceDefinition } from 'durable-workflow-engine-client';
@@ -31,7 +31,7 @@ const COLUMNS: readonly Column<DiffEntry>[] = [
       block_id === undefined ? <span className="dim">sequence</span> : <code>{block_id}</code>,
   },
   { name: 'Change', cell: ({ category }) => wordsOf(category) },
-  { name: 'What it means', cell: ({ summary }) => summary },
+  { name: 'Effect', cell: ({ summary }) => summary },
 ];
 
 export function Changes({ release }: { readonly release: Release }) {
@@ -48,19 +48,19 @@ export function Changes({ release }: { readonly release: Release }) {
   const versions = `version ${release.baseline_version} to version ${release.candidate_version}`;
   return (
     <>
-      <Panel title="What it means" isFlush>
+      <Panel title="Effects" isFlush>
         <Loaded query={diff} height={160}>
           {({ entries, entries_omitted: omitted = 0, candidate_lint: lint = [] }) => (
             <>
               <Table
-                label="Changes, the gravest first"
+                label="Changes, most severe first"
                 columns={COLUMNS}
                 rows={entries}
                 idOf={({ category, block_id, summary }) => `${category} ${block_id} ${summary}`}
-                empty={<p className="dim">Both versions do the same.</p>}
+                empty={<p className="dim">Both versions behave the same.</p>}
               />
               {omitted > 0 && (
-                <p className="dim small">{countOf(omitted, 'lesser change')} left out.</p>
+                <p className="dim small">{countOf(omitted, 'less severe change')} not shown.</p>
               )}
               {lint.map((finding) => (
                 <p key={finding} className="small">
@@ -72,7 +72,7 @@ export function Changes({ release }: { readonly release: Release }) {
         </Loaded>
       </Panel>
       {error && <ErrorBox error={error} />}
-      <Panel title="As a drawing">
+      <Panel title="Diagram">
         {before.data && after.data ? (
           <DefinitionDiff
             before={before.data}
@@ -84,7 +84,7 @@ export function Changes({ release }: { readonly release: Release }) {
           <Place height={480} />
         )}
       </Panel>
-      <Panel title="As text">
+      <Panel title="Text">
         {before.data && after.data ? (
           <TextDiff
             label={`Text from ${versions}`}
@@ -99,7 +99,7 @@ export function Changes({ release }: { readonly release: Release }) {
   );
 }
 
-/** Without what tells every two versions apart. */
+/** Without the members that differ between any two versions. */
 function textOf({
   id: _,
   version: __,

@@ -1,4 +1,4 @@
-/** Who decided what about a release, when and why. */
+/** The decisions about a release: who, when and why. */
 
 import type { UseQueryResult } from '@tanstack/react-query';
 import type { ReleaseDecision } from 'durable-workflow-engine-client';
@@ -13,7 +13,7 @@ const COLUMNS: readonly Column<ReleaseDecision>[] = [
   { name: 'When', cell: ({ decided_at }) => <Time at={decided_at} /> },
   { name: 'Who', cell: ({ actor }) => whoOf(actor) },
   {
-    name: 'What',
+    name: 'Decision',
     cell: ({ from_state, to_state }) =>
       from_state === to_state ? (
         <ReleaseBadge state={to_state} />
@@ -23,7 +23,7 @@ const COLUMNS: readonly Column<ReleaseDecision>[] = [
         </span>
       ),
   },
-  { name: 'Why', cell: ({ reason }) => reason },
+  { name: 'Reason', cell: ({ reason }) => reason },
 ];
 
 /** `gate:error_rate` as `Gate: error rate`. */

@@ -1,4 +1,4 @@
-/** What replays of ended runs showed: how many went the same way, and where the others left it. */
+/** The result of replaying finished instances: how many matched, and where the others diverged. */
 
 import type {
   Divergence,
@@ -27,7 +27,10 @@ const instance = {
 const DIVERGENCES: readonly Column<Divergence>[] = [
   instance,
   { name: 'Ended', cell: ({ recorded_state }) => <StateBadge state={recorded_state} /> },
-  { name: 'In the replay', cell: ({ replayed_state }) => <StateBadge state={replayed_state} /> },
+  {
+    name: 'Ended in the replay',
+    cell: ({ replayed_state }) => <StateBadge state={replayed_state} />,
+  },
   {
     name: 'Calls changed',
     cell: ({ calls_changed = [] }) => (
@@ -35,12 +38,12 @@ const DIVERGENCES: readonly Column<Divergence>[] = [
     ),
   },
   { name: 'Blocks added', cell: ({ blocks_added }) => <Names names={blocks_added} /> },
-  { name: 'Blocks left out', cell: ({ blocks_removed }) => <Names names={blocks_removed} /> },
+  { name: 'Blocks removed', cell: ({ blocks_removed }) => <Names names={blocks_removed} /> },
 ];
 
 const INCONCLUSIVE: readonly Column<InconclusiveRun>[] = [
   instance,
-  { name: 'Why it shows nothing', cell: ({ reason }) => reason },
+  { name: 'Reason', cell: ({ reason }) => reason },
 ];
 
 function Names({ names }: { readonly names: readonly string[] }) {
@@ -60,10 +63,10 @@ export function Evidence({ release }: { readonly release: Release }) {
       <Empty title="No replay yet">
         <p>
           {state === 'draft'
-            ? 'Validate the release: the newest ended runs of the baseline are replayed through the candidate.'
+            ? 'Validate the release to replay the newest finished instances of the baseline with the candidate.'
             : state === 'validating'
-              ? 'The replay is under way.'
-              : 'The release went on without a validation.'}
+              ? 'The replay is running.'
+              : 'The validation was skipped.'}
         </p>
       </Empty>
     </Panel>
@@ -78,20 +81,20 @@ function Summary({ summary }: { readonly summary: ValidationSummary }) {
         <Facts
           facts={[
             ['Replayed', formatCount(summary.replayed)],
-            ['Went the same way', formatCount(summary.matches)],
+            ['Same result', formatCount(summary.matches)],
             ['Diverged', formatCount(diverged)],
-            ['Show nothing', formatCount(inconclusive)],
+            ['Inconclusive', formatCount(inconclusive)],
             ['Validated', <Time key="at" at={summary.validated_at} />],
           ]}
         />
         {summary.replayed === 0 && (
-          <p className="dim">The baseline had no ended runs that could be replayed.</p>
+          <p className="dim">The baseline had no finished instances to replay.</p>
         )}
       </Panel>
       {divergences.length > 0 && (
-        <Panel title={titleOf('Runs that went another way', divergences.length, diverged)} isFlush>
+        <Panel title={titleOf('Diverged instances', divergences.length, diverged)} isFlush>
           <Table
-            label="Runs that went another way"
+            label="Diverged instances"
             columns={DIVERGENCES}
             rows={divergences}
             idOf={({ instance_id }) => instance_id}
@@ -99,9 +102,9 @@ function Summary({ summary }: { readonly summary: ValidationSummary }) {
         </Panel>
       )}
       {unclear.length > 0 && (
-        <Panel title={titleOf('Runs that show nothing', unclear.length, inconclusive)} isFlush>
+        <Panel title={titleOf('Inconclusive instances', unclear.length, inconclusive)} isFlush>
           <Table
-            label="Runs that show nothing"
+            label="Inconclusive instances"
             columns={INCONCLUSIVE}
             rows={unclear}
             idOf={({ instance_id }) => instance_id}

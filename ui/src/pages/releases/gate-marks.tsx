@@ -1,4 +1,4 @@
-/** The gates of a release at a glance: each with its verdict, read without judging the release. */
+/** The verdicts of a release's gates at a glance. Reading them does not evaluate the release. */
 
 import { useQuery } from '@tanstack/react-query';
 import type { Release } from 'durable-workflow-engine-client';
@@ -9,10 +9,10 @@ import { ButtonRow } from '../../components/button.tsx';
 import { countOf } from '../../lib/format.ts';
 import { type Judgement, metricName, reasonOf, shortVerdict } from './gates.ts';
 
-/** The sums behind it cost in proportion to the instances. */
+/** The cost of the sums grows with the number of instances. */
 const PACE_MS = 5000;
 
-/** @param isLive read again as instances end */
+/** @param isLive read again as instances finish */
 export function useGateReport(id: string, isLive: boolean) {
   const { client } = useEngine();
   return useQuery({
@@ -39,7 +39,7 @@ export function VerdictBadge(props: { readonly judgement: Judgement; readonly is
   );
 }
 
-/** Of a canary the verdicts as they are now, of any other release how many gates it has. */
+/** The current verdicts of a canary; for other releases the number of gates. */
 export function GateMarks({ release }: { readonly release: Release }) {
   const count = release.gates?.length ?? 0;
   if (count === 0) return <span className="dim">no gates</span>;

@@ -1,4 +1,4 @@
-/** The gates of a release as they are typed: each may be changed, taken away, and others added. */
+/** The editor for the gates of a release. */
 
 import { Plus, Trash2 } from 'lucide-react';
 import { Button, IconButton } from '../../components/button.tsx';
@@ -11,7 +11,7 @@ const METRICS = [
   { value: 'cancel_rate', label: 'Cancel rate' },
 ] as const;
 
-/** What the server takes. */
+/** The server's limit. */
 const GATES_MAX = 16;
 
 export function GatesEditor(props: {
@@ -26,8 +26,8 @@ export function GatesEditor(props: {
       <legend>Gates</legend>
       <p className="dim small">
         {gates.length === 0
-          ? 'Without gates nothing is rolled back by itself, and you decide when to promote.'
-          : 'The canary is rolled back by itself when one fails; it can be promoted when all pass.'}
+          ? 'Without gates there is no automatic rollback, and you decide when to promote.'
+          : 'The canary is rolled back automatically when a gate fails, and can be promoted when all pass.'}
       </p>
       {gates.map((gate, index) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: gates have no names, and may be alike
@@ -39,14 +39,14 @@ export function GatesEditor(props: {
             onChange={(metric) => set(index, { metric })}
           />
           <NumberField
-            label="May be higher by, in percentage points"
+            label="Allowed increase, in percentage points"
             limits={REGRESSION}
             required
             value={gate.regression}
             onChange={(regression) => set(index, { regression })}
           />
           <NumberField
-            label="Ended instances needed"
+            label="Minimum finished instances"
             limits={SAMPLE}
             required
             value={gate.sample}
@@ -65,7 +65,7 @@ export function GatesEditor(props: {
             icon={<Plus size={15} aria-hidden />}
             onClick={() => onChange([...gates, FIRST_GATE])}
           >
-            Add a gate
+            Add gate
           </Button>
         </div>
       )}

@@ -1,4 +1,4 @@
-/** The gates with their verdicts as they are now, and both versions over time beside what the gates allow. */
+/** The gates with their current verdicts, and charts of both versions with the gates' limits. */
 
 import { type UseQueryResult, useQuery } from '@tanstack/react-query';
 import type { GateReport, Release, ReleaseSeries } from 'durable-workflow-engine-client';
@@ -24,7 +24,7 @@ import {
 import styles from './releases.module.css';
 import { hasCancelled, instantsOf, limitLine, linesOf } from './series.ts';
 
-/** Up to ten thousand instances are looked at for it. */
+/** Up to ten thousand instances are examined for it. */
 const PACE_MS = 10_000;
 
 export function GatesPanel(props: {
@@ -44,7 +44,7 @@ export function GatesPanel(props: {
               idOf={({ gate }) => JSON.stringify(gate)}
               empty={
                 <Empty title="No gates">
-                  <p>Nothing rolls this release back by itself: people decide.</p>
+                  <p>There is no automatic rollback: you decide.</p>
                 </Empty>
               }
             />
@@ -110,7 +110,7 @@ function OverTime(props: { readonly release: Release; readonly report: GateRepor
   if (release.canary_started_at === undefined) {
     return (
       <Panel title="Both versions over time">
-        <p className="dim">The lines begin with the canary.</p>
+        <p className="dim">The charts start with the canary.</p>
       </Panel>
     );
   }
@@ -119,7 +119,7 @@ function OverTime(props: { readonly release: Release; readonly report: GateRepor
       {(read) =>
         read.points.length === 0 ? (
           <Panel title="Both versions over time">
-            <p className="dim">No instance that the release routed has ended yet.</p>
+            <p className="dim">No instance routed by the release has finished yet.</p>
           </Panel>
         ) : (
           <Charts series={read} report={report} />
@@ -181,13 +181,13 @@ function chartsOf(series: ReleaseSeries, report: GateReport | undefined): Shown[
     },
     ...(cancelLimits.length > 0 || hasCancelled(series) ? [cancelRate] : []),
     {
-      title: 'From creation to end',
+      title: 'Duration, from creation to end',
       lines: [
-        ...linesOf(series, 'duration_p50_ms', { name: 'half within' }),
+        ...linesOf(series, 'duration_p50_ms', { name: 'p50' }),
         ...linesOf(series, 'duration_p95_ms', { name: '95 % within', isDashed: true }),
       ],
       format: formatDuration,
     },
-    { title: 'Ended instances', lines: linesOf(series, 'ended'), format: formatCompact },
+    { title: 'Finished instances', lines: linesOf(series, 'ended'), format: formatCompact },
   ];
 }

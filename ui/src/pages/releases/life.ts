@@ -1,4 +1,4 @@
-/** The life of a release in steps and words: how far it is, what comes next, and what can be done with it. Pure. */
+/** The lifecycle of a release: its progress, its possible actions and its description. Pure. */
 
 import type {
   GateReport,
@@ -8,13 +8,13 @@ import type {
 } from 'durable-workflow-engine-client';
 import { countOf, wordsOf } from '../../lib/format.ts';
 
-/** What happened to a step: skipped ones were never entered. */
+/** Progress of a step: skipped steps were never entered. */
 export type StepMark = 'done' | 'skipped' | 'current' | 'open';
 
 export interface Step {
   readonly state: ReleaseState;
   readonly mark: StepMark;
-  /** When the release came to it last. */
+  /** When the release last entered it. */
   readonly at: string | undefined;
 }
 
@@ -31,7 +31,7 @@ export function stepsOf(state: ReleaseState, decisions: readonly ReleaseDecision
   });
 }
 
-/** The states that it goes through, with those beside the line in the place where they left it. */
+/** The states of the lifecycle; states off the main line replace the one in which the release left it. */
 function lineOf(state: ReleaseState, decisions: readonly ReleaseDecision[]): ReleaseState[] {
   switch (state) {
     case 'paused':
@@ -60,12 +60,12 @@ const ACTIONS: Readonly<Record<ReleaseState, readonly ActionName[]>> = {
   failed: [],
 };
 
-/** What the server takes in this state, what leads on first. */
+/** The actions that the server accepts in this state, the one that advances the release first. */
 export function actionsOf(state: ReleaseState): readonly ActionName[] {
   return ACTIONS[state];
 }
 
-/** What the state means now and what comes next. @param report undefined while it is not known */
+/** Describes the state and what comes next. @param report undefined until it is known */
 export function sentenceOf(
   release: Release,
   decisions: readonly ReleaseDecision[],
@@ -78,47 +78,47 @@ export function sentenceOf(
   const last = decisions.at(-1);
   switch (release.state) {
     case 'draft':
-      return `Nothing is routed yet. Validate it next: ended runs of ${old} are replayed through ${next}.`;
+      return `Nothing is routed yet. Validate the release next: finished instances of ${old} are replayed with ${next}.`;
     case 'validating':
-      return `Ended runs of ${old} are replayed through ${next}. It is ready as soon as they are through.`;
+      return `Finished instances of ${old} are being replayed with ${next}. The release is ready when all are done.`;
     case 'ready':
-      return `Nothing is routed yet.${evidenceWords(release)} Start the canary next, so that ${next} gets a share of the new instances.`;
+      return `Nothing is routed yet.${evidenceWords(release)} Start the canary next to route a share of the new instances to ${next}.`;
     case 'canary':
       return `${release.canary_percent} % of the new instances of ${old} run ${next}. ${outlookOf(report)}`;
     case 'paused':
       return `All new instances run ${old}. Start the canary again with any share, or roll back for good.`;
     case 'promoted':
-      return `All new instances run ${next}. Those that ran before stay in their version. To go back, deprecate ${next}, or release from ${next} to ${old}.`;
+      return `All new instances run ${next}. Running instances stay on their version. To go back, deprecate ${next} or create a release from ${next} to ${old}.`;
     case 'rolled_back': {
       const metric = last?.actor.startsWith('gate:') ? last.actor.slice('gate:'.length) : undefined;
       const why =
         metric === undefined ? '' : ` The gate on the ${wordsOf(metric).toLowerCase()} failed.`;
-      return `All new instances run ${old}, for good.${why} A mended version needs a new release.`;
+      return `All new instances run ${old}.${why} This is final: a corrected version needs a new release.`;
     }
     case 'failed':
-      return `It has ended, for ${next} cannot run: ${last?.reason ?? 'see the decisions'}. A mended version needs a new release.`;
+      return `The release failed because ${next} cannot run: ${last?.reason ?? 'see the decisions'}. A corrected version needs a new release.`;
   }
 }
 
 function evidenceWords({ validation_summary: summary }: Release): string {
-  if (summary === undefined) return ' It was not validated.';
+  if (summary === undefined) return ' The release was not validated.';
   const { diverged, replayed } = summary;
   if (diverged > 0)
-    return ` ${diverged} of ${countOf(replayed, 'replayed run')} diverged: look at the evidence first.`;
-  if (replayed === 0) return ' There were no ended runs to replay.';
+    return ` ${diverged} of ${countOf(replayed, 'replayed instance')} diverged: review the evidence first.`;
+  if (replayed === 0) return ' There were no finished instances to replay.';
   return '';
 }
 
-/** What the gates lead to. */
+/** What follows from the current verdicts. */
 export function outlookOf(report: GateReport | undefined): string {
-  if (report === undefined) return 'Its gates decide what comes next.';
+  if (report === undefined) return 'The next step depends on the gates.';
   const { gates } = report;
   if (gates.length === 0)
-    return 'It has no gates: promote it or roll it back when you know enough.';
+    return 'There are no gates: promote the release or roll it back when you are ready.';
   if (gates.some(({ verdict }) => verdict === 'fail')) {
-    return 'A gate fails: it is rolled back by itself.';
+    return 'A gate fails: the release is rolled back automatically.';
   }
   const open = gates.filter(({ verdict }) => verdict === 'inconclusive').length;
-  if (open === 0) return 'Every gate passes: it can be promoted.';
-  return `It cannot be promoted yet: ${open === 1 ? 'one gate has' : `${open} gates have`} too few ended instances.`;
+  if (open === 0) return 'All gates pass: the release can be promoted.';
+  return `The release cannot be promoted yet: ${open === 1 ? 'one gate has' : `${open} gates have`} too few finished instances.`;
 }

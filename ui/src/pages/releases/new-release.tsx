@@ -1,4 +1,4 @@
-/** Drafts a release: which sequence, from which version to which, by which gates. */
+/** The form for a new release: the sequence, both versions and the gates. */
 
 import { useQuery } from '@tanstack/react-query';
 import type { Release } from 'durable-workflow-engine-client';
@@ -19,8 +19,8 @@ import { baselineFor, type Releasable, releasable } from './versions.ts';
 type Policy = Release['in_flight_policy'];
 
 const POLICIES: readonly { readonly value: Policy; readonly label: string }[] = [
-  { value: 'pin', label: 'Stay in their version' },
-  { value: 'operator_decision', label: 'An operator decides, and migrates them' },
+  { value: 'pin', label: 'Stay on their version' },
+  { value: 'operator_decision', label: 'An operator decides and migrates them' },
 ];
 
 interface Props {
@@ -28,7 +28,7 @@ interface Props {
   readonly onMade: (release: Release) => void;
 }
 
-/** `?candidate=<id of a sequence>` in the address chooses the versions. */
+/** `?candidate=<sequence id>` in the address preselects the versions. */
 export function NewRelease({ onClose, onMade }: Props) {
   const [{ candidate }] = useFilters();
   const known = useSequences();
@@ -45,13 +45,13 @@ export function NewRelease({ onClose, onMade }: Props) {
         <ErrorBox error={others.error} onRetry={() => void others.refetch()} />
       ) : choices.length === 0 ? (
         <p>
-          A release leads from one version of a sequence to another, and every sequence has one
-          version only. <Link href="/sequences">Store a second version</Link> first.
+          A release needs two versions of a sequence, and every sequence has only one.{' '}
+          <Link href="/sequences">Publish a second version</Link> first.
         </p>
       ) : candidate !== undefined && given === undefined ? (
         <p>
-          A release leads from one version of a sequence to another, and this one has one version
-          only. <Link href={`/sequences/new?from=${candidate}`}>Store a second version</Link> first.
+          A release needs two versions of a sequence, and this one has only one.{' '}
+          <Link href={`/sequences/new?from=${candidate}`}>Publish a second version</Link> first.
         </p>
       ) : (
         <Draft choices={choices} given={given} onClose={onClose} onMade={onMade} />
@@ -66,7 +66,7 @@ function givenIn(choices: readonly Releasable[], candidate: string | undefined) 
 
 const VERSIONS_MAX = 500;
 
-/** The sequence with this id and all others of its name: there may be more sequences than are known. */
+/** All versions of the sequence with this id, which may not be among those that are already loaded. */
 function useVersionsOf(id: string | undefined) {
   const { client } = useEngine();
   return useQuery({
@@ -107,7 +107,7 @@ function Draft(
         gates: gates.map(gateOf),
         in_flight_policy: policy,
       }),
-    { done: () => 'The release is a draft. Nothing is routed yet.', onDone: onMade },
+    { done: () => 'The draft of the release was created. Nothing is routed yet.', onDone: onMade },
   );
   const options = versions.map(({ id, version, deprecated, hold }) => ({
     value: id,
@@ -130,7 +130,7 @@ function Draft(
           value={baseline}
           options={options}
           onChange={(id) => choose({ candidate, baseline: id })}
-          hint="What new instances run now"
+          hint="The version that new instances run now"
           wrong={wrongOf(create.error, 'baseline_sequence_id')}
         />
         <Select
@@ -138,21 +138,21 @@ function Draft(
           value={candidate}
           options={options}
           onChange={(id) => choose({ ...chosen, candidate: id })}
-          hint="What they are led to"
+          hint="The version that they will run"
           wrong={wrongOf(create.error, 'candidate_sequence_id')}
         />
       </FieldRow>
       <GatesEditor gates={gates} onChange={setGates} />
       <Select
-        label="Instances that run already"
+        label="Running instances"
         value={policy}
         options={POLICIES}
         onChange={setPolicy}
-        hint="A release moves none of them, whatever is chosen: it tells people what is intended"
+        hint="For information: a release never migrates running instances"
       />
       {create.error !== null && <ErrorBox error={create.error} />}
       <DialogActions
-        label="Draft the release"
+        label="Create draft"
         isBusy={create.isBusy}
         isDisabled={baseline === candidate}
         onClose={onClose}

@@ -1,4 +1,4 @@
-/** The steps of a release from left to right, with when it came to each. */
+/** The steps of a release, each with the time it was reached. */
 
 import type { ReleaseDecision, ReleaseState } from 'durable-workflow-engine-client';
 import { Check, CircleDot, Minus, Pause, Undo2, X } from 'lucide-react';

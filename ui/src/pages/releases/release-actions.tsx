@@ -1,4 +1,4 @@
-/** What can be done with a release as it is. Each says first what it will do. */
+/** The actions for a release in its current state, each with a dialog that explains its effect. */
 
 import { useQueryClient } from '@tanstack/react-query';
 import type { GateReport, Release } from 'durable-workflow-engine-client';
@@ -36,7 +36,7 @@ export function ReleaseActions(props: {
           kind={name === 'promote' ? (isPromotable ? 'primary' : 'plain') : KINDS[name]}
           onClick={() => setOpen(name)}
         >
-          {name === 'canary' && release.state === 'paused' ? 'Start again' : LABELS[name]}
+          {name === 'canary' && release.state === 'paused' ? 'Restart canary' : LABELS[name]}
         </Button>
       ))}
       {open === 'validate' && <Validate {...about} />}
@@ -66,7 +66,7 @@ const KINDS = {
   rollback: 'danger',
 } as const;
 
-/** The page is read again also after a refusal: a gate that fails rolls back and refuses. */
+/** The page is read again after a refusal, too: a failing gate rolls back and refuses. */
 function useMove<Input, Result>(
   act: (input: Input) => PromiseLike<Result>,
   options: Parameters<typeof useAction<Input, Result>>[1],
@@ -82,7 +82,7 @@ function useMove<Input, Result>(
   }, options);
 }
 
-/** What the server replays at most. */
+/** The server's limit. */
 const SAMPLE_MAX = 50;
 const SAMPLE: NumberLimits = { isInteger: true, min: 1, max: SAMPLE_MAX };
 const SHARE: NumberLimits = { isInteger: true, min: 1, max: 100 };
@@ -96,14 +96,14 @@ function Validate({ release, onClose }: Props) {
     async () =>
       client.releases.validate(
         release.id,
-        isSkipped ? { skip: true } : { sample: numberOf('Runs to replay', sample, SAMPLE) },
+        isSkipped ? { skip: true } : { sample: numberOf('Instances to replay', sample, SAMPLE) },
       ),
     {
       done: ({ release_state, replayed, matches, diverged, inconclusive }) =>
         release_state === 'failed'
-          ? 'The candidate cannot run: the release has failed.'
+          ? 'The candidate cannot run: the release failed.'
           : isSkipped
-            ? 'The release is ready, without a validation.'
+            ? 'The release is ready without validation.'
             : `${countOf(replayed, 'run')} replayed: ${matches} matched, ${diverged} diverged, ${inconclusive} inconclusive.`,
       onDone: () => {
         onClose();
@@ -116,13 +116,13 @@ function Validate({ release, onClose }: Props) {
     <Dialog title="Validate" onClose={onClose}>
       <Form onSubmit={() => validate.run(undefined)}>
         <p>
-          The newest ended runs of version {old} are replayed through version {next}, in virtual
-          time: nothing happens outside, and no instance changes. What differs is evidence for you.
-          The release becomes ready whatever it says, and fails only if version {next} cannot run at
-          all.
+          The newest finished instances of version {old} are replayed with version {next}, in
+          virtual time, without external effects and without changing any instance. Differences are
+          for you to review: the release becomes ready in any case, and fails only if version {next}{' '}
+          cannot run at all.
         </p>
         <NumberField
-          label="Runs to replay"
+          label="Instances to replay"
           limits={SAMPLE}
           required
           disabled={isSkipped}
@@ -132,13 +132,13 @@ function Validate({ release, onClose }: Props) {
           wrong={wrongOf(validate.error, 'sample')}
         />
         <Checkbox
-          label="Skip it: make the release ready without a replay"
+          label="Skip the replay and make the release ready"
           isChecked={isSkipped}
           onChange={setSkipped}
         />
         {validate.error !== null && <ErrorBox error={validate.error} />}
         <DialogActions
-          label={isSkipped ? 'Make it ready' : 'Validate'}
+          label={isSkipped ? 'Make ready' : 'Validate'}
           isBusy={validate.isBusy}
           onClose={onClose}
         />
@@ -164,12 +164,12 @@ function StartCanary({ release, onClose }: Props) {
     <Dialog title="Start the canary" onClose={onClose}>
       <Form onSubmit={() => start.run(undefined)}>
         <p>
-          From now on this share of the new instances of version {old} runs version {next}. Those
-          that run already are not moved.{' '}
+          This share of the new instances of version {old} will run version {next}. Running
+          instances are not migrated.{' '}
           {gates > 0
-            ? `${countOf(gates, 'gate')} ${gates === 1 ? 'is' : 'are'} judged as instances end; the first that fails rolls it back by itself.`
-            : 'It has no gates: nothing rolls it back by itself.'}
-          {release.canary_started_at !== undefined && ' Counting begins anew.'}
+            ? `${countOf(gates, 'gate')} ${gates === 1 ? 'is' : 'are'} evaluated as instances finish; the first to fail rolls the release back automatically.`
+            : 'There are no gates, so there is no automatic rollback.'}
+          {release.canary_started_at !== undefined && ' The gates start counting from zero.'}
         </p>
         <NumberField
           label="Share of new instances, in %"
@@ -180,7 +180,7 @@ function StartCanary({ release, onClose }: Props) {
           wrong={wrongOf(start.error, 'percent')}
         />
         {start.error !== null && <ErrorBox error={start.error} />}
-        <DialogActions label="Start the canary" isBusy={start.isBusy} onClose={onClose} />
+        <DialogActions label="Start canary" isBusy={start.isBusy} onClose={onClose} />
       </Form>
     </Dialog>
   );
@@ -191,8 +191,8 @@ function Evaluate({ release, onClose }: Props) {
   const evaluate = useMove(() => client.releases.evaluate(release.id), {
     done: (report) =>
       report.auto_rolled_back
-        ? 'A gate fails: the release is rolled back.'
-        : `Judged: ${outlookOf(report)}`,
+        ? 'A gate failed: the release was rolled back.'
+        : `Evaluated: ${outlookOf(report)}`,
     onDone: onClose,
   });
   return (
@@ -206,8 +206,8 @@ function Evaluate({ release, onClose }: Props) {
       onClose={onClose}
     >
       <p>
-        The gates are judged by what has ended so far. If one fails, the release is rolled back for
-        good. It happens by itself, too, as instances end.
+        The gates are evaluated with the instances finished so far. If one fails, the release is
+        rolled back for good. This also happens automatically as instances finish.
       </p>
     </ConfirmDialog>
   );
@@ -232,9 +232,9 @@ function Promote(props: Props & { readonly report: GateReport | undefined }) {
       onClose={onClose}
     >
       <p>
-        All new instances of version {old} run version {next}, for good, and a hold of version{' '}
-        {next} is lifted. Those that run already stay in their version. The gates are judged once
-        more: unless all pass it is refused, and a failing one rolls the release back.
+        All new instances of version {old} will run version {next}, and a hold of version {next} is
+        lifted. Those that run already stay in their version. The gates are judged once more: unless
+        all pass it is refused, and a failing one rolls the release back.
       </p>
       {report !== undefined && <p className="dim">{outlookOf(report)}</p>}
     </ConfirmDialog>
@@ -257,8 +257,8 @@ function Pause({ release, onClose }: Props) {
       onClose={onClose}
     >
       <p>
-        New instances run version {release.baseline_version} again, for the time being. Start the
-        canary again with any share: counting for the gates begins anew then.
+        New instances run version {release.baseline_version} again for now. You can restart the
+        canary with any share; the gates then start counting from zero.
       </p>
     </ConfirmDialog>
   );
@@ -281,9 +281,8 @@ function RollBack({ release, onClose }: Props) {
       onClose={onClose}
     >
       <p>
-        All new instances run version {release.baseline_version}, for good: this release cannot be
-        started again. Instances of version {release.candidate_version} that run already go on in
-        it.
+        All new instances will run version {release.baseline_version}. This release cannot be
+        restarted. Running instances of version {release.candidate_version} stay on it.
       </p>
     </ConfirmDialog>
   );

@@ -1,4 +1,4 @@
-/** The state of a release as a word in its colour. */
+/** The state of a release as a coloured badge. */
 
 import type { ReleaseState } from 'durable-workflow-engine-client';
 import { Badge, type Tone } from '../../components/badge.tsx';

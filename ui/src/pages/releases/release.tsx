@@ -1,4 +1,4 @@
-/** One release: how far it is, what comes next, and what it is judged by. */
+/** The page of one release: its progress, next step, gates and evidence. */
 
 import { useQuery } from '@tanstack/react-query';
 import type { Release } from 'durable-workflow-engine-client';
@@ -21,7 +21,7 @@ import { ReleaseActions } from './release-actions.tsx';
 import { ReleaseBadge } from './release-badge.tsx';
 import styles from './releases.module.css';
 
-/** A gate, a validation or a deprecation may move it while nobody acts. */
+/** A gate, a validation or a deprecation may change the state without a user. */
 const MOVING_MS = 5000;
 
 const TRAIL = [{ href: '/releases', label: 'Releases' }] as const;
@@ -54,7 +54,7 @@ function OneRelease({ release }: { readonly release: Release }) {
   const isCanary = state === 'canary';
   const report = useGateReport(id, isCanary);
   const decisions = useQuery({
-    // Each move is a decision.
+    // Each change of state is a decision.
     queryKey: ['releases.decisions', id, state, release.updated_at],
     queryFn: ({ signal }) => client.releases.decisions(id, { signal }),
     placeholderData: (before) => before,
@@ -74,7 +74,7 @@ function OneRelease({ release }: { readonly release: Release }) {
       about={sentenceOf(release, decisions.data ?? [], report.data)}
       actions={allowed.publish && <ReleaseActions release={release} report={report.data} />}
     >
-      <Panel title="How far it is">
+      <Panel title="Progress">
         <div className={styles.stack}>
           <Loaded query={decisions} height={76}>
             {(taken) => <Progress state={state} decisions={taken} />}
@@ -84,11 +84,11 @@ function OneRelease({ release }: { readonly release: Release }) {
               ['Baseline', <SequenceName key="from" id={release.baseline_sequence_id} />],
               ['Candidate', <SequenceName key="to" id={release.candidate_sequence_id} />],
               isCanary && ['Canary', `${release.canary_percent} % of new instances`],
-              isCanary && ['Counts since', <Time key="since" at={release.canary_started_at} />],
+              isCanary && ['Counting since', <Time key="since" at={release.canary_started_at} />],
               [
-                'Instances that run already',
+                'Running instances',
                 release.in_flight_policy === 'pin'
-                  ? 'stay in their version'
+                  ? 'stay on their version'
                   : 'an operator decides',
               ],
               summary && [
@@ -101,7 +101,7 @@ function OneRelease({ release }: { readonly release: Release }) {
         </div>
       </Panel>
       <Tabs
-        label="Parts of the release"
+        label="Sections of the release"
         tabs={tabs}
         current={tab === 'gates' ? `/releases/${id}` : `/releases/${id}/${tab}`}
       />

@@ -1,4 +1,4 @@
-/** All releases, the newest first: what each routes, and what its gates say. */
+/** All releases, newest first, with their routing and their gates. */
 
 import type { Release, ReleaseState } from 'durable-workflow-engine-client';
 import { Plus, Rocket } from 'lucide-react';
@@ -37,7 +37,7 @@ const COLUMNS: readonly Column<Release>[] = [
   { name: 'Since', cell: ({ updated_at }) => <Time at={updated_at} /> },
 ];
 
-/** What of the new instances the candidate gets now. */
+/** The share of new instances that the candidate gets now. */
 function shareOf({ state, canary_percent }: Release): string {
   if (state === 'promoted') return '100 %';
   return state === 'canary' ? `${canary_percent} %` : '–';
@@ -66,7 +66,7 @@ export default function Releases() {
   return (
     <Page
       title="Releases"
-      about="New instances are led from one version of a sequence to the next: first a share of them, then all."
+      about="Route new instances from one version of a sequence to the next: first a share, then all."
       actions={
         allowed.publish && (
           <LinkButton
@@ -100,14 +100,14 @@ export default function Releases() {
           idOf={({ id }) => id}
           empty={
             isNarrowed ? (
-              <Empty title="No release matches">
-                <p>Choose another state, or clear the name of the sequence.</p>
+              <Empty title="No matching releases">
+                <p>Choose another state or clear the sequence filter.</p>
               </Empty>
             ) : (
               <Empty title="No releases yet" icon={<Rocket size={26} aria-hidden />}>
                 <p>
-                  Store a second version of a sequence, then make a release: it leads new instances
-                  to that version and takes them back when a gate fails.
+                  Publish a second version of a sequence, then create a release: it routes new
+                  instances to that version and rolls back when a gate fails.
                 </p>
               </Empty>
             )

@@ -1,4 +1,4 @@
-/** Both versions over time as lines side by side, on common instants. Pure. */
+/** Chart lines of both versions on a common time axis. Pure. */
 
 import type { ReleasePoint, ReleaseSeries } from 'durable-workflow-engine-client';
 import type { Line } from '../../components/chart.tsx';
@@ -11,14 +11,17 @@ export type Metric = keyof Pick<
 const COLORS = { baseline: '--info', candidate: '--wait' } as const;
 type Variant = keyof typeof COLORS;
 
-/** What lines are drawn on, in milliseconds since the epoch: from the begin of the canary to the end of the last interval. */
+/**
+ * The instants of the charts, in milliseconds since the epoch: from the start of the canary to the end of the last
+ * interval.
+ */
 export function instantsOf({ since, points, step_secs }: ReleaseSeries): number[] {
   const begun = [Date.parse(since), ...points.map(({ at }) => Date.parse(at))];
   const end = Math.max(...begun) + step_secs * 1000;
   return [...new Set([...begun, end])].sort((a, b) => a - b);
 }
 
-/** A line of each version. @param name what it shows, where one chart shows several things */
+/** One line per version. @param name label of the lines, if a chart shows several metrics */
 export function linesOf(
   series: ReleaseSeries,
   metric: Metric,
@@ -44,7 +47,7 @@ function ofVariant(points: readonly ReleasePoint[], wanted: Variant) {
   return points.filter(({ variant }) => variant === wanted);
 }
 
-/** What a gate allows, as a line across the chart. */
+/** The limit of a gate, as a horizontal line. */
 export function limitLine(limit: number, instants: readonly number[]): Line {
   return { name: 'Limit', values: instants.map(() => limit), color: '--danger', isDashed: true };
 }

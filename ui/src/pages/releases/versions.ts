@@ -1,16 +1,16 @@
-/** Which sequences a release can be made of: those with several versions. Pure. */
+/** Which sequences a release can be created for: those with several versions. Pure. */
 
 import type { SequenceSummary } from '../../api/sequences.ts';
 
 export interface Releasable {
   readonly key: string;
-  /** The name, with its namespace where several have it. */
+  /** The name, with its namespace if several namespaces have it. */
   readonly label: string;
-  /** Newest first; two at least. */
+  /** Newest first; at least two. */
   readonly versions: readonly SequenceSummary[];
 }
 
-/** By name and namespace. The same version may come several times. */
+/** Grouped by name and namespace. The input may contain duplicates. */
 export function releasable(sequences: readonly SequenceSummary[]): Releasable[] {
   const groups = new Map<string, SequenceSummary[]>();
   for (const sequence of new Map(sequences.map((one) => [one.id, one])).values()) {
@@ -32,7 +32,7 @@ export function releasable(sequences: readonly SequenceSummary[]): Releasable[] 
     .sort((a, b) => a.label.localeCompare(b.label));
 }
 
-/** What new instances run now, as far as versions tell: the newest before the candidate that is not on hold. */
+/** The version that new instances run now, as far as known: the newest before the candidate that is not on hold. */
 export function baselineFor(
   versions: readonly SequenceSummary[],
   candidate: string,

@@ -1,4 +1,4 @@
-/** When an expression fires next, as clocks in its zone show it, while it is typed. */
+/** Previews the next fire times of an expression in its time zone, while it is typed. */
 
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { useEngine } from '../../api/engine.tsx';
@@ -16,15 +16,15 @@ export function FirePreview(props: { readonly expression: string; readonly timez
     queryKey: ['cron.preview', { cron_expr, timezone }],
     queryFn: ({ signal }) => client.cron.preview({ cron_expr, timezone }, { signal }),
     enabled: isGiven,
-    // What was there stays until the next answer, so that nothing jumps.
+    // The previous answer stays until the next one arrives, so that the layout does not jump.
     placeholderData: keepPreviousData,
   });
   const { data, error } = preview;
   return (
     <section aria-live="polite">
-      <h3>Next fires</h3>
+      <h3>Next runs</h3>
       {!isGiven ? (
-        <p className="dim">They are shown as soon as there is an expression.</p>
+        <p className="dim">Enter an expression to see them.</p>
       ) : error !== null ? (
         <p className="small">{messageOf(error)}</p>
       ) : data === undefined ? (

@@ -1,4 +1,4 @@
-/** One schedule: its next fires, what its instances begin with, and what can be done with it. */
+/** One schedule: its next runs, the input of its instances, and its actions. */
 
 import { useQuery } from '@tanstack/react-query';
 import type { CronSchedule } from 'durable-workflow-engine-client';
@@ -39,7 +39,7 @@ function Details({ schedule, onClose }: { schedule: CronSchedule; onClose: () =>
   const close = () => setOpen(undefined);
   const toggle = useAction(() => client.cron.update(schedule.id, { enabled: !schedule.enabled }));
   const remove = useAction(() => client.cron.delete(schedule.id), {
-    done: () => 'The schedule is deleted. The instances that it started go on.',
+    done: () => 'Schedule deleted. Instances that it started continue.',
     onDone: onClose,
   });
   const { sequence, sequence_id, cron_expr, timezone, overlap_policy, priority } = schedule;
@@ -50,8 +50,8 @@ function Details({ schedule, onClose }: { schedule: CronSchedule; onClose: () =>
           ['Starts', <StartedBy key="starts" schedule={schedule} />],
           ['When', <code key="when">{`${cron_expr} ${timezone}`}</code>],
           ['State', <ScheduleState key="state" schedule={schedule} />],
-          ['Last fire', <Time key="last" at={schedule.last_triggered_at} />],
-          ['While an earlier run goes on', wordsOf(overlap_policy)],
+          ['Last run', <Time key="last" at={schedule.last_triggered_at} />],
+          ['If the previous run is still open', wordsOf(overlap_policy)],
           ['Priority', priority],
         ]}
       />
@@ -61,13 +61,13 @@ function Details({ schedule, onClose }: { schedule: CronSchedule; onClose: () =>
         Instances of this sequence
       </Link>
       <NextFires id={schedule.id} />
-      <JsonView label="what its instances begin with" value={schedule.context} />
+      <JsonView label="input of its instances" value={schedule.context} />
       {toggle.error !== null && <ErrorBox error={toggle.error} />}
       {allowed.operate && (
         <ButtonRow>
           <Button onClick={() => setOpen('change')}>Change</Button>
           <Button isBusy={toggle.isBusy} onClick={() => toggle.run(undefined)}>
-            {schedule.enabled ? 'Switch off' : 'Switch on'}
+            {schedule.enabled ? 'Disable' : 'Enable'}
           </Button>
           <Button onClick={() => setOpen('delete')}>Delete</Button>
         </ButtonRow>
@@ -76,14 +76,14 @@ function Details({ schedule, onClose }: { schedule: CronSchedule; onClose: () =>
       {open === 'delete' && (
         <ConfirmDialog
           title="Delete this schedule?"
-          action="Delete the schedule"
+          action="Delete schedule"
           kind="danger"
           isBusy={remove.isBusy}
           error={remove.error}
           onConfirm={() => remove.run(undefined)}
           onClose={close}
         >
-          <p>It starts nothing any more. The instances that it started go on.</p>
+          <p>The schedule will start no more instances. Instances that it started continue.</p>
         </ConfirmDialog>
       )}
     </>
@@ -98,11 +98,11 @@ function NextFires({ id }: { id: string }) {
   });
   return (
     <section>
-      <h3>Next fires</h3>
+      <h3>Next runs</h3>
       <Loaded query={next} height={110}>
         {({ fires }) =>
           fires.length === 0 ? (
-            <p className="dim">It will never fire again.</p>
+            <p className="dim">There are no further runs.</p>
           ) : (
             <ul>
               {fires.map((at) => (

@@ -1,4 +1,4 @@
-/** Makes a schedule, or changes one. */
+/** The form to create or change a schedule. */
 
 import type { CronSchedule, OverlapPolicy } from 'durable-workflow-engine-client';
 import { useState } from 'react';
@@ -15,13 +15,13 @@ import { zoneHere } from '../../lib/local-time.ts';
 import { FirePreview } from './fire-preview.tsx';
 
 const OVERLAPS: readonly { readonly value: OverlapPolicy; readonly label: string }[] = [
-  { value: 'allow', label: 'Start another one' },
-  { value: 'skip', label: 'Leave the fire out' },
-  { value: 'buffer_one', label: 'Start one when it has ended' },
-  { value: 'cancel_previous', label: 'Cancel the earlier run' },
+  { value: 'allow', label: 'Start another instance' },
+  { value: 'skip', label: 'Skip this run' },
+  { value: 'buffer_one', label: 'Start one instance when it has finished' },
+  { value: 'cancel_previous', label: 'Cancel the previous instance' },
 ];
 
-/** @param props.schedule the one that is changed; absent: a new one */
+/** @param props.schedule the one to change; undefined: a new one */
 export function ScheduleForm(props: { schedule?: CronSchedule; onClose: () => void }) {
   const [schedule] = useState(props.schedule);
   const { onClose } = props;
@@ -42,7 +42,7 @@ export function ScheduleForm(props: { schedule?: CronSchedule; onClose: () => vo
       if (schedule === undefined) return client.cron.create({ ...body, sequence });
       return guard.run((since) => client.cron.update(schedule.id, { ...body, ...since }));
     },
-    { done: () => 'The schedule is kept.', onDone: onClose },
+    { done: () => 'Schedule saved.', onDone: onClose },
   );
   return (
     <Dialog title={schedule ? 'Change the schedule' : 'New schedule'} onClose={onClose}>
@@ -59,7 +59,7 @@ export function ScheduleForm(props: { schedule?: CronSchedule; onClose: () => vo
           required
           value={expression}
           onChange={setExpression}
-          hint="Such as 0 9 * * 1-5, or @daily; with seconds first and the year last where needed"
+          hint="Such as 0 9 * * 1-5 or @daily. Seconds may come first and the year last."
           wrong={wrongOf(save.error, 'cron_expr')}
         />
         <TextField
@@ -77,7 +77,7 @@ export function ScheduleForm(props: { schedule?: CronSchedule; onClose: () => vo
         </datalist>
         <FirePreview expression={expression} timezone={timezone} />
         <Select
-          label="While an earlier run goes on"
+          label="If the previous run is still open"
           value={overlap}
           options={OVERLAPS}
           onChange={setOverlap}
@@ -104,7 +104,7 @@ export function ScheduleForm(props: { schedule?: CronSchedule; onClose: () => vo
           onKeep={() => save.run(undefined)}
         />
         {save.error !== null && <ErrorBox error={save.error} />}
-        <DialogActions label="Keep it" isBusy={save.isBusy} onClose={onClose} />
+        <DialogActions label="Save" isBusy={save.isBusy} onClose={onClose} />
       </Form>
     </Dialog>
   );
@@ -114,7 +114,7 @@ function viewOf({ cron_expr, timezone, overlap_policy, context }: CronSchedule) 
   return { cron_expr, timezone, overlap_policy, data: context.data };
 }
 
-/** As it is shown: what is no JSON as its text. */
+/** The parsed value, or the text if it is not JSON. */
 function typedOf(text: string): unknown {
   const read = readJson(text);
   return read.wrong === undefined ? read.value : text;

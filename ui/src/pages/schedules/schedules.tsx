@@ -1,4 +1,4 @@
-/** What starts instances by the clock: when each fires next, and how to change, run and delete one. */
+/** The schedules: when each fires next, and actions to change, run and delete one. */
 
 import type { CronSchedule } from 'durable-workflow-engine-client';
 import { AlarmClock, Plus } from 'lucide-react';
@@ -28,7 +28,7 @@ const COLUMNS: readonly Column<CronSchedule>[] = [
     ),
   },
   {
-    name: 'When',
+    name: 'Schedule',
     cell: ({ cron_expr, timezone }) => (
       <>
         <code>{cron_expr}</code> <span className="dim small">{timezone}</span>
@@ -37,13 +37,13 @@ const COLUMNS: readonly Column<CronSchedule>[] = [
   },
   { name: 'State', cell: (schedule) => <ScheduleState schedule={schedule} /> },
   {
-    name: 'Next',
+    name: 'Next run',
     cell: ({ next_fire_at, enabled }) => <Time at={enabled ? next_fire_at : null} />,
   },
-  { name: 'Last', cell: ({ last_triggered_at }) => <Time at={last_triggered_at} /> },
+  { name: 'Last run', cell: ({ last_triggered_at }) => <Time at={last_triggered_at} /> },
 ];
 
-/** The name of what it starts, and the version if it keeps to one. */
+/** The name of the sequence, and the version if the schedule is pinned to one. */
 export function StartedBy({ schedule }: { readonly schedule: CronSchedule }) {
   const { sequence, sequence_id, version } = schedule;
   return sequence === null ? (
@@ -62,17 +62,17 @@ function VersionName({ id }: { readonly id: string }) {
 
 export function ScheduleState({ schedule }: { readonly schedule: CronSchedule }) {
   const { enabled, last_error, skipped_fires } = schedule;
-  if (!enabled) return <Badge tone="idle">switched off</Badge>;
+  if (!enabled) return <Badge tone="idle">disabled</Badge>;
   if (last_error !== null) {
     return (
       <>
-        <Badge tone="danger">last fire failed</Badge> <span className="small">{last_error}</span>
+        <Badge tone="danger">last run failed</Badge> <span className="small">{last_error}</span>
       </>
     );
   }
   return (
     <>
-      <Badge tone="ok">on</Badge>{' '}
+      <Badge tone="ok">enabled</Badge>{' '}
       {skipped_fires > 0 && (
         <span className="small">{countOf(skipped_fires, 'fire')} left out</span>
       )}
@@ -108,7 +108,7 @@ export default function Schedules() {
   return (
     <Page
       title="Schedules"
-      about="Instances that are started by the clock."
+      about="Instances that are started at given times."
       actions={
         allowed.operate && (
           <Button
@@ -129,9 +129,11 @@ export default function Schedules() {
           idOf={(schedule) => schedule.id}
           empty={
             <Empty title="No schedules yet" icon={<AlarmClock size={26} aria-hidden />}>
-              <p>A schedule starts an instance of a sequence whenever its expression says so.</p>
+              <p>
+                A schedule starts an instance of a sequence at the times of its cron expression.
+              </p>
               {allowed.operate && (
-                <Button onClick={() => setMaking(true)}>Make the first one</Button>
+                <Button onClick={() => setMaking(true)}>Create a schedule</Button>
               )}
             </Empty>
           }

@@ -1,4 +1,4 @@
-/** A command for a terminal, to be copied. */
+/** A shell command to copy. */
 
 import { CopyButton } from '../../components/copy.tsx';
 import styles from './sequences.module.css';

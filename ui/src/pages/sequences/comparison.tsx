@@ -1,4 +1,4 @@
-/** What changes from one version to another: as a drawing, in words of the engine, and as text. */
+/** The changes from one version to another: as a diagram, as a list and as text. */
 
 import { useQuery } from '@tanstack/react-query';
 import type { SequenceDefinition, SequenceListed } from 'durable-workflow-engine-client';
@@ -78,7 +78,7 @@ function Differences({ from, to }: { readonly from: string; readonly to: string 
         diff={said.data}
         label={`Changes from ${name}`}
       />
-      <h3>As text</h3>
+      <h3>Text</h3>
       <TextDiff
         label={`Text from ${name}`}
         before={definitionText(before.data, before.data.version)}

@@ -1,4 +1,4 @@
-/** A version as text, to be read and copied. */
+/** The definition of a version as text, to read and copy. */
 
 import type { SequenceDefinition } from 'durable-workflow-engine-client';
 import { useEngine } from '../../api/engine.tsx';
@@ -19,7 +19,7 @@ export function DefinitionTab({ sequence }: { readonly sequence: SequenceDefinit
         <ButtonRow>
           {allowed.publish && (
             <LinkButton href={hrefOf('/sequences/new', { from: sequence.id })}>
-              New version from this
+              Create new version
             </LinkButton>
           )}
           <CopyButton text={text} label="Copy the definition" />

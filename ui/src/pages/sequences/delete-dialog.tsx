@@ -1,4 +1,4 @@
-/** Deletes a version, after saying how many instances go with it. */
+/** Deletes a version, after showing how many instances would be deleted with it. */
 
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import type { Page, SequenceListed } from 'durable-workflow-engine-client';
@@ -9,12 +9,12 @@ import { useAction } from '../../components/action.ts';
 import { ConfirmDialog } from '../../components/dialog.tsx';
 import { Checkbox } from '../../components/field.tsx';
 import { Loaded } from '../../components/loaded.tsx';
-import { countOf } from '../../lib/format.ts';
+import { countOf, formatCount } from '../../lib/format.ts';
 
-/** A page that is left is gone by then. */
+/** After this delay, a page that was left is unmounted. */
 const RENDERING_MS = 50;
 
-/** @param props.isShown the page shows this version, and has nothing to show without it */
+/** @param props.isShown the page shows this version and must be left when it is deleted */
 export function DeleteDialog(props: {
   readonly version: SequenceListed;
   readonly isShown: boolean;
@@ -32,7 +32,7 @@ export function DeleteDialog(props: {
     gcTime: 0,
   });
   const queries = useQueryClient();
-  /** What is gone is no longer shown when all that is shown is read again. */
+  /** Leaves the page of the deleted version before all queries on the screen are read again. */
   async function remove() {
     await client.sequences.delete(version.id, { cascade });
     queries.setQueriesData<Page<SequenceListed>>(
@@ -43,13 +43,13 @@ export function DeleteDialog(props: {
     await new Promise((rendered) => setTimeout(rendered, RENDERING_MS));
   }
   const removal = useAction(remove, {
-    done: () => `Version ${version.version} of ${version.name} is deleted.`,
+    done: () => `Version ${version.version} of ${version.name} was deleted.`,
     onDone: onClose,
   });
   return (
     <ConfirmDialog
       title={`Delete version ${version.version} of ${version.name}`}
-      action="Delete it"
+      action="Delete version"
       kind="danger"
       isBusy={removal.isBusy}
       isDisabled={!preview.isSuccess}
@@ -61,13 +61,13 @@ export function DeleteDialog(props: {
         {(counted) => (
           <p>
             {counted === undefined || counted.count === 0
-              ? 'No instance goes with it.'
-              : `${countOf(counted.count, 'instance')} will be deleted with it: ${countOf(counted.ended, 'ended one')}, ${countOf(counted.failed, 'failed one')}, with all that is kept of them.`}
+              ? 'No instances will be deleted.'
+              : `${countOf(counted.count, 'instance')} will be deleted with all of their data: ${formatCount(counted.ended)} finished, ${formatCount(counted.failed)} failed.`}
           </p>
         )}
       </Loaded>
       <Checkbox
-        label="Delete its failed instances, too"
+        label="Also delete its failed instances"
         isChecked={cascade}
         onChange={setCascade}
       />

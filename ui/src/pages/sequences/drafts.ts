@@ -1,9 +1,9 @@
-/** Definitions as text, and the draft of one, which is kept while its author looks elsewhere. */
+/** Definitions as text, and drafts, which are kept while the author visits other pages. */
 
 import type { SequenceDefinition } from 'durable-workflow-engine-client';
 import { useState } from 'react';
 
-/** What an author writes: without what the engine makes. */
+/** The members that an author writes, without those that the engine generates. */
 export function definitionText(sequence: SequenceDefinition, version: number): string {
   const {
     id: _,
@@ -19,10 +19,10 @@ export function definitionText(sequence: SequenceDefinition, version: number): s
 }
 
 /**
- * The text that is being written, for as long as this tab is open.
+ * A draft that is kept for as long as the tab is open.
  *
- * @param key what it is a draft of, and whose
- * @param first what it begins with, and begins with again when it is given up
+ * @param key identifies the draft and its tenant
+ * @param first the initial text, also after the draft is discarded
  */
 export function useDraft(
   key: string,
@@ -47,6 +47,6 @@ function keep(storedAs: string, text: string): void {
   try {
     sessionStorage.setItem(storedAs, text);
   } catch {
-    // It is larger than the browser keeps: the draft lives as long as its page.
+    // Larger than the browser stores: the draft lives as long as its page.
   }
 }

@@ -1,4 +1,4 @@
-/** What is wrong with a definition, each leading to its place in the text. */
+/** The findings about a definition, each with a link to its position in the text. */
 
 import { CircleCheck, CircleX, LoaderCircle, TriangleAlert } from 'lucide-react';
 import { useChunk } from '../../components/chunk.tsx';
@@ -7,8 +7,8 @@ import type { Finding, Verdict } from './findings.ts';
 import styles from './sequences.module.css';
 
 /**
- * @param props.doubt why the text is no object of JSON that could be sent; undefined: it is one
- * @param props.verdict absent while it is asked for
+ * @param props.doubt why the text is not a JSON object that can be sent; undefined if it is one
+ * @param props.verdict undefined until the engine has answered
  */
 export function FindingList(props: {
   readonly doubt: string | undefined;

@@ -1,4 +1,4 @@
-/** What the engine says of a definition that is being written. Pure but for the asking. */
+/** Asks the engine to validate a definition that is being written. */
 
 import {
   type Client,
@@ -18,7 +18,7 @@ export interface Verdict {
   readonly findings: readonly Finding[];
 }
 
-/** @throws Error when the engine could not say */
+/** @throws Error if the engine could not validate it */
 export async function judge(client: Client, definition: CreateSequence): Promise<Verdict> {
   try {
     const { warnings } = await client.sequences.validate(definition);
@@ -37,7 +37,7 @@ function refusedFor({ message, body }: EngineError): readonly Finding[] {
   return errors.length > 0 ? found : [{ severity: 'error', path: '', message }, ...found];
 }
 
-/** Of the place at the beginning of a message its last name is enough: the finding stands there. */
+/** Shortens the path at the start of a message to its last name, since the finding links to the position. */
 function findingsOf(told: Told, severity: Finding['severity']): readonly Finding[] {
   return told.map(({ path, message }) => {
     const isNamed = path !== '' && message.startsWith(`${path} `);

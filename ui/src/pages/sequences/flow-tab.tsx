@@ -1,4 +1,4 @@
-/** How a version flows, with the definition of the block that was chosen beside it. */
+/** The diagram of a version, with the definition of the selected block. */
 
 import type { SequenceDefinition } from 'durable-workflow-engine-client';
 import { useMemo } from 'react';

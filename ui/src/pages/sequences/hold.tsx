@@ -1,4 +1,4 @@
-/** Lifts the hold of a version, after saying what its name leads to then. */
+/** Lifts the hold of a version, after explaining the effect. */
 
 import type { SequenceListed } from 'durable-workflow-engine-client';
 import { Link } from 'wouter';
@@ -28,15 +28,15 @@ export function LiftHoldDialog(props: {
       onConfirm={() => lift.run(undefined)}
     >
       <p>
-        If version {version} is the newest, all new instances that are started by the name {name}{' '}
-        take it from now on, as schedules, triggers and parents do, unless a release that was not
-        promoted leads to it. Instances that run already stay in their version. It cannot be held
-        again, only deprecated.
+        If version {version} is the newest, all new instances started by the name {name} use it from
+        now on, including those of schedules, triggers and parents, unless a release that is not
+        promoted yet routes to it. Running instances stay on their version. The version cannot be
+        put on hold again, only deprecated.
       </p>
       <p>
-        To give it a share of the new instances first,{' '}
+        To route only a share of the new instances to it first,{' '}
         <Link href={hrefOf('/releases', { sequence: name, new: 'yes', candidate: id })}>
-          draft a release
+          create a release
         </Link>
         : its promotion lifts the hold.
       </p>

@@ -1,4 +1,4 @@
-/** The fields of a form that was made from a schema. */
+/** The fields of a form that is generated from a JSON Schema. */
 
 import { Plus, X } from 'lucide-react';
 import { useRef, useState } from 'react';
@@ -29,7 +29,7 @@ import {
 import styles from './sequences.module.css';
 
 interface Place {
-  /** Of the fields, in the input. */
+  /** Path of the fields in the input. */
   readonly path: string;
   readonly refusal: InputRefusal | undefined;
 }
@@ -58,7 +58,7 @@ export function InputFields(
 interface InputFieldProps extends Place {
   readonly field: FormField;
   readonly label: string;
-  /** Undefined: it is not there. */
+  /** Undefined if absent. */
   readonly value: Json | undefined;
   readonly onChange: (value: Json | undefined) => void;
 }
@@ -135,7 +135,7 @@ function ChoiceInput(props: ControlProps & { readonly choices: readonly Json[] }
     <Select
       {...rest}
       value={value === undefined ? '' : JSON.stringify(value)}
-      options={[{ value: '', label: 'Not given' }, ...options]}
+      options={[{ value: '', label: 'Not set' }, ...options]}
       onChange={(text) => onChange(text === '' ? undefined : (JSON.parse(text) as Json))}
     />
   );
@@ -184,7 +184,7 @@ function Items({
   const items: readonly Json[] = Array.isArray(value) ? value : [];
   const wrong = refusal?.path === path ? refusal.message : undefined;
   const replace = (at: number, ...by: Json[]) => onChange(items.toSpliced(at, 1, ...by));
-  // Items have nothing to be known by, and what is typed in one must not move to another.
+  // Items have no identity, and text typed in one must not move to another.
   const made = useRef(items.length);
   const [keys, setKeys] = useState(() => items.map((_, at) => at));
   return (
@@ -228,7 +228,7 @@ function Items({
   );
 }
 
-/** What the schema says of the number is a doubt, and the engine decides; what is no number is not sent. */
+/** Schema limits are reported but left to the engine to enforce; text that is not a number is not sent. */
 function NumberInput({ value, onChange, ...rest }: ControlProps) {
   const [text, setText] = useState(value === undefined ? '' : String(value));
   useUnread(readNumber(text)?.wrong !== undefined);

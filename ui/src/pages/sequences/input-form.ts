@@ -1,6 +1,6 @@
 /**
- * A form from a JSON Schema: which fields it has, what they begin with, and what can be said of their values before
- * the engine is asked. What no field can show is left to a text of JSON. Pure.
+ * Generates a form from a JSON Schema: its fields, their initial values, and checks that need no request. What no field
+ * can represent is edited as JSON. Pure.
  */
 
 import { wordsOf } from '../../lib/format.ts';
@@ -17,12 +17,12 @@ export type Json =
 export type JsonObject = { readonly [name: string]: Json };
 
 interface FieldBase {
-  /** Of the member; of an item of a list a number is put in its place. */
+  /** Name of the member; list items get an index instead. */
   readonly name: string;
   readonly label: string;
   readonly hint: string;
   readonly isRequired: boolean;
-  /** What it begins with; undefined: nothing. */
+  /** The initial value; undefined if there is none. */
   readonly initial: Json | undefined;
 }
 
@@ -44,14 +44,13 @@ export interface TextLimits {
   readonly max: number | undefined;
 }
 
-/** Deeper ones are left to a text of JSON. */
+/** Deeper structures are edited as JSON. */
 const DEPTH_MAX = 5;
 
 /**
- * The fields of an object that conforms to the schema.
- * @param schema `input_schema` of a sequence, as the engine accepted it: references lead to places within it, and
- *   never to themselves
- * @returns undefined where the schema says nothing that fields could be made of
+ * The fields of an object that matches the schema.
+ * @param schema `input_schema` of a sequence, as the engine accepted it: references are local and not recursive
+ * @returns undefined if no fields can be made from the schema
  */
 export function fieldsOf(schema: JsonObject | undefined): readonly FormField[] | undefined {
   if (schema === undefined) return undefined;
@@ -108,7 +107,7 @@ function fieldOf(
   }
 }
 
-/** They say more than one field can ask for. */
+/** Schemas with these keywords express more than a single field can. */
 const COMBINED = ['anyOf', 'oneOf', 'allOf', 'not', 'if', 'prefixItems', 'dependentSchemas'];
 
 function membersOf(root: JsonObject, schema: JsonObject, depth: number): FormField[] {
@@ -119,7 +118,7 @@ function membersOf(root: JsonObject, schema: JsonObject, depth: number): FormFie
   );
 }
 
-/** Without the alternative null: what is left empty is left out. */
+/** Without the alternative null: an empty field is omitted. */
 function typeOf(schema: JsonObject): Json | undefined {
   const { type } = schema;
   if (!Array.isArray(type)) return type ?? (isObject(schema.properties) ? 'object' : undefined);
@@ -127,7 +126,7 @@ function typeOf(schema: JsonObject): Json | undefined {
   return others.length === 1 ? others[0] : undefined;
 }
 
-/** What a reference leads to, with what stands beside it. */
+/** The target of a reference, merged with its siblings. */
 function resolved(root: JsonObject, given: Json | undefined): JsonObject {
   let schema = isObject(given) ? given : {};
   for (let steps = 0; typeof schema.$ref === 'string' && steps < REFERENCES_MAX; steps++) {
@@ -171,7 +170,7 @@ function limitsOf(schema: JsonObject): NumberLimits {
 
 // ---------------------------------------------------------------- values
 
-/** What a form begins with: defaults, and groups that must be there or have defaults in them. */
+/** The initial input: defaults, and objects that are required or contain defaults. */
 export function initialOf(fields: readonly FormField[]): JsonObject {
   return Object.fromEntries(
     fields.flatMap((field) => {
@@ -190,14 +189,14 @@ export function initialValueOf(field: FormField): Json | undefined {
   return field.isRequired || Object.keys(inner).length > 0 ? inner : undefined;
 }
 
-/** The object with another value of a member; without the member for undefined. */
+/** The object with the member changed, or removed for undefined. */
 export function withMember(of: JsonObject, name: string, value: Json | undefined): JsonObject {
   if (value !== undefined) return { ...of, [name]: value };
   const { [name]: _, ...rest } = of;
   return rest;
 }
 
-/** What is wrong with a value, as far as a form can tell; undefined also of one that is not there. */
+/** Why a value is invalid, as far as the form can tell; undefined for an absent value. */
 export function doubtOf(field: FormField, value: Json | undefined): string | undefined {
   if (value === undefined) return undefined;
   if (field.kind === 'number') {
@@ -206,24 +205,24 @@ export function doubtOf(field: FormField, value: Json | undefined): string | und
   if (field.kind !== 'text' || typeof value !== 'string') return undefined;
   const { min, max } = field.limits;
   const length = [...value].length;
-  if (min !== undefined && length < min) return `At least ${min} characters`;
-  if (max !== undefined && length > max) return `At most ${max} characters`;
+  if (min !== undefined && length < min) return `Must have at least ${min} characters`;
+  if (max !== undefined && length > max) return `Must have at most ${max} characters`;
   return undefined;
 }
 
-/** The object that a text is; undefined when it is none, or the engine would refuse it. */
+/** The object in a text; undefined if it is invalid. */
 export function objectIn(text: string | undefined): JsonObject | undefined {
   const read = readJson(text ?? '');
   return read.wrong === undefined && isObject(read.value) ? read.value : undefined;
 }
 
-/** Why it is none: in the words of the engine where it would be refused, and not only not be read. */
+/** Why the text is not a valid object, in the engine's words if it would reject the text. */
 export function objectDoubt(text: string): string | undefined {
   if (objectIn(text) !== undefined) return undefined;
   const read = readJson(text);
   return read.wrong === undefined || read.at === undefined
-    ? 'This is no object of JSON that can be stored yet.'
-    : `It cannot be stored: ${read.wrong}`;
+    ? 'This is not a JSON object yet.'
+    : `The definition is not valid JSON: ${read.wrong}`;
 }
 
 export interface InputRefusal {
@@ -232,16 +231,16 @@ export interface InputRefusal {
   readonly message: string;
 }
 
-/** What the engine's refusal of an input is about; undefined when it is about something else. */
+/** The field that the engine's message about an input refers to; undefined for other messages. */
 export function inputRefusalOf(message: string): InputRefusal | undefined {
   const [, path = '', said] = /context\.data(?: (\S+))? (must (?:.|\n)*)$/.exec(message) ?? [];
   if (said === undefined) return undefined;
   const missing = /^must have required property '(.*)'$/.exec(said)?.[1];
   if (missing === undefined) return { path, message: said };
-  return { path: joined(path, missing), message: 'must be there' };
+  return { path: joined(path, missing), message: 'is required' };
 }
 
-/** The path of a member, or of an item of a list. */
+/** The path of a member, or of a list item. */
 export function joined(path: string, member: string | number): string {
   if (typeof member === 'number') return `${path}[${member}]`;
   return path === '' ? member : `${path}.${member}`;

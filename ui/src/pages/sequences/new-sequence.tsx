@@ -1,4 +1,4 @@
-/** A new sequence, or a new version of one: written as JSON, judged while it is typed, and drawn beside it. */
+/** A new sequence or a new version: JSON that is validated while it is typed, beside its diagram. */
 
 import { useQuery } from '@tanstack/react-query';
 import type { CreateSequence } from 'durable-workflow-engine-client';
@@ -64,7 +64,7 @@ function NewVersion({ from }: { readonly from: string }) {
 
 function Writing(props: {
   readonly title: string;
-  /** What the draft is known by. */
+  /** Identifies the draft. */
   readonly draftOf: string;
   readonly first: string;
 }) {
@@ -85,7 +85,7 @@ function Writing(props: {
     const asked = latest.current;
     try {
       const verdict = await judge(client, definition);
-      // A newer text is judged already, or about to be.
+      // A newer text has been validated, or is about to be.
       if (asked !== latest.current) return [];
       setJudged({ ...verdict, text });
       setFailure(undefined);
@@ -105,7 +105,7 @@ function Writing(props: {
     <Page
       title={title}
       trail={TRAIL}
-      about="The draft is kept while you look elsewhere in this tab."
+      about="The draft is kept while this tab is open."
       actions={
         <>
           <Button disabled={draft.text === first} onClick={draft.drop}>
@@ -117,7 +117,7 @@ function Writing(props: {
               disabled={!isJudged || !judged.isValid}
               onClick={() => setStored(jsonOf('The definition', draft.text) as CreateSequence)}
             >
-              Review and store
+              Review and publish
             </Button>
           )}
         </>
@@ -146,12 +146,12 @@ function Writing(props: {
           actions={
             isJudged &&
             !judged.isValid &&
-            drawn && <span className="dim small">Of the last text that was valid</span>
+            drawn && <span className="dim small">Last valid definition</span>
           }
         >
           {drawn === undefined ? (
             <p className="dim" aria-busy={!isJudged && isJson && failure === undefined}>
-              It is drawn as soon as it is valid.
+              The diagram appears once the definition is valid.
             </p>
           ) : (
             <FlowGraph definition={drawn} label="Flow of the definition" />

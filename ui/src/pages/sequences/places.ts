@@ -1,4 +1,4 @@
-/** Where in a text of JSON something stands that the engine names by its path. Pure. */
+/** Finds the position in a JSON text of a path that the engine reports. Pure. */
 
 import { jsonLanguage } from '@codemirror/lang-json';
 
@@ -10,9 +10,9 @@ export interface TextRange {
 }
 
 /**
- * Gives the place of what a path such as `blocks[2].branches[0][1].retry.max_attempts` names: its name, or the value
- * alone where it has none. Of a path that leads further than the text, such as one to a member that is missing, as
- * much as there is of it; the beginning of the text for the empty path.
+ * Returns a function that finds the range of a path such as `blocks[2].branches[0][1].retry.max_attempts`: the name of
+ * the member, or the value if it has no name. A path to something missing resolves to its nearest existing parent; the
+ * empty path to the start of the text.
  */
 export function placesIn(text: string): (path: string) => TextRange {
   const root = jsonLanguage.parser.parse(text).topNode.firstChild;
@@ -32,11 +32,11 @@ export function placesIn(text: string): (path: string) => TextRange {
 interface Found {
   readonly value: SyntaxNode;
   readonly place: TextRange;
-  /** What of the path leads on from there. */
+  /** The remaining part of the path. */
   readonly rest: string;
 }
 
-/** Names may have dots in them: the longest that fits is meant. */
+/** Names may contain dots: the longest match counts. */
 function memberOf(text: string, node: SyntaxNode, path: string): Found | undefined {
   if (node.name !== 'Object') return undefined;
   let found: Found | undefined;
@@ -78,7 +78,7 @@ const PUNCTUATION: ReadonlySet<string> = new Set(['[', ']', ',', '{', '}', ':'])
 
 const isList = ({ name }: SyntaxNode) => name === 'Object' || name === 'Array';
 
-/** Of a list its bracket: to mark all of it would mark too much. */
+/** Only the bracket of a list or object: marking all of it would be too much. */
 function firstCharacter(node: SyntaxNode): TextRange {
   return { from: node.from, to: isList(node) ? node.from + 1 : node.to };
 }

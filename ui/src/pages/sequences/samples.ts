@@ -1,8 +1,8 @@
-/** A definition to begin with. Pure. */
+/** A sample definition. Pure. */
 
 import type { CreateSequence } from 'durable-workflow-engine-client';
 
-/** Runs by itself: its steps need no worker. */
+/** Runs without a worker. */
 export const SAMPLE: CreateSequence = {
   namespace: 'default',
   name: 'hello',

@@ -1,4 +1,4 @@
-/** One version of a sequence: how it flows, its text, its other versions, and the way to start it. */
+/** The page of one version of a sequence: diagram, definition, other versions and the start form. */
 
 import { useQuery } from '@tanstack/react-query';
 import type { SequenceDefinition } from 'durable-workflow-engine-client';
@@ -90,7 +90,7 @@ function Version({
             </LinkButton>
           )}
           {allowed.publish && hold && !deprecated && (
-            <Button onClick={() => setLifting(true)}>Lift the hold</Button>
+            <Button onClick={() => setLifting(true)}>Lift hold</Button>
           )}
           {maySee('/instances') && (
             <LinkButton href={hrefOf('/instances', { sequence: name, version: String(version) })}>

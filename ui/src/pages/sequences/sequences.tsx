@@ -1,4 +1,4 @@
-/** Which sequences there are: a row for each name, with its newest version. */
+/** The list of sequences: a row for each name, with its newest version. */
 
 import type { SequenceListed } from 'durable-workflow-engine-client';
 import { GitBranch, Plus } from 'lucide-react';
@@ -31,7 +31,7 @@ const COLUMNS: readonly Column<SequenceListed>[] = [
     ),
   },
   { name: 'Status', cell: (sequence) => <SequenceStatus sequence={sequence} /> },
-  { name: 'Stored', cell: ({ created_at }) => <Time at={created_at} /> },
+  { name: 'Published', cell: ({ created_at }) => <Time at={created_at} /> },
 ];
 
 const INSTANCES: Column<SequenceListed> = {
@@ -56,7 +56,7 @@ export default function Sequences() {
   return (
     <Page
       title="Sequences"
-      about="What instances run: each name with its versions."
+      about="Workflow definitions, each with its versions."
       actions={
         allowed.publish && (
           <LinkButton href="/sequences/new" kind="primary" icon={<Plus size={16} aria-hidden />}>
@@ -69,7 +69,7 @@ export default function Sequences() {
         <FilterField
           label="Name"
           type="search"
-          placeholder="Any part of it"
+          placeholder="Part of the name"
           value={name ?? ''}
           onChange={(text) => change({ name: text })}
         />
@@ -95,7 +95,7 @@ export default function Sequences() {
 
 function NothingFound() {
   return (
-    <Empty title="No sequence has that name" icon={<GitBranch size={26} aria-hidden />}>
+    <Empty title="No matching sequences" icon={<GitBranch size={26} aria-hidden />}>
       <p>
         <Link href="/sequences">Show all sequences</Link>
       </p>
@@ -107,18 +107,18 @@ function NoSequences({ mayPublish }: { readonly mayPublish: boolean }) {
   return (
     <Empty title="No sequences yet" icon={<GitBranch size={26} aria-hidden />}>
       <p>
-        A sequence says which steps an instance takes.{' '}
+        A sequence defines the steps of an instance.{' '}
         {mayPublish
-          ? 'Save this one as hello.json, or begin with it in the editor.'
-          : 'Your key may not store any: ask somebody whose key has the capability publisher.'}
+          ? 'Save this example as hello.json, or open it in the editor.'
+          : 'Publishing needs a key with the capability publisher.'}
       </p>
       {mayPublish && (
         <div className={styles.sample}>
-          <JsonView label="A first definition" value={SAMPLE} />
+          <JsonView label="Example definition" value={SAMPLE} />
           <CommandLine command="durable-workflow-engine sequences apply hello.json" />
           <span>
             <LinkButton href="/sequences/new" kind="primary">
-              Begin with it
+              Open in the editor
             </LinkButton>
           </span>
         </div>

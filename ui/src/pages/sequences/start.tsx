@@ -1,4 +1,4 @@
-/** Starts an instance of a version: its input by fields made from its schema or as JSON, and how it is run. */
+/** The form to start an instance: its input, as fields made from the schema or as JSON, and options. */
 
 import { EngineError, type SequenceDefinition } from 'durable-workflow-engine-client';
 import { useState } from 'react';
@@ -47,7 +47,7 @@ export function Start({ sequence }: { readonly sequence: SequenceDefinition }) {
   const [, go] = useLocation();
   const fields = fieldsOf(sequence.input_schema as JsonObject | undefined);
   const [data, setData] = useState<JsonObject>(() => initialOf(fields ?? []));
-  /** Undefined: the fields are shown. */
+  /** Undefined while the fields are shown. */
   const [text, setText] = useState<string | undefined>(fields === undefined ? '{}' : undefined);
   const [isText, setIsText] = useState(fields === undefined);
   const [broken, tellBroken] = useUnreadFields();
@@ -73,14 +73,16 @@ export function Start({ sequence }: { readonly sequence: SequenceDefinition }) {
       }),
     {
       done: ({ deduplicated }) =>
-        deduplicated ? 'There is one with this key already: here it is.' : 'Started.',
+        deduplicated
+          ? 'An instance with this idempotency key already exists and is shown here.'
+          : 'Started.',
       onDone: ({ id }) => go(`/instances/${id}`),
     },
   );
   if (!allowed.start) {
-    return <p className="dim">Your key may not start instances.</p>;
+    return <p className="dim">Starting instances needs a key with the capability starter.</p>;
   }
-  /** What the engine refused is no longer what stands there. */
+  /** The engine's message was about the previous input. */
   function change(next: JsonObject) {
     setData(next);
     start.reset();
@@ -104,7 +106,7 @@ export function Start({ sequence }: { readonly sequence: SequenceDefinition }) {
               }}
               disabled={isText ? objectIn(text) === undefined : broken > 0}
             >
-              {isText ? 'Fill in fields' : 'Write JSON'}
+              {isText ? 'Use fields' : 'Edit as JSON'}
             </Button>
           )
         }
@@ -127,8 +129,8 @@ export function Start({ sequence }: { readonly sequence: SequenceDefinition }) {
         {fields === undefined && (
           <p className="dim small">
             {sequence.input_schema
-              ? 'The input_schema of this sequence is checked by the engine.'
-              : 'This sequence has no input_schema: any object will do.'}
+              ? 'The engine validates the input against the input_schema of this sequence.'
+              : 'This sequence has no input_schema: any object is valid.'}
           </p>
         )}
       </Panel>
@@ -139,7 +141,7 @@ export function Start({ sequence }: { readonly sequence: SequenceDefinition }) {
       {start.error !== null && <ErrorBox error={start.error} />}
       {broken > 0 && (
         <p className={styles.wrong} role="status">
-          {broken === 1 ? 'A field holds' : `${broken} fields hold`} what cannot be sent: mend it
+          {broken === 1 ? 'A field has' : `${broken} fields have`} an invalid value: correct it
           first.
         </p>
       )}
@@ -178,7 +180,7 @@ function StartOptions(props: {
           label="Start at"
           value={options.startAt}
           onChange={(startAt) => set({ startAt })}
-          hint="Now when empty"
+          hint="Leave empty to start now"
           wrong={wrongOf(error, 'next_fire_at')}
         />
       </FieldRow>
@@ -186,7 +188,7 @@ function StartOptions(props: {
         label="Idempotency key"
         value={options.idempotencyKey}
         onChange={(idempotencyKey) => set({ idempotencyKey })}
-        hint="A second start with the same key leads to the first instance"
+        hint="A second start with the same key returns the first instance"
         wrong={wrongOf(error, 'idempotency_key')}
       />
       <TextArea

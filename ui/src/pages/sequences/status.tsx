@@ -1,4 +1,4 @@
-/** Whether a version is in force: one that is deprecated or on hold is not, whatever its status. */
+/** The status of a version; a deprecated version or one on hold is shown as such, whatever its status. */
 
 import type { SequenceListed } from 'durable-workflow-engine-client';
 import { Badge, type Tone } from '../../components/badge.tsx';

@@ -1,4 +1,4 @@
-/** Stores a definition, after showing what it changes against the newest version that is stored. */
+/** Publishes a definition, after showing the changes from the newest published version. */
 
 import { useQuery } from '@tanstack/react-query';
 import type { CreateSequence } from 'durable-workflow-engine-client';
@@ -37,14 +37,14 @@ export function StoreDialog(props: {
     gcTime: 0,
   });
   const store = useAction(() => client.sequences.create({ ...definition, hold }), {
-    done: () => `Version ${version} of ${name} is stored${hold ? ', on hold' : ''}.`,
+    done: () => `Version ${version} of ${name} was published${hold ? ', on hold' : ''}.`,
     onDone: ({ id }) => {
       onStored();
       go(`/sequences/${id}`);
     },
   });
   return (
-    <Dialog title={`Store version ${version} of ${name}`} isWide onClose={onClose}>
+    <Dialog title={`Publish version ${version} of ${name}`} isWide onClose={onClose}>
       <Loaded query={newest} height={320}>
         {(before) =>
           before === null ? (
@@ -56,7 +56,7 @@ export function StoreDialog(props: {
               <p>What changes against version {before.version}, the newest that is stored:</p>
               <DefinitionDiff before={before} after={definition} label="What changes" />
               <TextDiff
-                label={`Text of version ${before.version} and of this one`}
+                label={`Text of version ${before.version} and of the new version`}
                 before={definitionText(before, before.version)}
                 after={JSON.stringify(definition, null, 2)}
               />
@@ -65,13 +65,13 @@ export function StoreDialog(props: {
         }
       </Loaded>
       <Checkbox
-        label={`On hold: the name ${name} does not lead to it until you lift the hold, or a release promotes it`}
+        label={`On hold: the name ${name} does not refer to this version until you lift the hold or a release promotes it`}
         isChecked={hold}
         onChange={setHold}
       />
       {store.error !== null && <ErrorBox error={store.error} />}
       <DialogActions
-        label={`Store version ${version}`}
+        label={`Publish version ${version}`}
         isBusy={store.isBusy}
         onClose={onClose}
         onConfirm={() => store.run(undefined)}

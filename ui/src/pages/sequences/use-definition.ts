@@ -1,4 +1,4 @@
-/** A version of a sequence, whole. */
+/** Reads a version of a sequence with its definition. */
 
 import { useQuery } from '@tanstack/react-query';
 import { useEngine } from '../../api/engine.tsx';

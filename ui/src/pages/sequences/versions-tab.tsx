@@ -1,4 +1,4 @@
-/** All versions of a name: which is in force, taking one into the choice or out of it, deleting one, and comparing two. */
+/** All versions of a sequence: their status, actions on each, and a comparison of two. */
 
 import type { Client, SequenceDefinition, SequenceListed } from 'durable-workflow-engine-client';
 import { useState } from 'react';
@@ -19,7 +19,7 @@ import { LiftHoldDialog } from './hold.tsx';
 import styles from './sequences.module.css';
 import { SequenceStatus } from './status.tsx';
 
-/** The query of the newest version of a name, deprecated or not; undefined where there is none. */
+/** The query for the newest version of a name, deprecated or not; its data is undefined if there is none. */
 export function newestOf(client: Client, named: { namespace: string; name: string }) {
   return {
     queryKey: ['sequences.list', 'newest of', named.namespace, named.name],
@@ -57,9 +57,9 @@ export function VersionsTab({ sequence }: { readonly sequence: SequenceDefinitio
           columns={allowed.publish ? [...shown, RELEASE, actions(ask)] : shown}
           idOf={({ id }) => id}
           empty={
-            <Empty title="No versions are left">
+            <Empty title="No versions">
               <p>
-                They were deleted. <Link href="/sequences">All sequences</Link>
+                All versions were deleted. <Link href="/sequences">View all sequences</Link>
               </p>
             </Empty>
           }
@@ -90,7 +90,7 @@ const columnsOf = (shown: SequenceDefinition): readonly Column<SequenceListed>[]
       ),
   },
   { name: 'Status', cell: (version) => <SequenceStatus sequence={version} /> },
-  { name: 'Stored', cell: ({ created_at }) => <Time at={created_at} /> },
+  { name: 'Published', cell: ({ created_at }) => <Time at={created_at} /> },
 ];
 
 const INSTANCES: Column<SequenceListed> = {
@@ -114,7 +114,7 @@ const actions = (ask: (asked: Asked) => void): Column<SequenceListed> => ({
   cell: (version) => (
     <ButtonRow>
       {version.hold && !version.deprecated && (
-        <Button onClick={() => ask({ kind: 'lift', version })}>Lift the hold</Button>
+        <Button onClick={() => ask({ kind: 'lift', version })}>Lift hold</Button>
       )}
       {!version.deprecated && (
         <Button onClick={() => ask({ kind: 'deprecate', version })}>Deprecate</Button>
@@ -131,21 +131,21 @@ function DeprecateDialog(props: {
   const { client } = useEngine();
   const { id, name, version } = props.version;
   const deprecate = useAction(() => client.sequences.deprecate(id), {
-    done: () => `Version ${version} is deprecated.`,
+    done: () => `Version ${version} was deprecated.`,
     onDone: props.onClose,
   });
   return (
     <ConfirmDialog
       title={`Deprecate version ${version}`}
-      action="Deprecate it"
+      action="Deprecate version"
       isBusy={deprecate.isBusy}
       error={deprecate.error}
       onClose={props.onClose}
       onConfirm={() => deprecate.run(undefined)}
     >
       <p>
-        Instances that are started by the name {name} no longer take version {version}. Those that
-        run go on, and it can still be started by its id. It cannot be taken back.
+        Instances started by the name {name} no longer use version {version}. Running instances
+        continue, and the version can still be started by its id. This cannot be undone.
       </p>
     </ConfirmDialog>
   );

@@ -1,4 +1,4 @@
-/** What the server says of itself: versions, readiness, and where its interfaces are. */
+/** What the server reports about itself: versions, readiness and API addresses. */
 
 import { useQuery } from '@tanstack/react-query';
 import { EngineError } from 'durable-workflow-engine-client';
@@ -31,8 +31,8 @@ export default function Server() {
             <Facts
               facts={[
                 ['Server', versions.version],
-                ['Schema of the database', versions.storage_schema_version],
-                ['Schema of capsules', versions.contract_schema_version],
+                ['Database schema', versions.storage_schema_version],
+                ['Capsule schema', versions.contract_schema_version],
                 ['Cell', versions.cell],
                 versions.env_label !== null && ['Environment', versions.env_label],
               ]}
@@ -40,13 +40,14 @@ export default function Server() {
           )}
         </Loaded>
       </Panel>
-      <Panel title="You">
+      <Panel title="Your key">
         <Facts facts={caller} />
       </Panel>
       <Panel title="Interfaces">
         <ul>
           <li>
-            <a href={`${ENGINE_URL}/swagger-ui`}>Operations of the API</a>, to read and to try
+            <a href={`${ENGINE_URL}/swagger-ui`}>API explorer</a>, to read about and try the
+            operations
           </li>
           <li>
             <a href={`${ENGINE_URL}/api-docs/openapi.json`}>OpenAPI document</a>, for generators of
@@ -62,7 +63,7 @@ export default function Server() {
 }
 
 function whoName(who: ReturnType<typeof useEngine>['who']): string {
-  if (who.is_insecure) return 'nobody: this server asks for no keys';
+  if (who.is_insecure) return 'anonymous: this server requires no key';
   return who.is_root ? 'root' : who.key?.name || (who.key?.id ?? '');
 }
 
@@ -78,14 +79,15 @@ function Readiness() {
     const isAnswer = ready.error instanceof EngineError && ready.error.status > 0;
     return (
       <p>
-        <Badge tone="danger">{isAnswer ? 'not ready' : 'away'}</Badge> {messageOf(ready.error)}
+        <Badge tone="danger">{isAnswer ? 'not ready' : 'unreachable'}</Badge>{' '}
+        {messageOf(ready.error)}
       </p>
     );
   }
   return (
     <p>
-      {ready.data ? <Badge tone="ok">ready</Badge> : <Badge>asking</Badge>} It owns the database,
-      and reaches it.
+      {ready.data ? <Badge tone="ok">ready</Badge> : <Badge>checking</Badge>} Ready means that the
+      server owns the database and can reach it.
     </p>
   );
 }

@@ -1,4 +1,4 @@
-/** The events that came, who took each, and a way to send one. */
+/** The received events, the steps that consumed them, and a form to send one. */
 
 import { useQuery } from '@tanstack/react-query';
 import type { EventStatus, StoredEvent } from 'durable-workflow-engine-client';
@@ -35,8 +35,8 @@ const TONES: Record<EventStatus, Tone> = { pending: 'wait', consumed: 'ok', expi
 
 const STATES: readonly { readonly value: EventStatus | ''; readonly label: string }[] = [
   { value: '', label: 'All' },
-  { value: 'pending', label: 'Kept for a step' },
-  { value: 'consumed', label: 'Taken' },
+  { value: 'pending', label: 'Pending' },
+  { value: 'consumed', label: 'Consumed' },
   { value: 'expired', label: 'Expired' },
 ];
 
@@ -58,14 +58,14 @@ export function Events() {
       name: 'Event',
       cell: ({ id, event_name: name }) => <Button onClick={() => setShown(id)}>{name}</Button>,
     },
-    { name: 'For', cell: ({ correlation_key }) => correlation_key ?? 'all' },
+    { name: 'Correlation key', cell: ({ correlation_key }) => correlation_key ?? 'all' },
     {
       name: 'State',
       cell: (event) => <Badge tone={TONES[event.status]}>{event.status}</Badge>,
     },
-    { name: 'Taken by', cell: ({ matched }) => countOf(matched, 'step') },
-    { name: 'Came', cell: ({ created_at }) => <Time at={created_at} /> },
-    { name: 'Kept until', cell: ({ expires_at }) => <Time at={expires_at} /> },
+    { name: 'Consumed by', cell: ({ matched }) => countOf(matched, 'step') },
+    { name: 'Received', cell: ({ created_at }) => <Time at={created_at} /> },
+    { name: 'Expires', cell: ({ expires_at }) => <Time at={expires_at} /> },
   ];
   return (
     <>
@@ -88,7 +88,7 @@ export function Events() {
         actions={
           allowed.operate && (
             <Button icon={<Send size={15} aria-hidden />} onClick={() => setSending(true)}>
-              Send an event
+              Send event
             </Button>
           )
         }
@@ -100,8 +100,8 @@ export function Events() {
           idOf={({ id }) => id}
           empty={
             <Empty title="No events" icon={<Radio size={26} aria-hidden />}>
-              <p>Steps that wait for an event go on when it comes; it may come before them.</p>
-              {allowed.operate && <Button onClick={() => setSending(true)}>Send one</Button>}
+              <p>An event resumes the steps that wait for it. It may arrive before they do.</p>
+              {allowed.operate && <Button onClick={() => setSending(true)}>Send an event</Button>}
             </Empty>
           }
         />
@@ -127,13 +127,13 @@ function EventDialog({ id, onClose }: { id: string; onClose: () => void }) {
               facts={[
                 ['Name', details.event_name],
                 ['For', details.correlation_key ?? 'all'],
-                ['Of its producer', details.producer_event_id],
+                ['Producer event id', details.producer_event_id],
                 ['Came', <Time key="came" at={details.created_at} />],
               ]}
             />
             <JsonView label="payload" value={details.payload} />
-            <h3>Taken by</h3>
-            {details.taken_by.length === 0 && <p className="dim">No step yet.</p>}
+            <h3>Consumed by</h3>
+            {details.taken_by.length === 0 && <p className="dim">Not consumed yet.</p>}
             <ul>
               {details.taken_by.map(({ instance_id, block_id, outcome, taken_at }) => (
                 <li key={`${instance_id} ${block_id}`}>
@@ -154,7 +154,7 @@ function SendForm({ onClose }: { onClose: () => void }) {
   const [name, setName] = useState('');
   const [key, setKey] = useState('');
   const [payload, setPayload] = useState('{}');
-  // Sent again after a failure, it is the same event.
+  // A retry after a failure sends the same event.
   const [producerId] = useState(() => randomId());
   const send = useAction(
     async () =>
@@ -166,7 +166,9 @@ function SendForm({ onClose }: { onClose: () => void }) {
       }),
     {
       done: ({ matched }) =>
-        matched > 0 ? `Taken by ${countOf(matched, 'step')}.` : 'Kept: no step waits for it yet.',
+        matched > 0
+          ? `Consumed by ${countOf(matched, 'step')}.`
+          : 'Stored: no step waits for it yet.',
       onDone: onClose,
     },
   );
@@ -181,15 +183,15 @@ function SendForm({ onClose }: { onClose: () => void }) {
           wrong={wrongOf(send.error, 'event_name')}
         />
         <TextField
-          label="For"
+          label="Correlation key"
           value={key}
           onChange={setKey}
-          hint="The correlation key of the steps; empty: those that wait without one"
+          hint="The correlation key of the waiting steps; leave empty for steps without one"
           wrong={wrongOf(send.error, 'correlation_key')}
         />
         <TextArea label="Payload" isJson value={payload} onChange={setPayload} hint="JSON" />
         {send.error !== null && <ErrorBox error={send.error} />}
-        <DialogActions label="Send it" isBusy={send.isBusy} onClose={onClose} />
+        <DialogActions label="Send" isBusy={send.isBusy} onClose={onClose} />
       </Form>
     </Dialog>
   );

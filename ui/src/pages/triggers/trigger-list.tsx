@@ -1,4 +1,4 @@
-/** What starts instances from outside: by a signed request, or by an event. */
+/** The triggers, which start instances by a signed request or by an event. */
 
 import type { Trigger, TriggerType } from 'durable-workflow-engine-client';
 import { Plus, Radio } from 'lucide-react';
@@ -25,11 +25,11 @@ const COLUMNS: readonly Column<Trigger>[] = [
     cell: ({ sequence_name, version }) =>
       version === null ? sequence_name : `${sequence_name}, version ${version}`,
   },
-  { name: 'By', cell: (trigger) => <Cause trigger={trigger} /> },
+  { name: 'Started by', cell: (trigger) => <Cause trigger={trigger} /> },
   {
     name: 'State',
     cell: ({ enabled }) =>
-      enabled ? <Badge tone="ok">on</Badge> : <Badge tone="idle">switched off</Badge>,
+      enabled ? <Badge tone="ok">enabled</Badge> : <Badge tone="idle">disabled</Badge>,
   },
   { name: 'Changed', cell: ({ updated_at }) => <Time at={updated_at} /> },
 ];
@@ -74,7 +74,7 @@ export function TriggerList() {
       <ButtonRow>
         <Button onClick={() => setEdited(trigger)}>Change</Button>
         <Button isBusy={toggle.isBusy} onClick={() => toggle.run(trigger)}>
-          {trigger.enabled ? 'Switch off' : 'Switch on'}
+          {trigger.enabled ? 'Disable' : 'Enable'}
         </Button>
         <Button onClick={() => setRemoved(trigger)}>Delete</Button>
       </ButtonRow>
@@ -100,10 +100,8 @@ export function TriggerList() {
         idOf={({ slug }) => slug}
         empty={
           <Empty title="No triggers yet" icon={<Radio size={26} aria-hidden />}>
-            <p>A trigger starts an instance by a signed request from outside, or by an event.</p>
-            {allowed.operate && (
-              <Button onClick={() => setEdited('new')}>Make the first one</Button>
-            )}
+            <p>A trigger starts an instance on a signed HTTP request or on an event.</p>
+            {allowed.operate && <Button onClick={() => setEdited('new')}>Create a trigger</Button>}
           </Empty>
         }
       />
@@ -116,14 +114,14 @@ export function TriggerList() {
       {removed && (
         <ConfirmDialog
           title={`Delete the trigger ${removed.slug}?`}
-          action="Delete the trigger"
+          action="Delete trigger"
           kind="danger"
           isBusy={remove.isBusy}
           error={remove.error}
           onConfirm={() => remove.run(removed)}
           onClose={() => setRemoved(undefined)}
         >
-          <p>It starts nothing any more. What it has started goes on.</p>
+          <p>The trigger will start no more instances. Instances that it started continue.</p>
         </ConfirmDialog>
       )}
     </Panel>
@@ -135,7 +133,7 @@ const TYPES: readonly { readonly value: TriggerType; readonly label: string }[] 
   { value: 'event', label: 'An event' },
 ];
 
-/** @param props.trigger one to change; absent: a new one is made */
+/** @param props.trigger the one to change; undefined: a new one */
 function TriggerForm(props: { trigger: Trigger | undefined; onClose: () => void }) {
   const { trigger, onClose } = props;
   const { client } = useEngine();
@@ -161,7 +159,7 @@ function TriggerForm(props: { trigger: Trigger | undefined; onClose: () => void 
             client.triggers.update(slug, { sequence_name: sequence, ...cause, ...since }),
           );
     },
-    { done: () => `${trigger ? 'Changed' : 'Made'}: ${slug}`, onDone: onClose },
+    { done: () => `${trigger ? 'Changed' : 'Created'}: ${slug}`, onDone: onClose },
   );
   return (
     <Dialog
@@ -175,7 +173,7 @@ function TriggerForm(props: { trigger: Trigger | undefined; onClose: () => void 
             required
             value={slug}
             onChange={setSlug}
-            hint="Part of the address: letters, digits, dots, _, ~ and -"
+            hint="Part of the URL: letters, digits, dots, _, ~ and -"
             wrong={wrongOf(save.error, 'slug')}
           />
         )}
@@ -185,7 +183,7 @@ function TriggerForm(props: { trigger: Trigger | undefined; onClose: () => void 
             required
             value={namespace}
             onChange={setNamespace}
-            hint="Of the sequence, and of what is started"
+            hint="Namespace of the sequence and of the instances"
             wrong={wrongOf(save.error, 'namespace')}
           />
         )}
@@ -205,14 +203,14 @@ function TriggerForm(props: { trigger: Trigger | undefined; onClose: () => void 
             onChange={setSecret}
             hint={
               trigger
-                ? `When empty, requests ${trigger.secret === null ? 'stay unsigned' : 'are signed as before'}`
-                : 'What callers sign their requests with'
+                ? `If empty, requests ${trigger.secret === null ? 'stay unsigned' : 'are signed as before'}`
+                : 'The key with which callers sign their requests'
             }
             wrong={wrongOf(save.error, 'secret')}
           />
         ) : (
           <TextField
-            label="Name of the event"
+            label="Event name"
             required
             value={event}
             onChange={setEvent}
@@ -230,11 +228,7 @@ function TriggerForm(props: { trigger: Trigger | undefined; onClose: () => void 
           onKeep={() => save.run(undefined)}
         />
         {save.error !== null && <ErrorBox error={save.error} />}
-        <DialogActions
-          label={trigger ? 'Change it' : 'Make it'}
-          isBusy={save.isBusy}
-          onClose={onClose}
-        />
+        <DialogActions label={trigger ? 'Save' : 'Create'} isBusy={save.isBusy} onClose={onClose} />
       </Form>
     </Dialog>
   );

@@ -1,4 +1,4 @@
-/** What outside starts instances, and the events that steps wait for. */
+/** Triggers, and the events that steps wait for. */
 
 import { useParams } from 'wouter';
 import { Page, Tabs } from '../../components/page.tsx';

@@ -1,4 +1,4 @@
-/** What every list of webhooks says of one: where it goes, of what, and of which instance. */
+/** The columns that all lists of webhooks share. */
 
 import { Link } from 'wouter';
 import { ShortId } from '../../components/copy.tsx';
@@ -11,7 +11,7 @@ interface Sent {
 }
 
 export const SENT_COLUMNS: readonly Column<Sent>[] = [
-  { name: 'Address', cell: ({ url }) => url },
+  { name: 'URL', cell: ({ url }) => url },
   { name: 'Event', cell: ({ event_type }) => event_type },
   {
     name: 'Instance',

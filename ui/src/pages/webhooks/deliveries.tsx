@@ -1,4 +1,4 @@
-/** What was delivered, and what was not, with every try of each: to one subscription, or for the root key to all. */
+/** Deliveries and their attempts: of one subscription, or for the root key of all. */
 
 import { useQuery } from '@tanstack/react-query';
 import type { DeliveryAttempt, DeliverySummary } from 'durable-workflow-engine-client';
@@ -28,8 +28,8 @@ const COLUMNS: readonly Column<DeliverySummary>[] = [
       <Outcome isDelivered={delivered} status={status_code} errorClass={error_class} />
     ),
   },
-  { name: 'Tries', isNumber: true, cell: ({ attempts }) => formatCount(attempts) },
-  { name: 'Last try', cell: ({ last_attempted_at }) => <Time at={last_attempted_at} /> },
+  { name: 'Attempts', isNumber: true, cell: ({ attempts }) => formatCount(attempts) },
+  { name: 'Last attempt', cell: ({ last_attempted_at }) => <Time at={last_attempted_at} /> },
 ];
 
 function Outcome(props: {
@@ -40,12 +40,12 @@ function Outcome(props: {
   const why = [props.status, props.errorClass].filter(Boolean).join(' ');
   return (
     <Badge tone={props.isDelivered ? 'ok' : 'danger'}>
-      {props.isDelivered ? 'delivered' : `not delivered ${why}`}
+      {props.isDelivered ? 'delivered' : `failed ${why}`}
     </Badge>
   );
 }
 
-/** Something is delivered after its instance has changed, at times long after. */
+/** A delivery may happen long after its instance has changed. */
 export const READ_EVERY_MS = 5_000;
 
 const OUTCOMES = [
@@ -71,7 +71,7 @@ export function Deliveries() {
   );
   const tries: Column<DeliverySummary> = {
     name: 'Action',
-    cell: ({ delivery_id }) => <Button onClick={() => setShown(delivery_id)}>Show tries</Button>,
+    cell: ({ delivery_id }) => <Button onClick={() => setShown(delivery_id)}>Show attempts</Button>,
   };
   return (
     <>
@@ -92,7 +92,7 @@ export function Deliveries() {
         isFlush
         actions={
           subscription !== undefined &&
-          allowed.administer && <Link href="/webhooks/deliveries">To all</Link>
+          allowed.administer && <Link href="/webhooks/deliveries">Show all deliveries</Link>
         }
       >
         <ListTable
@@ -104,25 +104,25 @@ export function Deliveries() {
             chosen === '' ? (
               <Empty title="No deliveries" icon={<MailCheck size={26} aria-hidden />}>
                 <p>
-                  Whatever a subscription is told stands here, with every try.{' '}
-                  <Link href="/webhooks">To the subscriptions</Link>
+                  All deliveries to subscriptions are listed here, with every attempt.{' '}
+                  <Link href="/webhooks">Go to the subscriptions</Link>
                 </p>
               </Empty>
             ) : (
-              <Empty title="No delivery ended like this" icon={<MailCheck size={26} aria-hidden />}>
-                <p>Choose another outcome to see the others.</p>
+              <Empty title="No matching deliveries" icon={<MailCheck size={26} aria-hidden />}>
+                <p>Choose another outcome.</p>
               </Empty>
             )
           }
         />
       </Panel>
-      {shown !== undefined && <Tries id={shown} onClose={() => setShown(undefined)} />}
+      {shown !== undefined && <Attempts id={shown} onClose={() => setShown(undefined)} />}
     </>
   );
 }
 
-const TRY_COLUMNS: readonly Column<DeliveryAttempt>[] = [
-  { name: 'Try', isNumber: true, cell: ({ attempt_number }) => attempt_number },
+const ATTEMPT_COLUMNS: readonly Column<DeliveryAttempt>[] = [
+  { name: 'Attempt', isNumber: true, cell: ({ attempt_number }) => attempt_number },
   { name: 'When', cell: ({ attempted_at }) => <Time at={attempted_at} /> },
   {
     name: 'Outcome',
@@ -133,27 +133,27 @@ const TRY_COLUMNS: readonly Column<DeliveryAttempt>[] = [
       </>
     ),
   },
-  { name: 'Took', isNumber: true, cell: ({ duration_ms }) => formatDuration(duration_ms) },
+  { name: 'Duration', isNumber: true, cell: ({ duration_ms }) => formatDuration(duration_ms) },
 ];
 
-function Tries({ id, onClose }: { id: string; onClose: () => void }) {
+function Attempts({ id, onClose }: { id: string; onClose: () => void }) {
   const { client } = useEngine();
   const tries = useQuery({
     queryKey: ['webhooks.delivery', id],
     queryFn: ({ signal }) => client.webhooks.delivery(id, { signal }),
   });
   return (
-    <Dialog title="Tries of this delivery" isWide onClose={onClose}>
+    <Dialog title="Delivery attempts" isWide onClose={onClose}>
       <Loaded query={tries} height={160}>
         {(rows) => (
           <Table
-            label="Tries"
-            columns={TRY_COLUMNS}
+            label="Attempts"
+            columns={ATTEMPT_COLUMNS}
             rows={rows}
             idOf={(one) => one.id}
             empty={
-              <Empty title="No tries are kept">
-                <p>They were removed after their retention; later ones stand here.</p>
+              <Empty title="No attempts">
+                <p>Earlier attempts were deleted when their retention period ended.</p>
               </Empty>
             }
           />

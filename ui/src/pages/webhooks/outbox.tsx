@@ -1,4 +1,4 @@
-/** Webhooks that are not delivered yet: why, and when the next try is. */
+/** Webhooks that are not delivered yet, with the last error and the time of the next attempt. */
 
 import type { OutboxEntry } from 'durable-workflow-engine-client';
 import { MailCheck } from 'lucide-react';
@@ -36,11 +36,11 @@ const COLUMNS: readonly Column<OutboxEntry>[] = [
       </>
     ),
   },
-  { name: 'Tries', isNumber: true, cell: ({ attempts }) => formatCount(attempts) },
-  { name: 'Next try', cell: ({ next_attempt_at }) => <Time at={next_attempt_at} /> },
+  { name: 'Attempts', isNumber: true, cell: ({ attempts }) => formatCount(attempts) },
+  { name: 'Next attempt', cell: ({ next_attempt_at }) => <Time at={next_attempt_at} /> },
 ];
 
-/** The engine gives no more of them, and no page behind them. */
+/** The engine returns no more of them, and has no further pages. */
 const READ_MAX = 1_000;
 
 export function Outbox() {
@@ -56,7 +56,7 @@ export function Outbox() {
     done: () => 'Delivered.',
   });
   const discard = useAction(({ id }: OutboxEntry) => client.webhooks.discard(id), {
-    done: () => 'Given up.',
+    done: () => 'Delivery discarded.',
     onDone: () => giveUp(undefined),
   });
   const action: Column<OutboxEntry> = {
@@ -64,9 +64,9 @@ export function Outbox() {
     cell: (entry) => (
       <ButtonRow>
         <Button isBusy={redeliver.isBusy} onClick={() => redeliver.run(entry)}>
-          Try now
+          Retry now
         </Button>
-        <Button onClick={() => giveUp(entry)}>Give up</Button>
+        <Button onClick={() => giveUp(entry)}>Discard</Button>
       </ButtonRow>
     ),
   };
@@ -81,8 +81,8 @@ export function Outbox() {
         empty={
           <Empty title="Everything is delivered" icon={<MailCheck size={26} aria-hidden />}>
             <p>
-              What cannot be delivered waits here for its next try.{' '}
-              <Link href="/webhooks/deliveries">Look at what was delivered</Link>
+              Failed deliveries wait here for their next attempt.{' '}
+              <Link href="/webhooks/deliveries">View deliveries</Link>
             </p>
           </Empty>
         }
@@ -92,8 +92,8 @@ export function Outbox() {
       )}
       {givenUp && (
         <ConfirmDialog
-          title="Give up this delivery?"
-          action="Give it up"
+          title="Discard this delivery?"
+          action="Discard"
           kind="danger"
           isBusy={discard.isBusy}
           error={discard.error}

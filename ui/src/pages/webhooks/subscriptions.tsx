@@ -1,4 +1,4 @@
-/** The addresses that are told of the tenant's ended instances. */
+/** The webhook subscriptions of the tenant. */
 
 import type {
   SubscriptionCreated,
@@ -27,7 +27,7 @@ import { pageByOffset } from '../../lib/offset.ts';
 const EVENTS: readonly WebhookEventType[] = ['instance.completed', 'instance.failed'];
 
 const COLUMNS: readonly Column<WebhookSubscription>[] = [
-  { name: 'Address', cell: ({ url }) => url },
+  { name: 'URL', cell: ({ url }) => url },
   {
     name: 'Events',
     cell: ({ events }) => (
@@ -49,7 +49,7 @@ export function Subscriptions() {
     pageByOffset(page, (asked) => client.webhooks.subscriptions(asked, options)),
   );
   const remove = useAction(({ id }: WebhookSubscription) => client.webhooks.unsubscribe(id), {
-    done: (_, { url }) => `${url} is told nothing any more.`,
+    done: (_, { url }) => `${url} receives no more webhooks.`,
     onDone: () => setRemoved(undefined),
   });
   const action: Column<WebhookSubscription> = {
@@ -87,9 +87,9 @@ export function Subscriptions() {
         idOf={({ id }) => id}
         empty={
           <Empty title="No subscriptions yet" icon={<Webhook size={26} aria-hidden />}>
-            <p>A subscription has an address told, signed, whenever an instance ends.</p>
+            <p>A subscription sends a signed request to a URL whenever an instance ends.</p>
             {allowed.operate && (
-              <Button onClick={() => setEdited('new')}>Make the first one</Button>
+              <Button onClick={() => setEdited('new')}>Create a subscription</Button>
             )}
           </Empty>
         }
@@ -101,7 +101,7 @@ export function Subscriptions() {
       {removed && (
         <ConfirmDialog
           title="Delete this subscription?"
-          action="Delete the subscription"
+          action="Delete subscription"
           kind="danger"
           isBusy={remove.isBusy}
           error={remove.error}
@@ -122,7 +122,7 @@ function NewSubscription({ onClose }: { onClose: () => void }) {
   if (made) {
     return (
       <SecretOnce
-        title="The subscription is made"
+        title="Subscription created"
         about="Its webhooks are signed with this secret."
         secret={made.secret}
         onClose={onClose}
@@ -158,12 +158,12 @@ function ChangedSubscription(props: { subscription: WebhookSubscription; onClose
           ...since,
         }),
       ),
-    { done: ({ url }) => `The subscription of ${url} is changed.`, onDone: onClose },
+    { done: ({ url }) => `The subscription of ${url} was changed.`, onDone: onClose },
   );
   return (
     <SubscriptionForm
       title="Change the subscription"
-      label="Change it"
+      label="Save"
       first={subscription}
       guard={guard}
       save={save}
@@ -175,7 +175,7 @@ function ChangedSubscription(props: { subscription: WebhookSubscription; onClose
         autoComplete="off"
         value={secret}
         onChange={setSecret}
-        hint="It signs from the next try on. When empty, the secret stays as it is"
+        hint="Used from the next attempt on. Leave empty to keep the current secret."
         wrong={wrongOf(save.error, 'secret')}
       />
     </SubscriptionForm>
@@ -189,7 +189,7 @@ function SubscriptionForm(props: {
   label: string;
   first: Told;
   save: Action<Told>;
-  /** Of one that is changed. */
+  /** For a subscription that is being changed. */
   guard?: Guard<WebhookSubscription>;
   onClose: () => void;
   /** Further fields. */
@@ -202,7 +202,7 @@ function SubscriptionForm(props: {
     <Dialog title={title} onClose={onClose}>
       <Form onSubmit={() => save.run({ url, events })}>
         <TextField
-          label="Address"
+          label="URL"
           type="url"
           required
           value={url}
@@ -210,7 +210,7 @@ function SubscriptionForm(props: {
           wrong={wrongOf(save.error, 'url')}
         />
         <Choices
-          legend="What it is told of"
+          legend="Events"
           options={EVENTS.map((value) => ({ value, label: value }))}
           chosen={events}
           onChange={setEvents}

@@ -1,4 +1,4 @@
-/** Who is told of ended instances, and whether the telling worked. */
+/** Webhook subscriptions, and their deliveries. */
 
 import { useParams } from 'wouter';
 import { useEngine } from '../../api/engine.tsx';
@@ -18,14 +18,14 @@ export default function Webhooks() {
   const { allowed } = useEngine();
   const { tab } = useParams();
   const [{ subscription }] = useFilters();
-  // What is on its way, and what became of all of it, is the root key's to see: it is of all tenants.
+  // The outbox and all deliveries span tenants, so only the root key may see them.
   const tabs = TABS.filter(
     ({ Part }) =>
       allowed.administer || Part === Subscriptions || (Part === Deliveries && subscription),
   );
   const { href, Part } = tabs.find((one) => one.href === `/webhooks/${tab}`) ?? TABS[0];
   return (
-    <Page title="Webhooks" about="Signed requests that tell of completed and failed instances.">
+    <Page title="Webhooks" about="Signed requests about completed and failed instances.">
       <Tabs label="Webhooks" tabs={tabs} current={href} />
       <Part />
     </Page>

@@ -1,4 +1,4 @@
-/** What waits by handler and queue, for how long, and whether anybody serves it. */
+/** The queues by handler: number of waiting tasks, longest wait, and workers. */
 
 import { useQuery } from '@tanstack/react-query';
 import type { QueueInfo } from 'durable-workflow-engine-client';
@@ -14,7 +14,7 @@ import { Elapsed } from '../../components/time.tsx';
 import { hrefOf } from '../../lib/address.ts';
 import { countOf, formatCount } from '../../lib/format.ts';
 
-/** Queues change with every task: a change of instances says little of them. */
+/** Queues change with every task, which changes of instances do not reflect. */
 const READ_EVERY_MS = 5000;
 
 export function useQueues() {
@@ -38,12 +38,12 @@ export function Queues() {
 }
 
 const inHand = (more: string): Column<QueueInfo> => ({
-  name: 'With workers',
+  name: 'Running',
   isNumber: true,
   cell: ({ claimed }) => `${formatCount(claimed)}${more}`,
 });
 
-/** Polls that would take a task at once: without them, workers are busy or look only now and then. */
+/** Polls that would claim a task at once. Without any, workers are busy or poll only occasionally. */
 const OPEN_POLLS: Column<QueueInfo> = {
   name: 'Open polls',
   isNumber: true,
@@ -51,8 +51,8 @@ const OPEN_POLLS: Column<QueueInfo> = {
 };
 
 /**
- * @param isBrief without what workers have in hand and their polls, for narrow places
- * @param more behind the numbers of tasks, where there are more than were counted
+ * @param isBrief without running tasks and polls, for narrow places
+ * @param more suffix of the numbers if not all tasks were counted
  */
 const columnsOf = (isBrief: boolean, more: string): readonly Column<QueueInfo>[] => [
   {
@@ -80,12 +80,12 @@ const columnsOf = (isBrief: boolean, more: string): readonly Column<QueueInfo>[]
 
 function Served({ queue: { workers, waiting } }: { queue: QueueInfo }) {
   if (workers > 0) return <Badge tone="ok">{countOf(workers, 'worker')}</Badge>;
-  return <Badge tone={waiting > 0 ? 'danger' : 'idle'}>nobody</Badge>;
+  return <Badge tone={waiting > 0 ? 'danger' : 'idle'}>no worker</Badge>;
 }
 
 /**
  * @param props.isComplete whether every open task is counted
- * @param props.show in narrow places: which of them, with the most telling columns
+ * @param props.show selects the rows shown in narrow places, with fewer columns
  */
 export function QueueTable(props: {
   readonly rows: readonly QueueInfo[];
@@ -104,8 +104,8 @@ export function QueueTable(props: {
         empty={
           <Empty title="No queues" icon={<Inbox size={26} aria-hidden />}>
             <p>
-              A step whose handler is none of the built-in ones waits here for a worker.{' '}
-              <Link href="/sequences">Start an instance of a sequence</Link> that has one.
+              Steps whose handler is not built in wait here for a worker.{' '}
+              <Link href="/sequences">Start an instance of a sequence</Link> with such a step.
             </p>
           </Empty>
         }

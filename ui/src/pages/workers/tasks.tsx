@@ -1,4 +1,4 @@
-/** The tasks of workers, newest first, with filters and the claims of each. */
+/** The tasks of workers, newest first, with filters and the claims of each task. */
 
 import { useQuery } from '@tanstack/react-query';
 import type { WorkerAttempt, WorkerTask, WorkerTaskState } from 'durable-workflow-engine-client';
@@ -30,7 +30,7 @@ const TONES: Record<WorkerTaskState, Tone> = {
 const STATES: readonly { readonly value: WorkerTaskState | ''; readonly label: string }[] = [
   { value: '', label: 'All' },
   { value: 'pending', label: 'Waiting' },
-  { value: 'claimed', label: 'With a worker' },
+  { value: 'claimed', label: 'Running' },
   { value: 'completed', label: 'Completed' },
   { value: 'failed', label: 'Failed' },
 ];
@@ -57,7 +57,7 @@ const COLUMNS: readonly Column<WorkerTask>[] = [
     ),
   },
   { name: 'Worker', cell: ({ worker_id }) => worker_id },
-  { name: 'Try', isNumber: true, cell: ({ attempt }) => attempt + 1 },
+  { name: 'Attempt', isNumber: true, cell: ({ attempt }) => attempt + 1 },
   { name: 'Queued', cell: ({ created_at }) => <Time at={created_at} /> },
 ];
 
@@ -118,9 +118,9 @@ export function Tasks() {
           columns={[...COLUMNS, action]}
           idOf={({ id }) => id}
           empty={
-            <Empty title="No such tasks" icon={<Inbox size={26} aria-hidden />}>
+            <Empty title="No matching tasks" icon={<Inbox size={26} aria-hidden />}>
               <p>
-                Whenever a step needs a worker, its task stands here.{' '}
+                Tasks of steps that need a worker are listed here.{' '}
                 <Link href="/workers/tasks">Show all tasks</Link>
               </p>
             </Empty>
@@ -134,7 +134,7 @@ export function Tasks() {
 
 const CLAIM_COLUMNS: readonly Column<WorkerAttempt>[] = [
   { name: 'When', cell: ({ created_at }) => <Time at={created_at} /> },
-  { name: 'What', cell: ({ event, reason }) => [event, reason].filter(Boolean).join(': ') },
+  { name: 'Event', cell: ({ event, reason }) => [event, reason].filter(Boolean).join(': ') },
   { name: 'Claim', isNumber: true, cell: ({ claim_epoch }) => claim_epoch },
   { name: 'Worker', cell: ({ worker_id }) => worker_id },
 ];

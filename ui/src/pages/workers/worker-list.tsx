@@ -1,4 +1,4 @@
-/** The workers that have been seen, and what each of them does. */
+/** The known workers, and their tasks. */
 
 import { useQuery } from '@tanstack/react-query';
 import type { WorkerInfo } from 'durable-workflow-engine-client';
@@ -29,7 +29,7 @@ const COLUMNS: readonly Column<WorkerInfo>[] = [
   {
     name: 'State',
     cell: ({ alive }) =>
-      alive ? <Badge tone="ok">alive</Badge> : <Badge tone="warn">not seen</Badge>,
+      alive ? <Badge tone="ok">alive</Badge> : <Badge tone="warn">not responding</Badge>,
   },
   { name: 'Handlers', cell: ({ handlers }) => handlers.join(', ') },
   { name: 'Queues', cell: ({ queues }) => queues.join(', ') },
@@ -45,7 +45,7 @@ export function WorkerList() {
     refetchInterval: READ_EVERY_MS,
   });
   return (
-    <Panel title="Workers, those seen last first" isFlush>
+    <Panel title="Workers, most recently seen first" isFlush>
       <Loaded query={workers} height={240}>
         {(rows) => (
           <Table
@@ -54,10 +54,10 @@ export function WorkerList() {
             rows={rows}
             idOf={({ worker_id }) => worker_id}
             empty={
-              <Empty title="No workers have been seen" icon={<Zap size={26} aria-hidden />}>
+              <Empty title="No workers yet" icon={<Zap size={26} aria-hidden />}>
                 <p>
-                  A worker is a process of yours that polls for tasks with the client library, or
-                  over REST. It stands here from its first poll on.
+                  A worker is your own process that polls for tasks with the client library or over
+                  REST. It is listed here from its first poll on.
                 </p>
               </Empty>
             }

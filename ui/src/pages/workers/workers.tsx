@@ -1,4 +1,4 @@
-/** Who does the work of steps, what waits for it, and the tasks themselves. */
+/** Queues, workers and tasks. */
 
 import { useParams } from 'wouter';
 import { Page, Tabs } from '../../components/page.tsx';
@@ -16,7 +16,10 @@ export default function Workers() {
   const { tab } = useParams();
   const { href, Part } = TABS.find((one) => one.href === `/workers/${tab}`) ?? TABS[0];
   return (
-    <Page title="Workers and queues" about="Steps that workers do: what waits, and who takes it.">
+    <Page
+      title="Workers and queues"
+      about="Steps that run on workers: waiting tasks, and the workers that claim them."
+    >
       <Tabs label="Workers and queues" tabs={TABS} current={href} />
       <Part />
     </Page>

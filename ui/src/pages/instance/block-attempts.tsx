@@ -1,4 +1,4 @@
-/** The tries of one step, page by page: when, by whom, with what, and how each ended. In loops, those of one pass. */
+/** The attempts of one step, page by page: time, worker, input and result. In loops, those of one iteration. */
 
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import type { StepAttempt } from 'durable-workflow-engine-client';
@@ -12,14 +12,14 @@ import { Loaded } from '../../components/loaded.tsx';
 import { Pager } from '../../components/table.tsx';
 import { Time } from '../../components/time.tsx';
 import type { OutlineBlock } from '../../flow/outline.ts';
-import { shownPass } from '../../flow/words.ts';
+import { shownIteration } from '../../flow/words.ts';
 import { useFilters } from '../../lib/address.ts';
 import { formatDuration } from '../../lib/format.ts';
 import styles from './block-panel.module.css';
-import { passIn, passText, passTyped } from './places.ts';
+import { iterationIn, iterationText, iterationTyped } from './places.ts';
 import type { Run } from './run.ts';
 
-const TRIES_A_PAGE = 10;
+const ATTEMPTS_A_PAGE = 10;
 
 const TONES: Record<StepAttempt['state'], Tone> = {
   pending: 'wait',
@@ -31,31 +31,31 @@ const TONES: Record<StepAttempt['state'], Tone> = {
 };
 
 const WORDS: Partial<Record<StepAttempt['state'], string>> = {
-  pending: 'in the queue',
-  claimed: 'with a worker',
+  pending: 'queued',
+  claimed: 'running on a worker',
   timed_out: 'timed out',
 };
 
-export function Tries(props: {
+export function Attempts(props: {
   readonly run: Run;
   readonly block: OutlineBlock;
-  readonly failedPass: string | undefined;
+  readonly failedIteration: string | undefined;
 }) {
-  const { run, block, failedPass } = props;
+  const { run, block, failedIteration } = props;
   const [filters, change] = useFilters();
   const isInLoop = block.repeats.length > 0;
-  const pass = isInLoop ? passIn(filters.pass ?? failedPass) : undefined;
+  const iteration = isInLoop ? iterationIn(filters.pass ?? failedIteration) : undefined;
   const isFailed = filters.ended === 'failed';
   const cursor = filters.tries;
-  const query = useTriesOf(run, block.id, pass);
+  const query = useAttemptsOf(run, block.id, iteration);
   return (
     <section className={styles.section}>
-      <h3>Tries</h3>
+      <h3>Attempts</h3>
       {isInLoop && (
-        <PassFilter
-          // What was typed is of the address that it led to.
-          key={`${filters.pass ?? failedPass ?? ''}`}
-          pass={filters.pass ?? failedPass ?? ''}
+        <IterationFilter
+          // Typed text belongs to the address it led to.
+          key={`${filters.pass ?? failedIteration ?? ''}`}
+          iteration={filters.pass ?? failedIteration ?? ''}
           isFailed={isFailed}
           onChange={(changes) => change({ ...changes, tries: undefined })}
         />
@@ -63,11 +63,11 @@ export function Tries(props: {
       <Loaded query={query} height={120}>
         {({ items, nextCursor }) => (
           <>
-            {items.length === 0 && <NoTries isInLoop={isInLoop} />}
+            {items.length === 0 && <NoAttempts isInLoop={isInLoop} />}
             <ul className={styles.tries}>
               {items.map((attempt, at) => (
                 <li key={attempt.id}>
-                  <Try attempt={attempt} block={block} isFirst={at === 0} />
+                  <Attempt attempt={attempt} block={block} isFirst={at === 0} />
                 </li>
               ))}
             </ul>
@@ -80,24 +80,24 @@ export function Tries(props: {
 }
 
 /**
- * The tries of a block that the address asks for. A page that knows which block it will show may ask before it can
- * draw it.
+ * Reads the attempts of a block that the address selects. A page that knows the block in advance can start the request
+ * before it can draw the block.
  *
- * @param blockId undefined: nothing is asked for
+ * @param blockId undefined: nothing is requested
  */
-export function useTriesOf(
+export function useAttemptsOf(
   { instance: { id }, isOpen }: Run,
   blockId: string | undefined,
-  pass: string | undefined,
+  iteration: string | undefined,
 ) {
   const { client } = useEngine();
   const [{ ended, tries: cursor }] = useFilters();
   const asked = {
     block_id: blockId ?? '',
     order: 'newest' as const,
-    limit: TRIES_A_PAGE,
+    limit: ATTEMPTS_A_PAGE,
     cursor,
-    ...passAsked(pass),
+    ...iterationQuery(iteration),
     ...(ended === 'failed' && { state: ['failed', 'timed_out'] as const }),
   };
   return useQuery({
@@ -110,44 +110,44 @@ export function useTriesOf(
   });
 }
 
-/** A number alone is a pass of the outermost loop, with all that ran in it. */
-function passAsked(pass: string | undefined) {
-  if (pass === undefined) return {};
-  return pass.includes('.') ? { iteration: pass } : { iteration_from: Number(pass) };
+/** A single number selects an iteration of the outermost loop with everything that ran in it. */
+function iterationQuery(iteration: string | undefined) {
+  if (iteration === undefined) return {};
+  return iteration.includes('.') ? { iteration } : { iteration_from: Number(iteration) };
 }
 
-function NoTries({ isInLoop }: { readonly isInLoop: boolean }) {
-  return (
-    <p className="dim">
-      {isInLoop ? 'No try that has ended is like this.' : 'No try has begun or ended yet.'}
-    </p>
-  );
+function NoAttempts({ isInLoop }: { readonly isInLoop: boolean }) {
+  return <p className="dim">{isInLoop ? 'No finished attempt matches.' : 'No attempts yet.'}</p>;
 }
 
-function PassFilter(props: {
-  readonly pass: string;
+function IterationFilter(props: {
+  readonly iteration: string;
   readonly isFailed: boolean;
   readonly onChange: (changes: { pass?: string; ended?: string | undefined }) => void;
 }) {
-  const { pass, isFailed, onChange } = props;
-  const [typed, setTyped] = useState(passIn(pass) === undefined ? '' : shownPass(pass));
-  const asked = typed === '' ? '*' : passTyped(typed);
+  const { iteration, isFailed, onChange } = props;
+  const [typed, setTyped] = useState(
+    iterationIn(iteration) === undefined ? '' : shownIteration(iteration),
+  );
+  const asked = typed === '' ? '*' : iterationTyped(typed);
   return (
     <form
       className={styles.passes}
       onSubmit={(event) => {
         event.preventDefault();
-        // Empty, not absent: that of the failure would come back.
+        // Empty rather than undefined, which would select the iteration of the failure again.
         if (asked !== undefined) onChange({ pass: asked });
       }}
     >
       <TextField
-        label="Pass, from 1"
+        label="Iteration (from 1)"
         value={typed}
         onChange={setTyped}
         inputMode="decimal"
         placeholder="All"
-        wrong={asked === undefined ? 'A number from 1, or such as 3.1 in nested loops' : undefined}
+        wrong={
+          asked === undefined ? 'Enter a number from 1; in nested loops such as 3.1' : undefined
+        }
       />
       <Button submits>Show</Button>
       <Checkbox
@@ -159,7 +159,7 @@ function PassFilter(props: {
   );
 }
 
-function Try(props: {
+function Attempt(props: {
   readonly attempt: StepAttempt;
   readonly block: OutlineBlock;
   readonly isFirst: boolean;
@@ -172,15 +172,17 @@ function Try(props: {
       ? formatDuration(Math.max(Date.parse(ended_at) - Date.parse(begun), 0))
       : undefined;
   const written = block.source?.type === 'step' ? block.source.params : undefined;
-  const name = `try ${attempt.attempt + 1}`;
-  const label = [`${block.id}, ${name}`, passText(attempt.iteration)].filter(Boolean).join(', ');
+  const name = `attempt ${attempt.attempt + 1}`;
+  const label = [`${block.id}, ${name}`, iterationText(attempt.iteration)]
+    .filter(Boolean)
+    .join(', ');
   return (
     <details className={styles.try} open={isFirst || undefined}>
       <summary>
         <Badge tone={TONES[state]}>{WORDS[state] ?? state}</Badge>
         <strong>{name}</strong>
         <span className="dim small">
-          {[passText(attempt.iteration), took, worker_id].filter(Boolean).join(' · ')}{' '}
+          {[iterationText(attempt.iteration), took, worker_id].filter(Boolean).join(' · ')}{' '}
           <Time at={ended_at ?? begun} />
         </span>
       </summary>
