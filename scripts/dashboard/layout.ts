@@ -105,7 +105,7 @@ const between = (width: number): LayoutRow => ({
   width,
   prepare: async (page) => {
     await page.getByLabel('Created', { exact: true }).selectOption('between');
-    await page.getByLabel('Created from').waitFor();
+    await page.getByLabel('Created after').waitFor();
   },
   pixels: FILTERS_OVER_EACH_OTHER,
 });

@@ -76,9 +76,14 @@ export const PAGES: readonly DashboardPage[] = (
     ['keys', '/keys', /Keys/, 'old back office'],
     ['secrets', '/keys/secrets', /Keys/, 'of the bank that charges cards'],
     ['limits', '/limits', 'Limits', 'newsletter'],
-    ['server', '/server', 'Server', 'It owns the database, and reaches it.'],
+    [
+      'server',
+      '/server',
+      'Server',
+      'Ready means that the server owns the database and can reach it.',
+    ],
     ['cells', '/cells', 'Cells', 'europe_1'],
-    ['not-found', '/no/such/page', 'Not found', 'There is no page at this address'],
+    ['not-found', '/no/such/page', 'Page not found', 'No page has this address'],
   ] as const
 ).map(([name, path, title, shows]) => ({ name, path, title, shows }));
 

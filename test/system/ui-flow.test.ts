@@ -103,8 +103,8 @@ drawn(
   'run',
   async (page) => {
     await block(page, 'charge').waitFor();
-    assert.equal(await nameOf(page, 'charge'), 'charge, step, completed, try 3 of 3, 9 s');
-    await page.getByRole('button', { name: 'Show all of it' }).click();
+    assert.equal(await nameOf(page, 'charge'), 'charge, step, completed, attempt 3 of 3, 9 s');
+    await page.getByRole('button', { name: 'Fit to view' }).click();
     await block(page, '@on_cancel/tell').waitFor();
     assert.equal((await places(page)).size, 40);
     await expectNoAxeFindings(page);
@@ -115,7 +115,7 @@ drawn('an update changes what blocks show, and moves none', 'run', async (page) 
   await block(page, 'approve').waitFor();
   const before = await places(page);
   const view = await page.locator('.react-flow__viewport').getAttribute('style');
-  assert.match((await nameOf(page, 'approve')) ?? '', /waits for an answer/);
+  assert.match((await nameOf(page, 'approve')) ?? '', /waiting for an answer/);
   await page.getByRole('button', { name: 'Update' }).click();
   await page.getByRole('button', { name: /^approve, approval, completed/ }).waitFor();
   assert.deepEqual(await places(page), before);
@@ -170,7 +170,7 @@ drawn('keys lead from block to block, open and close groups, and select', 'run',
 });
 
 drawn('every kind of block is drawn', 'kinds', async (page) => {
-  await page.getByRole('button', { name: 'Show all of it' }).click();
+  await page.getByRole('button', { name: 'Fit to view' }).click();
   await block(page, '@on_cancel/tell').waitFor();
   const names = await page
     .locator('.react-flow [data-path] > .hidden-text')
@@ -197,7 +197,7 @@ drawn(
 );
 
 drawn('a bar tells what it is about on hover and to who asks by keys', 'timeline', async (page) => {
-  const bar = page.getByRole('button', { name: /^charge, try 1, failed, tried again/ });
+  const bar = page.getByRole('button', { name: /^charge, attempt 1, failed, retried/ });
   await bar.waitFor();
   await bar.hover();
   const detail = page.getByRole('status');
@@ -223,7 +223,7 @@ drawn('the axis is zoomed by buttons and by dragging over it', 'timeline', async
   await page.mouse.up();
   await tick('02').waitFor();
   assert.equal(await tick('45').count(), 0);
-  await page.getByRole('button', { name: 'Show all of it' }).click();
+  await page.getByRole('button', { name: 'Fit to view' }).click();
   await tick('45').waitFor();
   await page.getByRole('button', { name: 'Zoom in' }).click();
   await tick('45').waitFor({ state: 'detached' });
@@ -233,13 +233,15 @@ drawn(
   'a hundred thousand tries are paged, and only those in sight are rendered',
   'many',
   async (page) => {
-    await page.getByText('1–50 of 100,000 passes').waitFor();
+    await page.getByText('1–50 of 100,000 iterations').waitFor();
     assert.ok((await page.locator('ul > li').count()) < 80);
-    await page.getByRole('button', { name: 'Last passes' }).click();
-    await page.getByText('99,951–100,000 of 100,000 passes').waitFor();
-    await page.getByRole('button', { name: 'Zoom to these passes' }).click();
-    await page.getByRole('button', { name: 'Open pass 99,951' }).click();
-    await page.getByRole('button', { name: /^check, try 1, completed, queued 200 ms/ }).waitFor();
+    await page.getByRole('button', { name: 'Last iterations' }).click();
+    await page.getByText('99,951–100,000 of 100,000 iterations').waitFor();
+    await page.getByRole('button', { name: 'Zoom to these iterations' }).click();
+    await page.getByRole('button', { name: 'Open iteration 99,951' }).click();
+    await page
+      .getByRole('button', { name: /^check, attempt 1, completed, queued 200 ms/ })
+      .waitFor();
   },
 );
 

@@ -75,7 +75,7 @@ test('objects within objects end in a text of JSON where a form would be too dee
   assert.ok(depth > 2);
 });
 
-test('a form begins with defaults, with groups that must be there, and with nothing else', () => {
+test('a form begins with defaults, with groups that are required, and with nothing else', () => {
   const fields = fieldsOf({
     type: 'object',
     required: ['address', 'tags', 'agreed'],
@@ -109,9 +109,9 @@ const DOUBTS: readonly (readonly [schema: JsonObject, value: Json, doubt: string
   [{ type: 'integer' }, 1.5, 'Must be a whole number'],
   [{ type: 'number' }, 'x', 'Must be a number'],
   [{ type: 'number' }, 1.5, undefined],
-  [{ type: 'string', minLength: 2 }, 'a', 'At least 2 characters'],
+  [{ type: 'string', minLength: 2 }, 'a', 'Must have at least 2 characters'],
   [{ type: 'string', maxLength: 2 }, '😀😀', undefined],
-  [{ type: 'string', maxLength: 2 }, 'abc', 'At most 2 characters'],
+  [{ type: 'string', maxLength: 2 }, 'abc', 'Must have at most 2 characters'],
 ];
 
 for (const [schema, value, doubt] of DOUBTS) {
@@ -121,8 +121,8 @@ for (const [schema, value, doubt] of DOUBTS) {
 }
 
 const REFUSALS: readonly (readonly [message: string, path: string, said: string])[] = [
-  ["context.data must have required property 'order'", 'order', 'must be there'],
-  ["context.data address must have required property 'zip'", 'address.zip', 'must be there'],
+  ["context.data must have required property 'order'", 'order', 'is required'],
+  ["context.data address must have required property 'zip'", 'address.zip', 'is required'],
   ['context.data amount must be >= 0', 'amount', 'must be >= 0'],
   ['context.data lines[1].count must be integer', 'lines[1].count', 'must be integer'],
   ['context.data must be object', '', 'must be object'],

@@ -58,18 +58,18 @@ test('an instance is open until it has come to an end', () => {
   assert.deepEqual(STATES.filter(isOpen), ['scheduled', 'running', 'waiting', 'paused']);
 });
 
-test('the pass of a path has the counters of the loops around its block', () => {
+test('the iteration of a path has the counters of the loops around its block', () => {
   assert.equal(iterationOf('charge'), '');
   assert.equal(iterationOf('orders[2]/charge'), '2');
   assert.equal(iterationOf('orders[2]/guarded/lines[10]/charge'), '2.10');
 });
 
-test('a pass is shown and typed counted from 1, and stands in the address as in its path', () => {
+test('an iteration is shown and typed counted from 1, and stands in the address as in its path', () => {
   for (const [address, shown] of [
     ['7777', '7778'],
     ['2.0', '3.1'],
   ] as const) {
-    assert.equal(iterationText(address), `pass ${shown}`);
+    assert.equal(iterationText(address), `iteration ${shown}`);
     assert.equal(iterationTyped(shown), address);
     assert.equal(iterationIn(address), address);
   }

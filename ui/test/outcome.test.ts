@@ -27,13 +27,17 @@ for (const [status, code, message, outcome] of [
     const error = new EngineError({ status, code, message });
     assert.equal(outcomeOf(error), outcome);
     const told = actionErrorOf(error) as Error;
-    const words = { refused: message, 'not-sent': 'Not sent, ', unclear: 'Unclear: it may ' };
+    const words = {
+      refused: message,
+      'not-sent': 'The request was not sent, ',
+      unclear: 'The outcome is unknown: ',
+    };
     assert.ok(told.message.startsWith(words[outcome]), told.message);
   });
 }
 
 test('what is no answer of the engine is told as it is, and what is not begun is not sent', () => {
-  const own = new SyntaxError('The data has to be a JSON object.');
+  const own = new SyntaxError('The data must be a JSON object.');
   assert.equal(actionErrorOf(own), own);
   assert.equal(outcomeOf(unreachable()), 'not-sent');
 });

@@ -30,20 +30,20 @@ const DRAWN: Readonly<Record<string, string>> = {
   cool_down: 'sleep: 1 m',
   await_payment: 'wait_for_event: payment',
   invoice: 'sub_sequence: billing v2',
-  prepare: 'parallel: all branches run | branch 1: pick pack | branch 2: label | branch 3:',
-  fastest: 'race: the first branch that ends wins | branch 1: courier | branch 2: post',
+  prepare: 'parallel: runs all branches | branch 1: pick pack | branch 2: label | branch 3:',
+  fastest: 'race: the first branch to finish wins | branch 1: courier | branch 2: post',
   by_amount:
-    'router: the first route that holds | amount > 1000: review | amount > 100: note | else:',
-  checkout: 'ab_split: one variant by weight | old · 75 %: old_page | new · 25 %: new_page',
+    'router: runs the first matching route | amount > 1000: review | amount > 100: note | else:',
+  checkout: 'ab_split: picks one variant by weight | old · 75 %: old_page | new · 25 %: new_page',
   guarded:
-    'try_catch: catch runs only if try failed | try: reserve | catch (fallback): release | finally: report',
+    'try_catch: catch runs only if try fails | try: reserve | catch (fallback): release | finally: report',
   trip:
-    'saga: what was done is undone on a failure | flight: book_flight | ' +
+    'saga: compensates completed steps on failure | flight: book_flight | ' +
     'undo flight (fallback): cancel_flight | hotel: book_hotel | ' +
     'undo hotel (fallback): cancel_hotel | mail: send_mail',
   poll: 'loop: while status == open | body: check',
   items: 'for_each: item of order.items | body: retry_item',
-  cleanup: 'cancellation_scope: a cancel lets these end first | body: close_books',
+  cleanup: 'cancellation_scope: protected from cancellation | body: close_books',
 };
 
 function drawn({ look, detail, lanes }: OutlineBlock): string {
@@ -73,7 +73,7 @@ test('a split by its other word is the same split', () => {
   const { blocks } = outlineOf({ blocks: [{ type: 'a_b_split', id: 'split', variants }] });
   assert.equal(
     drawn(blocks[0]!),
-    'ab_split: one variant by weight | a · 33.3 %: one | b · 66.7 %: two',
+    'ab_split: picks one variant by weight | a · 33.3 %: one | b · 66.7 %: two',
   );
 });
 
@@ -85,7 +85,7 @@ test('a kind that this page does not know is a block with its name', () => {
 test('a race that wants a success says so', () => {
   const race: Block = { type: 'race', id: 'r', semantics: 'first_to_succeed', branches: [[]] };
   const { blocks } = outlineOf({ blocks: [race] });
-  assert.equal(blocks[0]!.detail, 'the first branch that succeeds wins');
+  assert.equal(blocks[0]!.detail, 'the first branch to succeed wins');
 });
 
 test('paths are the ids around a block, and loops around it are known', () => {

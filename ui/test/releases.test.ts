@@ -105,12 +105,15 @@ function reportOf(...verdicts: readonly Verdict[]): GateReport {
 
 test('a sentence says of a canary what its gates lead to', () => {
   const told: readonly (readonly [GateReport | undefined, RegExp])[] = [
-    [undefined, /^20 % of the new instances of version 1 run version 2\. Its gates decide/],
-    [reportOf(), /no gates: promote it or roll it back/],
-    [reportOf('pass', 'pass'), /Every gate passes: it can be promoted\.$/],
+    [
+      undefined,
+      /^20 % of the new instances of version 1 run version 2\. The next step depends on the gates/,
+    ],
+    [reportOf(), /no gates: promote the release or roll it back/],
+    [reportOf('pass', 'pass'), /All gates pass: the release can be promoted\.$/],
     [reportOf('pass', 'inconclusive'), /cannot be promoted yet: one gate has too few/],
     [reportOf('inconclusive', 'inconclusive'), /2 gates have too few/],
-    [reportOf('inconclusive', 'fail'), /A gate fails: it is rolled back by itself\.$/],
+    [reportOf('inconclusive', 'fail'), /A gate fails: the release is rolled back automatically\.$/],
   ];
   for (const [report, expected] of told) assert.match(sentenceOf(RELEASE, [], report), expected);
 });
@@ -118,8 +121,8 @@ test('a sentence says of a canary what its gates lead to', () => {
 test('a sentence says what comes next in every other state', () => {
   const gate = { ...(decided('canary', 'rolled_back')[1] as ReleaseDecision) };
   const told: readonly (readonly [Partial<Release>, readonly ReleaseDecision[], RegExp])[] = [
-    [{ state: 'draft' }, [], /Validate it next/],
-    [{ state: 'validating' }, [], /ready as soon as/],
+    [{ state: 'draft' }, [], /Validate the release next/],
+    [{ state: 'validating' }, [], /ready when all are done/],
     [{ state: 'ready' }, [], /It was not validated\. Start the canary next/],
     [{ state: 'paused' }, [], /All new instances run version 1\. Start the canary again/],
     [
@@ -127,7 +130,7 @@ test('a sentence says what comes next in every other state', () => {
       [],
       /^All new instances run version 2\..*To go back, deprecate version 2/,
     ],
-    [{ state: 'rolled_back' }, [gate], /^All new instances run version 1, for good\. A mended/],
+    [{ state: 'rolled_back' }, [gate], /^All new instances run version 1\. This is final/],
     [
       { state: 'rolled_back' },
       [{ ...gate, actor: 'gate:error_rate' }],
@@ -144,7 +147,10 @@ test('a sentence warns of runs that diverged before the canary', () => {
   const evidence = { replayed: 5, matches: 3, diverged: 2, inconclusive: 0, divergences: [] };
   const validation_summary = { ...evidence, validated_at: '2026-01-01T00:00:00.000Z' };
   const ready: Release = { ...RELEASE, state: 'ready', validation_summary };
-  assert.match(sentenceOf(ready, []), /2 of 5 replayed runs diverged: look at the evidence first/);
+  assert.match(
+    sentenceOf(ready, []),
+    /2 of 5 replayed instances diverged: review the evidence first/,
+  );
 });
 
 test('a gate counts older runs of the baseline only where it lacks newer ones', () => {
@@ -159,8 +165,8 @@ test('a verdict says why: which side has too few, or how the rates stand to the 
       { gate: GATE, verdict: 'inconclusive', ...changes },
       { baseline: counts(baseline), candidate: counts(candidate) },
     );
-  assert.equal(of(30, 3, {}), 'Too few have ended: candidate 3 of 20.');
-  assert.equal(of(1, 3, {}), 'Too few have ended: candidate 3 of 20, baseline 1 of 20.');
+  assert.equal(of(30, 3, {}), 'Too few finished instances: candidate 3 of 20.');
+  assert.equal(of(1, 3, {}), 'Too few finished instances: candidate 3 of 20, baseline 1 of 20.');
   const rates = { baseline_rate: 0.1, candidate_rate: 0.12 };
   assert.equal(of(30, 25, { ...rates, verdict: 'pass' }), '12 % is within 15 %.');
   const worse = { ...rates, candidate_rate: 0.2 };

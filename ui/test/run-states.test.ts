@@ -21,31 +21,31 @@ const faceOf = (path: string, run: RunFacts = RUN, now = T0 + 60_000) =>
 const SHOWN: readonly (readonly [path: string, DrawnState, text: string])[] = [
   ['charge', 'completed', 'charge, step, completed, attempt 3 of 3, 9 s'],
   ['ask_provider', 'completed', 'ask_provider, HTTP request, completed, 240 ms'],
-  ['approve', 'waiting', 'approve, approval, waiting, waits for an answer, 50 s'],
+  ['approve', 'waiting', 'approve, approval, waiting, waiting for an answer, 50 s'],
   ['cool_down', 'waiting', 'cool_down, sleep, waiting, sleeps, 50 s, 10 s left'],
   [
     'await_payment',
     'waiting',
-    'await_payment, wait for an event, waiting, waits for payment, 50 s',
+    'await_payment, wait for an event, waiting, waiting for payment, 50 s',
   ],
-  ['invoice', 'waiting', 'invoice, sub-sequence, waiting, waits for its child, 50 s'],
+  ['invoice', 'waiting', 'invoice, sub-sequence, waiting, waiting for its child, 50 s'],
   ['prepare', 'running', 'prepare, parallel, running, 48 s, 3 blocks inside'],
-  ['prepare/pack', 'running', 'pack, step, running, with a worker, 46 s'],
-  ['prepare/label', 'waiting', 'label, step, waiting, waits for a worker, 46 s'],
+  ['prepare/pack', 'running', 'pack, step, running, on a worker, 46 s'],
+  ['prepare/label', 'waiting', 'label, step, waiting, waiting for a worker, 46 s'],
   ['fastest/post', 'cancelled', 'post, step, cancelled, 8 s'],
   ['by_amount/review', 'skipped', 'review, step, skipped'],
   ['guarded/reserve', 'failed', 'reserve, step, failed, 1 s'],
   ['trip/book_hotel', 'retrying', 'book_hotel, step, retrying, attempt 3, 34 s'],
   ['trip/cancel_hotel', 'pending', 'cancel_hotel, step, pending'],
   ['poll', 'running', 'poll, loop, running, 37 / 100,000, 30 s, 1 block inside'],
-  ['poll/check', 'running', 'check, step, running, attempt 1, at work, 1 s'],
+  ['poll/check', 'running', 'check, step, running, attempt 1, in the server, 1 s'],
   [
     'items',
     'running',
     'items, for each, running, 4,211 / 10,000 items, 20 running, 30 s, 2 blocks inside',
   ],
   ['items/retry_item', 'running', 'retry_item, loop, running, 2 / 1,000, 10 s, 1 block inside'],
-  ['items/retry_item/ship', 'waiting', 'ship, step, waiting, waits for a permit, 5 s'],
+  ['items/retry_item/ship', 'waiting', 'ship, step, waiting, rate limited, 5 s'],
 ];
 
 for (const [path, state, text] of SHOWN) {
@@ -102,7 +102,7 @@ test('a step that several items are at shows what holds it up most, and how many
   const waits = [wait('charge', 'worker'), wait('charge', 'task'), wait('charge', 'task')];
   const status = of('charge', open(0), { waits });
   assert.equal(status.state, 'waiting');
-  assert.equal(status.note, 'waits for a worker, 2 more');
+  assert.equal(status.note, 'waiting for a worker, 2 more');
   const retrying = of('charge', open(0), { waits: [...waits, wait('charge', 'retry')] });
   assert.equal(retrying.state, 'retrying');
 });

@@ -131,11 +131,8 @@ test('a run that is read in part says so of its iterations', () => {
   );
   const page = rowsIn({ tree: [], attempts }).find(({ kind }) => kind === 'pages');
   assert.ok(page?.kind === 'pages' && page.isCut);
-  assert.equal(pagesText(page, 'items'), 'items 7,001–7,050, of 60 that are read');
-  assert.equal(
-    pagesText({ ...page, first: 1, last: 50, isCut: false }, 'items'),
-    '1–50 of 60 items',
-  );
+  assert.equal(pagesText(page), 'iterations 7,001–7,050, of 60 that are read');
+  assert.equal(pagesText({ ...page, first: 1, last: 50, isCut: false }), '1–50 of 60 iterations');
 });
 
 test('items are rows of their own, fifty at a time, and open to the blocks in them', () => {
@@ -229,10 +226,10 @@ test('a bar tells its attempt, its parts, its worker and its error', () => {
   const [first] = barsOf(rowsIn(RUN), 'charge');
   assert.deepEqual(barText({ bars: [first!], shown: first! }, NOW), [
     'attempt 1',
-    'failed, tried again',
+    'failed, retried',
     'queued 400 ms',
     'ran 1.5 s',
-    'backed off 1.1 s',
+    'retry delay 1.1 s',
     'worker worker-7',
     'card network timed out',
   ]);
@@ -256,7 +253,7 @@ test('more bars than a row can show are put together, and the gravest is what th
     1_000,
   );
   assert.equal(marks.at(-1)!.shown.state, 'failed');
-  assert.deepEqual(barText(marks.at(-1)!, NOW), ['10 attempts', 'at worst failed']);
+  assert.deepEqual(barText(marks.at(-1)!, NOW), ['10 attempts', 'worst: failed']);
   assert.ok(marksOf(bars, { from: T0, to: T0 + 100 }, NOW, 100).length <= 11);
 });
 

@@ -17,10 +17,10 @@ const TYPED: readonly (readonly [
   ['5e-7', 5e-7],
   ['9007199254740992', 2 ** 53],
   ['', undefined],
-  ['0,05', 'Write it with a point: 0.05'],
-  ['1.', 'Not a number, such as 1.05'],
-  ['0x10', 'Not a number, such as 1.05'],
-  ['true', 'Not a number, such as 1.05'],
+  ['0,05', 'Use a decimal point: 0.05'],
+  ['1.', 'Must be a number, such as 1.05'],
+  ['0x10', 'Must be a number, such as 1.05'],
+  ['true', 'Must be a number, such as 1.05'],
   ['9007199254740993', 'the integer 9007199254740993, which is beyond 2^53 is not accepted'],
   ['1e400', 'the number 1e400, which is beyond the range of a double is not accepted'],
   ['1.5', 'Must be a whole number', { isInteger: true }],
@@ -46,7 +46,7 @@ test('a text of JSON is refused for what the engine would refuse, in its words a
     const read = readJson(text);
     assert.match(read.wrong ?? '', wrong);
     assert.equal('at' in read ? read.at : 'read', at);
-    assert.throws(() => jsonOf('The data', text), /^SyntaxError: The data cannot be sent: /);
+    assert.throws(() => jsonOf('The data', text), /^SyntaxError: The data is not valid: /);
   }
   assert.deepEqual(jsonOf('The data', '{"a": 1.05}'), { a: 1.05 });
 });

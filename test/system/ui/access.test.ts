@@ -142,8 +142,8 @@ for (const [capability, [lands, sees, misses]] of Object.entries(REACHES)) {
 test('a page that a key may not see names the capability that it takes', async (visit) => {
   const { page, context } = visit;
   await signIn(context, ofKey('approver'));
-  await open(page, server.api.url, '/limits', 'Your key may not see this');
-  await page.getByText('It takes a key with the capability auditor or operator').waitFor();
+  await open(page, server.api.url, '/limits', 'Access denied');
+  await page.getByText('This page needs a key with the capability auditor or operator').waitFor();
 });
 
 test('links to pages that a key may not see are not offered', async ({ page, context }) => {
@@ -176,7 +176,7 @@ test('the key of a tenant sees what became of the webhooks of its own subscripti
   const down = page.getByRole('row').filter({ hasText: '/orders-down' });
   await down.getByRole('link', { name: 'Deliveries' }).click();
   const table = page.getByRole('table', { name: 'Deliveries' });
-  await table.getByText('not delivered 503').first().waitFor();
+  await table.getByText('failed 503').first().waitFor();
   assert.equal(await table.getByText('instance.completed').count(), 0);
   await tabs.getByRole('link', { name: 'Subscriptions' }).click();
   await page.getByRole('table', { name: 'Webhook subscriptions' }).waitFor();
@@ -201,7 +201,7 @@ test('an approver answers, and that is all', async ({ page, context }) => {
   // It stays where it was, so that a second click meets no other question.
   await question.getByText('answered: Sell').waitFor();
   await server.shop.until(asked, 'completed');
-  const clear = page.getByRole('button', { name: 'Take away the closed ones' });
+  const clear = page.getByRole('button', { name: 'Remove closed approvals' });
   await clear.click();
   await question.waitFor({ state: 'detached' });
   assert.ok(await clear.isDisabled());

@@ -103,7 +103,7 @@ describe('an instance', { concurrency: 2 }, () => {
     await dialog.getByLabel('Name').fill('go');
     await write(dialog.getByRole('textbox', { name: 'Payload' }), { by: 'hand' });
     await press(dialog, 'Send');
-    await told(page, 'The signal is sent.');
+    await told(page, 'Signal sent.');
     await tenant.until(id, 'completed');
     const signals = await list(tenant, `/instances/${id}/signals`);
     const seen = signals.map(({ signal_type, payload, status }) => [signal_type, payload, status]);
@@ -113,13 +113,13 @@ describe('an instance', { concurrency: 2 }, () => {
   test('is paused, goes on, and is cancelled once that was asked', async ({ page, tenant }) => {
     const id = await onWaiting(tenant, page);
     await press(page, 'Pause');
-    await told(page, 'It is paused: nothing new starts.');
+    await told(page, 'The instance is paused: no new steps start.');
     await tenant.until(id, 'paused');
     await press(page, 'Resume');
-    await told(page, 'It goes on.');
+    await told(page, 'The instance was resumed.');
     await tenant.until(id, 'waiting');
     await press(await actionOf(page, 'Cancel…', 'Cancel this instance?'), 'Cancel the instance');
-    await told(page, 'It is being cancelled.');
+    await told(page, 'The instance is being cancelled.');
     await tenant.until(id, 'cancelled');
   });
 
@@ -127,11 +127,11 @@ describe('an instance', { concurrency: 2 }, () => {
     const id = await tenant.runUntil('completed', COPYING, { n: 1 });
     await go(page, `/instances/${id}`, /^s-/);
     const fork = await actionOf(page, 'Fork from a block…', 'Fork from a block');
-    await fork.getByLabel('From the block').selectOption('second');
+    await fork.getByLabel('Start from block').selectOption('second');
     await fork.getByRole('checkbox', { name: /^Dry run/ }).uncheck();
     await write(fork.getByRole('textbox', { name: 'Data' }), { n: 2 });
     await press(fork, 'Fork');
-    await told(page, 'This is the copy.');
+    await told(page, 'You are viewing the copy.');
     const copy = new URL(page.url()).pathname.split('/').at(-1) ?? '';
     assert.notEqual(copy, id);
     await tenant.until(copy, 'completed');
@@ -140,10 +140,10 @@ describe('an instance', { concurrency: 2 }, () => {
 
     await go(page, `/instances/${copy}`, /^s-.*completed$/);
     const again = await actionOf(page, 'Run again from a block…', 'Run again from a block');
-    await again.getByLabel('From the block').selectOption('second');
+    await again.getByLabel('Start from block').selectOption('second');
     await write(again.getByRole('textbox', { name: 'Data' }), { n: 3 });
     await press(again, 'Run again');
-    await told(page, 'It runs again.');
+    await told(page, 'The instance runs again.');
     await gave(tenant, copy, { first: { n: 1 }, second: { n: 3 } });
   });
 
@@ -160,12 +160,12 @@ describe('an instance', { concurrency: 2 }, () => {
     await tenant.complete(await tenant.task(charge));
     await tenant.until(id, 'failed');
     await go(page, `/instances/${id}`, /^s-/);
-    const dialog = await dialogOf(page, 'Retry from ship', 'Repeat effects outside?');
+    const dialog = await dialogOf(page, 'Retry from ship', 'Repeat external effects?');
     await dialog.getByText(/^Saga trip runs again as a whole.*trip\[0\]\/charge/).waitFor();
     await dialog.getByText('What completed stays: first.').waitFor();
     assert.equal((await tenant.instance(id)).state, 'failed');
-    await press(dialog, 'Retry, and repeat them');
-    await told(page, 'It runs again.');
+    await press(dialog, 'Retry and repeat effects');
+    await told(page, 'The instance runs again.');
     await tenant.complete(await tenant.task(charge));
     await tenant.until(id, 'failed');
     await go(page, '/failures', 'Failures');
@@ -178,7 +178,7 @@ describe('an instance', { concurrency: 2 }, () => {
     const dialog = await actionOf(page, 'Change the data…', 'Change the data');
     await write(dialog.getByRole('textbox', { name: 'Data' }), { amount: 2 });
     await press(dialog, 'Change the data');
-    await told(page, 'The data is changed.');
+    await told(page, 'Data changed.');
     assert.deepEqual((await tenant.instance(id)).context.data, { amount: 2 });
   });
 
@@ -194,8 +194,8 @@ describe('an instance', { concurrency: 2 }, () => {
     const both = dialog.getByRole('alert', { name: 'Changed by somebody else' });
     await both.getByText('"paid": true').waitFor();
     assert.deepEqual((await tenant.instance(id)).context.data, theirs.context.data);
-    await press(both, 'Put mine in its place');
-    await told(page, 'The data is changed.');
+    await press(both, 'Overwrite with my version');
+    await told(page, 'Data changed.');
     assert.deepEqual((await tenant.instance(id)).context.data, { amount: 2 });
   });
 
@@ -207,10 +207,10 @@ describe('an instance', { concurrency: 2 }, () => {
     await tenant.move(id, 'failed');
     await go(page, `/instances/${id}/history`, /^s-/);
     const dialog = await dialogOf(page, 'Resolve…', 'What became of pay?');
-    await dialog.getByLabel('Outcome').selectOption('It happened, and was undone');
+    await dialog.getByLabel('Outcome').selectOption('It happened and was undone');
     await dialog.getByLabel('Receipt of the provider').fill('refund-7');
     await press(dialog, 'Resolve');
-    await told(page, 'The receipt is resolved.');
+    await told(page, 'Receipt resolved.');
     const receipts = await list<EffectReceipt>(tenant, `/instances/${id}/effects`);
     const found = receipts.map(({ state, provider_receipt_id }) => [state, provider_receipt_id]);
     assert.deepEqual(found, [['compensated', 'refund-7']]);
@@ -245,10 +245,10 @@ test('an incomplete filter changes no instances, and what was changed is reporte
   await go(page, '/instances', 'Instances');
   const main = page.getByRole('main');
   await main.getByLabel('Created', { exact: true }).selectOption('between');
-  const from = main.getByLabel('Created from');
+  const from = main.getByLabel('Created after');
   await from.focus();
   await page.keyboard.type('0102');
-  await main.getByText('This is not complete').waitFor();
+  await main.getByText('This value is incomplete').waitFor();
   assert.ok(await main.getByRole('button', { name: 'Cancel', exact: true }).isDisabled());
   await from.fill('2026-01-02T10:00');
   const dialog = await dialogOf(page, 'Cancel', 'Cancel many instances?');
@@ -279,8 +279,8 @@ describe('what starts instances', { concurrency: 2 }, () => {
       .first()
       .waitFor();
     await form.getByLabel('Input').fill('{"by": "the clock"}');
-    await press(form, 'Keep it');
-    await told(page, 'The schedule is kept.');
+    await press(form, 'Save');
+    await told(page, 'Schedule saved.');
     const [made] = await list(tenant, '/cron');
     const seen = [made?.sequence, made?.timezone, made?.enabled];
     assert.deepEqual(seen, ['nightly', 'Europe/Berlin', true]);
@@ -294,12 +294,12 @@ describe('what starts instances', { concurrency: 2 }, () => {
 
     await rowWith(page, 'nightly').getByRole('link').first().click();
     const dialog = page.getByRole('dialog', { name: 'Schedule', exact: true });
-    await press(dialog, 'Switch off');
-    await dialog.getByRole('button', { name: 'Switch on' }).waitFor();
+    await press(dialog, 'Disable');
+    await dialog.getByRole('button', { name: 'Enable' }).waitFor();
     assert.equal((await list(tenant, '/cron'))[0]?.enabled, false);
     await press(dialog, 'Delete');
-    await press(page.getByRole('dialog', { name: 'Delete this schedule?' }), 'Delete the schedule');
-    await told(page, /^The schedule is deleted/);
+    await press(page.getByRole('dialog', { name: 'Delete this schedule?' }), 'Delete schedule');
+    await told(page, /^Schedule deleted/);
     assert.deepEqual(await list(tenant, '/cron'), []);
   });
 
@@ -310,12 +310,12 @@ describe('what starts instances', { concurrency: 2 }, () => {
     const form = await dialogOf(page, 'New trigger', 'New trigger');
     await form.getByLabel('Name', { exact: true }).fill(slug);
     await form.getByLabel('Sequence').fill('refund');
-    await press(form, 'Make it');
+    await press(form, 'Create');
     const missing = await form.locator('input[type=password]:invalid').count();
     assert.equal(missing, 1, 'a signed request needs a secret');
     await form.getByLabel('Started by').selectOption('An event');
-    await form.getByLabel('Name of the event').fill('refund.asked');
-    await press(form, 'Make it');
+    await form.getByLabel('Event name').fill('refund.asked');
+    await press(form, 'Create');
     await told(page, `Made: ${slug}`);
     const [made] = await list(tenant, '/triggers');
     assert.deepEqual([made?.slug, made?.sequence_name], [slug, 'refund']);
@@ -323,15 +323,15 @@ describe('what starts instances', { concurrency: 2 }, () => {
 
     await press(rowWith(page, slug), 'Change');
     const editing = page.getByRole('dialog', { name: `Change the trigger ${slug}` });
-    await editing.getByLabel('Name of the event').fill('refund.granted');
-    await press(editing, 'Change it');
+    await editing.getByLabel('Event name').fill('refund.granted');
+    await press(editing, 'Save');
     await told(page, `Changed: ${slug}`);
     const [changed] = await list(tenant, '/triggers');
     assert.deepEqual(changed?.config, { event_name: 'refund.granted' });
 
     await press(rowWith(page, slug), 'Delete');
-    const dialog = page.getByRole('dialog', { name: `Delete the trigger ${slug}?` });
-    await press(dialog, 'Delete the trigger');
+    const dialog = page.getByRole('dialog', { name: `Delete trigger ${slug}?` });
+    await press(dialog, 'Delete trigger');
     await told(page, `Deleted: ${slug}`);
     assert.deepEqual(await list(tenant, '/triggers'), []);
   });
@@ -340,12 +340,12 @@ describe('what starts instances', { concurrency: 2 }, () => {
     const params = { name: 'payment.settled', key: 'S-1' };
     const id = await tenant.runUntil('waiting', [step('wait', 'wait_for_event', { params })]);
     await go(page, '/triggers/events', /^Triggers/);
-    const form = await dialogOf(page, 'Send an event', 'Send an event');
+    const form = await dialogOf(page, 'Send event', 'Send event');
     await form.getByLabel('Name').fill('payment.settled');
     await form.getByLabel('For').fill('S-1');
     await form.getByLabel('Payload').fill('{"amount": 7}');
-    await press(form, 'Send it');
-    await told(page, 'Taken by 1 step.');
+    await press(form, 'Send');
+    await told(page, 'Consumed by 1 step.');
     await tenant.until(id, 'completed');
     await page.getByRole('button', { name: 'payment.settled' }).waitFor();
     const [event] = await list(tenant, '/events');
@@ -359,8 +359,8 @@ describe('who gets in, and with what', { concurrency: 2 }, () => {
     const form = await dialogOf(page, 'New key', 'New API key');
     await form.getByRole('textbox', { name: 'Name' }).fill('night watch');
     await form.getByLabel('Expires').pressSequentially('01');
-    await press(form, 'Make the key');
-    for (const mistake of ['Choose at least one', 'This is not complete']) {
+    await press(form, 'Create key');
+    for (const mistake of ['Choose at least one', 'This value is incomplete']) {
       await form.getByText(mistake).waitFor();
     }
     await form
@@ -369,20 +369,20 @@ describe('who gets in, and with what', { concurrency: 2 }, () => {
       .waitFor();
     await form.getByRole('checkbox', { name: /^auditor/ }).check();
     await form.getByLabel('Expires').clear();
-    await press(form, 'Make the key');
-    const made = page.getByRole('dialog', { name: 'The key is made' });
+    await press(form, 'Create key');
+    const made = page.getByRole('dialog', { name: 'API key created' });
     const secret = (await made.locator('code').textContent()) ?? '';
     const apiKey = api.root.with({ apiKey: secret });
     const who = expectStatus(await apiKey.get<Json>('/whoami'), 200);
     assert.deepEqual([who.tenant_id, who.capabilities], [tenant.name, ['auditor']]);
-    await press(made, 'I have it');
+    await press(made, 'I have copied it');
     await page.reload();
     await settled(page);
     await rowWith(page, 'night watch').getByText('valid', { exact: true }).waitFor();
     assert.ok(!(await page.content()).includes(secret));
 
     await press(rowWith(page, 'night watch'), 'Revoke');
-    await press(page.getByRole('dialog', { name: 'Revoke night watch?' }), 'Revoke the key');
+    await press(page.getByRole('dialog', { name: 'Revoke night watch?' }), 'Revoke key');
     await told(page, 'Revoked: night watch');
     assert.equal((await apiKey.get('/whoami')).status, 401);
   });
@@ -393,15 +393,15 @@ describe('who gets in, and with what', { concurrency: 2 }, () => {
     await form.getByLabel('Name').fill('bank');
     await form.getByLabel('About').fill('what the bank knows us by');
     await form.getByLabel('Secret', { exact: true }).fill('open sesame');
-    await press(form, 'Keep it');
-    await told(page, 'Kept: bank');
+    await press(form, 'Save');
+    await told(page, 'Saved: bank');
     const [kept] = await list(tenant, '/credentials');
     assert.deepEqual([kept?.id, kept?.description], ['bank', 'what the bank knows us by']);
     await rowWith(page, 'what the bank knows us by').waitFor();
     assert.ok(!(await page.content()).includes('open sesame'));
 
     await press(rowWith(page, 'what the bank knows us by'), 'Delete');
-    await press(page.getByRole('dialog', { name: 'Delete the secret bank?' }), 'Delete the secret');
+    await press(page.getByRole('dialog', { name: 'Delete secret bank?' }), 'Delete secret');
     await told(page, 'Deleted: bank');
     assert.deepEqual(await list(tenant, '/credentials'), []);
   });
@@ -410,18 +410,15 @@ describe('who gets in, and with what', { concurrency: 2 }, () => {
     await go(page, '/limits', 'Limits');
     const form = await dialogOf(page, 'New limit', 'New rate limit');
     await form.getByLabel('Key').fill('mail');
-    await form.getByLabel('How many starts at most').fill('5');
-    await form.getByLabel('In how many seconds').fill('30');
-    await press(form, 'Set the limit');
-    await told(page, 'The limit of mail is set.');
+    await form.getByLabel('Maximum starts').fill('5');
+    await form.getByLabel('Window in seconds').fill('30');
+    await press(form, 'Save limit');
+    await told(page, 'The limit of mail was saved.');
     const [limit] = await list(tenant, '/rate-limits');
     assert.deepEqual([limit?.key, limit?.max_count, limit?.window_seconds], ['mail', 5, 30]);
     await press(rowWith(page, 'mail'), 'Remove');
-    await press(
-      page.getByRole('dialog', { name: 'Remove the limit of mail?' }),
-      'Remove the limit',
-    );
-    await told(page, 'Steps with the key mail are not limited any more.');
+    await press(page.getByRole('dialog', { name: 'Remove the limit of mail?' }), 'Remove limit');
+    await told(page, 'Steps with the key mail are no longer limited.');
     assert.deepEqual(await list(tenant, '/rate-limits'), []);
 
     const depthMax = async () => {
@@ -430,12 +427,12 @@ describe('who gets in, and with what', { concurrency: 2 }, () => {
     };
     const limits = await dialogOf(page, 'Change', `Limits of ${tenant.name}`);
     await limits.getByLabel('queue depth max').fill('77');
-    await press(limits, 'Set the limits');
+    await press(limits, 'Save limits');
     await told(page, `The limits of ${tenant.name} are set.`);
     assert.equal(await depthMax(), 77);
     await page.getByText('77', { exact: true }).waitFor();
     const title = `Use the default limits for ${tenant.name}?`;
-    await press(await dialogOf(page, 'Use the defaults', title), 'Use the defaults');
+    await press(await dialogOf(page, 'Reset to defaults', title), 'Reset to defaults');
     await told(page, `${tenant.name} has the default limits.`);
     assert.equal(await depthMax(), null);
   });
@@ -450,17 +447,17 @@ describe('webhooks', { concurrency: 2 }, () => {
     await form.getByLabel('Address').fill(url);
     await form.getByRole('checkbox', { name: 'instance.failed' }).uncheck();
     await press(form, 'Subscribe');
-    const made = page.getByRole('dialog', { name: 'The subscription is made' });
+    const made = page.getByRole('dialog', { name: 'Subscription created' });
     assert.match((await made.locator('code').textContent()) ?? '', /\S{20}/);
-    await press(made, 'I have it');
+    await press(made, 'I have copied it');
     const [subscription] = await list(tenant, '/webhooks');
     assert.deepEqual([subscription?.url, subscription?.events], [url, ['instance.completed']]);
 
     await receiver.until(await tenant.runUntil('completed', [step('a', 'noop')]), 1);
     await rowWith(page, url).getByRole('link', { name: 'Deliveries' }).click();
     await rowWith(page, url).getByText('delivered', { exact: true }).waitFor();
-    await press(rowWith(page, url), 'Show tries');
-    const tries = page.getByRole('table', { name: 'Tries' });
+    await press(rowWith(page, url), 'Show attempts');
+    const tries = page.getByRole('table', { name: 'Attempts' });
     await tries.getByText('delivered', { exact: true }).waitFor();
 
     await go(page, '/webhooks', 'Webhooks');
@@ -470,14 +467,14 @@ describe('webhooks', { concurrency: 2 }, () => {
     await editing.getByLabel('Address').fill(other);
     await editing.getByRole('checkbox', { name: 'instance.failed' }).check();
     await editing.getByLabel('New secret').fill('a secret that is long enough to be one');
-    await press(editing, 'Change it');
+    await press(editing, 'Save');
     await told(page, `The subscription of ${other} is changed.`);
     const [changed] = await list<{ url: string; events: string[] }>(tenant, '/webhooks');
     const seen = [changed?.url, changed?.events.toSorted()];
     assert.deepEqual(seen, [other, ['instance.completed', 'instance.failed']]);
     await press(rowWith(page, other), 'Delete');
     const dialog = page.getByRole('dialog', { name: 'Delete this subscription?' });
-    await press(dialog, 'Delete the subscription');
+    await press(dialog, 'Delete subscription');
     await told(page, `${other} is told nothing any more.`);
     assert.deepEqual(await list(tenant, '/webhooks'), []);
   });
@@ -504,13 +501,13 @@ describe('webhooks', { concurrency: 2 }, () => {
     });
     await go(page, '/webhooks/outbox', 'Webhooks');
     receiver.answer('/again', statusOf(200));
-    await press(rowWith(page, again), 'Try now');
+    await press(rowWith(page, again), 'Retry now');
     await told(page, 'Delivered.');
     await rowWith(page, again).waitFor({ state: 'detached' });
     assert.deepEqual(await parked(), [never]);
-    await press(rowWith(page, never), 'Give up');
-    await press(page.getByRole('dialog', { name: 'Give up this delivery?' }), 'Give it up');
-    await told(page, 'Given up.');
+    await press(rowWith(page, never), 'Discard');
+    await press(page.getByRole('dialog', { name: 'Discard this delivery?' }), 'Discard');
+    await told(page, 'Delivery discarded.');
     assert.deepEqual(await parked(), []);
     assert.equal(receiver.of(id).length, 3);
   });

@@ -76,7 +76,7 @@ test('an action that fails in a dialog says so there, and only there', async (vi
   const dialog = page.getByRole('dialog');
   await dialog.getByLabel('Sequence').fill(randomUUID());
   await dialog.getByLabel('Expression').fill('never');
-  await dialog.getByRole('button', { name: 'Keep it' }).click();
+  await dialog.getByRole('button', { name: 'Keep running' }).click();
   await dialog.getByRole('alert').first().waitFor();
   assert.equal(await dialog.getByRole('status').textContent(), '');
 });
@@ -97,6 +97,6 @@ test('without a clipboard a text is selected, to be copied by hand', async (visi
   await page.getByRole('button', { name: 'Copy the id' }).waitFor();
 
   await open(page, api.url, '/triggers/events', /Triggers/);
-  await page.getByRole('button', { name: 'Send an event' }).click();
+  await page.getByRole('button', { name: 'Send event' }).click();
   await page.getByRole('dialog').getByLabel('Name').waitFor();
 });

@@ -27,7 +27,7 @@ async function enter({ context }: Visit) {
 }
 
 const editorOf = (page: Page) => page.getByRole('textbox', { name: 'Definition as JSON' });
-const storeButton = (page: Page) => page.getByRole('button', { name: 'Review and store' });
+const storeButton = (page: Page) => page.getByRole('button', { name: 'Review and publish' });
 
 async function typed(editor: Locator, text: string): Promise<void> {
   await editor.click();
@@ -46,13 +46,13 @@ test('a first sequence is written from the empty list on, mended, and stored', a
   await open(page, api.url, '/sequences', 'Sequences');
   await page.getByText('No sequences yet').waitFor();
   await expectNoAxeFindings(page);
-  await page.getByRole('link', { name: 'Begin with it' }).click();
+  await page.getByRole('link', { name: 'Open in the editor' }).click();
   await expectPage(page, 'New sequence');
-  await page.getByText('It can be stored.').waitFor();
+  await page.getByText('It can be published.').waitFor();
 
   const twice = [step('a', 'noop'), step('a', 'nop')];
   await write(page, { namespace: 'test', name: 'mended', version: 1, blocks: twice });
-  await page.getByText('It cannot be stored: 1 error. 1 warning.').waitFor();
+  await page.getByText('It cannot be published: 1 error. 1 warning.').waitFor();
   assert.ok(await storeButton(page).isDisabled());
   await page.getByRole('button', { name: /blocks\[1\]\.id/ }).click();
   assert.equal(await page.evaluate(SELECTED), '"id": "a"');
@@ -65,17 +65,17 @@ test('a first sequence is written from the empty list on, mended, and stored', a
   await page.keyboard.press('Escape');
   await page.getByRole('button', { name: /blocks\[1\]\.id/ }).click();
   await page.keyboard.insertText('"id": "b"');
-  await page.getByText('It can be stored. 1 warning.').waitFor();
+  await page.getByText('It can be published. 1 warning.').waitFor();
   await page.locator('[data-path="b"]').waitFor();
 
   await page.getByRole('link', { name: 'Limits', exact: true }).click();
   await expectPage(page, 'Limits');
   await page.goBack();
   await expectPage(page, 'New sequence');
-  await page.getByText('It can be stored. 1 warning.').waitFor();
+  await page.getByText('It can be published. 1 warning.').waitFor();
   await storeButton(page).click();
   await page.getByText('This is the first version of mended').waitFor();
-  await page.getByRole('button', { name: 'Store version 1' }).click();
+  await page.getByRole('button', { name: 'Publish version 1' }).click();
   await expectPage(page, /^mended/);
   const stored = await tenant.get<SequenceListed[]>('/sequences?name=mended');
   const seen = stored.body.map(({ version, blocks }) => [version, blocks?.map(({ id }) => id)]);
@@ -103,11 +103,13 @@ test('a new version shows what it changes before it is stored, and versions are 
     version: 5,
     blocks: [step('a', 'noop'), step('later', 'noop')],
   });
-  await page.getByText('It can be stored.').waitFor();
+  await page.getByText('It can be published.').waitFor();
   await storeButton(page).click();
   await page.getByRole('dialog').getByText('1 block added').waitFor();
-  await page.getByRole('checkbox', { name: 'On hold: the name grown does not lead to it' }).check();
-  await page.getByRole('button', { name: 'Store version 5' }).click();
+  await page
+    .getByRole('checkbox', { name: 'On hold: the name grown does not refer to this version' })
+    .check();
+  await page.getByRole('button', { name: 'Publish version 5' }).click();
   await expectPage(page, /^grown.*version 5/);
   await page.getByRole('link', { name: 'Versions' }).click();
   await page.getByRole('table', { name: 'Versions of grown' }).waitFor();
@@ -125,20 +127,20 @@ test('a new version shows what it changes before it is stored, and versions are 
       .getByRole('row')
       .filter({ has: page.getByRole('cell', { name: new RegExp(`^${version}(?:,|$)`) }) });
   await rowOf(5).getByText('on hold').waitFor();
-  await rowOf(5).getByRole('button', { name: 'Lift the hold' }).click();
+  await rowOf(5).getByRole('button', { name: 'Lift hold' }).click();
   await page.getByText('If version 5 is the newest, all new instances').waitFor();
   await expectNoAxeFindings(page);
-  await page.getByRole('dialog').getByRole('button', { name: 'Lift the hold' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Lift hold' }).click();
   await rowOf(5).getByText('on hold').waitFor({ state: 'detached' });
-  assert.equal(await page.getByRole('button', { name: 'Lift the hold' }).count(), 0);
+  assert.equal(await page.getByRole('button', { name: 'Lift hold' }).count(), 0);
 
   const row = rowOf(4);
   await row.getByRole('button', { name: 'Deprecate' }).click();
-  await page.getByRole('button', { name: 'Deprecate it' }).click();
+  await page.getByRole('button', { name: 'Deprecate version' }).click();
   await row.getByText('deprecated').waitFor();
   await row.getByRole('button', { name: 'Delete' }).click();
-  await page.getByText('No instance goes with it.').waitFor();
-  await page.getByRole('button', { name: 'Delete it' }).click();
+  await page.getByText('No instances will be deleted.').waitFor();
+  await page.getByRole('button', { name: 'Delete version' }).click();
   await row.getByText('deprecated').waitFor({ state: 'detached' });
   const left = await tenant.get<SequenceListed[]>('/sequences?name=grown');
   assert.deepEqual(column(left.body, 'version'), [5]);
@@ -159,7 +161,7 @@ test('an instance is started by the fields of its input_schema, and refusals sta
   await page.getByLabel('Amount').fill('12.5');
   await page.getByRole('button', { name: 'Start an instance' }).click();
   const city = page.getByLabel('City');
-  await page.getByText('must be there').waitFor();
+  await page.getByText('is required').waitFor();
   assert.equal(await city.getAttribute('aria-invalid'), 'true');
   await city.fill('Berlin');
   await page.getByLabel('Way').selectOption('courier');
@@ -222,12 +224,12 @@ test('what cannot be sent starts nothing and is marked, and what is typed in an 
   const [price, tax] = [page.getByLabel('Price'), page.getByLabel('Tax')];
   await price.fill('0,05');
   await tax.fill('9007199254740993');
-  await page.getByText('3 fields hold what cannot be sent').waitFor();
+  await page.getByText('3 fields have an invalid value').waitFor();
   await page.getByText('Write it with a point: 0.05').waitFor();
   await page.getByText('which is beyond 2^53 is not accepted').waitFor();
   await start.click();
   assert.equal(await more.evaluate((element) => element.matches(':focus')), true, 'the first');
-  assert.ok(await page.getByRole('button', { name: 'Write JSON' }).isDisabled());
+  assert.ok(await page.getByRole('button', { name: 'Edit as JSON' }).isDisabled());
   await more.fill('{"of": "chair"}');
   await price.fill('1.05');
   await tax.fill('-0.5');
@@ -276,7 +278,7 @@ test('hostile input is stored and started unchanged, or refused with the message
   }
   await typed(editorOf(page), definition(JSON.stringify(HOSTILE.kept)));
   await storeButton(page).click();
-  await page.getByRole('button', { name: 'Store version 1' }).click();
+  await page.getByRole('button', { name: 'Publish version 1' }).click();
   await expectPage(page, /^odd/);
   const [odd] = (await tenant.get<SequenceListed[]>('/sequences?name=odd')).body;
   assert.deepEqual(column((odd?.blocks ?? []) as Json[], 'params'), [{ kept: HOSTILE.kept }]);

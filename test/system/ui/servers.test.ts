@@ -215,13 +215,13 @@ describe('a server that is killed, stopped and replaced', () => {
     await api.engine.kill();
     await page
       .getByRole('alert')
-      .getByText(/does not answer. What is shown is as of \d/)
+      .getByText(/is unreachable. Data shown is as of \d/)
       .waitFor();
-    await isShown(page, 'Engine away');
-    await isShown(other.page, 'Engine away');
+    await isShown(page, 'Engine unavailable');
+    await isShown(other.page, 'Engine unavailable');
     for (const one of [page, other.page]) {
       await one.getByRole('button', { name: /^yes$/i }).click();
-      await one.getByText(/^Not sent, so that nothing was done/).waitFor();
+      await one.getByText(/^The request was not sent, so nothing has changed/).waitFor();
     }
     // What was there stays to be read; what has to be loaded comes when the server is back.
     await expectPage(page, 'Approvals');
@@ -249,7 +249,7 @@ describe('a server that is killed, stopped and replaced', () => {
     await api.tenant(TENANT).signal(question, 'cancel');
     await page
       .getByRole('alert')
-      .getByText(/could not be read again: not found: the list is gone/)
+      .getByText(/latest update failed: not found: the list is gone/)
       .waitFor();
     await page.getByText('Is it old?').waitFor();
   });
@@ -371,7 +371,7 @@ describe('a server that is killed, stopped and replaced', () => {
       await signIn(context, { apiKey: DEFAULT_API_KEY, tenant: TENANT });
       await page.goto(`${url}/ui/`);
       const state = page.getByRole('banner').getByRole('status');
-      await state.getByText('Engine away').waitFor();
+      await state.getByText('Engine unavailable').waitFor();
       await page.getByRole('link', { name: /^Not ready.*standby/ }).waitFor();
 
       await api.engine.stop();

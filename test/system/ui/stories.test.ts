@@ -60,7 +60,7 @@ test('a failed order is found by its reason, understood, and mended with other d
   const text = (await data.textContent()) ?? '';
   await data.press('Space');
   await page.keyboard.press('Escape');
-  const question = page.getByRole('dialog', { name: 'Throw away what you typed?' });
+  const question = page.getByRole('dialog', { name: 'Discard your changes?' });
   await question.getByRole('button', { name: 'Cancel', exact: true }).click();
   await question.waitFor({ state: 'detached' });
   // By keys, as people do: replaced by script, the browser would leave styles of its own in it.
@@ -68,7 +68,7 @@ test('a failed order is found by its reason, understood, and mended with other d
   await data.press('Delete');
   await page.keyboard.insertText(text.replace(CARDS.declined, CARDS.good));
   await dialog.getByRole('button', { name: 'Retry', exact: true }).click();
-  await told(page, 'It runs again.');
+  await told(page, 'The instance runs again.');
   await isNow(page, 'completed');
 });
 
@@ -157,21 +157,21 @@ test('an instance that waits is taken over to the next version', async ({ page }
   const dialog = page.getByRole('dialog', { name: 'Migrate to another version' });
   const versions = dialog.getByLabel('From version 1 to', { exact: true });
   await versions.selectOption({ label: 'version 3' });
-  await dialog.getByText(/It stays with its version|It cannot go over/).waitFor();
+  await dialog.getByText(/stays on its version|cannot be migrated to this version/).waitFor();
   assert.ok(await dialog.getByRole('button', { name: 'Migrate to version 3' }).isDisabled());
   await versions.selectOption({ label: 'version 2' });
   // A step that does something outside is new in it.
-  await dialog.getByText(/when somebody takes responsibility/).waitFor();
+  await dialog.getByText(/once somebody approves the findings/).waitFor();
   await dialog.getByText('step receipt with the handler send_mail is added').waitFor();
   const migrate = dialog.getByRole('button', { name: 'Migrate to version 2' });
   assert.ok(await migrate.isDisabled());
-  const look = dialog.getByRole('checkbox', { name: /I have looked at the findings/ });
+  const look = dialog.getByRole('checkbox', { name: /I have reviewed the findings/ });
   await look.focus();
   await page.keyboard.press('Space');
   await enabled(migrate);
   assert.ok(await hasFocus(look), 'what is said of the version stays while it is judged again');
   await migrate.click();
-  await told(page, 'It has version 2 now.');
+  await told(page, 'The instance now uses version 2.');
   await page
     .getByRole('main')
     .getByText(/version 2/i)
@@ -212,11 +212,11 @@ test('a release is made ready, led in, given another share, and rolled back', as
   await isNow(page, 'draft');
   await page.getByRole('button', { name: 'Validate' }).click();
   const validation = page.getByRole('dialog', { name: 'Validate' });
-  await validation.getByRole('checkbox', { name: /Skip it/ }).check();
-  await validation.getByRole('button', { name: 'Make it ready' }).click();
+  await validation.getByRole('checkbox', { name: /Skip the replay/ }).check();
+  await validation.getByRole('button', { name: 'Make ready' }).click();
   await isNow(page, 'ready');
   await page.getByRole('button', { name: 'Start canary' }).click();
-  await confirm(page, 'Start the canary', 'Start the canary');
+  await confirm(page, 'Start canary', 'Start canary');
   await told(page, '10 % of the new instances run the candidate.');
   await isNow(page, 'canary');
   assert.equal((await client.releases.get(id)).canary_percent, 10);
@@ -224,25 +224,25 @@ test('a release is made ready, led in, given another share, and rolled back', as
   await confirm(page, 'Pause the canary?', 'Pause');
   await told(page, 'Paused: all new instances run version 1.');
   await isNow(page, 'paused');
-  await page.getByRole('button', { name: 'Start again' }).click();
-  const dialog = page.getByRole('dialog', { name: 'Start the canary' });
+  await page.getByRole('button', { name: 'Restart canary' }).click();
+  const dialog = page.getByRole('dialog', { name: 'Start canary' });
   const share = dialog.getByLabel('Share of new instances, in %');
   assert.equal(await share.inputValue(), '10');
   await share.fill('101');
-  await dialog.getByRole('button', { name: 'Start the canary' }).click();
+  await dialog.getByRole('button', { name: 'Start canary' }).click();
   assert.ok(await share.evaluate((field) => field.matches(':invalid')));
   await share.fill('40');
-  await dialog.getByRole('button', { name: 'Start the canary' }).click();
+  await dialog.getByRole('button', { name: 'Start canary' }).click();
   await told(page, '40 % of the new instances run the candidate.');
   await page.getByText(/^40 % of the new instances of version 1 run version 2/).waitFor();
   await page.getByRole('button', { name: 'Evaluate' }).click();
   await confirm(page, 'Evaluate the gates now?', 'Evaluate');
-  await told(page, /^Judged: It has no gates/);
+  await told(page, /^Evaluated: There are no gates/);
   await page.getByRole('button', { name: 'Roll back' }).click();
   await confirm(page, 'Roll this release back?', 'Roll back');
   await told(page, 'Rolled back: all new instances run version 1.');
   await isNow(page, /rolled.back/);
-  assert.equal(await page.getByRole('button', { name: 'Start again' }).count(), 0);
+  assert.equal(await page.getByRole('button', { name: 'Restart canary' }).count(), 0);
   assert.equal((await client.releases.get(id)).state, 'rolled_back');
 });
 
@@ -269,9 +269,9 @@ test('filters live in the address: links, reloads and the back button keep them'
   await table.getByText('cancelled', { exact: true }).first().waitFor();
   assert.equal(new URL(page.url()).searchParams.get('state'), 'cancelled');
   await page.getByLabel('Metadata').fill('customer=nobody');
-  await page.getByText('Nothing matches').waitFor();
+  await page.getByText('No matching instances').waitFor();
   await page.reload();
-  await page.getByText('Nothing matches').waitFor();
+  await page.getByText('No matching instances').waitFor();
   assert.equal(await page.getByLabel('Metadata').inputValue(), 'customer=nobody');
   await eventually(async () => {
     await page.goBack();
@@ -339,7 +339,7 @@ test('with the keyboard alone somebody finds a question, answers it, and gets ab
 test('who begins with the Tab key can skip the navigation', async ({ page }) => {
   await start(page, '/limits', 'Limits');
   await page.keyboard.press('Shift+Tab');
-  await tabTo(page, page.getByRole('button', { name: 'Skip to the content' }), 'Shift+Tab');
+  await tabTo(page, page.getByRole('button', { name: 'Skip to content' }), 'Shift+Tab');
   await page.keyboard.press('Enter');
   assert.ok(await hasFocus(page.getByRole('main')));
 });

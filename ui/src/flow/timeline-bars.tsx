@@ -85,7 +85,7 @@ export function barText({ bars, shown }: Mark, now: number): readonly string[] {
     return kind === 'span' ? `took ${took}` : `${WORDS[kind]} ${took}`;
   });
   return [
-    ...(shown.attempt === undefined ? [] : [`try ${shown.attempt + 1}`]),
+    ...(shown.attempt === undefined ? [] : [`attempt ${shown.attempt + 1}`]),
     shown.note === '' ? shown.state : shown.note,
     ...parts,
     ...(shown.worker === null ? [] : [`worker ${shown.worker}`]),

@@ -89,14 +89,12 @@ export type Row =
 export type PagesRow = Extract<Row, { kind: 'pages' }>;
 
 /** If a run is read in part, iteration numbers exceed the count of iterations read. */
-export function pagesText(
-  { first, last, total, isCut }: Pick<PagesRow, 'first' | 'last' | 'total' | 'isCut'>,
-  word: string,
-): string {
+export function pagesText(row: Pick<PagesRow, 'first' | 'last' | 'total' | 'isCut'>): string {
+  const { first, last, total, isCut } = row;
   const shown = `${formatCount(first)}–${formatCount(last)}`;
   return isCut
-    ? `${word} ${shown}, of ${formatCount(total)} that are read`
-    : `${shown} of ${formatCount(total)} ${word}`;
+    ? `iterations ${shown}, of ${formatCount(total)} that are read`
+    : `${shown} of ${formatCount(total)} iterations`;
 }
 
 /** Iterations of a loop that are shown at once. */
@@ -266,7 +264,7 @@ const ATTEMPT_STATES: Readonly<Record<StepAttempt['state'], DrawnState>> = {
 
 const ATTEMPT_NOTES: Readonly<Record<StepAttempt['state'], string>> = {
   pending: 'queued',
-  claimed: 'running on a worker',
+  claimed: 'on a worker',
   completed: 'completed',
   failed: 'failed',
   timed_out: 'timed out',

@@ -208,7 +208,7 @@ function RowShape(
       <div className={styles.lane}>
         <Bars
           bars={row.bars}
-          name={row.kind === 'iteration' ? iterationName(row) : row.block.id}
+          name={row.kind === 'iteration' ? iterationName(row.iteration) : row.block.id}
           range={props.shown}
           now={props.now}
           onDetail={props.onDetail}
@@ -224,7 +224,7 @@ function RowName(props: PlotProps & { readonly row: ShownRow }) {
   const { row, selected, onSelect, onOpen } = props;
   const { key, block, depth, isOpen } = row;
   const Chevron = isOpen ? ChevronDown : ChevronRight;
-  const name = row.kind === 'iteration' ? iterationName(row) : block.id;
+  const name = row.kind === 'iteration' ? iterationName(row.iteration) : block.id;
   const state = row.kind === 'block' ? row.state : undefined;
   const [tone, StateIcon] = state === undefined ? ['idle', null] : STATE_LOOKS[state];
   return (
@@ -267,9 +267,8 @@ function RowName(props: PlotProps & { readonly row: ShownRow }) {
   );
 }
 
-function iterationName({ block, ...row }: ShownRow): string {
-  const iteration = row.kind === 'iteration' ? row.iteration + 1 : 0;
-  return `${block.look === 'for_each' ? 'item' : 'iteration'} ${formatCount(iteration)}`;
+function iterationName(iteration: number): string {
+  return `iteration ${formatCount(iteration + 1)}`;
 }
 
 function Pages(props: {
@@ -279,37 +278,36 @@ function Pages(props: {
 }) {
   const { key, depth, page, pages, range } = props.row;
   const loop = key.slice(0, key.lastIndexOf('['));
-  const word = 'iterations';
   const go = (to: number) => props.onPage(loop, to);
   return (
     <div className={styles.pages} style={{ paddingInlineStart: 22 + 14 * Math.min(depth, 6) }}>
-      <span>{pagesText(props.row, word)}</span>
+      <span>{pagesText(props.row)}</span>
       <IconButton
-        label={`First ${word}`}
+        label="First iterations"
         icon={<ChevronsLeft size={15} aria-hidden />}
         disabled={page === 0}
         onClick={() => go(0)}
       />
       <IconButton
-        label={`Earlier ${word}`}
+        label="Earlier iterations"
         icon={<ChevronLeft size={15} aria-hidden />}
         disabled={page === 0}
         onClick={() => go(page - 1)}
       />
       <IconButton
-        label={`Later ${word}`}
+        label="Later iterations"
         icon={<ChevronRight size={15} aria-hidden />}
         disabled={page === pages - 1}
         onClick={() => go(page + 1)}
       />
       <IconButton
-        label={`Last ${word}`}
+        label="Last iterations"
         icon={<ChevronsRight size={15} aria-hidden />}
         disabled={page === pages - 1}
         onClick={() => go(pages - 1)}
       />
       <IconButton
-        label={`Zoom to these ${word}`}
+        label="Zoom to these iterations"
         icon={<ScanSearch size={15} aria-hidden />}
         onClick={() => props.onRange(range)}
       />

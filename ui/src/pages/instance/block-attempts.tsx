@@ -32,7 +32,7 @@ const TONES: Record<StepAttempt['state'], Tone> = {
 
 const WORDS: Partial<Record<StepAttempt['state'], string>> = {
   pending: 'queued',
-  claimed: 'running on a worker',
+  claimed: 'running',
   timed_out: 'timed out',
 };
 

@@ -160,7 +160,9 @@ function WhyItFailed({ run, failure }: { readonly run: Run; readonly failure: Fa
             </Link>
           </span>
         )}
-        {attempt !== null && <span>{attemptsText(attempt + 1, most) || `try ${attempt + 1}`}</span>}
+        {attempt !== null && (
+          <span>{attemptsText(attempt + 1, most) || `attempt ${attempt + 1}`}</span>
+        )}
         {iteration !== '' && <span>{iterationText(iteration)}</span>}
         {handler !== null && (
           <span>

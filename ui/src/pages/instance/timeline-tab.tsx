@@ -14,7 +14,7 @@ export function TimelineTab({ run }: { readonly run: Run }) {
   if (drawn?.facts.attempts === undefined) {
     return <Awaited query={drawn?.attemptsQuery ?? awaited} height={320} />;
   }
-  const { definition, facts, outline, tries } = drawn;
+  const { definition, facts, outline, attemptsQuery } = drawn;
   const block = filters.block === undefined ? undefined : outline.byPath.get(filters.block);
   const { sequence } = run;
   return (
@@ -26,11 +26,11 @@ export function TimelineTab({ run }: { readonly run: Run }) {
         isLive={run.isOpen}
         selected={block?.path ?? null}
         onSelect={(path) => change({ ...NOTHING_ASKED_OF_BLOCK, block: path })}
-        hasMore={tries.hasNextPage}
-        onMore={() => void tries.fetchNextPage()}
+        hasMore={attemptsQuery.hasNextPage}
+        onMore={() => void attemptsQuery.fetchNextPage()}
       />
-      {tries.isFetchNextPageError && (
-        <ErrorBox error={tries.error} onRetry={() => void tries.fetchNextPage()} />
+      {attemptsQuery.isFetchNextPageError && (
+        <ErrorBox error={attemptsQuery.error} onRetry={() => void attemptsQuery.fetchNextPage()} />
       )}
       {block && (
         <BlockPanel

@@ -94,7 +94,7 @@ export function Credentials() {
       )}
       {open?.kind === 'delete' && (
         <ConfirmDialog
-          title={`Delete the secret ${open.id}?`}
+          title={`Delete secret ${open.id}?`}
           action="Delete secret"
           kind="danger"
           isBusy={remove.isBusy}
@@ -120,7 +120,7 @@ function SecretForm({ id, onClose }: { id: string | undefined; onClose: () => vo
       id === undefined
         ? client.credentials.create({ id: name, value, description: description || null })
         : client.credentials.update(id, { value }),
-    { done: () => `Kept: ${id ?? name}`, onDone: onClose },
+    { done: () => `Saved: ${id ?? name}`, onDone: onClose },
   );
   return (
     <Dialog title={id === undefined ? 'New secret' : `Replace ${id}`} onClose={onClose}>

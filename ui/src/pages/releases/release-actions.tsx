@@ -161,7 +161,7 @@ function StartCanary({ release, onClose }: Props) {
   const { baseline_version: old, candidate_version: next } = release;
   const gates = release.gates?.length ?? 0;
   return (
-    <Dialog title="Start the canary" onClose={onClose}>
+    <Dialog title="Start canary" onClose={onClose}>
       <Form onSubmit={() => start.run(undefined)}>
         <p>
           This share of the new instances of version {old} will run version {next}. Running

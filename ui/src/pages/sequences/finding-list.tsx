@@ -67,13 +67,13 @@ function Standing(props: {
   if (!isValid) {
     return (
       <>
-        <SeverityIcon severity="error" /> It cannot be stored: {countOf(errors, 'error')}.{rest}
+        <SeverityIcon severity="error" /> It cannot be published: {countOf(errors, 'error')}.{rest}
       </>
     );
   }
   return (
     <>
-      <CircleCheck size={16} className={styles.valid} aria-hidden /> It can be stored.{rest}
+      <CircleCheck size={16} className={styles.valid} aria-hidden /> It can be published.{rest}
     </>
   );
 }

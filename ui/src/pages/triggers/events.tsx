@@ -173,7 +173,7 @@ function SendForm({ onClose }: { onClose: () => void }) {
     },
   );
   return (
-    <Dialog title="Send an event" onClose={onClose}>
+    <Dialog title="Send event" onClose={onClose}>
       <Form onSubmit={() => send.run(undefined)}>
         <TextField
           label="Name"

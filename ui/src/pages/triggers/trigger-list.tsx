@@ -113,7 +113,7 @@ export function TriggerList() {
       )}
       {removed && (
         <ConfirmDialog
-          title={`Delete the trigger ${removed.slug}?`}
+          title={`Delete trigger ${removed.slug}?`}
           action="Delete trigger"
           kind="danger"
           isBusy={remove.isBusy}
