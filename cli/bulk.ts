@@ -1,7 +1,7 @@
 /**
- * Changes of many instances: the server counts first, the person is asked, and the job behind the answer is
- * followed. One command changes as many as one job may, and says so where there may be more: whoever has
- * agreed to a number gets no more than that.
+ * Bulk changes of instances: counts first, asks for confirmation, and follows the job. One command changes at most as
+ * many instances as one job may, and reports if there may be more, so that it never changes more than the user
+ * confirmed.
  */
 
 import { setTimeout as pause } from 'node:timers/promises';
@@ -9,7 +9,7 @@ import type { BatchAction, BatchActionResult, BulkJob } from '../client/src/inde
 import { CommandError, EXIT, type ExitCode, usageError } from './exit.js';
 import type { Session } from './session.js';
 
-/** As many as one request may ask for. */
+/** The server's limit per request. */
 const JOB_MAX = 10_000;
 const POLL_MS = { min: 50, max: 1_000 } as const;
 
@@ -18,11 +18,11 @@ export interface ManyChange {
   readonly filter: BatchAction['filter'];
   readonly signalType?: string;
   readonly payload?: unknown;
-  /** Children are retried, too, whose parents have gone on without them. */
+  /** Includes children whose parents have continued without them. */
   readonly orphans?: boolean;
-  /** Of the sentence `5 instances would be cancelled`. */
+  /** Past participle for messages such as `5 instances would be cancelled`. */
   readonly done: string;
-  /** The person has agreed beforehand. */
+  /** The user has confirmed in advance. */
   readonly isAgreed: boolean;
   readonly isDryRun: boolean;
 }
@@ -32,11 +32,11 @@ interface Counts {
   applied: number;
   skipped: number;
   failed: number;
-  /** Of a count before: those that would act outside a second time. */
+  /** Only in a dry run: the number of instances whose external effects would be repeated. */
   repeats_effects: number;
 }
 
-/** @throws CommandError when nobody agrees */
+/** @throws CommandError if the user does not confirm */
 export async function changeMany(session: Session, change: ManyChange): Promise<ExitCode> {
   const { out } = session;
   const body: BatchAction = {
@@ -57,11 +57,11 @@ export async function changeMany(session: Session, change: ManyChange): Promise<
   const total = counted.applied === 0 ? counted : await runJob(session, body, counted, change.done);
   if (out.isJson) out.json(total);
   else out.line(resultText(total, change.done));
-  if (total.matched >= JOB_MAX) out.note('There may be more: the same command goes on with them.');
+  if (total.matched >= JOB_MAX) out.note('There may be more. Run the command again to continue.');
   return total.failed > 0 ? EXIT.failed : EXIT.ok;
 }
 
-/** Asks unless the answer is known. @throws CommandError when nobody agrees to so many */
+/** Asks for confirmation unless it was given in advance. @throws CommandError if the user does not confirm */
 export async function expectAgreement(
   { asker }: Session,
   { isAgreed, done }: Pick<ManyChange, 'isAgreed' | 'done'>,
@@ -71,22 +71,22 @@ export async function expectAgreement(
   if (isAgreed) return;
   const what = instances(count);
   const repeats = repeatsText(counted);
-  if (asker.isThere) return asker.confirm(`${what} will be ${done}${repeats}. Go on?`);
+  if (asker.isThere) return asker.confirm(`${what} will be ${done}${repeats}. Continue?`);
   throw usageError(
-    `${what} would be ${done}${repeats}, and nobody is there to agree`,
-    'Give --yes to do it, or --dry-run to count only.',
+    `${what} would be ${done}${repeats}, and there is no terminal to ask for confirmation`,
+    'Use --yes to confirm, or --dry-run to count only.',
   );
 }
 
-/** Nothing when none does. */
+/** Empty if no effects are repeated. */
 function repeatsText({ repeats_effects: count }: Pick<Counts, 'repeats_effects'>): string {
   if (count === 0) return '';
-  return `; ${count.toLocaleString('en')} of them ${count === 1 ? 'repeats' : 'repeat'} effects outside`;
+  return `; ${count.toLocaleString('en')} of them ${count === 1 ? 'repeats' : 'repeat'} external effects`;
 }
 
 function resultText({ applied, skipped, failed }: Counts, done: string): string {
   const rest = [
-    ...(skipped > 0 ? [`${skipped.toLocaleString('en')} were skipped`] : []),
+    ...(skipped > 0 ? [`${skipped.toLocaleString('en')} skipped`] : []),
     ...(failed > 0 ? [`${failed.toLocaleString('en')} refused`] : []),
   ];
   return `${[`${instances(applied)} ${done}`, ...rest].join(', ')}.`;
@@ -112,7 +112,7 @@ async function runJob(
     const share = Math.min(job.matched / Math.max(counted.matched, 1), 1);
     const percent = Math.floor(share * 100);
     out.progress(
-      `${percent} % · ${instances(job.applied)} ${done} · job ${job.id} goes on if you leave`,
+      `${percent} % · ${instances(job.applied)} ${done} · job ${job.id} continues if you exit`,
     );
   };
   const job = await ended(client, answer, show);
@@ -145,6 +145,6 @@ const countsOf = ({ matched, applied, skipped, failed, repeats_effects }: Counts
   applied,
   skipped,
   failed,
-  // An older server does not count them.
+  // Older servers do not count them.
   repeats_effects: repeats_effects ?? 0,
 });

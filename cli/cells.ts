@@ -1,4 +1,4 @@
-/** What the commands for cells do: they change and show the directory of the cluster. */
+/** The implementation of the commands for cells, which read and change the directory of the cluster. */
 
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Cell, CellEngine } from '../schema/cell.js';
@@ -23,19 +23,20 @@ import { ago, durationText } from './table.js';
 const DIRECTORY_SCHEMA = 'cluster';
 
 const PROGRAM = 'durable-workflow-engine';
-/** Of one question to the directory. */
+/** Rows per query to the directory. */
 const PAGE_ROWS = 1_000;
-/** Lines of commands that people are shown. */
+/** How many commands are printed. */
 const MOVES_SHOWN_MAX = 20;
 const LOOK_MS = 1_000;
 
-/** @throws CommandError for a name that no schema may have, and when there is one */
+/** @throws CommandError for an invalid name, or if the cell exists */
 export async function createCell(session: Session, given: Given): Promise<undefined> {
   const { out } = session;
   const name = given.arg();
   try {
-    schemaName(name, 'the name of a cell');
-    if (name === DIRECTORY_SCHEMA) throw new Error(`${name} is the schema of the directory`);
+    schemaName(name, 'the cell name');
+    if (name === DIRECTORY_SCHEMA)
+      throw new Error(`${name} is reserved for the schema of the directory`);
   } catch (error) {
     throw usageError((error as Error).message);
   }
@@ -49,21 +50,22 @@ export async function createCell(session: Session, given: Given): Promise<undefi
   if (made === undefined) {
     throw new CommandError(
       'refused',
-      `there is a cell ${name} already`,
-      `${PROGRAM} cells status ${name} shows it.`,
+      `cell ${name} already exists`,
+      `${PROGRAM} cells status ${name} shows its details.`,
     );
   }
   if (out.isJson) out.json(made);
   else {
-    out.line(`The cell ${name} is ${state}.`);
+    out.line(`Cell ${name} is ${state}.`);
     out.note(`Start its engines with ENGINE_DB_SCHEMA=${name} and ENGINE_CLUSTER_URL.`);
-    if (state === 'closed') out.note(`Then let tenants in: ${PROGRAM} cells open ${name}`);
-    else out.note('New tenants are led to it from now on: until an engine serves it, they wait.');
+    if (state === 'closed') out.note(`Then open it to tenants: ${PROGRAM} cells open ${name}`);
+    else
+      out.note('New tenants are assigned to it from now on; they wait until an engine serves it.');
   }
   return undefined;
 }
 
-/** As the configurations of proxies take them: a bad one would stop all of these. @throws CommandError */
+/** Validated as for proxy configurations, since one bad address would make all of them invalid. @throws CommandError */
 function enginesOf(given: Given): readonly string[] {
   const engines = given.texts('engine');
   for (const address of engines) {
@@ -76,14 +78,14 @@ function enginesOf(given: Given): readonly string[] {
   return engines;
 }
 
-/** @throws CommandError when nothing is given, and when there is no such cell */
+/** @throws CommandError if there is nothing to change, or no such cell */
 export async function changeCell(session: Session, given: Given): Promise<undefined> {
   const { out } = session;
   const name = given.arg();
   const engines = enginesOf(given);
   const database = given.text('database');
   if (engines.length === 0 && database === undefined) {
-    throw usageError('nothing is to be changed', 'Give --engine or --database.');
+    throw usageError('nothing to change', 'Use --engine or --database.');
   }
   const changed = {
     ...(engines.length > 0 && { engines }),
@@ -94,7 +96,7 @@ export async function changeCell(session: Session, given: Given): Promise<undefi
   const cell = await withDirectory(session, change, given);
   if (cell === undefined) throw missing(name);
   if (out.isJson) out.json(cell);
-  else out.line(`The cell ${name} is changed.`);
+  else out.line(`Cell ${name} was updated.`);
   return undefined;
 }
 
@@ -120,7 +122,7 @@ function linesOf(cell: Cell, now: number): string[] {
     `${name}: ${state}, ${countOf(tenants, 'tenant')}, ${countOf(moves_under_way, 'move')} under way`,
     `  ${database_url}`,
     ...engines.map((engine) => `  ${engineText(engine, now)}`),
-    ...(isServed ? [] : ['  nobody serves it']),
+    ...(isServed ? [] : ['  no engine serves it']),
   ];
 }
 
@@ -128,8 +130,8 @@ function engineText(engine: CellEngine, now: number): string {
   const { address, role, version, lag_ms, seen_at, is_silent } = engine;
   const lag =
     lag_ms === null ? '' : `, lag ${lag_ms < 1_000 ? `${lag_ms}ms` : durationText(lag_ms)}`;
-  const silent = is_silent ? ', taken for gone' : '';
-  return `${role} ${address}, ${version}${lag}, heard of ${ago(seen_at, now)}${silent}`;
+  const silent = is_silent ? ', presumed stopped' : '';
+  return `${role} ${address}, ${version}${lag}, last seen ${ago(seen_at, now)}${silent}`;
 }
 
 export async function setState(
@@ -144,7 +146,7 @@ export async function setState(
   const cell = await withDirectory(session, change, given);
   if (cell === undefined) throw missing(name);
   if (out.isJson) out.json(cell);
-  else out.line(`The cell ${name} is ${state}.`);
+  else out.line(`Cell ${name} is ${state}.`);
   return undefined;
 }
 
@@ -155,7 +157,7 @@ interface Leaving {
   readonly to: string;
 }
 
-/** @throws CommandError when there is nowhere to go, and when `--wait` takes longer than `--timeout` */
+/** @throws CommandError if there is no target cell, or `--wait` exceeds `--timeout` */
 export async function drainCell(session: Session, given: Given): Promise<undefined> {
   const { out } = session;
   const name = given.arg();
@@ -178,7 +180,7 @@ export async function drainCell(session: Session, given: Given): Promise<undefin
   return undefined;
 }
 
-/** The cells that its tenants may go to. */
+/** The cells that its tenants may move to. */
 async function targets(
   directory: Directory,
   name: string,
@@ -187,14 +189,14 @@ async function targets(
   const cells = await directory.cells();
   if (!cells.some((cell) => cell.name === name)) throw missing(name);
   if (to !== undefined) {
-    if (to === name) throw usageError('--to is the cell that is drained');
+    if (to === name) throw usageError('--to names the cell that is being drained');
     if (!cells.some((cell) => cell.name === to)) throw missing(to);
     return [to];
   }
   const isTarget = (cell: CellRow) => cell.state === 'open' && cell.name !== name;
   const open = cells.filter(isTarget).map((cell) => cell.name);
   if (open.length > 0) return open;
-  throw new CommandError('refused', 'no other cell is open: its tenants have nowhere to go');
+  throw new CommandError('refused', 'no other cell is open, so its tenants cannot be moved');
 }
 
 function tellDraining(
@@ -203,18 +205,18 @@ function tellDraining(
   name: string,
   leaving: readonly Leaving[],
 ): void {
-  out.line(`The cell ${name} is draining; ${countOf(leaving.length, 'tenant')} left.`);
+  out.line(`Cell ${name} is draining; ${countOf(leaving.length, 'tenant')} left.`);
   const cluster = given.text('cluster');
   const option = cluster === undefined ? '' : ` --cluster ${shellWord(cluster)}`;
   for (const { tenant_id, to } of leaving.slice(0, MOVES_SHOWN_MAX)) {
     out.line(`  ${PROGRAM} tenants move ${shellWord(tenant_id)} --to ${to}${option}`);
   }
   const more = leaving.length - MOVES_SHOWN_MAX;
-  if (more > 0) out.note(`And ${more.toLocaleString('en')} more: --json has all of them.`);
+  if (more > 0) out.note(`And ${more.toLocaleString('en')} more: --json prints all of them.`);
   if (leaving.length === 0) out.note(`Stop its engines, then: ${PROGRAM} cells remove ${name}`);
 }
 
-/** As a shell of POSIX takes it for one word. */
+/** Quoted as one word for a POSIX shell. */
 export const shellWord = (text: string): string =>
   /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 
@@ -226,7 +228,7 @@ async function untilEmpty(session: Session, directory: Directory, name: string):
     out.progress(`${countOf(left, 'tenant')} left`);
     if (left === 0) break;
     if (performance.now() > giveUpAt) {
-      throw new CommandError('timedOut', `${countOf(left, 'tenant')} of ${name} were left`);
+      throw new CommandError('timedOut', `${countOf(left, 'tenant')} are still in ${name}`);
     }
     await pause(LOOK_MS, undefined, { signal });
   }
@@ -236,9 +238,9 @@ async function untilEmpty(session: Session, directory: Directory, name: string):
 // ---------------------------------------------------------------- removing
 
 const WHY_KEPT = {
-  'has tenants': 'it has tenants: cells drain prints the commands that move them',
-  'has engines': 'an engine of it was heard of a moment ago: stop its engines first',
-  'is moved': 'a tenant is being moved from it or to it',
+  'has tenants': 'it has tenants; cells drain prints the commands that move them',
+  'has engines': 'one of its engines was seen recently; stop its engines first',
+  'is moved': 'a tenant is being moved from or to it',
 } as const;
 
 export async function removeCell(session: Session, given: Given): Promise<ExitCode> {
@@ -247,28 +249,28 @@ export async function removeCell(session: Session, given: Given): Promise<ExitCo
   if (!given.flag('yes')) {
     if (!asker.isThere) {
       throw usageError(
-        `${name} would be removed, and nobody is there to agree`,
-        'Give --yes to do it.',
+        `${name} would be removed, and there is no terminal to ask for confirmation`,
+        'Use --yes to confirm.',
       );
     }
-    await asker.confirm(`The cell ${name} will be taken out of the directory. Go on?`);
+    await asker.confirm(`Cell ${name} will be removed from the directory. Continue?`);
   }
   const why = await withDirectory(session, (directory) => directory.removeCell(name), given);
   if (why === 'missing') throw missing(name);
   if (why !== undefined) throw new CommandError('refused', `${name} stays: ${WHY_KEPT[why]}`);
   if (out.isJson) out.json({ removed: name });
-  else out.line(`The cell ${name} is removed; its schema is still in its database.`);
+  else out.line(`Cell ${name} was removed; its schema is still in its database.`);
   return EXIT.ok;
 }
 
 // ---------------------------------------------------------------- tenants
 
-/** @throws CommandError when it is settled in another cell */
+/** @throws CommandError if the tenant is assigned to another cell */
 export async function placeTenant(session: Session, given: Given): Promise<undefined> {
   const { out } = session;
   const tenant = given.arg().trim();
   if (tenant === '' || tenant.length > NAME_LENGTH_MAX) {
-    throw usageError(`the name of a tenant has 1 to ${NAME_LENGTH_MAX} characters`);
+    throw usageError(`a tenant name has 1 to ${NAME_LENGTH_MAX} characters`);
   }
   const cell = given.required('cell');
   const placed = await withDirectory(
@@ -279,7 +281,7 @@ export async function placeTenant(session: Session, given: Given): Promise<undef
       if (settled !== cell) {
         throw new CommandError(
           'refused',
-          `${tenant} is settled in ${settled}`,
+          `${tenant} is already in cell ${settled}`,
           `Move it: ${PROGRAM} tenants move ${shellWord(tenant)} --to ${cell}`,
         );
       }
@@ -288,11 +290,11 @@ export async function placeTenant(session: Session, given: Given): Promise<undef
     given,
   );
   if (out.isJson) out.json(placed);
-  else out.line(`${tenant} lives in ${cell}.`);
+  else out.line(`${tenant} is in cell ${cell}.`);
   return undefined;
 }
 
-/** @param limit how many at most */
+/** @param limit maximum number of rows */
 export function placements(session: Session, given: Given, limit: number): Promise<PlacementRow[]> {
   const cell = given.text('cell');
   return withDirectory(session, (directory) => placementsIn(directory, cell, limit), given);
@@ -308,7 +310,7 @@ async function placementsIn(
   );
 }
 
-/** Newest first. @param limit how many at most */
+/** Newest first. @param limit maximum number of rows */
 export function moves(session: Session, given: Given, limit: number): Promise<MoveRow[]> {
   const isUnderWay = given.flag('under-way');
   return withDirectory(
@@ -321,7 +323,7 @@ export function moves(session: Session, given: Given, limit: number): Promise<Mo
   );
 }
 
-/** @param page after the last one of the page before */
+/** @param page reads the rows after the last row of the previous page */
 async function inPages<Row>(
   limit: number,
   page: (last: Row | undefined, rows: number) => Promise<readonly Row[]>,
@@ -339,8 +341,8 @@ async function inPages<Row>(
 const missing = (name: string) =>
   new CommandError(
     'notFound',
-    `the cluster has no cell ${name}`,
-    `${PROGRAM} cells list has those that there are.`,
+    `no cell named ${name} in the cluster`,
+    `${PROGRAM} cells list shows the existing cells.`,
   );
 
 const countOf = (count: number, what: string) =>

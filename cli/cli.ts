@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 /**
- * The command `durable-workflow-engine`. It starts the server without loading anything of the command line, and the
- * command line without loading anything of the server.
+ * The entry point of `durable-workflow-engine`. Starting the server does not load the command line, and the command
+ * line does not load the server.
  */
 
 import { requireNode } from '../src/server/node-version.js';
@@ -12,9 +12,9 @@ if (first === 'start') {
   const { runServer } = await import('../src/server/program.js');
   await runServer(rest);
 } else if (/^--(?:insecure-auth|unsafe-database)/.test(first)) {
-  // What the command was before it had others: units and scripts that start a server so go on working.
+  // The program used to have no commands: units and scripts that start a server without one keep working.
   process.stderr.write(
-    `durable-workflow-engine ${first}: say durable-workflow-engine start ${first}\n`,
+    `durable-workflow-engine ${first}: use durable-workflow-engine start ${first}\n`,
   );
   const { runServer } = await import('../src/server/program.js');
   await runServer([first, ...rest]);

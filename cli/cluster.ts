@@ -1,4 +1,4 @@
-/** The directory of a cluster, as commands are given it. */
+/** Gives commands access to the directory of a cluster. */
 
 import { Directory, DirectoryError, makeDirectory } from '../src/cluster/directory.js';
 import { databaseUrl } from '../src/server/config-values.js';
@@ -8,7 +8,7 @@ import { keyInFile } from './connection.js';
 import { CommandError, usageError } from './exit.js';
 import type { Session } from './session.js';
 
-/** @returns undefined when none was named. @throws CommandError for one that is none, or that shows a password */
+/** @returns undefined if no cluster is configured. @throws CommandError for an invalid URL, or one with a password */
 export function clusterUrl({ env }: Session, given?: Given): string | undefined {
   const named = given?.text('cluster');
   if (named !== undefined) return plainUrl(named, '--cluster');
@@ -18,13 +18,13 @@ export function clusterUrl({ env }: Session, given?: Given): string | undefined 
   return url === undefined ? undefined : checkedUrl(url, CLUSTER_VARIABLE);
 }
 
-/** A URL in an option. @throws CommandError */
+/** A URL from an option. @throws CommandError */
 export function plainUrl(text: string, option: string): string {
   const url = checkedUrl(text, option);
   if (withoutPassword(url) === url) return url;
   throw usageError(
-    `${option} shows a password to everybody who lists processes`,
-    'Leave it out of the URL: Postgres takes it from the file that PGPASSFILE names, or from PGPASSWORD.',
+    `${option} contains a password, which everybody who lists processes can see`,
+    'Remove it from the URL and set PGPASSFILE or PGPASSWORD instead.',
   );
 }
 
@@ -40,11 +40,11 @@ const withoutPassword = (url: string) =>
   url.replace(/^([a-z]+:\/\/[^:@/?]*):[^@/]*@/i, '$1@').replace(/([?&])password=[^&]*&?/gi, '$1');
 
 /**
- * Gives the command the directory, and closes it afterwards.
+ * Runs the work with the directory, and closes the directory afterwards.
  *
- * @param given the command's, when it takes `--cluster`
- * @param isMade the directory is made where it is missing
- * @throws CommandError when there is none, or none that this program knows
+ * @param given of a command that has the option `--cluster`
+ * @param isMade creates the directory if it is missing
+ * @throws CommandError if there is none, or one of an unknown version
  */
 export async function withDirectory<T>(
   session: Session,
@@ -55,8 +55,8 @@ export async function withDirectory<T>(
   const url = clusterUrl(session, given);
   if (url === undefined) {
     throw usageError(
-      'where the directory of the cluster is was not said',
-      `Set ${CLUSTER_VARIABLE}, or give --cluster URL.`,
+      'no cluster directory is configured',
+      `Set ${CLUSTER_VARIABLE} or use --cluster URL.`,
     );
   }
   const directory = new Directory(url, 'cluster command');
@@ -71,16 +71,16 @@ export async function withDirectory<T>(
   }
 }
 
-/** What a person can mend; everything else is a defect. */
+/** Errors that the user can fix become a CommandError; all others are defects. */
 function told(error: unknown): unknown {
   if (error instanceof DirectoryError) return new CommandError('refused', error.message);
   if (!(error instanceof Error) || error instanceof CommandError) return error;
   const { code } = error as { readonly code?: unknown };
   if (typeof code === 'string' && /^(28|42501)/.test(code)) {
-    return new CommandError('forbidden', `the directory of the cluster: ${error.message}`);
+    return new CommandError('forbidden', `cluster directory: ${error.message}`);
   }
   const isAway = /^(E[A-Z]+|08...|3D000|53...|57P..)$/.test(String(code));
   return isAway || /connection|timeout|password|SSL/i.test(error.message)
-    ? new CommandError('unreachable', `the directory of the cluster: ${error.message || code}`)
+    ? new CommandError('unreachable', `cluster directory: ${error.message || code}`)
     : error;
 }

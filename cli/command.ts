@@ -1,7 +1,6 @@
 /**
- * What a row of the table of commands says. Help, the parsing of arguments, the completion of shells and the
- * reference in docs/cli.md are made of these rows; most of them are an operation of the client and the
- * columns of its table.
+ * The types of the command table. Help, argument parsing, shell completion and the reference in docs/cli.md are derived
+ * from its rows; most rows are an operation of the client and the columns of its table.
  */
 
 import type { List } from '../client/src/index.js';
@@ -9,7 +8,7 @@ import { type ExitCode, usageError } from './exit.js';
 import type { Session } from './session.js';
 import type { Column } from './table.js';
 
-/** What a shell can propose beside fixed words. */
+/** What a shell can complete besides fixed words. */
 export type Completes = 'files' | 'folders' | 'profiles';
 
 export interface Option {
@@ -17,7 +16,7 @@ export interface Option {
   readonly flags: string;
   readonly about: string;
   readonly choices?: readonly string[];
-  /** May be repeated; with choices it also takes words between commas. */
+  /** May be repeated; with choices it also accepts a comma-separated list. */
   readonly isMany?: true;
   readonly completes?: Completes;
 }
@@ -27,24 +26,24 @@ export interface Argument {
   readonly about: string;
   readonly choices?: readonly string[];
   readonly isOptional?: true;
-  /** The last one: as many as are given. */
+  /** The last argument: accepts any number of values. */
   readonly isMany?: true;
   readonly completes?: Completes;
 }
 
 export interface Command {
-  /** One word or two: `doctor`, `instances list`. */
+  /** One or two words: `doctor`, `instances list`. */
   readonly name: string;
   readonly summary: string;
   readonly args?: readonly Argument[];
   readonly options?: readonly Option[];
-  /** It ends the process by itself, also when Ctrl-C is pressed. */
+  /** The command ends the process itself, also on Ctrl-C. */
   readonly endsItself?: true;
-  /** Nothing means success. */
+  /** Undefined means success. */
   readonly run: (session: Session, given: Given) => Promise<ExitCode | undefined>;
 }
 
-/** What was given to a command, checked by its row. */
+/** The arguments and options of a command, validated against its row. */
 export class Given {
   readonly args: readonly (string | readonly string[] | undefined)[];
   readonly #options: Readonly<Record<string, unknown>>;
@@ -54,17 +53,17 @@ export class Given {
     this.#options = options;
   }
 
-  /** The argument at this place, which the row requires. */
+  /** The argument at this position, which the row requires. */
   arg(at = 0): string {
     return this.args[at] as string;
   }
 
-  /** All arguments from the last place of the row on. */
+  /** All arguments from this position on. */
   rest(at = 0): readonly string[] {
     return (this.args[at] as readonly string[] | undefined) ?? [];
   }
 
-  /** @param name of the option without its dashes */
+  /** @param name of the option, without dashes */
   text(name: string): string | undefined {
     return this.#options[memberOf(name)] as string | undefined;
   }
@@ -77,18 +76,19 @@ export class Given {
     return this.#options[memberOf(name)] === true;
   }
 
-  /** @throws CommandError when it is no whole number */
+  /** @throws CommandError unless it is a whole number */
   count(name: string): number | undefined {
     const text = this.text(name);
     if (text === undefined) return undefined;
-    if (!/^-?\d{1,15}$/.test(text)) throw usageError(`--${name} takes a whole number, not ${text}`);
+    if (!/^-?\d{1,15}$/.test(text))
+      throw usageError(`--${name} must be a whole number, not ${text}`);
     return Number(text);
   }
 
-  /** @throws CommandError when it was not given */
+  /** @throws CommandError if it is missing */
   required(name: string): string {
     const text = this.text(name);
-    if (text === undefined) throw usageError(`--${name} is missing`);
+    if (text === undefined) throw usageError(`--${name} is required`);
     return text;
   }
 
@@ -96,14 +96,14 @@ export class Given {
   pairs(name: string): Readonly<Record<string, string>> | undefined {
     const pairs = this.texts(name).map((text): [string, string] => {
       const at = text.indexOf('=');
-      if (at < 1) throw usageError(`--${name} takes name=value, not ${text}`);
+      if (at < 1) throw usageError(`--${name} must be name=value, not ${text}`);
       return [text.slice(0, at), text.slice(at + 1)];
     });
     return pairs.length === 0 ? undefined : Object.fromEntries(pairs);
   }
 }
 
-/** As the parser names it: `created-after` is `createdAfter`. */
+/** The name the parser uses: `createdAfter` for `created-after`. */
 const memberOf = (name: string) =>
   name.replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase());
 
@@ -111,7 +111,7 @@ const memberOf = (name: string) =>
 
 type Words = Omit<Command, 'run'>;
 
-/** Items that one page asks for at most, as the server has it. */
+/** The server's limit of items per page. */
 const PAGE_MAX = 1_000;
 const LIMIT_DEFAULT = 50;
 
@@ -120,18 +120,18 @@ const LIMIT_OPTIONS: readonly Option[] = [
   { flags: '--all', about: 'Show all of them.' },
 ];
 
-/** A list, as a table or as one JSON array. */
+/** A command that prints a list, as a table or as a JSON array. */
 export function listing<T>(
   row: Words & {
     readonly columns: readonly Column<T>[];
-    /** @param limit how many a page asks for; @param most how many of all are wanted, where there are no pages */
+    /** @param limit page size; @param most how many items are wanted in total, for lists without pages */
     readonly ask: (
       session: Session,
       given: Given,
       limit: number,
       most: number,
     ) => List<T> | Promise<readonly T[]>;
-    /** What people are shown beside what the server lists. */
+    /** Adds data that the server's list does not have, for the table. */
     readonly completed?: (session: Session, items: readonly T[]) => Promise<readonly T[]>;
   },
 ): Command {
@@ -144,12 +144,12 @@ export function listing<T>(
       const most = given.flag('all')
         ? Number.POSITIVE_INFINITY
         : (given.count('limit') ?? LIMIT_DEFAULT);
-      // One more tells whether there are more.
+      // One more item shows whether there are more.
       const asked = ask(session, given, Math.min(most + 1, PAGE_MAX), most + 1);
       const found = await firstOf(asked, most + 1);
       const items = found.slice(0, most);
       const hint =
-        found.length > most ? `There are more: --limit ${most * 2}, or --all.` : undefined;
+        found.length > most ? `There are more. Use --limit ${most * 2} or --all.` : undefined;
       if (out.isJson) out.json(items);
       else out.table(columns, (await completed?.(session, items)) ?? items);
       if (hint !== undefined) out.note(hint);
@@ -158,7 +158,7 @@ export function listing<T>(
   };
 }
 
-/** The items of as many pages as it takes. @param most how many at most */
+/** The items of as many pages as needed. @param most maximum number of items */
 export async function firstOf<T>(
   asked: List<T> | Promise<readonly T[]>,
   most: number,
@@ -173,11 +173,11 @@ export async function firstOf<T>(
   return items;
 }
 
-/** One thing, as its members below one another or as JSON. */
+/** A command that shows one object, as a list of its members or as JSON. */
 export function showing<T extends object>(
   row: Words & {
     readonly ask: (session: Session, given: Given) => Promise<T>;
-    /** Lines for people, in place of the members. */
+    /** Lines to print in place of the members. */
     readonly lines?: (session: Session, thing: T) => readonly string[];
     readonly exit?: (thing: T) => ExitCode;
   },
@@ -196,12 +196,14 @@ export function showing<T extends object>(
   };
 }
 
-/** What is done, and said in a sentence; with `--json` the answer, or nothing where there is none. */
+/**
+ * A command that performs an action and reports it in a sentence; with `--json` prints the response, if there is one.
+ */
 export function acting<T>(
   row: Words & {
     readonly ask: (session: Session, given: Given) => Promise<T>;
     readonly said: (answer: T, given: Given) => string;
-    /** Beside it, for the person: what a script would have to cut off. */
+    /** A remark for the user on the error stream, where it does not disturb scripts. */
     readonly noted?: (answer: T) => string;
   },
 ): Command {

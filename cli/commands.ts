@@ -1,6 +1,6 @@
 /**
- * The table of commands: what the command line can do, in the order of its help. What takes long to load is
- * loaded by the command that needs it.
+ * The table of commands, in the order of the help. Modules that take long to load are loaded by the command that needs
+ * them.
  */
 
 import type { Command, Option } from './command.js';
@@ -21,7 +21,7 @@ import { completionScript, SHELLS, type Shell } from './completion-scripts.js';
 
 export const PROGRAM = 'durable-workflow-engine';
 
-/** Of every command. */
+/** Options of every command. */
 export const GLOBAL_OPTIONS: readonly Option[] = [
   {
     flags: '--url <address>',
@@ -45,14 +45,14 @@ export const GLOBAL_OPTIONS: readonly Option[] = [
   { flags: '--json', about: 'Print the response as JSON.' },
 ];
 
-/** What the first words are about. */
+/** Descriptions of the command groups. */
 export const GROUPS: Readonly<Record<string, string>> = {
   sequences: 'Workflow definitions.',
   instances: 'Runs of sequences.',
   dlq: 'Failed instances: the dead letter queue.',
   failures: 'Reasons of failures.',
   jobs: 'Bulk changes that continue on the server.',
-  approvals: 'Questions to people.',
+  approvals: 'Approvals that wait for an answer.',
   tasks: 'Tasks of workers.',
   queues: 'Waiting tasks by handler and queue.',
   workers: 'Connected workers.',
@@ -64,7 +64,7 @@ export const GROUPS: Readonly<Record<string, string>> = {
   profiles: 'Named servers.',
 };
 
-/** The server is started before anything of this table is loaded: this row is for help and completion. */
+/** For help and completion only: the server starts before this table is loaded. */
 const START: Command = {
   name: 'start',
   summary: 'Start the server; start --help lists its flags and environment.',
@@ -75,11 +75,12 @@ const START: Command = {
     },
     {
       flags: '--insecure-auth-anywhere',
-      about: 'The same from anywhere the address can be reached.',
+      about: 'Accept every request without a key, from any address.',
     },
     {
       flags: '--unsafe-database',
-      about: 'Accept a Postgres with fsync or full_page_writes off, and run the embedded one so.',
+      about:
+        'Accept a Postgres with fsync or full_page_writes off, and run the embedded one that way.',
     },
     {
       flags: '--migrate-only',
@@ -87,7 +88,7 @@ const START: Command = {
     },
   ],
   run: async () => {
-    throw new Error('the server is started by the first file of the program');
+    throw new Error('the entry point starts the server');
   },
 };
 
@@ -124,7 +125,7 @@ const DOCTOR: Command = {
 
 const COMPLETION: Command = {
   name: 'completion',
-  summary: 'Print the completion script of a shell; docs/cli.md says where to install it.',
+  summary: 'Print the completion script of a shell; see docs/cli.md for how to install it.',
   args: [{ name: 'shell', about: 'Your shell.', choices: SHELLS }],
   run: async ({ out }, given) => {
     out.line(completionScript(given.arg() as Shell, PROGRAM));

@@ -1,15 +1,15 @@
 /**
- * What a shell is told once: to ask the program itself for proposals, with the words of the line as arguments.
- * Nothing that was typed is ever evaluated, and no other package of the shell is needed.
+ * Completion scripts for shells: they call the program with the words of the line and print its proposals. What was
+ * typed is never evaluated, and no other package of the shell is needed.
  */
 
 export const SHELLS = ['bash', 'zsh', 'fish'] as const;
 export type Shell = (typeof SHELLS)[number];
 
-/** The hidden command that answers. Its arguments are the words behind the program, the last one unfinished. */
+/** The hidden command that prints proposals. Its arguments are the words after the program, the last one incomplete. */
 export const COMPLETE_COMMAND = '__complete';
 
-/** In place of a proposal: the shell proposes files or folders by itself. */
+/** Printed instead of proposals: the shell completes files or folders itself. */
 export const FILES_MARK = ':files';
 export const FOLDERS_MARK = ':folders';
 
@@ -17,7 +17,7 @@ export function completionScript(shell: Shell, program: string): string {
   return { bash, zsh, fish }[shell](program, `_${program.replaceAll('-', '_')}`);
 }
 
-/** Each proposal is a line: the word, a tabulator, what it means. */
+/** Each proposal is a line: the word, a tab, its meaning. */
 const bash = (program: string, name: string) => `\
 ${name}() {
   local line IFS=$'\\n'

@@ -1,4 +1,4 @@
-/** What a shell can propose for an unfinished line, from the table of commands. Pure. */
+/** Proposals for an incomplete command line, from the table of commands. Pure. */
 
 import type { Argument, Command, Completes, Option } from './command.js';
 import { FILES_MARK, FOLDERS_MARK } from './completion-scripts.js';
@@ -12,9 +12,9 @@ export interface CompletionTable {
 type Proposal = readonly [word: string, meaning: string];
 
 /**
- * @param words behind the program; the last one is unfinished, and may be ''
- * @param profiles their names, asked for only where they count
- * @returns lines: the word, a tabulator, what it means; or a mark that leaves it to the shell
+ * @param words after the program; the last one is incomplete and may be ''
+ * @param profiles returns the names of profiles, called only if needed
+ * @returns lines with the word, a tab and its meaning, or a mark that leaves it to the shell
  */
 export function proposals(
   { commands, globals, groups }: CompletionTable,
@@ -48,10 +48,10 @@ export function proposals(
 }
 
 interface Line {
-  /** The words that name the command, as far as they do. */
+  /** The words of the command's name so far. */
   readonly names: string;
   readonly command: Command | undefined;
-  /** How many arguments stand behind it. */
+  /** The number of arguments after it. */
   readonly args: number;
   /** The option whose value comes next. */
   readonly pending: Option | undefined;
@@ -107,7 +107,7 @@ function valueProposals(
   profiles: () => readonly string[],
 ): string[] {
   if (choices !== undefined) {
-    // Of words between commas the last one is completed.
+    // In a comma-separated list, the last word is completed.
     const done = last.slice(0, last.lastIndexOf(',') + 1);
     return matching(
       choices.map((word) => [done + word, '']),
@@ -135,6 +135,6 @@ function matching(found: readonly Proposal[], start: string): string[] {
     .map(([word, meaning]) => `${word}\t${meaning}`);
 }
 
-/** `--state` of `--state <states>`. */
+/** `--state` for `--state <states>`. */
 export const longOf = ({ flags }: Option): string => flags.split(' ')[0] ?? flags;
 const takesValue = ({ flags }: Option): boolean => flags.includes('<');

@@ -1,7 +1,6 @@
 /**
- * Which server is asked, for which tenant, with which key: from options, the environment and profiles. A key
- * is never an option, since whoever lists processes sees those; and the key of a profile goes to the
- * address of that profile and to no other.
+ * Determines the server, tenant and key from options, environment and profiles. A key is never an option, since
+ * everybody who lists processes would see it; and the key of a profile is sent only to the address of that profile.
  */
 
 import { usageError } from './exit.js';
@@ -12,13 +11,13 @@ export interface Connection {
   readonly url: string;
   readonly tenant: string | undefined;
   readonly apiKey: string | undefined;
-  /** Where the key is from, for people. */
+  /** The source of the key, for messages. */
   readonly keyFrom: string | undefined;
-  /** The name of the profile that address or key are from. */
+  /** The profile that provided the address or the key. */
   readonly profile: string | undefined;
 }
 
-/** What may be given to every command. */
+/** Options of every command. */
 export interface ConnectionOptions {
   readonly url?: string | undefined;
   readonly tenant?: string | undefined;
@@ -29,9 +28,9 @@ export interface ConnectionOptions {
 export const URL_DEFAULT = 'http://127.0.0.1:8080';
 
 /**
- * In this order: options, a profile that is named by an option or ENGINE_PROFILE, the environment, the current
- * profile, the server of this machine.
- * @throws CommandError for a profile or file that is not there, or an address that is none
+ * In order of precedence: options, a profile named by an option or ENGINE_PROFILE, the environment, the current
+ * profile, the server on this machine.
+ * @throws CommandError for a missing profile or file, or an invalid address
  */
 export function connectionOf(
   options: ConnectionOptions,
@@ -39,7 +38,7 @@ export function connectionOf(
   readProfiles: () => Profiles,
 ): Connection {
   const named = options.profile ?? given(env.ENGINE_PROFILE);
-  // The file is looked at only where it counts: what is given in full needs none.
+  // The profiles are read only if needed.
   const isComplete = named === undefined && (options.url ?? given(env.ENGINE_URL)) !== undefined;
   const profiles = isComplete ? { profiles: {} } : readProfiles();
   const name = named ?? (isComplete ? undefined : profiles.current);
@@ -84,7 +83,7 @@ function environmentKey(env: Readonly<Record<string, string | undefined>>): Key 
   return keyInFile(given(env.ENGINE_API_KEY_FILE), 'ENGINE_API_KEY_FILE');
 }
 
-/** @throws CommandError when the file cannot be read or is empty */
+/** @throws CommandError if the file cannot be read or is empty */
 export function keyInFile(file: string | undefined, named: string): Key | undefined {
   if (file === undefined) return undefined;
   const value = textIn(file === '-' ? 0 : file, `${named}: ${file}`).trim();
@@ -96,10 +95,12 @@ export function keyInFile(file: string | undefined, named: string): Key | undefi
 export function checkedUrl(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url === undefined || !/^https?:$/.test(url.protocol)) {
-    throw usageError(`${text} is no address of a server: write it as http://host:8080`);
+    throw usageError(`${text} is not a server address; use the form http://host:8080`);
   }
   if (url.username !== '' || url.password !== '') {
-    throw usageError('an address holds no key: give that in the environment, a file or a profile');
+    throw usageError(
+      'an address must not contain credentials; set the key in the environment, a file or a profile',
+    );
   }
   return text.replace(/\/+$/, '');
 }

@@ -1,6 +1,6 @@
 /**
- * Definitions in files, and storing them as the builder does: a version is immutable, so a changed definition becomes
- * the next one, and one that is the same as the newest is left alone. A number that the file gives is taken as it is.
+ * Reads definitions from files and publishes them as the builder does: versions are immutable, so a changed definition
+ * becomes the next version and an unchanged one is skipped. A version number in the file is used as it is.
  */
 
 import { readdirSync, statSync } from 'node:fs';
@@ -23,7 +23,7 @@ import type { Finding } from '../schema/finding.js';
 import { CommandError, usageError } from './exit.js';
 import { parsed, textIn } from './json-input.js';
 
-/** As a person writes it: tenant and namespace may be said elsewhere, the version may be left to us. */
+/** As written by the user: tenant and namespace may come from options, and the version may be left out. */
 export type Written = Omit<CreateSequence, 'version'> & { readonly version?: number };
 
 export interface InFile {
@@ -33,7 +33,7 @@ export interface InFile {
 
 const IS_DEFINITION = /\.(?:json|ya?ml)$/i;
 
-/** The files that hold definitions, in order: those that are named, and all below named folders. */
+/** The definition files, in order: named files, and all files below named folders. */
 export function definitionFiles(places: readonly string[]): string[] {
   return places.flatMap((place) => {
     if (place === '-' || !statSync(place, { throwIfNoEntry: false })?.isDirectory()) return [place];
@@ -42,8 +42,8 @@ export function definitionFiles(places: readonly string[]): string[] {
 }
 
 /**
- * No link is followed: it leads elsewhere, or around the folder itself. Folders are read one by one, since from
- * Node 22 on the option `recursive` follows links.
+ * Links are not followed: they may lead elsewhere or form a cycle. Folders are read one by one, since the option
+ * `recursive` follows links from Node 22 on.
  */
 function definitionsBelow(folder: string): string[] {
   return readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
@@ -55,14 +55,14 @@ function definitionsBelow(folder: string): string[] {
 }
 
 /**
- * A file holds one definition or a list of them, as JSON or YAML.
+ * A file contains one definition or a list of them, as JSON or YAML.
  * @throws CommandError that names the file
  */
 export async function readDefinitions(file: string): Promise<InFile[]> {
   const text = textIn(file === '-' ? 0 : file, file);
   return [await parse(text, file)].flat().map((definition) => {
     if (typeof definition !== 'object' || definition === null || !('name' in definition)) {
-      throw usageError(`${file}: no definition with a name`);
+      throw usageError(`${file}: contains no definition with a name`);
     }
     return { file, definition: definition as Written };
   });
@@ -72,7 +72,7 @@ async function parse(text: string, file: string): Promise<unknown> {
   if (!/\.ya?ml$/i.test(file)) return parsed(text, file);
   const { parseYaml } = await import('./yaml.js');
   try {
-    // What is true of every value, such as how deep they may lie, is told by one.
+    // Parsed again as JSON, so that all limits of JSON values apply.
     return parsed(JSON.stringify(parseYaml(text)), file);
   } catch (error) {
     if (error instanceof CommandError) throw error;
@@ -86,27 +86,27 @@ export interface Applied {
   readonly version: number;
   readonly id: string;
   readonly change: 'created' | 'changed' | 'unchanged';
-  /** No name leads to it yet. */
+  /** The name does not refer to it yet. */
   readonly hold: boolean;
-  /** What is different from the version before, in words. */
+  /** The differences from the previous version, in words. */
   readonly differences: readonly string[];
   readonly warnings: readonly Finding[];
 }
 
 export interface ApplyOptions {
   readonly isStrict?: boolean;
-  /** A number that is taken by another definition gives way to the next one. */
+  /** If the version number is taken by another definition, uses the next one. */
   readonly isRaised?: boolean;
-  /** Nothing is stored. */
+  /** Publishes nothing. */
   readonly isDryRun?: boolean;
-  /** What is stored is on hold, also where the definition does not say so. */
+  /** Publishes on hold, also if the definition does not say so. */
   readonly isOnHold?: boolean;
 }
 
-/** What is told of a version that differs in nothing that its instances would notice. */
-const SAME_MEANING = 'written in another way; its instances do the same';
+/** Shown for a version that differs only in ways that instances do not notice. */
+const SAME_MEANING = 'written differently, with the same behavior';
 
-/** @throws DefinitionError for a definition that is not valid, CommandError for a number that is taken */
+/** @throws DefinitionError for an invalid definition, CommandError for a version number that is taken */
 export async function applyDefinition(
   client: Client,
   { definition }: InFile,
@@ -130,8 +130,8 @@ export async function applyDefinition(
   if (before !== undefined && !mayRaise) {
     throw new CommandError(
       'refused',
-      `version ${wanted} of ${name} is stored already, as another definition: ${differences.join('; ')}`,
-      'Raise version, or leave it out: then each change becomes the next version.',
+      `version ${wanted} of ${name} already exists with another definition: ${differences.join('; ')}`,
+      'Increase the version, or leave it out: then each change becomes the next version.',
     );
   }
   const change = newest === undefined ? 'created' : 'changed';
@@ -149,12 +149,12 @@ export async function applyDefinition(
   }
   const applied = await apply(client, definition, { versionMin: wanted, hold });
   const { id, version, changed } = applied;
-  // Somebody else may have stored it between our look and our writing.
+  // Another client may have published it in the meantime.
   const outcome = changed ? change : 'unchanged';
   return { ...shown, version, id, change: outcome, hold: applied.hold ?? false, differences };
 }
 
-/** Every mistake with the place where it is. */
+/** Lists every error with its position. */
 export class DefinitionError extends CommandError {
   readonly errors: readonly Finding[];
   readonly warnings: readonly Finding[];
@@ -174,7 +174,7 @@ export async function validateDefinition(
   isStrict: boolean,
 ): Promise<readonly Finding[]> {
   try {
-    // Which number it will be given does not matter here.
+    // Validation does not depend on the version number.
     const body = { version: 1, ...definition };
     const { warnings } = await client.sequences.validate(body, { query: { strict: isStrict } });
     return warnings;
@@ -191,10 +191,10 @@ async function differencesOf(before: SequenceDefinition, after: Written): Promis
   return entries.length === 0 ? [SAME_MEANING] : entries.map(({ summary }) => summary);
 }
 
-/** The server has checked it. */
+/** The server has validated it. */
 const sideOf = (definition: unknown) => definition as ReleaseSide;
 
-/** Each begins with its place. */
+/** Each line starts with the position. */
 export function findingLines(findings: readonly Finding[]): string[] {
   return findings.map(({ path: place, message }) =>
     message.startsWith(place) ? message : `${place}: ${message}`,

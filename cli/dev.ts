@@ -1,6 +1,6 @@
 /**
- * `dev`: a server of one's own on an embedded database, without keys, and a folder of definitions that are
- * applied whenever they change. The server runs in this process, so that one Ctrl-C ends both.
+ * `dev`: a development server with an embedded database and without keys, and a folder of definitions that are applied
+ * whenever they change. The server runs in this process, so that one Ctrl-C stops both.
  */
 
 import { existsSync, statSync } from 'node:fs';
@@ -23,10 +23,7 @@ import type { Session } from './session.js';
 
 const FOLDER_DEFAULT = 'sequences';
 const TENANT_DEFAULT = 'demo';
-/**
- * Looked at again and again instead of being told by the system: that works on every platform and mount,
- * and some hundred files cost less than a millisecond each time.
- */
+/** Polled, which works on every platform and mount; some hundred files cost less than a millisecond each time. */
 const LOOK_MS = 250;
 
 /** @throws CommandError; the process ends with the server */
@@ -35,15 +32,15 @@ export async function dev(session: Session, given: Given): Promise<ExitCode | un
   const named = given.args[0] as string | undefined;
   const folder = named ?? FOLDER_DEFAULT;
   if (named !== undefined && !statSync(named, { throwIfNoEntry: false })?.isDirectory()) {
-    throw usageError(`${named} is no folder`);
+    throw usageError(`${named} is not a folder`);
   }
   const port = given.count('port') ?? portOf(env.ENGINE_HTTP_ADDR);
   const tenant = options.tenant ?? env.ENGINE_TENANT ?? TENANT_DEFAULT;
   const dataDir = given.text('data-dir');
-  // A database that is set for another server is none to try things on.
+  // DATABASE_URL is meant for another server, so it is not used.
   const { DATABASE_URL, DATABASE_MIGRATION_URL, ...rest } = process.env;
   if (DATABASE_URL !== undefined)
-    out.note('DATABASE_URL is set, and not used: dev has a database of its own.');
+    out.note('DATABASE_URL is ignored: dev uses its own embedded database.');
   const ready = new Promise<string>((resolve) => {
     void runServer(['--insecure-auth'], {
       env: {
@@ -68,13 +65,13 @@ function greet(out: Output, url: string, tenant: string, folder: string): void {
   const rows = [
     ['Dashboard', paint.bold(paint.green(`${url}/ui/?tenant=${encodeURIComponent(tenant)}`))],
     ['API', `${url}/api/v1`],
-    ['Key', paint.yellow('none is needed: any is taken, from this machine only')],
+    ['Key', paint.yellow('not required; only connections from this machine are accepted')],
     ['Tenant', tenant],
     [
       'Sequences',
       existsSync(folder)
-        ? `${folder} (applied when they change)`
-        : `${folder} (made by you; applied once it is there)`,
+        ? `${folder} (applied on change)`
+        : `${folder} (applied once you create it)`,
     ],
     ['Stop', 'Ctrl-C'],
   ];
@@ -90,10 +87,10 @@ function greet(out: Output, url: string, tenant: string, folder: string): void {
 
 // ---------------------------------------------------------------- the folder
 
-/** What a file was like when it was looked at last. */
+/** Size and time of each file when it was last read. */
 type Seen = Map<string, string>;
 
-/** Applies what has changed since the last look. What fails is told once, until it changes again. */
+/** Applies files that have changed since the last poll. A failure is reported once, until the file changes again. */
 async function look(client: Client, out: Output, folder: string, seen: Seen): Promise<void> {
   const files = existsSync(folder) ? definitionFiles([folder]) : [];
   for (const file of files) {
@@ -105,7 +102,7 @@ async function look(client: Client, out: Output, folder: string, seen: Seen): Pr
   for (const file of seen.keys()) {
     if (files.includes(file)) continue;
     seen.delete(file);
-    out.line(`${stamp(out)} ${file} is gone; what it stored stays`);
+    out.line(`${stamp(out)} ${file} was deleted; its published definitions remain`);
   }
 }
 

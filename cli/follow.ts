@@ -1,6 +1,6 @@
 /**
- * Follows an instance to its end, for people and for programs: a line for each state and each output. People are told
- * each with its own time, in the order of these: the stream tells a state before the outputs that led to it.
+ * Follows an instance to its end: prints a line for each state and each output. Lines for people are ordered by the
+ * time of the events, since the stream sends a state before the outputs that led to it.
  */
 
 import { setTimeout as pause } from 'node:timers/promises';
@@ -11,7 +11,7 @@ import type { Session } from './session.js';
 import { memberText, toned } from './table.js';
 import { toneOf } from './tones.js';
 
-/** @returns 0 when it completed, 1 when it failed or was cancelled @throws CommandError when time is up */
+/** @returns 0 if it completed, 1 if it failed or was cancelled @throws CommandError after the timeout */
 export async function followInstance(session: Session, id: string): Promise<ExitCode> {
   const { client, out, options } = session;
   const { timeoutMs } = options;
@@ -24,15 +24,15 @@ export async function followInstance(session: Session, id: string): Promise<Exit
     if (event.type === 'done') return event.state === 'completed' ? EXIT.ok : EXIT.failed;
   }
   session.signal.throwIfAborted();
-  throw new CommandError('timedOut', `instance ${id} had not ended within ${timeoutMs} ms`);
+  throw new CommandError('timedOut', `instance ${id} did not end within ${timeoutMs} ms`);
 }
 
 type StateEvent = Extract<InstanceEvent, { type: 'state' }>;
 
-/** How long outputs of before may come behind a state. */
+/** How long earlier outputs may arrive after a state. */
 const STATE_HELD_MS = 300;
 
-/** A state is held back until something later than it comes, or nothing does. */
+/** Delays a state until a later event or a pause. */
 export async function* inOrder(
   events: AsyncIterable<InstanceEvent>,
   now: () => number,
@@ -40,7 +40,7 @@ export async function* inOrder(
   const source = events[Symbol.asyncIterator]();
   let held: (StateEvent & { readonly updated_at: string }) | undefined;
   for (let next = source.next(); ; ) {
-    // Behind an end there is always something: `done`, at the latest.
+    // A final state is always followed by another event: `done`, at the latest.
     const came = await (held === undefined || isEnded(held.state)
       ? next
       : Promise.race([next, pause(STATE_HELD_MS, undefined, { ref: false })]));
@@ -54,7 +54,7 @@ export async function* inOrder(
     if (came === undefined) continue;
     if (came.done === true) return;
     next = source.next();
-    // It is awaited behind what is told meanwhile.
+    // It is awaited in a later iteration.
     next.catch(() => undefined);
     if (event?.type === 'state') {
       held = { ...event, updated_at: event.updated_at ?? new Date(now()).toISOString() };
@@ -62,7 +62,7 @@ export async function* inOrder(
   }
 }
 
-/** Behind an end there is nothing that did not lead to it. */
+/** All outputs belong before a final state. */
 const isBefore = (
   { state, updated_at }: { state: InstanceState; updated_at: string },
   at: string,
@@ -82,7 +82,7 @@ function linesOf(session: Session, event: InstanceEvent): string[] {
   return [`${out.paint.dim(timeOfDay(new Date(at)))} ${text}`];
 }
 
-/** At most a line of the terminal. */
+/** At most one line of the terminal. */
 function outputText({ out }: Session, { block_id, output }: BlockOutput): string {
   const width = (out.place.width ?? Number.POSITIVE_INFINITY) - TIME_CELLS;
   return out.cut(`${memberText(block_id)} ${memberText(output)}`, width);

@@ -1,6 +1,6 @@
 /**
- * What a person gives: JSON as it stands, `@file`, or `-` for the standard input. A value is stored as it was
- * written or refused, in the words of the server (docs/cli.md).
+ * JSON values of options: literal, `@file`, or `-` for standard input. A value is stored as it was written, or rejected
+ * with the server's message (docs/cli.md).
  */
 
 import { readFileSync, readSync } from 'node:fs';
@@ -9,20 +9,22 @@ import { usageError } from './exit.js';
 
 type JsonObject = Record<string, unknown>;
 
-/** @throws CommandError when it cannot be read, is no JSON, or holds what could not be kept */
+/** @throws CommandError if it cannot be read, is not JSON, or cannot be stored unchanged */
 export function jsonOf(text: string, name: string): unknown {
-  return parsed(text === '-' ? textIn(0, 'the standard input') : fileText(text), name);
+  return parsed(text === '-' ? textIn(0, 'standard input') : fileText(text), name);
 }
 
-/** @param name what the text is, for messages @throws CommandError */
+/** @param name of the text, for messages @throws CommandError */
 export function parsed(text: string, name: string): unknown {
   const result = parseJson(text, BODY_JSON_LIMITS);
   if (result.ok) return result.value;
   const { kind, message } = result.problem;
-  throw usageError(kind === 'syntax' ? `${name} is no JSON: ${message}` : `${name}: ${message}`);
+  throw usageError(
+    kind === 'syntax' ? `${name} is not valid JSON: ${message}` : `${name}: ${message}`,
+  );
 }
 
-/** The same, of an object. */
+/** Like `jsonOf`, for an object. */
 export function objectOf(text: string | undefined, name: string): JsonObject | undefined {
   if (text === undefined) return undefined;
   const value = jsonOf(text, name);
@@ -35,7 +37,7 @@ export function objectOf(text: string | undefined, name: string): JsonObject | u
 const fileText = (text: string) =>
   text.startsWith('@') ? textIn(text.slice(1), text.slice(1)) : text;
 
-/** UTF-8, or UTF-16 with a byte order mark, as editors of Windows write. @throws CommandError */
+/** UTF-8, or UTF-16 with a byte order mark, as Windows editors write. @throws CommandError */
 export function textIn(file: string | number, named: string): string {
   let bytes: Buffer;
   try {
@@ -56,7 +58,7 @@ const MARKS = [
   ['\xfe\xff', 'utf-16be'],
 ] as const;
 
-/** Where the first byte stands that is none of a text in UTF-8. */
+/** The position of the first byte that is not valid UTF-8. */
 function placeIn(bytes: Buffer, encoding: string): string {
   if (encoding !== 'utf-8') return '';
   const again = Buffer.from(bytes.toString('utf8'));
@@ -68,7 +70,7 @@ function placeIn(bytes: Buffer, encoding: string): string {
 const PIECE_BYTES = 65_536;
 const PAUSE_MS = 20;
 
-/** Waits for a writer that is slow: a pipe or terminal that does not block has nothing to read for now. */
+/** Waits for a slow writer: a non-blocking pipe or terminal may have no data yet. */
 function standardInput(): Buffer {
   const pieces: Buffer[] = [];
   const pause = new Int32Array(new SharedArrayBuffer(4));

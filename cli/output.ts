@@ -1,12 +1,12 @@
 /**
- * What a command writes: results to standard output, everything else to the error stream, so that a pipe gets
- * results only. With `--json` standard output is JSON and nothing else.
+ * Output of a command: results go to standard output, everything else to the error stream. With `--json`, standard
+ * output contains only JSON.
  */
 
 import { type Palette, palette, plain, plainJson } from '../src/base/log-text.js';
 import { type Column, fitted, type Place, recordLines, tableLines } from './table.js';
 
-/** A stream as the world gives it. */
+/** The part of a stream that is used. */
 export interface Stream {
   readonly isTTY?: boolean;
   readonly columns?: number;
@@ -22,12 +22,12 @@ export interface OutputOptions {
   readonly now: () => number;
 }
 
-/** Of a terminal that does not say. */
+/** For a terminal that does not report its width. */
 const WIDTH_DEFAULT = 80;
 
 export class Output {
   readonly isJson: boolean;
-  /** Of standard output. */
+  /** Colours of standard output. */
   readonly paint: Palette;
   readonly #options: OutputOptions;
   readonly #errorPaint: Palette;
@@ -50,13 +50,13 @@ export class Output {
     this.#options.stdout.write(`${text}\n`);
   }
 
-  /** As much as fits into so many cells. */
+  /** Cut to this many cells. */
   cut(text: string, cells: number): string {
     return fitted(text, Math.max(1, cells));
   }
 
   table<T>(columns: readonly Column<T>[], rows: readonly T[]): void {
-    if (rows.length === 0) this.note('Nothing.');
+    if (rows.length === 0) this.note('No results.');
     else for (const line of tableLines(columns, rows, this.place)) this.line(line);
   }
 
@@ -64,17 +64,17 @@ export class Output {
     for (const line of recordLines(record, this.place)) this.line(line);
   }
 
-  /** For programs on one line, for people on a terminal on several. */
+  /** On one line for programs, on several for people at a terminal. */
   json(value: unknown): void {
     this.line(plainJson(JSON.stringify(value, null, this.#options.stdout.isTTY ? 2 : undefined)));
   }
 
-  /** One of several values, each on a line of its own. */
+  /** One of several values, each on its own line. */
   jsonLine(value: unknown): void {
     this.line(plainJson(JSON.stringify(value)));
   }
 
-  /** Beside the results, for the person. */
+  /** A remark on the error stream. */
   note(text: string): void {
     this.endProgress();
     this.#options.stderr.write(`${this.#errorPaint.dim(text)}\n`);
@@ -89,7 +89,7 @@ export class Output {
     if (hint !== undefined) stderr.write(`${this.#errorPaint.dim(hint)}\n`);
   }
 
-  /** How far long work is: on a terminal one line that is written over, elsewhere nothing. */
+  /** Progress of long work: one line that is overwritten on a terminal, nothing elsewhere. */
   progress(text: string): void {
     const { stderr } = this.#options;
     if (!stderr.isTTY) return;
@@ -97,14 +97,14 @@ export class Output {
     this.#hasProgress = true;
   }
 
-  /** The line of the progress is left empty. */
+  /** Clears the line. */
   endProgress(): void {
     if (this.#hasProgress) this.#options.stderr.write('\r\x1b[K');
     this.#hasProgress = false;
   }
 }
 
-/** On a terminal that has them, unless NO_COLOR says otherwise. */
+/** On a terminal that supports them, unless NO_COLOR is set. */
 function hasColours({ isTTY }: Stream, { NO_COLOR = '', TERM }: OutputOptions['env']): boolean {
   return isTTY === true && NO_COLOR === '' && TERM !== 'dumb';
 }

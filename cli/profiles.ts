@@ -1,6 +1,6 @@
 /**
- * Profiles: address, tenant and key of a server under a name, in one file that only its owner may read. A
- * key that others could read is not used.
+ * Profiles store the address, tenant and key of a server under a name, in one file that only its owner may read. The
+ * file is not used if others can read it.
  */
 
 import { chmodSync, mkdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
@@ -15,7 +15,7 @@ export interface Profile {
 }
 
 export interface Profiles {
-  /** The one that is used where none is named. */
+  /** The default profile. */
   readonly current?: string | undefined;
   readonly profiles: Readonly<Record<string, Profile>>;
 }
@@ -23,10 +23,10 @@ export interface Profiles {
 const NONE: Profiles = { profiles: {} };
 const OWNER_ONLY = 0o600;
 const OTHERS = 0o077;
-/** Names stand in commands and completions without quotes. */
+/** Usable in commands and completions without quotes. */
 const NAME = /^[\w.-]{1,64}$/;
 
-/** Under the folder of settings, as the XDG base directory specification has it. */
+/** In the configuration folder of the XDG base directory specification. */
 export function profilesFile(env: Readonly<Record<string, string | undefined>>): string {
   const base = env.XDG_CONFIG_HOME;
   const folder =
@@ -34,21 +34,21 @@ export function profilesFile(env: Readonly<Record<string, string | undefined>>):
   return path.join(folder, 'durable-workflow-engine', 'profiles.json');
 }
 
-/** @throws CommandError when others may read it, or when it is no such file */
+/** @throws CommandError if others may read it, or if it is not a valid file */
 export function readProfiles(file: string): Profiles {
   const mode = statSync(file, { throwIfNoEntry: false })?.mode;
   if (mode === undefined) return NONE;
   if (process.platform !== 'win32' && (mode & OTHERS) !== 0) {
     throw new CommandError(
       'usage',
-      `${file} holds keys, and others may read it (mode ${(mode & 0o777).toString(8)})`,
-      `Say chmod 600 '${file}', and revoke the keys in it if others use this machine.`,
+      `${file} contains keys, but others may read it (mode ${(mode & 0o777).toString(8)})`,
+      `Run chmod 600 '${file}', and revoke its keys if others use this machine.`,
     );
   }
   try {
     return checked(JSON.parse(readFileSync(file, 'utf8')));
   } catch (error) {
-    throw usageError(`${file} is no file of profiles: ${(error as Error).message}`);
+    throw usageError(`${file} is not a valid profiles file: ${(error as Error).message}`);
   }
 }
 
@@ -61,25 +61,27 @@ function checked(read: unknown): Profiles {
   return { profiles, current };
 }
 
-/** Whole or not at all: a second command at the same time reads the old file or the new one. */
+/** Atomic: a concurrent command reads the old file or the new one. */
 export function writeProfiles(file: string, profiles: Profiles): void {
   mkdirSync(path.dirname(file), { recursive: true, mode: 0o700 });
   const beside = `${file}.${process.pid}`;
   writeFileSync(beside, `${JSON.stringify(profiles, null, 2)}\n`, { mode: OWNER_ONLY });
-  // A mode is narrowed by the umask only where the file is new.
+  // The umask may have changed the mode of a new file.
   chmodSync(beside, OWNER_ONLY);
   renameSync(beside, file);
 }
 
-/** @throws CommandError when there is none of that name */
+/** @throws CommandError if there is no such profile */
 export function profileOf({ profiles }: Profiles, name: string): Profile {
   const found = Object.hasOwn(profiles, name) ? profiles[name] : undefined;
   if (found !== undefined) return found;
   const names = Object.keys(profiles).join(', ');
   throw new CommandError(
     'notFound',
-    `there is no profile ${name}`,
-    names === '' ? 'There is none at all: profiles add makes one.' : `There are: ${names}.`,
+    `no profile named ${name}`,
+    names === ''
+      ? 'There are no profiles; create one with profiles add.'
+      : `Existing profiles: ${names}.`,
   );
 }
 
@@ -87,7 +89,7 @@ export function profileOf({ profiles }: Profiles, name: string): Profile {
 export function checkProfileName(name: string): void {
   if (!NAME.test(name) || name === '__proto__') {
     throw usageError(
-      'the name of a profile has letters, digits, dots, hyphens and underscores only',
+      'a profile name may contain only letters, digits, dots, hyphens and underscores',
     );
   }
 }

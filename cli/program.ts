@@ -1,6 +1,6 @@
 /**
- * The command line: parses arguments by the table of commands, runs one command, and turns whatever went wrong
- * into a line that says what to do, and an exit code.
+ * The command line: parses arguments with the table of commands, runs one command, and turns errors into a message, a
+ * hint and an exit code.
  */
 
 import {
@@ -34,12 +34,12 @@ export async function runCommandLine(args: readonly string[]): Promise<never> {
   });
   const exitCode = await Promise.race([run(args, interrupted.signal, interrupt), left]);
   if (exitCode === EXIT.interrupted && process.stderr.isTTY) process.stderr.write('\n');
-  // What is still on its way to a pipe is written before the process ends.
+  // Buffered output to a pipe is written before the process ends.
   await Promise.all([process.stdout, process.stderr].map(flushed));
   process.exit(exitCode);
 }
 
-/** Whoever reads has left, as `head` does: nobody is there to be told. */
+/** The reader has closed the pipe, as `head` does. */
 function leaveQuietly(error: NodeJS.ErrnoException): void {
   if (error.code === 'EPIPE') process.exit(EXIT.ok);
   throw error;
@@ -48,13 +48,13 @@ function leaveQuietly(error: NodeJS.ErrnoException): void {
 const flushed = (stream: NodeJS.WriteStream) =>
   new Promise<void>((resolve) => stream.write('', () => resolve()));
 
-/** A command that fails here would spoil the line that the person is typing: it proposes nothing. */
+/** On an error, nothing is proposed: a message would spoil the line that the user is typing. */
 function complete(words: readonly string[]): number {
   const names = () => {
     try {
       return Object.keys(readProfiles(profilesFile(process.env)).profiles);
     } catch {
-      // Told by the command itself, when it is run.
+      // The command itself reports the error when it runs.
       return [];
     }
   };
@@ -75,7 +75,7 @@ async function run(
   onInterrupt: () => void,
 ): Promise<ExitCode> {
   const { stdin, stdout, stderr, env } = process;
-  // Before it is known whether the arguments make sense.
+  // Needed for messages about the arguments themselves.
   const isJson = args.includes('--json');
   const out = new Output({ stdout, stderr, env, isJson, now: Date.now });
   let exit: ExitCode = EXIT.ok;
@@ -101,7 +101,7 @@ async function run(
 
 /** @throws a defect, with its stack */
 function told(error: unknown, out: Output): ExitCode {
-  // The parser has told by itself.
+  // The parser has printed the message.
   if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.ok : EXIT.usage;
   const exit = exitOf(error);
   if (exit === undefined) throw error;
@@ -114,26 +114,26 @@ function told(error: unknown, out: Output): ExitCode {
   return exit;
 }
 
-/** Nobody answered, or somebody else. */
+/** Errors of a missing or different server. */
 const NOT_THERE: ReadonlySet<string> = new Set([
   'CLIENT_UNREACHABLE',
   'CLIENT_NETWORK',
   'CLIENT_NO_ENGINE',
 ]);
 
-/** What to do about refusals that have to do with how the server is asked. */
+/** What to do about refusals that depend on how the request was made. */
 function hintFor({ status, code, message, requestId }: EngineError): string | undefined {
   if (status === 401)
-    return 'Set ENGINE_API_KEY, give --key-file FILE, or keep the key in a profile.';
+    return 'Set ENGINE_API_KEY, use --key-file FILE, or save the key in a profile.';
   if (status === 400 && message.includes('x-tenant-id')) {
-    return 'Give --tenant NAME, set ENGINE_TENANT, or keep it in a profile.';
+    return 'Use --tenant NAME, set ENGINE_TENANT, or save it in a profile.';
   }
-  if (status === 403) return `This key may not do that: ${PROGRAM} doctor says what it may.`;
+  if (status === 403) return `The key lacks the right; ${PROGRAM} doctor shows its rights.`;
   if (NOT_THERE.has(code)) {
-    return `Is this the right address? --url, ENGINE_URL or a profile names it; ${PROGRAM} dev starts a server.`;
+    return `Check the address (--url, ENGINE_URL or a profile); ${PROGRAM} dev starts a server.`;
   }
   return status >= 500 && requestId !== undefined
-    ? `The server's log has request ${requestId}.`
+    ? `Find request ${requestId} in the server log.`
     : undefined;
 }
 
@@ -146,22 +146,20 @@ function timeoutOf(text: string | undefined): number | undefined {
   const [, count, unit = 's'] = DURATION.exec(text) ?? [];
   const ms = Number(count) * UNIT_MS[unit as keyof typeof UNIT_MS];
   if (ms >= 1 && ms <= 2 ** 31 - 1) return Math.round(ms);
-  throw usageError(`--timeout takes a length of time, as 30s, 5m or 500ms, not ${text}`);
+  throw usageError(`--timeout must be a duration, such as 30s, 5m or 500ms, not ${text}`);
 }
 
 // ---------------------------------------------------------------- the parser
 
 type Run = (command: Command, given: Given, options: Record<string, unknown>) => Promise<void>;
 
-/** The parser that the table asks for; what is wrong is thrown, not exited with. */
+/** The parser for the table of commands; errors are thrown instead of ending the process. */
 export function parserOf(commands: readonly Command[], onRun: Run): CommandParser {
   const root = new CommandParser(PROGRAM)
-    .description(
-      'A durable workflow server, and the command line for it. docs/cli.md is its manual.',
-    )
+    .description('A durable workflow server and its command line. Manual: docs/cli.md.')
     .version(packageVersion(), '--version', 'Print the version.')
-    .helpOption('--help', 'Print this text.')
-    .helpCommand('help [command]', 'Print what a command takes.')
+    .helpOption('--help', 'Print this help.')
+    .helpCommand('help [command]', 'Print the help of a command.')
     .configureHelp({ showGlobalOptions: true });
   for (const option of GLOBAL_OPTIONS) root.addOption(parserOfOption(option));
   for (const command of commands) {
@@ -170,7 +168,7 @@ export function parserOf(commands: readonly Command[], onRun: Run): CommandParse
     const parser = parent
       .command(words.at(-1) ?? '')
       .description(command.summary)
-      .helpOption('--help', 'Print this text.');
+      .helpOption('--help', 'Print this help.');
     for (const argument of command.args ?? []) addArgument(parser, argument);
     for (const option of command.options ?? []) parser.addOption(parserOfOption(option));
     parser.action(async (...all: unknown[]) => {
@@ -187,10 +185,10 @@ export function parserOf(commands: readonly Command[], onRun: Run): CommandParse
   return root;
 }
 
-/** Somebody was about to write a key where everybody on the machine can read it. */
+/** The user was about to pass a key where everybody on the machine can read it. */
 const KEY_OPTION = /unknown option '--(?:api-?)?key\b/;
 const KEY_HINT =
-  'A key is no option, since others see those: set ENGINE_API_KEY, give --key-file FILE, or keep it in a profile.';
+  'Keys are not accepted as options, since other users could see them: set ENGINE_API_KEY, use --key-file FILE, or save it in a profile.';
 
 function groupOf(root: CommandParser, name: string): CommandParser {
   const found = root.commands.find((one) => one.name() === name);
@@ -198,7 +196,7 @@ function groupOf(root: CommandParser, name: string): CommandParser {
   return root
     .command(name)
     .description(GROUPS[name] ?? '')
-    .helpOption('--help', 'Print this text.')
+    .helpOption('--help', 'Print this help.')
     .helpCommand(false);
 }
 
@@ -216,9 +214,9 @@ function addArgument(
   parser.addArgument(argument);
 }
 
-/** An empty word, as of a variable of a shell that is not set, would be another question to the server. */
+/** An empty value, as from an unset shell variable, would change the meaning of the request. */
 function someText(text: string): string {
-  if (text.trim() === '') throw new InvalidArgumentError('It is empty.');
+  if (text.trim() === '') throw new InvalidArgumentError('It must not be empty.');
   return text;
 }
 
@@ -244,5 +242,5 @@ const listed = (choices: readonly string[], isMany: true | undefined) =>
 function checkedWord(text: string, choices: readonly string[]): string {
   const word = text.trim();
   if (choices.includes(word)) return word;
-  throw new InvalidArgumentError(`It takes ${choices.join(', ')}.`);
+  throw new InvalidArgumentError(`Allowed values: ${choices.join(', ')}.`);
 }

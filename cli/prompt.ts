@@ -1,22 +1,22 @@
-/** Questions to the person at the terminal. They are asked on the error stream: results go elsewhere. */
+/** Prompts at the terminal, on the error stream. */
 
 import { createInterface } from 'node:readline/promises';
 import { Writable } from 'node:stream';
 import { CommandError, usageError } from './exit.js';
 
 export interface Asker {
-  /** Whether somebody can answer. */
+  /** Whether there is a terminal to ask. */
   readonly isThere: boolean;
-  /** @throws CommandError when the answer is not yes */
+  /** @throws CommandError unless the answer is yes */
   confirm(question: string): Promise<void>;
-  /** What is typed is not shown. */
+  /** Reads hidden input. */
   secret(question: string): Promise<string>;
 }
 
 export interface Terminal {
   readonly stdin: NodeJS.ReadStream;
   readonly stderr: NodeJS.WriteStream;
-  /** Ctrl-C while a question is asked. */
+  /** Called on Ctrl-C during a prompt. */
   readonly onInterrupt: () => void;
   readonly signal: AbortSignal;
 }
@@ -24,10 +24,10 @@ export interface Terminal {
 export function askerOf({ stdin, stderr, onInterrupt, signal }: Terminal): Asker {
   const isThere = stdin.isTTY === true && stderr.isTTY === true;
   const ask = async (question: string, isShown: boolean): Promise<string> => {
-    if (!isThere) throw usageError(`${question.trim()} cannot be asked: there is no terminal`);
-    // The line editor writes what is typed; for a secret it writes into nothing.
+    if (!isThere) throw usageError(`${question.trim()} cannot be asked without a terminal`);
+    // The line editor echoes the input; for a secret it writes to nothing.
     const output = isShown ? stderr : new Writable({ write: (_chunk, _encoding, done) => done() });
-    // From here on the terminal itself shows nothing of what is typed, so the question comes after it.
+    // From here on the terminal does not echo, so the question is printed afterwards.
     const lines = createInterface({ input: stdin, output, terminal: true, historySize: 0 });
     if (!isShown) stderr.write(question);
     lines.on('SIGINT', onInterrupt);

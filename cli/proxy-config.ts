@@ -1,6 +1,6 @@
 /**
- * Writes what HAProxy reads, once or again with each change of the directory. What fails while it follows is
- * said once and tried again: a proxy that cannot be reached for a moment, or a database.
+ * Writes the files that HAProxy reads, once or after each change of the directory. While following, errors are reported
+ * once and retried.
  */
 
 import { spawn } from 'node:child_process';
@@ -18,17 +18,17 @@ import { TopologyReader } from './proxy/topology-reader.js';
 import type { Session } from './session.js';
 
 const LISTEN_DEFAULT = ':8090';
-/** How often the number of the directory is asked for: one row that is in memory. */
+/** How often the revision of the directory is polled: one cached row. */
 const LOOK_EVERY_MS = 250;
-/** The longest wait behind passes that failed. */
+/** The longest delay after repeated errors. */
 const TRY_AGAIN_MS_MAX = 2_000;
 
 interface Report {
   readonly changed: readonly string[];
-  /** Of a HAProxy that runs. */
+  /** Applied to a running HAProxy. */
   readonly applied: boolean;
   readonly reloaded: boolean;
-  /** And no command was given for that. */
+  /** A reload is needed, and no command for it was given. */
   readonly needs_reload: boolean;
 }
 
@@ -54,7 +54,7 @@ export async function proxyConfig(session: Session, given: Given): Promise<ExitC
     if (needsReload) publisher.reloaded();
     return {
       changed,
-      // Whoever is started or reloaded has read the maps.
+      // A HAProxy that was started or reloaded has read the maps.
       applied: !isFirst && !isReloaded && (await apply(topology)),
       reloaded: isReloaded,
       needs_reload: needsReload && !isReloaded,
@@ -66,7 +66,7 @@ export async function proxyConfig(session: Session, given: Given): Promise<ExitC
       return await publisher.apply(topology);
     } catch (error) {
       if (isWatching || !(error instanceof AbsentError)) throw error;
-      session.out.note(`${error.message}. It reads the files when it starts.`);
+      session.out.note(`${error.message}. HAProxy reads the files when it starts.`);
       return false;
     }
   };
@@ -81,7 +81,7 @@ export async function proxyConfig(session: Session, given: Given): Promise<ExitC
   return withDirectory(session, work, given);
 }
 
-/** @throws CommandError for what the person can mend */
+/** @throws CommandError for errors that the user can fix */
 async function published(
   publish: (topology: Topology) => Promise<Report>,
   topology: Topology,
@@ -137,13 +137,13 @@ function tell({ out }: Session, report: Report): void {
     return;
   }
   const { changed, applied, reloaded, needs_reload } = report;
-  out.line(changed.length === 0 ? 'Nothing has changed.' : `Written: ${changed.join(', ')}.`);
-  if (reloaded) out.line('The proxy was told to read them.');
-  if (applied) out.line('HAProxy has the maps.');
-  if (needs_reload) out.note('Reload the proxy: it reads these files at its start alone.');
+  out.line(changed.length === 0 ? 'No changes.' : `Written: ${changed.join(', ')}.`);
+  if (reloaded) out.line('The proxy was reloaded.');
+  if (applied) out.line('The maps of HAProxy were updated.');
+  if (needs_reload) out.note('Reload the proxy: it reads these files only when it starts.');
 }
 
-/** @throws CommandError when it fails */
+/** @throws CommandError if it fails */
 async function runShell(command: string): Promise<void> {
   const child = spawn('/bin/sh', ['-c', command], { stdio: ['ignore', 'inherit', 'inherit'] });
   const [code, signal] = await once(child, 'exit');

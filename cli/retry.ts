@@ -1,4 +1,4 @@
-/** A retry that repeats what happened outside says so before, and asks (docs/reference/explain.md). */
+/** Retries and resumes that ask before they repeat external effects (docs/reference/explain.md). */
 
 import type { RunsAgain } from '../client/src/index.js';
 import type { Given } from './command.js';
@@ -10,13 +10,13 @@ export async function retryOne(session: Session, id: string, given: Given): Prom
   return session.client.instances.retry(id);
 }
 
-/** What was paused while it was failed is retried by that. */
+/** Resuming an instance that was paused after a failure retries it. */
 export async function resumeOne(session: Session, id: string, given: Given): Promise<unknown> {
   await expectRepeats(session, id, given, 'resume');
   return session.client.instances.signal(id, { signal_type: 'resume' });
 }
 
-/** @throws CommandError when nobody agrees to what is repeated */
+/** @throws CommandError if the user does not confirm the repetition */
 async function expectRepeats(
   { client, out, asker }: Session,
   id: string,
@@ -29,14 +29,17 @@ async function expectRepeats(
   if (again === undefined) return;
   for (const line of linesOf(again)) out.note(line);
   if (!again.repeats_effects) return;
-  // Whose parent has gone on without it need not repeat any.
+  // An instance whose parent has continued without it need not repeat effects.
   const isRepeating = again.blocks.some((block) => block.repeats_effects);
-  const repeated = `${id} would ${isRepeating ? 'repeat effects outside' : 'run for itself'}`;
-  if (asker.isThere) return asker.confirm(`${repeated}. Go on?`);
-  throw usageError(`${repeated}, and nobody is there to agree`, 'Give --yes to do it.');
+  const repeated = `${id} would ${isRepeating ? 'repeat external effects' : 'run without its parent'}`;
+  if (asker.isThere) return asker.confirm(`${repeated}. Continue?`);
+  throw usageError(
+    `${repeated}, and there is no terminal to ask for confirmation`,
+    'Use --yes to confirm.',
+  );
 }
 
-/** What runs again and what stays, in the words of the server. */
+/** What runs again and what is kept, in the server's words. */
 export function linesOf({ blocks, blocks_count, stays, stays_count, parent }: RunsAgain): string[] {
   const more = blocks_count - blocks.length;
   return [

@@ -1,9 +1,9 @@
-/** What people call the sequences of instances: `name vN` in place of an id, where it can be read. */
+/** The names of the sequences of instances: `name vN` in place of an id, where readable. */
 
 import { EngineError } from '../client/src/index.js';
 import type { Session } from './session.js';
 
-/** A page of a list may have this many versions; the ids of others are shown as they are. */
+/** A page of a list may have this many versions; the others are shown by id. */
 const NAMES_MAX = 20;
 
 export async function sequenceNames(
@@ -17,7 +17,7 @@ export async function sequenceNames(
         const { name, version } = await client.sequences.get(id);
         return [id, `${name} v${version}`];
       } catch (error) {
-        // The list itself was answered: a version that is gone, or may not be read, keeps its id.
+        // A version that was deleted or may not be read keeps its id: the list itself was answered.
         if (error instanceof EngineError) return [id, id];
         throw error;
       }

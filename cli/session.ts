@@ -1,4 +1,4 @@
-/** What a command is given to work with: the server, the output, the person, the world around. */
+/** The context of a command: server, output, prompts and environment. */
 
 import { Client } from '../client/src/index.js';
 import { type Connection, type ConnectionOptions, connectionOf } from './connection.js';
@@ -8,7 +8,7 @@ import { profilesFile, readProfiles } from './profiles.js';
 import type { Asker } from './prompt.js';
 
 export interface SessionOptions extends ConnectionOptions {
-  /** How long an answer may take, and a command that waits may wait; undefined: not said. */
+  /** How long a request or a waiting command may take; undefined: the default. */
   readonly timeoutMs?: number | undefined;
 }
 
@@ -36,7 +36,7 @@ export class Session {
     this.options = given.options;
   }
 
-  /** @throws CommandError when options, environment and profiles do not say where the server is */
+  /** @throws CommandError for an invalid option, environment or profile */
   get connection(): Connection {
     this.#connection ??= connectionOf(this.options, this.env, () =>
       readProfiles(this.profilesFile),
@@ -48,7 +48,7 @@ export class Session {
     return profilesFile(this.env);
   }
 
-  /** Made when it is first asked for: not every command needs a server. */
+  /** Created on first use: not every command needs a server. */
   get client(): Client {
     this.#client ??= this.clientFor(this.connection.tenant);
     return this.#client;
@@ -59,13 +59,13 @@ export class Session {
     return new Client({ url, apiKey, tenant, timeoutMs: this.options.timeoutMs });
   }
 
-  /** @throws CommandError when none is known */
+  /** @throws CommandError if none is set */
   get tenant(): string {
     const { tenant } = this.connection;
     if (tenant !== undefined) return tenant;
     throw usageError(
-      'which tenant is meant was not said',
-      'Give --tenant NAME, set ENGINE_TENANT, or keep it in a profile.',
+      'no tenant is set',
+      'Use --tenant NAME, set ENGINE_TENANT, or save it in a profile.',
     );
   }
 }

@@ -1,6 +1,6 @@
 /**
- * Tables that fit the terminal, and records below one another. Pure: what is shown and the width come in,
- * lines go out. Width is that of the terminal's cells, so that wide letters stand in columns as well.
+ * Formats tables that fit the terminal, and records as lists of members. Pure. Widths are in terminal cells, so that
+ * wide characters stay aligned.
  */
 
 import fitText from 'fast-string-truncated-width';
@@ -10,29 +10,29 @@ export type Tone = 'good' | 'busy' | 'bad' | 'quiet';
 
 export interface Column<T> {
   readonly head: string;
-  /** @param now unix milliseconds */
+  /** @param now Unix milliseconds */
   readonly text: (row: T, now: number) => string;
   readonly tone?: (row: T) => Tone | undefined;
-  /** Never cut, because people copy it: an id. */
+  /** Never cut, since users copy it: an id. */
   readonly isWhole?: true;
 }
 
 export interface Place {
-  /** Cells of a line; undefined: nobody looks at a terminal, so nothing is cut. */
+  /** Cells per line; undefined without a terminal, and then nothing is cut. */
   readonly width: number | undefined;
   readonly paint: Palette;
   readonly now: number;
 }
 
 const GAP = '  ';
-/** What is left of a column that has to be cut, at the least. */
+/** Minimum width of a column that is cut. */
 const CELLS_MIN = 8;
 
 export const cellsOf = (text: string): number => fitText(text).width;
 
 /**
- * The first columns matter most: when not even the least of all of them fits, the last ones are left out.
- * @returns the lines, without line ends; no line is wider than the place
+ * Earlier columns take precedence: if the minimum widths do not fit, the last columns are dropped.
+ * @returns the lines, without line ends; none is wider than the terminal
  */
 export function tableLines<T>(
   columns: readonly Column<T>[],
@@ -65,7 +65,7 @@ export function tableLines<T>(
   ];
 }
 
-/** How wide the columns are that are shown. */
+/** The widths of the columns that are shown. */
 function widthsFor(
   widest: readonly number[],
   least: readonly number[],
@@ -77,7 +77,7 @@ function widthsFor(
   while (count > 1 && sum(least.slice(0, count)) > available) count -= 1;
   const widths = widest.slice(0, count);
   if (count === 1) return [Math.max(1, Math.min(widths[0] ?? 0, available))];
-  // From the widest one that may be cut, so that narrow columns stay whole.
+  // Narrows the widest column that may be cut, so that narrow columns stay whole.
   for (let over = sum(widths) - available; over > 0; over--) {
     const spare = widths.map((width, at) => (width > (least[at] ?? 0) ? width : 0));
     const at = spare.indexOf(Math.max(...spare));
@@ -86,7 +86,7 @@ function widthsFor(
   return widths;
 }
 
-/** Cut at the end, with the mark that says so. */
+/** Cut at the end, with an ellipsis. */
 export function fitted(text: string, cells: number): string {
   const { index, truncated, ellipsed } = fitText(text, {
     limit: cells,
@@ -116,7 +116,7 @@ export function toned(text: string, tone: Tone | undefined, paint: Palette): str
   }
 }
 
-/** A record: each member on a line of its own, with what is nested below it as indented JSON. */
+/** A record: one line per member, with nested values as indented JSON below. */
 export function recordLines(record: object, { width, paint }: Place): string[] {
   const members = Object.entries(record).filter(([, value]) => value !== undefined);
   const nameWidth = Math.max(0, ...members.map(([name]) => cellsOf(name)));
@@ -143,7 +143,7 @@ const UNITS: readonly (readonly [unit: string, ms: number])[] = [
   ['s', 1_000],
 ];
 
-/** `3m ago`, `in 2h`; `-` for nothing. */
+/** `3m ago`, `in 2h`; `-` for a missing value. */
 export function ago(timestamp: string | null | undefined, now: number): string {
   if (timestamp == null) return '-';
   const ms = Date.parse(timestamp) - now;
@@ -151,7 +151,7 @@ export function ago(timestamp: string | null | undefined, now: number): string {
   return length === '0s' ? 'now' : ms > 0 ? `in ${length}` : `${length} ago`;
 }
 
-/** In its greatest unit, rounded down. */
+/** In its largest unit, rounded down. */
 export function durationText(ms: number): string {
   const [unit, size] = UNITS.find(([, size]) => ms >= size) ?? ['s', 1_000];
   return `${Math.floor(ms / size)}${unit}`;

@@ -1,4 +1,4 @@
-/** Moves a tenant to another cell, or goes on with a move that was cut off (docs/operate/moving-tenants.md). */
+/** Moves a tenant to another cell, or continues an interrupted move (docs/operate/moving-tenants.md). */
 
 import { STORE } from '../actors/shard/store.js';
 import type { Directory, MoveRow } from '../src/cluster/directory.js';
@@ -14,15 +14,15 @@ import type { Session } from './session.js';
 /** How long an engine may be silent. */
 const PATIENCE_MS = 60_000;
 
-/** For people; steps that are over at once are not told. */
+/** Progress messages; short steps have none. */
 const TOLD: Readonly<Partial<Record<Step, string>>> = {
-  'await-source': 'waiting for the engine of its cell to let go of it',
+  'await-source': 'waiting for the engine of its cell to release it',
   'await-target': 'waiting for the engine of the other cell',
-  copy: 'copying its rows, and comparing them',
+  copy: 'copying and comparing its rows',
   'await-admission': 'waiting for the other cell to serve it',
   'await-readmission': 'waiting for its cell to serve it again',
   'clear-source': 'deleting the old rows',
-  'clear-target': 'deleting what has come',
+  'clear-target': 'deleting the copied rows',
 };
 
 /** @throws CommandError */
@@ -48,7 +48,10 @@ export function moveTenant(session: Session, given: Given): Promise<ExitCode> {
   );
 }
 
-/** The move that is under way, or a new one; undefined: the tenant lives there, perhaps by a move that was cut off last. */
+/**
+ * The move in progress, or a new one; undefined: the tenant is in the cell already, perhaps by a move that was
+ * interrupted at the end.
+ */
 async function beginning(
   directory: Directory,
   moves: Moves,
@@ -64,15 +67,15 @@ async function beginning(
     return move;
   }
   if (move === undefined) {
-    if (to === undefined) throw usageError('--to is missing');
+    if (to === undefined) throw usageError('--to is required');
     const home = await directory.placement(tenant);
     return home?.cell === to ? undefined : moves.begin(tenant, to);
   }
   if (to === undefined || to === move.to_cell) return move;
   throw new CommandError(
     'refused',
-    `${tenant} is being moved to ${move.to_cell} already`,
-    `Finish that with --to ${move.to_cell}, or take it back with --give-up.`,
+    `${tenant} is already being moved to ${move.to_cell}`,
+    `Finish that move with --to ${move.to_cell}, or undo it with --give-up.`,
   );
 }
 
@@ -84,7 +87,8 @@ async function carriedOut(
 ): Promise<MoveRow> {
   const urlOf = async (name: string) => {
     const cell = await directory.cell(name);
-    if (cell === undefined) throw new CommandError('notFound', `the cluster has no cell ${name}`);
+    if (cell === undefined)
+      throw new CommandError('notFound', `no cell named ${name} in the cluster`);
     return cell.database_url;
   };
   const mover = new TenantMover(move, {
@@ -106,8 +110,8 @@ async function carriedOut(
     if (error instanceof CommandError || error instanceof MoveError) throw error;
     throw new CommandError(
       'unreachable',
-      `the move was cut off: ${message}`,
-      'Run the same command again: it goes on where it was.',
+      `the move was interrupted: ${message}`,
+      'Run the same command again to continue.',
     );
   } finally {
     out.endProgress();
@@ -121,14 +125,14 @@ async function toldOfHome(
 ): Promise<ExitCode> {
   const home = await directory.placement(tenant);
   if (out.isJson) out.json(home);
-  else out.line(`${tenant} lives in ${home?.cell}.`);
+  else out.line(`${tenant} is in cell ${home?.cell}.`);
   return EXIT.ok;
 }
 
 function told({ out }: Session, move: MoveRow, given: Given): ExitCode {
   const { tenant_id, from_cell, to_cell, state } = move;
   if (out.isJson) out.json(move);
-  else if (state === 'done') out.line(`${tenant_id} lives in ${to_cell}.`);
-  else out.line(`${tenant_id} stays in ${from_cell}.`);
+  else if (state === 'done') out.line(`${tenant_id} is now in cell ${to_cell}.`);
+  else out.line(`${tenant_id} stays in cell ${from_cell}.`);
   return state === 'done' || given.flag('give-up') ? EXIT.ok : EXIT.failed;
 }

@@ -1,4 +1,4 @@
-/** How states look: what goes well, is at work, failed, or is over. */
+/** The tone of each state: successful, in progress, failed, or inactive. */
 
 import type { Tone } from './table.js';
 

@@ -1,4 +1,4 @@
-/** One version of a sequence as it is given on a command line: `order@2`, or its id. */
+/** A version of a sequence as an argument: `order@2`, or its id. */
 
 import { storedDefinition } from '../client/src/builder/apply.js';
 import type { SequenceDefinition } from '../client/src/index.js';
@@ -9,13 +9,13 @@ import type { Session } from './session.js';
 
 export const VERSION_REFERENCE: Argument = {
   name: 'version',
-  about: 'A name with a version, as order@2, or an id.',
+  about: 'A name with a version, such as order@2, or an id.',
 };
 
 const UUID = /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/i;
 export const isId = (text: string): boolean => UUID.test(text);
 
-/** @throws CommandError when it is neither, or there is no such version */
+/** @throws CommandError if it is neither, or the version does not exist */
 export async function versionGiven(
   { client }: Session,
   given: Given,
@@ -24,11 +24,11 @@ export async function versionGiven(
   if (isId(text)) return client.sequences.get(text);
   const [, name = '', version] = /^(.+)@(-?\d{1,10})$/.exec(text) ?? [];
   if (version === undefined) {
-    throw usageError(`a version is given as order@2, or by its id, not as ${text}`);
+    throw usageError(`a version must be given as order@2 or by its id, not as ${text}`);
   }
   const namespace = given.text('namespace') ?? NAMESPACE_DEFAULT;
   const query = { name, namespace, version: Number(version) };
   const found = await storedDefinition(client.sequences, query);
   if (found !== undefined) return found;
-  throw new CommandError('notFound', `there is no version ${version} of ${name} in ${namespace}`);
+  throw new CommandError('notFound', `version ${version} of ${name} not found in ${namespace}`);
 }

@@ -1,6 +1,6 @@
 /**
- * YAML as another way to write JSON, for those who prefer it: a file of its own, so that it is loaded for such a file
- * only. What JSON has no word for is refused with the line where it stands, since it would be stored as something else.
+ * YAML definitions: a separate module, so that the parser is loaded only for such a file. What JSON cannot express is
+ * rejected with its line, since it would be stored as something else.
  */
 
 import {
@@ -14,7 +14,7 @@ import {
   visit,
 } from 'yaml';
 
-/** @throws Error that names the line and the reason */
+/** @throws Error with the line and the reason */
 export function parseYaml(text: string): unknown {
   const lines = new LineCounter();
   const document = parseDocument(text, { lineCounter: lines, prettyErrors: false });
@@ -29,19 +29,20 @@ export function parseYaml(text: string): unknown {
       const { key } = node;
       const at = (key as Node | null)?.range?.[0] ?? 0;
       if (isCollection(key))
-        refuse(at, 'a member has no name of text; an expression, {{ … }}, has to stand in quotes');
-      if (isScalar(key) && key.value === '<<') refuse(at, 'merged members (<<) are not taken');
+        refuse(at, 'a member name must be text; put expressions, {{ … }}, in quotes');
+      if (isScalar(key) && key.value === '<<') refuse(at, 'merge keys (<<) are not supported');
       return;
     }
     if (!isScalar(node) && !isCollection(node) && !isAlias(node)) return;
     const at = node.range?.[0] ?? 0;
     if (isAlias(node)) {
       const to = node.resolve(document);
-      if (path.includes(to as never)) refuse(at, `*${node.source} stands for what it is a part of`);
+      if (path.includes(to as never))
+        refuse(at, `*${node.source} refers to a value that contains it`);
       return;
     }
     if (node.tag !== undefined && !isOfJson(node.tag)) {
-      refuse(at, `the tag ${node.tag.replace('tag:yaml.org,2002:', '!!')} is not taken`);
+      refuse(at, `the tag ${node.tag.replace('tag:yaml.org,2002:', '!!')} is not supported`);
     }
     if (!isScalar(node)) return;
     const why = refusalOf(node.value, node.source ?? '');
@@ -53,14 +54,14 @@ export function parseYaml(text: string): unknown {
 const isOfJson = (tag: string) =>
   /^tag:yaml\.org,2002:(?:str|int|float|bool|null|map|seq)$/.test(tag);
 
-/** Why the value would not be what was written. */
+/** Why the value would differ from what was written. */
 function refusalOf(value: unknown, source: string): string | undefined {
   if (typeof value !== 'number') return undefined;
-  if (!Number.isFinite(value)) return `${source} is no number of JSON`;
+  if (!Number.isFinite(value)) return `${source} is not a valid JSON number`;
   const isInteger = /^[-+]?(?:\d+|0[xo][\da-f]+)$/i.test(source);
   if (isInteger && !Number.isSafeInteger(value)) return `the integer ${source} is beyond 2^53`;
   if (value === 0 && /[1-9]/.test(source.split(/e/i)[0] ?? '') && !/^0[xo]/i.test(source)) {
-    return `${source} is too small to be told from 0`;
+    return `${source} is too small to be distinguished from 0`;
   }
   return undefined;
 }

@@ -1,4 +1,4 @@
-/** Commands for what people are asked. */
+/** Commands for approvals. */
 
 import type { Approval } from '../../client/src/index.js';
 import { acting, type Command, listing } from '../command.js';
@@ -8,9 +8,9 @@ import { NAMESPACE_OPTION } from './selection.js';
 export const APPROVAL_COMMANDS: readonly Command[] = [
   listing<Approval>({
     name: 'approvals list',
-    summary: 'List open questions to people, oldest first.',
+    summary: 'List open approvals, oldest first.',
     options: [
-      { flags: '--sequence <name>', about: 'Of any version of this sequence.' },
+      { flags: '--sequence <name>', about: 'Only approvals of this sequence, in any version.' },
       NAMESPACE_OPTION,
     ],
     columns: [
@@ -30,18 +30,18 @@ export const APPROVAL_COMMANDS: readonly Command[] = [
   }),
   acting({
     name: 'approvals answer',
-    summary: 'Answer a question. The first answer counts.',
+    summary: 'Answer an approval. Only the first answer counts.',
     args: [
-      { name: 'id', about: 'Of what is asked.' },
+      { name: 'id', about: 'The id of the approval.' },
       { name: 'value', about: 'One of its choices.' },
     ],
-    options: [{ flags: '--comment <text>', about: 'Where a comment is asked for.' }],
+    options: [{ flags: '--comment <text>', about: 'A comment, if the approval asks for one.' }],
     ask: ({ client }, given) =>
       client.approvals.answer(given.arg(0), {
         value: given.arg(1),
         comment: given.text('comment'),
       }),
     said: ({ block_id, value, repeated }) =>
-      `${memberText(block_id)} was answered with ${memberText(value)}${repeated ? ', by this same answer before' : ''}.`,
+      `${memberText(block_id)} was answered with ${memberText(value)}${repeated ? ' by an earlier request' : ''}.`,
   }),
 ];

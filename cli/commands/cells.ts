@@ -1,4 +1,4 @@
-/** Commands for the cells of a cluster; they ask its directory, and no engine. */
+/** Commands for the cells of a cluster, which use its directory and no engine. */
 
 import type { Cell, TenantMove } from '../../schema/cell.js';
 import { CLUSTER_OPTION } from '../cluster-option.js';
@@ -7,19 +7,19 @@ import { ago, type Column, durationText } from '../table.js';
 
 const NAME: Argument = {
   name: 'name',
-  about: 'Of the cell: that of its schema, its ENGINE_DB_SCHEMA.',
+  about: 'The name of the cell, which is also its schema (ENGINE_DB_SCHEMA).',
 };
 
-export const YES_OPTION: Option = { flags: '--yes', about: 'Do not ask.' };
+export const YES_OPTION: Option = { flags: '--yes', about: 'Do not ask for confirmation.' };
 
 const DATABASE_OPTION: Option = {
   flags: '--database <url>',
-  about: 'Of its Postgres, without a password.',
+  about: 'The URL of its Postgres, without a password.',
 };
 
 const ENGINE_OPTION: Option = {
   flags: '--engine <address>',
-  about: 'Where proxies find an engine of it, as host:port; may be repeated.',
+  about: 'Address of one of its engines for proxies, as host:port; may be repeated.',
   isMany: true,
 };
 
@@ -69,7 +69,7 @@ const MOVE_COLUMNS: readonly Column<TenantMove>[] = [
   { head: 'ERROR', text: ({ error }) => error ?? '' },
 ];
 
-/** What takes long to load is loaded by the command that is run. */
+/** Loaded on demand, since it takes long to load. */
 const work = () => import('../cells.js');
 
 export const CELL_COMMANDS: readonly Command[] = [
@@ -82,7 +82,7 @@ export const CELL_COMMANDS: readonly Command[] = [
       ENGINE_OPTION,
       {
         flags: '--closed',
-        about: 'It takes no new tenants until cells open: give it while no engine of it runs.',
+        about: 'No new tenants until cells open; use it while none of its engines runs.',
       },
       CLUSTER_OPTION,
     ],
@@ -104,14 +104,14 @@ export const CELL_COMMANDS: readonly Command[] = [
   },
   {
     name: 'cells set',
-    summary: 'Change the addresses of the database or the engines of a cell.',
+    summary: 'Change the database URL or the engine addresses of a cell.',
     args: [NAME],
     options: [
       DATABASE_OPTION,
       {
         ...ENGINE_OPTION,
         about:
-          'Where proxies find an engine of it, as host:port, in the place of all; may be repeated.',
+          'Address of one of its engines for proxies, as host:port; replaces all addresses; may be repeated.',
       },
       CLUSTER_OPTION,
     ],
@@ -120,7 +120,7 @@ export const CELL_COMMANDS: readonly Command[] = [
   listing<TenantMove>({
     name: 'cells moves',
     summary: 'List the moves of tenants between cells, newest first.',
-    options: [{ flags: '--under-way', about: 'Only those that have not ended.' }, CLUSTER_OPTION],
+    options: [{ flags: '--under-way', about: 'Only moves in progress.' }, CLUSTER_OPTION],
     columns: MOVE_COLUMNS,
     ask: async (session, given, _page, most) => (await work()).moves(session, given, most),
   }),
@@ -133,7 +133,7 @@ export const CELL_COMMANDS: readonly Command[] = [
   },
   {
     name: 'cells close',
-    summary: 'Close a cell to new tenants; those that it has stay.',
+    summary: 'Close a cell to new tenants; its own tenants stay.',
     args: [NAME],
     options: [CLUSTER_OPTION],
     run: async (session, given) => (await work()).setState(session, given, 'closed'),
@@ -145,9 +145,9 @@ export const CELL_COMMANDS: readonly Command[] = [
     options: [
       {
         flags: '--to <cell>',
-        about: 'Where they are to go; spread over the open cells unless given.',
+        about: 'The target cell; default: spread over the open cells.',
       },
-      { flags: '--wait', about: 'Until none is left, or --timeout is over.' },
+      { flags: '--wait', about: 'Wait until no tenant is left, at most --timeout.' },
       CLUSTER_OPTION,
     ],
     run: async (session, given) => (await work()).drainCell(session, given),

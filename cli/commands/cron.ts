@@ -15,9 +15,9 @@ import { objectOf } from '../json-input.js';
 import { ago, memberText } from '../table.js';
 import { NAMESPACE_DEFAULT, NAMESPACE_OPTION } from './selection.js';
 
-const ID: Argument = { name: 'id', about: 'Of a schedule.' };
+const ID: Argument = { name: 'id', about: 'The id of a schedule.' };
 type Overlap = NonNullable<CreateSchedule['overlap_policy']>;
-/** All of them, as the compiler sees to. */
+/** The type makes the list complete. */
 const OVERLAPS = Object.keys({
   allow: true,
   skip: true,
@@ -27,12 +27,12 @@ const OVERLAPS = Object.keys({
 
 const EXPRESSION: Argument = {
   name: 'expression',
-  about: "Seven, six or five fields, as '0 9 * * mon-fri', or @daily.",
+  about: "Seven, six or five fields, such as '0 9 * * mon-fri', or @daily.",
 };
 
 const ZONE_OPTION: Option = {
   flags: '--timezone <name>',
-  about: 'Time zone, such as Europe/Berlin; UTC if none was set.',
+  about: 'Time zone, such as Europe/Berlin; default UTC.',
 };
 
 const SETTINGS: readonly Option[] = [
@@ -40,17 +40,17 @@ const SETTINGS: readonly Option[] = [
   { flags: '--data <json>', about: 'Input data of its instances: JSON, @file or -.' },
   {
     flags: '--metadata <name=value>',
-    about: 'Copied to its instances; may be repeated.',
+    about: 'Metadata of its instances; may be repeated.',
     isMany: true,
   },
   {
     flags: '--overlap <word>',
-    about: 'What a fire does while an earlier run is unfinished.',
+    about: 'What to do if the previous run is still open.',
     choices: OVERLAPS,
   },
 ];
 
-/** What a creation and a change have in common; what was not given is left out. */
+/** The settings that creation and update share; options that were not given are left out. */
 function settingsOf(given: Given) {
   const data = objectOf(given.text('data'), '--data');
   return {
@@ -62,7 +62,8 @@ function settingsOf(given: Given) {
 }
 
 function changesOf(given: Given): UpdateSchedule {
-  if (given.flag('enable') && given.flag('disable')) throw usageError('give --enable or --disable');
+  if (given.flag('enable') && given.flag('disable'))
+    throw usageError('use either --enable or --disable');
   const enabled = given.flag('enable') ? true : given.flag('disable') ? false : undefined;
   return {
     cron_expr: given.text('expression'),
@@ -78,12 +79,12 @@ export const CRON_COMMANDS: readonly Command[] = [
     summary: 'Create a schedule that starts instances of a sequence; prints its id.',
     args: [
       EXPRESSION,
-      { name: 'sequence', about: 'The name of a sequence, looked up at each fire.' },
+      { name: 'sequence', about: 'The name of a sequence, resolved at each run.' },
     ],
     options: [
       NAMESPACE_OPTION,
-      { flags: '--sequence-version <n>', about: 'Always this version.' },
-      { flags: '--disabled', about: 'It does not fire until it is enabled.' },
+      { flags: '--sequence-version <n>', about: 'Always start this version.' },
+      { flags: '--disabled', about: 'Create the schedule disabled.' },
       ...SETTINGS,
     ],
     ask: (session, given) => {
@@ -99,7 +100,8 @@ export const CRON_COMMANDS: readonly Command[] = [
       return session.client.cron.create(body);
     },
     said: ({ id }) => id,
-    noted: ({ next_fire_at }) => `It fires next at ${next_fire_at ?? 'no time: it is disabled'}.`,
+    noted: ({ next_fire_at }) =>
+      `${next_fire_at ? `Next run: ${next_fire_at}.` : 'The schedule is disabled.'}`,
   }),
   listing<CronSchedule>({
     name: 'cron list',
@@ -131,46 +133,48 @@ export const CRON_COMMANDS: readonly Command[] = [
   }),
   acting({
     name: 'cron update',
-    summary: 'Change a schedule; values not given stay.',
+    summary: 'Change a schedule; values that are not given do not change.',
     args: [ID],
     options: [
-      { flags: '--expression <text>', about: 'When it fires.' },
+      { flags: '--expression <text>', about: 'The new cron expression.' },
       {
         flags: '--if-unchanged-since <time>',
-        about: 'The updated_at that you read: refused if it changed since.',
+        about: 'The updated_at that you read; refused if the schedule has changed since.',
       },
-      { flags: '--enable', about: 'Enable it.' },
-      { flags: '--disable', about: 'It does not fire until it is enabled.' },
+      { flags: '--enable', about: 'Enable the schedule.' },
+      { flags: '--disable', about: 'Disable the schedule.' },
       ...SETTINGS,
     ],
     ask: ({ client }, given) => client.cron.update(given.arg(), changesOf(given)),
     said: ({ id, cron_expr, enabled, next_fire_at }) =>
-      `${id} ${memberText(cron_expr)}: ${enabled ? `fires next at ${next_fire_at}` : 'is disabled'}.`,
+      `${id} ${memberText(cron_expr)}: ${enabled ? `next run at ${next_fire_at}` : 'disabled'}.`,
   }),
   acting({
     name: 'cron delete',
     summary: 'Delete a schedule; its instances continue.',
     args: [ID],
     ask: ({ client }, given) => client.cron.delete(given.arg()),
-    said: (_, given) => `${memberText(given.arg())} is deleted.`,
+    said: (_, given) => `${memberText(given.arg())} was deleted.`,
   }),
   acting({
     name: 'cron run',
-    summary: 'Run a schedule now; its next fire does not change.',
+    summary: 'Run a schedule now; its next run does not change.',
     args: [ID],
-    options: [{ flags: '--key <text>', about: 'Idempotency key: a repetition runs only once.' }],
+    options: [
+      { flags: '--key <text>', about: 'Idempotency key: a repeated command starts only one run.' },
+    ],
     ask: ({ client }, given) =>
       client.cron.run(given.arg(), { idempotency_key: given.text('key') }),
     said: ({ instance_id }) => instance_id,
   }),
   showing({
     name: 'cron preview',
-    summary: 'List the next fires of an expression, in its zone and in UTC.',
+    summary: 'List the next runs of an expression, in its time zone and in UTC.',
     args: [EXPRESSION],
     options: [
       ZONE_OPTION,
       { flags: '--count <n>', about: 'Default 5, at most 100.' },
-      { flags: '--from <time>', about: 'Fires after it; after now unless given.' },
+      { flags: '--from <time>', about: 'Runs after this time; default: now.' },
     ],
     ask: ({ client }, given) =>
       client.cron.preview({
@@ -183,7 +187,7 @@ export const CRON_COMMANDS: readonly Command[] = [
   }),
   showing({
     name: 'cron next',
-    summary: 'List the next fires of a schedule.',
+    summary: 'List the next runs of a schedule.',
     args: [ID],
     options: [{ flags: '--count <n>', about: 'Default 5, at most 50.' }],
     ask: ({ client }, given) => client.cron.nextFires(given.arg(), { n: given.count('count') }),

@@ -9,12 +9,12 @@ import { NAMESPACE_OPTION, SELECTION_OPTIONS, selectionOf, timeOf } from './sele
 export const DEAD_LETTER_COMMANDS: readonly Command[] = [
   listing<FailureGroup>({
     name: 'failures list',
-    summary: 'List current reasons of failures, the most frequent first.',
+    summary: 'List the reasons of current failures, most frequent first.',
     options: [
-      { flags: '--sequence <name>', about: 'Of any version of this sequence.' },
+      { flags: '--sequence <name>', about: 'Only instances of this sequence, in any version.' },
       NAMESPACE_OPTION,
       { flags: '--failed-after <time>', about: 'RFC 3339, or an age such as 2h or 7d.' },
-      { flags: '--failed-before <time>', about: 'The same.' },
+      { flags: '--failed-before <time>', about: 'RFC 3339, or an age such as 2h or 7d.' },
     ],
     columns: [
       { head: 'COUNT', text: ({ count }) => String(count), isWhole: true },

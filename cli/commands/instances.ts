@@ -1,4 +1,4 @@
-/** Commands for instances: start, look, follow, change. */
+/** Commands for instances: start, show, watch and change. */
 
 import type { TaskInstance, TreeNode } from '../../client/src/index.js';
 import type { InstanceState } from '../../schema/states.js';
@@ -31,9 +31,9 @@ import {
   timeOf,
 } from './selection.js';
 
-const ID: Argument = { name: 'id', about: 'Of an instance.' };
+const ID: Argument = { name: 'id', about: 'The id of an instance.' };
 
-/** With what people call its sequence. */
+/** With the name of its sequence. */
 interface Listed extends TaskInstance {
   readonly called?: string;
 }
@@ -48,7 +48,7 @@ const COLUMNS: readonly Column<Listed>[] = [
   { head: 'NAMESPACE', text: ({ namespace }) => namespace },
 ];
 
-/** The dead letter queue says first why. */
+/** The dead letter queue shows the reason of the failure. */
 export const FAILED_COLUMNS: readonly Column<Listed>[] = [
   { head: 'ID', text: ({ id }) => id, isWhole: true },
   { head: 'FAILED', text: ({ failure, updated_at }, now) => ago(failure?.at ?? updated_at, now) },
@@ -129,7 +129,7 @@ async function start(session: Session, given: Given): Promise<ExitCode | undefin
   }
   if (out.isJson) out.json(created);
   else {
-    if (created.deduplicated) out.note('It was there already.');
+    if (created.deduplicated) out.note('An instance with this key already exists.');
     out.line(created.id);
   }
   return undefined;
@@ -137,7 +137,7 @@ async function start(session: Session, given: Given): Promise<ExitCode | undefin
 
 // ---------------------------------------------------------------- tree and explanation
 
-/** More than anybody reads in a terminal. */
+/** More than a user reads in a terminal. */
 const TREE_NODES_MAX = 100_000;
 
 export function treeLines({ out }: Session, nodes: readonly TreeNode[]): string[] {
@@ -180,9 +180,9 @@ const explain = showing({
     `${toned(told.state, toneOf(told.state), out.paint)} since ${told.since}`,
     memberText(told.summary),
     ...(told.warnings ?? []).map(({ summary }) => out.paint.yellow(memberText(summary))),
-    ...(told.waiting_for.length === 0 ? [] : ['', out.paint.dim('Waits for')]),
+    ...(told.waiting_for.length === 0 ? [] : ['', out.paint.dim('Waiting for')]),
     ...told.waiting_for.map((wait) => `  ${wait.kind.padEnd(10)} ${memberText(wait.summary)}`),
-    ...(told.next.length === 0 ? [] : ['', out.paint.dim('What can be done')]),
+    ...(told.next.length === 0 ? [] : ['', out.paint.dim('Suggested actions')]),
     ...told.next.flatMap(({ action, why, runs_again }) => [
       `  ${action.padEnd(10)} ${memberText(why)}`,
       ...(runs_again === undefined ? [] : linesOf(runs_again)).map(
@@ -192,26 +192,26 @@ const explain = showing({
   ],
 });
 
-// ---------------------------------------------------------------- changes of one or many
+// ---------------------------------------------------------------- changes of instances
 
 const ALL_OPTION: Option = {
   flags: '--all',
-  about: 'Every instance of the tenant that this concerns.',
+  about: 'Every instance of the tenant to which the action applies.',
 };
 
 type Action = ManyChange['action'];
 
-/** Of instances that are named, or of all that options select. */
+/** A command for instances that are given by id, or selected by options. */
 export function changing(
   row: Pick<Command, 'name' | 'summary' | 'args' | 'options'> & {
     readonly action: Action;
     readonly done: string;
-    /** Of one instance. */
+    /** Changes one instance. */
     readonly one: (session: Session, id: string, given: Given) => Promise<unknown>;
-    /** Those that it concerns: others would count, and take the place of some that it concerns. */
+    /** The states to which the action applies: others would count towards the limit. */
     readonly states: readonly InstanceState[];
     readonly many?: (given: Given) => Pick<ManyChange, 'signalType' | 'payload' | 'orphans'>;
-    /** Where the ids begin. */
+    /** Position of the first id. */
     readonly idsAt?: number;
   },
 ): Command {
@@ -223,7 +223,7 @@ export function changing(
       ...(words.args ?? []),
       {
         name: 'ids',
-        about: 'Of instances; without one, options select them.',
+        about: 'The ids of instances; without ids, options select them.',
         isOptional: true,
         isMany: true,
       },
@@ -241,16 +241,16 @@ export function changing(
       const isSelected = Object.keys(selection).length > 0;
       if (ids.length > 0) {
         if (isSelected || given.flag('all')) {
-          throw usageError('give ids, or options that select instances, not both');
+          throw usageError('use ids or options that select instances, not both');
         }
         if (given.flag('dry-run'))
-          throw usageError('--dry-run counts what options select, not ids');
+          throw usageError('--dry-run needs options that select instances, not ids');
         return changeEach(session, ids, done, given, one);
       }
       if (!isSelected && !given.flag('all')) {
         throw usageError(
-          'no instance was named and nothing selects any',
-          'Give ids, or options such as --sequence, or --all.',
+          'no instances are selected',
+          'Give ids, options such as --sequence, or --all.',
         );
       }
       return changeMany(session, {
@@ -270,7 +270,7 @@ function statesFilter(given: Given): { readonly states?: readonly InstanceState[
   return states === undefined ? {} : { states };
 }
 
-/** One after the other; what is refused does not keep the others from their turn. */
+/** One by one; a refusal does not stop the others. */
 async function changeEach(
   session: Session,
   ids: readonly string[],
@@ -302,7 +302,7 @@ const signalOne =
 
 const cancelOne = signalOne('cancel');
 
-/** Of the dead letter queue only: a live instance is not given up by a wrong id. */
+/** Refuses live instances, so that a wrong id cancels none. */
 export async function giveUpOne(session: Session, id: string): Promise<unknown> {
   const { state } = await session.client.instances.get(id);
   if (state === 'failed') return cancelOne(session, id);
@@ -312,7 +312,7 @@ export async function giveUpOne(session: Session, id: string): Promise<unknown> 
 const signal = changing({
   name: 'instances signal',
   summary: 'Send a signal: pause, resume, cancel, update_context, or a custom name.',
-  args: [{ name: 'signal', about: 'One of those words, or the name of a custom signal.' }],
+  args: [{ name: 'signal', about: 'One of these signals, or the name of a custom signal.' }],
   options: [
     {
       flags: '--payload <json>',
@@ -329,8 +329,8 @@ const signal = changing({
     const type = signalType(given.arg());
     if (!type.startsWith('custom:')) {
       throw usageError(
-        `many are not sent ${type} by signal`,
-        'instances pause, resume and cancel do that.',
+        `a signal cannot ${type} several instances`,
+        'Use instances pause, resume or cancel.',
       );
     }
     return { signalType: type.slice('custom:'.length), ...payloadOf(given) };
@@ -358,19 +358,19 @@ function payloadOf(given: Given): { payload?: unknown } {
 const migrate: Command = {
   name: 'instances migrate',
   summary: 'Migrate instances to another version of their sequence, where that is safe.',
-  args: [{ name: 'ids', about: 'Of instances.', isMany: true }],
+  args: [{ name: 'ids', about: 'The ids of instances.', isMany: true }],
   options: [
     { flags: '--to <id>', about: 'The id of the target version.' },
     { flags: '--to-version <n>', about: 'The number of the target version, instead of its id.' },
     APPROVED_OPTION,
-    { flags: '--dry-run', about: 'Only report what would happen.' },
+    { flags: '--dry-run', about: 'Report the verdicts without migrating.' },
   ],
   run: async (session, given) => {
     const { out, client } = session;
     const version = given.count('to-version');
     const target = given.text('to');
     if ((version === undefined) === (target === undefined)) {
-      throw usageError('give --to ID or --to-version N, one of them');
+      throw usageError('use either --to ID or --to-version N');
     }
     const answers = [];
     for (const id of given.rest()) {
@@ -392,7 +392,7 @@ const migrate: Command = {
   },
 };
 
-/** Of what may retry instances. */
+/** Options of the commands that retry instances. */
 const WITH_ORPHANS = {
   options: [
     {
@@ -403,7 +403,7 @@ const WITH_ORPHANS = {
   many: (given: Given) => ({ orphans: given.flag('orphans') }),
 } as const;
 
-/** What `instances retry` and `dlq retry` do. */
+/** The part that `instances retry` and `dlq retry` share. */
 export const RETRYING = {
   summary: 'Retry failed instances from where they failed.',
   action: 'retry',
@@ -456,7 +456,7 @@ export const INSTANCE_COMMANDS: readonly Command[] = [
   signal,
   changing({
     name: 'instances pause',
-    summary: 'Pause instances: nothing new starts.',
+    summary: 'Pause instances: no new steps start.',
     action: 'pause',
     states: ['scheduled', 'running', 'waiting'],
     done: 'paused',
@@ -473,7 +473,7 @@ export const INSTANCE_COMMANDS: readonly Command[] = [
   }),
   changing({
     name: 'instances cancel',
-    summary: 'Cancel instances; their finally lists and hooks run.',
+    summary: 'Cancel instances; their finally blocks and hooks run.',
     action: 'cancel',
     states: ['scheduled', 'running', 'waiting', 'paused'],
     done: 'cancelled',

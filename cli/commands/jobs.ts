@@ -1,11 +1,11 @@
-/** Commands for changes of many instances that go on behind their answer. */
+/** Commands for bulk changes that run as jobs on the server. */
 
 import type { BulkJob } from '../../client/src/index.js';
 import { type Argument, acting, type Command, listing, showing } from '../command.js';
 import { ago } from '../table.js';
 import { toneOf } from '../tones.js';
 
-const ID: Argument = { name: 'id', about: 'Of a job.' };
+const ID: Argument = { name: 'id', about: 'The id of a job.' };
 
 const said = ({ id, state, applied, matched }: BulkJob) =>
   `${id} is ${state}: ${applied} of ${matched} so far.`;
@@ -32,7 +32,7 @@ export const JOB_COMMANDS: readonly Command[] = [
   }),
   acting({
     name: 'jobs cancel',
-    summary: 'Stop a bulk change; what is changed stays changed.',
+    summary: 'Stop a bulk change; instances that it has changed stay changed.',
     args: [ID],
     ask: ({ client }, given) => client.bulkJobs.cancel(given.arg()),
     said,

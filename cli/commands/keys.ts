@@ -1,4 +1,4 @@
-/** Commands for keys of tenants; they take the root key. */
+/** Commands for keys of tenants; they need the root key. */
 
 import type { ApiKey, MintKey } from '../../client/src/index.js';
 import { acting, type Command, listing } from '../command.js';
@@ -7,7 +7,7 @@ import { ago, memberText } from '../table.js';
 
 type Capability = MintKey['capabilities'][number];
 
-/** All of them, as the compiler sees to; the schemas that list them take long to load. */
+/** The type makes the list complete; the schemas with the list take long to load. */
 const CAPABILITIES = Object.keys({
   operator: true,
   worker: true,
@@ -22,9 +22,8 @@ const CAPABILITIES = Object.keys({
 export const KEY_COMMANDS: readonly Command[] = [
   {
     name: 'keys create',
-    summary:
-      'Create a key of the tenant. Its secret is printed only now, alone on standard output.',
-    args: [{ name: 'name', about: 'A name for people.' }],
+    summary: 'Create a key of the tenant. Its secret is printed once, alone on standard output.',
+    args: [{ name: 'name', about: 'A descriptive name.' }],
     options: [
       {
         flags: '--can <capabilities>',
@@ -37,7 +36,8 @@ export const KEY_COMMANDS: readonly Command[] = [
     run: async (session, given) => {
       const { out, client, tenant } = session;
       const capabilities = given.texts('can') as readonly Capability[];
-      if (capabilities.length === 0) throw usageError('--can is missing: say what the key may do');
+      if (capabilities.length === 0)
+        throw usageError('--can is required: the capabilities of the key');
       const minted = await client.apiKeys.mint({
         tenant_id: tenant,
         name: given.arg(),
@@ -47,7 +47,7 @@ export const KEY_COMMANDS: readonly Command[] = [
       if (out.isJson) out.json(minted);
       else {
         out.note(
-          `${minted.id} may be ${capabilities.join(', ')} of ${memberText(minted.tenant_id)}.`,
+          `${minted.id} has the capabilities ${capabilities.join(', ')} for ${memberText(minted.tenant_id)}.`,
         );
         out.line(minted.secret);
       }
@@ -63,7 +63,7 @@ export const KEY_COMMANDS: readonly Command[] = [
       { head: 'CAN', text: ({ capabilities }) => capabilities.join(', ') },
       {
         head: 'STATE',
-        text: ({ revoked }) => (revoked ? 'revoked' : 'in force'),
+        text: ({ revoked }) => (revoked ? 'revoked' : 'active'),
         tone: ({ revoked }) => (revoked ? 'quiet' : undefined),
       },
       { head: 'USED', text: ({ last_used_at }, now) => ago(last_used_at, now) },
@@ -74,8 +74,8 @@ export const KEY_COMMANDS: readonly Command[] = [
   acting({
     name: 'keys revoke',
     summary: 'Revoke a key, at once and permanently.',
-    args: [{ name: 'id', about: 'Of a key: ak_…' }],
+    args: [{ name: 'id', about: 'The id of a key: ak_…' }],
     ask: ({ client }, given) => client.apiKeys.revoke(given.arg()),
-    said: (_, given) => `${memberText(given.arg())} is revoked.`,
+    said: (_, given) => `${memberText(given.arg())} was revoked.`,
   }),
 ];

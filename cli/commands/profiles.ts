@@ -1,4 +1,4 @@
-/** Commands for profiles: which server, which tenant, which key, under a name. */
+/** Commands for profiles, which store a server address, a tenant and a key under a name. */
 
 import type { Command } from '../command.js';
 import { checkedUrl, keyInFile } from '../connection.js';
@@ -13,7 +13,7 @@ import {
 } from '../profiles.js';
 import type { Session } from '../session.js';
 
-/** As it is shown: whether there is a key, never which. */
+/** As shown in lists: whether there is a key, never its value. */
 interface Listed {
   readonly name: string;
   readonly url: string;
@@ -22,7 +22,7 @@ interface Listed {
   readonly current: boolean;
 }
 
-const NAME = { name: 'name', about: 'Of a profile.', completes: 'profiles' } as const;
+const NAME = { name: 'name', about: 'The name of a profile.', completes: 'profiles' } as const;
 
 function listed({ current, profiles }: Profiles): Listed[] {
   return Object.entries(profiles).map(([name, { url, tenant, api_key }]) => ({
@@ -34,13 +34,13 @@ function listed({ current, profiles }: Profiles): Listed[] {
   }));
 }
 
-/** From a file, or asked for; with neither the profile has none. */
+/** Read from a file, or asked for; without either, the profile has no key. */
 async function keyFor({ options, asker }: Session): Promise<string | undefined> {
   const { keyFile } = options;
   const inFile = keyInFile(keyFile, '--key-file');
   if (inFile !== undefined) return inFile.value;
   if (!asker.isThere) return undefined;
-  return (await asker.secret('Key (is not shown; empty for none)')) || undefined;
+  return (await asker.secret('Key (hidden; empty for none)')) || undefined;
 }
 
 export const PROFILE_COMMANDS: readonly Command[] = [
@@ -54,7 +54,7 @@ export const PROFILE_COMMANDS: readonly Command[] = [
       const name = given.arg();
       checkProfileName(name);
       if (options.url === undefined)
-        throw usageError('--url is missing: the address of the server');
+        throw usageError('--url is required: the address of the server');
       const url = checkedUrl(options.url);
       const before = readProfiles(profilesFile);
       const profile: Profile = { url, tenant: options.tenant, api_key: await keyFor(session) };
@@ -62,7 +62,7 @@ export const PROFILE_COMMANDS: readonly Command[] = [
         current: before.current ?? name,
         profiles: { ...before.profiles, [name]: profile },
       });
-      out.note(`The profile ${name} is kept in ${profilesFile}.`);
+      out.note(`Profile ${name} was saved in ${profilesFile}.`);
       return undefined;
     },
   },
@@ -94,7 +94,7 @@ export const PROFILE_COMMANDS: readonly Command[] = [
       const all = readProfiles(profilesFile);
       profileOf(all, given.arg());
       writeProfiles(profilesFile, { ...all, current: given.arg() });
-      out.note(`The profile ${given.arg()} is used from now on.`);
+      out.note(`Profile ${given.arg()} is now the default.`);
       return undefined;
     },
   },
@@ -111,7 +111,7 @@ export const PROFILE_COMMANDS: readonly Command[] = [
         current: current === name ? undefined : current,
         profiles: Object.fromEntries(rest),
       });
-      out.note(`The profile ${name} is forgotten.`);
+      out.note(`Profile ${name} was removed.`);
       return undefined;
     },
   },

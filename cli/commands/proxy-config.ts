@@ -1,4 +1,4 @@
-/** The command that writes what a proxy in front of cells reads. */
+/** The command that writes the configuration of a proxy in front of cells. */
 
 import { CLUSTER_OPTION } from '../cluster-option.js';
 import type { Command } from '../command.js';
@@ -8,19 +8,20 @@ export const PROXY_COMMANDS: readonly Command[] = [
     name: 'cells proxy-config',
     summary: 'Write HAProxy files that route each tenant to its cell; see docs/operate/routing.md.',
     options: [
-      { flags: '--for <proxy>', about: 'Who reads it.', choices: ['haproxy'] },
-      { flags: '--out <folder>', about: 'For the files.', completes: 'folders' },
+      { flags: '--for <proxy>', about: 'The kind of proxy.', choices: ['haproxy'] },
+      { flags: '--out <folder>', about: 'The folder for the files.', completes: 'folders' },
       {
         flags: '--listen <address>',
-        about: 'Of the proxy, as host:port, or :port for all addresses; :8090 unless given.',
+        about: 'Address of the proxy, as host:port, or :port for all addresses; default :8090.',
       },
       {
         flags: '--default-cell <name>',
-        about: 'Who is asked when neither a tenant nor a cell is named; refused unless given.',
+        about:
+          'The cell for requests that name neither a tenant nor a cell; default: such requests are refused.',
       },
       {
         flags: '--apply <socket>',
-        about: 'The runtime socket of HAProxy: it opens it, and its maps are replaced there.',
+        about: 'The runtime socket of HAProxy, through which its maps are updated.',
         completes: 'files',
       },
       { flags: '--watch', about: 'Follow the directory until Ctrl-C.' },

@@ -1,4 +1,4 @@
-/** Commands for releases: leading new instances from one version to the next. */
+/** Commands for releases, which roll out a new version of a sequence. */
 
 import type { EvaluationReport, Gate, Release } from '../../client/src/index.js';
 import { RELEASE_STATES, type ReleaseState } from '../../schema/release-states.js';
@@ -10,7 +10,7 @@ import { toneOf } from '../tones.js';
 import { isId, VERSION_REFERENCE, versionGiven } from '../version-reference.js';
 import { NAMESPACE_OPTION } from './selection.js';
 
-const ID: Argument = { name: 'id', about: 'Of a release.' };
+const ID: Argument = { name: 'id', about: 'The id of a release.' };
 
 const said = ({
   state,
@@ -23,7 +23,7 @@ const said = ({
   return `${memberText(sequence_name)} v${baseline_version} → v${candidate_version} is ${state}${share}.`;
 };
 
-/** `error_rate:0.05:20`: what, by how much more, of how many. */
+/** Parses `error_rate:0.05:20`: metric, allowed increase, and minimum of finished instances. */
 function gatesOf(given: Given): Gate[] {
   return given.texts('gate').map((text) => {
     const [metric, max_regression, min_sample] = text.split(':');
@@ -34,7 +34,7 @@ function gatesOf(given: Given): Gate[] {
     };
     if (Number.isNaN(gate.max_regression) || Number.isNaN(gate.min_sample)) {
       throw usageError(
-        `--gate takes metric:max_regression:min_sample, as error_rate:0.05:20, not ${text}`,
+        `--gate must be metric:max_regression:min_sample, such as error_rate:0.05:20, not ${text}`,
       );
     }
     return gate;
@@ -43,11 +43,11 @@ function gatesOf(given: Given): Gate[] {
 
 const SIDES = ['baseline', 'candidate'] as const;
 
-/** The id of a version, which is given by its place or by its option. @throws CommandError */
+/** The id of a version, given as an argument or as an option. @throws CommandError */
 async function sideGiven(session: Session, given: Given, at: 0 | 1): Promise<string> {
   const text = (given.args[at] as string | undefined) ?? given.text(SIDES[at]);
   if (text === undefined) {
-    throw usageError('a release leads from one version to another: give both, as order@1 order@2');
+    throw usageError('a release needs two versions, such as order@1 order@2');
   }
   return isId(text) ? text : (await versionGiven(session, given, text)).id;
 }
@@ -84,10 +84,10 @@ export const RELEASE_COMMANDS: readonly Command[] = [
     args: [
       {
         name: 'baseline',
-        about: `The version in force. ${VERSION_REFERENCE.about}`,
+        about: `The current version. ${VERSION_REFERENCE.about}`,
         isOptional: true,
       },
-      { name: 'candidate', about: 'The version to come, in the same forms.', isOptional: true },
+      { name: 'candidate', about: 'The new version, in the same forms.', isOptional: true },
     ],
     options: [
       { flags: '--baseline <version>', about: 'Instead of the first argument.' },
@@ -95,7 +95,7 @@ export const RELEASE_COMMANDS: readonly Command[] = [
       NAMESPACE_OPTION,
       {
         flags: '--gate <text>',
-        about: 'metric:max_regression:min_sample, as error_rate:0.05:20; may be repeated.',
+        about: 'metric:max_regression:min_sample, such as error_rate:0.05:20; may be repeated.',
         isMany: true,
       },
     ],
@@ -118,8 +118,8 @@ export const RELEASE_COMMANDS: readonly Command[] = [
     name: 'releases list',
     summary: 'List releases, newest first.',
     options: [
-      { flags: '--state <state>', about: 'In this state.', choices: RELEASE_STATES },
-      { flags: '--sequence <name>', about: 'Of versions of this sequence.' },
+      { flags: '--state <state>', about: 'Only releases in this state.', choices: RELEASE_STATES },
+      { flags: '--sequence <name>', about: 'Only releases of this sequence.' },
     ],
     columns: [
       { head: 'ID', text: ({ id }) => id, isWhole: true },
@@ -161,10 +161,10 @@ export const RELEASE_COMMANDS: readonly Command[] = [
   showing({
     name: 'releases validate',
     summary:
-      'Replay ended runs of the baseline with the candidate, without side effects; exits with 1 if runs diverge.',
+      'Replay finished instances of the baseline with the candidate, without side effects; exits with 1 if any diverge.',
     args: [ID],
     options: [
-      { flags: '--sample <n>', about: 'How many of the newest ended runs.' },
+      { flags: '--sample <n>', about: 'How many of the newest finished instances to replay.' },
       { flags: '--skip', about: 'Make the release ready without a replay.' },
     ],
     ask: ({ client }, given) =>
@@ -186,7 +186,7 @@ export const RELEASE_COMMANDS: readonly Command[] = [
   showing({
     name: 'releases evaluate',
     summary:
-      'Evaluate the gates by the ended instances; a failing one rolls the canary back and exits with 1.',
+      'Evaluate the gates with the finished instances; a failing gate rolls the canary back and exits with 1.',
     args: [ID],
     ask: ({ client }, given) => client.releases.evaluate(given.arg()),
     lines: evaluationLines,
@@ -200,7 +200,7 @@ export const RELEASE_COMMANDS: readonly Command[] = [
     options: [
       {
         flags: '--force',
-        about: 'Recorded in the decision; failing gates still refuse the promotion.',
+        about: 'Recorded in the decision; failing gates still prevent the promotion.',
       },
     ],
     ask: ({ client }, given) =>

@@ -1,4 +1,4 @@
-/** By what instances are selected: the options of lists and of changes of many, and what is sent for them. */
+/** The options that select instances, for lists and bulk changes, and the filter they stand for. */
 
 import type { InstancesListQuery } from '../../client/src/index.js';
 import { toUnixMs } from '../../schema/common.js';
@@ -6,51 +6,58 @@ import { INSTANCE_STATES, type InstanceState } from '../../schema/states.js';
 import type { Given, Option } from '../command.js';
 import { usageError } from '../exit.js';
 
-/** Where none is named. */
+/** The default namespace. */
 export const NAMESPACE_DEFAULT = 'default';
 
 export const STATE_OPTION: Option = {
   flags: '--state <states>',
-  about: 'In one of these states.',
+  about: 'Only instances in one of these states.',
   choices: INSTANCE_STATES,
   isMany: true,
 };
 
 export const NAMESPACE_OPTION: Option = {
   flags: '--namespace <name>',
-  about: 'In this namespace.',
+  about: 'The namespace.',
 };
 
-/** Of changes of many. */
+/** Options of bulk changes. */
 export const AGREED_OPTIONS: readonly Option[] = [
-  { flags: '--dry-run', about: 'Count only.' },
-  { flags: '--yes', about: 'Do not ask.' },
+  { flags: '--dry-run', about: 'Count the instances without changing them.' },
+  { flags: '--yes', about: 'Do not ask for confirmation.' },
 ];
 
-/** Of migrations. */
+/** Option of migrations. */
 export const APPROVED_OPTION: Option = {
   flags: '--approved',
-  about: 'Also migrate those whose verdict requires approval.',
+  about: 'Also migrate instances whose verdict requires approval.',
 };
 
-/** Within one sequence. */
+/** Options within one sequence. */
 export const NARROWING_OPTIONS: readonly Option[] = [
-  { flags: '--metadata <name=value>', about: 'With this metadata; may be repeated.', isMany: true },
-  { flags: '--failure <text>', about: 'With this in the message or code of its failure.' },
+  {
+    flags: '--metadata <name=value>',
+    about: 'Only instances with this metadata; may be repeated.',
+    isMany: true,
+  },
+  {
+    flags: '--failure <text>',
+    about: 'Only instances whose failure message or code contains this text.',
+  },
   { flags: '--created-after <time>', about: 'RFC 3339, or an age such as 2h or 7d.' },
-  { flags: '--created-before <time>', about: 'The same.' },
-  { flags: '--updated-after <time>', about: 'The same.' },
-  { flags: '--updated-before <time>', about: 'The same.' },
+  { flags: '--created-before <time>', about: 'RFC 3339, or an age such as 2h or 7d.' },
+  { flags: '--updated-after <time>', about: 'RFC 3339, or an age such as 2h or 7d.' },
+  { flags: '--updated-before <time>', about: 'RFC 3339, or an age such as 2h or 7d.' },
 ];
 
 export const SELECTION_OPTIONS: readonly Option[] = [
-  { flags: '--sequence <name>', about: 'Of any version of this sequence.' },
-  { flags: '--sequence-id <id>', about: 'Of this version, by its id.' },
+  { flags: '--sequence <name>', about: 'Only instances of this sequence, in any version.' },
+  { flags: '--sequence-id <id>', about: 'Only instances of this version, by its id.' },
   NAMESPACE_OPTION,
   ...NARROWING_OPTIONS,
 ];
 
-/** What was selected, without the states. */
+/** The filter, without states. */
 export function selectionOf(
   given: Given,
   now: number,
@@ -74,15 +81,15 @@ export function statesOf(given: Given): InstanceState[] | undefined {
   return states.length === 0 ? undefined : [...states];
 }
 
-/** Of `Date`. */
+/** The limit of `Date`. */
 const TIME_MS_MAX = 8.64e15;
 
 const SPAN = /^(\d{1,9})([smhd])$/;
 const UNIT_MS = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
 
 /**
- * @param direction in which a length of time is meant: -1 ago, 1 from now on
- * @throws CommandError when it is neither a length of time nor an instant
+ * @param direction of a duration: -1 for the past, 1 for the future
+ * @throws CommandError unless it is a duration or an instant
  */
 export function timeOf(
   text: string | undefined,
@@ -94,8 +101,10 @@ export function timeOf(
   const [, count, unit] = SPAN.exec(text) ?? [];
   const spanMs = Number(count) * UNIT_MS[unit as keyof typeof UNIT_MS];
   const at = count === undefined ? toUnixMs(text) : now + direction * spanMs;
-  // A length of time may lead beyond what a time can be.
+  // A duration may lead outside the range of dates.
   if (at !== undefined && Math.abs(at) <= TIME_MS_MAX) return new Date(at).toISOString();
   const span = direction < 0 ? '2h (ago)' : '2h (from now)';
-  throw usageError(`--${name} takes a time, as 2026-01-31T12:00:00Z or ${span}, not ${text}`);
+  throw usageError(
+    `--${name} must be a time, such as 2026-01-31T12:00:00Z or ${span}, not ${text}`,
+  );
 }

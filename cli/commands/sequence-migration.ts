@@ -1,6 +1,6 @@
 /**
- * `sequences migrate`: has the instances of one version go over to another one. Each is judged first, the person is
- * asked with the count of those that can, and what keeps the others is told.
+ * `sequences migrate`: migrates the instances of one version to another. Evaluates all of them first, asks for
+ * confirmation with the count, and reports why others cannot be migrated.
  */
 
 import { storedDefinition } from '../../client/src/builder/apply.js';
@@ -26,13 +26,13 @@ import {
   statesOf,
 } from './selection.js';
 
-/** Each call looks at so many: some seconds, after which the progress moves. */
+/** Instances per request: a few seconds, after which the progress is updated. */
 const LOOKED_AT = 200;
 const EXAMPLES_MAX = 5;
 
 type Finding = InstancesMigrated['findings'][number];
 
-/** What all calls together found. */
+/** The combined result of all requests. */
 interface Total
   extends Omit<InstancesMigrated, 'done' | 'next_cursor' | 'findings' | 'migrations'> {
   readonly findings: readonly Finding[];
@@ -49,12 +49,12 @@ const COUNTS = [
   'failed',
 ] as const;
 
-/** What keeps an instance where it is, in words. */
+/** Why instances are not migrated. */
 const STAYING: readonly (readonly [count: (typeof COUNTS)[number], words: string])[] = [
-  ['approval_required', 'ask for an approval: --approved gives it'],
-  ['pinned', 'stay by their pin'],
-  ['incompatible', 'do not fit'],
-  ['failed', 'were refused for now'],
+  ['approval_required', 'need approval (use --approved)'],
+  ['pinned', 'are pinned'],
+  ['incompatible', 'are incompatible'],
+  ['failed', 'were refused'],
 ];
 
 export const migrateMany: Command = {
@@ -63,7 +63,7 @@ export const migrateMany: Command = {
     'Migrate the open instances of a version to another one, where that is safe; counts them and asks first.',
   args: [{ name: 'sequence', about: 'The name of a sequence.' }],
   options: [
-    { flags: '--from <n>', about: 'Their present version.' },
+    { flags: '--from <n>', about: 'The current version of the instances.' },
     {
       flags: '--to <n>',
       about: 'The target version; default: the newest active one.',
@@ -82,7 +82,9 @@ export const migrateMany: Command = {
       versionOf(client, given, given.count('to')),
     ]);
     if (source.id === target.id) {
-      throw usageError(`${given.arg()} goes over from version ${source.version} to itself`);
+      throw usageError(
+        `${given.arg()} cannot be migrated from version ${source.version} to itself`,
+      );
     }
     const { namespace, ...selection } = selectionOf(given, Date.now());
     const approved = given.flag('approved');
@@ -118,8 +120,8 @@ const exitOf = ({ failed }: Total): ExitCode => (failed > 0 ? EXIT.failed : EXIT
 /**
  * A version of the sequence that the first argument names.
  *
- * @param version without it the newest that is in force
- * @throws CommandError when there is none
+ * @param version undefined: the newest active one
+ * @throws CommandError if there is none
  */
 export async function versionOf(
   client: Client,
@@ -130,10 +132,10 @@ export async function versionOf(
   const namespace = given.text('namespace') ?? NAMESPACE_DEFAULT;
   const found = await storedDefinition(client.sequences, { name, namespace, version });
   if (found !== undefined) return found;
-  throw new CommandError('notFound', `there is no version ${version ?? 'in force'} of ${name}`);
+  throw new CommandError('notFound', `no version ${version ?? 'in use'} of ${name} found`);
 }
 
-/** As many calls as it takes. Those that go over are gone from the version: the cursor passes over nobody. */
+/** As many requests as needed. Migrated instances leave the version, so the cursor skips none. */
 async function migrateAll(
   { client, out }: Session,
   sequence: string,
@@ -171,7 +173,7 @@ function together(before: Finding | undefined, { example_ids, count, ...more }: 
   return { ...more, count: count + (before?.count ?? 0), example_ids: examples };
 }
 
-/** `; 2 do not fit`, or nothing. */
+/** `; 2 are incompatible`, or empty. */
 function stayingText(total: Total, isApproved: boolean): string {
   return STAYING.filter(
     ([name]) => total[name] > 0 && !(isApproved && name === 'approval_required'),

@@ -1,4 +1,4 @@
-/** Commands for definitions. */
+/** Commands for sequences and their definitions. */
 
 import type { Client, SequenceDefinition, SequenceListed } from '../../client/src/index.js';
 import type { Finding } from '../../schema/finding.js';
@@ -38,7 +38,7 @@ const FILES: Argument = {
 };
 const STRICT: Option = { flags: '--strict', about: 'Treat warnings as errors.' };
 
-/** Each definition by itself: what is wrong with one does not hide what is wrong with others. */
+/** Handles definitions one by one, so that an error in one does not hide those in others. */
 async function eachDefinition<T>(
   session: Session,
   given: Given,
@@ -91,11 +91,11 @@ export function tellFindings(
 
 const CHANGES: Readonly<Record<Applied['change'], string>> = {
   created: 'created',
-  changed: 'a new version',
+  changed: 'new version',
   unchanged: 'unchanged',
 };
 
-/** `hello v2: a new version`, and what is different below. */
+/** `hello v2: new version`, followed by the differences. */
 export function appliedLines({ name, version, change, hold, differences }: Applied): string[] {
   return [
     `${memberText(name)} v${version}: ${CHANGES[change]}${hold ? ', on hold' : ''}`,
@@ -106,15 +106,16 @@ export function appliedLines({ name, version, change, hold, differences }: Appli
 const apply: Command = {
   name: 'sequences apply',
   summary:
-    'Store definitions: a changed one becomes the next version, an unchanged one is skipped.',
+    'Publish definitions: a changed one becomes the next version, an unchanged one is skipped.',
   args: [FILES],
   options: [
     STRICT,
     {
       flags: '--hold',
-      about: 'Store on hold: no name leads to the version until sequences unhold or a promotion.',
+      about:
+        'Publish on hold: the name does not refer to the version until sequences unhold or a promotion.',
     },
-    { flags: '--dry-run', about: 'Only report what would be stored.' },
+    { flags: '--dry-run', about: 'Report what would be published, without publishing.' },
   ],
   run: (session, given) =>
     eachDefinition(
@@ -135,7 +136,7 @@ const apply: Command = {
 
 const validate: Command = {
   name: 'sequences validate',
-  summary: 'Check definitions without storing them; lists every error with its place.',
+  summary: 'Validate definitions without publishing them; lists every error with its position.',
   args: [FILES],
   options: [STRICT],
   run: (session, given) =>
@@ -156,7 +157,7 @@ const validate: Command = {
 
 const diff: Command = {
   name: 'sequences diff',
-  summary: 'Show the differences between two stored versions; exits with 1 if there are any.',
+  summary: 'Show the differences between two published versions; exits with 1 if there are any.',
   args: [
     { name: 'sequence', about: 'The name of a sequence.' },
     { name: 'from', about: 'A version.' },
@@ -195,10 +196,10 @@ const diff: Command = {
 function versionNumber(text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
   if (/^[1-9]\d{0,8}$/.test(text)) return Number(text);
-  throw usageError(`a version is a whole number, not ${text}`);
+  throw usageError(`the version must be a whole number, not ${text}`);
 }
 
-/** What is done with one version. */
+/** A command that changes one version. */
 function changing(row: {
   readonly name: string;
   readonly summary: string;
@@ -227,25 +228,25 @@ export const SEQUENCE_COMMANDS: readonly Command[] = [
   migrateMany,
   changing({
     name: 'sequences unhold',
-    summary: 'Lift the hold of a version, so that its name can lead to it.',
+    summary: 'Lift the hold of a version, so that its name can refer to it.',
     change: ({ sequences }, id) => sequences.update(id, { hold: false }),
     said: ({ name, version }) =>
-      `${name} v${version} is not on hold: it counts when a name is looked up.`,
+      `${name} v${version} is no longer on hold and can be started by name.`,
   }),
   changing({
     name: 'sequences deprecate',
-    summary: 'Deprecate a version permanently: neither its name nor a release leads to it.',
+    summary: 'Deprecate a version permanently: neither its name nor a release refers to it.',
     change: ({ sequences }, id) => sequences.deprecate(id),
     said: ({ name, version }) =>
-      `${name} v${version} is deprecated: new instances get it by its id or a pin only.`,
+      `${name} v${version} was deprecated: new instances can use it only by id or pin.`,
   }),
   listing<SequenceListed>({
     name: 'sequences list',
     summary: 'List definitions by namespace, name and descending version.',
     options: [
       NAMESPACE_OPTION,
-      { flags: '--name <text>', about: 'With this in their name.' },
-      { flags: '--newest', about: 'The newest version of each name only.' },
+      { flags: '--name <text>', about: 'Only sequences whose name contains this text.' },
+      { flags: '--newest', about: 'Only the newest version of each name.' },
     ],
     columns: [
       { head: 'NAME', text: ({ name }) => name },
@@ -265,7 +266,7 @@ export const SEQUENCE_COMMANDS: readonly Command[] = [
         namespace: given.text('namespace'),
         name_contains: given.text('name'),
         newest_only: given.flag('newest'),
-        // Programs get all of it.
+        // With --json, definitions are included.
         include_definition: out.isJson,
         limit,
       }),

@@ -1,4 +1,4 @@
-/** Commands about who asks, and for whom; in a cluster about which cell has whom. */
+/** Commands for tenants: their placement in the cells of a cluster, and the rights of the caller. */
 
 import type { Tenant } from '../../client/src/index.js';
 import type { PlacementRow } from '../../src/cluster/directory.js';
@@ -7,17 +7,17 @@ import { type Command, listing, showing } from '../command.js';
 import { ago } from '../table.js';
 
 const HOW: Readonly<Record<PlacementRow['placed_by'], string>> = {
-  hand: 'placed by hand',
-  hash: 'by its hash',
+  hand: 'assigned manually',
+  hash: 'assigned by hash',
   move: 'moved',
-  found: 'was there before',
+  found: 'existing tenant',
 };
 
 const WORDS = {
   name: 'tenants list',
   summary:
-    'List tenants with data by name (needs the root key); of a cluster, the assigned ones with their cells.',
-  options: [CLUSTER_OPTION, { flags: '--cell <name>', about: 'Those of one cell of the cluster.' }],
+    'List tenants with data by name (needs the root key); in a cluster, list tenants with their cells.',
+  options: [CLUSTER_OPTION, { flags: '--cell <name>', about: 'Only tenants of this cell.' }],
 } as const;
 
 const OF_A_SERVER = listing<Tenant>({
@@ -49,18 +49,18 @@ export const TENANT_COMMANDS: readonly Command[] = [
   {
     name: 'tenants place',
     summary: 'Assign a new tenant to a cell.',
-    args: [{ name: 'tenant', about: 'Its name.' }],
-    options: [{ flags: '--cell <name>', about: 'Where it is to live.' }, CLUSTER_OPTION],
+    args: [{ name: 'tenant', about: 'The name of the tenant.' }],
+    options: [{ flags: '--cell <name>', about: 'The cell.' }, CLUSTER_OPTION],
     run: async (session, given) => (await import('../cells.js')).placeTenant(session, given),
   },
   {
     name: 'tenants move',
     summary:
-      'Move a tenant to another cell of the cluster; repeated after an interruption, it continues.',
-    args: [{ name: 'tenant', about: 'Its name.' }],
+      'Move a tenant to another cell of the cluster; run it again to continue after an interruption.',
+    args: [{ name: 'tenant', about: 'The name of the tenant.' }],
     options: [
-      { flags: '--to <name>', about: 'The cell where it is to live.' },
-      { flags: '--give-up', about: 'Undo the move, as long as the tenant has not switched.' },
+      { flags: '--to <name>', about: 'The target cell.' },
+      { flags: '--give-up', about: 'Undo the move, if the tenant has not switched yet.' },
       CLUSTER_OPTION,
     ],
     run: async (session, given) => (await import('../tenant-move.js')).moveTenant(session, given),

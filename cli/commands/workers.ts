@@ -14,16 +14,16 @@ export const WORKER_COMMANDS: readonly Command[] = [
     options: [
       {
         flags: '--state <states>',
-        about: 'In one of these states.',
+        about: 'Only tasks in one of these states.',
         choices: TASK_STATES,
         isMany: true,
       },
-      { flags: '--handler <name>', about: 'Of this handler.' },
-      { flags: '--queue <name>', about: 'Of this queue.' },
-      { flags: '--worker <id>', about: 'Claimed by this worker.' },
-      { flags: '--sequence <name>', about: 'Of any version of this sequence.' },
+      { flags: '--handler <name>', about: 'Only tasks of this handler.' },
+      { flags: '--queue <name>', about: 'Only tasks of this queue.' },
+      { flags: '--worker <id>', about: 'Only tasks claimed by this worker.' },
+      { flags: '--sequence <name>', about: 'Only tasks of this sequence, in any version.' },
       { flags: '--created-after <time>', about: 'RFC 3339, or an age such as 2h or 7d.' },
-      { flags: '--created-before <time>', about: 'The same.' },
+      { flags: '--created-before <time>', about: 'RFC 3339, or an age such as 2h or 7d.' },
     ],
     columns: [
       { head: 'ID', text: ({ id }) => id, isWhole: true },
@@ -75,8 +75,8 @@ export const WORKER_COMMANDS: readonly Command[] = [
   }),
   listing<WorkerInfo>({
     name: 'workers list',
-    summary: 'List workers, the last seen first.',
-    options: [{ flags: '--stale', about: 'Also those that were not seen for a minute.' }],
+    summary: 'List workers, most recently seen first.',
+    options: [{ flags: '--stale', about: 'Include workers that were not seen for a minute.' }],
     columns: [
       { head: 'WORKER', text: ({ worker_id }) => worker_id },
       {

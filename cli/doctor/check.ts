@@ -1,4 +1,4 @@
-/** What an examination finds: what was looked at, how it stands, and what to do if it does not stand well. */
+/** A finding of `doctor`: what was checked, the result, and what to do about it. */
 
 export type Health = 'ok' | 'warn' | 'bad' | 'unknown';
 
@@ -6,7 +6,7 @@ export interface Check {
   readonly about: string;
   readonly health: Health;
   readonly found: string;
-  /** What to do; with `unknown`, how to get to know. */
+  /** What to do; for `unknown`, how to find out. */
   readonly todo?: string;
 }
 

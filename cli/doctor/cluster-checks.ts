@@ -1,4 +1,4 @@
-/** What the directory of a cluster tells: whether it can be asked, who serves which cell, what stands still. */
+/** Checks of the directory of a cluster: whether it is reachable, unserved cells, and stalled moves. */
 
 import {
   type CellRow,
@@ -13,11 +13,11 @@ import type { Session } from '../session.js';
 import { durationText } from '../table.js';
 import { type Check, check, ok } from './check.js';
 
-/** Of a move of which nothing was noted: a copy of millions of rows takes as long. */
+/** A move without progress for this long has stalled: copying millions of rows takes as long. */
 const STILL_MS = 60_000;
 const MOVES_MAX = 100;
 
-/** None where nobody has said that there is a cluster. */
+/** Empty if no cluster is configured. */
 export async function clusterChecks(session: Session): Promise<Check[]> {
   if (clusterUrl(session) === undefined) return [];
   try {
@@ -26,7 +26,7 @@ export async function clusterChecks(session: Session): Promise<Check[]> {
     );
   } catch (error) {
     if (!(error instanceof CommandError)) throw error;
-    const todo = 'Look at ENGINE_CLUSTER_URL and at its Postgres: docs/operate/cells.md.';
+    const todo = 'Check ENGINE_CLUSTER_URL and its Postgres: docs/operate/cells.md.';
     return [check('bad', 'cluster', error.message, todo)];
   }
 }
@@ -37,7 +37,7 @@ export interface ClusterFacts {
     EngineRow,
     'cell' | 'role' | 'silent_ms' | 'migration' | 'key_ids'
   >[];
-  /** Those under way. */
+  /** Moves in progress. */
   readonly moves: readonly Pick<
     MoveRow,
     'tenant_id' | 'from_cell' | 'to_cell' | 'updated_at' | 'error'
@@ -65,25 +65,28 @@ export function clusterFindings({ cells, engines, moves }: ClusterFacts, now: nu
   const found: Check[] = [];
   if (orphans.length > 0) {
     const names = orphans.map(({ name }) => name).join(', ');
-    const todo = 'Start their engines: until then their tenants wait.';
-    found.push(check('bad', 'cells', `nobody serves ${names}`, todo));
+    const todo = 'Start their engines; their tenants wait until then.';
+    found.push(check('bad', 'cells', `no engine serves ${names}`, todo));
   }
   if (traits(({ migration }) => `${migration}`) > 1) {
     const levels = owners.map(({ cell, migration }) => `${cell} has ${migration}`).join(', ');
-    const todo = 'Upgrade the older ones: between cells of two levels no tenant can be moved.';
+    const todo =
+      'Upgrade the older ones: tenants cannot be moved between cells with different schema versions.';
     found.push(check('warn', 'migrations', levels, todo));
   }
   if (traits(({ key_ids }) => key_ids[0] ?? '') > 1) {
-    const todo = 'Give all the same ENGINE_ENCRYPTION_KEY: else tenants cannot be moved.';
+    const todo = 'Set the same ENGINE_ENCRYPTION_KEY on all of them, or tenants cannot be moved.';
     found.push(check('warn', 'keys', 'cells have different encryption keys', todo));
   }
   for (const { tenant_id, from_cell, to_cell, updated_at, error } of still) {
     const since = durationText(now - Date.parse(updated_at));
     const why = error === null ? '' : `: ${error}`;
-    const what = `${tenant_id} on its way from ${from_cell} to ${to_cell} stands still for ${since}${why}`;
-    const todo = 'Run tenants move for it again, or take the move back with --give-up.';
+    const what = `the move of ${tenant_id} from ${from_cell} to ${to_cell} has stalled for ${since}${why}`;
+    const todo = 'Run tenants move again to continue, or undo the move with --give-up.';
     found.push(check('bad', 'moves', what, todo));
   }
   if (found.length > 0) return found;
-  return [ok('cluster', `all ${cells.length} cells are served; moves under way: ${moves.length}`)];
+  return [
+    ok('cluster', `all ${cells.length} cells are served; moves in progress: ${moves.length}`),
+  ];
 }

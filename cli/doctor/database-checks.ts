@@ -1,4 +1,4 @@
-/** What the database itself tells, where it can be reached: version, settings, schema, rights, room. */
+/** Checks of the database, if it is reachable: version, settings, schema, rights and disk space. */
 
 import { statfsSync } from 'node:fs';
 import { databaseRefusal } from '../../src/db/database-refusal.js';
@@ -20,7 +20,7 @@ const CONNECTIONS_SHARE_MAX = 0.8;
 const CLOCK_MS_MAX = 1_000;
 const DEAD_SHARE_MAX = 0.5;
 const DEAD_ROWS_MIN = 100_000;
-/** As docs/operate/sizing.md advises. */
+/** As docs/operate/sizing.md recommends. */
 const WAL_BYTES_MIN = 2 ** 30;
 
 const FACTS = `
@@ -104,7 +104,7 @@ export async function databaseChecks(connectionString: string): Promise<Check[]>
   }
 }
 
-/** @param here unix milliseconds of this machine */
+/** @param here Unix milliseconds on this machine */
 export function databaseFindings(facts: Facts, here: number, dead: DeadRows | undefined): Check[] {
   const found: Check[] = [];
   const bad = (about: string, what: string, todo: string) =>
@@ -114,14 +114,13 @@ export function databaseFindings(facts: Facts, here: number, dead: DeadRows | un
   if (facts.version < VERSION_MIN)
     bad('database', `Postgres ${facts.version_text}`, `Use ${VERSION_MIN} or later.`);
   else found.push(ok('database', `Postgres ${facts.version_text}, ${gibibytes(facts.bytes)}`));
-  if (facts.is_read_only)
-    bad('database', 'it only reads', 'Let DATABASE_URL name the primary server.');
+  if (facts.is_read_only) bad('database', 'read-only', 'Set DATABASE_URL to the primary server.');
   for (const name of ['fsync', 'full_page_writes'] as const) {
     if (facts[name] !== 'on')
       bad(
         'durability',
         `${name} is ${facts[name]}`,
-        `Set ${name} = on: a crash loses what was acknowledged.`,
+        `Set ${name} = on; otherwise a crash loses acknowledged writes.`,
       );
   }
   const lacking = lackingReplication(facts);
@@ -129,8 +128,8 @@ export function databaseFindings(facts: Facts, here: number, dead: DeadRows | un
   if (lacking === undefined && replicas === 0) {
     bad(
       'replication',
-      'it is synchronous, and no replica is connected: commits wait',
-      'Bring a replica back: docs/operate/availability.md.',
+      'synchronous, but no replica is connected: commits wait',
+      'Restore a replica: docs/operate/availability.md.',
     );
   } else if (lacking === undefined) {
     found.push(ok('replication', `synchronous, ${replicas} connected`));
@@ -138,84 +137,85 @@ export function databaseFindings(facts: Facts, here: number, dead: DeadRows | un
     warn(
       'replication',
       `${lacking}; ${replicas} connected`,
-      'Make it synchronous, or a fail-over loses what was acknowledged: docs/operate/availability.md.',
+      'Make it synchronous; otherwise a failover loses acknowledged writes: docs/operate/availability.md.',
     );
   }
   if (facts.commit === 'off') {
     warn(
       'durability',
       'synchronous_commit is off for this role',
-      'Set it on: the engine does so for what it writes, and nobody else does.',
+      'Set it to on: the engine sets it for its own writes only.',
     );
   }
   if (!facts.may_write && !facts.is_read_only) {
     warn(
       'rights',
-      'this role may not change rows of the engine',
-      'Give it the rights of docs/operate/roles.md, or use the role of the engine.',
+      "this role may not change the engine's rows",
+      "Grant the rights in docs/operate/roles.md, or use the engine's role.",
     );
   }
   const share = facts.connections / facts.connections_max;
   const used = `${facts.connections} of ${facts.connections_max} connections`;
   if (share > CONNECTIONS_SHARE_MAX)
-    warn('connections', used, 'Raise max_connections, or put fewer clients on this server.');
+    warn('connections', used, 'Increase max_connections, or connect fewer clients.');
   else found.push(ok('connections', used));
   const clockMs = here - facts.now_ms;
   if (Math.abs(clockMs) > CLOCK_MS_MAX) {
     warn(
       'clock',
-      `the database differs by ${durationText(Math.abs(clockMs))} from this machine`,
-      'Let NTP set both.',
+      `the database's clock differs from this machine's by ${durationText(Math.abs(clockMs))}`,
+      'Synchronize both with NTP.',
     );
   }
   if (facts.oldest_transaction_ms > LONG_TRANSACTION_MS) {
     warn(
       'sessions',
-      `a transaction is open for ${durationText(facts.oldest_transaction_ms)}`,
-      'End it (pg_stat_activity): dead rows stay while it sees them.',
+      `a transaction has been open for ${durationText(facts.oldest_transaction_ms)}`,
+      'End it (pg_stat_activity): dead rows cannot be removed while it is open.',
     );
   }
   if (dead !== undefined && dead.dead > DEAD_ROWS_MIN && dead.dead > dead.live * DEAD_SHARE_MAX) {
     warn(
       'vacuum',
       `${Math.round(dead.dead)} dead rows in ${dead.name}`,
-      'Look for what keeps autovacuum away: long transactions, replication slots.',
+      'Find what blocks autovacuum: long transactions or replication slots.',
     );
   }
   if (facts.wal_bytes < WAL_BYTES_MIN) {
     warn(
       'settings',
       `max_wal_size is ${gibibytes(facts.wal_bytes)}`,
-      'Set it to 4GB or more where there is much to do: docs/operate/sizing.md.',
+      'Set it to 4GB or more under high load: docs/operate/sizing.md.',
     );
   }
   return found;
 }
 
-/** Of a schema that Citus distributes. */
+/** For a schema that Citus distributes. */
 export function distributedFindings({ wal_level }: Pick<Facts, 'wal_level'>): Check[] {
-  const found = ok('citus', 'distributes the schema; row level security is off');
+  const found = ok('citus', 'distributes the schema; row-level security is off');
   if (wal_level === 'logical') return [found];
-  const todo = 'Set wal_level = logical on every node, or no cell can be moved to another node.';
+  const todo =
+    'Set wal_level = logical on every node; otherwise cells cannot be moved to another node.';
   return [found, check('warn', 'citus', `wal_level is ${wal_level}`, todo)];
 }
 
 async function schemaCheck(connectionString: string): Promise<Check> {
   try {
     await expectSchema(connectionString);
-    return ok('schema', 'is that of this version');
+    return ok('schema', 'matches this version');
   } catch (error) {
     if (!(error instanceof SchemaError)) throw error;
     return check(
       'warn',
       'schema',
       error.message,
-      'docs/operate/upgrade.md has the order of an upgrade.',
+      'See docs/operate/upgrade.md for the order of an upgrade.',
     );
   }
 }
 
-// ---------------------------------------------------------------- room
+// ---------------------------------------------------------------- disk space
 
 const FREE_SHARE_MIN = 0.1;
 const FREE_BYTES_MIN = 2 * 2 ** 30;
@@ -224,13 +224,13 @@ function roomChecks({ folder }: Facts): Check[] {
   return folder === null ? [] : diskChecks(folder);
 }
 
-/** Of a folder of this machine; nothing where it is another one's. */
+/** Disk space of a folder on this machine; empty if it is on another one. */
 export function diskChecks(folder: string): Check[] {
   try {
     const { bsize, bavail, blocks } = statfsSync(folder);
     return [diskFinding(folder, bavail * bsize, blocks * bsize)];
   } catch {
-    // The database is on another machine, or its folder is not ours to look into.
+    // The database is on another machine, or its folder is not accessible.
     return [];
   }
 }
@@ -242,7 +242,7 @@ export function diskFinding(folder: string, freeBytes: number, bytes: number): C
     'warn',
     'disk',
     found,
-    'Make room: the engine stops writing when the disk is full, and loses nothing.',
+    'Free disk space: the engine stops writing when the disk is full, without losing data.',
   );
 }
 

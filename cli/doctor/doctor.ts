@@ -1,7 +1,6 @@
 /**
- * `doctor`: looks at everything that can be reached from here, and says of each thing how it stands and what to
- * do. It changes nothing. The database is asked where DATABASE_URL says how, the directory of a cluster where
- * ENGINE_CLUSTER_URL does.
+ * `doctor`: checks everything that is reachable from here and reports the state of each part and what to do. It changes
+ * nothing. The database is checked if DATABASE_URL is set, the directory of a cluster if ENGINE_CLUSTER_URL is.
  */
 
 import path from 'node:path';
@@ -30,7 +29,7 @@ const TONES: Readonly<Record<Health, Tone>> = {
   unknown: 'quiet',
 };
 
-/** @returns 0 when nothing is bad, 5 when the server does not answer, else 1 */
+/** @returns 0 if nothing is bad, 5 if the server does not answer, else 1 */
 export async function doctor(session: Session): Promise<ExitCode> {
   const { out } = session;
   const checks: Check[] = [];
@@ -53,7 +52,7 @@ export async function doctor(session: Session): Promise<ExitCode> {
   return checks.some(({ health }) => health === 'bad') ? EXIT.failed : EXIT.ok;
 }
 
-/** What the key may not see is no finding of its own: the line on permissions has said so. */
+/** Missing rights are reported once, by the check of permissions. */
 async function unlessRefused(
   session: Session,
   look: (session: Session) => Promise<Check[]>,
@@ -76,14 +75,14 @@ async function storageChecks({ env, connection }: Session): Promise<Check[]> {
   const unseen = check(
     'unknown',
     'database',
-    'not looked at',
-    'Set DATABASE_URL as the server has it, for its version, settings, schema and rights.',
+    'not checked',
+    'Set DATABASE_URL as for the server to check its version, settings, schema and rights.',
   );
   const isHere = isOwnMachine(new URL(connection.url).hostname);
   return [unseen, ...(isHere ? diskChecks(path.resolve(ENGINE_DATA_DIR)) : [])];
 }
 
-/** What to do stands below what was found. */
+/** The finding, with what to do below it. */
 function linesOf({ out }: Session, { health, about, found, todo }: Check): string[] {
   const head = `${toned(health.padEnd(7), TONES[health], out.paint)} ${about.padEnd(12)}`;
   const line = `${head} ${memberText(found)}`;
@@ -92,5 +91,5 @@ function linesOf({ out }: Session, { health, about, found, todo }: Check): strin
     : [line, `${' '.repeat(HEAD_CELLS)}${out.paint.dim(todo)}`];
 }
 
-/** Of what stands before the finding. */
+/** Width of the columns before the finding. */
 const HEAD_CELLS = 21;

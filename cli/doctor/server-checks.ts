@@ -1,4 +1,4 @@
-/** What the API tells about a server: whether it serves, its version, its clock, the key, the workers. */
+/** Checks of a server through its API: readiness, version, clock, key, workers and load. */
 
 import {
   type Client,
@@ -13,12 +13,12 @@ import type { Session } from '../session.js';
 import { durationText } from '../table.js';
 import { type Check, check, ok } from './check.js';
 
-/** A header tells whole seconds, and the way takes its time. */
+/** The header has whole seconds, and the request takes time. */
 const CLOCK_MS_MAX = 2_500;
 const SLOW_MS = 1_000;
 const PROBE_MS = 10_000;
 
-/** Without a key. An answer that is none is one check, and nothing else can be asked. */
+/** Sent without a key. If the answer is not that of an engine, no other check is possible. */
 export async function reachChecks({ connection }: Session): Promise<Check[]> {
   const { url } = connection;
   const about = 'server';
@@ -34,7 +34,7 @@ export async function reachChecks({ connection }: Session): Promise<Check[]> {
         'bad',
         about,
         `${url} does not answer (${why})`,
-        'Is it running, and is this its address? See --url and profiles.',
+        'Check that the server is running and that this is its address (--url, profiles).',
       ),
     ];
   }
@@ -45,14 +45,14 @@ export async function reachChecks({ connection }: Session): Promise<Check[]> {
         'bad',
         about,
         `${url} answers ${reply.status}`,
-        'Something else listens there, or a proxy that does not reach it.',
+        'Another program listens there, or a proxy cannot reach the server.',
       ),
     ];
   }
-  const reached = `${url} answers in ${tookMs} ms`;
+  const reached = `${url} answered in ${tookMs} ms`;
   return [
     tookMs > SLOW_MS
-      ? check('warn', about, reached, 'Look at the network, and at the load of its machine.')
+      ? check('warn', about, reached, 'Check the network and the load of its machine.')
       : ok(about, reached),
     clockCheck(reply.headers.get('date'), startedAt + tookMs / 2),
     await readyCheck(url),
@@ -62,29 +62,34 @@ export async function reachChecks({ connection }: Session): Promise<Check[]> {
 
 const probe = (address: string) => fetch(address, { signal: AbortSignal.timeout(PROBE_MS) });
 
-/** @param here the time of this machine when the answer was made */
+/** @param here the time of this machine when the response was made */
 export function clockCheck(date: string | null, here: number): Check {
   const about = 'clock';
   const there = Date.parse(date ?? '');
   if (Number.isNaN(there))
-    return check('unknown', about, 'the answer has no date', 'A proxy may take it off.');
+    return check(
+      'unknown',
+      about,
+      'the response has no Date header',
+      'A proxy may have removed it.',
+    );
   const differenceMs = here - there;
   const isNear = differenceMs > -CLOCK_MS_MAX && differenceMs < CLOCK_MS_MAX;
-  if (isNear) return ok(about, 'agrees with this machine');
+  if (isNear) return ok(about, 'in sync with this machine');
   const side = differenceMs > 0 ? 'behind' : 'ahead of';
   return check(
     'warn',
     about,
     `is ${durationText(Math.abs(differenceMs))} ${side} this machine`,
-    'Let NTP set the clocks of both; the engine itself goes by the clock of its database.',
+    'Synchronize both clocks with NTP; the engine itself uses the clock of its database.',
   );
 }
 
-/** What helps, by the kind of trouble that readiness names. */
+/** What to do for each reason that readiness reports. */
 const READY_TODO: Readonly<Record<string, string>> = {
-  unreachable: 'Start Postgres, or mend the way to it.',
-  rights: 'Give the role of the engine its rights back: docs/operate/roles.md.',
-  disk: 'Make room on the disk of the database.',
+  unreachable: 'Start Postgres, or fix the connection to it.',
+  rights: "Restore the rights of the engine's role: docs/operate/roles.md.",
+  disk: 'Free space on the disk of the database.',
 };
 
 async function readyCheck(url: string): Promise<Check> {
@@ -92,16 +97,16 @@ async function readyCheck(url: string): Promise<Check> {
   return readyFinding(reply.ok ? undefined : ((await reply.json()) as Partial<NotReady>));
 }
 
-/** @param told what a server says that is not ready; undefined: it is */
+/** @param told what a server that is not ready reports; undefined: the server is ready */
 export function readyFinding(told: Partial<NotReady> | undefined): Check {
   const about = 'ready';
   if (told === undefined) return ok(about, 'owns its database and can write');
   const { error = '', reason } = told;
-  if (reason?.kind === 'lease') return ok(about, 'a standby, which waits for the owner to end');
+  if (reason?.kind === 'lease') return ok(about, 'a standby that waits for the owner to stop');
   const state = reason?.sql_state === undefined ? '' : ` (${reason.sql_state})`;
   const todo =
     READY_TODO[reason?.kind ?? ''] ??
-    'A standby waits for the owner; else docs/operate/troubleshooting.md has what it means.';
+    'See docs/operate/troubleshooting.md, unless this server is a standby.';
   return check('bad', about, `${error}${state}`, todo);
 }
 
@@ -110,26 +115,26 @@ async function infoOf(url: string): Promise<Partial<Info>> {
   return (await (await probe(`${url}/info`)).json()) as Partial<Info>;
 }
 
-/** Its version, and whether it has the key of its secrets (docs/operate/encryption-key.md). */
+/** Its version, and whether it has the encryption key of its secrets (docs/operate/encryption-key.md). */
 export function infoFindings({ version, encryption_key }: Partial<Info>): Check[] {
   const own = packageVersion();
-  const todo = `Use npx durable-workflow-engine@${version}: commands may ask for what the other does not have.`;
-  const told = `the server is ${version}, this command line ${own}`;
+  const todo = `Use npx durable-workflow-engine@${version}: some commands may not work with another version.`;
+  const told = `the server has version ${version}, this command line ${own}`;
   const about = 'secrets';
   return [
     version === own
-      ? ok('version', `${version}, as this command line`)
+      ? ok('version', `${version}, same as this command line`)
       : check('warn', 'version', told, todo),
-    ...(encryption_key === 'fits' ? [ok(about, 'opens every secret')] : []),
+    ...(encryption_key === 'fits' ? [ok(about, 'the encryption key opens every secret')] : []),
     ...(encryption_key === 'former'
-      ? [check('warn', about, 'some secrets are sealed with the old key', GIVE_ANEW)]
+      ? [check('warn', about, 'some secrets are encrypted with the old key', GIVE_ANEW)]
       : []),
     ...(encryption_key === 'other'
       ? [
           check(
             'bad',
             about,
-            'secrets are sealed with a key that the server does not have',
+            'secrets are encrypted with a key that the server does not have',
             OTHER_KEY,
           ),
         ]
@@ -137,22 +142,23 @@ export function infoFindings({ version, encryption_key }: Partial<Info>): Check[
   ];
 }
 
-const GIVE_ANEW = 'Give them anew before ENGINE_OLD_ENCRYPTION_KEY is taken away.';
-const OTHER_KEY = 'Start it with that key, or give them anew: docs/operate/encryption-key.md.';
+const GIVE_ANEW = 'Set them again before you remove ENGINE_OLD_ENCRYPTION_KEY.';
+const OTHER_KEY =
+  'Start the server with that key, or set them again: docs/operate/encryption-key.md.';
 
 // ---------------------------------------------------------------- the key
 
 type Probe = readonly [what: string, ask: (client: Client, tenant: string) => PromiseLike<unknown>];
 
-/** No instance and no definition has it. */
+/** An id that no instance and no definition has. */
 const NOBODY = '00000000-0000-0000-0000-000000000000';
 
-/** Harmless questions, each of which another right answers. */
+/** Harmless requests, each of which needs another right. */
 const PROBES: readonly Probe[] = [
   ['read instances', (client) => client.instances.list({ limit: 1 })],
   ['see workers', (client) => client.workers.stats()],
   [
-    'store definitions',
+    'publish definitions',
     (client, tenant) =>
       client.sequences.validate({
         tenant_id: tenant,
@@ -174,25 +180,21 @@ const PROBES: readonly Probe[] = [
   ['manage keys', (client, tenant) => client.apiKeys.list({ tenant_id: tenant, limit: 1 })],
 ];
 
-/** One that could be guessed, whatever it opens; none for one that could not. */
+/** Warns of a key that could be guessed. */
 export function keyFindings({ apiKey, keyFrom }: Session['connection']): Check[] {
   const why = apiKey === undefined ? undefined : weaknessOf(apiKey);
   if (why === undefined) return [];
   return [check('warn', 'key', `the key of ${keyFrom} ${why}`, ANOTHER_KEY)];
 }
 
-const ANOTHER_KEY = 'Set another one at the server, such as openssl rand -hex 32 makes.';
+const ANOTHER_KEY =
+  'Configure another key on the server, such as one generated by openssl rand -hex 32.';
 
 export async function permissionCheck({ client, connection }: Session): Promise<Check> {
   const about = 'permissions';
   const { tenant, keyFrom } = connection;
   if (tenant === undefined) {
-    return check(
-      'unknown',
-      about,
-      'no tenant was named',
-      'Give --tenant NAME or set ENGINE_TENANT.',
-    );
+    return check('unknown', about, 'no tenant is set', 'Use --tenant NAME or set ENGINE_TENANT.');
   }
   const may: string[] = [];
   const mayNot: string[] = [];
@@ -203,12 +205,12 @@ export async function permissionCheck({ client, connection }: Session): Promise<
     } catch (error) {
       if (!(error instanceof EngineError)) throw error;
       if (error.status === 401) {
-        const key = keyFrom === undefined ? 'no key is sent' : `the key of ${keyFrom} is not known`;
+        const key = keyFrom === undefined ? 'no key is set' : `the key of ${keyFrom} is not valid`;
         return check(
           'bad',
           about,
           key,
-          'Set ENGINE_API_KEY, give --key-file, or keep the key in a profile.',
+          'Set ENGINE_API_KEY, use --key-file, or save the key in a profile.',
         );
       }
       if (error.status === 400) may.push(what);
@@ -218,14 +220,17 @@ export async function permissionCheck({ client, connection }: Session): Promise<
           'bad',
           about,
           `to ${what}: ${error.message}`,
-          'Look at the lines above, then ask again.',
+          'Fix the problems above, then run doctor again.',
         );
     }
   }
-  const rights = may.length === 0 ? 'nothing of what was tried' : may.join(', ');
-  const found = mayNot.length === 0 ? `may ${rights}` : `may ${rights}; not ${mayNot.join(', ')}`;
+  const rights = may.length === 0 ? 'none of the checked rights' : may.join(', ');
+  const found =
+    mayNot.length === 0
+      ? `allowed: ${rights}`
+      : `allowed: ${rights}; not allowed: ${mayNot.join(', ')}`;
   return may.length === 0
-    ? check('bad', about, found, 'docs/authorization.md has what each capability opens.')
+    ? check('bad', about, found, 'See docs/authorization.md for the rights of each capability.')
     : ok(about, found);
 }
 
@@ -239,7 +244,7 @@ export async function fleetChecks({ client }: Session): Promise<Check[]> {
   return [...fleetFindings(stats, workers), await deadLetterCheck(client)];
 }
 
-/** Which handlers have tasks that nobody takes, and which workers are silent. */
+/** Handlers whose tasks no worker claims, and workers that stopped responding. */
 export function fleetFindings(stats: TaskStats, workers: readonly WorkerInfo[]): Check[] {
   const about = 'workers';
   const alive = workers.filter((worker) => worker.alive);
@@ -255,7 +260,7 @@ export function fleetFindings(stats: TaskStats, workers: readonly WorkerInfo[]):
         'bad',
         about,
         `tasks wait for handlers that no worker serves: ${orphans.join(', ')}`,
-        'Start a worker for them, or look for a misspelt handler in the definition.',
+        'Start a worker for them, or check the definition for a misspelled handler.',
       ),
     );
   }
@@ -265,8 +270,8 @@ export function fleetFindings(stats: TaskStats, workers: readonly WorkerInfo[]):
       check(
         'warn',
         about,
-        `were not heard of, and hold tasks: ${names}`,
-        'Their tasks go to others after ENGINE_WORKER_REAPER_STALE_SECS.',
+        `workers that hold tasks do not respond: ${names}`,
+        'Their tasks are given to other workers after ENGINE_WORKER_REAPER_STALE_SECS.',
       ),
     );
   }
@@ -286,41 +291,41 @@ async function deadLetterCheck(client: Client): Promise<Check> {
     'warn',
     about,
     `${count} in the dead letter queue`,
-    'dlq list says why; dlq retry goes on with them, and asks where that repeats effects outside.',
+    'dlq list shows the reasons; dlq retry retries them, and asks before it repeats external effects.',
   );
 }
 
-// ---------------------------------------------------------------- numbers of the server
+// ---------------------------------------------------------------- metrics of the server
 
-/** A metric, and from which value on it tells of trouble. */
+/** A metric, and the value above which it is a problem. */
 const LIMITS: readonly (readonly [metric: string, limit: number, what: string, todo: string])[] = [
   [
     'engine_oldest_pending_seconds',
     60,
-    's since the first due instance waits',
-    'The server does not keep up: docs/operate/sizing.md.',
+    's that the first due instance has waited',
+    'The server is overloaded: docs/operate/sizing.md.',
   ],
   [
     'engine_clock_skew_seconds',
     5,
     's between the clocks of server and database',
-    'Let NTP set both.',
+    'Synchronize both with NTP.',
   ],
   [
     'engine_writer_backlog_units',
     50_000,
-    'changes wait for the database',
-    'Look at its disk and at sessions that hold locks.',
+    'writes are waiting for the database',
+    'Check its disk, and sessions that hold locks.',
   ],
   [
     'engine_webhook_outbox_depth',
     10_000,
-    'webhooks wait',
-    'Look at the addresses that they go to: /webhooks/outbox.',
+    'webhooks are waiting',
+    'Check their destinations: /webhooks/outbox.',
   ],
 ];
 
-/** Undefined where the key may not read them. */
+/** Empty if the key may not read metrics. */
 export async function loadCheck({ client }: Session): Promise<Check[]> {
   const about = 'load';
   try {
@@ -332,7 +337,7 @@ export async function loadCheck({ client }: Session): Promise<Check[]> {
         'unknown',
         about,
         'the key may not read metrics',
-        'A key with operator or auditor may.',
+        'Use a key with the capability operator or auditor.',
       ),
     ];
   }
@@ -347,7 +352,7 @@ export function loadFindings(metrics: string): Check[] {
     }),
   );
   const high = LIMITS.filter(([metric, limit]) => Math.abs(values.get(metric) ?? 0) > limit);
-  if (high.length === 0) return [ok(about, 'nothing waits longer than it should')];
+  if (high.length === 0) return [ok(about, 'nothing waits too long')];
   return high.map(([metric, , what, todo]) =>
     check('warn', about, `${Math.round(values.get(metric) ?? 0)} ${what}`, todo),
   );

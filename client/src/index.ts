@@ -1,4 +1,4 @@
-/** The client of a durable workflow engine, for everything that standard `fetch` runs on. */
+/** The client of a durable workflow engine, for every platform with a standard `fetch`. */
 
 export type { Applied } from './builder/apply.js';
 export type { Blocks } from './builder/blocks.js';

@@ -1,7 +1,7 @@
 /**
- * Storing a definition when it changed. What is stored never changes, and a name has versions: the newest one is
- * compared, with those on hold that are to come after it, and another definition becomes the next version. Who is
- * first wins the number; the others look again.
+ * Publishes a definition if it has changed. Versions are immutable: the definition is compared with the newest version
+ * and with those on hold after it, and a different definition becomes the next version. Of concurrent processes only
+ * one gets the version number; the others compare again.
  */
 
 import type { Client } from '../client/client.js';
@@ -9,34 +9,37 @@ import { EngineError } from '../client/errors.js';
 import type { CallOptions } from '../client/operation.js';
 import type { CreateSequence, SequenceCreated, SequenceDefinition } from '../generated/types.js';
 
-/** What the server has under the name now. */
+/** The version that has the definition. */
 export interface Applied {
-  /** Of the stored version. */
+  /** Id of the version. */
   readonly id: string;
   readonly version: number;
-  /** False: the newest version is the same already. */
+  /** False if the newest version already had this definition. */
   readonly changed: boolean;
-  /** Its hold is to be lifted, or a release to promote it, before the name leads to it. */
+  /** The version is on hold: its name does not refer to it until the hold is lifted or a release promotes it. */
   readonly hold?: true;
-  /** What the server remarked when it stored the definition. */
+  /** Warnings about the definition when it was published. */
   readonly warnings: NonNullable<SequenceCreated['warnings']>;
 }
 
-/** A definition whose number is the server's to give. */
+/** A definition whose version number is assigned by the server. */
 export type Unnumbered = Omit<CreateSequence, 'version'>;
 
 export interface ApplyOptions extends CallOptions {
-  /** No lower number is given. Default: 1. */
+  /** The lowest version number to use. Default: 1. */
   readonly versionMin?: number | undefined;
-  /** What is stored is on hold: the name leads to it when that is lifted, or a release promotes it. Default: false. */
+  /**
+   * Publish on hold: the name does not refer to the version until the hold is lifted or a release promotes it. Default:
+   * false.
+   */
   readonly hold?: boolean | undefined;
 }
 
 /**
- * Looks and stores in turns, until the newest version is the definition. Processes that do so at the same time end
- * with one version, whose number only one of them gets.
+ * Compares and publishes until the newest version has the definition. Concurrent processes end up with a single
+ * version.
  *
- * @throws EngineError 400 for a definition that is refused, and what else a call may reject with
+ * @throws EngineError 400 for an invalid definition, and whatever else a call may reject with
  */
 export async function apply(
   { sequences }: Pick<Client, 'sequences'>,
@@ -51,7 +54,7 @@ export async function apply(
     if (same !== undefined) {
       return { id: same.id, version: same.version, changed: false, ...held(same), warnings: [] };
     }
-    // A number behind the newest may be taken by a version that is deprecated: then the next one is tried.
+    // A deprecated version may have this number: then the next one is tried.
     version = Math.max(version, (newest?.version ?? 0) + 1);
     const stored = await store(sequences, { ...definition, version, ...wanted }, options);
     if (stored !== undefined) {
@@ -61,18 +64,18 @@ export async function apply(
   }
 }
 
-/** Only what is on hold says so, so that an older server is not asked for what it does not know. */
+/** Sent only when set, so that older servers accept the request. */
 export const held = ({ hold }: Pick<CreateSequence, 'hold'>) => (hold ? { hold } : {});
 
-/** What there is under a name that is to be stored. */
+/** The existing versions of a name. */
 interface Standing {
-  /** Not deprecated, but maybe on hold; undefined: none. */
+  /** The newest version that is not deprecated, even if it is on hold; undefined: none. */
   readonly newest: SequenceDefinition | undefined;
-  /** The definition itself: what the name leads to, or a newer one on hold; undefined: it is another. */
+  /** The version with this very definition: the current one, or a newer one on hold; undefined: none. */
   readonly same: SequenceDefinition | undefined;
 }
 
-/** Mostly nothing has changed, which one question tells. */
+/** Usually nothing has changed, and one request is enough. */
 export async function standing(
   sequences: Client['sequences'],
   place: Place,
@@ -92,7 +95,7 @@ export async function standing(
 
 type Place = Pick<Parameters<Client['sequences']['byName']>[0], 'name' | 'namespace' | 'tenant_id'>;
 
-/** The newest version that is neither deprecated nor on hold, or the one that is asked for; undefined: none. */
+/** The newest version that is neither deprecated nor on hold, or the requested version; undefined: none. */
 export async function storedDefinition(
   sequences: Client['sequences'],
   query: Parameters<Client['sequences']['byName']>[0],
@@ -106,7 +109,7 @@ export async function storedDefinition(
   }
 }
 
-/** Undefined: somebody else has the number. */
+/** Undefined if the version number is taken. */
 async function store(
   sequences: Client['sequences'],
   definition: CreateSequence,
@@ -120,18 +123,18 @@ async function store(
   }
 }
 
-/** What makes a definition; everything else is about the version. */
+/** The members that make up the definition; all others belong to the version. */
 const MEANING = ['blocks', 'input_schema', 'on_failure', 'on_cancel'] as const;
 
 /**
- * Whether what is to be stored is stored already: the same JSON, whatever the order of its members. Whoever applies
- * definitions asks this, and nothing else: the builder here, and the command line.
+ * Whether two definitions are equal as JSON, whatever the order of members. The only such comparison: used by the
+ * builder and the command line.
  */
 export function isSameDefinition(stored: SequenceDefinition, definition: Unnumbered): boolean {
   return MEANING.every((member) => normal(stored[member]) === normal(definition[member]));
 }
 
-/** One text for all JSON that is equal, whatever the order of its members. */
+/** The same text for equal JSON, whatever the order of members. */
 function normal(value: unknown): string {
   return JSON.stringify(value ?? null, (_, inner: unknown) => {
     if (typeof inner !== 'object' || inner === null || Array.isArray(inner)) return inner;

@@ -1,7 +1,7 @@
 /**
- * Lists of blocks, written one behind the other. Each method gives a new list with one block more, and a type that
- * knows its output: what stands behind sees it, what stands before does not. What `blocks` has in the end is what the
- * server takes; no method looks at the server (docs/builder.md).
+ * Lists of blocks, built by chaining. Each method returns a new list with one more block, and a type that includes its
+ * output: later blocks can refer to it, earlier ones cannot. `blocks` has the form that the server accepts; no method
+ * sends a request (docs/builder.md).
  */
 
 import type {
@@ -54,7 +54,7 @@ import type { Sequence } from './sequence.js';
 
 declare const TYPES: unique symbol;
 
-/** What a list of blocks is typed by, whatever it is. */
+/** The types that a list of blocks carries. */
 export interface Listed<O, A> {
   readonly [TYPES]: { readonly outputs: O; readonly answers: A };
   readonly blocks: readonly Block[];
@@ -70,7 +70,7 @@ type NewAnswers<B, A> = Added<AnswersOf<B>, A>;
 
 /** A list inside a block. */
 type Branch<H, I, O, A, B = AnyListed> = (b: Blocks<H, I, O, A>) => B;
-/** What comes of the branches. */
+/** The lists that the branches return. */
 type Made<B> = B extends (...given: never[]) => infer L ? L : never;
 
 interface Route<H, I, O, A> {
@@ -80,55 +80,55 @@ interface Route<H, I, O, A> {
 
 interface Variant<H, I, O, A> {
   readonly name: string;
-  /** Its share is this of the sum of all weights. */
+  /** Its share of the sum of all weights. */
   readonly weight: number;
   readonly blocks: Branch<H, I, O, A>;
 }
 
 type One<Id extends PropertyKey, T> = { readonly [Name in Id]: T };
 
-/** The list that a method gives: that of the sequence itself, or one inside a block. */
+/** The type that a method returns: the sequence itself, or a list inside a block. */
 type Next<Kind, H, I, O, A> = Kind extends 'sequence' ? Sequence<H, I, O, A> : Blocks<H, I, O, A>;
 
-/** A sequence as the block that starts it needs to know it. */
+/** The types of a sequence that its parent block needs. */
 export interface Child<I, O> extends Listed<O, Untyped> {
   readonly name: string;
   readonly inputs?: I | undefined;
 }
 
-/** Of an event that a step waits for. */
+/** Options of a step that waits for an event. */
 interface EventOptions<S, G, T> extends StepOptions<S, G> {
-  /** Of the events, and behind `custom:` of the signals, that end the wait. */
+  /** Name of the events, and after `custom:` of the signals, that end the wait. */
   readonly name: string;
-  /** The `correlation_key` of the events; without it those that have none. */
+  /** The `correlation_key` of the events; if undefined, events without a key. */
   readonly key?: Given<S, string | number | Value<string | number>>;
-  /** Milliseconds after which the try fails. */
+  /** Milliseconds after which the attempt fails. */
   readonly timeout_ms?: number;
-  /** What the payload has to be; another one is used up, and the wait goes on. */
+  /** Schema of the payload. An event that does not match is consumed, and the wait continues. */
   readonly schema?: Schema<T>;
 }
 
 /**
- * That the types are `in out` is said, not found out: the compiler would compare all methods for it, and make twice as
- * many types.
+ * The variance annotations `in out` are explicit: inferring them would make the compiler compare all methods and create
+ * twice as many types.
  *
  * @typeParam H the handlers of the program
- * @typeParam I what instances are started with
- * @typeParam O the outputs of the blocks so far, by their ids
- * @typeParam A the answers of people so far
+ * @typeParam I the input of instances
+ * @typeParam O the outputs of the blocks so far, by block id
+ * @typeParam A the answers to approvals so far
  */
 export class Blocks<in out H, in out I, in out O, in out A, in out Kind = 'blocks'>
   implements Listed<O, A>
 {
   declare readonly [TYPES]: { readonly outputs: O; readonly answers: A };
-  /** As the server takes them. */
+  /** In the form that the server accepts. */
   readonly blocks: readonly Block[];
 
   constructor(blocks: readonly Block[] = []) {
     this.blocks = blocks;
   }
 
-  /** A step with a handler of the program or one of the engine: docs/reference/steps.md. */
+  /** A step with a handler of the program or a built-in handler: docs/reference/steps.md. */
   step<
     const Id extends string,
     K extends HandlerName<H>,
@@ -145,7 +145,7 @@ export class Blocks<in out H, in out I, in out O, in out A, in out Kind = 'block
     return this.with(stepBlock(id, step));
   }
 
-  /** A step that gives its parameters, with the templates filled in. */
+  /** A step that outputs its parameters with their templates filled in. */
   transform<const Id extends string, const P, G = never>(
     id: NewId<Id, O>,
     params: Given<Scope<I, O, A>, P & AnyTemplated>,
@@ -164,7 +164,7 @@ export class Blocks<in out H, in out I, in out O, in out A, in out Kind = 'block
     return this.with(stepBlock(id, { handler: 'wait_for_event', params, ...step }));
   }
 
-  /** All branches run; behind it each of them has. */
+  /** Runs all branches; later blocks can refer to the outputs of each. */
   parallel<const Id extends string, const B extends readonly Branch<H, I, O, A>[], G = never>(
     id: NewId<Id, O>,
     branches: B,
@@ -184,7 +184,7 @@ export class Blocks<in out H, in out I, in out O, in out A, in out Kind = 'block
     });
   }
 
-  /** The first branch that ends wins; the others are cancelled. */
+  /** The first branch to finish wins; the others are cancelled. */
   race<const Id extends string, const B extends readonly Branch<H, I, O, A>[], G = never>(
     id: NewId<Id, O>,
     branches: B,
@@ -212,7 +212,7 @@ export class Blocks<in out H, in out I, in out O, in out A, in out Kind = 'block
     });
   }
 
-  /** The first route whose condition holds runs, else `default`. */
+  /** Runs the first route whose condition holds, or else `default`. */
   router<
     const Id extends string,
     const R extends readonly Route<H, I, O, A>[],
@@ -246,7 +246,7 @@ export class Blocks<in out H, in out I, in out O, in out A, in out Kind = 'block
     });
   }
 
-  /** `catch` runs if the blocks failed, `finally` always. Write them in this order: each sees those before. */
+  /** `catch` runs if the blocks fail, `finally` always. Write them in this order: each can refer to the ones before. */
   tryCatch<
     const Id extends string,
     T extends AnyListed,
@@ -287,7 +287,7 @@ export class Blocks<in out H, in out I, in out O, in out A, in out Kind = 'block
     });
   }
 
-  /** Repeats the body while the condition holds, which is asked before each pass. */
+  /** Repeats the body while the condition holds; it is evaluated before each iteration. */
   loop<const Id extends string, B extends AnyListed, G = never>(
     id: NewId<Id, O>,
     body: Branch<H, I, O, A, B>,
@@ -319,7 +319,7 @@ export class Blocks<in out H, in out I, in out O, in out A, in out Kind = 'block
     });
   }
 
-  /** Runs the body for each item of an array. Behind it, its output has the last output of each item. */
+  /** Runs the body for each item of an array. Its output has the last output of each iteration. */
   forEach<const Id extends string, T, B extends AnyListed, G = never>(
     id: NewId<Id, O>,
     collection: Given<Scope<I, O, A>, Value<readonly T[] | null>>,
@@ -339,7 +339,7 @@ export class Blocks<in out H, in out I, in out O, in out A, in out Kind = 'block
     O & Maybe<NewOutputs<B, O>> & One<Id, ItemOutputs<Values<NewOutputs<B, O>>> | null>,
     A & Maybe<NewAnswers<B, A>>
   > {
-    // Names that no input has by chance: the item lies over the data.
+    // Names that do not collide with the input, since the item is merged over the data.
     const item = item_var ?? `${id}_item`;
     const index = index_var ?? `${id}_index`;
     return this.with<ForEachBlock>({
@@ -355,7 +355,7 @@ export class Blocks<in out H, in out I, in out O, in out A, in out Kind = 'block
     });
   }
 
-  /** Starts another sequence, by its definition here or by its name, and waits for its end. */
+  /** Starts another sequence, given by its definition here or by name, and waits until it ends. */
   subSequence<const Id extends string, CI = Untyped, CO = Untyped, G = never>(
     id: NewId<Id, O>,
     child: Child<CI, CO> | string,
@@ -365,7 +365,7 @@ export class Blocks<in out H, in out I, in out O, in out A, in out Kind = 'block
       ...options
     }: BlockOptions<Scope<I, O, A>, G> & {
       readonly input?: Given<Scope<I, O, A>, Templated<CI>>;
-      /** The newest one that is not deprecated when absent. */
+      /** Undefined: the newest version that is not deprecated. */
       readonly version?: number;
     } = {},
   ): Next<Kind, H, I, O & One<Id, OrNull<G, ChildOutputs<CO>>>, A> {
@@ -379,7 +379,7 @@ export class Blocks<in out H, in out I, in out O, in out A, in out Kind = 'block
     });
   }
 
-  /** The signal `cancel` lets the blocks end first. */
+  /** The signal `cancel` takes effect only after these blocks have finished. */
   cancellationScope<const Id extends string, B extends AnyListed, G = never>(
     id: NewId<Id, O>,
     body: Branch<H, I, O, A, B>,
@@ -388,7 +388,7 @@ export class Blocks<in out H, in out I, in out O, in out A, in out Kind = 'block
     return this.with({ type: 'cancellation_scope', id, ...headOf(options), blocks: listOf(body) });
   }
 
-  /** Actions in order, each with what takes it back when a later one fails. */
+  /** Actions in order, each with a compensation that runs if a later action fails. */
   saga<const Id extends string, B extends AnyListed, G = never>(
     id: NewId<Id, O>,
     steps: (saga: SagaSteps<H, I, O, A>) => B,
@@ -424,7 +424,7 @@ export class Blocks<in out H, in out I, in out O, in out A, in out Kind = 'block
     });
   }
 
-  /** The same with one block more. */
+  /** This list with one more block. */
   private with<B extends Block>(block: B): Untyped {
     return this.of([...this.blocks, compact(block)]);
   }
@@ -435,7 +435,7 @@ export class Blocks<in out H, in out I, in out O, in out A, in out Kind = 'block
   }
 }
 
-/** The steps of a saga, one behind the other. */
+/** The steps of a saga. */
 export class SagaSteps<in out H, in out I, in out O, in out A> implements Listed<O, A> {
   declare readonly [TYPES]: { readonly outputs: O; readonly answers: A };
   readonly blocks: readonly Block[] = [];
@@ -446,10 +446,11 @@ export class SagaSteps<in out H, in out I, in out O, in out A> implements Listed
   }
 
   /**
-   * An action that is one step of a worker, or one `http_request`, and has a compensation is `cancellable: false`
-   * unless it says otherwise.
+   * An action that has a compensation and consists of a single worker step or `http_request` becomes `cancellable:
+   * false` unless it is set explicitly.
    *
-   * @param compensation runs when a later action fails, or the saga is cut off: it sees what its own action gave
+   * @param compensation runs if a later action fails or the saga is interrupted; it can refer to the output of its
+   * action
    */
   step<const Id extends string, B extends AnyListed, C extends AnyListed = never>(
     id: Id,

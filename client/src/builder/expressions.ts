@@ -1,76 +1,76 @@
 /**
- * What the engine evaluates later, written as TypeScript: `input.total.gt(100)` is the text
- * `data.total > 100`, `input.name` is `{{ data.name }}`. Two languages, two types: a `Value` may stand in
- * parameters, where the engine knows no operators; a `Term` may stand in conditions. A `Ref`, which is a path,
- * is both. The types are those of the value that the engine will find (docs/builder.md).
+ * Expressions that the engine evaluates later, written in TypeScript: `input.total.gt(100)` becomes the text
+ * `data.total > 100`, `input.name` becomes `{{ data.name }}`. There are two languages: a `Value` is for parameters,
+ * where the engine has no operators; a `Term` is for conditions; a `Ref`, which is a path, is both. Types are those of
+ * the evaluated value (docs/builder.md).
  */
 
 declare const VALUE: unique symbol;
 declare const TERM: unique symbol;
 
-/** What a template gives: for parameters, prompts and collections. */
+/** The value of a template: for parameters, prompts and collections. */
 export interface Value<T> {
   readonly [VALUE]: T;
 }
 
-/** What a condition gives: for `when`, routes, loops, `retry_if` and `assert`. */
+/** The value of a condition: for `when`, routes, loops, `retry_if` and `assert`. */
 export interface Term<T> {
   readonly [TERM]: T;
 }
 
 export type Primitive = string | number | boolean | null;
 
-/** A value of which nothing is known, as `JSON.parse` gives it: whatever is done with it compiles. */
+/** A value of unknown type, as `JSON.parse` returns it: any use compiles. */
 export type Untyped = ReturnType<typeof JSON.parse>;
 
 type Widened<T> = T extends string ? string : T extends number ? number : T;
 
-/** What a term is compared or reckoned with. */
+/** The right-hand side of an operator. */
 export type Operand<T> = (T & Primitive) | null | Term<Widened<T> | null>;
 
-/** The operators, from docs/reference/expressions.md. Every term has them. */
+/** The operators of docs/reference/expressions.md, available on every term. */
 export interface Operators<T> extends Term<T> {
-  /** Equal, also arrays and objects by their members; nothing is converted. */
+  /** Equality, also of arrays and objects by their members, without conversion. */
   eq(other: Operand<T>): Expression<boolean>;
   ne(other: Operand<T>): Expression<boolean>;
-  /** Two numbers or two texts; anything else is false. */
+  /** For two numbers or two strings; false for anything else. */
   lt(other: Operand<T & (string | number)>): Expression<boolean>;
   le(other: Operand<T & (string | number)>): Expression<boolean>;
   gt(other: Operand<T & (string | number)>): Expression<boolean>;
   ge(other: Operand<T & (string | number)>): Expression<boolean>;
-  /** Whether it is a member of the array. */
+  /** Whether it is an item of the array. */
   in(list: readonly Operand<T>[] | Term<readonly T[] | null>): Expression<boolean>;
-  /** Both hold. Null, false, 0, the empty text and the empty array do not. */
+  /** Whether both are truthy. Null, false, 0, the empty string and the empty array are not. */
   and(other: Term<unknown>): Expression<boolean>;
   or(other: Term<unknown>): Expression<boolean>;
   not(): Expression<boolean>;
-  /** The sum of numbers, or two texts as one; null when they are neither. */
+  /** The sum of two numbers or the concatenation of two strings; null for anything else. */
   plus(other: Operand<T & (string | number)>): Expression<Widened<T & (string | number)> | null>;
   minus(other: Operand<T & number>): Expression<number | null>;
   times(other: Operand<T & number>): Expression<number | null>;
-  /** Null by zero. */
+  /** Null for a division by zero. */
   dividedBy(other: Operand<T & number>): Expression<number | null>;
 }
 
-/** What every path has beside its members. A member of the same name is reached by `at`. */
+/** The methods of a path. A member with the name of a method is accessed with `at`. */
 export interface PathMethods<T> extends Operators<T>, Value<T> {
-  /** The member of the name, or the item at the place. */
+  /** The member with this name, or the item at this index. */
   at<K extends KeyOf<T>>(key: K): Ref<MemberOf<T, K>>;
-  /** The same path, of which you know more than the types do. */
+  /** The same path with another type. */
   as<U>(): Ref<U>;
-  /** In a template: what stands in for null, another path or a value. */
+  /** In a template: the fallback for null, which is another path or a value. */
   orElse<const U extends Primitive>(other: U): Template<NonNullable<T> | U>;
   orElse<U>(other: Value<U>): Template<NonNullable<T> | U>;
 }
 
-/** The names of members of a value, whatever of a union it is. */
+/** The names of the members of a value, of any type in a union. */
 export type KeyOf<T> = T extends readonly unknown[]
   ? number
   : T extends object
     ? keyof T & string
     : never;
 
-/** A member as the engine reads it: null where there is none. */
+/** The type of a member as the engine reads it: null if it is missing. */
 export type MemberOf<T, K> = T extends readonly (infer Item)[]
   ? K extends number
     ? Item | null
@@ -83,7 +83,7 @@ export type MemberOf<T, K> = T extends readonly (infer Item)[]
       : null
     : null;
 
-/** A path: its members are paths, too. What may be missing has null in its type, and so have its members. */
+/** A path, whose members are paths, too. What may be missing includes null in its type, and so do its members. */
 export type Ref<T> = 0 extends 1 & T
   ? Untyped
   : PathMethods<T> & {
@@ -92,7 +92,7 @@ export type Ref<T> = 0 extends 1 & T
 
 // ---------------------------------------------------------------- conditions
 
-/** How strongly the parts of a text hold together: an operand that holds less gets parentheses. */
+/** Precedence of the parts of an expression: an operand of lower precedence is put in parentheses. */
 const STRENGTH = { choice: 0, or: 1, and: 2, compared: 3, sum: 4, product: 5, sign: 6, whole: 7 };
 type Strength = keyof typeof STRENGTH;
 
@@ -112,7 +112,7 @@ export class Expression<T> implements Operators<T> {
     this.strength = strength;
   }
 
-  // The interface has the types of the operands: here every one of them is something that has a text.
+  // The interface has the types of the operands; here every operand is only converted to text.
 
   eq(other: unknown): Expression<boolean> {
     return this.#compare('==', other);
@@ -170,7 +170,7 @@ export class Expression<T> implements Operators<T> {
     return this.#binary('/', 'product', other);
   }
 
-  /** The engine takes what is no plain value behind `==` for a text, unless it is in parentheses. */
+  /** After `==` the engine reads anything but a plain value as text, unless it is in parentheses. */
   #compare(operator: string, other: unknown): Expression<boolean> {
     const right = pieceOf(other);
     const isPlain =
@@ -182,7 +182,7 @@ export class Expression<T> implements Operators<T> {
     });
   }
 
-  /** Chains of `&&`, `||`, `+` and `*` are read from the left, comparisons not at all. */
+  /** `&&`, `||`, `+` and `*` associate to the left; comparisons do not associate. */
   #binary<U>(operator: string, strength: Strength, other: unknown): Expression<U> {
     const isLogical = strength === 'and' || strength === 'or';
     const left = held(this, strength === 'compared' ? 'sum' : strength);
@@ -191,7 +191,7 @@ export class Expression<T> implements Operators<T> {
   }
 }
 
-/** What the right side has to hold like. */
+/** The precedence that the right side needs. */
 const NEXT: Readonly<Record<Strength, Strength>> = {
   choice: 'or',
   or: 'and',
@@ -207,11 +207,11 @@ function held({ text, strength }: Piece, least: Strength): string {
   return STRENGTH[strength] < STRENGTH[least] ? `(${text})` : text;
 }
 
-/** A word without a dot is a text to the right of `==`. */
+/** A word without a dot is read as text to the right of `==`. */
 const isWord = (text: string) =>
   /^[A-Za-z_]\w*$/.test(text) && !['true', 'false', 'null'].includes(text);
 
-/** `name(a, b)`: the functions of conditions. */
+/** A call `name(a, b)` of a function of conditions. */
 export function call<T>(name: string, given: readonly unknown[]): Expression<T> {
   const args = given.map((arg) => pieceOf(arg).text).join(', ');
   return new Expression({ text: `${name}(${args})`, strength: 'whole' });
@@ -223,12 +223,12 @@ export function choose(test: unknown, yes: unknown, no: unknown): Expression<Unt
   return new Expression({ text: `${condition} ? ${first} : ${second}`, strength: 'choice' });
 }
 
-/** The text of a condition. @throws TypeError for what is none */
+/** The text of a condition. @throws TypeError for anything else */
 export function conditionText(condition: unknown): string {
   return pieceOf(condition).text;
 }
 
-/** @throws TypeError for what cannot stand in a condition */
+/** @throws TypeError for a value that cannot be used in a condition */
 function pieceOf(given: unknown): Piece {
   if (given instanceof Expression) return given;
   const path = pathOf(given);
@@ -243,10 +243,10 @@ function pieceOf(given: unknown): Piece {
   }
   if (typeof given === 'boolean' || given === null)
     return { text: String(given), strength: 'whole' };
-  throw new TypeError(`${describe(given)} cannot stand in a condition`);
+  throw new TypeError(`${describe(given)} cannot be used in a condition`);
 }
 
-/** The language has two quotes and no escapes: a text with both is put together of several. */
+/** The language has two kinds of quotes and no escapes: a string with both is concatenated. */
 function textPiece(text: string): Piece {
   const parts = text.match(/[^"]+|"+/g) ?? [''];
   const isMixed = text.includes('"') && text.includes("'");
@@ -254,19 +254,19 @@ function textPiece(text: string): Piece {
   return { text: parts.map(quoted).join(' + '), strength: 'sum' };
 }
 
-/** @throws TypeError for a text with both quotes */
+/** @throws TypeError for a string with both kinds of quotes */
 export function quoted(text: string): string {
   if (!text.includes('"')) return `"${text}"`;
   if (!text.includes("'")) return `'${text}'`;
-  throw new TypeError(`a text with both quotes cannot stand in a template: ${text}`);
+  throw new TypeError(`a string with both kinds of quotes cannot be used in a template: ${text}`);
 }
 
 // ---------------------------------------------------------------- paths
 
-/** The paths of the proxies that stand for them. */
+/** The paths that proxies represent. */
 const PATHS = new WeakMap<object, readonly string[]>();
 
-/** The path that a `Ref` stands for; undefined for anything else. */
+/** The path that a `Ref` represents; undefined for anything else. */
 export function pathOf(value: unknown): readonly string[] | undefined {
   return typeof value === 'object' && value !== null ? PATHS.get(value) : undefined;
 }
@@ -285,7 +285,7 @@ export function refTo<T>(path: readonly string[]): Ref<T> {
   return ref as unknown as Ref<T>;
 }
 
-/** `then` is none: a path that an async function returns would be waited for. */
+/** `then` is not a member: a path returned by an async function would be awaited. */
 function memberOf(ref: object, path: readonly string[], name: string): unknown {
   if (name === 'then' || name === 'toJSON') return undefined;
   if (name === 'as') return () => ref;
@@ -299,30 +299,30 @@ function memberOf(ref: object, path: readonly string[], name: string): unknown {
   return (other: unknown) => term[name]?.(other);
 }
 
-/** Text that is made here has no values yet. */
+/** Values are not known while a definition is built. */
 function coerced(symbol: symbol, path: readonly string[]): undefined {
   if (symbol !== Symbol.toPrimitive) return undefined;
-  throw new TypeError(`${path.join('.')} has no value yet: write the text as t\`…\``);
+  throw new TypeError(`${path.join('.')} has no value yet: use t\`…\` for text with values`);
 }
 
-/** Letters, digits and `_`: any other character means something in the language of conditions. */
+/** Letters, digits and `_`: all other characters have a meaning in conditions. */
 const CONDITION_WORD = /^[\w\u0080-\uffff]+$/;
-/** In a template fewer characters do. */
+/** Templates exclude fewer characters. */
 const TEMPLATE_WORD = /^[^\s.|,(){}[\]"'=<>!&+*/?]+$/;
 
-/** @throws TypeError when a name cannot be written in a condition */
+/** @throws TypeError for a name that cannot be written in a condition */
 function conditionPath(path: readonly string[]): string {
   const odd = path.find((name) => !CONDITION_WORD.test(name));
   if (odd === undefined) return unshadowed(path);
   throw new TypeError(
-    `the name ${JSON.stringify(odd)} cannot stand in a condition: ${path.join('.')}`,
+    `the name ${JSON.stringify(odd)} cannot be used in a condition: ${path.join('.')}`,
   );
 }
 
 /**
- * Conditions look for a path among the members of the input first, and then by its root: with an input that has a member
- * `data`, as events of others often do, `data.type` would be that of this member. So the sections have their long
- * names here.
+ * Conditions resolve a path among the members of the input first and then by its root: if the input has a member
+ * `data`, as many events do, `data.type` would be read from that member. The roots therefore have their long names
+ * here.
  */
 function unshadowed(path: readonly string[]): string {
   const [root = ''] = path;
@@ -330,18 +330,18 @@ function unshadowed(path: readonly string[]): string {
   return root === 'instance_id' ? `runtime.${path.join('.')}` : path.join('.');
 }
 
-/** @throws TypeError when a name cannot be written in a template */
+/** @throws TypeError for a name that cannot be written in a template */
 function templatePath(path: readonly string[]): string {
   const odd = path.find((name) => !TEMPLATE_WORD.test(name));
   if (odd === undefined) return path.join('.');
   throw new TypeError(
-    `the name ${JSON.stringify(odd)} cannot stand in a template: ${path.join('.')}`,
+    `the name ${JSON.stringify(odd)} cannot be used in a template: ${path.join('.')}`,
   );
 }
 
 // ---------------------------------------------------------------- templates
 
-/** What stands between two braces. */
+/** The content of a pair of braces. */
 interface Chain {
   readonly chain: string;
 }
@@ -355,20 +355,18 @@ export class Template<T> implements Value<T> {
     this.parts = parts;
   }
 
-  /** What stands in for null, another path or a value. */
+  /** The fallback for null, which is another path or a value. */
   orElse<const U extends Primitive>(other: U): Template<NonNullable<T> | U>;
   orElse<U>(other: Value<U>): Template<NonNullable<T> | U>;
   orElse(other: unknown): Template<Untyped> {
     return this.piped(fallbackText(other));
   }
 
-  /** The one chain that it is, with one more part. @throws TypeError for text around it */
+  /** The single value of the template with one more filter. @throws TypeError if there is text around it */
   piped<U>(part: string): Template<U> {
     const [only, ...others] = this.parts;
     if (only === undefined || typeof only === 'string' || others.length > 0) {
-      throw new TypeError(
-        'a text has no filters and no fallbacks: they belong to the values in it',
-      );
+      throw new TypeError('filters and fallbacks apply to the values in a text, not to the text');
     }
     return new Template([{ chain: `${only.chain} | ${part}` }]);
   }
@@ -390,36 +388,36 @@ function fallbackText(other: unknown): string {
   return literalText(other);
 }
 
-/** A value as an argument or fallback in a template. @throws TypeError for what is no plain value */
+/** A value as an argument or fallback in a template. @throws TypeError unless it is a plain value */
 export function literalText(value: unknown): string {
   if (typeof value === 'string') return quoted(value);
   if (value === null || typeof value === 'boolean' || Number.isFinite(value)) return String(value);
-  throw new TypeError(`${describe(value)} cannot stand in a template`);
+  throw new TypeError(`${describe(value)} cannot be used in a template`);
 }
 
-/** @throws TypeError for what no template can give */
+/** @throws TypeError for a value that cannot be used in a template */
 export function chainOf(value: unknown): Template<Untyped> {
   if (value instanceof Template) return value;
   if (value instanceof Raw) return new Template([{ chain: value.text }]);
   const path = pathOf(value);
   if (path !== undefined) return new Template([{ chain: templatePath(path) }]);
-  throw new TypeError(`${describe(value)} cannot stand in a template`);
+  throw new TypeError(`${describe(value)} cannot be used in a template`);
 }
 
-/** `name(path)`, which stands where a path does. @throws TypeError for what is no path */
+/** `name(path)` in place of a path. @throws TypeError for anything but a path */
 export function ofPath<T>(name: string, value: unknown): Template<T> {
   const path = pathOf(value);
-  if (path === undefined) throw new TypeError(`${name} takes a path, not ${describe(value)}`);
+  if (path === undefined) throw new TypeError(`${name} needs a path, not ${describe(value)}`);
   return new Template([{ chain: `${name}(${templatePath(path)})` }]);
 }
 
-/** What a text may hold: null would be the word `null`. */
+/** What a text may contain: null would become the word `null`. */
 export type InText = string | number | boolean | Value<object | string | number | boolean>;
 
 /**
  * A text with values in it: ``t`Order ${input.id}` ``.
  *
- * @throws TypeError for braces of its own, and for a text that is one value and nothing else
+ * @throws TypeError for braces in the text, and for a text that consists of a single value
  */
 export function t(texts: TemplateStringsArray, ...values: readonly InText[]): Template<string> {
   const parts = texts.flatMap((text, at) => {
@@ -427,7 +425,7 @@ export function t(texts: TemplateStringsArray, ...values: readonly InText[]): Te
     return text === '' ? value : [plain(text), ...value];
   });
   const isWhole = parts.length === 1 && typeof parts[0] === 'object';
-  if (isWhole) throw new TypeError('a text of one value is that value: leave t`…` out');
+  if (isWhole) throw new TypeError('a text of a single value needs no t`…`: use the value itself');
   return new Template(parts);
 }
 
@@ -436,13 +434,13 @@ function partsOf(value: unknown): readonly (string | Chain)[] {
   return isPlain ? [plain(String(value))] : chainOf(value).parts;
 }
 
-/** @throws TypeError for text that the engine would take for a template */
+/** @throws TypeError for text that the engine would read as a template */
 function plain(text: string): string {
   if (!text.includes('{{')) return text;
-  throw new TypeError(`braces in a text would be a template: ${text}`);
+  throw new TypeError(`braces in a text would be read as a template: ${text}`);
 }
 
-/** What the engine can read and these functions cannot say; its text is taken as it stands. */
+/** An expression as text, for what these functions cannot express. */
 class Raw<T> implements Value<T>, Term<T> {
   declare readonly [VALUE]: T;
   declare readonly [TERM]: T;
@@ -453,15 +451,15 @@ class Raw<T> implements Value<T>, Term<T> {
   }
 }
 
-/** Text in the engine's own language, without braces: `raw<number>('data.a.b | round(2)')`. Nothing checks it. */
+/** Text in the engine's own language, without braces: `raw<number>('data.a.b | round(2)')`. It is not checked. */
 export function raw<T>(text: string): Value<T> & Term<T> {
   return new Raw<T>(text);
 }
 
 /**
- * JSON with the texts of the templates in it; members that are undefined are left out.
+ * JSON with templates as text; undefined members are omitted.
  *
- * @throws TypeError for braces in plain text, and for what is no JSON
+ * @throws TypeError for braces in plain text, and for values that are not JSON
  */
 export function rendered(value: unknown): unknown {
   if (typeof value === 'string') return plain(value);
@@ -472,7 +470,7 @@ export function rendered(value: unknown): unknown {
     return chainOf(value).text;
   }
   if (Array.isArray(value)) return value.map(rendered);
-  if (!isPlainObject(value)) throw new TypeError(`${describe(value)} is no JSON`);
+  if (!isPlainObject(value)) throw new TypeError(`${describe(value)} is not JSON`);
   const members = Object.entries(value).filter(([, member]) => member !== undefined);
   return Object.fromEntries(members.map(([key, member]) => [key, rendered(member)]));
 }

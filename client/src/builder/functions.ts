@@ -1,6 +1,6 @@
 /**
- * The functions of conditions and the filters of templates, by the names that the engine has for them
- * (docs/reference/expressions.md has what each gives). Functions belong to conditions, filters to parameters.
+ * The functions of conditions and the filters of templates, by the engine's names (see docs/reference/expressions.md
+ * for their results). Functions are for conditions, filters for parameters.
  */
 
 import {
@@ -19,27 +19,27 @@ import {
 
 type Text = Operand<string>;
 type Amount = Operand<number>;
-/** Filters give no paths. */
+/** Filters do not produce paths. */
 type Path = Value<unknown> & Term<unknown>;
 type List<T> = Term<readonly T[] | null>;
 type Item<T> = T extends readonly (infer I)[] ? I : never;
 
-/** Of one array, or of the arguments themselves. */
+/** Overloads: a single array, or the arguments themselves. */
 interface OfNumbers {
   (list: List<number>): Expression<number | null>;
   (...numbers: readonly Amount[]): Expression<number | null>;
 }
 
-/** An argument of a wrong type gives null. */
+/** An argument of a wrong type results in null. */
 export interface Functions {
   abs(number: Amount): Expression<number | null>;
-  /** Members of an array or object, bytes of a text. */
+  /** The number of members of an array or object, or of bytes of a text. */
   len(value: Term<unknown>): Expression<number | null>;
   json(value: Term<unknown>): Expression<string | null>;
-  /** The time of the engine, in UTC. */
+  /** The engine's time, in UTC. */
   now(): Expression<string>;
   uuid(): Expression<string>;
-  /** With two whole numbers a whole one, both ends included; without any, from 0 up to 1. */
+  /** With two integers an integer, both ends included; without arguments, from 0 up to but excluding 1. */
   random(): Expression<number>;
   random(min: Amount, max: Amount): Expression<number | null>;
   format_date(time: Text, format: Text): Expression<string | null>;
@@ -47,7 +47,7 @@ export interface Functions {
   day_of_week(time: Text): Expression<number | null>;
   keys(object: Term<object | null>): Expression<readonly string[] | null>;
   values<T>(object: Term<{ readonly [name: string]: T } | null>): Expression<readonly T[] | null>;
-  /** A text in a text, a member of an array, a key of an object. */
+  /** A substring of a text, an item of an array, or a key of an object. */
   contains(whole: Term<unknown>, part: Operand<Primitive>): Expression<boolean | null>;
   starts_with(text: Text, part: Text): Expression<boolean | null>;
   ends_with(text: Text, part: Text): Expression<boolean | null>;
@@ -57,7 +57,7 @@ export interface Functions {
   max: OfNumbers;
   first<T>(list: List<T>): Expression<T | null>;
   last<T>(list: List<T>): Expression<T | null>;
-  /** The first place is 0, and `to` is left out; negative places count from the end. */
+  /** Indexes start at 0, `to` is excluded, and negative indexes count from the end. */
   slice<T extends string | readonly unknown[]>(
     value: Term<T | null>,
     from: Amount,
@@ -124,7 +124,7 @@ const ofText =
   (text: Value<string>): Template<string> =>
     pipe(text, name);
 
-/** The filters of templates: `filter.upper(input.name)`. What may be null gets its `orElse` first. */
+/** The filters of templates: `filter.upper(input.name)`. Apply `orElse` first to what may be null. */
 export const filter = {
   upper: ofText('upper'),
   lower: ofText('lower'),
@@ -136,7 +136,7 @@ export const filter = {
   round: (number: Value<number>, digits: number) => pipe<number>(number, 'round', digits),
   replace: (text: Value<Primitive>, search: string, replacement: string) =>
     pipe<string>(text, 'replace', search, replacement),
-  /** As `orElse`, and for the empty text, too. */
+  /** Like `orElse`, but also for the empty text. */
   default: <T, const U extends Primitive>(value: Value<T>, other: U) =>
     pipe<NonNullable<T> | U>(value, 'default', other),
   truncate: (text: Value<string>, length: number, suffix?: string) =>
@@ -146,8 +146,8 @@ export const filter = {
   split: (text: Value<string>, separator: string) =>
     pipe<readonly string[]>(text, 'split', separator),
   hash: (text: Value<string>, algorithm: 'sha256') => pipe<string>(text, 'hash', algorithm),
-  /** The value at a path as a text of JSON. */
+  /** The value at a path, as JSON text. */
   json: (path: Path) => ofPath<string>('json', path),
-  /** Members of an array or object, bytes of a text. */
+  /** The number of members of an array or object, or of bytes of a text. */
   len: (path: Path) => ofPath<number | null>('len', path),
 } as const;

@@ -1,23 +1,23 @@
 /**
- * What steps take and give. A program says it once for its own handlers, and gives the type to `sequence` and
- * to its `Worker`; the handlers of the engine are here (docs/reference/handlers.md).
+ * The parameter and output types of handlers. A program declares those of its own handlers once and passes the type to
+ * `sequence` and to its `Worker`; those of built-in handlers are here (docs/reference/handlers.md).
  */
 
 import type { HandlerFunction, HandlerWithSchemas, Output } from '../worker/handlers.js';
 import type { Primitive, Term, Untyped, Value } from './expressions.js';
 
-/** What a handler takes and gives, as JSON. */
+/** The parameters and the output of a handler, as JSON. */
 export interface HandlerType {
   readonly params?: unknown;
   readonly output?: unknown;
 }
 
-/** The handlers of a program by their names: `{ charge: { params: {…}, output: {…} } }`. */
+/** The handlers of a program by name: `{ charge: { params: {…}, output: {…} } }`. */
 export type HandlerTypes<H> = { readonly [K in keyof H]: HandlerType };
 
 /**
- * What does the work of the handlers: `new Worker(client, { handlers: {…} satisfies WorkerHandlers<Handlers> })`. One
- * that is missing, takes something else or gives something else does not compile.
+ * The implementations of the handlers: `new Worker(client, { handlers: {…} satisfies WorkerHandlers<Handlers> })`. A
+ * handler that is missing or has other types does not compile.
  */
 export type WorkerHandlers<H extends HandlerTypes<H>> = {
   readonly [K in keyof H]:
@@ -26,14 +26,14 @@ export type WorkerHandlers<H extends HandlerTypes<H>> = {
 };
 type Given<O> = unknown extends O ? Output : O;
 
-/** Of a program that does not say which handlers it has. */
+/** For a program that does not declare its handlers. */
 export interface AnyHandlers {
   readonly [name: string]: { readonly params: Untyped; readonly output: Untyped };
 }
 
 type LogParams = { readonly message?: unknown; readonly level?: 'debug' | 'info' | 'warn' };
 
-/** Those of the engine that are steps like any other; `transform` and `wait_for_event` have methods of their own. */
+/** Built-in handlers used as ordinary steps; `transform` and `wait_for_event` have their own methods. */
 export interface BuiltinHandlers {
   readonly noop: {
     readonly params?: { readonly [name: string]: never };
@@ -55,10 +55,10 @@ export interface BuiltinHandlers {
     readonly output: {
       readonly status: number;
       readonly headers: { readonly [name: string]: string };
-      /** Null when it cannot be read; `body_problem` says why, and of what was replaced in it. */
+      /** Null if it cannot be read; `body_problem` then has the reason, also for characters that were replaced. */
       readonly body: string | null;
       readonly body_problem?: string;
-      /** There when the answer says that it is JSON. */
+      /** Set if the response declares JSON. */
       readonly json?: Untyped;
     };
   };
@@ -72,26 +72,26 @@ export interface BuiltinHandlers {
   };
 }
 
-/** Where parameters take a condition. */
+/** Where parameters include a condition. */
 interface Condition {
   readonly isCondition: true;
 }
 
 type BuiltinName = keyof BuiltinHandlers;
 
-/** The names of the engine's own handlers that a step may name. */
+/** The names of handlers that a step may use. */
 export type HandlerName<H> = (keyof H & string) | BuiltinName;
 
 type TypeOf<H, K> = K extends BuiltinName ? BuiltinHandlers[K] : K extends keyof H ? H[K] : never;
 
-/** What a handler takes. */
+/** The parameters of a handler. */
 export type ParamsOf<H, K> =
   TypeOf<H, K> extends { readonly params?: infer P } ? P : Record<never, never>;
 
-/** What a handler gives. */
+/** The output of a handler. */
 export type OutputOf<H, K> = TypeOf<H, K> extends { readonly output: infer O } ? O : Untyped;
 
-/** A value, or what the engine makes of a template: here, or in any place within. */
+/** A value, or a template that produces it: as a whole, or at any depth. */
 export type Templated<T> = unknown extends T
   ? AnyTemplated
   : [T] extends [Condition]
@@ -110,7 +110,7 @@ export type AnyTemplated =
   | readonly AnyTemplated[]
   | { readonly [name: string]: AnyTemplated };
 
-/** What becomes of JSON with templates in it. */
+/** The type of JSON after its templates are filled in. */
 export type Rendered<P> =
   P extends Value<infer T>
     ? T

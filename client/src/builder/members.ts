@@ -1,4 +1,7 @@
-/** The members of blocks as the server takes them: conditions and templates as texts, and nothing that is undefined. */
+/**
+ * Renders the members of blocks in the form that the server accepts: conditions and templates as text, undefined
+ * members omitted.
+ */
 
 import type { Block, StepBlock } from '../generated/types.js';
 import { conditionText, refTo, rendered, type Untyped } from './expressions.js';
@@ -12,7 +15,7 @@ const rootOf = (...path: readonly string[]) =>
 
 export const ERROR = refTo<Untyped>(['data', '_error']);
 
-/** One for all places: what may be named where is a matter of types. */
+/** One scope for all places: types restrict what is available where. */
 const SCOPE = {
   input: refTo(['data']),
   outputs: rootOf('outputs'),
@@ -30,7 +33,7 @@ export function given(what: unknown): unknown {
 
 export const conditionOf = (condition: unknown) => conditionText(given(condition));
 
-/** The block without members that are undefined. */
+/** The block without undefined members. */
 export function compact<T extends object>(block: T): T {
   return Object.fromEntries(
     Object.entries(block).filter(([, member]) => member !== undefined),
@@ -41,7 +44,7 @@ export function headOf({ when, timeout }: BlockOptions<never, unknown>) {
   return { when: when && conditionOf(when), timeout };
 }
 
-/** The handlers of the engine: no worker is asked for them. */
+/** Built-in handlers, which run without a worker. */
 export const BUILTIN_NAMES = [
   'noop',
   'log',
@@ -55,8 +58,8 @@ export const BUILTIN_NAMES = [
 const BUILTIN: ReadonlySet<string> = new Set(BUILTIN_NAMES);
 
 /**
- * What a saga may have to take back, as far as a worker or another server does it in one step, ends before the signal
- * `cancel` takes effect, unless it says otherwise: one that was cut off halfway is never taken back.
+ * Makes an action with a compensation finish before the signal `cancel` takes effect, unless set explicitly: an action
+ * that was interrupted halfway is never compensated.
  */
 export function takenBack(action: readonly Block[]): readonly Block[] {
   const [only, ...others] = action;
@@ -65,16 +68,13 @@ export function takenBack(action: readonly Block[]): readonly Block[] {
   return isOutside ? [{ cancellable: false, ...only }] : action;
 }
 
-/** What is in a step before it is made. */
+/** The parts of a step before it is rendered. */
 interface StepParts extends StepOptions<never, unknown, string, string, string> {
   readonly handler: string;
   readonly params?: unknown;
 }
 
-/**
- * The outputs of workers are not merged into the data, unless the step says so: then the input stays what its type
- * says.
- */
+/** Outputs of workers are not merged into the data unless the step says so, so that the input keeps its type. */
 export function stepBlock(id: string, step: object): StepBlock {
   const { handler, params, retry, wait_for_input, on_deadline_breach, ...plain } =
     step as StepParts;
@@ -100,7 +100,7 @@ export function stepBlock(id: string, step: object): StepBlock {
   });
 }
 
-/** An assertion is told as a text that the handler reads. */
+/** An assertion is passed as text, which the handler evaluates. */
 function paramsOf(handler: string, params: unknown): object | undefined {
   if (params === undefined) return undefined;
   if (handler !== 'assert') return rendered(params) as object;

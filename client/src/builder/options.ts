@@ -1,10 +1,10 @@
-/** What blocks and steps may say beside what they hold: the members of the engine's own shapes, typed by what stands before them. */
+/** Options of blocks and steps: the members of the server's types, typed by what is in scope. */
 
 import type { Failure, FailureCode, Retry, StepBlock, WaitForInput } from '../generated/types.js';
 import type { Ref, Term, Untyped, Value } from './expressions.js';
 import type { AnyTemplated, BuiltinHandlers } from './handlers.js';
 
-/** What the engine keeps of the run. */
+/** The engine's data about the run. */
 export interface Runtime {
   readonly instance_id: string;
   readonly started_at: string | null;
@@ -14,72 +14,72 @@ export interface Runtime {
   readonly total_steps_executed: number;
 }
 
-/** What expressions can see where a block stands. */
+/** What expressions can refer to at a block. */
 export interface Scope<I, O, A> {
-  /** What the instance was started with: `context.data`. */
+  /** The input of the instance: `context.data`. */
   readonly input: Ref<I>;
-  /** The latest output of each block before this one; null in its type: it may not have run. */
+  /** The latest output of each earlier block; its type includes null, since the block may not have run. */
   readonly outputs: { readonly [Id in keyof O]: Ref<O[Id]> };
-  /** What people have answered. */
+  /** The answers to approvals. */
   readonly answers: { readonly [Key in keyof A]: Ref<A[Key]> };
   readonly config: Ref<Untyped>;
   readonly runtime: Ref<Runtime>;
   readonly instanceId: Ref<string>;
 }
 
-/** A credential by its id, put in when the handler is called (docs/secrets.md). It takes filters only. */
+/** A secret by its id, inserted when the handler is called (docs/secrets.md). Only filters apply to it. */
 export interface Secret extends Value<string> {
   readonly [name: string]: Secret;
 }
 
-/** A value, or what makes it of what can be seen. */
+/** A value, or a function that computes it from the scope. */
 export type Given<S, T> = T | ((scope: S) => T);
 
-/** What was caught, or what an instance failed with. */
+/** A caught failure, or the failure of the instance. */
 export interface Caught extends Failure {
   readonly source: string;
-  /** The block that caught it. */
+  /** The blocks that failed. */
   readonly failed_blocks?: readonly string[];
 }
 
-/** Why a compensation runs: an action of its saga has failed, or the saga was cut off. */
+/** Why a compensation runs: an action of its saga failed, or the saga was interrupted. */
 export interface Undone extends Partial<Omit<Failure, 'code' | 'message'>> {
   readonly source: string;
-  /** The saga. */
+  /** The id of the saga. */
   readonly block_id: string;
-  /** The step whose action failed, and the block in it; null and none: the saga was cut off. */
+  /** The step whose action failed, and the failed block in it; null and absent if the saga was interrupted. */
   readonly failed_step: string | null;
   readonly failed_block_id?: string | null;
   readonly code: FailureCode | 'cancelled';
   readonly message: string;
 }
 
-/** The failure of one try. */
+/** The failure of one attempt. */
 interface TryError {
   readonly message: string;
   readonly details: Untyped;
 }
 
-/** @typeParam G inferred from `when`, never without it: a block that may be skipped gives null */
+/** @typeParam G inferred from `when`, never without it: a block that may be skipped may have null as output */
 export interface BlockOptions<S, G> {
-  /** The block is skipped when it does not hold. */
+  /** The block is skipped unless this holds. */
   readonly when?: Given<S, Term<G>> | undefined;
-  /** Milliseconds. Past it, all inside is cut off and the block has failed. */
+  /** Milliseconds after which everything inside is stopped and the block fails. */
   readonly timeout?: number | undefined;
 }
 
-/** @typeParam V the values of the choices, never without a gate */
+/** @typeParam V the values of the choices, never without an approval */
 interface Gate<S, V extends string, Key extends string, E extends string>
   extends Omit<WaitForInput, 'prompt' | 'choices' | 'store_as' | 'escalation_handler'> {
   readonly prompt?: Given<S, string | Value<string>> | undefined;
   readonly choices: readonly { readonly label: string; readonly value: V }[];
-  /** The name of the answer: that of the block when absent. */
+  /** The name of the answer. Default: the id of the block. */
   readonly store_as?: Key | undefined;
-  /** When the time is over the step completes with an output that names it, and does not fail. */
+  /** After the timeout, the step completes with an output that names this handler instead of failing. */
   readonly escalation_handler?: E | undefined;
 }
 
-/** What is taken as it is. */
+/** Options that are passed on unchanged. */
 type PlainOption =
   | 'delay'
   | 'send_window'
@@ -91,7 +91,7 @@ type PlainOption =
   | 'output_schema'
   | 'merge_output';
 
-/** Of any step: docs/reference/steps.md. Times are milliseconds. */
+/** Options of any step: docs/reference/steps.md. Times are in milliseconds. */
 export interface StepOptions<
   S,
   G = never,
@@ -100,16 +100,16 @@ export interface StepOptions<
   E extends string = never,
 > extends Pick<StepBlock, PlainOption> {
   readonly when?: Given<S, Term<G>> | undefined;
-  /** Milliseconds that one try may take. */
+  /** Time limit of one attempt, in milliseconds. */
   readonly timeout?: number | undefined;
   readonly retry?: RetryOptions<S> | undefined;
   readonly on_deadline_breach?: BreachOptions<S> | undefined;
-  /** A person has to answer before the first try: `answers` has the answer then. */
+  /** Requires an answer before the first attempt, which is then available in `answers`. */
   readonly wait_for_input?: Gate<S, V, Key, E> | undefined;
 }
 
 interface RetryOptions<S> extends Omit<Retry, 'retry_if'> {
-  /** Asked after each failure; no further try if it does not hold. */
+  /** Evaluated after each failure; there is no further attempt unless it holds. */
   readonly retry_if?: Given<S & { readonly error: Ref<TryError> }, Term<unknown>> | undefined;
 }
 
@@ -118,25 +118,25 @@ interface BreachOptions<S> {
   readonly params?: Given<S, { readonly [name: string]: AnyTemplated }> | undefined;
 }
 
-/** Whom secrets are given to: workers, and who sends requests. */
+/** Handlers that may receive secrets: those of workers, and those that send requests. */
 type ParamsScope<S, K> =
   K extends Exclude<keyof BuiltinHandlers, 'http_request'> ? S : S & { readonly secrets: Secret };
 
 /**
- * The handler of a step with its parameters, which may be left out where none is needed.
+ * The handler of a step with its parameters, which may be omitted if none are required.
  *
- * @typeParam P what the handler takes
- * @typeParam Q what it is given
+ * @typeParam P the declared parameters
+ * @typeParam Q the given parameters
  */
 export type HandlerOptions<S, K, P, Q> = { readonly handler: K } & (Record<never, never> extends P
   ? { readonly params?: Given<ParamsScope<S, K>, Q & Only<Q, P>> | undefined }
   : { readonly params: Given<ParamsScope<S, K>, Q & Only<Q, P>> });
 
-/** No member that the handler does not know. */
+/** Rejects members that the handler does not have. */
 type Only<Q, P> =
   Q extends Value<unknown>
     ? unknown
     : { readonly [Name in Exclude<keyof Q, P extends unknown ? keyof P : never>]: never };
 
-/** A JSON Schema, of which the type may be known. */
+/** A JSON Schema, optionally with its static type. */
 export type Schema<T> = { readonly [word: string]: unknown } & { readonly static?: T };

@@ -1,16 +1,16 @@
-/** How the types of outputs follow from where blocks stand: which of them are certain, and which may be null. */
+/** Derives the types of outputs from the position of blocks: which are certain, and which may be null. */
 
 import type { Untyped } from './expressions.js';
 
-/** What may not have run: null in the place of each. */
+/** Outputs of blocks that may not have run: each may be null. */
 export type Maybe<O> = { readonly [Id in keyof O]: O[Id] | null };
 
-/** Certain, unless the block around has a `when`. */
+/** Certain, unless the surrounding block has a `when`. */
 export type Guarded<G, O> = [G] extends [never] ? O : Maybe<O>;
 
 export type OrNull<G, T> = [G] extends [never] ? T : T | null;
 
-/** What a branch adds to what was there; of a union of branches, all of it. */
+/** The outputs that branches add; for a union of branches, all of them. */
 export type Added<All, Before> = {
   readonly [Id in Exclude<NameIn<All>, keyof Before>]: All extends unknown
     ? Id extends keyof All
@@ -20,49 +20,49 @@ export type Added<All, Before> = {
 };
 type NameIn<All> = All extends unknown ? keyof All : never;
 
-/** What a run gives: nothing of a block that was not reached. */
+/** The outputs of a run, without blocks that were not reached. */
 export type RunOutputs<O> = {
   readonly [Id in keyof O]: null extends O[Id] ? O[Id] | undefined : O[Id];
 };
 
-/** The outputs of the blocks in a list; `object` when there are none. */
+/** The outputs of the blocks in a list; `object` if there are none. */
 export type Values<O> = O[keyof O];
 
-/** An id that none of the blocks before has, as far as these are known. */
+/** An id that differs from those of earlier blocks, as far as known. */
 export type NewId<Id extends string, O> = string extends keyof O
   ? Id
   : Id extends keyof O
-    ? `${Id} is the id of a block before`
+    ? `${Id} is the id of an earlier block`
     : Id;
 
-/** What the step gives instead of its output when nobody answered in time. */
+/** The output of the step if nobody answered in time. */
 export interface Escalated {
   readonly _escalated: true;
   readonly _escalation_handler: string;
   readonly _timeout_seconds: number;
 }
 
-/** The answer of a gate by its name; nothing without a gate. */
+/** The answer of an approval by its name; empty without an approval. */
 export type Answer<V, Key extends PropertyKey, E, G> = [V] extends [never]
   ? unknown
   : { readonly [Name in Key]: V | ([E] extends [never] ? never : null) | OrNull<G, never> };
 
-/** What a step gives: that of its handler, or what stands for it. */
+/** The output of a step: that of its handler, or a replacement. */
 export type StepOutput<T, E, G> = OrNull<G, T | ([E] extends [never] ? never : Escalated)>;
 
-/** Of a race that was won. */
+/** The output of a race. */
 export interface RaceOutput<T> {
-  /** The branch, from 0. */
+  /** Index of the branch, from 0. */
   readonly winner: number;
-  /** Of the last block in it that has one; left out when it is larger than 1 MiB. */
+  /** The last output in the branch; omitted if larger than 1 MiB. */
   readonly output?: T | null;
   readonly output_omitted?: true;
 }
 
-/** Of a for_each: of each item the last output, or how many there were when all are larger than 1 MiB. */
+/** The output of a for_each: the last output of each item, or their count if the total exceeds 1 MiB. */
 export type ItemOutputs<T> = readonly (T | null)[] | { readonly count: number };
 
-/** Of a sub_sequence: the outputs of the child in the order in which they were stored. */
+/** The output of a sub_sequence: the outputs of the child in the order in which they were stored. */
 export type ChildOutputs<O> =
   | readonly {
       readonly block_id: string;

@@ -1,7 +1,4 @@
-/**
- * A sequence in code: its head, its blocks, and what runs after a bad end. It is plain data that is made once;
- * `apply` stores it.
- */
+/** A sequence in code: its name, input schema, blocks and hooks. It is immutable plain data; `apply` publishes it. */
 
 import type { Client } from '../client/client.js';
 import type { Block, CreateSequence, FailureHook, StepBlock } from '../generated/types.js';
@@ -22,7 +19,7 @@ import { ERROR, stepBlock } from './members.js';
 import type { BlockOptions, Caught, Given, HandlerOptions, Schema, Scope } from './options.js';
 import type { Maybe, NewId, OrNull, RunOutputs } from './outputs.js';
 
-/** What a sequence is beside its blocks. */
+/** The members of a sequence besides its blocks. */
 interface Head {
   readonly name: string;
   readonly namespace?: string | undefined;
@@ -33,7 +30,7 @@ interface Head {
 }
 
 export interface SequenceOptions {
-  /** That of the client when absent. */
+  /** Default: the namespace of the client. */
   readonly namespace?: string;
   readonly status?: NonNullable<CreateSequence['status']>;
 }
@@ -41,8 +38,8 @@ export interface SequenceOptions {
 /**
  * A sequence without blocks: `sequence<Handlers, Order>('order').step('charge', …)`.
  *
- * @typeParam H what the handlers of your workers take and give; of any handler anything when absent
- * @typeParam I what instances are started with, `context.data`
+ * @typeParam H the types of your workers' handlers; default: any handler
+ * @typeParam I the input of instances, `context.data`
  */
 export function sequence<H extends HandlerTypes<H> = AnyHandlers, I = Untyped>(
   name: string,
@@ -51,14 +48,14 @@ export function sequence<H extends HandlerTypes<H> = AnyHandlers, I = Untyped>(
   return new Sequence({ name, ...options });
 }
 
-// biome-ignore lint/complexity/noBannedTypes: no outputs, no answers: no names
+// biome-ignore lint/complexity/noBannedTypes: an empty set of names
 type Nothing = {};
 
 export class Sequence<in out H, in out I, in out O = Nothing, in out A = Nothing>
   extends Blocks<H, I, O, A, 'sequence'>
   implements Child<I, O>
 {
-  /** Never there, as the next: by them `client.instances.run` knows what to take and what it gives. */
+  /** Never set at run time, like the next one: they carry the types for `client.instances.run`. */
   declare readonly inputs?: I | undefined;
   declare readonly outputs?: RunOutputs<O> | undefined;
   readonly #head: Head;
@@ -76,12 +73,15 @@ export class Sequence<in out H, in out I, in out O = Nothing, in out A = Nothing
     return this.#head.namespace;
   }
 
-  /** What the server refuses other input by, a JSON Schema. The type is that of the schema if it has one. */
+  /**
+   * The JSON Schema of the input; the server rejects other input. The type is the static type of the schema if it has
+   * one.
+   */
   input<T = I>(schema: Schema<T>): Sequence<H, T, O, A> {
     return new Sequence({ ...this.#head, input_schema: schema }, this.blocks);
   }
 
-  /** Steps that run in the server once an instance has failed, whatever it failed by. */
+  /** Steps that run in the server after an instance has failed for any reason. */
   onFailure<B extends AnyHooks>(
     hooks: (h: Hooks<I, Maybe<O>, Maybe<A>>, error: Ref<Caught>) => B,
   ): Sequence<H, I, O, A> {
@@ -89,7 +89,7 @@ export class Sequence<in out H, in out I, in out O = Nothing, in out A = Nothing
     return new Sequence({ ...this.#head, on_failure: steps }, this.blocks);
   }
 
-  /** Steps that run in the server once an instance was cancelled. */
+  /** Steps that run in the server after an instance was cancelled. */
   onCancel<B extends AnyHooks>(
     hooks: (h: Hooks<I, Maybe<O>, Maybe<A>>) => B,
   ): Sequence<H, I, O, A> {
@@ -97,17 +97,17 @@ export class Sequence<in out H, in out I, in out O = Nothing, in out A = Nothing
     return new Sequence({ ...this.#head, on_cancel: steps }, this.blocks);
   }
 
-  /** As `POST /sequences` takes it; the number is the server's to give, by `apply`. */
+  /** In the form of `POST /sequences`; `apply` assigns the version number. */
   get definition(): CreateSequence {
     return { version: 1, ...this.#head, blocks: this.blocks };
   }
 
   /**
-   * Stores the definition as the next version of its name, unless the newest one is the same. Processes that do so
-   * at the same time end with one version. With `hold` the name leads on to what it led to, until the hold is
-   * lifted or a release promotes what was stored.
+   * Publishes the definition as the next version of its name, unless the newest version already has it. Concurrent
+   * processes end up with one version. With `hold` the name keeps referring to the previous version until the hold is
+   * lifted or a release promotes the new one.
    *
-   * @throws EngineError 400 for a definition that the server refuses
+   * @throws EngineError 400 for an invalid definition
    */
   apply(
     client: Pick<Client, 'sequences'>,
@@ -123,7 +123,7 @@ export class Sequence<in out H, in out I, in out O = Nothing, in out A = Nothing
 
 type AnyHooks = Hooks<Untyped, Untyped, Untyped>;
 
-/** What runs after a bad end: steps of the engine's own handlers, once each. */
+/** Hooks: steps with built-in handlers, which run once each after a failure or a cancellation. */
 export class Hooks<in out I, in out O, in out A> {
   readonly steps: readonly FailureHook[];
 

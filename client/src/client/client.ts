@@ -1,4 +1,4 @@
-/** The client of one engine: its operations by name, made of the table that is generated from the server's. */
+/** The client of one engine, with a method for each operation of the generated table. */
 
 import { OPERATIONS, type Operations } from '../generated/operations.js';
 import { UnsendableError } from './errors.js';
@@ -36,36 +36,36 @@ import { expectNumbers } from './time.js';
 import { type Fetch, send } from './transport.js';
 
 export interface ClientOptions {
-  /** Of the engine, with or without `/api/v1`. */
+  /** URL of the engine, with or without `/api/v1`. */
   readonly url: string;
-  /** Left out where the engine asks for none. */
+  /** Omit if the engine requires no key. */
   readonly apiKey?: string | undefined;
-  /** Sent in `x-tenant-id`, and in bodies that name a tenant. Most operations need one. */
+  /** Sent in `x-tenant-id`, and in bodies that have a tenant. Most operations need one. */
   readonly tenant?: string | undefined;
-  /** For bodies that leave it out. Default: `default`. */
+  /** Used for bodies that omit it. Default: `default`. */
   readonly namespace?: string | undefined;
-  /** How long one try may take, in milliseconds. Default: 30,000. Polls may take their `wait_ms` longer. */
+  /** Time limit of one attempt, in milliseconds. Default: 30,000. Polls may take their `wait_ms` longer. */
   readonly timeoutMs?: number | undefined;
-  /** How long all tries of a call may take with the waits between them, in milliseconds. Default: no limit. */
+  /** Time limit of a call with all attempts and the waits between them, in milliseconds. Default: no limit. */
   readonly totalTimeoutMs?: number | undefined;
-  /** How often a call is tried again at most. Default: 4. */
+  /** Maximum number of retries of a call. Default: 4. */
   readonly retries?: number | undefined;
-  /** In place of the global one: for proxies, certificates, tests. */
+  /** Replaces the global `fetch`: for proxies, certificates and tests. */
   readonly fetch?: Fetch | undefined;
 }
 
 const TIMEOUT_MS = 30_000;
 const RETRIES = 4;
 
-/** What there is beside the operations of the server that begin with `instances`. */
+/** Methods in addition to the server's operations on `instances`. */
 interface InstanceHelpers {
   /**
-   * Creates an instance and waits for its end.
+   * Creates an instance and waits until it ends.
    *
-   * @param sequence its name, or what the builder made of it, which knows the types
+   * @param sequence the name, or a sequence of the builder, which has the types
    * @param input `context.data` of the instance
-   * @throws InstanceFailedError when it failed or was cancelled; EngineError with the code `CLIENT_TIMEOUT` when it did
-   *   not end within `timeout`
+   * @throws InstanceFailedError if it failed or was cancelled; EngineError with the code `CLIENT_TIMEOUT` if it did not
+   * end within `timeout`
    */
   run<Input, Results extends object>(
     sequence: SequenceRef<Input, Results>,
@@ -77,23 +77,23 @@ interface InstanceHelpers {
     input?: object,
     options?: RunOptions,
   ): Promise<RunResult<Results>>;
-  /** Waits for the end of an instance that is there. @throws as `run` does */
+  /** Waits until an existing instance ends. @throws as `run` does */
   wait<Results extends object = Outputs>(
     id: string,
     options?: WaitOptions,
   ): Promise<RunResult<Results>>;
-  /** States and outputs from the beginning until the instance has ended, over as many connections as it takes. */
+  /** States and outputs from the beginning until the instance ends. Reconnects when the connection is lost. */
   follow(id: string, options?: FollowOptions): AsyncIterable<InstanceEvent>;
 }
 
 interface ChangeHelpers {
-  /** Every change of the tenant's instances, without end, over as many connections as it takes. */
+  /** All changes of the tenant's instances, without end. Reconnects when the connection is lost. */
   follow(options?: FollowChangesOptions): AsyncIterable<Change>;
 }
 
 /**
- * The operations of the server by their names, such as `client.instances.create(body, options)`: the parameters of
- * the path, then the body or the query, then the options. All of them reject with an EngineError.
+ * The operations of the server by name, such as `client.instances.create(body, options)`: path parameters first, then
+ * the body or the query, then the options. All of them reject with an EngineError.
  */
 export interface Client extends Omit<Operations, 'instances' | 'changes'> {
   readonly instances: Operations['instances'] & InstanceHelpers;
@@ -105,7 +105,7 @@ export class Client {
   readonly #settings: Settings;
   readonly #fetch: Fetch;
 
-  /** @throws TypeError for a URL that is none, a time that is no number, and a tenant that no header can name */
+  /** @throws TypeError for an invalid URL, a time that is not a number, or a tenant that a header cannot contain */
   constructor(options: ClientOptions) {
     const { timeoutMs = TIMEOUT_MS, totalTimeoutMs, retries = RETRIES } = options;
     expectNumbers({ timeoutMs, totalTimeoutMs, retries });
@@ -119,7 +119,7 @@ export class Client {
       totalTimeoutMs,
       retries,
     };
-    // Called as a function of its own: some platforms refuse it as a method of something else.
+    // Called as a plain function: some platforms reject it as a method of another object.
     this.#fetch = options.fetch ?? ((url, init) => fetch(url, init));
     const resources: Record<string, Record<string, unknown>> = { ...this.#helpers() };
     for (const [id, row] of Object.entries<OperationRow>(OPERATIONS)) {
@@ -132,7 +132,7 @@ export class Client {
   }
 
   #call(row: OperationRow, given: readonly unknown[]): unknown {
-    // Taken apart when it is sent: what is wrong with a call rejects, and throws nowhere.
+    // Evaluated on sending, so that an invalid call rejects instead of throwing.
     const call = () => callOf(row, given, this.#settings);
     if (row.pages !== undefined) {
       const queryOf = () => call().query ?? {};
@@ -162,10 +162,10 @@ export class Client {
     if (body !== null) yield* eventsOf(body, reading ?? { signal: call.options.signal });
   }
 
-  /** One connection of a row that answers by events. */
+  /** One connection of an operation that streams events. */
   #opening(row: OperationRow, path: readonly string[], options: FollowOptions): OpenEvents {
     return (query, reading) => {
-      // A stream that is opened again has retries of its own.
+      // Retries are handled by the caller, which reopens the stream.
       const given = [...path, query, { ...options, retries: undefined }];
       return this.#events(row, () => callOf(row, given, this.#settings), reading);
     };
@@ -198,10 +198,10 @@ export class Client {
   }
 }
 
-/** @throws TypeError when it is no address of HTTP */
+/** @throws TypeError unless it is an HTTP URL */
 function baseOf(url: string): string {
   if (!/^https?:$/.test(new URL(url).protocol)) {
-    throw new UnsendableError(`${url} is no address that begins with http:// or https://`);
+    throw new UnsendableError(`${url} is not a URL that starts with http:// or https://`);
   }
   return `${url.replace(/\/+$/, '').replace(/\/api\/v1$/, '')}/api/v1`;
 }

@@ -1,4 +1,4 @@
-/** What a call of the client rejects with, whatever went wrong. */
+/** The errors that calls of the client reject with. */
 
 import type { Failure } from '../generated/types.js';
 
@@ -14,29 +14,29 @@ export interface EngineErrorParts {
 }
 
 /**
- * A refusal of the server, or no answer of it. What the signal of the caller ends rejects with the reason of that
- * signal instead. docs/reference/errors.md has the codes of the server. Those of the client have the status 0, unless
- * somebody else answered:
+ * A refusal by the server, or a missing response. A call that its own signal aborts rejects with the reason of that
+ * signal instead. The codes of the server are in docs/reference/errors.md. The codes of the client have status 0,
+ * unless something else answered:
  *
- * - `CLIENT_UNREACHABLE`: no connection came about, so that nothing was sent
- * - `CLIENT_NETWORK`: no answer came, or only a part of one; the request may have been carried out
- * - `CLIENT_TIMEOUT`: the answer did not come in time; the same holds
- * - `CLIENT_NO_ENGINE`: something else than an engine answered, with the status
- * - `HTTP_502` and the like: so did a gateway before the engine
+ * - `CLIENT_UNREACHABLE`: no connection could be made, so nothing was sent
+ * - `CLIENT_NETWORK`: no response or only a part of it arrived; the request may have been executed
+ * - `CLIENT_TIMEOUT`: the response did not arrive in time; the request may have been executed
+ * - `CLIENT_NO_ENGINE`: something other than an engine answered, with that status
+ * - `HTTP_502` and similar: a gateway in front of the engine answered
  */
 export class EngineError extends Error {
   override readonly name = 'EngineError';
-  /** That of the answer; 0 where none came. */
+  /** Status of the response; 0 if there was none. */
   readonly status: number;
-  /** Stable, for programs; messages are for people. */
+  /** Stable, for programs; messages may change. */
   readonly code: string;
-  /** The field that the refusal is about, where the message begins with one. */
+  /** The field that caused the refusal, if the message begins with one. */
   readonly field: string | undefined;
-  /** By which the log of the server has the request. */
+  /** The id of the request in the server log. */
   readonly requestId: string | undefined;
-  /** How long the server asks to wait before another try, in milliseconds. */
+  /** How long the server asks to wait before a retry, in milliseconds. */
   readonly retryAfterMs: number | undefined;
-  /** The body of the refusal; that of a definition has the lists `errors` and `warnings`. */
+  /** The body of the response; for a definition it has the lists `errors` and `warnings`. */
   readonly body: unknown;
 
   constructor(parts: EngineErrorParts) {
@@ -50,22 +50,22 @@ export class EngineError extends Error {
   }
 }
 
-/** What cannot be sent as it was given, so that nothing was: a mistake of the caller. */
+/** The caller's mistake: the request cannot be sent as given, and nothing was sent. */
 export class UnsendableError extends TypeError {}
 
-/** An instance that was waited for ended, and not by completing. */
+/** An instance that was waited for failed or was cancelled. */
 export class InstanceFailedError extends Error {
   override readonly name = 'InstanceFailedError';
   readonly instanceId: string;
   readonly state: 'failed' | 'cancelled';
-  /** Which block failed, and why: docs/reference/failures.md. Undefined for one that was cancelled. */
+  /** The block that failed and the reason: docs/reference/failures.md. Undefined for a cancelled instance. */
   readonly failure: Failure | undefined;
 
   constructor(instanceId: string, state: 'failed' | 'cancelled', failure: Failure | undefined) {
     const why = failure === undefined ? '' : `: ${failure.message}`;
     const where = failure?.block_id ? ` at ${failure.block_id}` : '';
     super(
-      `the instance ${instanceId} ${state === 'failed' ? 'failed' : 'was cancelled'}${where}${why}`,
+      `instance ${instanceId} ${state === 'failed' ? 'failed' : 'was cancelled'}${where}${why}`,
     );
     this.instanceId = instanceId;
     this.state = state;

@@ -1,22 +1,22 @@
-/** Reads server-sent events from the body of an answer. */
+/** Reads server-sent events from the body of a response. */
 
 import { EngineError } from './errors.js';
 import type { StreamEvent } from './operation.js';
 
-/** The server says something every 15 s, if it is only that it is there. */
+/** The server sends at least a keepalive every 15 s. */
 const SILENCE_MS_MAX = 60_000;
 
 export interface Reading {
   readonly signal?: AbortSignal | undefined;
-  /** The connection is there. */
+  /** Called when the connection is open. */
   readonly onOpen?: (() => void) | undefined;
-  /** Told of every id, also of one that comes without an event. */
+  /** Called with every id, including ids without an event. */
   readonly onId?: ((id: string) => void) | undefined;
 }
 
 /**
  * Ends with the body. Leaving the loop closes the connection.
- * @throws EngineError when the connection breaks or falls silent; the reason of the signal once that is aborted
+ * @throws EngineError if the connection breaks or times out; the reason of the signal if it is aborted
  */
 export async function* eventsOf(
   body: ReadableStream<Uint8Array>,
@@ -47,7 +47,7 @@ export async function* eventsOf(
     signal?.throwIfAborted();
   } finally {
     signal?.removeEventListener('abort', give);
-    // Whoever left does not want to hear what comes of it.
+    // The result of closing does not matter to a caller that has left.
     give();
   }
 }
@@ -75,10 +75,10 @@ async function nextOf(reader: ReadableStreamDefaultReader<Uint8Array>) {
   }, SILENCE_MS_MAX);
   try {
     const next = await reader.read();
-    if (isSilent) throw new Error(`nothing came for ${SILENCE_MS_MAX / 1000} s`);
+    if (isSilent) throw new Error(`no data for ${SILENCE_MS_MAX / 1000} s`);
     return next;
   } catch (cause) {
-    const message = `the stream broke off: ${(cause as Error).message}`;
+    const message = `the stream was interrupted: ${(cause as Error).message}`;
     throw new EngineError({ status: 0, code: 'CLIENT_NETWORK', message, cause });
   } finally {
     clearTimeout(timer);

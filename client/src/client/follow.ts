@@ -1,6 +1,6 @@
 /**
- * Follows what the server tells by events, over connections that come and go: an instance until it ends, and the
- * changes of a tenant for ever. Nothing is told twice, and nothing is left out.
+ * Follows event streams across reconnects: an instance until it ends, and the changes of a tenant without end. No event
+ * is delivered twice, and none is lost.
  */
 
 import type { AuditEntry, BlockOutput, Failure, InstanceState } from '../generated/types.js';
@@ -10,47 +10,47 @@ import type { CallOptions, StreamEvent } from './operation.js';
 import { backoffMs, sleep } from './transport.js';
 
 export interface FollowOptions extends Omit<CallOptions, 'totalTimeoutMs'> {
-  /** Told when the stream is there, when it is lost, and when it is there again. */
+  /** Called when the stream is connected, lost, and connected again. */
   readonly onConnection?: ((isConnected: boolean) => void) | undefined;
 }
 
 export interface FollowChangesOptions extends FollowOptions {
-  /** Where to begin: the `cursor` of an earlier change, or a time, also as text in RFC 3339. Absent: the present. */
+  /** Where to start: the `cursor` of an earlier change, or a time, also as RFC 3339 text. Default: now. */
   readonly since?: string | Date | undefined;
 }
 
-/** What is told of an instance that is followed. */
+/** The events of an instance. */
 export type InstanceEvent =
   | {
       readonly type: 'state';
       readonly state: InstanceState;
-      /** When it came into it, or was changed in it last; an older server does not say. */
+      /** When it entered this state or was last changed in it; older servers do not send it. */
       readonly updated_at?: string;
-      /** Of a failed one. */
+      /** Set for a failed instance. */
       readonly failure?: Failure;
     }
   | { readonly type: 'output'; readonly output: BlockOutput }
   | {
-      /** The last one. */
+      /** The last event. */
       readonly type: 'done';
       readonly state: 'completed' | 'failed' | 'cancelled';
       readonly failure?: Failure;
     };
 
-/** An entry of the audit, with the place behind it. */
+/** An entry of the audit log, with its position. */
 export interface Change extends AuditEntry {
-  /** To be kept, and given as `since` by whoever goes on later. */
+  /** Store it and pass it as `since` to continue later. */
   readonly cursor: string;
 }
 
-/** Opens one connection; the query says where to begin. */
+/** Opens one connection; the query selects where to start. */
 export type OpenEvents = (query: object, reading: Reading) => AsyncIterable<StreamEvent>;
 
 /**
- * Ends behind `done`, or by the signal. A stream that is opened again tells everything from the beginning, of which
- * what was told is left out.
+ * Ends after `done`, or when the signal is aborted. A reopened stream starts from the beginning; events that were
+ * already delivered are skipped.
  *
- * @throws EngineError when the server refuses, or the instance was removed
+ * @throws EngineError if the server refuses, or the instance was deleted
  */
 export async function* followInstance(
   open: OpenEvents,
@@ -83,7 +83,7 @@ export async function* followInstance(
   }
 }
 
-/** As soon as the server tells anything. */
+/** As soon as the server has anything to send. */
 const PACE_MS = 100;
 
 function gone(message: string): EngineError {
@@ -91,8 +91,8 @@ function gone(message: string): EngineError {
 }
 
 /**
- * Ends by the signal only.
- * @throws EngineError when the server refuses
+ * Ends only when the signal is aborted.
+ * @throws EngineError if the server refuses
  */
 export async function* followChanges(
   open: OpenEvents,
@@ -109,12 +109,12 @@ export async function* followChanges(
   }
 }
 
-/** No cursor looks so. */
+/** Cursors do not have this form. */
 const TIME = /^\d{4}-\d\d-\d\dT.*(?:Z|[+-]\d\d:\d\d)$/i;
 
-/** The place before everything of that time, in the form of the server's own (docs/changes.md). */
+/** The cursor before everything at that time, in the server's format (docs/changes.md). */
 function cursorAt(time: Date): string {
-  if (Number.isNaN(time.getTime())) throw new UnsendableError('since is no time');
+  if (Number.isNaN(time.getTime())) throw new UnsendableError('since is not a valid time');
   const before = new Date(Math.max(time.getTime() - 1, 0)).toISOString();
   const id = time.getTime() === 0 ? FIRST_ID : LAST_ID;
   const text = btoa(JSON.stringify({ created_at: before, id }));
@@ -125,8 +125,8 @@ const FIRST_ID = '00000000-0000-0000-0000-000000000000';
 const LAST_ID = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
 
 /**
- * The events of one connection after the other. The first one is opened as any request is; once it was there, it is
- * opened again for as long as it takes, or as often in a row as `retries` says.
+ * The events of consecutive connections. A failure of the first connection rejects like any request; once connected, it
+ * reconnects without limit, or at most `retries` times in a row.
  */
 async function* reconnecting(
   connect: (reading: Reading) => AsyncIterable<StreamEvent>,
@@ -160,13 +160,13 @@ async function* reconnecting(
   }
 }
 
-/** A server that stops ends its streams in the orderly way; so does a proxy that does not like them. */
+/** A stopping server closes its streams; some proxies close them, too. */
 function ended(): EngineError {
-  const message = 'the stream ended, again and again';
+  const message = 'the stream ended repeatedly';
   return new EngineError({ status: 0, code: 'CLIENT_NETWORK', message });
 }
 
-/** What comes to an end by itself: an engine that is away, or has too much to do. */
+/** Temporary errors: the engine is unavailable or overloaded. */
 function isPassing(error: unknown): error is EngineError {
   if (!(error instanceof EngineError)) return false;
   return error.status === 0 || error.status === 429 || error.status >= 500;

@@ -1,24 +1,24 @@
-/** Bodies as JSON. A number that JSON would change without a word is refused, in the words of the server. */
+/** Serializes bodies as JSON. Numbers that JSON would change silently are rejected with the server's message. */
 
 import { UnsendableError } from './errors.js';
 
 /**
- * @returns undefined for what has no form in JSON at all, as `JSON.stringify`
- * @throws UnsendableError for a number that JSON cannot hold; TypeError for a bigint, and what contains itself
+ * @returns undefined for values without a JSON form, like `JSON.stringify`
+ * @throws UnsendableError for a number that JSON cannot represent; TypeError for a bigint or a cyclic value
  */
 export function jsonOf(value: unknown): string {
   const text = JSON.stringify(value);
-  // Only then can there be such a number: NaN and infinite ones come out as null.
+  // Only then can the text contain such a number: NaN and infinities are written as null.
   if (SUSPICIOUS.test(text)) JSON.stringify(value, keeping());
   return text;
 }
 
-/** As the server has it: one more, and two integers have the same number. */
+/** The server's limit: beyond it, two integers have the same representation. */
 const INTEGER_MAX = 2 ** 53;
 
 const SUSPICIOUS = /null|\d{16}/;
 
-/** With the place of what is refused, as the server tells it. */
+/** A replacer that rejects such numbers with their position, as the server reports it. */
 function keeping(): (this: unknown, name: string, value: unknown) => unknown {
   const places = new Map<unknown, string>();
   return function (name, value) {

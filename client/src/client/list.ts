@@ -1,17 +1,17 @@
-/** Lists of any paging: one page when awaited, everything when iterated. */
+/** Lists with any kind of pagination: one page when awaited, all items when iterated. */
 
 import type { List, OperationRow, Page } from './operation.js';
 
 export interface PageAnswer {
   readonly body: unknown;
   readonly cursor: string | undefined;
-  /** The header `link`, by which lists that count say that there is more. */
+  /** The header `link`, by which lists with page numbers announce further pages. */
   readonly link: string;
 }
 
 /**
- * @param queryOf that of the call, which may be wrong: then the first page rejects
- * @param ask one page, by the query it is given
+ * @param queryOf the query of the call, which may be invalid: then the first page rejects
+ * @param ask requests one page with this query
  */
 export function listOf<T>(
   row: OperationRow,
@@ -34,7 +34,7 @@ export function listOf<T>(
     }
   };
   return {
-    // biome-ignore lint/suspicious/noThenProperty: awaiting a list is what gives its first page
+    // biome-ignore lint/suspicious/noThenProperty: awaiting a list returns its first page
     then: (resolve, reject) => page({}).then(resolve, reject),
     pages,
     async *[Symbol.asyncIterator]() {

@@ -1,73 +1,75 @@
-/** What an operation is, what every call of one may be told, and what lists and streams give back. */
+/** The types of operations, call options, lists and streams. */
 
-/** How an operation is sent; `client/src/generated/operations.ts` has the rows. */
+/** How an operation is sent; the rows are in `client/src/generated/operations.ts`. */
 export interface OperationRow {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   /** Without the prefix; parameters in braces. */
   readonly path: string;
-  /** What follows the parameters of the path in a call. */
+  /** What follows the path parameters in a call. */
   readonly takes?: 'body' | 'query' | 'body and query';
-  /** The member of the body whose items are filled in, in place of the body itself. */
+  /** The member of the body whose items are filled in, instead of the body itself. */
   readonly each?: string;
-  /** What the client fills in where it is left out: in the body, or in the query where there is no body. */
+  /** What the client fills in if it is omitted: in the body, or in the query if there is no body. */
   readonly fills?: readonly ('tenant_id' | 'namespace')[];
-  /** By which the server knows a repetition. The client makes one, so that what is sent again is done once. */
+  /**
+   * The field that identifies a repetition. The client generates a value, so that a retried request is executed once.
+   */
   readonly key?: string;
-  /** It may be sent again although it may have been done, beside what the method says. */
+  /** May be retried even if it may have been executed, in addition to methods that always may. */
   readonly isRepeatable?: true;
-  /** The answer may wait for as long as the body says. */
+  /** The server may delay the response as long as the body says. */
   readonly isParked?: true;
-  /** How a list goes on: by the cursor of a header or of the body, or by counting. */
+  /** Pagination of a list: by a cursor in a header or in the body, by offset, or by page number. */
   readonly pages?: 'cursor' | 'offset' | 'page' | 'changes';
-  /** Absent: JSON, or nothing. */
+  /** Undefined: JSON or nothing. */
   readonly answers?: 'text' | 'events';
 }
 
-/** What a single call may be told; the client's own settings count for what is left out. */
+/** Options of a single call, which override the settings of the client. */
 export interface CallOptions {
-  /** Ends the call, waits between tries among it; it then rejects with the reason of the signal. */
+  /** Aborts the call, including waits between attempts; it rejects with the reason of the signal. */
   readonly signal?: AbortSignal | undefined;
-  /** How long one try may take, in milliseconds. */
+  /** Time limit of one attempt, in milliseconds. */
   readonly timeoutMs?: number | undefined;
-  /** How long all tries may take with the waits between them, in milliseconds. */
+  /** Time limit of all attempts and the waits between them, in milliseconds. */
   readonly totalTimeoutMs?: number | undefined;
-  /** How often it is tried again; 0: never. */
+  /** Maximum number of retries; 0 for none. */
   readonly retries?: number | undefined;
-  /** The tenant that the call is for. */
+  /** The tenant of this call. */
   readonly tenant?: string | undefined;
-  /** Headers beside the client's own, such as `traceparent` or `x-request-id`. */
+  /** Additional headers, such as `traceparent` or `x-request-id`. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
 }
 
-/** Of a creation. */
+/** Options of a call that creates something. */
 export interface CreationOptions extends CallOptions {
-  /** By which a repetition is recognised. Absent: that of the body, else a new one for this call. */
+  /** Identifies repetitions of this call. Default: the key in the body, else a new one. */
   readonly idempotencyKey?: string | undefined;
 }
 
 /** One page of a list. */
 export interface Page<T> {
   readonly items: readonly T[];
-  /** The `cursor` that the next page is asked with; absent on the last one, and where lists count. */
+  /** The `cursor` of the next page; undefined on the last page, and for lists with page numbers. */
   readonly nextCursor?: string;
   readonly hasMore: boolean;
-  /** How many there are on all pages, where the server counts them. */
+  /** The number of items on all pages, if the server counts them. */
   readonly total?: number;
 }
 
-/** A list: `await` gives its first page, `for await` every item of all pages. */
+/** A list: `await` returns its first page, `for await` iterates over the items of all pages. */
 export interface List<T> extends PromiseLike<Page<T>>, AsyncIterable<T> {
-  /** The pages, one after the other. */
+  /** Iterates over the pages. */
   pages(): AsyncIterable<Page<T>>;
 }
 
 /** A server-sent event. */
 export interface StreamEvent {
-  /** Its kind, such as `state` or `change`. */
+  /** The kind of event, such as `state` or `change`. */
   readonly event: string;
-  /** As it came: JSON. */
+  /** The raw data, as JSON. */
   readonly data: string;
-  /** Where to go on behind it: '' before the stream has told one. */
+  /** Where to continue after it; '' until the stream has sent one. */
   readonly id: string;
 }
 

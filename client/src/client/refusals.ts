@@ -1,14 +1,14 @@
-/** From answers that are no success to errors. */
+/** Converts responses other than successes into errors. */
 
 import { EngineError } from './errors.js';
 
-/** Reads the rest of the answer. */
+/** Reads the rest of the response. */
 export async function refusalOf(response: Response): Promise<EngineError> {
   const { status, headers } = response;
   const code = headers.get('x-error-code');
   const text = await response.text();
   const body = parsed(text);
-  // A 408 has no code; what has no request id either was not answered by an engine.
+  // A 408 has no code; without a request id, too, the response is not from an engine.
   if (code === null && !headers.has('x-request-id')) return foreign(response, text);
   const told = (body as { error?: unknown } | undefined)?.error;
   const message = typeof told === 'string' ? told : `the server answered ${status}`;
@@ -23,7 +23,7 @@ export async function refusalOf(response: Response): Promise<EngineError> {
   });
 }
 
-/** A success that no engine gave. */
+/** A success that is not from an engine. */
 export async function noEngine(response: Response): Promise<EngineError> {
   return foreign(response, await response.text());
 }
@@ -40,17 +40,17 @@ function foreign({ status, url, headers }: Response, text: string): EngineError 
     status,
     code: isGateway(status) ? `HTTP_${status}` : 'CLIENT_NO_ENGINE',
     message: isGateway(status)
-      ? `${place} is answered by a gateway: ${status}${told}`
-      : `${place} answers, but is no engine: ${status}${told}`,
+      ? `${place} was answered by a gateway: ${status}${told}`
+      : `${place} answered, but is not an engine: ${status}${told}`,
     retryAfterMs: retryAfterMs(headers),
     body: text.slice(0, BODY_SHOWN_MAX),
   });
 }
 
-/** Of a stranger's answer. */
+/** Limit for the body of a foreign response. */
 const BODY_SHOWN_MAX = 1_000;
 
-/** Proxies answer so in place of an engine that is away. */
+/** Statuses of proxies whose engine is unavailable. */
 const isGateway = (status: number) =>
   status === 408 || status === 429 || (status >= 502 && status <= 504);
 
@@ -58,7 +58,7 @@ function parsed(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    // Told by its status alone.
+    // The status alone is reported.
     return undefined;
   }
 }
@@ -68,7 +68,7 @@ function retryAfterMs(headers: Headers): number | undefined {
   return Number.isFinite(seconds) ? seconds * 1_000 : undefined;
 }
 
-/** Of a definition the first finding has it; elsewhere the message begins with it. */
+/** For a definition, the path of the first finding; otherwise the start of the message. */
 function fieldOf(message: string, body: unknown): string | undefined {
   const first = (body as { errors?: readonly { path?: string }[] } | undefined)?.errors?.[0]?.path;
   return first ?? FIELD.exec(message)?.[1];

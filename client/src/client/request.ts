@@ -1,4 +1,4 @@
-/** From a call of an operation to its request: path, query, body and headers, and what may be sent again. */
+/** Builds the request of an operation: path, query, body and headers, and whether it may be retried. */
 
 import { UnsendableError } from './errors.js';
 import { jsonOf } from './json.js';
@@ -6,9 +6,9 @@ import type { CallOptions, CreationOptions, OperationRow } from './operation.js'
 import { expectNumbers } from './time.js';
 import type { Sending } from './transport.js';
 
-/** What every request of a client has in common. */
+/** Settings of all requests of a client. */
 export interface Settings {
-  /** With the prefix. */
+  /** Including the prefix. */
   readonly base: string;
   readonly apiKey: string | undefined;
   readonly tenant: string | undefined;
@@ -21,7 +21,7 @@ export interface Settings {
 export type Query = Readonly<Record<string, unknown>>;
 type Fields = Readonly<Record<string, unknown>>;
 
-/** A call taken apart: parameters of the path, then the body or the query, then the options. */
+/** The arguments of a call: path parameters, then the body or the query, then the options. */
 export interface Call {
   readonly path: string;
   readonly query: Query | undefined;
@@ -29,7 +29,7 @@ export interface Call {
   readonly options: CreationOptions;
 }
 
-/** @throws UnsendableError for a part of the path that is missing */
+/** @throws UnsendableError if a path parameter is missing */
 export function callOf(row: OperationRow, given: readonly unknown[], settings: Settings): Call {
   const rest = [...given];
   const path = row.path.replace(/\{(\w+)\}/g, (_, name) => pathPart(name, rest.shift()));
@@ -41,7 +41,7 @@ export function callOf(row: OperationRow, given: readonly unknown[], settings: S
   return { path, query, body: undefined, options };
 }
 
-/** @param query in place of that of the call */
+/** @param query replaces that of the call */
 export function sendingOf(
   row: OperationRow,
   { path, body, options }: Call,
@@ -72,10 +72,10 @@ export function sendingOf(
 }
 
 /**
- * Who asks, and for whom.
+ * The headers that identify the caller and the tenant.
  *
- * @throws UnsendableError for what would arrive as something else: servers drop blanks, and some of them all characters
- *   beyond ASCII, from both ends of a header
+ * @throws UnsendableError for values that would arrive changed: servers strip whitespace, and some of them all
+ * non-ASCII characters, from both ends of a header
  */
 export function callerHeaders({
   apiKey,
@@ -97,12 +97,12 @@ export function callerHeaders({
 
 const TENANT = /^[!-~](?:[^\p{Cc}\p{Cs}]*[!-~])?$/u;
 
-/** UTF-8, of which a header takes each byte as a character. */
+/** UTF-8 bytes as characters, as headers are sent. */
 const asBytes = (text: string) => String.fromCharCode(...new TextEncoder().encode(text));
 
 interface Body {
   readonly text: Sending['body'];
-  /** Whoever sends it again is told of the first time. */
+  /** A repetition returns the result of the first request. */
   readonly isKeyed: boolean;
 }
 
@@ -117,7 +117,7 @@ function bodyOf(
   if (body === undefined && key === undefined) return { text: undefined, isKeyed: false };
   const whole = (body ?? {}) as Fields;
   const listed = each === undefined ? [whole] : whole[each];
-  // The server says what is wrong with it.
+  // The server reports what is wrong with it.
   if (!Array.isArray(listed)) return { text: jsonOf(whole), isKeyed: false };
   const items = listed.map((item: Fields) => {
     const fields = filled(row, item, options, settings);
@@ -130,7 +130,7 @@ function bodyOf(
 }
 
 /**
- * An instance with a `cohort_key` gets no key of ours: a release would choose its side by the key in place of it
+ * An instance with a `cohort_key` gets no generated key, since a release would use that key to choose its side
  * (docs/releases.md).
  */
 function keyed(fields: Fields, key: string, own: string | undefined): Fields {
@@ -142,7 +142,7 @@ function keyed(fields: Fields, key: string, own: string | undefined): Fields {
 
 const hasText = (value: unknown) => typeof value === 'string' && value !== '';
 
-/** With tenant and namespace of the client where they belong and are left out. */
+/** Adds tenant and namespace of the client where they apply and are omitted. */
 function filled(
   { fills = [] }: OperationRow,
   given: Fields,
@@ -154,13 +154,13 @@ function filled(
   return { ...given, ...Object.fromEntries(missing.map((field) => [field, own[field]])) };
 }
 
-/** A part that is empty would lead to another operation. */
+/** An empty path parameter would address another operation. */
 function pathPart(name: string, value: unknown): string {
   if (hasText(value)) return encodeURIComponent(value as string);
-  throw new UnsendableError(`${name} must be a text that is not empty`);
+  throw new UnsendableError(`${name} must be a non-empty string`);
 }
 
-/** Lists as words between commas, `metadata: { a: 'b' }` as `metadata.a=b`. */
+/** Lists are comma-separated; `metadata: { a: 'b' }` becomes `metadata.a=b`. */
 function queryText(query: Query = {}): string {
   const pairs = Object.entries(query).flatMap(([name, value]): [string, string][] => {
     if (value === undefined || value === null) return [];
@@ -171,10 +171,10 @@ function queryText(query: Query = {}): string {
   return pairs.length === 0 ? '' : `?${new URLSearchParams(pairs)}`;
 }
 
-/** The server parks no request for longer. */
+/** The server's limit for delaying a response. */
 const WAIT_MS_MAX = 60_000;
 
-/** How long the answer may be parked, by the body of a poll or an exchange. */
+/** How long the response of a poll or an exchange may be delayed, according to its body. */
 function waitMsOf(body: unknown): number {
   const { wait_ms, poll } = (body ?? {}) as { wait_ms?: number; poll?: { wait_ms?: number } };
   return Math.min(wait_ms ?? poll?.wait_ms ?? 0, WAIT_MS_MAX);

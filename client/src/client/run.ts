@@ -1,4 +1,4 @@
-/** Starts an instance and waits for what comes of it. */
+/** Starts an instance and waits for its result. */
 
 import type { CreateInstance, InstanceCreated, JsonValue } from '../generated/types.js';
 import { EngineError, InstanceFailedError } from './errors.js';
@@ -6,50 +6,50 @@ import type { FollowOptions, InstanceEvent } from './follow.js';
 import type { CallOptions, CreationOptions } from './operation.js';
 import { after, expectNumbers } from './time.js';
 
-/** Outputs of an instance by the ids of its blocks. */
+/** Outputs of an instance by block id. */
 export type Outputs = Readonly<Record<string, JsonValue>>;
 
-/** A stored sequence with the types of what it takes and gives, such as the builder makes them. */
+/** A published sequence with the types of its input and outputs, as made by the builder. */
 export interface SequenceRef<Input = unknown, Results extends object = Outputs> {
   readonly name: string;
   readonly namespace?: string | undefined;
-  /** Never there, as the next: they carry the types. */
+  /** Never set at run time, like the next one: they carry the types. */
   readonly inputs?: Input | undefined;
   readonly outputs?: Results | undefined;
 }
 
-/** What of a creation goes along, and for how long its end is waited for. */
+/** Options of the creation, and how long to wait for the end. */
 export interface RunOptions
   extends CreationOptions,
     Omit<CreateInstance, 'sequence' | 'sequence_id' | 'tenant_id' | 'context' | 'idempotency_key'> {
-  /** How long to wait for the end, in milliseconds; the instance goes on all the same. Absent: for ever. */
+  /** How long to wait for the end, in milliseconds; the instance continues after that. Default: no limit. */
   readonly timeout?: number | undefined;
-  /** What `{{ config }}` gives. */
+  /** Available as `{{ config }}`. */
   readonly config?: object | undefined;
 }
 
 export interface WaitOptions extends FollowOptions {
-  /** In milliseconds. Absent: for ever. */
+  /** In milliseconds. Default: no limit. */
   readonly timeout?: number | undefined;
 }
 
-/** An instance that completed. */
+/** The result of a completed instance. */
 export interface RunResult<Results extends object = Outputs> {
   readonly id: string;
-  /** The last output of each block that had one, by its id. */
+  /** The last output of each block that has one, by block id. */
   readonly outputs: Results;
 }
 
 export interface Running {
   create(body: CreateInstance, options: CreationOptions): Promise<InstanceCreated>;
   follow(id: string, options: FollowOptions): AsyncIterable<InstanceEvent>;
-  /** That of an instance. */
+  /** The sequence of an instance. */
   sequenceOf(id: string, options: CallOptions): Promise<{ name: string; namespace: string }>;
 }
 
 /**
- * @throws InstanceFailedError when it failed or was cancelled; EngineError, with the code `CLIENT_TIMEOUT` when the
- *   end did not come in time; the reason of the signal once that is aborted
+ * @throws InstanceFailedError if it failed or was cancelled; EngineError with the code `CLIENT_TIMEOUT` if it did not
+ * end in time; the reason of the signal if it is aborted
  */
 export async function run<Results extends object>(
   client: Running,
@@ -70,7 +70,7 @@ export async function run<Results extends object>(
     context: { data: input, config },
   };
   const startedAt = performance.now();
-  // Who waits for a minute for the end does not wait longer for the beginning.
+  // The timeout for the end also limits the creation.
   const creation = { ...call, totalTimeoutMs: totalTimeoutMs ?? timeout, idempotencyKey };
   const { id, deduplicated } = await client.create(body, creation);
   if (deduplicated) expectSame(id, ref, await client.sequenceOf(id, call));
@@ -79,15 +79,15 @@ export async function run<Results extends object>(
   return wait<Results>(client, id, { ...call, timeout: left });
 }
 
-/** @throws EngineError where the key led to an instance of something else, whose outputs nobody asked for */
+/** @throws EngineError if the idempotency key belongs to an instance of another sequence */
 function expectSame(id: string, asked: SequenceRef, found: SequenceRef): void {
   const isOther = asked.namespace !== undefined && asked.namespace !== found.namespace;
   if (asked.name === found.name && !isOther) return;
-  const message = `the idempotency key is that of the instance ${id} of another sequence: ${found.namespace}/${found.name}`;
+  const message = `the idempotency key belongs to instance ${id} of another sequence: ${found.namespace}/${found.name}`;
   throw new EngineError({ status: 409, code: 'ENG_CONFLICT', message });
 }
 
-/** The same for an instance that is there already. */
+/** Like `run`, for an existing instance. */
 export async function wait<Results extends object>(
   client: Pick<Running, 'follow'>,
   id: string,
@@ -112,6 +112,6 @@ export async function wait<Results extends object>(
     signal?.removeEventListener('abort', leave);
   }
   signal?.throwIfAborted();
-  const message = `the instance ${id} had not ended in time; it goes on`;
+  const message = `instance ${id} did not end in time; it continues`;
   throw new EngineError({ status: 0, code: 'CLIENT_TIMEOUT', message });
 }

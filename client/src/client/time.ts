@@ -1,14 +1,14 @@
-/** Waits of any length, and what is taken for one. */
+/** Timers of any length, and validation of times. */
 
 import { UnsendableError } from './errors.js';
 
-/** Timers take no longer times, and end at once when they are given one: nearly a month. */
+/** The longest delay of a timer, nearly a month: longer ones fire at once. */
 const TIMER_MS_MAX = 2 ** 31 - 1;
 
 /**
- * Runs it after so long, be it months or for ever.
+ * Calls `run` after a delay of any length.
  *
- * @returns what makes it forget
+ * @returns a function that cancels it
  */
 export function after(ms: number, run: () => void): () => void {
   let timer: ReturnType<typeof setTimeout>;
@@ -20,21 +20,21 @@ export function after(ms: number, run: () => void): () => void {
   return () => clearTimeout(timer);
 }
 
-/** Runs it again and again. @returns what ends it */
+/** Calls `run` repeatedly. @returns a function that stops it */
 export function every(ms: number, run: () => void): () => void {
   const timer = setInterval(run, Math.min(ms, TIMER_MS_MAX));
   return () => clearInterval(timer);
 }
 
 /**
- * A time or a count that is no number would be taken for none at all. Absent is absent.
+ * Rejects times and counts that are not numbers, which would be treated as missing.
  *
- * @throws UnsendableError naming it
+ * @throws UnsendableError that names the option
  */
 export function expectNumbers(given: Readonly<Record<string, unknown>>): void {
   for (const [name, value] of Object.entries(given)) {
     if (value === undefined || (typeof value === 'number' && value >= 0)) continue;
-    throw new UnsendableError(`${name} must be a number from 0 on, not ${shown(value)}`);
+    throw new UnsendableError(`${name} must be a number of at least 0, not ${shown(value)}`);
   }
 }
 

@@ -1,10 +1,10 @@
 /**
- * Sends requests until one is answered: time limits, waits between tries, and which tries may follow which.
+ * Sends requests with time limits and retries.
  *
- * 1. What was refused before anything was done (429, and 503 with a known outcome) is sent again whatever it is, and
- *    so is what never reached the server.
- * 2. What may have been done is sent again only where that is harmless (docs/client.md).
- * 3. The server's `retry-after` is the shortest wait; without one it grows from try to try, with chance in it.
+ * 1. Requests that were rejected before they took effect (429, and 503 with a known outcome) are always retried, and so
+ *    are those that never reached the server.
+ * 2. Requests that may have taken effect are retried only if that is harmless (docs/client.md).
+ * 3. `retry-after` is the minimum wait; without it the wait grows exponentially, with jitter.
  */
 
 import {
@@ -20,32 +20,32 @@ import { after } from './time.js';
 
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
 
-/** One request, ready to be sent as often as needed. */
+/** One request, which can be sent repeatedly. */
 export interface Sending {
   readonly method: string;
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string | Uint8Array | undefined;
-  /** Whether it may be sent again although it may have been done. */
+  /** Whether it may be retried even if it may have taken effect. */
   readonly isRepeatable: boolean;
-  /** How long one try may take until its answer has been read. */
+  /** Time limit of one attempt, including reading the response. */
   readonly timeoutMs: number;
-  /** How long all tries may take, waits included. */
+  /** Time limit of all attempts, including waits. */
   readonly totalTimeoutMs: number | undefined;
   readonly retries: number;
   readonly signal: AbortSignal | undefined;
 }
 
-/** The wait before the second try, at most; each further one is twice as long. */
+/** The maximum wait before the second attempt; it doubles with each further one. */
 const BACKOFF_MS = 200;
-/** No wait of our own is longer. */
+/** Limit of this backoff. */
 const BACKOFF_MS_MAX = 10_000;
 /** A server that asks for a longer wait is not waited for. */
 const RETRY_AFTER_MS_MAX = 60_000;
 
 /**
- * @param read takes the answer within the time limit of the try
- * @throws EngineError; the reason of the signal once that is aborted
+ * @param read reads the response within the time limit of the attempt
+ * @throws EngineError; the reason of the signal if it is aborted
  */
 export async function send<T>(
   fetchOne: Fetch,
@@ -99,13 +99,13 @@ async function attempt<T>(
 
 const TIMED_OUT = new Error('timed out');
 
-/** Declarations of the platforms differ in which arrays of bytes a body may be. */
+/** Platforms differ in the types of byte arrays that a body may have. */
 const withBody = (init: RequestInit, body: string | Uint8Array): RequestInit => ({
   ...init,
   body: body as NonNullable<RequestInit['body']>,
 });
 
-/** `fetch` rejects with a text that says nothing; its cause says more. */
+/** The message of a `fetch` error is generic; its cause has the details. */
 function lostAnswer(error: unknown, what: string): EngineError {
   const { message, cause, code } = error as { message: string; cause?: Reason; code?: string };
   const why = cause?.message || cause?.code || message;
@@ -113,7 +113,7 @@ function lostAnswer(error: unknown, what: string): EngineError {
   return new EngineError({
     status: 0,
     code: isUnsent ? 'CLIENT_UNREACHABLE' : 'CLIENT_NETWORK',
-    message: isUnsent ? `${what} reached nobody: ${why}` : `${what} got no answer: ${why}`,
+    message: isUnsent ? `${what} could not connect: ${why}` : `${what} got no answer: ${why}`,
     cause: error,
   });
 }
@@ -123,17 +123,17 @@ interface Reason {
   readonly code?: string;
 }
 
-/** No connection came about. */
+/** Error codes of connections that were never made. */
 const NEVER_SENT: ReadonlySet<string> = new Set([
   'ECONNREFUSED',
   'ENOTFOUND',
   'EAI_AGAIN',
   'UND_ERR_CONNECT_TIMEOUT',
 ]);
-/** Its errors have no codes. */
+/** Deno's errors have no codes. */
 const NEVER_SENT_BY_DENO = 'client error (Connect)';
 
-/** Whether another try makes sense, and harms nobody. */
+/** Whether a retry is useful and harmless. */
 function mayFollow(error: unknown, isRepeatable: boolean): error is EngineError {
   if (!(error instanceof EngineError) || (error.retryAfterMs ?? 0) > RETRY_AFTER_MS_MAX)
     return false;
@@ -147,16 +147,16 @@ function mayFollow(error: unknown, isRepeatable: boolean): error is EngineError 
 }
 
 /**
- * With chance in it: callers that were refused together do not come back together.
+ * With jitter, so that callers that were rejected together do not retry together.
  *
- * @param tries that have failed before this one
+ * @param tries failed attempts so far
  */
 export function backoffMs(tries: number, atLeastMs = 0, longestMs = BACKOFF_MS_MAX): number {
   const growing = Math.min(BACKOFF_MS * 2 ** tries, longestMs);
   return atLeastMs + growing * (0.5 + Math.random() / 2);
 }
 
-/** Rejects with the reason of the signal once that is aborted. */
+/** Rejects with the reason of the signal if it is aborted. */
 export function sleep(ms: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     signal?.throwIfAborted();

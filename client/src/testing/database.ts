@@ -1,4 +1,4 @@
-/** Where a server for tests keeps its rows, until it is stopped. */
+/** Temporary databases of test servers. */
 
 import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -6,12 +6,12 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 
 export interface ThrowAwayDatabase {
-  /** What tells the server of it. */
+  /** The environment variables that configure it. */
   readonly env: Readonly<Record<string, string>>;
   remove(): Promise<void>;
 }
 
-/** What is used of the package `pg`, which the server brings along. */
+/** The part of the package `pg` that is used; the server includes it. */
 interface Postgres {
   Client: new (options: {
     connectionString: string;
@@ -22,7 +22,7 @@ interface Postgres {
   };
 }
 
-/** @param program of the server, whose Postgres client is used */
+/** @param program entry point of the server, whose Postgres client is used */
 export async function databaseIn(url: string, program: string): Promise<ThrowAwayDatabase> {
   const pg = createRequire(program)('pg') as Postgres;
   const name = `engine_test_${process.pid}_${crypto.randomUUID().slice(0, 8)}`;
@@ -44,15 +44,15 @@ export async function databaseIn(url: string, program: string): Promise<ThrowAwa
   };
 }
 
-/** A new folder for the Postgres that the server brings. */
+/** A new folder for the Postgres included in the server. */
 export function temporaryFolder(): ThrowAwayDatabase {
   const folder = mkdtempSync(path.join(tmpdir(), 'engine-test-'));
-  // Under root Postgres runs as another user, who must be able to enter.
+  // Run as root, Postgres runs as another user, who must be able to enter.
   chmodSync(folder, 0o755);
   return {
     env: { ENGINE_DATA_DIR: folder },
     remove: async () => {
-      // Where that user could not, the server has put the database elsewhere, and says so here.
+      // If that user cannot enter the folder, the server places the database elsewhere and records the location here.
       const marker = path.join(folder, 'postgres.location');
       const elsewhere = existsSync(marker) ? readFileSync(marker, 'utf8').trim() : undefined;
       for (const one of [elsewhere, folder]) {

@@ -1,4 +1,4 @@
-/** Where the program of the server is: beside the tests, beside this package, or in the repository of both. */
+/** Finds the program of the server: beside the tests, beside this package, or in the repository of both. */
 
 import { existsSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 
 const NAME = 'durable-workflow-engine';
 
-/** @throws Error when it is nowhere */
+/** @throws Error if it is not found */
 export function findServer(): string {
   for (const manifest of [installed(path.join(process.cwd(), '_')), installed(HERE), above(HERE)]) {
     if (manifest === undefined) continue;
@@ -15,7 +15,7 @@ export function findServer(): string {
     const program = path.join(path.dirname(manifest), bin[NAME] ?? '');
     if (existsSync(program)) return program;
   }
-  throw new Error(`the server is not there: npm install --save-dev ${NAME}`);
+  throw new Error(`the package ${NAME} is not installed: run npm install --save-dev ${NAME}`);
 }
 
 const HERE = fileURLToPath(import.meta.url);

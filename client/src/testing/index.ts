@@ -1,6 +1,6 @@
 /**
- * A server for the tests of an application: the real one, on a database that is gone when it stops. This is the only
- * part of the package that needs Node.
+ * A real server for the tests of an application, on a temporary database. This is the only part of the package that
+ * requires Node.
  */
 
 import { Client } from '../client/client.js';
@@ -11,31 +11,35 @@ import { runServer, type ServerProcess } from './server-process.js';
 
 export interface StartServerOptions {
   /**
-   * A Postgres on which a database is made for this server, by a user who may do so. Default: `DATABASE_URL`; without
-   * it the server brings its own Postgres, with a copy of a database that the first start on this machine has made.
+   * A Postgres in which to create a database for this server, with a user who may create databases. Default:
+   * `DATABASE_URL`; without it the server uses its own Postgres, with a copy of a database that is prepared by the
+   * first start on this machine.
    */
   readonly databaseUrl?: string | undefined;
-  /** Of the client. Default: `test`. */
+  /** Tenant of the client. Default: `test`. */
   readonly tenant?: string | undefined;
-  /** More of the server's environment, such as `ENGINE_ALLOW_INTERNAL_URLS`. None of this process named so is inherited. */
+  /**
+   * More environment variables of the server, such as `ENGINE_ALLOW_INTERNAL_URLS`. Those of this process are not
+   * inherited.
+   */
   readonly env?: Readonly<Record<string, string>> | undefined;
 }
 
 export interface TestServer {
-  /** Without the prefix of the API. */
+  /** Without the API prefix. */
   readonly url: string;
   /** The root key. */
   readonly apiKey: string;
   readonly client: Client;
-  /** Ends the server and removes its data. May be called again. */
+  /** Stops the server and removes its data. May be called repeatedly. */
   stop(): Promise<void>;
 }
 
 /**
- * Starts a server and waits until it is ready. It ends with this process at the latest.
+ * Starts a server and waits until it is ready. It stops with this process at the latest.
  *
- * @throws Error when the package `durable-workflow-engine` is not installed, or the server does not start: with its
- *   last lines
+ * @throws Error if the package `durable-workflow-engine` is not installed, or if the server does not start, with its
+ * last log lines
  */
 export async function startServer(options: StartServerOptions = {}): Promise<TestServer> {
   const program = findServer();
@@ -54,21 +58,21 @@ export async function startServer(options: StartServerOptions = {}): Promise<Tes
 
 type Start = (database: ThrowAwayDatabase) => Promise<ServerProcess>;
 
-/** On a copy of the prepared database; where that is of no use, on one that is made anew. */
+/** Starts on a copy of the prepared database, or if that fails on a new one. */
 async function startOnOwn(program: string, start: Start): Promise<ServerProcess> {
   const prepared = await preparedFolder(program);
   if (prepared === undefined) return start(temporaryFolder());
   try {
     return await start(prepared);
   } catch {
-    // If the copy is to blame this works; if it is not, this says the same.
+    // If the copy was the cause, this succeeds; otherwise it reports the same error.
     const server = await start(temporaryFolder());
     prepared.discard();
     return server;
   }
 }
 
-/** Whose database goes with it. */
+/** Starts the server and removes its database when it stops. */
 async function startOn(
   database: ThrowAwayDatabase,
   run: () => Promise<ServerProcess>,

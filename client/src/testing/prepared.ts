@@ -1,11 +1,11 @@
 /**
- * A database that was made once and is copied for each server after that: making one takes longer than all the rest of
- * a start. It lies in the user's folder for caches, by the versions of what has made it.
+ * A prepared database that is copied for each server, since creating one takes longer than the rest of a start. It is
+ * stored in the user's cache folder, named by the versions that created it.
  *
- * 1. It gets its name when it is complete, by renaming: two processes may make it at once, and the first one counts.
- * 2. It is never changed, so that copying needs no lock. One that lost files, or does not start, is removed by whoever
- *    finds out, who then does without.
- * 3. Those that nobody used for a month are removed when another one is made.
+ * 1. It is renamed into place when complete: two processes may create it at once, and the first one wins.
+ * 2. It is never changed, so copying needs no lock. A damaged one is removed by whoever notices, who then continues
+ *    without it.
+ * 3. Those unused for a month are removed when another one is created.
  */
 
 import { createHash } from 'node:crypto';
@@ -29,11 +29,11 @@ import { type ThrowAwayDatabase, temporaryFolder } from './database.js';
 import { runServer } from './server-process.js';
 
 export interface PreparedDatabase extends ThrowAwayDatabase {
-  /** What it was copied from is no good: the next start makes it anew. */
+  /** The source of the copy is damaged: the next start creates a new one. */
   discard(): void;
 }
 
-/** What is made by the first start and is of no use to others: the place of its Postgres, and its keys. */
+/** Files of a single start: the location of its Postgres, and its keys. */
 const OWN_TO_A_START: ReadonlySet<string> = new Set([
   'postgres.json',
   'postgres.log',
@@ -42,8 +42,8 @@ const OWN_TO_A_START: ReadonlySet<string> = new Set([
 const UNUSED_MS_MAX = 30 * 86_400_000;
 
 /**
- * @param program of the server
- * @returns a copy of one's own; undefined where nothing can be kept
+ * @param program entry point of the server
+ * @returns a private copy; undefined if nothing can be cached
  */
 export async function preparedFolder(program: string): Promise<PreparedDatabase | undefined> {
   const database = temporaryFolder();
@@ -56,17 +56,17 @@ export async function preparedFolder(program: string): Promise<PreparedDatabase 
     if (isCopied(prepared, folder)) return { ...database, discard: () => discard(prepared) };
     discard(prepared);
   } catch {
-    // A full disk, a home that cannot be written, a server that does not start: what is wrong shows without it.
+    // A full disk, a read-only home, a server that does not start: starting without a copy reports the cause.
   }
   await database.remove();
   return undefined;
 }
 
-/** The folder of the server, and what is to be found there. */
+/** The server's data folder, and the expected size. */
 const DATA = 'data';
 const SIZE = 'size';
 
-/** False when it is not whole, by its size or by a part that is not there. */
+/** False if it is incomplete: of another size, or with missing parts. */
 function isCopied(prepared: string, folder: string): boolean {
   try {
     const copied = copyFolder(path.join(prepared, DATA), folder);
@@ -77,22 +77,22 @@ function isCopied(prepared: string, folder: string): boolean {
   }
 }
 
-/** At once, for whoever is about to copy it. */
+/** Renamed first, so that no other process copies it. */
 function discard(prepared: string): void {
   const gone = draftOf(prepared);
   try {
     renameSync(prepared, gone);
   } catch {
-    // Somebody else did.
+    // Another process has removed it.
   }
   rmSync(gone, { recursive: true, force: true });
 }
 
-/** Beside it, and nobody else's. */
+/** A unique name beside it. */
 const draftOf = (prepared: string) =>
   `${prepared}.${process.pid}.${crypto.randomUUID().slice(0, 8)}`;
 
-/** That of XDG where it is set, else as the system has it. */
+/** The XDG cache folder if set, else that of the platform. */
 function cacheFolder(): string {
   const { XDG_CACHE_HOME, LOCALAPPDATA } = process.env;
   const own = OWN_CACHES[process.platform] ?? '.cache';
@@ -105,7 +105,7 @@ const OWN_CACHES: Readonly<Partial<Record<NodeJS.Platform, string>>> = {
   win32: 'AppData/Local',
 };
 
-/** Of all that decides what a new database looks like, and who can read it. */
+/** A hash of everything that determines the contents of a new database and who can read it. */
 function fingerprintOf(program: string): string {
   const root = manifestFolder(program);
   const migrations = path.join(root, 'src/db/migrations');
@@ -124,7 +124,7 @@ function manifestFolder(program: string): string {
   return folder;
 }
 
-/** The server itself makes it, in a folder that its Postgres can reach, and ends. */
+/** Lets the server create it in a folder that its Postgres can access, and stops the server. */
 async function prepare(program: string, shelf: string, prepared: string): Promise<void> {
   mkdirSync(shelf, { recursive: true, mode: 0o700 });
   removeUnused(shelf);
@@ -139,7 +139,7 @@ async function prepare(program: string, shelf: string, prepared: string): Promis
     writeFileSync(path.join(draft, SIZE), copied);
     renameSync(draft, prepared);
   } catch (error) {
-    // Somebody was quicker.
+    // Another process was first.
     if (!existsSync(prepared)) throw error;
   } finally {
     rmSync(draft, { recursive: true, force: true });
@@ -147,7 +147,7 @@ async function prepare(program: string, shelf: string, prepared: string): Promis
   }
 }
 
-/** Earlier versions, and what processes left that were killed. */
+/** Earlier versions, and drafts of processes that were killed. */
 function removeUnused(shelf: string): void {
   for (const name of readdirSync(shelf)) {
     const place = path.join(shelf, name);
@@ -157,9 +157,10 @@ function removeUnused(shelf: string): void {
 }
 
 /**
- * Into a folder that is there. Files share their blocks where the file system can; owners stay, as Postgres asks.
+ * Copies into an existing folder. Files share blocks where the file system supports it; owners are kept, as Postgres
+ * requires.
  *
- * @returns how much it was, to be compared
+ * @returns the number of bytes, for comparison
  */
 function copyFolder(from: string, to: string, without: ReadonlySet<string> = new Set()): string {
   let files = 0;

@@ -1,22 +1,22 @@
-/** The process of a server: started, waited for, ended. */
+/** Starts and stops the process of a server. */
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import type { Socket } from 'node:net';
 
 export interface ServerProcess {
-  /** Without the prefix of the API. */
+  /** Without the API prefix. */
   readonly url: string;
-  /** Ends it, and resolves when it is gone. May be called again. */
+  /** Stops it and resolves when it has exited. May be called repeatedly. */
   stop(): Promise<void>;
 }
 
 /**
- * Resolves when the server is ready. It keeps no process alive that has nothing else to do, and ends with it.
+ * Resolves when the server is ready. The child does not keep this process alive, and stops with it.
  *
- * @param program of the server
- * @param env what it is told beside the defaults
- * @throws Error with its last lines when it does not start; it is gone then
+ * @param program entry point of the server
+ * @param env variables in addition to the defaults
+ * @throws Error with its last log lines if it does not start; it has exited by then
  */
 export async function runServer(
   program: string,
@@ -27,7 +27,7 @@ export async function runServer(
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   const exited = once(child, 'exit').catch(() => undefined);
-  // In the orderly way, without anybody to wait for it: the Postgres that it started goes with it.
+  // Stopped gracefully without waiting, so that the Postgres it started is stopped, too.
   const end = () => void child.kill('SIGTERM');
   process.once('exit', end);
   let stopped: Promise<void> | undefined;
@@ -46,7 +46,7 @@ export async function runServer(
   }
 }
 
-/** Any port is free, one shard is started sooner than several, and lanes are not measured. */
+/** Any free port; one shard starts faster than several; lanes are not measured. */
 const DEFAULTS = {
   ENGINE_HTTP_ADDR: '127.0.0.1:0',
   ENGINE_SHARDS: '1',
@@ -54,7 +54,7 @@ const DEFAULTS = {
   ENGINE_LOG_FORMAT: 'json',
 };
 
-/** Without what would point the server elsewhere, or make it note its coverage. */
+/** Without variables that would configure the server or record its coverage. */
 function inherited(): NodeJS.ProcessEnv {
   const kept = Object.entries(process.env).filter(
     ([name]) => !/^(?:ENGINE_|PG|DATABASE_|NODE_TEST_CONTEXT|NODE_V8_COVERAGE)/.test(name),
@@ -64,13 +64,13 @@ function inherited(): NodeJS.ProcessEnv {
 
 const LINES_KEPT = 40;
 
-/** Resolves with the address that the log names. */
+/** Resolves with the address in the log. */
 function readyAt(child: ChildProcess): Promise<string> {
   return new Promise((resolve, reject) => {
     const lines: string[] = [];
     const fail = (why: string) => reject(new Error(`the server ${why}\n${lines.join('\n')}`));
     child.once('error', (error) => fail(`cannot be run: ${error.message}`));
-    // `close` comes behind the last line of output, `exit` may come before it.
+    // `close` comes after the last line of output, `exit` may come before it.
     child.once('close', (code, signal) => fail(`ended with ${code ?? signal} before it was ready`));
     for (const stream of [child.stdout, child.stderr]) {
       stream?.setEncoding('utf8');
@@ -88,13 +88,13 @@ function readyAt(child: ChildProcess): Promise<string> {
   });
 }
 
-/** Whoever forgets to stop it has failed a test, and would else wait for ever for the end of its process. */
+/** A test that forgets to stop the server must not keep the process alive. */
 function release(child: ChildProcess): void {
   child.unref();
   for (const stream of [child.stdout, child.stderr]) (stream as Socket | null)?.unref();
 }
 
-/** A server that does not end in time has nothing that is worth waiting for. */
+/** After this time the server is killed. */
 const STOP_PATIENCE_MS = 20_000;
 
 async function ended(child: ChildProcess, exited: Promise<unknown>): Promise<void> {

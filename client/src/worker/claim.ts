@@ -1,6 +1,6 @@
 /**
- * One claimed task: its heartbeats, its checkpoints, the lines that its handler logs, and what ends it before its
- * handler does. Every word about it goes through `say`, with the epoch of the claim.
+ * One claimed task: heartbeats, checkpoints, log lines of its handler, and reasons to abort it. All its reports go
+ * through `say`, with the epoch of the claim.
  */
 
 import { byteLength, jsonOf } from '../client/json.js';
@@ -11,7 +11,7 @@ import type { Task, TaskContext } from './handlers.js';
 import { Lines } from './lines.js';
 import { type Outcome, type Report, reportOf } from './outbox.js';
 
-/** A result without what the claim adds to it. */
+/** A result without the members that the claim adds. */
 export type Said =
   | { readonly kind: 'complete'; readonly output: object }
   | { readonly kind: 'fail'; readonly message: string; readonly retryable: boolean }
@@ -19,13 +19,13 @@ export type Said =
       readonly kind: 'heartbeat';
       readonly checkpoint_seq?: number;
       readonly checkpoint?: object;
-      /** Gives the claim back. */
+      /** Releases the claim. */
       readonly release?: true;
     };
 
-/** Where reports go: the conversation with the server. */
+/** Where reports are sent. */
 export interface ReportSink {
-  /** What the server accepts of one result, logs included. */
+  /** The server's limit for one result, including its log. */
   readonly resultBytesMax: number;
   say(report: Report): void;
 }
@@ -34,7 +34,7 @@ const LOGS_NAME = ',"logs":';
 
 export class Claim {
   readonly task: WorkerTask;
-  /** As handlers and hooks get it: one and the same, so that they can keep things by it. */
+  /** The task as passed to handlers and hooks: always the same object. */
   readonly given: Task;
   readonly context: TaskContext;
   readonly lines = new Lines();
@@ -43,15 +43,15 @@ export class Claim {
   readonly #ending = new AbortController();
   readonly #forgetLimit: (() => void) | undefined;
   readonly #claimedAt: number;
-  /** The server has said so; the signal may have been aborted before, for another reason. */
+  /** The server has reported it; the signal may have been aborted earlier for another reason. */
   #isLost = false;
   #checkpointSeq: number;
   #saving: Promise<void> = Promise.resolve();
-  /** When the last word was sent that the server took, and when the last heartbeat was sent. */
+  /** Times of the latest accepted report and the latest heartbeat. */
   #heardAt: number;
   #beatAt: number;
 
-  /** @param now of the same clock as that of `beat`, in milliseconds */
+  /** @param now of the same clock as in `beat`, in milliseconds */
   constructor(
     task: WorkerTask,
     now: number,
@@ -72,7 +72,7 @@ export class Claim {
     this.#beatAt = now;
     const { timeout_ms: timeoutMs } = task;
     if (timeoutMs !== null && timeoutMs !== undefined) {
-      const end = () => this.abort('timeout', `the time limit of ${timeoutMs} ms has passed`);
+      const end = () => this.abort('timeout', `the time limit of ${timeoutMs} ms was exceeded`);
       this.#forgetLimit = after(timeoutMs, end);
     }
     this.context = {
@@ -83,13 +83,13 @@ export class Claim {
     };
   }
 
-  /** Why its signal was aborted; undefined: it was not. */
+  /** The reason its signal was aborted; undefined if it was not. */
   get aborted(): AbortReason | undefined {
     const { signal } = this.#ending;
     return signal.aborted ? (signal.reason as TaskAbortedError).reason : undefined;
   }
 
-  /** Somebody else's by now: nothing that is said of it counts. */
+  /** The claim belongs to another worker: reports no longer count. */
   get isLost(): boolean {
     return this.#isLost;
   }
@@ -98,7 +98,7 @@ export class Claim {
     return now - this.#claimedAt;
   }
 
-  /** The handler has ended: nobody looks at the clock any more. */
+  /** The handler has ended: its time limit no longer applies. */
   end(): void {
     this.#forgetLimit?.();
   }
@@ -111,8 +111,8 @@ export class Claim {
   }
 
   /**
-   * @param hasLogs with the lines that the handler logged, as far as there is room for them
-   * @throws TypeError when it has something that is no JSON
+   * @param hasLogs includes the lines that the handler logged, as far as they fit
+   * @throws TypeError if the result is not JSON
    */
   say(said: Said, { isFleeting = false, hasLogs = false } = {}): Promise<Outcome> {
     const { id, claim_epoch } = this.task;
@@ -125,15 +125,18 @@ export class Claim {
     return outcome;
   }
 
-  /** The claim cannot have been lost by then: nobody is given a task, and behind that silence counts anew. */
+  /**
+   * The claim cannot have been lost before this time, since the server gave no tasks to anybody: silence counts from
+   * here.
+   */
   vouch(at: number): void {
     this.#heardAt = Math.max(this.#heardAt, at);
   }
 
-  /** A heartbeat if it is time for one; and nobody works on a lease that nobody vouches for. */
+  /** Sends a heartbeat if it is due, and aborts the task if the lease may have expired. */
   async beat(now: number, heartbeatMs: number, leaseMs: number): Promise<void> {
     if (now - this.#heardAt >= leaseMs) {
-      this.abort('silent', `no heartbeat was answered for ${leaseMs} ms`);
+      this.abort('silent', `no heartbeat was acknowledged for ${leaseMs} ms`);
     }
     if (this.#isLost || now - this.#beatAt < heartbeatMs) return;
     this.#beatAt = now;
@@ -142,10 +145,10 @@ export class Claim {
     else if (isLoss(status)) this.#lose();
   }
 
-  /** One behind the other, since each is numbered by the answer to the one before. */
+  /** One after the other, since each is numbered by the answer to the previous one. */
   #checkpoint(value: object): Promise<void> {
     const saved = this.#saving.then(() => this.#save(value));
-    // Whoever does not wait for it learns of a lost claim by the signal.
+    // A caller that does not wait for it learns of a lost claim by the signal.
     this.#saving = saved.catch(() => undefined);
     return saved;
   }
@@ -159,8 +162,8 @@ export class Claim {
         this.#checkpointSeq = said.checkpoint_seq ?? checkpoint_seq + 1;
         return;
       }
-      if (!isLoss(said.status)) throw new Error(`the checkpoint was refused: ${said.error}`);
-      // Either the claim is lost, or an answer was, and the checkpoint is there: a plain heartbeat tells.
+      if (!isLoss(said.status)) throw new Error(`the checkpoint was rejected: ${said.error}`);
+      // Either the claim is lost, or an answer was and the checkpoint is stored: a plain heartbeat tells which.
       const { status, checkpoint_seq: stored = checkpoint_seq } = await this.say({
         kind: 'heartbeat',
       });
@@ -174,7 +177,7 @@ export class Claim {
     this.#isLost = true;
     this.abort(
       'lost',
-      'the claim is lost: the instance was cancelled, or another worker has the task',
+      'the claim was lost: the instance was cancelled, or another worker has the task',
     );
   }
 }

@@ -1,14 +1,14 @@
-/** What handlers throw, and what their signals are aborted with. */
+/** The errors that handlers throw, and the reasons of their aborted signals. */
 
 import { textOf } from './texts.js';
 
 /**
- * Says whether the step is tried again, whatever else is thrown: its `retryable` is what counts, so that errors of
- * one's own can have it, too.
+ * Decides whether the step is retried. Only the member `retryable` counts, so that other error classes can have it,
+ * too.
  */
 abstract class TaskError extends Error {
   abstract readonly retryable: boolean;
-  /** Kept as a line of the step's log, as JSON. */
+  /** Stored as a line of the step's log, as JSON. */
   readonly details: unknown;
 
   constructor(message: string, { details, cause }: { details?: unknown; cause?: unknown } = {}) {
@@ -19,21 +19,21 @@ abstract class TaskError extends Error {
 
 export interface RetryableErrorOptions {
   /**
-   * The next try comes no sooner, in milliseconds, or at that time: the worker keeps the claim until then, and not its
-   * place.
+   * The earliest time of the next attempt, or the delay in milliseconds. The worker keeps the claim until then, but not
+   * the slot.
    */
   readonly retryAfterMs?: number | Date;
   readonly details?: unknown;
   readonly cause?: unknown;
 }
 
-/** The step is tried again, as its `retry` says. So it is after any error that is no `FatalError`. */
+/** The step is retried according to its `retry`, as after any error other than `FatalError`. */
 export class RetryableError extends TaskError {
   override readonly name = 'RetryableError';
   readonly retryable = true;
   readonly retryAfterMs: number;
 
-  /** @throws TypeError for a time that is none */
+  /** @throws TypeError for an invalid time */
   constructor(message: string, options: RetryableErrorOptions = {}) {
     super(message, options);
     this.retryAfterMs = waitOf(options.retryAfterMs) ?? invalidWait(options.retryAfterMs);
@@ -44,7 +44,7 @@ function invalidWait(value: unknown): never {
   throw new TypeError(`retryAfterMs must be milliseconds or a Date, not ${textOf(value)}`);
 }
 
-/** Milliseconds from now on; undefined: it says none. Absent is none at all. */
+/** The delay in milliseconds; undefined if the value is invalid. A missing value means no delay. */
 export function waitOf(retryAfterMs: unknown): number | undefined {
   if (retryAfterMs === undefined || retryAfterMs === null) return 0;
   const isTime = retryAfterMs instanceof Date;
@@ -53,17 +53,17 @@ export function waitOf(retryAfterMs: unknown): number | undefined {
   return Math.max(0, ms);
 }
 
-/** The step has failed for good: another try would not help. */
+/** The step fails permanently: a retry would not help. */
 export class FatalError extends TaskError {
   override readonly name: string = 'FatalError';
   readonly retryable = false;
 }
 
 /**
- * - `lost`: the server says that the claim is over: the instance was cancelled, or another worker has the task
- * - `silent`: no heartbeat was answered for as long as the lease lasts, so that another worker may have the task
- * - `timeout`: the `timeout_ms` of the task has passed
- * - `stopping`: the worker stops, and the task took longer than `stopTimeoutMs`
+ * - `lost`: the server reports that the claim is over: the instance was cancelled, or another worker has the task
+ * - `silent`: no heartbeat was acknowledged for the length of the lease, so another worker may have the task
+ * - `timeout`: the `timeout_ms` of the task was exceeded
+ * - `stopping`: the worker is stopping, and the task took longer than `stopTimeoutMs`
  */
 export type AbortReason = 'lost' | 'silent' | 'timeout' | 'stopping';
 

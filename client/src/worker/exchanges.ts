@@ -1,15 +1,15 @@
 /**
- * The conversation of a worker with its server: takes what is to be said of tasks, and asks for new ones.
+ * The exchange of a worker with its server: sends reports and polls for tasks.
  *
- * 1. While nobody has work to give, one poll waits at the server, and what is to be said goes beside it at once.
- * 2. While there is more work than places, results and the next poll are one request. What comes up while requests are
- *    under way goes with the next, so that batches grow with the load by themselves.
- * 3. A poll never asks for more than the places that are free and that no other poll asks for.
- * 4. A poll that waits carries no results: their outcomes would wait with it.
- * 5. What was not answered is sent again as it was, until it is. The epoch of the claim makes that harmless.
- * 6. After a failure that a report may be to blame for, the reports of the request go apart, the smallest first, beside
- *    those that come up meanwhile: one that never arrives holds none of the others back.
- * 7. No request is larger than what the server accepts, which its answers say.
+ * 1. While no tasks are waiting, one long poll is open, and reports are sent beside it at once.
+ * 2. Under load, results and the next poll share a request. Reports made while requests are in flight go with the next
+ *    one, so batches grow with the load.
+ * 3. A poll asks for no more than the free slots that no other poll asks for.
+ * 4. A long poll carries no results, since their outcomes would wait with it.
+ * 5. Unanswered reports are resent unchanged until they are answered. The epoch of the claim makes that harmless.
+ * 6. After a failure that a report may have caused, the reports of that request are sent apart, the smallest first,
+ *    beside newer ones: one that never arrives does not block the others.
+ * 7. No request exceeds the limit that the server announces in its responses.
  */
 
 import type { EngineError } from '../client/errors.js';
@@ -19,7 +19,7 @@ import { backoffMs } from '../client/transport.js';
 import type { TasksExchanged, WorkerTask } from '../generated/types.js';
 import { Outbox, type Report } from './outbox.js';
 
-/** Sends the text of an exchange once. */
+/** Sends an exchange once. */
 export type SendExchange = (
   text: string,
   options: { readonly signal: AbortSignal | undefined; readonly timeoutMs: number },
@@ -33,48 +33,51 @@ export interface ExchangesSettings {
   readonly pollWaitMs: number;
 }
 
-/** What the worker is asked and told. */
+/** Callbacks to the worker. */
 export interface ExchangesOwner {
-  /** Places for tasks that are free. */
+  /** The number of free slots. */
   freePlaces(): number;
   onTasks(tasks: readonly WorkerTask[]): void;
   onPoll(limit: number, tasks: number, durationMs: number): void;
   onReport(results: number, refused: number, durationMs: number): void;
   onAnswer(): void;
-  /** The database of the server is away, so that it gives nobody a task: it said so to what was sent then. */
+  /**
+   * The database of the server is unavailable, so the server gives tasks to nobody; it answered this to a request sent
+   * at that time.
+   */
   onAway(sentAt: number): void;
-  /** @param failures in a row, this one included */
+  /** @param failures consecutive failures, including this one */
   onFailure(error: unknown, failures: number): void;
 }
 
 interface Poll {
   readonly limit: number;
   readonly waitMs: number;
-  /** Of one that waits. */
+  /** Set for a long poll. */
   readonly ending?: AbortController;
 }
 
-/** Requests with results under way at once: the next batch is made while the server works on the one before. */
+/** Concurrent requests with results: the next batch is built while the server handles the previous one. */
 const SENDING_MAX = 2;
-/** Of the results of one request: far below what a server takes. A larger one goes alone. */
+/** Size limit for the results of one request, far below the server's. A larger result is sent alone. */
 const BATCH_BYTES_MAX = 2_000_000;
-/** Of a server that does not say what it accepts. */
+/** Default for servers that do not announce their limit. */
 const BODY_BYTES_MAX = 10_485_760;
-/** How long the end of a poll that waits may take. */
+/** How long ending a long poll may take. */
 const POLL_END_MS = 1_000;
-/** No poll waits longer, whatever it asks for. */
+/** The server's limit for a long poll. */
 const POLL_WAIT_MS_MAX = 60_000;
-/** How long an answer may take, beside the wait of a poll. */
+/** Time limit of a response, in addition to the wait of a poll. */
 const ANSWER_MS = 30_000;
 const BACKOFF_MS_MAX = 5_000;
-/** Where asking again soon does not help, since somebody has to act. */
+/** Backoff limit for errors that the operator has to fix. */
 const DENIED_MS_MAX = 30_000;
-/** What is said is wrong or too large: sending it again would not help. */
+/** The report is invalid or too large: resending it would not help. */
 export const REFUSED: ReadonlySet<number> = new Set([400, 413, 422]);
-/** Nothing of a request was done. */
+/** Nothing in the request took effect. */
 const UNDONE: ReadonlySet<number> = new Set([401, 403, 404, 405, 429]);
 const DENIED: ReadonlySet<number> = new Set([400, 401, 403, 404]);
-/** Of an engine whose database is away. */
+/** The code of an engine whose database is unavailable. */
 const AWAY = 'ENG_DATABASE_DOWN';
 
 export class Exchanges {
@@ -82,25 +85,27 @@ export class Exchanges {
   readonly #settings: ExchangesSettings;
   readonly #owner: ExchangesOwner;
   readonly #outbox = new Outbox();
-  /** A request without results, as it begins; and the bytes that a result may have beside it. */
+  /** The beginning of a request without results, and the bytes left for results. */
   readonly #head: string;
   #resultBytesMax = 0;
   readonly #closing = new AbortController();
   #isPolling = false;
-  /** An answer came: before that no poll waits, so that a server that refuses the worker says so at once. */
+  /**
+   * A response has arrived: before that polls do not wait, so that a server that rejects the worker says so at once.
+   */
   #hasMet = false;
-  /** Requests with results under way. */
+  /** Requests with results in flight. */
   #sending = 0;
-  /** Places that polls under way ask for. */
+  /** Slots that polls in flight ask for. */
   #asked = 0;
   #waiting: AbortController | undefined;
-  /** The last poll got all that it asked for: there may be more. */
+  /** The latest poll returned as many tasks as it asked for: there may be more. */
   #isBusy = false;
   #isScheduled = false;
   #failures = 0;
   #pause: (() => void) | undefined;
   #isSendingAside = false;
-  /** Of those that have failed alone. */
+  /** Delays reports that have failed alone. */
   #asidePause: (() => void) | undefined;
   #pollEnd: (() => void) | undefined;
   #quiet: (() => void)[] = [];
@@ -114,7 +119,7 @@ export class Exchanges {
     this.#accepted(BODY_BYTES_MAX);
   }
 
-  /** What the server accepts of one result, logs included. */
+  /** The server's limit for one result, including its log. */
   get resultBytesMax(): number {
     return this.#resultBytesMax;
   }
@@ -129,8 +134,8 @@ export class Exchanges {
   }
 
   /**
-   * The server is asked to answer a poll that waits: one that is broken off may have been given tasks already. A
-   * server that does not do so soon takes back what it would have given.
+   * Asks the server to answer the long poll, since a poll that is aborted may already have been given tasks. If the
+   * server does not answer soon, the poll is aborted and the server reclaims the tasks.
    */
   stopPolling(): void {
     this.#isPolling = false;
@@ -142,7 +147,7 @@ export class Exchanges {
       () => {
         this.#pollEnd = after(POLL_END_MS, leave);
       },
-      // A server that does not know how, or is away.
+      // The server does not support it, or is unavailable.
       leave,
     );
   }
@@ -151,13 +156,13 @@ export class Exchanges {
     const { bytes, settle } = report;
     if (this.#closing.signal.aborted) this.#giveUp([report]);
     else if (bytes > this.#resultBytesMax) {
-      const error = `${bytes} bytes are more than the ${this.#resultBytesMax} that the server accepts`;
+      const error = `${bytes} bytes exceed the server's limit of ${this.#resultBytesMax}`;
       settle({ status: 413, error, isRepeated: false });
     } else this.#outbox.add(report);
     this.schedule();
   }
 
-  /** Looks for what there is to do, behind what happens at this moment: what ends together is said together. */
+  /** Sends what is due after the current events are handled, so that results that finish together are sent together. */
   schedule(): void {
     if (this.#isScheduled) return;
     this.#isScheduled = true;
@@ -167,7 +172,7 @@ export class Exchanges {
     });
   }
 
-  /** Resolves when all is said and answered. */
+  /** Resolves when all reports are answered. */
   quiet(): Promise<void> {
     return new Promise((resolve) => {
       this.#quiet.push(resolve);
@@ -175,7 +180,7 @@ export class Exchanges {
     });
   }
 
-  /** Says nothing any more; whoever waits for an outcome is told that there is none. */
+  /** Sends nothing more; pending outcomes are resolved as unanswered. */
   close(): void {
     this.#isPolling = false;
     this.#waiting?.abort();
@@ -209,7 +214,7 @@ export class Exchanges {
     void this.#exchange([], { limit, waitMs, ending: this.#waiting });
   }
 
-  /** One request of those that are set aside, after the other. */
+  /** Sends the requests with reports that were set aside, one at a time. */
   async #exchangeAside(): Promise<void> {
     this.#isSendingAside = true;
     const isReceived = await this.#exchange(this.#outbox.takeAside(this.#batchBytes(undefined)));
@@ -223,7 +228,7 @@ export class Exchanges {
 
   /** @returns whether it was answered */
   async #exchange(reports: readonly Report[], asked?: Poll): Promise<boolean> {
-    // A report that leaves no room for a poll goes without one.
+    // A report that leaves no room for a poll is sent without one.
     const bytes = reports.reduce((sum, report) => sum + report.bytes + 1, 0);
     const poll = reports.length === 0 || bytes <= this.#batchBytes(asked) ? asked : undefined;
     const { limit = 0, waitMs = 0, ending = this.#closing } = poll ?? {};
@@ -285,7 +290,7 @@ export class Exchanges {
       report.settle({ status, checkpoint_seq, error, code, isRepeated });
     });
     if (reports.length > 0) this.#owner.onReport(reports.length, refused, durationMs);
-    // Where others were judged, the server is well, and does not wait for these.
+    // If other reports were judged, the server is healthy, and only these are delayed.
     if (unknown.length === reports.length && unknown.length > 0) {
       this.#putBack(unknown, true);
       this.#pauseFor(backoffMs(0));
@@ -317,7 +322,7 @@ export class Exchanges {
     if (meaning === 'unclear') this.#setAside(reports);
     else this.#putBack(reports, meaning === 'away');
     if (meaning === 'unclear' && failedAlone > 0) {
-      // That it fails again says nothing about the server.
+      // A repeated failure of this report says nothing about the server.
       this.#owner.onFailure(error, failedAlone + 1);
       return;
     }
@@ -328,7 +333,7 @@ export class Exchanges {
     this.#pauseFor(backoffMs(this.#failures - 1, retryAfterMs, longestMs));
   }
 
-  /** Nothing is asked or said for a while. */
+  /** Sends nothing for a while. */
   #pauseFor(waitMs: number): void {
     if (this.#closing.signal.aborted) return;
     this.#pause?.();
@@ -338,12 +343,12 @@ export class Exchanges {
     });
   }
 
-  /** They are sent again, before all others. */
+  /** They are resent before all others. */
   #putBack(reports: readonly Report[], mayHaveArrived: boolean): void {
     this.#outbox.putBack(this.#lasting(reports, mayHaveArrived));
   }
 
-  /** They are sent again, apart. */
+  /** They are resent apart. */
   #setAside(reports: readonly Report[]): void {
     const lasting = this.#lasting(reports, true);
     const isAlone = reports.length === 1;
@@ -356,7 +361,7 @@ export class Exchanges {
     });
   }
 
-  /** Those that are sent again; the others are given up. */
+  /** The reports to resend; the others are given up. */
   #lasting(reports: readonly Report[], mayHaveArrived: boolean): readonly Report[] {
     const isClosed = this.#closing.signal.aborted;
     this.#giveUp(reports.filter(({ isFleeting }) => isClosed || isFleeting));
@@ -372,8 +377,8 @@ export class Exchanges {
 }
 
 /**
- * What a failure says: nothing was done, as the server says itself; the server is away, and nobody knows; or neither
- * is clear, since nobody answered or somebody else did, so that a report may be to blame.
+ * What a failure means. `undone`: the server reports that nothing took effect. `away`: the server is unavailable, and
+ * the outcome is unknown. `unclear`: there was no response or a foreign one, and a report may be the cause.
  */
 function meaningOf(status: number, code: string): 'undone' | 'away' | 'unclear' {
   if (code === 'CLIENT_UNREACHABLE' || status === 429) return 'undone';
@@ -382,6 +387,6 @@ function meaningOf(status: number, code: string): 'undone' | 'away' | 'unclear' 
   return status === 503 ? 'away' : 'unclear';
 }
 
-/** Behind the promises that are settled now. Not every runtime has the one that does not wait a millisecond. */
+/** After the promises that are settled now. Some runtimes only have a timer of a millisecond for that. */
 const defer: (run: () => void) => void =
   typeof setImmediate === 'function' ? setImmediate : (run) => setTimeout(run, 0);

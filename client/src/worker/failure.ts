@@ -1,4 +1,4 @@
-/** From whatever a handler threw to what the server receives. Nothing in here throws. */
+/** Converts whatever a handler throws into a report to the server. Never throws. */
 
 import { waitOf } from './errors.js';
 import { memberOf, storable, textOf } from './texts.js';
@@ -11,10 +11,10 @@ export interface Failure {
   readonly lines: readonly string[];
 }
 
-/** What the server keeps of a message, in characters. */
+/** The server's limit for messages, in characters. */
 const MESSAGE_LENGTH_MAX = 500;
 
-/** An error is retryable unless it says that it is not. */
+/** Errors are retryable unless they say otherwise. */
 export function failureOf(thrown: unknown): Failure {
   const retryAfterMs = memberOf(thrown, 'retryAfterMs');
   const details = memberOf(thrown, 'details');
@@ -25,12 +25,14 @@ export function failureOf(thrown: unknown): Failure {
     retryAfterMs: waitMs ?? 0,
     lines: [
       ...(details === undefined ? [] : [textOf(details)]),
-      ...(waitMs === undefined ? [`retryAfterMs says no time: ${textOf(retryAfterMs)}`] : []),
+      ...(waitMs === undefined
+        ? [`retryAfterMs is not a valid time: ${textOf(retryAfterMs)}`]
+        : []),
     ],
   };
 }
 
-/** As the server stores it. */
+/** In the form that the server stores. */
 export function messageOf(thrown: unknown): string {
   const text = textOf(thrown);
   return storable(isSaid(thrown) ? text : `the handler threw ${text}`, MESSAGE_LENGTH_MAX);
@@ -40,7 +42,7 @@ function isSaid(thrown: unknown): boolean {
   try {
     return thrown instanceof Error || (typeof thrown === 'string' && thrown !== '');
   } catch {
-    // A proxy may refuse to say what it is.
+    // A proxy may throw when it is inspected.
     return false;
   }
 }

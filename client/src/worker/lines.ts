@@ -1,4 +1,4 @@
-/** The lines that a handler logs, kept within what the contract takes of one try and of one body. */
+/** The log lines of a handler, within the limits of an attempt and of a request body. */
 
 import { byteLength } from '../client/json.js';
 import type { TaskLog } from './handlers.js';
@@ -12,7 +12,7 @@ export interface LogLine {
 
 const LINES_MAX = 1_000;
 const MESSAGE_LENGTH_MAX = 8_192;
-/** What the line takes that says how many are missing, brackets included. */
+/** Bytes reserved for the line about dropped lines, including brackets. */
 const NOTE_BYTES = 128;
 
 export class Lines {
@@ -33,15 +33,15 @@ export class Lines {
   add(level: string, message: unknown): void {
     const text = storable(textOf(message), MESSAGE_LENGTH_MAX);
     this.#lines.push({ ts: new Date().toISOString(), level, message: text });
-    // One place is for the line that says how many are missing.
+    // One line is reserved for the note about dropped lines.
     if (this.#lines.length < LINES_MAX) return;
     this.#lines.shift();
     this.#dropped += 1;
   }
 
   /**
-   * As a list of JSON, of so many bytes at most; '' without lines. The oldest are dropped: the end tells more than
-   * the beginning.
+   * As a JSON list of limited size; '' without lines. The oldest lines are dropped, since the last ones are more
+   * informative.
    */
   json(bytesMax: number): string {
     const kept: string[] = [];
@@ -55,7 +55,7 @@ export class Lines {
     const dropped = this.#dropped + this.#lines.length - kept.length;
     if (dropped > 0 && NOTE_BYTES <= bytesMax) {
       const ts = this.#lines.at(-kept.length)?.ts;
-      const message = `${dropped} earlier lines were left out`;
+      const message = `${dropped} earlier lines were dropped`;
       kept.push(JSON.stringify({ ts, level: 'warn', message }));
     }
     return kept.length === 0 ? '' : `[${kept.reverse().join(',')}]`;

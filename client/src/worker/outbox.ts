@@ -1,31 +1,31 @@
 /**
- * Reports that wait for the server, and how many of them go into one request. One that may be to blame for the
- * failure of its request is set aside, and goes apart from the others. Pure, but for the promises it settles.
+ * Reports that wait to be sent, and how many of them go into one request. A report that may have caused the failure of
+ * its request is set aside and sent apart. Pure, except for the promises it settles.
  */
 
 import { byteLength } from '../client/json.js';
 
-/** What became of a result. */
+/** The outcome of a report. */
 export interface Outcome {
-  /** That of the request for one task; 0: nobody answered, and it is not sent again. */
+  /** The status, as of a request for one task; 0 if there was no response and it is not resent. */
   readonly status: number;
-  /** Of a heartbeat. */
+  /** Set for a heartbeat. */
   readonly checkpoint_seq?: number | undefined;
   readonly error?: string | undefined;
-  /** Of a refusal. */
+  /** Set for a rejection. */
   readonly code?: string | undefined;
-  /** It was sent before, and may have arrived: a 409 then says nothing about the claim. */
+  /** It was sent before and may have arrived: a 409 then does not mean that the claim is lost. */
   readonly isRepeated: boolean;
 }
 
 export interface Report {
-  /** As it is sent: made once, however often it is. */
+  /** Serialized once, however often it is sent. */
   readonly text: string;
   readonly bytes: number;
-  /** Not sent again when nobody answers: the next one says the same. */
+  /** Not resent without a response: the next one replaces it. */
   readonly isFleeting: boolean;
   isRepeated: boolean;
-  /** How often it was set aside since it failed alone. */
+  /** How often it was set aside after failing alone. */
   failedAlone: number;
   settle(outcome: Outcome): void;
 }
@@ -46,13 +46,15 @@ export function reportOf(
   };
 }
 
-/** Of one request, as the contract has it. */
+/** The server's limit per request. */
 const RESULTS_MAX = 1_000;
 
 export class Outbox {
   readonly #reports: Report[] = [];
   readonly #aside: Report[] = [];
-  /** How many of those that are set aside go together: one after a failure, twice as many after a success. */
+  /**
+   * How many reports that were set aside go into one request: one after a failure, twice as many after each success.
+   */
   #asideMax = 1;
 
   get isEmpty(): boolean {
@@ -63,7 +65,7 @@ export class Outbox {
     return this.#reports.length > 0;
   }
 
-  /** @param isPaused those that have failed alone are not to be sent yet */
+  /** @param isPaused whether reports that have failed alone are delayed */
   hasAside(isPaused: boolean): boolean {
     const [first] = this.#aside;
     return first !== undefined && (first.failedAlone === 0 || !isPaused);
@@ -73,43 +75,43 @@ export class Outbox {
     this.#reports.push(report);
   }
 
-  /** They were not received, and go first. */
+  /** They were not received, and are sent first. */
   putBack(reports: readonly Report[]): void {
     this.#reports.unshift(...reports);
   }
 
-  /** One of them may be to blame for the failure of their request; the only one of it is. */
+  /** One of them may have caused the failure of their request; if there is only one, it did. */
   setAside(reports: readonly Report[], isAlone: boolean): void {
     this.#asideMax = 1;
     for (const report of reports) report.failedAlone += Number(isAlone);
     this.#aside.push(...reports);
-    // The smallest are the least likely to fail, and one that failed alone holds none of the others back.
+    // The smallest are the least likely to fail, and one that failed alone does not block the others.
     this.#aside.sort((a, b) => a.failedAlone - b.failedAlone || a.bytes - b.bytes);
   }
 
-  /** What one request takes, in its order; at least one unless it is empty. */
+  /** The reports of one request, in order; at least one unless it is empty. */
   take(bytesMax: number): readonly Report[] {
     return first(this.#reports, RESULTS_MAX, bytesMax);
   }
 
-  /** One that has failed alone goes alone. */
+  /** A report that has failed alone is sent alone. */
   takeAside(bytesMax: number): readonly Report[] {
     const others = this.#aside.filter(({ failedAlone }) => failedAlone === 0).length;
     return first(this.#aside, Math.max(1, Math.min(others, this.#asideMax)), bytesMax);
   }
 
-  /** Those that were set aside are received again. */
+  /** A request with reports that were set aside succeeded. */
   received(): void {
     this.#asideMax = Math.min(RESULTS_MAX, 2 * this.#asideMax);
   }
 
-  /** All of them, which nobody sends any more. */
+  /** Removes all reports, which will not be sent. */
   empty(): readonly Report[] {
     return [...this.#reports.splice(0), ...this.#aside.splice(0)];
   }
 }
 
-/** Takes them out of the list. */
+/** Removes them from the list. */
 function first(reports: Report[], countMax: number, bytesMax: number): readonly Report[] {
   let sum = 0;
   let count = 0;

@@ -1,9 +1,9 @@
 /**
- * Schemas of parameters and outputs, whichever library made them: whatever is a Standard Schema (zod, valibot,
- * arktype), has `parse`, or has `Check` and `Errors`, as what TypeBox compiles.
+ * Validates parameters and outputs with schemas of any library: Standard Schema (zod, valibot, arktype), `parse`, or
+ * `Check` and `Errors` (compiled TypeBox).
  */
 
-/** https://standardschema.dev, as far as it is needed. */
+/** The part of https://standardschema.dev that is used. */
 export interface StandardSchema<T> {
   readonly '~standard': {
     readonly version: 1;
@@ -35,21 +35,21 @@ interface Issue {
   readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined;
 }
 
-/** So many are told of a value. */
+/** Maximum number of issues in a message. */
 const ISSUES_TOLD = 5;
 
-/** @throws TypeError when it is no schema that can judge a value, such as a bare JSON schema */
+/** @throws TypeError for an object that cannot validate, such as a plain JSON Schema */
 export function expectSchema(schema: object, what: string): void {
   if ('~standard' in schema || 'parse' in schema || 'Check' in schema) return;
   throw new TypeError(
-    `${what} cannot judge a value: give a Standard Schema, such as that of zod, something with parse(), ` +
-      'or what TypeCompiler.Compile makes of a TypeBox schema',
+    `${what} cannot validate a value: use a Standard Schema, such as one of zod, an object with parse(), ` +
+      'or a TypeBox schema compiled with TypeCompiler.Compile',
   );
 }
 
 /**
- * @returns the value as the schema gives it back
- * @throws Error whose message says what does not conform
+ * @returns the value as the schema returns it
+ * @throws Error that lists the issues
  */
 export async function conforming(schema: Schema<unknown>, value: unknown): Promise<unknown> {
   if ('~standard' in schema) {
@@ -69,7 +69,7 @@ function textOfIssue({ message, path = [] }: Issue): string {
 }
 
 function told(issues: readonly string[]): string {
-  if (issues.length === 0) return 'it does not conform';
+  if (issues.length === 0) return 'it does not match the schema';
   const more = issues.length - ISSUES_TOLD;
   return issues.slice(0, ISSUES_TOLD).join('; ') + (more > 0 ? `; and ${more} more` : '');
 }

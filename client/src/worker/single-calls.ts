@@ -1,4 +1,4 @@
-/** An exchange for servers that have none: a request for each result, and polls of one handler each. */
+/** Emulates the exchange for servers without one: a request for each result, and a poll for each handler. */
 
 import type { Client } from '../client/client.js';
 import { EngineError } from '../client/errors.js';
@@ -13,12 +13,12 @@ import type {
 import { isLoss } from './claim.js';
 import { REFUSED } from './exchanges.js';
 
-/** Between two rounds of polls that found nothing, since one that waits would keep the others from theirs. */
+/** Pause between rounds of polls that found nothing, since a poll that waits would delay the others. */
 const ROUND_MS = 500;
 
 type Poll = NonNullable<ExchangeTasks['poll']>;
 
-/** @throws EngineError when a poll is refused, and there is nothing else to tell */
+/** @throws EngineError if a poll is rejected and there is nothing else to return */
 export async function exchangeOneByOne(
   client: Client,
   { worker_id, version, results, poll }: ExchangeTasks,
@@ -53,8 +53,7 @@ async function say(
   } catch (error) {
     if (!(error instanceof EngineError)) throw error;
     const { status, message, code } = error;
-    // What says nothing about the result may be otherwise the next time, as a 503 of the exchange; that a task is gone
-    // only the server knows.
+    // A failure unrelated to the result counts as a 503, to be retried; only the server knows that a task is gone.
     const isJudged = REFUSED.has(status) || (isLoss(status) && code.startsWith('ENG_'));
     return { task_id, status: isJudged ? status : 503, error: message, code };
   }
@@ -90,7 +89,7 @@ async function ask(
   }
 }
 
-/** What was claimed by the polls before is not thrown away for the one that failed. */
+/** Tasks that earlier polls have claimed are kept if a later poll fails. */
 const unless = (hasTasks: boolean) => (error: unknown) => {
   if (hasTasks) return [];
   throw error;

@@ -1,4 +1,4 @@
-/** What a worker learns of the process that it runs in, where there is one that can be asked. */
+/** Access to the process of the worker, on platforms that have one. */
 
 interface ProcessLike {
   readonly pid?: number;
@@ -13,13 +13,13 @@ const surrounding = (globalThis as { readonly process?: ProcessLike }).process;
 
 const SIGNALS = ['SIGTERM', 'SIGINT'];
 
-/** Readable, and like no other: containers often share both host name and process id. */
+/** Readable and unique: containers often share host name and process id. */
 export function newWorkerId(): string {
   const host = surrounding?.env?.HOSTNAME ?? 'worker';
   return `${host}-${surrounding?.pid ?? 0}-${crypto.randomUUID().slice(0, 8)}`;
 }
 
-/** Calls `run` at the first signal. It listens until then, or until `end`; the next signal is not caught. */
+/** Calls `run` on the first signal, until `end`; a second signal is not caught. */
 export function interrupted(end: Promise<void>, run: () => void): void {
   const leave = () => SIGNALS.forEach((signal) => void surrounding?.off?.(signal, hear));
   const hear = () => {
@@ -30,20 +30,20 @@ export function interrupted(end: Promise<void>, run: () => void): void {
   end.then(leave, leave);
 }
 
-/** What a worker does when something was thrown that nobody caught. */
+/** What to do about an uncaught error. */
 export interface Watcher {
   onRejection(reason: unknown): void;
-  /** The process ends when all of them are done. */
+  /** The process exits when all watchers are done. */
   beforeExit(error: unknown): Promise<void>;
 }
 
 const watchers = new Set<Watcher>();
 
 /**
- * As long as a worker runs, a rejection that nobody handles is told and survived, and an exception that nobody
- * catches ends the process only when the watchers are done. A program that listens to these events decides itself.
+ * While a worker runs, unhandled rejections are reported and survived, and an uncaught exception ends the process only
+ * when the watchers are done. A program with its own listeners decides itself.
  *
- * @returns what ends the watching
+ * @returns a function that stops watching
  */
 export function watchUncaught(watcher: Watcher): () => void {
   if (watchers.size === 0) {

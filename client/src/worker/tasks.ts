@@ -1,6 +1,6 @@
 /**
- * The tasks in hand: runs their handlers, keeps their claims alive, and reports what came of them. A place is free as
- * soon as a handler has ended; what is still to be said of its task takes none.
+ * The claimed tasks: runs their handlers, keeps their claims alive and reports the results. A slot is free as soon as
+ * the handler has ended, even if its result is not sent yet.
  */
 
 import { after } from '../client/time.js';
@@ -22,7 +22,7 @@ export interface TasksSettings {
   readonly heartbeatMs: number;
 }
 
-/** How it ended, and what is said of it; undefined: nothing. */
+/** How a handler ended, and the report; undefined: none. */
 interface Ended {
   readonly ending: TaskEnding;
   readonly said: Said | undefined;
@@ -30,10 +30,10 @@ interface Ended {
   readonly retryAfterMs?: number;
 }
 
-/** Its handler has ended since the worker stops: somebody else may have the task at once. */
+/** The handler ended because the worker is stopping: another worker may claim the task at once. */
 const GIVEN_BACK = { kind: 'heartbeat', release: true } as const;
 
-/** Of a result that is sent again: the claim was ended by it before. */
+/** The code for a result that was already accepted. */
 const TAKEN = 'ENG_RESULT_REPEATED';
 
 export class Tasks {
@@ -41,16 +41,16 @@ export class Tasks {
   readonly #telling: Telling;
   readonly #sink: ReportSink;
   readonly #onFree: () => void;
-  /** Those that have to be kept alive: of running handlers, and of failures that are held back. */
+  /** Claims to keep alive: those of running handlers, and of failures that are delayed. */
   readonly #claims = new Set<Claim>();
-  /** By the claims whose failures are held back: what reports one at once. */
+  /** Delayed failures by claim, with the function that reports them at once. */
   readonly #held = new Map<Claim, () => void>();
-  /** What goes on until all of a claim is said. */
+  /** Pending until everything about a claim is reported. */
   readonly #work = new Set<Promise<void>>();
   #running = 0;
   #isStopping = false;
 
-  /** @param onFree a handler has ended */
+  /** @param onFree called when a handler has ended */
   constructor(settings: TasksSettings, telling: Telling, sink: ReportSink, onFree: () => void) {
     this.#settings = settings;
     this.#telling = telling;
@@ -68,7 +68,7 @@ export class Tasks {
 
   begin(task: WorkerTask): void {
     const claim = new Claim(task, performance.now(), this.#sink, ({ reason, message }) => {
-      if (reason !== 'stopping') this.#telling.warn(`${nameOf(task)} is aborted: ${message}`);
+      if (reason !== 'stopping') this.#telling.warn(`${nameOf(task)} was aborted: ${message}`);
     });
     this.#claims.add(claim);
     this.#running += 1;
@@ -79,7 +79,7 @@ export class Tasks {
     this.#work.add(work);
   }
 
-  /** The worker stops: others may have it at once. */
+  /** Declines a task because the worker is stopping: others may claim it at once. */
   decline(task: WorkerTask): void {
     const claim = new Claim(task, performance.now(), this.#sink, () => undefined);
     claim.end();
@@ -92,29 +92,29 @@ export class Tasks {
     for (const claim of this.#claims) void claim.beat(now, heartbeatMs, leaseMs);
   }
 
-  /** See `Claim.vouch`: of the clock of `beat`. */
+  /** See `Claim.vouch`; same clock as `beat`. */
   vouch(at: number): void {
     for (const claim of this.#claims) claim.vouch(at);
   }
 
-  /** Resolves when all of them are done and reported. From now on nothing is held back. */
+  /** Resolves when all tasks are done and reported. From now on no failure is delayed. */
   async done(): Promise<void> {
     this.#isStopping = true;
     for (const release of this.#held.values()) release();
-    // More may come meanwhile, of a poll that was answered already.
+    // A poll that was already answered may add tasks.
     while (this.#work.size > 0) await Promise.all(this.#work);
   }
 
   abortAll(): void {
-    for (const claim of this.#claims) claim.abort('stopping', 'the worker stops');
+    for (const claim of this.#claims) claim.abort('stopping', 'the worker is stopping');
   }
 
-  /** Their handlers may go on, but nobody listens to them any more. */
+  /** Handlers may continue, but their results are ignored. */
   giveUpAll(): void {
     for (const claim of this.#claims) this.#end(claim, { ending: 'given_up', said: undefined });
   }
 
-  /** As `giveUpAll`, and others may have them at once. */
+  /** Like `giveUpAll`, but other workers may claim the tasks at once. */
   giveBackAll(): void {
     for (const claim of this.#claims) {
       if (!claim.isLost) void claim.say(GIVEN_BACK);
@@ -128,7 +128,7 @@ export class Tasks {
     const ended = await this.#handle(claim, task);
     this.#running -= 1;
     this.#onFree();
-    // It may have been given up meanwhile.
+    // It may have been given up in the meantime.
     if (!this.#claims.has(claim)) return;
     if (ended.retryAfterMs) await this.#holdBack(claim, ended.retryAfterMs);
     this.#end(claim, ended);
@@ -167,7 +167,7 @@ export class Tasks {
     });
   }
 
-  /** Not more than it can do at once: else it would claim what other workers could do. */
+  /** At most as many as it can run: otherwise it would hold claims that other workers could use. */
   #holdBack(claim: Claim, ms: number): Promise<void> {
     if (this.#isStopping || this.#held.size >= this.#settings.concurrency) return Promise.resolve();
     return new Promise((resolve) => {
@@ -182,8 +182,9 @@ export class Tasks {
   }
 
   /**
-   * What is refused for its claim is dropped, unless it was sent twice and taken the first time. What is refused for
-   * what it says is sent without its log, which is worth less than the result; then an output is a failure.
+   * A result rejected because its claim is lost is dropped, unless it was sent twice and accepted the first time. A
+   * result rejected as invalid is sent again without its log, which matters less than the result; after that, an output
+   * is reported as a failure.
    */
   async #report(claim: Claim, said: Said, hasLogs = true): Promise<void> {
     if (claim.isLost) return;
@@ -192,23 +193,24 @@ export class Tasks {
     const name = nameOf(claim.task);
     if (isLoss(status)) {
       if (code !== TAKEN) {
-        this.#telling.warn(`the result of ${name} is dropped: its claim is lost (${status})`);
+        this.#telling.warn(`the result of ${name} was dropped: its claim is lost (${status})`);
       }
       return;
     }
-    this.#telling.warn(`the result of ${name} was refused: ${error}`);
+    this.#telling.warn(`the result of ${name} was rejected: ${error}`);
     this.#telling.tell('onError', { error: new Error(error), task: claim.given });
     if (hasLogs && !claim.lines.isEmpty) await this.#report(claim, said, false);
     else if (said.kind === 'complete') {
-      const message = messageOf(`the output was refused: ${error}`);
+      const message = messageOf(`the output was rejected: ${error}`);
       await this.#report(claim, { kind: 'fail', message, retryable: false });
     }
   }
 }
 
-/** @throws whatever the handler throws; what does not conform is no error that another try would mend */
+/** @throws whatever the handler throws; a schema mismatch is permanent, since a retry would not change it */
 async function run(handler: Handler | undefined, task: Task, claim: Claim): Promise<object> {
-  if (handler === undefined) throw new Error(`this worker has no handler ${task.handler_name}`);
+  if (handler === undefined)
+    throw new Error(`this worker has no handler named ${task.handler_name}`);
   const { params, output } = handler;
   const given =
     params === undefined
@@ -224,7 +226,7 @@ async function checked(schema: Schema<unknown>, value: unknown, what: string): P
   try {
     return await conforming(schema, value);
   } catch (cause) {
-    throw new FatalError(`${what} cannot be taken: ${textOf(cause)}`, { cause });
+    throw new FatalError(`${what} are not valid: ${textOf(cause)}`, { cause });
   }
 }
 
@@ -233,7 +235,7 @@ async function outcomeOf(claim: Claim, said: Said, hasLogs: boolean): Promise<Ou
   try {
     return await claim.say(said, { hasLogs: hasLogs && isOfHandler });
   } catch (error) {
-    // It is no JSON: a bigint, or something that contains itself.
+    // Not JSON: a bigint or a cyclic value.
     return { status: 400, error: textOf(error), isRepeated: false };
   }
 }

@@ -1,4 +1,4 @@
-/** Whom a worker tells what it does: the hooks of its owner, and the logger. */
+/** Calls the hooks and the logger of a worker. */
 
 import type { WorkerHooks, WorkerLogger } from './options.js';
 import { textOf } from './texts.js';
@@ -14,7 +14,7 @@ export class Telling {
     this.#logger = logger;
   }
 
-  /** What a hook throws, at once or later, is nobody's failure. */
+  /** Exceptions of hooks, thrown at once or later, are logged and otherwise ignored. */
   tell<Name extends keyof WorkerHooks>(
     name: Name,
     event: Parameters<NonNullable<WorkerHooks[Name]>>[0],
@@ -41,7 +41,7 @@ export class Telling {
     try {
       this.#logger[level](`worker ${this.#workerId}: ${message}`);
     } catch {
-      // There is nobody left to complain to.
+      // The logger itself fails, so there is nowhere to report it.
     }
   }
 }

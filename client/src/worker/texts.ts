@@ -1,20 +1,20 @@
 /**
- * Text for the server, made of whatever a handler logs or throws: getters that throw, messages that are no text,
- * characters that no row can hold. Nothing in here throws.
+ * Converts whatever a handler logs or throws into text for the server: handles throwing getters, non-string messages,
+ * and characters that cannot be stored. Never throws.
  */
 
-/** What no text of the server holds: U+0000, and halves of characters. */
+/** Characters that the server cannot store: U+0000 and lone surrogates. */
 const NOT_KEPT = /[\0\p{Surrogate}]/gu;
 
-/** Of so many characters at most, as the server counts them; what it cannot store is replaced by U+FFFD. */
+/** At most this many characters, as the server counts them; characters that cannot be stored are replaced by U+FFFD. */
 export function storable(text: string, charactersMax: number): string {
   if (text.length <= charactersMax) return text.replace(NOT_KEPT, '\ufffd');
-  // A character takes two units at most, and none is cut into halves.
+  // A character takes at most two units, and none is split.
   const characters = [...text.slice(0, 2 * charactersMax)].slice(0, charactersMax);
   return characters.join('').replace(NOT_KEPT, '\ufffd');
 }
 
-/** A text as it is, bytes as UTF-8, an error by its message, and all else as JSON where it has a form in it. */
+/** Strings as they are, bytes as UTF-8, errors by message, and everything else as JSON if possible. */
 export function textOf(value: unknown): string {
   if (typeof value === 'string') return value;
   return (
@@ -22,14 +22,14 @@ export function textOf(value: unknown): string {
     attempt(() => messageIn(value)) ??
     attempt(() => JSON.stringify(value)) ??
     attempt(() => String(value)) ??
-    'a value that has no text'
+    'a value without a text form'
   );
 }
 
 const decoded = (value: unknown) =>
   value instanceof Uint8Array ? new TextDecoder().decode(value) : undefined;
 
-/** Of an error: its message, which some frameworks make a list or an object, or else its name. */
+/** The message of an error, which some frameworks make a list or an object, or else its name. */
 function messageIn(value: unknown): string | undefined {
   if (!(value instanceof Error)) return undefined;
   const message = memberOf(value, 'message');
@@ -38,7 +38,7 @@ function messageIn(value: unknown): string | undefined {
   return typeof name === 'string' && name !== '' ? name : 'Error';
 }
 
-/** Undefined where there is none, or it cannot be read. */
+/** Undefined if it is missing or cannot be read. */
 export function memberOf(value: unknown, name: string): unknown {
   return attempt(() => (value as Readonly<Record<string, unknown>> | null | undefined)?.[name]);
 }
@@ -47,7 +47,7 @@ function attempt<T>(make: () => T): T | undefined {
   try {
     return make();
   } catch {
-    // Whatever it threw may be as odd as the value itself.
+    // The thrown value may be as unusual as the value itself.
     return undefined;
   }
 }

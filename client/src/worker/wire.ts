@@ -1,4 +1,4 @@
-/** How a worker's exchanges are sent: by the route for them, and one by one from when a server says that it has none. */
+/** Sends the exchanges of a worker: by their own route, or one by one once a server turns out not to have it. */
 
 import type { Client } from '../client/client.js';
 import { EngineError } from '../client/errors.js';
@@ -6,11 +6,11 @@ import type { ExchangeTasks } from '../generated/types.js';
 import type { SendExchange } from './exchanges.js';
 import { exchangeOneByOne } from './single-calls.js';
 
-/** @param onMissing called once, before the first request of the other kind */
+/** @param onMissing called once, before the first single request */
 export function sendExchangesBy(client: Client, onMissing: () => void): SendExchange {
   let isMissing = false;
   return async (text, { signal, timeoutMs }) => {
-    // The worker itself knows best what is sent again, and when.
+    // The worker decides itself what is resent, and when.
     const options = { signal, timeoutMs, totalTimeoutMs: timeoutMs, retries: 0 };
     if (!isMissing) {
       try {

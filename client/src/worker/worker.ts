@@ -1,6 +1,6 @@
 /**
- * A worker: takes tasks of its handlers, as many at once as it has places, and sees to it that the server learns what
- * came of each. docs/workers.md
+ * A worker: claims tasks of its handlers, as many at once as it has slots, and reports the result of each
+ * (docs/workers.md).
  */
 
 import type { Client } from '../client/client.js';
@@ -24,11 +24,11 @@ const LEASE_MS = 60_000;
 const POLL_WAIT_MS = 20_000;
 const STOP_TIMEOUT_MS = 20_000;
 const COMPLAIN_AFTER_MS = 60_000;
-/** How long handlers may take to end once a stopping worker has aborted their signals. */
+/** How long aborted handlers of a stopping worker may take to end. */
 const ABORTED_MS = 1_000;
 /** How long a stopping worker tries to send its last results. */
 const LAST_WORDS_MS = 5_000;
-/** Pairs of a handler and a queue that a poll may name. */
+/** Maximum number of handler and queue pairs in a poll. */
 const PAIRS_MAX = 100;
 
 /**
@@ -46,7 +46,7 @@ export class Worker<P extends Named = Named, O = object> {
   readonly #tasks: Tasks;
   readonly #exchanges: Exchanges;
   readonly #heartbeatMs: number;
-  /** Handlers and queues that had a task. */
+  /** Handlers and queues that have received a task. */
   readonly #fed = { handlers: new Set<string>(), queues: new Set<string>() };
   readonly #met = deferred();
   readonly #end = deferred();
@@ -54,14 +54,14 @@ export class Worker<P extends Named = Named, O = object> {
   #isMet = false;
   #isReachable = true;
   #stopping: Promise<void> | undefined;
-  /** The process ends by an error that nobody caught. */
+  /** The process is ending because of an uncaught error. */
   #isEnding = false;
-  /** What ends its timers, and what watches the process it runs in. */
+  /** Functions that stop its timers and its process listeners. */
   readonly #ends: (() => void)[] = [];
-  /** Ends what goes on beside the tasks. */
+  /** Aborts background requests. */
   readonly #closing = new AbortController();
 
-  /** @throws TypeError when the options cannot be right */
+  /** @throws TypeError for invalid options */
   constructor(client: Client, options: WorkerOptions<P, O>) {
     const { concurrency = CONCURRENCY, leaseMs = LEASE_MS, heartbeatMs = leaseMs / 4 } = options;
     this.#client = client;
@@ -83,7 +83,7 @@ export class Worker<P extends Named = Named, O = object> {
   #conversation(): Exchanges {
     const telling = this.#telling;
     const send = sendExchangesBy(this.#client, () =>
-      telling.info('the server has no exchange: every result is a request'),
+      telling.info('the server has no exchange route: each result is sent in its own request'),
     );
     const { version, queues, pollWaitMs = POLL_WAIT_MS } = this.#options;
     const handlers = [...this.#handlers.keys()];
@@ -104,9 +104,9 @@ export class Worker<P extends Named = Named, O = object> {
   }
 
   /**
-   * Resolves when the server has answered the first poll. As long as it cannot be reached, it is tried again.
+   * Resolves when the server has answered the first poll. Retries as long as the server cannot be reached.
    *
-   * @throws EngineError when it refuses the worker: the message says what may be wrong
+   * @throws EngineError if the server rejects the worker; the message suggests the cause
    */
   start(): Promise<void> {
     if (!this.#isStarted && this.#stopping === undefined) {
@@ -128,16 +128,16 @@ export class Worker<P extends Named = Named, O = object> {
     return this.#met.promise;
   }
 
-  /** Starts it unless it is started, and resolves when it has stopped. @throws EngineError as `start` */
+  /** Starts the worker if necessary, and resolves when it has stopped. @throws EngineError as `start` */
   async run(): Promise<void> {
     await this.start();
     await this.#end.promise;
   }
 
   /**
-   * Takes no more tasks, and resolves when all of those in hand are done and reported. What takes longer than
-   * `stopTimeoutMs` has its signal aborted; what then does not end within a second is given up, and is offered again
-   * when its lease is over.
+   * Stops claiming tasks, and resolves when all claimed tasks are done and reported. Tasks that take longer than
+   * `stopTimeoutMs` are aborted; a handler that does not end within a second after that is given up, and its task is
+   * offered again when its lease expires.
    */
   stop(): Promise<void> {
     this.#stopping ??= this.#stop();
@@ -169,15 +169,15 @@ export class Worker<P extends Named = Named, O = object> {
     for (const end of this.#ends.splice(0)) end();
   }
 
-  /** Most likely of a handler that did not wait for what it began. */
+  /** Most likely from a handler that did not await something. */
   #rejected(error: unknown): void {
-    this.#telling.warn(`a rejection was not handled: ${traceOf(error)}`);
+    this.#telling.warn(`unhandled rejection: ${traceOf(error)}`);
     this.#telling.tell('onError', { error });
   }
 
-  /** The process is about to end: others may have the tasks at once. */
+  /** The process is about to exit: other workers may claim the tasks at once. */
   async #handBack(error: unknown): Promise<void> {
-    this.#telling.warn(`the process ends, since nobody caught: ${traceOf(error)}`);
+    this.#telling.warn(`the process exits because of an uncaught error: ${traceOf(error)}`);
     this.#isEnding = true;
     this.#exchanges.stopPolling();
     this.#tasks.giveBackAll();
@@ -186,7 +186,7 @@ export class Worker<P extends Named = Named, O = object> {
 
   #begin(tasks: readonly WorkerTask[]): void {
     for (const task of tasks) {
-      // A poll that is still open may be given what was just handed back.
+      // An open poll might claim the tasks that were just released.
       if (this.#stopping !== undefined || this.#isEnding) {
         this.#tasks.decline(task);
         continue;
@@ -200,7 +200,7 @@ export class Worker<P extends Named = Named, O = object> {
   #answered(): void {
     this.#isMet = true;
     this.#met.resolve();
-    if (!this.#isReachable) this.#telling.info('the server answers again');
+    if (!this.#isReachable) this.#telling.info('the server is reachable again');
     this.#isReachable = true;
   }
 
@@ -237,7 +237,7 @@ export class Worker<P extends Named = Named, O = object> {
       const sentences = await adviceFor(this.#client, idle, empty, signal);
       for (const sentence of sentences) this.#telling.warn(sentence);
     } catch {
-      // The worker has stopped; or whatever is wrong with the server is told by the polls.
+      // The worker has stopped, or polls report what is wrong with the server.
     }
   }
 }
@@ -248,8 +248,7 @@ function handlersOf(given: object): ReadonlyMap<string, Handler> {
     given as Record<string, HandlerFunction | HandlerWithSchemas>,
   )) {
     const { params, output, run } = typeof one === 'function' ? { run: one } : one;
-    if (typeof run !== 'function')
-      throw new TypeError(`the handler ${name} has no function to run`);
+    if (typeof run !== 'function') throw new TypeError(`the handler ${name} has no run function`);
     if (params !== undefined) expectSchema(params, `params of the handler ${name}`);
     if (output !== undefined) expectSchema(output, `output of the handler ${name}`);
     handlers.set(name, { params, output, run: run as HandlerFunction });
@@ -274,22 +273,22 @@ function expectSound(
   { concurrency, leaseMs, heartbeatMs }: Numbers,
 ): void {
   expectNumbers({ leaseMs, heartbeatMs, pollWaitMs, stopTimeoutMs, complainAfterMs });
-  if (handlers.length === 0) throw new TypeError('a worker needs a handler');
-  if (queues?.length === 0) throw new TypeError('queues is empty: leave it out for all queues');
+  if (handlers.length === 0) throw new TypeError('a worker needs at least one handler');
+  if (queues?.length === 0) throw new TypeError('queues is empty; omit it to serve all queues');
   if (handlers.length * (queues?.length ?? 1) > PAIRS_MAX) {
-    throw new TypeError(`more than ${PAIRS_MAX} pairs of a handler and a queue`);
+    throw new TypeError(`more than ${PAIRS_MAX} combinations of a handler and a queue`);
   }
   if (!Number.isInteger(concurrency) || concurrency < 1) {
-    throw new TypeError(`concurrency must be a whole number from 1 on, not ${concurrency}`);
+    throw new TypeError(`concurrency must be an integer of at least 1, not ${concurrency}`);
   }
   if (!(heartbeatMs > 0 && heartbeatMs <= leaseMs / 2 && leaseMs < Number.POSITIVE_INFINITY)) {
-    throw new TypeError('heartbeatMs must be above 0, and at most half of leaseMs');
+    throw new TypeError('heartbeatMs must be greater than 0 and at most half of leaseMs');
   }
 }
 
 const traceOf = (error: unknown) => textOf(memberOf(error, 'stack') ?? error);
 
-/** A promise to be settled from outside, which nobody has to wait for. */
+/** A promise with its settling functions, which need not be awaited. */
 function deferred() {
   let resolve!: () => void;
   let reject!: (error: unknown) => void;

@@ -1,4 +1,4 @@
-"""Client and worker for the durable workflow engine. docs/python.md is the manual."""
+"""Client and worker for the durable workflow engine. Manual: docs/python.md."""
 
 from ._model import NULL
 from .async_client import AsyncClient

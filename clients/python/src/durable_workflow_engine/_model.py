@@ -1,7 +1,7 @@
-"""What the generated models have in common, and how requests become JSON.
+"""The base of the generated models, and the conversion of requests to JSON.
 
-Reading is lenient, so that a newer server breaks no older client: members that are not known are
-kept, and so are words that are none of those listed.
+Reading is lenient, so that a newer server does not break an older client: unknown members and
+unknown enum values are kept.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ class Null(Enum):
     NULL = "null"
 
 
-#: Takes a value away where a change is given it; None is what was not given.
+#: Clears a value in a change; None means not given.
 NULL: Final = Null.NULL
 
 
 class Model(BaseModel):
-    """A shape of the API. Members that are not known stand in `model_extra`."""
+    """A type of the API. Unknown members are in `model_extra`."""
 
-    # Most programs use a few of them: each is made ready when it is used first.
+    # Most programs use few models: each is built on first use.
     model_config = ConfigDict(extra="allow", populate_by_name=True, defer_build=True)
 
     def __repr_args__(self) -> Iterator[tuple[str | None, Any]]:
-        """What was given, since most members are often absent."""
+        """Only members that were given, since most are often absent."""
         given = self.model_fields_set
         return (pair for pair in super().__repr_args__() if pair[0] in given)
 
@@ -48,12 +48,12 @@ def _known_or_new(value: Any, known: ValidatorFunctionWrapHandler) -> Any:
         raise
 
 
-#: Marks words of which a newer server may know more.
+#: Marks enums to which a newer server may add values.
 Open = _WrapValidator(_known_or_new)
 
 
 class UnkeptError(ValueError):
-    """What JSON cannot hold as it is, with its place as the server tells it."""
+    """A value that JSON cannot represent, with its position as the server reports it."""
 
     def __init__(self, what: str) -> None:
         super().__init__(what)
@@ -69,13 +69,14 @@ class UnkeptError(ValueError):
 
 
 def encode(value: Any) -> Any:
-    """The value as the `json` module takes it; of models, the members that were given.
+    """The value in the form that the `json` module accepts; for models, the members that were
+    given.
 
-    A time without a zone is one of this machine, since the API wants an offset.
+    A time without a zone is taken as local time, since the API requires an offset.
 
     Raises:
-        TypeError: something in it has no form in JSON.
-        ValueError: so has a number that is not finite, or a name that comes twice.
+        TypeError: a value has no JSON form.
+        ValueError: a number is not finite, or a member name occurs twice.
     """
     if isinstance(value, float) and not math.isfinite(value):
         if math.isnan(value):
@@ -104,7 +105,7 @@ def encode(value: Any) -> Any:
         return items
     if isinstance(value, datetime):
         return (value if value.tzinfo else value.astimezone()).isoformat()
-    raise TypeError(f"{type(value).__name__} has no form in JSON")
+    raise TypeError(f"{type(value).__name__} has no JSON form")
 
 
 def _encode_members(members: Mapping[Any, Any]) -> dict[str, Any]:
@@ -122,15 +123,15 @@ def _name(value: Any) -> str:
         return _name(value.value)
     if isinstance(value, (str, int, float)):
         return str(value)
-    raise TypeError(f"{type(value).__name__} has no form in JSON as the name of a member")
+    raise TypeError(f"{type(value).__name__} cannot be the name of a JSON member")
 
 
 def to_json(encoded: Any) -> bytes:
-    """The text of what `encode` gave."""
+    """The JSON text of a value returned by `encode`."""
     try:
         return _dumps(encoded, ensure_ascii=False).encode()
     except UnicodeEncodeError:
-        # Halves of characters, which have no bytes: the server says where they are.
+        # Lone surrogates have no UTF-8 form: escaped, the server can report where they are.
         return _dumps(encoded, ensure_ascii=True).encode()
 
 
@@ -139,7 +140,7 @@ def _dumps(encoded: Any, *, ensure_ascii: bool) -> str:
 
 
 def _members(model: BaseModel) -> dict[str, Any]:
-    """By their names in the API. A default that is not None is the tag of a union."""
+    """By their names in the API. A default other than None is the tag of a union."""
     fields = type(model).model_fields
     members = {
         field.alias or name: getattr(model, name)

@@ -1,4 +1,4 @@
-"""What requests and answers are, without sending any: both clients use it."""
+"""Requests, responses and retries, without I/O, shared by both clients."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ from .errors import NETWORK, NO_ENGINE, TIMEOUT, UNREACHABLE, EngineError
 
 PREFIX = "/api/v1"
 
-#: Of waits between tries, in seconds.
+#: Limits of the backoff between attempts, in seconds.
 WAIT_FIRST, WAIT_MAX = 0.2, 10.0
-#: A server that says more is not waited for.
+#: A server that asks for a longer wait is not waited for.
 RETRY_AFTER_MAX = 60.0
 
-#: How the message of a refusal begins that is about one field.
+#: The start of a message about a single field.
 _FIELD = re.compile(r"^invalid argument: (?!the\b)([a-z_]\w*(?:\.\w+|\[\d+\])*):? (?!it\b)")
 
 
@@ -43,19 +43,19 @@ _TENANT = re.compile("[!-~](?:[^\\x00-\\x1f\\x7f-\\x9f\\ud800-\\udfff]*[!-~])?")
 
 @dataclass(frozen=True)
 class Settings:
-    """What the requests of a client have in common."""
+    """Settings that all requests of a client share."""
 
     url: str
     api_key: str | None = field(repr=False)
     tenant: str | None
     namespace: str
-    #: Seconds without a word of the server.
+    #: Seconds without data from the server.
     timeout: float
-    #: How often a request is repeated that may be.
+    #: Maximum number of retries of a repeatable request.
     retries: int
 
     def headers(self) -> dict[str, str | bytes]:
-        """Of every request."""
+        """The headers of every request."""
         headers: dict[str, str | bytes] = {"accept": "application/json"}
         if self.api_key is not None:
             headers["x-api-key"] = self.api_key
@@ -64,9 +64,9 @@ class Settings:
         return headers
 
     def __post_init__(self) -> None:
-        """What would arrive as something else is refused.
+        """Rejects values that would arrive changed.
 
-        Servers drop blanks, and some of them all characters beyond ASCII, from both ends of a
+        Servers strip whitespace, and some of them all non-ASCII characters, from both ends of a
         header.
         """
         if self.api_key is not None and not re.fullmatch("[ -~]*", self.api_key):
@@ -78,21 +78,21 @@ class Settings:
 
 @dataclass(frozen=True)
 class Request:
-    """One request. `path` is without the prefix."""
+    """One request. `path` excludes the prefix."""
 
     method: str
     path: str
     query: Mapping[str, Any] = field(default_factory=dict)
-    #: None: without a body. Bytes are sent as they are.
+    #: None: no body. Bytes are sent as they are.
     body: Any = None
-    #: A repetition does nothing more than the first.
+    #: Repeating it has no further effect.
     repeatable: bool = False
-    #: Seconds for which the server was asked to wait; None: those that the body says.
+    #: Seconds for which the server may delay the response; None: as the body says.
     parked: float | None = None
 
     @property
     def wait(self) -> float:
-        """Seconds for which the server was asked to wait."""
+        """Seconds for which the server may delay the response."""
         if self.parked is not None:
             return self.parked
         poll = self.body.get("poll", self.body) if isinstance(self.body, Mapping) else {}
@@ -102,7 +102,7 @@ class Request:
         return replace(self, query=query)
 
     def arguments(self, settings: Settings) -> dict[str, Any]:
-        """Of `httpx.Client.request`."""
+        """Arguments of `httpx.Client.request`."""
         headers = settings.headers()
         if self.body is not None:
             headers["content-type"] = "application/json"
@@ -116,7 +116,7 @@ class Request:
         }
 
     def params(self) -> list[tuple[str, str]]:
-        """The query as it is sent, without what is None."""
+        """The query as sent, without None values."""
         return [pair for name, value in self.query.items() for pair in _pairs(name, value)]
 
     def content(self) -> bytes | None:
@@ -143,7 +143,7 @@ def path(template: str, **names: str) -> str:
     """The path with its parameters filled in.
 
     Raises:
-        ValueError: one of them is empty, which would lead to another operation.
+        ValueError: a parameter is empty, which would address another operation.
     """
     for name, value in names.items():
         if not value:
@@ -153,19 +153,19 @@ def path(template: str, **names: str) -> str:
 
 @dataclass(frozen=True)
 class Keyed:
-    """By which member the server knows a repetition."""
+    """The member by which the server recognises a repetition."""
 
     key: str
     #: The member of the body whose items have the key; None: the body itself.
     each: str | None = None
-    #: What of the client each item gets.
+    #: Settings of the client that are added to each item.
     fills: tuple[str, ...] = ()
 
     def filled(self, body: Mapping[str, Any], settings: Settings) -> tuple[dict[str, Any], bool]:
-        """The body with a key where it has none, and whether it has one in all places.
+        """The body with missing keys added, and whether all items have one now.
 
-        An instance with a `cohort_key` gets no key of ours: a release would choose its side by the
-        key in place of it (docs/releases.md).
+        An instance with a `cohort_key` gets no generated key, since a release would use that key to
+        choose its side (docs/releases.md).
         """
         if self.each is None:
             items = [self._with_key(body)]
@@ -185,18 +185,18 @@ class Keyed:
 
 
 def base_url(url: str) -> str:
-    """With the prefix, which may be left out.
+    """The URL including the prefix, which may be omitted.
 
     Raises:
-        ValueError: it is no address of HTTP.
+        ValueError: it is not an HTTP URL.
     """
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.netloc:
-        raise ValueError(f"{url!r} is no address that begins with http:// or https://")
+        raise ValueError(f"{url!r} is not a URL that starts with http:// or https://")
     return url.rstrip("/").removesuffix(PREFIX) + PREFIX
 
 
-# ---------------------------------------------------------------- answers
+# ---------------------------------------------------------------- responses
 
 
 @cache
@@ -205,10 +205,10 @@ def _adapter(kind: Any) -> TypeAdapter[Any]:
 
 
 def read(kind: Any, response: httpx.Response) -> Any:
-    """The body of a success.
+    """The parsed body of a success.
 
     Raises:
-        EngineError: it is none that this client understands.
+        EngineError: this client does not understand it.
     """
     if "x-request-id" not in response.headers:
         raise _foreign(response)
@@ -222,7 +222,7 @@ def read(kind: Any, response: httpx.Response) -> Any:
         return _adapter(kind).validate_json(response.content)
     except ValidationError as error:
         raise EngineError(
-            f"the answer is none that this client understands: {error}",
+            f"this client does not understand the response: {error}",
             status=response.status_code,
             code=NO_ENGINE,
             request_id=response.headers.get("x-request-id"),
@@ -230,7 +230,7 @@ def read(kind: Any, response: httpx.Response) -> Any:
 
 
 def refusal(response: httpx.Response) -> EngineError:
-    """What an answer says that is not a success; its body has been read."""
+    """The error of an unsuccessful response, whose body has been read."""
     headers = response.headers
     if "x-error-code" not in headers and "x-request-id" not in headers:
         return _foreign(response)
@@ -255,9 +255,9 @@ def _foreign(response: httpx.Response) -> EngineError:
     status = response.status_code
     kind = response.headers.get("content-type", "nothing").split(";")[0]
     if status in (408, 429) or status in GATEWAY_STATUSES:
-        message, code = f"what stands before the engine answered {status}", f"HTTP_{status}"
+        message, code = f"a gateway in front of the engine answered {status}", f"HTTP_{status}"
     else:
-        message = f"{response.url} answers, but is no engine: {status} with {kind}"
+        message = f"{response.url} answered, but is not an engine: {status} with {kind}"
         code = NO_ENGINE
     return EngineError(message, status=status, code=code, retry_after=_retry_after(response))
 
@@ -276,28 +276,29 @@ def _retry_after(response: httpx.Response) -> float | None:
 
 
 def next_query(response: httpx.Response) -> dict[str, str] | None:
-    """The query of the page after this one, from the header `link`."""
+    """The query of the next page, from the header `link`."""
     link = response.links.get("next", {}).get("url")
     return None if link is None else dict(parse_qsl(urlsplit(link).query))
 
 
-# ---------------------------------------------------------------- tries
+# ---------------------------------------------------------------- attempts
 
 
 def backoff(tries: int, at_least: float | None = None, longest: float = WAIT_MAX) -> float:
-    """Seconds to wait before the next try, with chance in them: who failed together comes apart.
+    """Seconds to wait before the next attempt, with jitter, so that clients that failed together do
+    not retry together.
 
     Args:
-        tries: That were made before the last one.
-        at_least: What the server asks for.
+        tries: Failed attempts before the latest one.
+        at_least: The wait that the server asks for.
     """
-    # Twenty doublings are beyond any longest wait, and numbers have an end.
+    # Twenty doublings exceed any limit, and floats are finite.
     growing = min(WAIT_FIRST * 2.0 ** min(tries, 20), longest)
     return (at_least or 0) + growing * random.uniform(0.5, 1)
 
 
 class Tries:
-    """How often one request has been tried, and whether it is tried again."""
+    """Counts the attempts of a request and decides whether to retry it."""
 
     def __init__(self, request: Request, retries: int) -> None:
         self._repeatable = request.repeatable
@@ -305,10 +306,10 @@ class Tries:
         self._tries = 0
 
     def after_answer(self, response: httpx.Response) -> float:
-        """Seconds to wait before the next try.
+        """Seconds to wait before the next attempt.
 
         Raises:
-            EngineError: there is none.
+            EngineError: there is no further attempt.
         """
         error = refusal(response)
         if not self._may_help(error):
@@ -316,7 +317,7 @@ class Tries:
         return self._next(error)
 
     def after_silence(self, error: httpx.RequestError) -> float:
-        """As `after_answer`, when there was none."""
+        """Like `after_answer`, without a response."""
         told = no_answer(error)
         if not (self._repeatable or isinstance(error, _NEVER_SENT)):
             raise told from error
@@ -339,17 +340,17 @@ class Tries:
         return backoff(self._tries - 1, error.retry_after)
 
 
-#: Errors of a request that the server has not seen.
+#: Errors of requests that never reached the server.
 _NEVER_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
 
 
 def no_answer(error: httpx.RequestError) -> EngineError:
-    """The same as our own error."""
+    """The error as an EngineError."""
     if isinstance(error, _NEVER_SENT):
-        told = EngineError(f"the server was not reached: {error}", code=UNREACHABLE)
+        told = EngineError(f"could not connect to the server: {error}", code=UNREACHABLE)
     elif isinstance(error, httpx.TimeoutException):
         told = EngineError("the server did not answer in time", code=TIMEOUT)
     else:
-        told = EngineError(f"the server gave no answer: {error}", code=NETWORK)
+        told = EngineError(f"no response from the server: {error}", code=NETWORK)
     told.__cause__ = error
     return told

@@ -1,4 +1,4 @@
-"""What the generated operations stand on: they name what is sent, and the client sends it."""
+"""The base of the generated operations, which describe requests that the client sends."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from ._request import Keyed, Request, Settings, path
 
 __all__ = ["Caller", "JsonObject", "Keyed", "Resource", "path"]
 
-#: An object of JSON, in place of a model.
+#: A JSON object in place of a model.
 JsonObject: TypeAlias = Mapping[str, Any]
 
 
 class Caller(Protocol):
-    """Whoever sends requests. What an asynchronous one gives is awaited by the operation."""
+    """Sends requests. The operations of an asynchronous client await its results."""
 
     @property
     def settings(self) -> Settings: ...
@@ -23,7 +23,7 @@ class Caller(Protocol):
 
 
 class Resource:
-    """Operations of one kind of thing."""
+    """A group of operations."""
 
     def __init__(self, caller: Caller) -> None:
         self._caller = caller

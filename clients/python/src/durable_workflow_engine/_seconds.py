@@ -1,4 +1,4 @@
-"""Waits, as callers give them: seconds, or what says so by its type."""
+"""Durations as callers pass them: seconds or a timedelta."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ import math
 from datetime import datetime, timedelta, timezone
 from typing import TypeAlias
 
-#: What is taken for a wait.
+#: The types of a duration.
 Seconds: TypeAlias = "float | timedelta"
 
-#: Sockets and threads cannot wait for longer, and so wait for ever: eleven days.
+#: Sockets and threads cannot wait longer than eleven days, so longer waits are unlimited.
 _LIMIT = 1e6
 
 
 def seconds(name: str, value: object) -> float:
-    """The wait in seconds, which may be infinite.
+    """The duration in seconds, which may be infinite.
 
     Raises:
-        TypeError: it is none.
-        ValueError: it is below 0, or no number.
+        TypeError: it is not a duration.
+        ValueError: it is negative or not a number.
     """
     number = _number(value)
     if number is None:
@@ -29,7 +29,7 @@ def seconds(name: str, value: object) -> float:
 
 
 def seconds_until(value: object) -> float | None:
-    """The same, or the time until then; below 0 is none at all. None: it says no time."""
+    """Like `seconds`, or the time until a datetime; at least 0. None if it is not a valid time."""
     if value is None:
         return 0
     if isinstance(value, datetime):
@@ -47,5 +47,5 @@ def _number(value: object) -> float | None:
 
 
 def limited(wait: float) -> float | None:
-    """For what cannot wait as long as that; None: for ever."""
+    """For functions with a limited timeout; None: unlimited."""
     return wait if wait <= _LIMIT else None

@@ -1,4 +1,4 @@
-"""Where a client finds what it was not told: the environment, as the command line of the engine."""
+"""Default settings from the environment, with the variables of the command line."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ DEFAULT_URL = "http://127.0.0.1:8080"
 
 
 class Options(TypedDict, total=False):
-    """What another client on the same connections may have of its own."""
+    """The options that a derived client may change."""
 
     api_key: str | None
     tenant: str | None
@@ -31,12 +31,12 @@ def settings_from(
     timeout: Seconds,
     retries: int,
 ) -> Settings:
-    """What was given, else what the environment says.
+    """The given values, or else those of the environment.
 
     Raises:
-        TypeError: the timeout is no time.
-        ValueError: the address is none, or the file of the key has none.
-        OSError: the file of the key cannot be read.
+        TypeError: the timeout is not a duration.
+        ValueError: the URL is invalid, or the key file is empty.
+        OSError: the key file cannot be read.
     """
     return Settings(
         url=base_url(url or _variable("ENGINE_URL") or DEFAULT_URL),
@@ -49,19 +49,19 @@ def settings_from(
 
 
 def changed(settings: Settings, changes: Options) -> Settings:
-    """The same with other options."""
+    """The settings with other options."""
     if "timeout" in changes:
         changes = {**changes, "timeout": seconds("timeout", changes["timeout"])}
     return replace(settings, **changes)  # type: ignore[arg-type]
 
 
 def _variable(name: str) -> str | None:
-    """Blank is as good as not there."""
+    """A blank variable counts as unset."""
     return os.environ.get(name, "").strip() or None
 
 
 def _key_in_file() -> str | None:
-    """Of ENGINE_API_KEY_FILE, as secrets are often mounted."""
+    """From ENGINE_API_KEY_FILE, as secrets are often mounted."""
     file = _variable("ENGINE_API_KEY_FILE")
     if file is None:
         return None

@@ -1,4 +1,4 @@
-"""What streams of events say, without reading any: both clients follow them by this."""
+"""Parses event streams, without I/O, shared by both clients."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from .errors import EngineError
 from .events import Change, Done, InstanceEvent, Output, StateChange
 from .models import AuditEntry, BlockOutput
 
-#: A comment comes every 15 s: after so many seconds of silence the connection is dead.
+#: A comment arrives every 15 s: after this many seconds of silence the connection is dead.
 SILENCE_MAX, COMMENTS_EVERY = 45.0, 15.0
-#: Whatever a server asks for, a stream is opened again after a day.
+#: A stream is reopened after a day at most, whatever wait the server asks for.
 REOPEN_MAX = 86_400.0
 
 
 @dataclass
 class ServerSentEvent:
-    """One event as it came."""
+    """A server-sent event."""
 
     name: str = ""
     data: list[str] = field(default_factory=list)
@@ -37,9 +37,9 @@ class ServerSentEvent:
 
 
 class Lines:
-    """From bytes to events (https://html.spec.whatwg.org/multipage/server-sent-events.html).
+    """Converts bytes to events (https://html.spec.whatwg.org/multipage/server-sent-events.html).
 
-    Lines end where the bytes say so: data may hold what Unicode takes for the end of a line.
+    Lines are split as bytes, since data may contain Unicode line separators.
     """
 
     def __init__(self) -> None:
@@ -47,7 +47,7 @@ class Lines:
         self._event = ServerSentEvent()
 
     def feed(self, chunk: bytes) -> Iterator[ServerSentEvent]:
-        """The events that end in this chunk; one may have an id alone."""
+        """The events completed by this chunk; an event may have only an id."""
         *lines, self._rest = (self._rest + chunk).split(b"\n")
         for line in lines:
             self._take(line.removesuffix(b"\r").decode())
@@ -68,26 +68,26 @@ class Lines:
 
 
 class Following:
-    """One stream that is opened again when it breaks: what to ask for, and what was told."""
+    """A stream that is reopened when it breaks: what to request, and what was delivered."""
 
     def __init__(self) -> None:
         self.is_done = False
         self._breaks = 0
 
     def request(self) -> Request:
-        """What to ask for now."""
+        """The request for the next connection."""
         raise NotImplementedError
 
     def take(self, event: ServerSentEvent) -> Iterator[Any]:
-        """What is new in an event."""
+        """The new items in an event."""
         raise NotImplementedError
 
     def heard(self) -> None:
-        """The server is there."""
+        """The server has sent data."""
         self._breaks = 0
 
     def after_break(self, error: httpx.RequestError | EngineError | None) -> float:
-        """Seconds to wait before the stream is opened again.
+        """Seconds to wait before the stream is reopened.
 
         Raises:
             EngineError: it would be refused again.
@@ -101,13 +101,13 @@ class Following:
 
 
 class Deadline:
-    """Until when something is waited for.
+    """The deadline of a wait.
 
     Args:
-        timeout: From now; None: as long as it takes.
+        timeout: From now; None: no limit.
 
     Raises:
-        TypeError, ValueError: it is no time.
+        TypeError, ValueError: it is not a duration.
     """
 
     def __init__(self, timeout: Seconds | None = None) -> None:
@@ -116,30 +116,30 @@ class Deadline:
 
     @property
     def left(self) -> float:
-        """Seconds; below 0 when it is over."""
+        """Seconds; negative when it has passed."""
         return self._at - time.monotonic()
 
     def check(self) -> None:
         """
         Raises:
-            TimeoutError: it is over.
+            TimeoutError: it has passed.
         """
         if self.left <= 0:
             raise TimeoutError
 
     def outlasts(self, silence: float) -> bool:
-        """Whether a connection that ends after so much silence ends in time.
+        """Whether a connection that ends after this silence ends in time.
 
-        Comments are no silence: one that began long before the deadline would be heard beyond it.
+        Comments interrupt silence: a read that starts long before the deadline would outlast it.
         """
         return not self.left < COMMENTS_EVERY < silence
 
 
 def stream_arguments(following: Following, settings: Settings, silence: float) -> dict[str, Any]:
-    """Of `httpx.Client.stream`.
+    """Arguments of `httpx.Client.stream`.
 
     Args:
-        silence: Seconds without a word after which it ends.
+        silence: Seconds without data after which it ends.
     """
     request = following.request()
     return {
@@ -160,7 +160,7 @@ def check_stream(response: httpx.Response) -> None:
 
 
 class InstanceFollowing(Following):
-    """States and outputs of an instance until it ends. Opened again, the stream tells all anew."""
+    """States and outputs of an instance until it ends. A reopened stream repeats all of them."""
 
     def __init__(self, instance_id: str) -> None:
         super().__init__()
@@ -187,7 +187,7 @@ class InstanceFollowing(Following):
             self.is_done = True
             yield _DONE.validate_json(data)
         elif event.name == "error":
-            raise EngineError(f"instance {self._id} is gone", status=404, code="ENG_NOT_FOUND")
+            raise EngineError(f"instance {self._id} no longer exists", status=404, code="ENG_NOT_FOUND")
 
 
 _STATE = TypeAdapter(StateChange)
@@ -195,7 +195,7 @@ _DONE = TypeAdapter(Done)
 
 
 class ChangeFollowing(Following):
-    """Everything that happens to the instances of the tenant, from a cursor or from now on."""
+    """All changes of the tenant's instances, from a cursor or from now on."""
 
     def __init__(self, since: str | datetime | None) -> None:
         super().__init__()
@@ -213,12 +213,12 @@ class ChangeFollowing(Following):
             yield Change(self._cursor, entry)
 
 
-#: No cursor looks so.
+#: Cursors do not have this form.
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT.*(?:Z|[+-]\d\d:\d\d)", re.IGNORECASE)
 
 
 def _cursor_at(time: datetime) -> str:
-    """The place before everything of that time, as the server writes it (docs/changes.md)."""
+    """The cursor before everything at that time, in the server's format (docs/changes.md)."""
     before = time.astimezone(timezone.utc) - timedelta(milliseconds=1)
     at = before.isoformat(timespec="milliseconds").replace("+00:00", "Z")
     text = json.dumps({"created_at": at, "id": "f" * 8 + "-ffff-ffff-ffff-" + "f" * 12})

@@ -1,4 +1,4 @@
-"""What can go wrong, as exceptions."""
+"""The exceptions of the client and the worker."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from ._seconds import Seconds, seconds_until
 if TYPE_CHECKING:
     from .models import TaskInstance
 
-#: Codes of an `EngineError` that no engine gave: no connection came about, so that nothing was
-#: sent; no answer came; it came too late; or it came from something else.
+#: Codes of an `EngineError` that is not from an engine: no connection was made, so nothing was
+#: sent; no response arrived; it arrived too late; or something else answered.
 UNREACHABLE, NETWORK = "CLIENT_UNREACHABLE", "CLIENT_NETWORK"
 TIMEOUT, NO_ENGINE = "CLIENT_TIMEOUT", "CLIENT_NO_ENGINE"
 
 
 class EngineError(Exception):
-    """A request that was refused, or had no answer.
+    """A request that was refused or not answered.
 
     Attributes:
-        status: Of the answer; 0 when there was none.
-        code: Does not change with the words: one of docs/reference/errors.md, or of those above.
-        message: For people.
-        field: The field of the request that is wrong, such as `blocks[0].id`, if it is one.
-        request_id: By which the log of the server knows the request.
-        retry_after: Seconds after which asking again makes sense, where the server told.
-        body: Of the answer; that of a definition has the lists `errors` and `warnings`.
+        status: Status of the response; 0 if there was none.
+        code: Stable: one of docs/reference/errors.md, or of those above.
+        message: For people; may change.
+        field: The invalid field of the request, such as `blocks[0].id`, if there is one.
+        request_id: The id of the request in the server log.
+        retry_after: Seconds after which the server asks to retry.
+        body: The body of the response; for a definition it has the lists `errors` and `warnings`.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class InstanceEnded(Exception):  # noqa: N818  (it is an end, not a defect)
     """The instance that `run` waited for failed or was cancelled.
 
     Attributes:
-        instance: As it ended; `instance.failure` says why.
+        instance: The ended instance; `instance.failure` has the reason.
     """
 
     def __init__(self, instance: TaskInstance) -> None:
@@ -70,29 +70,29 @@ class InstanceEnded(Exception):  # noqa: N818  (it is an end, not a defect)
 
 
 class RunTimeout(TimeoutError):  # noqa: N818  (as TimeoutError)
-    """`run` waited for long enough. The instance goes on.
+    """`run` timed out. The instance continues.
 
     Attributes:
-        instance_id: Of the instance.
+        instance_id: The id of the instance.
     """
 
     def __init__(self, instance_id: str, seconds: float) -> None:
-        super().__init__(f"instance {instance_id} has not ended within {seconds:g} s")
+        super().__init__(f"instance {instance_id} did not end within {seconds:g} s")
         self.instance_id = instance_id
 
 
 class RetryableError(Exception):
-    """Raised by a handler: the step is tried again, as its `retry` says.
+    """Raised by a handler: the step is retried according to its `retry`.
 
-    So it is after any exception that has no attribute `retryable` that is False.
+    So it is after any exception whose attribute `retryable` is not False.
 
     Args:
-        retry_after: Seconds, a timedelta, or the time before which another try makes no sense. The
-            worker keeps the claim until then, and not its place.
-        details: Kept as a line of the step's logs, as JSON.
+        retry_after: The earliest time of the next attempt: seconds, a timedelta or a datetime. The
+            worker keeps the claim until then, but not the slot.
+        details: Stored as a line of the step's log, as JSON.
 
     Raises:
-        TypeError: `retry_after` says no time.
+        TypeError: `retry_after` is not a valid time.
     """
 
     retryable = True
@@ -109,10 +109,10 @@ class RetryableError(Exception):
 
 
 class FatalError(Exception):
-    """Raised by a handler: the step has failed for good, since another try would not help.
+    """Raised by a handler: the step fails permanently, since a retry would not help.
 
     Args:
-        details: Kept as a line of the step's logs, as JSON.
+        details: Stored as a line of the step's log, as JSON.
     """
 
     retryable = False

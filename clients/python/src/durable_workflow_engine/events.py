@@ -1,4 +1,4 @@
-"""What streams tell."""
+"""The items of streams."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from .models import AuditEntry, BlockOutput, Failure, InstanceState, TaskInstanc
 
 @dataclass(frozen=True)
 class StateChange:
-    """The instance is in another state; the first one comes at once."""
+    """The instance is in another state; the current one is sent first."""
 
     state: InstanceState
     failure: Failure | None = None
-    #: When it came into it, or was changed in it last; an older server does not say.
+    #: When it entered this state or was last changed in it; older servers do not send it.
     updated_at: datetime | None = None
 
 
 @dataclass(frozen=True)
 class Output:
-    """A block left an output."""
+    """A block has produced an output."""
 
     output: BlockOutput
 
@@ -34,23 +34,23 @@ class Done:
     failure: Failure | None = None
 
 
-#: What `instances.follow` gives.
+#: The items of `instances.follow`.
 InstanceEvent: TypeAlias = StateChange | Output | Done
 
 
 @dataclass(frozen=True)
 class Change:
-    """What `changes.follow` gives."""
+    """The items of `changes.follow`."""
 
-    #: Where to go on behind this one.
+    #: Where to continue after this change.
     cursor: str
     entry: AuditEntry
 
 
 @dataclass(frozen=True)
 class RunResult:
-    """What `instances.run` gives: an instance that is completed."""
+    """The result of `instances.run`: a completed instance."""
 
     instance: TaskInstance
-    #: The latest output of each block, by its id.
+    #: The latest output of each block, by block id.
     outputs: dict[str, Any] = field(default_factory=dict)

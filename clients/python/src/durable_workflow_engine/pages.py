@@ -1,4 +1,4 @@
-"""Lists, which come in pages."""
+"""Lists with pages."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Slice(Generic[T]):
-    """One page as it came."""
+    """One page as received."""
 
     items: list[T]
-    #: What its next page is asked for with; None: there is none.
+    #: The query of the next page; None: there is none.
     next_query: Mapping[str, Any] | None
     next_cursor: str | None
 
@@ -26,7 +26,7 @@ class Slice(Generic[T]):
 def slice_of(
     request: Request, response: httpx.Response, item: Any, member: str | None
 ) -> Slice[Any]:
-    """The page in an answer; a list that is a member of it has its cursor beside it."""
+    """The page in a response; a list in a member of the body has its cursor beside it."""
     query = next_query(response)
     if member is None:
         items = read(list[item], response)
@@ -40,7 +40,7 @@ def slice_of(
 
 
 class Page(Generic[T]):
-    """One page of a list. To go through it is to go through all pages, read on the way."""
+    """One page of a list. Iterating over it goes through all pages, which are read on the way."""
 
     def __init__(self, request: Request, fetch: Callable[[Request], Slice[T]]) -> None:
         self._request = request
@@ -49,16 +49,16 @@ class Page(Generic[T]):
 
     @property
     def items(self) -> list[T]:
-        """What stands on this page."""
+        """The items of this page."""
         return self._slice.items
 
     @property
     def next_cursor(self) -> str | None:
-        """Where the next page begins, of lists with cursors."""
+        """The cursor of the next page, for lists with cursors."""
         return self._slice.next_cursor
 
     def next(self) -> Page[T] | None:
-        """The page after this one."""
+        """The next page."""
         query = self._slice.next_query
         return None if query is None else Page(self._request.with_query(query), self._fetch)
 
@@ -78,22 +78,22 @@ class AsyncPage(Generic[T]):
 
     @property
     def items(self) -> list[T]:
-        """What stands on this page."""
+        """The items of this page."""
         return self._slice.items
 
     @property
     def next_cursor(self) -> str | None:
-        """Where the next page begins, of lists with cursors."""
+        """The cursor of the next page, for lists with cursors."""
         return self._slice.next_cursor
 
     async def next(self) -> AsyncPage[T] | None:
-        """The page after this one."""
+        """The next page."""
         query = self._slice.next_query
         return None if query is None else await self._pages.at(query)
 
 
 class AsyncPages(Generic[T]):
-    """A list: `await` gives its first page, `async for` goes through all of them."""
+    """A list: `await` returns its first page, `async for` iterates over the items of all pages."""
 
     def __init__(self, request: Request, fetch: Callable[[Request], Awaitable[Slice[T]]]) -> None:
         self._request = request

@@ -1,4 +1,4 @@
-"""The worker: takes tasks of the handlers that it knows, does them, and reports."""
+"""The worker: claims tasks of its handlers, runs them and reports the results."""
 
 from .context import CancelReason, Context, ThreadContext
 from .events import Ending, Failed, Polled, Reported, TaskEnded, TaskStarted, WorkerEvent

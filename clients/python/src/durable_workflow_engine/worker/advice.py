@@ -1,4 +1,4 @@
-"""What is probably wrong with a worker that gets no tasks: names that nobody knows."""
+"""Advice for a worker that receives no tasks: names that nothing refers to."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from .._model import encode
 from ..async_client import AsyncClient
 from ..errors import EngineError
 
-#: Sequences that are looked through: of more than these nothing is said.
+#: Above this number of sequences, no advice is given.
 SEQUENCES_MAX = 1_000
 
 
 async def advice_for(
     client: AsyncClient, handlers: Sequence[str], queues: Sequence[str]
 ) -> list[str]:
-    """A sentence for each name that is worth a look.
+    """A sentence for each finding.
 
     Args:
-        handlers: Those that had no task yet.
-        queues: Those that had none.
+        handlers: Those without a task so far.
+        queues: Those without a task so far.
 
     Raises:
-        EngineError: the server cannot be asked.
+        EngineError: a request to the server failed.
     """
     builtin = (await client.handlers()).builtin
     counts = (await client.workers.stats()).by_handler
@@ -33,7 +33,7 @@ async def advice_for(
         for name, states in counts.items()
         if name not in handlers and states.get("pending")
     ]
-    others = f"; tasks wait for {', '.join(waiting)}" if waiting else ""
+    others = f"; tasks are waiting for {', '.join(waiting)}" if waiting else ""
     sentences: list[str] = []
 
     def is_unknown(member: str, name: str) -> bool:
@@ -42,25 +42,25 @@ async def advice_for(
     for name in handlers:
         if name in builtin:
             sentences.append(
-                f'"{name}" is a handler of the server itself: no worker gets its tasks'
+                f'"{name}" is a built-in handler, which workers cannot serve'
             )
         elif name not in counts and is_unknown("handler", name):
-            whose = "no sequence and no task"
-            sentences.append(f'{whose} of the tenant names the handler "{name}"{others}')
+            whose = "no sequence or task"
+            sentences.append(f'{whose} of the tenant uses the handler "{name}"{others}')
     for name in queues:
         if not is_unknown("queue_name", name):
             continue
         if not (await client.workers.tasks(queue_name=name, limit=1)).items:
-            sentences.append(f'no sequence and no task of the tenant names the queue "{name}"')
+            sentences.append(f'no sequence or task of the tenant uses the queue "{name}"')
     return sentences
 
 
 async def _named_in_sequences(client: AsyncClient) -> str | None:
-    """The definitions as text; None where the key may not read all of them."""
+    """All definitions as text; None if the key may not read them."""
     try:
         page = await client.sequences.list(limit=SEQUENCES_MAX)
         more = await page.next()
     except EngineError:
-        # That of a worker usually may not.
+        # The key of a worker usually may not.
         return None
     return None if more is not None else json.dumps(encode(page.items))

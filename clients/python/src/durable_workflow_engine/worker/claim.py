@@ -1,4 +1,4 @@
-"""One claimed task: its heartbeats, its checkpoints, and what ends it before its handler does."""
+"""One claimed task: heartbeats, checkpoints, and reasons to cancel it."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ LOGS_NAME = b',"logs":'
 
 log = logging.getLogger("durable_workflow_engine.worker")
 
-#: What is said of a task, without what the claim adds to it.
+#: A report without the members that the claim adds.
 Result = dict[str, Any]
 
 
 class Claim:
     """
     Args:
-        on_cancel: Is called once, when going on is of no use.
+        on_cancel: Called once, when continuing is pointless.
     """
 
     def __init__(
@@ -42,14 +42,15 @@ class Claim:
         self.name = f'task {task.id} of "{task.handler_name}"'
         kind = Context if is_async else ThreadContext
         self.context = kind(task, self._save)
-        #: The server has said so; it may have been cancelled before, for another reason.
+        #: The server has reported it; the handler may have been cancelled earlier for another
+        #: reason.
         self.is_lost = False
         self._exchanges = exchanges
         self._on_cancel = on_cancel
         self._checkpoint_seq = task.checkpoint_seq
         self._saving = asyncio.Lock()
         self._claimed_at = time.monotonic()
-        #: When the last heartbeat was sent that the server took, and when the last one was sent.
+        #: Times of the latest accepted heartbeat and the latest heartbeat sent.
         self._heard_at = self._beat_at = self._claimed_at
         self._time_limit: asyncio.TimerHandle | None = None
         if task.timeout_ms is not None:
@@ -58,33 +59,33 @@ class Claim:
 
     @property
     def seconds(self) -> float:
-        """Since the claim."""
+        """Seconds since the claim."""
         return time.monotonic() - self._claimed_at
 
     def end(self) -> None:
-        """The handler has ended: nobody looks at the clock any more."""
+        """The handler has ended: its time limit no longer applies."""
         if self._time_limit is not None:
             self._time_limit.cancel()
 
     def cancel(self, reason: CancelReason) -> None:
-        """The handler is to stop. If it has an output all the same, the server judges it."""
+        """Tells the handler to stop. If it returns an output anyway, the server judges it."""
         if self.context.cancelled:
             return
         if reason != "stopping":
-            log.warning("%s is cancelled: %s", self.name, reason)
+            log.warning("%s was cancelled: %s", self.name, reason)
         self.context._cancel(reason)
         self._on_cancel()
 
     def say(
         self, result: Result, *, is_fleeting: bool = False, has_logs: bool = False
     ) -> asyncio.Future[Outcome]:
-        """Says something of the task, with the epoch of the claim.
+        """Reports something about the task, with the epoch of the claim.
 
         Args:
-            has_logs: With the lines that the handler logged, as far as there is room for them.
+            has_logs: Includes the lines that the handler logged, as far as they fit.
 
         Raises:
-            TypeError, ValueError: it has no form in JSON.
+            TypeError, ValueError: it has no JSON form.
         """
         named = {"task_id": self.task.id, "claim_epoch": self.task.claim_epoch, **result}
         text = to_json(named)
@@ -95,11 +96,13 @@ class Claim:
         return self._exchanges.say(text, is_fleeting=is_fleeting)
 
     def vouch(self, at: float) -> None:
-        """The claim cannot have been lost by then: behind an outage silence counts anew."""
+        """The claim cannot have been lost before this time: after an outage, silence counts from
+        here.
+        """
         self._heard_at = max(self._heard_at, at)
 
     def beat(self, heartbeat: float, lease: float) -> None:
-        """A heartbeat if it is time for one; nobody works on a lease that nobody vouches for."""
+        """Sends a heartbeat if it is due, and cancels the handler if the lease may have expired."""
         now = time.monotonic()
         if now - self._heard_at >= lease:
             self.cancel("silent")
@@ -124,7 +127,7 @@ class Claim:
     # ------------------------------------------------------------ checkpoints
 
     async def _save(self, state: Mapping[str, Any]) -> None:
-        """One behind the other, since each is numbered by the answer to the one before."""
+        """One after the other, since each is numbered by the answer to the previous one."""
         async with self._saving:
             while not await self._is_saved(state):
                 pass
@@ -132,10 +135,10 @@ class Claim:
     async def _is_saved(self, state: Mapping[str, Any]) -> bool:
         """
         Returns:
-            Whether the checkpoint is there. If not, it has another number by now.
+            Whether the checkpoint is stored. If not, it has a new number now.
 
         Raises:
-            EngineError: it never will be.
+            EngineError: it was rejected for good.
         """
         seq = self._checkpoint_seq
         said: Result = {"kind": "heartbeat", "checkpoint_seq": seq, "checkpoint": state}
@@ -145,8 +148,8 @@ class Claim:
             return True
         if outcome.status not in LOSS:
             raise _refused(outcome)
-        # Either the claim is lost, or an answer was, and the checkpoint is there: a plain heartbeat
-        # tells.
+        # Either the claim is lost, or an answer was and the checkpoint is stored: a plain heartbeat
+        # tells which.
         plain = await self._say_of_claim({"kind": "heartbeat"})
         stored = seq if plain.checkpoint_seq is None else plain.checkpoint_seq
         if plain.status != 200 or stored == seq:
@@ -157,10 +160,10 @@ class Claim:
 
     async def _say_of_claim(self, result: Result) -> Outcome:
         if self.is_lost:
-            raise EngineError("the claim is lost", status=409, code="ENG_CONFLICT")
+            raise EngineError("the claim was lost", status=409, code="ENG_CONFLICT")
         return await self.say(result)
 
 
 def _refused(outcome: Outcome) -> EngineError:
     why = outcome.error or "the worker has stopped"
-    return EngineError(f"the checkpoint was refused: {why}", status=outcome.status)
+    return EngineError(f"the checkpoint was rejected: {why}", status=outcome.status)

@@ -1,4 +1,4 @@
-"""What a handler is given beside its parameters."""
+"""The context that handlers receive in addition to their params."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ from .._seconds import Seconds, limited, seconds
 from ..models import WorkerTask
 from .lines import Lines
 
-#: Why nobody waits for a result any more.
-#:
-#: - `lost`: the server said that the claim is over: the instance was cancelled, or another worker
-#:   has the task
-#: - `silent`: no heartbeat was answered for as long as the lease lasts, so that another worker may
-#:   have the task
-#: - `timeout`: the `timeout` of the step has passed
-#: - `stopping`: the worker stops, and the task took longer than its `grace`
+#: Why a task was cancelled.
+#: 
+#: - `lost`: the server reports that the claim is over: the instance was cancelled, or another
+#: worker has the task
+#: - `silent`: no heartbeat was acknowledged for the length of the lease, so another worker may have
+#: the task
+#: - `timeout`: the `timeout` of the step was exceeded
+#: - `stopping`: the worker is stopping, and the task took longer than its `grace`
 CancelReason: TypeAlias = Literal["lost", "silent", "timeout", "stopping"]
 
 Save = Callable[[Mapping[str, Any]], Awaitable[None]]
 
 
 class _Context:
-    """What both kinds of handlers are given."""
+    """The part that both kinds of context share."""
 
     def __init__(self, task: WorkerTask, save: Save) -> None:
-        #: The whole task. An effect that should happen once carries its `idempotency_key`, which is
-        #: the same in each try.
+        #: The task. Use its `idempotency_key`, which is the same in each attempt, for effects that
+        #: should happen only once.
         self.task = task
-        #: Why it is cancelled; None: it is not.
+        #: Why the task was cancelled; None if it was not.
         self.cancel_reason: CancelReason | None = None
         self._save = save
         self._lines = Lines()
@@ -40,28 +40,30 @@ class _Context:
 
     @property
     def attempt(self) -> int:
-        """The try of the step, from 0."""
+        """The attempt of the step, from 0."""
         return self.task.attempt
 
     @property
     def resume(self) -> Any:
-        """What the last try, or an earlier claim, saved with `checkpoint`; None: nothing."""
+        """The value that the last attempt, or an earlier claim, saved with `checkpoint`; None if
+        there is none.
+        """
         return self.task.resume_checkpoint
 
     @property
     def traceparent(self) -> str | None:
-        """The W3C trace context that the work belongs to."""
+        """The W3C trace context of the task."""
         return self.task.traceparent
 
     @property
     def cancelled(self) -> bool:
-        """Whether going on is of no use: stop working."""
+        """Whether to stop, since the result is no longer needed."""
         return self._cancelled.is_set()
 
     def log(self, message: object, level: str = "info") -> None:
-        """A line of the instance's logs (`instances.logs`), sent with the result.
+        """Writes a line to the log of the instance (`instances.logs`), sent with the result.
 
-        The newest 1,000 lines are kept, of each the first 8,192 characters.
+        The newest 1,000 lines are kept, with at most 8,192 characters each.
         """
         self._lines.add(level, message)
 
@@ -71,31 +73,31 @@ class _Context:
 
 
 class Context(_Context):
-    """Of an asynchronous handler, whose task is cancelled besides when nobody waits for it."""
+    """The context of an asynchronous handler, whose asyncio task is cancelled, too."""
 
     async def checkpoint(self, state: Mapping[str, Any]) -> None:
-        """Saves how far the work got, for whoever has to take it over; at most 256 KiB.
+        """Saves progress for a later claim or attempt; at most 256 KiB.
 
         Raises:
-            EngineError: it was refused, such as for its size; or the claim is lost.
-            TypeError, ValueError: it has no form in JSON.
+            EngineError: it was rejected, such as for its size, or the claim was lost.
+            TypeError, ValueError: it has no JSON form.
         """
         await self._save(encode(state))
 
 
 class ThreadContext(_Context):
-    """Of a plain function, which runs in a thread and has to look at `cancelled` by itself."""
+    """The context of a plain function, which runs in a thread and must check `cancelled` itself."""
 
     def __init__(self, task: WorkerTask, save: Save) -> None:
         super().__init__(task, save)
         self._loop = asyncio.get_running_loop()
 
     def checkpoint(self, state: Mapping[str, Any]) -> None:
-        """Saves how far the work got, for whoever has to take it over; at most 256 KiB.
+        """Saves progress for a later claim or attempt; at most 256 KiB.
 
         Raises:
-            EngineError: it was refused, such as for its size; or the claim is lost.
-            TypeError, ValueError: it has no form in JSON.
+            EngineError: it was rejected, such as for its size, or the claim was lost.
+            TypeError, ValueError: it has no JSON form.
         """
 
         encoded = encode(state)
@@ -106,5 +108,5 @@ class ThreadContext(_Context):
         asyncio.run_coroutine_threadsafe(save(), self._loop).result()
 
     def wait_cancelled(self, wait: Seconds) -> bool:
-        """Waits for so long, but no longer than going on is of use; whether it is of none."""
+        """Waits at most this long for a cancellation; returns whether the task was cancelled."""
         return self._cancelled.wait(limited(seconds("wait", wait)))

@@ -1,4 +1,4 @@
-"""What a worker tells its hook, such as for metrics."""
+"""The events that a worker passes to its hook, such as for metrics."""
 
 from __future__ import annotations
 
@@ -7,29 +7,29 @@ from typing import Literal, TypeAlias
 
 from ..models import WorkerTask
 
-#: What became of a run of a handler. `dropped`: nothing is reported, because the claim is lost.
-#: `given_up`: it did not end while the worker stopped, and is offered again when its lease is over.
+#: The outcome of a handler. `dropped`: nothing is reported, because the claim is lost. `given_up`:
+#: it did not end while the worker stopped, and the task is offered again when its lease expires.
 Ending: TypeAlias = Literal["completed", "failed", "dropped", "given_up"]
 
 
 @dataclass(frozen=True)
 class TaskStarted:
-    """A task was claimed, and its handler begins."""
+    """A task was claimed, and its handler starts."""
 
     task: WorkerTask
 
 
 @dataclass(frozen=True)
 class TaskEnded:
-    """A handler has ended; its result is about to be reported."""
+    """A handler has ended, and its result is about to be reported."""
 
     task: WorkerTask
     ending: Ending
-    #: Since the claim.
+    #: Seconds since the claim.
     seconds: float
-    #: What the handler raised, if it did.
+    #: The exception of the handler, if it raised one.
     error: BaseException | None = None
-    #: Of a failure.
+    #: Set for a failure.
     retryable: bool | None = None
 
 
@@ -37,9 +37,9 @@ class TaskEnded:
 class Polled:
     """A poll was answered."""
 
-    #: How many tasks were asked for.
+    #: The number of tasks asked for.
     limit: int
-    #: How many came.
+    #: The number of tasks received.
     tasks: int
     seconds: float
 
@@ -49,14 +49,14 @@ class Reported:
     """Results and heartbeats were answered, in one request."""
 
     results: int
-    #: Those that were not taken: their claims are lost, or what they say is wrong.
+    #: Reports that were rejected: their claims are lost, or they are invalid.
     refused: int
     seconds: float
 
 
 @dataclass(frozen=True)
 class Failed:
-    """A request failed, and is sent again; or the result of a task was refused."""
+    """A request failed and will be retried, or the result of a task was rejected."""
 
     error: Exception
     task: WorkerTask | None = None

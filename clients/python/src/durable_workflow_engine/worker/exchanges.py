@@ -1,17 +1,15 @@
-"""The conversation of a worker with its server: says what is to be said of tasks, and asks for new.
+"""The exchange of a worker with its server: sends reports and polls for tasks.
 
-1. While nobody has work to give, one poll waits at the server, and what is to be said goes beside
-   it at once.
-2. While there is more work than places, results and the next poll are one request. What comes up
-   while requests are under way goes with the next, so that batches grow with the load.
-3. A poll never asks for more than the places that are free and that no other poll asks for.
-4. A poll that waits carries no results: their outcomes would wait with it.
-5. What was not answered is said again as it was, until it is. The epoch of the claim makes that
-   harmless.
-6. After a failure that a report may be to blame for, the reports of the request go apart, the
-   smallest first, beside those that come up meanwhile: one that never arrives holds none of the
-   others back.
-7. No request is larger than what the server accepts, which its answers say.
+1. While no tasks are waiting, one long poll is open, and reports are sent beside it at once.
+2. Under load, results and the next poll share a request. Reports made while requests are in flight
+   go with the next one, so batches grow with the load.
+3. A poll asks for no more than the free slots that no other poll asks for.
+4. A long poll carries no results, since their outcomes would wait with it.
+5. Unanswered reports are resent unchanged until they are answered. The epoch of the claim makes
+   that harmless.
+6. After a failure that a report may have caused, the reports of that request are sent apart, the
+   smallest first, beside newer ones: one that never arrives does not block the others.
+7. No request exceeds the limit that the server announces in its responses.
 """
 
 from __future__ import annotations
@@ -33,33 +31,32 @@ from .outbox import Outbox, Outcome, Report
 
 log = logging.getLogger("durable_workflow_engine.worker")
 
-#: Requests with results under way at once: the next batch is made while the server works on the one
-#: before.
+#: Concurrent requests with results: the next batch is built while the server handles the previous
+#: one.
 SENDING_MAX = 2
-#: Of the results of one request: far below what a server takes. A larger one goes alone.
+#: Size limit for the results of one request, far below the server's. A larger result is sent alone.
 BATCH_BYTES_MAX = 2_000_000
-#: Of a server that does not say what it accepts.
+#: Default for servers that do not announce their limit.
 BODY_BYTES_MAX = 10_485_760
-#: Of waits between tries, in seconds; and where asking again soon does not help, since somebody has
-#: to act.
+#: Limits of the backoff, in seconds: in general, and for errors that the operator has to fix.
 WAIT_MAX, DENIED_WAIT_MAX = 5.0, 30.0
-#: How long the end of a poll that waits may take, in seconds.
+#: How long ending a long poll may take, in seconds.
 POLL_END_MAX = 1.0
-#: Nothing of the request was done.
+#: Nothing in the request took effect.
 UNDONE = frozenset({401, 403, 404, 405, 429})
-#: Of an engine whose database is away.
+#: The code of an engine whose database is unavailable.
 AWAY = "ENG_DATABASE_DOWN"
 
 
 class Exchanges:
     """
     Args:
-        poll_wait: Seconds that a poll waits for work.
-        room: Places for tasks that are free.
-        take: Is given each task that was claimed.
-        vouch: Is told that the database of the server was away for what was sent at that time, so
-            that no claim was lost before it.
-        tell: Is told of each request.
+        poll_wait: Seconds that a poll waits for tasks.
+        room: Returns the number of free slots.
+        take: Called with each claimed task.
+        vouch: Called when the database of the server was unavailable for a request sent at that
+            time, so that no claim was lost before it.
+        tell: Called with the event of each request.
     """
 
     def __init__(
@@ -79,10 +76,10 @@ class Exchanges:
         self._link = link
         self._asking = {"handlers": handlers, **({} if queues is None else {"queues": queues})}
         self._poll_wait = poll_wait
-        #: A request without results, as it begins.
+        #: The beginning of a request without results.
         named = {"worker_id": worker_id, **({} if version is None else {"version": version})}
         self._head = to_json(named)[:-1]
-        #: What the server accepts of one result, logs included.
+        #: The server's limit for one result, including its log.
         self.result_bytes_max = 0
         self._accepted(BODY_BYTES_MAX)
         self._room_of_worker = room
@@ -90,45 +87,48 @@ class Exchanges:
         self._vouch = vouch
         self._tell = tell
         self._loop = asyncio.get_running_loop()
-        #: Why the worker cannot go on: it was refused before it ever had an answer.
+        #: Fails if the worker was rejected before any response.
         self.broken: asyncio.Future[None] = self._loop.create_future()
         self._outbox = Outbox()
         self._under_way: set[asyncio.Task[Any]] = set()
-        #: The poll that waits.
+        #: The long poll.
         self._waiting: asyncio.Task[Any] | None = None
-        #: Requests with results under way, and places that polls under way ask for.
+        #: Requests with results in flight, and slots that polls in flight ask for.
         self._sending = 0
         self._asked = 0
         self._is_polling = True
         self._is_closed = False
-        #: An answer came. Before that no poll waits, so that a refusal is heard at once.
+        #: A response has arrived. Before that polls do not wait, so that a rejection is noticed at
+        #: once.
         self._has_met = False
-        #: The last poll got all that it asked for: there may be more.
+        #: The latest poll returned as many tasks as it asked for: there may be more.
         self._is_busy = False
         self._is_scheduled = False
-        #: Requests that failed in a row.
+        #: Consecutive failed requests.
         self._failures = 0
         self._pause: asyncio.TimerHandle | None = None
         self._is_sending_aside = False
-        #: Of those that have failed alone.
+        #: Delays reports that have failed alone.
         self._aside_pause: asyncio.TimerHandle | None = None
-        #: Who waits for all to be said.
+        #: Those that wait until all reports are answered.
         self._quiet: list[asyncio.Future[None]] = []
 
     def schedule(self) -> None:
-        """Looks for what there is to do, behind what happens now: what ends together is said so."""
+        """Sends what is due after the current events are handled, so that results that finish
+        together are sent together.
+        """
         if not self._is_scheduled:
             self._is_scheduled = True
             self._loop.call_soon(self._pump)
 
     def say(self, text: bytes, *, is_fleeting: bool = False) -> asyncio.Future[Outcome]:
-        """Says one thing, which is JSON, together with what else is to be said."""
+        """Queues a report, which is JSON, to be sent with others."""
         report = Report(text, is_fleeting, self._loop.create_future())
         if self._is_closed:
             report.settle(0)
         elif len(text) > self.result_bytes_max:
-            most = f"the {self.result_bytes_max} that the server accepts"
-            report.settle(413, f"{len(text)} bytes are more than {most}")
+            most = f"the server's limit of {self.result_bytes_max}"
+            report.settle(413, f"{len(text)} bytes exceed {most}")
         else:
             self._outbox.add(report)
             self.schedule()
@@ -138,10 +138,11 @@ class Exchanges:
         self.result_bytes_max = body_bytes_max - len(self._head + b',"results":[]}')
 
     def stop_polling(self) -> None:
-        """Asks for no more.
+        """Stops polling.
 
-        The server is asked to answer a poll that waits: one that is broken off may have been given
-        tasks already. A server that does not do so soon takes back what it would have given.
+        Asks the server to answer the long poll, since a poll that is aborted may already have been
+        given tasks. If the server does not answer soon, the poll is aborted and the server reclaims
+        the tasks.
         """
         self._is_polling = False
         if self._waiting is not None:
@@ -153,19 +154,19 @@ class Exchanges:
             await asyncio.wait_for(self._link.exchange(text, 0), POLL_END_MAX)
             await asyncio.wait({waiting}, timeout=POLL_END_MAX)
         except (EngineError, asyncio.TimeoutError):
-            # A server that does not know how, or is away.
+            # The server does not support it, or is unavailable.
             pass
         waiting.cancel()
 
     async def quiet(self) -> None:
-        """Returns when all is said and answered."""
+        """Returns when all reports are answered."""
         if not self._outbox.is_empty or self._under_way:
             waiting = self._loop.create_future()
             self._quiet.append(waiting)
             await waiting
 
     async def close(self) -> None:
-        """Says nothing any more; whoever waits for an outcome is told that there is none."""
+        """Sends nothing more; pending outcomes are resolved as unanswered."""
         self._is_closed = True
         self._is_polling = False
         for pause in (self._pause, self._aside_pause):
@@ -176,7 +177,7 @@ class Exchanges:
         for task in self._under_way:
             task.cancel()
         await self.quiet()
-        # Whoever is interested has looked by now.
+        # Whoever needs it has read it by now.
         if self.broken.done():
             self.broken.exception()
 
@@ -193,7 +194,7 @@ class Exchanges:
         if self._is_closed or self._pause is not None:
             return
         while outbox.has_next and self._sending < SENDING_MAX:
-            # A report that leaves no room for a poll goes without one.
+            # A report that leaves no room for a poll is sent without one.
             limit = self._ask() if self._is_busy else 0
             room = self._batch_bytes(limit)
             reports = outbox.take(room)
@@ -212,7 +213,7 @@ class Exchanges:
             self._waiting = self._start(self._exchange([], limit, wait))
 
     async def _exchange_aside(self, reports: Sequence[Report]) -> None:
-        """One request of those that are set aside, after the other."""
+        """Sends the requests with reports that were set aside, one at a time."""
         try:
             if await self._exchange(reports, 0, 0):
                 self._outbox.received()
@@ -229,7 +230,7 @@ class Exchanges:
         return b',"poll":' + to_json(asked)
 
     def _ask(self) -> int:
-        """The places that nobody asks for; from now on somebody does."""
+        """Reserves the free slots that no poll asks for."""
         room = max(0, self._room_of_worker() - self._asked) if self._is_polling else 0
         self._asked += room
         return room
@@ -249,7 +250,7 @@ class Exchanges:
         self.schedule()
 
     async def _exchange(self, reports: Sequence[Report], limit: int, wait: float) -> bool:
-        """Whether it was answered."""
+        """Returns whether it was answered."""
         began = time.monotonic()
         listed = b',"results":[' + b",".join(it.text for it in reports) + b"]" if reports else b""
         text = self._head + self._poll_text(limit, wait) + listed + b"}"
@@ -264,7 +265,7 @@ class Exchanges:
         except Exception as defect:
             if not self._has_met:
                 raise
-            # What was sent may be to blame, and what else is said goes on.
+            # What was sent may be the cause; other reports are still sent.
             failed = EngineError(f"the exchange failed: {type(defect).__name__}: {defect}")
             failed.__cause__ = defect
             self._failed(failed, reports, limit, began)
@@ -281,7 +282,7 @@ class Exchanges:
     ) -> None:
         seconds = time.monotonic() - began
         if self._failures > 0:
-            log.info("the server answers again")
+            log.info("the server is reachable again")
         self._failures = 0
         self._has_met = True
         if answer.max_body_bytes is not None:
@@ -303,7 +304,7 @@ class Exchanges:
             self._put_back(unknown, may_have_arrived=True)
             self._pause_for(backoff(0))
         else:
-            # Others were judged: the server is well, and does not wait for these.
+            # If other reports were judged, the server is healthy, and only these are delayed.
             for report in unknown:
                 self._set_aside([report])
         if limit > 0:
@@ -332,7 +333,7 @@ class Exchanges:
         was_alone = is_alone and reports[0].failed_alone > 0
         if meaning == "unclear":
             self._set_aside(reports)
-            # That it fails again says nothing about the server.
+            # A repeated failure of this report says nothing about the server.
             if was_alone:
                 return
         else:
@@ -346,7 +347,7 @@ class Exchanges:
         self._pause_for(backoff(self._failures - 1, error.retry_after, longest))
 
     def _pause_for(self, wait: float) -> None:
-        """Nothing is asked or said for a while."""
+        """Sends nothing for a while."""
         if self._pause is not None:
             self._pause.cancel()
         if not self._is_closed:
@@ -357,11 +358,11 @@ class Exchanges:
         self._pump()
 
     def _put_back(self, reports: Sequence[Report], *, may_have_arrived: bool) -> None:
-        """They are said again, before all others."""
+        """They are resent before all others."""
         self._outbox.put_back(self._lasting(reports, may_have_arrived))
 
     def _set_aside(self, reports: Sequence[Report]) -> None:
-        """They are said again, apart."""
+        """They are resent apart."""
         lasting = self._lasting(reports, True)
         is_alone = len(reports) == 1
         self._outbox.set_aside(lasting, is_alone=is_alone)
@@ -377,7 +378,7 @@ class Exchanges:
         self._pump()
 
     def _lasting(self, reports: Sequence[Report], may_have_arrived: bool) -> list[Report]:
-        """Those that are said again; the others are given up."""
+        """The reports to resend; the others are given up."""
         lasting: list[Report] = []
         for report in reports:
             if report.is_fleeting or self._is_closed:
@@ -393,10 +394,11 @@ class Exchanges:
 
 
 def _meaning(error: EngineError) -> Literal["undone", "away", "unclear"]:
-    """What a failure says.
+    """What a failure means.
 
-    Nothing was done, as the server says itself; the server is away, and nobody knows; or neither is
-    clear, since nobody answered or somebody else did, so that a report may be to blame.
+    `undone`: the server reports that nothing took effect. `away`: the server is unavailable, and
+    the outcome is unknown. `unclear`: there was no response or a foreign one, and a report may be
+    the cause.
     """
     if error.code == UNREACHABLE or error.status == 429:
         return "undone"

@@ -1,4 +1,4 @@
-"""From functions to handlers: what they take, and how they are run."""
+"""Turns functions into handlers: validates their signatures, params and outputs, and runs them."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from ..errors import FatalError
 from ..models import WorkerTask
 from .context import Context, ThreadContext
 
-#: Of an annotation that says nothing.
+#: Annotations without information.
 _OPEN = (inspect.Parameter.empty, Any, None, dict, Mapping)
 
 
 @dataclass(frozen=True)
 class Handler:
-    """A function under its name, with what its annotations say."""
+    """A function with its name and the types from its annotations."""
 
     name: str
     function: Callable[..., Any]
     is_async: bool
     takes_context: bool
-    #: What params are read as; None: as they came.
+    #: The type of the params; None: unchecked.
     params: TypeAdapter[Any] | None
-    #: What the result is; None: anything that is an object.
+    #: The type of the result; None: any object.
     output: TypeAdapter[Any] | None
     takes_task: bool
 
@@ -42,7 +42,7 @@ class Handler:
         """The output, ready to be sent.
 
         Raises:
-            FatalError: params or output do not conform to the annotations.
+            FatalError: params or output do not match the annotations.
             Exception: whatever the function raises.
         """
         arguments = [self._argument(task), *([context] if self.takes_context else [])]
@@ -61,7 +61,7 @@ class Handler:
             return self.params.validate_python(params)
         except ValidationError as error:
             why = _told(error)
-            raise FatalError(f"the params do not fit the handler {self.name}: {why}") from error
+            raise FatalError(f"the params of the handler {self.name} are not valid: {why}") from error
 
     def _checked(self, result: Any) -> dict[str, Any]:
         if result is None:
@@ -70,10 +70,10 @@ class Handler:
             output = self._dumped(result)
         except (ValidationError, TypeError, ValueError, RecursionError) as error:
             why = _told(error) if isinstance(error, ValidationError) else str(error)
-            raise FatalError(f"the handler {self.name} gave no valid output: {why}") from error
+            raise FatalError(f"the output of the handler {self.name} is not valid: {why}") from error
         if not isinstance(output, dict):
             kind = type(result).__name__
-            raise FatalError(f"the handler {self.name} gave a {kind}; an output is an object")
+            raise FatalError(f"the output of the handler {self.name} must be an object, not a {kind}")
         return output
 
     def _dumped(self, result: Any) -> Any:
@@ -86,10 +86,10 @@ class Handler:
 def bind(name: str, function: Callable[..., Any]) -> Handler:
     """
     Raises:
-        TypeError: it cannot be called with the params, or with these and a context.
+        TypeError: it cannot be called with the params, or with the params and a context.
     """
     if not callable(function):
-        raise TypeError(f"the handler {name} is no function: {function!r}")
+        raise TypeError(f"the handler {name} is not a function: {function!r}")
     try:
         signature = inspect.signature(function, eval_str=True)
     except NameError as error:
@@ -117,15 +117,15 @@ def _positional(name: str, signature: inspect.Signature) -> list[inspect.Paramet
     keywords = [one for one in required if one.kind is inspect.Parameter.KEYWORD_ONLY]
     if not positional or too_many or keywords:
         raise TypeError(
-            f"the handler {name} is called with its params, or with its params and a context; "
-            f"it takes {signature}"
+            f"the handler {name} must accept its params, or its params and a context; "
+            f"its signature is {signature}"
         )
     given = [one for one in positional if one.default is inspect.Parameter.empty]
     return given or positional[:1]
 
 
 def _told(error: ValidationError) -> str:
-    """Without the values, which may be nobody's business."""
+    """Without the values, which may be confidential."""
     return "; ".join(
         f"{'.'.join(map(str, one['loc'])) or 'it'}: {one['msg']}"
         for one in error.errors(include_url=False, include_input=False)

@@ -1,4 +1,4 @@
-"""The lines that a handler logs, kept within what the contract takes of one try and of one body."""
+"""The log lines of a handler, within the limits of an attempt and of a request body."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from datetime import datetime, timezone
 from .._model import to_json
 from .texts import storable, text_of
 
-#: Of one try, and of one line, as the server takes them.
+#: The server's limits for an attempt and for a line.
 LINES_MAX, LINE_LENGTH_MAX, LEVEL_LENGTH_MAX = 1_000, 8_192, 32
-#: What the line takes that says how many are missing, brackets included.
+#: Bytes reserved for the line about dropped lines, including brackets.
 NOTE_BYTES = 128
 
 
 class Lines:
-    """Handlers may log from any thread."""
+    """Thread-safe, since handlers may log from any thread."""
 
     def __init__(self) -> None:
         self._lines: deque[dict[str, str]] = deque()
@@ -31,15 +31,15 @@ class Lines:
             "message": storable(text_of(message), LINE_LENGTH_MAX),
         }
         self._lines.append(line)
-        # One place is for the line that says how many are missing.
+        # One line is reserved for the note about dropped lines.
         if len(self._lines) == LINES_MAX:
             self._lines.popleft()
             self._dropped += 1
 
     def json(self, bytes_max: int) -> bytes:
-        """As a list of JSON, of so many bytes at most; empty without lines.
+        """As a JSON list of limited size; empty without lines.
 
-        The oldest are dropped: the end tells more than the beginning.
+        The oldest lines are dropped, since the last ones are more informative.
         """
         lines = list(self._lines)
         kept: list[bytes] = []
@@ -52,7 +52,7 @@ class Lines:
             kept.append(text)
         dropped = self._dropped + len(lines) - len(kept)
         if dropped > 0 and bytes_max >= NOTE_BYTES:
-            told = f"{dropped} earlier lines were left out"
+            told = f"{dropped} earlier lines were dropped"
             ts = lines[-len(kept)]["ts"]
             kept.append(to_json({"ts": ts, "level": "warn", "message": told}))
         return b"[" + b",".join(reversed(kept)) + b"]" if kept else b""

@@ -1,4 +1,6 @@
-"""How exchanges are sent: by the route for them, or one by one where the server has none."""
+"""Sends the exchanges of a worker: by their own route, or one by one if the server does not have
+it.
+"""
 
 from __future__ import annotations
 
@@ -17,20 +19,20 @@ from ..models import TaskOutcome, TasksExchanged, WorkerTask
 
 log = logging.getLogger("durable_workflow_engine.worker")
 
-#: What is said is wrong or too large: sending it again would not help.
+#: The report is invalid or too large: resending it would not help.
 REFUSED = frozenset({400, 413, 422})
-#: Somebody else has the task, or nobody.
+#: The claim is over.
 LOSS = frozenset({404, 409})
-#: Between two rounds of polls that found nothing, in seconds: one that waits would keep the others
-#: from theirs.
+#: Pause between rounds of polls that found nothing, in seconds: a poll that waits would delay the
+#: others.
 ROUND = 0.5
 
 
 class Link:
-    """The way of one worker to its server.
+    """The connection of a worker to its server.
 
     Args:
-        client: Repeats nothing by itself: the worker knows best what is said again, and when.
+        client: Without retries: the worker decides itself what is resent, and when.
     """
 
     def __init__(self, client: AsyncClient) -> None:
@@ -38,13 +40,13 @@ class Link:
         self._is_single = False
 
     async def exchange(self, text: bytes, wait: float) -> TasksExchanged:
-        """Sends the text of an exchange once.
+        """Sends an exchange once.
 
         Args:
             wait: Seconds for which its poll may wait.
 
         Raises:
-            EngineError: about all of it.
+            EngineError: the exchange as a whole failed.
         """
         if not self._is_single:
             path = "/workers/tasks/exchange"
@@ -56,7 +58,7 @@ class Link:
                 if error.status not in (404, 405) or error.code == NO_ENGINE:
                     raise
             if not self._is_single:
-                log.info("the server has no exchange: every result is a request")
+                log.info("the server has no exchange route: each result is sent in its own request")
             self._is_single = True
         return await self._one_by_one(json.loads(text))
 
@@ -69,7 +71,7 @@ class Link:
         tasks, *outcomes = await asyncio.gather(asked, *said, return_exceptions=True)
         told = [outcome for outcome in outcomes if isinstance(outcome, TaskOutcome)]
         if isinstance(tasks, EngineError) and told:
-            # The poll after this one says so again.
+            # The next poll reports it again.
             tasks = []
         for one in (tasks, *outcomes):
             if isinstance(one, BaseException):
@@ -84,8 +86,7 @@ class Link:
         try:
             reply = await operation(task_id, **worker, **members)
         except EngineError as error:
-            # What says nothing about the result may be otherwise the next time; that a task is gone
-            # only the server knows.
+            # A failure unrelated to the result may pass; only the server knows that a task is gone.
             is_loss = error.status in LOSS and error.code.startswith("ENG_")
             status = error.status if is_loss or error.status in REFUSED else 503
             return TaskOutcome(task_id=task_id, status=status, error=error.message, code=error.code)
@@ -94,7 +95,7 @@ class Link:
     async def _poll(
         self, worker: Mapping[str, Any], poll: Mapping[str, Any] | None
     ) -> list[WorkerTask]:
-        """Rounds of polls, one for each handler and queue, until one found something."""
+        """Rounds of polls, one for each handler and queue, until one returns tasks."""
         if poll is None:
             return []
         queues: Sequence[str | None] = poll.get("queues") or [None]
@@ -113,7 +114,7 @@ class Link:
                 try:
                     tasks += await self._poll_one(queue, asked)
                 except EngineError:
-                    # What was claimed by the polls before is not thrown away for this one.
+                    # Tasks that earlier polls have claimed are kept if this one fails.
                     if not tasks:
                         raise
                 if len(tasks) >= poll["limit"]:

@@ -1,6 +1,6 @@
-"""The tasks in hand: runs their handlers, keeps their claims alive, and reports what came of them.
+"""The claimed tasks: runs their handlers, keeps their claims alive and reports the results.
 
-A place is free as soon as a handler has ended; what is still to be said of its task takes none.
+A slot is free as soon as the handler has ended, even if its result is not sent yet.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from .texts import json_of, member_of, storable, text_of
 
 log = logging.getLogger("durable_workflow_engine.worker")
 
-#: The handler has ended since the worker stops: somebody else may have the task at once.
+#: The handler ended because the worker is stopping: another worker may claim the task at once.
 GIVEN_BACK: Result = {"kind": "heartbeat", "release": True}
-#: Of a result that is said again: the claim was ended by it before.
+#: The code for a result that was already accepted.
 TAKEN = "ENG_RESULT_REPEATED"
 
-#: What the server keeps of a message, in characters.
+#: The server's limit for messages, in characters.
 MESSAGE_LENGTH_MAX = 500
 
 Trace = Callable[[Context | ThreadContext], AbstractContextManager[Any]]
@@ -42,7 +42,7 @@ Trace = Callable[[Context | ThreadContext], AbstractContextManager[Any]]
 
 @dataclass(frozen=True)
 class Settings:
-    """Of a worker; times in seconds."""
+    """Settings of a worker; times in seconds."""
 
     handlers: Mapping[str, Handler]
     concurrency: int
@@ -54,7 +54,7 @@ class Settings:
 
 @dataclass(frozen=True)
 class _Ended:
-    """How a handler ended, and what is said of it; None: nothing."""
+    """How a handler ended, and the report; None: no report."""
 
     ending: Ending
     result: Result | None = None
@@ -63,7 +63,7 @@ class _Ended:
 
     @property
     def retryable(self) -> bool | None:
-        """Of a failure."""
+        """Set for a failure."""
         is_failure = self.result is not None and self.result["kind"] == "fail"
         return self.result["retryable"] if self.result and is_failure else None
 
@@ -77,11 +77,11 @@ class Tasks:
     def __init__(self, settings: Settings, threads: Executor) -> None:
         self._settings = settings
         self._threads = threads
-        #: Those that have to be kept alive: of running handlers, and of failures held back.
+        #: Claims to keep alive: those of running handlers, and of delayed failures.
         self._claims: set[Claim] = set()
-        #: What goes on until all of a claim is said.
+        #: Pending until everything about a claim is reported.
         self._work: set[asyncio.Task[None]] = set()
-        #: Failures that are held back.
+        #: Number of delayed failures.
         self._held = 0
         self._stopping = asyncio.Event()
         self._running = 0
@@ -95,7 +95,7 @@ class Tasks:
         return not self._work
 
     def begin(self, task: WorkerTask, exchanges: Exchanges) -> None:
-        """Runs the handler of a task that was claimed."""
+        """Runs the handler of a claimed task."""
         self._running += 1
         run = _Run(task, self._settings.handlers[task.handler_name], exchanges)
         self._claims.add(run.claim)
@@ -105,46 +105,46 @@ class Tasks:
         work.add_done_callback(lambda _: self._claims.discard(run.claim))
 
     def decline(self, task: WorkerTask, exchanges: Exchanges) -> None:
-        """The worker stops: others may have it at once."""
+        """Declines a task because the worker is stopping: others may claim it at once."""
         claim = Claim(task, exchanges, is_async=True, on_cancel=lambda: None)
         claim.end()
         claim.say(GIVEN_BACK)
 
     def beat(self) -> None:
-        """Says of all tasks in hand that they are worked on, as far as it is time."""
+        """Sends heartbeats that are due."""
         for claim in list(self._claims):
             claim.beat(self._settings.heartbeat, self._settings.lease)
 
     def vouch(self, at: float) -> None:
-        """No claim was lost by then: see `Claim.vouch`."""
+        """No claim was lost before this time: see `Claim.vouch`."""
         for claim in self._claims:
             claim.vouch(at)
 
     async def done(self) -> None:
-        """Returns when all of them are done and reported. From now on nothing is held back."""
+        """Returns when all tasks are done and reported. From now on no failure is delayed."""
         self._stopping.set()
         while self._work:
             await asyncio.wait(self._work)
 
     def cancel_all(self) -> None:
-        """The handlers are to stop, since the worker does."""
+        """Cancels the handlers because the worker is stopping."""
         for claim in list(self._claims):
             claim.cancel("stopping")
 
     def give_up_all(self) -> None:
-        """Their handlers may go on, but nobody listens to them any more."""
+        """Handlers may continue, but their results are ignored."""
         for claim in list(self._claims):
             self._end(claim, _Ended("given_up"))
 
     def give_back_all(self) -> None:
-        """As `give_up_all`, and others may have them at once."""
+        """Like `give_up_all`, but other workers may claim the tasks at once."""
         for claim in list(self._claims):
             if not claim.is_lost:
                 claim.say(GIVEN_BACK)
             self._end(claim, _Ended("given_up"))
 
     async def close(self) -> None:
-        """Ends whatever is left, without a word."""
+        """Ends everything without further reports."""
         self.give_up_all()
         for work in self._work:
             work.cancel()
@@ -162,7 +162,7 @@ class Tasks:
             exchanges.schedule()
         if ended.retry_after > 0:
             await self._hold_back(ended.retry_after)
-        # It may have been given up meanwhile.
+        # It may have been given up in the meantime.
         if claim not in self._claims:
             return
         self._end(claim, ended)
@@ -177,7 +177,9 @@ class Tasks:
         )
 
     async def _hold_back(self, seconds: float) -> None:
-        """Not more than it can do at once: else it would claim what other workers could do."""
+        """At most as many as it can run: otherwise it would hold claims that other workers could
+        use.
+        """
         if self._held >= self._settings.concurrency:
             return
         self._held += 1
@@ -189,10 +191,10 @@ class Tasks:
             self._held -= 1
 
     async def _report(self, claim: Claim, result: Result, *, has_logs: bool = True) -> None:
-        """What is refused for its claim is dropped, unless it was taken before.
+        """A result rejected because its claim is lost is dropped, unless it was accepted before.
 
-        What is refused for what it says is said without its log, which is worth less than the
-        result; then an output is a failure.
+        A result rejected as invalid is sent again without its log, which matters less than the
+        result; after that, an output is reported as a failure.
         """
         if claim.is_lost:
             return
@@ -202,16 +204,16 @@ class Tasks:
         if outcome.status in LOSS:
             if outcome.code != TAKEN:
                 why = "its claim is lost"
-                log.warning("the result of %s is dropped: %s (%d)", claim.name, why, outcome.status)
+                log.warning("the result of %s was dropped: %s (%d)", claim.name, why, outcome.status)
             return
-        log.warning("the result of %s was refused: %s", claim.name, outcome.error)
+        log.warning("the result of %s was rejected: %s", claim.name, outcome.error)
         self._settings.tell(
             Failed(EngineError(outcome.error, status=outcome.status), task=claim.task)
         )
         if has_logs and len(claim.context._lines) > 0:
             await self._report(claim, result, has_logs=False)
         elif result["kind"] == "complete":
-            refused = failure(f"the output was refused: {outcome.error}", retryable=False)
+            refused = failure(f"the output was rejected: {outcome.error}", retryable=False)
             await self._report(claim, refused)
 
 
@@ -219,12 +221,12 @@ async def _outcome(claim: Claim, result: Result, has_logs: bool) -> Outcome:
     try:
         return await claim.say(result, has_logs=has_logs and result["kind"] != "heartbeat")
     except (TypeError, ValueError, RecursionError) as error:
-        # It is no JSON: too many digits, or too deep.
+        # Not valid JSON: too many digits, or too deep.
         return Outcome(400, is_repeated=False, error=text_of(error))
 
 
 class _Run:
-    """The handler of one task."""
+    """The handler of one task, while it runs."""
 
     def __init__(self, task: WorkerTask, handler: Handler, exchanges: Exchanges) -> None:
         self._handler = handler
@@ -232,12 +234,12 @@ class _Run:
         self.claim = Claim(task, exchanges, is_async=handler.is_async, on_cancel=self._cancel)
 
     def _cancel(self) -> None:
-        # A thread cannot be stopped, and keeps its place until it ends.
+        # A thread cannot be stopped, and keeps its slot until it ends.
         if self._work is not None and self._handler.is_async:
             self._work.cancel()
 
     async def ended(self, threads: Executor, trace: Trace) -> _Ended:
-        """Waits for the end of the handler."""
+        """Waits until the handler has ended."""
         claim = self.claim
         self._work = asyncio.create_task(self._handle(threads, trace))
         try:
@@ -260,8 +262,8 @@ class _Run:
         return self._failed(error)
 
     async def _handle(self, threads: Executor, trace: Trace) -> dict[str, Any]:
-        # What ends a program ends the handler alone. An interrupt is of the process, unless it was
-        # raised in a thread, where none arrives.
+        # SystemExit ends only the handler. A KeyboardInterrupt is for the process, unless it was
+        # raised in a thread, which receives no signals.
         exits = (SystemExit,) if self._handler.is_async else (SystemExit, KeyboardInterrupt)
         try:
             with trace(self.claim.context):
@@ -270,11 +272,11 @@ class _Run:
             raise RetryableError(_named(error)) from error
 
     def _failed(self, error: BaseException) -> _Ended:
-        """An exception is retryable unless it says that it is not."""
+        """Exceptions are retryable unless they say otherwise."""
         context = self.claim.context
         retryable = member_of(error, "retryable", True) is not False
         retry_after = member_of(error, "retry_after")
-        # By its type: what it says of its class may raise.
+        # By its type: reading its class attribute may raise.
         if issubclass(type(error), (RetryableError, FatalError)):
             message = text_of(error) or type(error).__name__
             details = member_of(error, "details")
@@ -283,14 +285,14 @@ class _Run:
         elif issubclass(type(error), asyncio.CancelledError):
             limit = context.task.timeout_ms
             is_late = context.cancel_reason == "timeout"
-            why = f"the time limit of {limit} ms has passed" if is_late else "it was cancelled"
+            why = f"the time limit of {limit} ms was exceeded" if is_late else "it was cancelled"
             message = f"the handler did not end: {why}"
         else:
             message = _named(error)
             context.log(_traceback(error), "error")
         wait = seconds_until(retry_after)
         if wait is None:
-            context.log(f"retry_after says no time: {text_of(retry_after)}", "error")
+            context.log(f"retry_after is not a valid time: {text_of(retry_after)}", "error")
         told = failure(message, retryable=retryable)
         return _Ended("failed", told, error, wait if retryable and wait else 0)
 
@@ -303,11 +305,11 @@ def _traceback(error: BaseException) -> str:
     try:
         return "".join(traceback.format_exception(error)).strip()[-LINE_LENGTH_MAX:]
     except Exception:
-        # It may be as odd as its text.
+        # Formatting it may raise.
         return _named(error)
 
 
 def failure(message: str, *, retryable: bool) -> Result:
-    """What is said of a task whose try has failed."""
+    """The report of a failed attempt."""
     told = storable(message, MESSAGE_LENGTH_MAX)
     return {"kind": "fail", "message": told, "retryable": retryable}

@@ -1,5 +1,5 @@
-"""Text for the server, made of whatever a handler logs or raises: methods that raise, bytes,
-characters that no row can hold. Nothing in here raises.
+"""Converts whatever a handler logs or raises into text for the server: handles methods that raise,
+bytes, and characters that cannot be stored. Never raises.
 """
 
 from __future__ import annotations
@@ -8,17 +8,17 @@ import json
 import re
 from typing import Any
 
-#: What no text of the server holds: U+0000, and halves of characters.
+#: Characters that the server cannot store: U+0000 and lone surrogates.
 _NOT_KEPT = re.compile("[\0\ud800-\udfff]")
 
 
 def storable(text: str, characters_max: int) -> str:
-    """Of so many characters at most; what the server cannot store is replaced by U+FFFD."""
+    """At most this many characters; those that cannot be stored are replaced by U+FFFD."""
     return _NOT_KEPT.sub("\ufffd", text[:characters_max])
 
 
 def text_of(value: Any) -> str:
-    """A text as it is, bytes as UTF-8, and all else by its `str`."""
+    """Strings as they are, bytes as UTF-8, and everything else by its `str`."""
     try:
         if isinstance(value, str):
             return value
@@ -26,20 +26,20 @@ def text_of(value: Any) -> str:
             return value.decode(errors="replace")
         return str(value)
     except (Exception, SystemExit):
-        return f"a {type(value).__name__} that has no text"
+        return f"a {type(value).__name__} without a text form"
 
 
 def json_of(value: Any) -> str:
-    """As JSON, as far as it has a form in it."""
+    """As JSON, if possible."""
     try:
         return json.dumps(value, default=text_of, ensure_ascii=False)
     except (Exception, SystemExit):
-        # It contains itself, or has members that are named by something else than a text.
+        # It is cyclic, or has keys that are not strings.
         return text_of(value)
 
 
 def member_of(value: Any, name: str, default: Any = None) -> Any:
-    """As `getattr`, also where reading it raises."""
+    """Like `getattr`, but also if reading raises."""
     try:
         return getattr(value, name, default)
     except (Exception, SystemExit):

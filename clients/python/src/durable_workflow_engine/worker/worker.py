@@ -1,4 +1,4 @@
-"""A worker: which handlers it serves, how many tasks at once, and how it begins and ends."""
+"""The worker: its options, its start and its stop."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ from .tasks import Settings, Tasks
 
 log = logging.getLogger("durable_workflow_engine.worker")
 
-#: No poll waits longer, whatever it asks for, in seconds.
+#: The server's limit for a long poll, in seconds.
 POLL_WAIT_MAX = 60.0
-#: Pairs of a handler and a queue that a poll may name.
+#: Maximum number of handler and queue pairs in a poll.
 PAIRS_MAX = 100
-#: How long handlers may take to end once a stopping worker has cancelled them, in seconds.
+#: How long cancelled handlers of a stopping worker may take to end, in seconds.
 CANCELLED_MAX = 1.0
 #: How long a stopping worker tries to send its last results, in seconds.
 LAST_WORDS_MAX = 5.0
@@ -47,35 +47,35 @@ class Worker:
         worker = Worker(client, handlers={"charge": charge}, concurrency=50)
         worker.run()
 
-    A handler is called with its params, or with its params and a `Context`; it gives the output of
-    the step. What it takes and gives is checked where its annotations name a pydantic model.
-    Asynchronous functions run as tasks, plain ones in threads. After `FatalError` the step has
-    failed for good; after any other exception it is tried again, as its `retry` says.
+    A handler is called with its params, or with its params and a `Context`, and returns the output
+    of the step. Params and output are validated if their annotations are pydantic models.
+    Asynchronous functions run as tasks, plain ones in threads. After a `FatalError` the step fails
+    permanently; after any other exception it is retried according to its `retry`.
 
     Args:
-        client: Of a `Client` only its address, key and tenant are used; give an `AsyncClient` where
-            the connections need more than these.
-        handlers: Functions by the names that steps give as their `handler`.
-        concurrency: How many tasks are done at once, of all handlers together.
-        queues: Only tasks of these queues; None: of every queue and of none.
-        worker_id: Unique among the workers that run at the same time. Default: of host, process and
-            chance.
-        version: Of your program, as the fleet shows it.
-        lease: Seconds of silence after which the server gives a task to somebody else: its
-            ENGINE_WORKER_REAPER_STALE_SECS.
-        heartbeat: Seconds between two signs of life. Default: a quarter of `lease`.
-        poll_wait: Seconds that a poll waits for work.
-        grace: Seconds that tasks in hand are given after `stop`.
-        complain_after: Seconds after which handlers and queues that had no task are looked at; 0:
+        client: Of a `Client` only URL, key and tenant are used; pass an `AsyncClient` if the
+            connections need more than these.
+        handlers: Functions by the name that steps have as their `handler`.
+        concurrency: Maximum number of concurrent tasks, over all handlers.
+        queues: Only tasks of these queues; None: tasks of all queues and without a queue.
+        worker_id: Unique among workers that run at the same time. Default: host name, process id
+            and random characters.
+        version: The version of your program, shown in the list of workers.
+        lease: Seconds without a heartbeat after which the server gives a task to another worker:
+            its ENGINE_WORKER_REAPER_STALE_SECS.
+        heartbeat: Seconds between heartbeats. Default: a quarter of `lease`.
+        poll_wait: Seconds that a poll waits for tasks.
+        grace: Seconds that running tasks have to finish after `stop`.
+        complain_after: Seconds after which handlers and queues without a task are checked; 0:
             never.
-        on_event: Told of what happens, such as for metrics. It must not block.
+        on_event: Called with each event, such as for metrics. It must not block.
         trace: A context manager around each handler, such as a span.
 
-    Times are seconds, or a timedelta.
+    Times are seconds or a timedelta.
 
     Raises:
-        TypeError: a handler is none, or a time.
-        ValueError: there is no handler, or a number makes no sense.
+        TypeError: a handler or a time is invalid.
+        ValueError: there is no handler, or a number is out of range.
     """
 
     def __init__(
@@ -96,7 +96,7 @@ class Worker:
         trace: Callable[[Context | ThreadContext], AbstractContextManager[Any]] | None = None,
     ) -> None:
         if isinstance(client, Client) and client.has_transport:
-            raise ValueError("a client with a transport of its own has to be an AsyncClient")
+            raise ValueError("a client with its own transport must be an AsyncClient")
         self.worker_id = worker_id or _new_worker_id()
         self._given = client
         self._queues = queues
@@ -115,21 +115,21 @@ class Worker:
             tell=self._tell,
         )
         _expect_sound(self._settings, queues)
-        #: Handlers and queues that had a task.
+        #: Handlers and queues that have received a task.
         self._fed: tuple[set[str], set[str | None]] = (set(), set())
         self._loop: asyncio.AbstractEventLoop | None = None
         self._is_stopped = False
         self._is_ending = False
-        #: Hooks that are asynchronous, and have not ended.
+        #: Asynchronous hooks that are still running.
         self._hooks: set[asyncio.Future[Any]] = set()
 
     def run(self) -> None:
-        """Serves until SIGTERM or SIGINT, or `stop`; finishes the tasks in hand.
+        """Serves until SIGTERM, SIGINT or `stop`, and finishes the running tasks.
 
         A second signal ends the process.
 
         Raises:
-            EngineError: the server refuses the worker: the message says what may be wrong.
+            EngineError: the server rejects the worker; the message suggests the cause.
         """
         asyncio.run(self._run())
 
@@ -143,23 +143,25 @@ class Worker:
             self.stop()
 
         for name in signals:
-            # Not in other threads than the first, and not on Windows.
+            # Only in the main thread, and not on Windows.
             with contextlib.suppress(NotImplementedError, ValueError, RuntimeError):
                 loop.add_signal_handler(name, stop)
         await self.serve()
 
     def stop(self) -> None:
-        """Takes no more tasks; `run` and `serve` end when those in hand are done and reported.
+        """Stops claiming tasks; `run` and `serve` return when the running ones are done and
+        reported.
 
-        What takes longer than `grace` is cancelled; what then does not end within a second is given
-        up, and is offered again when its lease is over. May be called from any thread.
+        Tasks that take longer than `grace` are cancelled; a handler that does not end within a
+        second after that is given up, and its task is offered again when its lease expires.
+        Thread-safe.
         """
         self._is_stopped = True
         if self._loop is not None:
             self._loop.call_soon_threadsafe(self._stopping.set)
 
     async def serve(self) -> None:
-        """As `run`, for programs with a loop of their own, which care for signals themselves."""
+        """Like `run`, for programs with their own event loop, which handle signals themselves."""
         self._loop = asyncio.get_running_loop()
         self._stopping = asyncio.Event()
         if self._is_stopped:
@@ -180,7 +182,7 @@ class Worker:
         own = client.with_options(retries=0)
 
         def take(task: WorkerTask) -> None:
-            # A poll that is still open may be given what was just handed back.
+            # An open poll might claim the tasks that were just released.
             if self._is_stopped or self._is_ending:
                 tasks.decline(task, exchanges)
                 return
@@ -220,7 +222,8 @@ class Worker:
             await asyncio.gather(*left, return_exceptions=True)
 
     async def _finish(self, tasks: Tasks, exchanges: Exchanges) -> None:
-        """What is in hand is done and reported, as far as the grace allows."""
+        """Waits until the running tasks are done and reported, as long as the grace period lasts.
+        """
         exchanges.stop_polling()
 
         async def done() -> None:
@@ -240,7 +243,7 @@ class Worker:
             finished.cancel()
 
     async def _hand_back(self, tasks: Tasks, exchanges: Exchanges) -> None:
-        """What ends without having finished gives others its tasks at once."""
+        """Releases the tasks, so that other workers may claim them at once."""
         self._is_ending = True
         exchanges.stop_polling()
         if tasks.is_idle:
@@ -255,7 +258,7 @@ class Worker:
             tasks.beat()
 
     async def _advise(self, client: AsyncClient) -> None:
-        """Looks once at handlers and queues that had no task."""
+        """Checks once for handlers and queues without a task."""
         if self._complain_after <= 0:
             return
         await asyncio.sleep(self._complain_after)
@@ -264,7 +267,7 @@ class Worker:
         empty = [name for name in self._queues or () if name not in queues]
         if not idle and not empty:
             return
-        # Whatever is wrong with the server is told by the polls.
+        # Problems with the server are reported by the polls.
         with contextlib.suppress(EngineError):
             for sentence in await advice_for(client, idle, empty):
                 log.warning("%s", sentence)
@@ -289,12 +292,12 @@ class Worker:
 
 
 def _new_worker_id() -> str:
-    """Readable, and like no other: containers often share both host name and process id."""
+    """Readable and unique: containers often share host name and process id."""
     return f"{socket.gethostname()}-{os.getpid()}-{uuid.uuid4().hex[:8]}"
 
 
 def _asynchronous(client: Client | AsyncClient) -> AsyncClient:
-    """The same, or one for the same server, key and tenant as a blocking client."""
+    """The client itself, or an AsyncClient with the URL, key and tenant of a blocking client."""
     if isinstance(client, AsyncClient):
         return client
     it = client.settings
@@ -305,12 +308,12 @@ def _asynchronous(client: Client | AsyncClient) -> AsyncClient:
 
 def _expect_sound(settings: Settings, queues: Sequence[str] | None) -> None:
     if not settings.handlers:
-        raise ValueError("a worker without handlers has nothing to do")
+        raise ValueError("a worker needs at least one handler")
     if queues is not None and not queues:
-        raise ValueError("queues is empty: leave it out for all queues")
+        raise ValueError("queues is empty; omit it to serve all queues")
     if len(settings.handlers) * len(queues or [None]) > PAIRS_MAX:
-        raise ValueError(f"more than {PAIRS_MAX} pairs of a handler and a queue")
+        raise ValueError(f"more than {PAIRS_MAX} combinations of a handler and a queue")
     if settings.concurrency < 1:
         raise ValueError("concurrency must be 1 or more")
     if not 0 < settings.heartbeat <= settings.lease / 2 < math.inf:
-        raise ValueError("heartbeat must be above 0, and at most half of lease")
+        raise ValueError("heartbeat must be greater than 0 and at most half of lease")
