@@ -89,7 +89,7 @@ test('where a cell is found can be changed, and what is not given stays', async 
   const { database_url, engines } = (await directory.cell('west')) ?? {};
   assert.deepEqual([database_url, engines], [url, ['10.0.0.3:8080']]);
   for (const [args, code, said] of [
-    [['west'], 2, /nothing is to be changed/],
+    [['west'], 2, /nothing to change/],
     [['west', '--engine', 'a b:1'], 2, /host:port, not a b:1/],
     [['west', '--database', 'postgresql://a:b@c/d'], 2, /shows a password/],
     [['nowhere', '--database', DATABASE], 3, /no cell nowhere/],
@@ -111,12 +111,12 @@ test('cells open and close, and the list says who serves them', async () => {
   assert.deepEqual(column(await json<Cell[]>('cells list'), 'name'), ['east', 'west']);
 });
 
-test('the status of a cell has its engines, and says when nobody serves it', async () => {
+test('the status of a cell has its engines, and says when no engine serves it', async () => {
   await sayEngines();
   const east = await ok('cells status east');
   assert.match(east, /^east: open, 0 tenants, 0 moves under way\n {2}postgresql:\/\/engine@db/);
   assert.match(east, /^ {2}owner 10\.0\.0\.9:8080, 1\.0\.0, lag 12ms, heard of /m);
-  assert.match(await ok('cells status'), /^west: [\s\S]*nobody serves it$/m);
+  assert.match(await ok('cells status'), /^west: [\s\S]*no engine serves it$/m);
   assert.equal((await json<Cell>('cells status east')).engines.length, 2);
   assert.equal((await run('cells status nowhere')).code, 3);
 });
@@ -138,7 +138,10 @@ test('a tenant is placed by hand, and not where another cell has it', async () =
 });
 
 test('tenants of a cluster are listed with their cells, or those of one', async () => {
-  assert.match(await ok('tenants list'), /^TENANT +CELL +HOW +SINCE\nacme +west +placed by hand/);
+  assert.match(
+    await ok('tenants list'),
+    /^TENANT +CELL +HOW +SINCE\nacme +west +assigned manually/,
+  );
   assert.deepEqual(await json('tenants list --cell east'), []);
   const many = Array.from({ length: 2_100 }, (_, at) => `many-${String(at).padStart(4, '0')}`);
   await directory.settle(many, 'east', 'found');

@@ -47,13 +47,13 @@ test('each finding says what to do', async () => {
   const { code, out } = await cli.run(['doctor']);
   assert.equal(code, 1);
   assert.match(out, /^bad +workers +.*nobody-serves-this \(1\)\n +Start a worker for them/m);
-  assert.match(out, /^unknown +database +not looked at\n +Set DATABASE_URL/m);
+  assert.match(out, /^unknown +database +not checked\n +Set DATABASE_URL/m);
 });
 
 test('a key that is wrong, and one that may little, are told apart', async () => {
   const wrong = await cli.run(['doctor'], { env: { ENGINE_API_KEY: 'wrong' } });
   assert.equal(wrong.code, 1);
-  assert.match(wrong.out, /^bad +permissions +the key of ENGINE_API_KEY is not known/m);
+  assert.match(wrong.out, /^bad +permissions +the key of ENGINE_API_KEY is not valid/m);
   assert.match(wrong.out, /^warn +key +the key of ENGINE_API_KEY has fewer than 16 characters/m);
   const secret = (await cli.ok(['keys', 'create', 'poor', '--can', 'starter'])).trim();
   const poor = await cli.run(['doctor'], { env: { ENGINE_API_KEY: secret } });

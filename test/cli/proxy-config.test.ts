@@ -54,7 +54,7 @@ test('files are written once, and again only when they change', async () => {
   );
   assert.deepEqual(readdirSync(out).sort(), ['buckets.map', 'haproxy.cfg', 'tenants.map']);
   assert.equal(readFileSync(path.join(out, 'tenants.map'), 'utf8'), `${STRAY} west\n`);
-  assert.equal((await run('--out', out)).out, 'Nothing has changed.\n');
+  assert.equal((await run('--out', out)).out, 'No changes.\n');
   await directory.settle([tenantLedTo('west', ['east', 'west'], 'globex')], 'east', 'hand');
   const { out: said } = await run('--out', out, '--json');
   assert.deepEqual(JSON.parse(said), {
@@ -112,7 +112,7 @@ test('who follows the directory tries a reload again that failed, also one that 
     said += text;
   });
   for await (const line of createInterface({ input: child.stdout })) {
-    if (line === 'The proxy was told to read them.') break;
+    if (line === 'The proxy was reloaded.') break;
   }
   child.kill('SIGINT');
   await ended;

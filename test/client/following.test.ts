@@ -54,7 +54,7 @@ test('run with a key of another sequence says so, and gives none of its outputs'
   await client.sequences.create({ name: 'other', version: 1, blocks: [transform('b', {})] });
   await assert.rejects(client.instances.run('other', {}, { idempotencyKey: 'A-1' }), {
     code: 'ENG_CONFLICT',
-    message: `the idempotency key is that of the instance ${id} of another sequence: default/flow`,
+    message: `the idempotency key belongs to instance ${id} of another sequence: default/flow`,
   });
 });
 

@@ -117,9 +117,12 @@ test('handlers and queues that nobody names are told once, with those that tasks
   await tenant.until(shipped, 'completed');
   await eventually(() => assert.equal(warnings.length, 3, warnings.join('\n')));
   const [named, builtin, queue] = warnings;
-  assert.match(named ?? '', /no sequence and no task .* "chrage"; tasks wait for "charge" \(1\)/);
+  assert.match(
+    named ?? '',
+    /no sequence or task .* "chrage"; tasks are waiting for "charge" \(1\)/,
+  );
   assert.match(builtin ?? '', /"log" is a handler of the server itself/);
-  assert.match(queue ?? '', /no sequence and no task .* queue "south"/);
+  assert.match(queue ?? '', /no sequence or task .* queue "south"/);
 });
 
 test('a key that cannot know which names there are gives no warning of them', async (t) => {
@@ -139,7 +142,7 @@ test('options that cannot be right are refused before anything is sent', async (
   const client = {} as ConstructorParameters<typeof Worker>[0];
   const run = () => ({});
   const made = (options: object) => () => new Worker(client, options as never);
-  assert.throws(made({ handlers: {} }), /a worker needs a handler/);
+  assert.throws(made({ handlers: {} }), /a worker needs at least one handler/);
   assert.throws(made({ handlers: { a: {} } }), /handler a has no function/);
   assert.throws(made({ handlers: { a: run }, concurrency: 0 }), /concurrency/);
   assert.throws(made({ handlers: { a: run }, queues: [] }), /queues is empty/);
@@ -153,8 +156,8 @@ test('options that cannot be right are refused before anything is sent', async (
   }
   assert.throws(
     made({ handlers: { a: { run, params: { type: 'object' } } } }),
-    /params of the handler a cannot judge a value/,
+    /params of the handler a cannot validate a value/,
   );
   const many = Object.fromEntries(Array.from({ length: 51 }, (_, n) => [`h${n}`, run]));
-  assert.throws(made({ handlers: many, queues: ['a', 'b'] }), /more than 100 pairs/);
+  assert.throws(made({ handlers: many, queues: ['a', 'b'] }), /more than 100 combinations/);
 });

@@ -150,7 +150,7 @@ test('lines that a handler logs are kept with the instance, cut to what the serv
     return expectStatus(await tenant.get<Line[]>(`/instances/${id}/logs?limit=1000`), 200);
   };
   const many = await logsOf(chatty, 'completed');
-  assert.deepEqual([many.length, many[0]?.message], [1_000, '501 earlier lines were left out']);
+  assert.deepEqual([many.length, many[0]?.message], [1_000, '501 earlier lines were dropped']);
   assert.equal(many.at(-1)?.message, 'line 1499');
   const few = await logsOf(brief, 'failed');
   assert.deepEqual(

@@ -463,11 +463,11 @@ test('dev serves without keys, applies what changes, tells mistakes with their p
   write({ name: 'hello', blocks: [{ type: 'stp', id: 'a' }] });
   await seen(/hello is not valid[\s\S]*blocks\[0\]\.type.*did you mean step\?/);
   write('no definition');
-  await seen(/hello\.json: no definition with a name/);
+  await seen(/hello\.json: contains no definition with a name/);
   write({ name: 'hello', version: 1, blocks: [step('three')] });
   await seen(/hello v3: a new version/);
   rmSync(path.join(home, 'sequences/hello.json'));
-  await seen(/hello\.json is gone; what it stored stays/);
+  await seen(/hello\.json was deleted; its published definitions remain/);
   const stored = await fetch(`${url}/sequences`, { headers: { 'x-tenant-id': 'demo' } });
   assert.equal(((await stored.json()) as unknown[]).length, 3);
   dev.child.kill('SIGINT');

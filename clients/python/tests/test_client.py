@@ -149,13 +149,13 @@ def test_a_refusal_says_what_is_wrong(client: Client) -> None:
 
 def test_what_is_no_engine_is_told() -> None:
     foreign = httpx.MockTransport(lambda _: httpx.Response(200, html="<p>hello"))
-    with pytest.raises(EngineError, match="is no engine") as raised:
+    with pytest.raises(EngineError, match="is not an engine") as raised:
         Client(transport=foreign).info()
     assert raised.value.code == "CLIENT_NO_ENGINE"
     with pytest.raises(EngineError) as raised:
         Client(url="http://127.0.0.1:1", retries=0).info()
     assert (raised.value.status, raised.value.code) == (0, "CLIENT_UNREACHABLE")
-    with pytest.raises(ValueError, match="no address"):
+    with pytest.raises(ValueError, match="is not a URL"):
         Client(url="localhost:8080")
 
 
@@ -407,5 +407,5 @@ def test_models_are_sent_as_they_were_given() -> None:
     assert encode(step) == {"type": "step", "id": "a", "handler": "log", "params": {"none": None}}
     moment = datetime(2026, 1, 2, 3, 4, 5, tzinfo=timezone.utc)
     assert encode([moment, ("a", 1.5, True)]) == ["2026-01-02T03:04:05+00:00", ["a", 1.5, True]]
-    with pytest.raises(TypeError, match="object has no form in JSON"):
+    with pytest.raises(TypeError, match="object has no JSON form"):
         encode({"what": object()})

@@ -98,7 +98,7 @@ def test_of_lines_beyond_the_limit_of_a_body_the_oldest_are_dropped(
     [instance] = run_each(client, ["all"], work, way)
     assert instance.state == "completed"
     first, *others = (line["message"] for line in json.loads(reports[0])["results"][0]["logs"])
-    told = re.fullmatch(r"(\d+) earlier lines were left out", first)
+    told = re.fullmatch(r"(\d+) earlier lines were dropped", first)
     assert told is not None
     assert int(told[1]) + len(others) == flood["lines"] + 1
     assert others[-1] == "the last one"
@@ -217,7 +217,7 @@ ODD_OUTPUTS: dict[str, Any] = {
 }
 OWN = [
     {"kind": "a name twice", "told": 'the name "1" for a second member of one object'},
-    {"kind": "a name of bytes", "told": "bytes has no form in JSON"},
+    {"kind": "a name of bytes", "told": "bytes has no JSON form"},
     {"kind": "more digits than it prints", "told": "."},
 ]
 

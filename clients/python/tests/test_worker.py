@@ -143,10 +143,10 @@ async def _large(_: Any) -> Any:
 @pytest.mark.parametrize(
     ("handler", "why"),
     [
-        (_charge, "the params do not fit the handler it: order: Field required; amount: Field"),
-        (_list, "the handler it gave a list; an output is an object"),
-        (_other, "the handler it gave no valid output: charge: Field required"),
-        (_object, "object has no form in JSON"),
+        (_charge, "the params of the handler it are not valid: order: Field required; amount: Field"),
+        (_list, "the output of the handler it must be an object, not a list"),
+        (_other, "the output of the handler it is not valid: charge: Field required"),
+        (_object, "object has no JSON form"),
         (_nan, "nan is not accepted"),
         (_large, "the output was refused"),
     ],
@@ -204,7 +204,7 @@ def test_any_exception_but_a_fatal_one_is_tried_again_and_leaves_its_trace_in_th
 
     kinds = {
         "fatal": "sold out",
-        "checkpoint": "TypeError: object has no form in JSON",
+        "checkpoint": "TypeError: object has no JSON form",
         "other": "KeyError: 'nowhere'",
     }
     retry = {"max_attempts": 2, "initial_backoff": 1}
@@ -249,7 +249,7 @@ def test_a_wait_is_as_long_as_it_says_or_is_refused(client: Client) -> None:
         run(client, step("later", retry={"max_attempts": 2, "initial_backoff": 1}))
     [instance] = client.instances.list()
     lines = [line.message for line in client.instances.logs(instance.id)]
-    assert "retry_after says no time: soon" in lines
+    assert "retry_after is not a valid time: soon" in lines
 
 
 def test_a_failure_is_held_back_for_as_long_as_it_says_or_until_the_worker_stops(
@@ -300,7 +300,7 @@ def test_an_error_of_ones_own_says_whether_another_try_makes_sense(client: Clien
             if id == "a":
                 lines = [it.message for it in client.instances.logs(raised.value.instance.id)]
                 assert len(lines) == 1_000
-                assert {"202 earlier lines were left out", '{"part": 7}'} < set(lines)
+                assert {"202 earlier lines were dropped", '{"part": 7}'} < set(lines)
 
 
 # ---------------------------------------------------------------- claims
@@ -587,7 +587,7 @@ def test_a_worker_complains_about_key_tenant_and_handlers(client: Client) -> Non
     )
     with pytest.raises(EngineError, match="the key needs the capability worker"):
         Worker(client.with_options(api_key=reader.secret), handlers={"a": _nothing}).run()
-    with pytest.raises(EngineError, match="give the client a tenant"):
+    with pytest.raises(EngineError, match="set the tenant of the client"):
         Worker(client.with_options(tenant=None), handlers={"a": _nothing}).run()
     wrong_options: dict[str, dict[str, Any]] = {
         "without handlers": {"handlers": {}},
@@ -633,7 +633,7 @@ def test_a_worker_whose_key_is_revoked_says_so_and_goes_on(
         client.api_keys.revoke(key.id)
         assert failed.wait(LONG)
     [complaint] = [it.getMessage() for it in caplog.records if it.levelname == "WARNING"]
-    assert "give the client an api_key that the server knows, and that is not revoked" in complaint
+    assert "check that api_key is correct and not revoked" in complaint
 
 
 def test_names_that_nobody_knows_are_told_after_a_while(
@@ -646,10 +646,10 @@ def test_names_that_nobody_knows_are_told_after_a_while(
         while len(caplog.records) < 3:
             time.sleep(0.05)
     assert [it.getMessage() for it in caplog.records] == [
-        'no sequence and no task of the tenant names the handler "sort"; '
+        'no sequence or task of the tenant uses the handler "sort"; '
         'tasks wait for "sorts" (1)',
-        '"log" is a handler of the server itself: no worker gets its tasks',
-        'no sequence and no task of the tenant names the queue "fast"',
+        '"log" is a built-in handler, which workers cannot serve',
+        'no sequence or task of the tenant uses the queue "fast"',
     ]
 
 

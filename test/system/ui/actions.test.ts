@@ -162,7 +162,7 @@ describe('an instance', { concurrency: 2 }, () => {
     await go(page, `/instances/${id}`, /^s-/);
     const dialog = await dialogOf(page, 'Retry from ship', 'Repeat external effects?');
     await dialog.getByText(/^Saga trip runs again as a whole.*trip\[0\]\/charge/).waitFor();
-    await dialog.getByText('What completed stays: first.').waitFor();
+    await dialog.getByText('Completed blocks are kept: first.').waitFor();
     assert.equal((await tenant.instance(id)).state, 'failed');
     await press(dialog, 'Retry and repeat effects');
     await told(page, 'The instance runs again.');
@@ -170,7 +170,7 @@ describe('an instance', { concurrency: 2 }, () => {
     await tenant.until(id, 'failed');
     await go(page, '/failures', 'Failures');
     const many = await dialogOf(page, 'Retry all', 'Retry many instances?');
-    await many.getByText('1 instance of them repeats effects outside').waitFor();
+    await many.getByText('1 of them repeats external effects').waitFor();
   });
 
   test('is given other data', async ({ page, tenant }) => {
@@ -206,7 +206,7 @@ describe('an instance', { concurrency: 2 }, () => {
     // Behind the worker’s back.
     await tenant.move(id, 'failed');
     await go(page, `/instances/${id}/history`, /^s-/);
-    const dialog = await dialogOf(page, 'Resolve…', 'What became of pay?');
+    const dialog = await dialogOf(page, 'Resolve…', 'Resolve the effect of pay');
     await dialog.getByLabel('Outcome').selectOption('It happened and was undone');
     await dialog.getByLabel('Receipt of the provider').fill('refund-7');
     await press(dialog, 'Resolve');
@@ -316,7 +316,7 @@ describe('what starts instances', { concurrency: 2 }, () => {
     await form.getByLabel('Started by').selectOption('An event');
     await form.getByLabel('Event name').fill('refund.asked');
     await press(form, 'Create');
-    await told(page, `Made: ${slug}`);
+    await told(page, `Created: ${slug}`);
     const [made] = await list(tenant, '/triggers');
     assert.deepEqual([made?.slug, made?.sequence_name], [slug, 'refund']);
     assert.deepEqual(made?.config, { event_name: 'refund.asked' });
@@ -342,7 +342,7 @@ describe('what starts instances', { concurrency: 2 }, () => {
     await go(page, '/triggers/events', /^Triggers/);
     const form = await dialogOf(page, 'Send event', 'Send event');
     await form.getByLabel('Name').fill('payment.settled');
-    await form.getByLabel('For').fill('S-1');
+    await form.getByLabel('Correlation key').fill('S-1');
     await form.getByLabel('Payload').fill('{"amount": 7}');
     await press(form, 'Send');
     await told(page, 'Consumed by 1 step.');
@@ -391,7 +391,7 @@ describe('who gets in, and with what', { concurrency: 2 }, () => {
     await go(page, '/keys/secrets', /^Keys/);
     const form = await dialogOf(page, 'New secret', 'New secret');
     await form.getByLabel('Name').fill('bank');
-    await form.getByLabel('About').fill('what the bank knows us by');
+    await form.getByLabel('Description').fill('what the bank knows us by');
     await form.getByLabel('Secret', { exact: true }).fill('open sesame');
     await press(form, 'Save');
     await told(page, 'Saved: bank');
@@ -428,12 +428,12 @@ describe('who gets in, and with what', { concurrency: 2 }, () => {
     const limits = await dialogOf(page, 'Change', `Limits of ${tenant.name}`);
     await limits.getByLabel('queue depth max').fill('77');
     await press(limits, 'Save limits');
-    await told(page, `The limits of ${tenant.name} are set.`);
+    await told(page, `The limits of ${tenant.name} were saved.`);
     assert.equal(await depthMax(), 77);
     await page.getByText('77', { exact: true }).waitFor();
-    const title = `Use the default limits for ${tenant.name}?`;
+    const title = `Reset the limits of ${tenant.name} to the defaults?`;
     await press(await dialogOf(page, 'Reset to defaults', title), 'Reset to defaults');
-    await told(page, `${tenant.name} has the default limits.`);
+    await told(page, `${tenant.name} now has the default limits.`);
     assert.equal(await depthMax(), null);
   });
 });
@@ -444,7 +444,7 @@ describe('webhooks', { concurrency: 2 }, () => {
     const url = receiver.url(`/${tenant.name}`);
     await go(page, '/webhooks', 'Webhooks');
     const form = await dialogOf(page, 'New subscription', 'New subscription');
-    await form.getByLabel('Address').fill(url);
+    await form.getByLabel('URL').fill(url);
     await form.getByRole('checkbox', { name: 'instance.failed' }).uncheck();
     await press(form, 'Subscribe');
     const made = page.getByRole('dialog', { name: 'Subscription created' });
@@ -464,18 +464,18 @@ describe('webhooks', { concurrency: 2 }, () => {
     const other = `${url}-other`;
     await press(rowWith(page, url), 'Change');
     const editing = page.getByRole('dialog', { name: 'Change the subscription' });
-    await editing.getByLabel('Address').fill(other);
+    await editing.getByLabel('URL').fill(other);
     await editing.getByRole('checkbox', { name: 'instance.failed' }).check();
     await editing.getByLabel('New secret').fill('a secret that is long enough to be one');
     await press(editing, 'Save');
-    await told(page, `The subscription of ${other} is changed.`);
+    await told(page, `The subscription of ${other} was changed.`);
     const [changed] = await list<{ url: string; events: string[] }>(tenant, '/webhooks');
     const seen = [changed?.url, changed?.events.toSorted()];
     assert.deepEqual(seen, [other, ['instance.completed', 'instance.failed']]);
     await press(rowWith(page, other), 'Delete');
     const dialog = page.getByRole('dialog', { name: 'Delete this subscription?' });
     await press(dialog, 'Delete subscription');
-    await told(page, `${other} is told nothing any more.`);
+    await told(page, `${other} receives no more webhooks.`);
     assert.deepEqual(await list(tenant, '/webhooks'), []);
   });
 

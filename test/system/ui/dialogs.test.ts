@@ -76,7 +76,7 @@ test('an action that fails in a dialog says so there, and only there', async (vi
   const dialog = page.getByRole('dialog');
   await dialog.getByLabel('Sequence').fill(randomUUID());
   await dialog.getByLabel('Expression').fill('never');
-  await dialog.getByRole('button', { name: 'Keep running' }).click();
+  await dialog.getByRole('button', { name: 'Save' }).click();
   await dialog.getByRole('alert').first().waitFor();
   assert.equal(await dialog.getByRole('status').textContent(), '');
 });

@@ -103,13 +103,13 @@ test('a change of many waits until all are counted, and says what became of each
   await start(page, '/instances?state=failed', 'Instances');
   await page.getByRole('button', { name: 'Retry', exact: true }).click();
   const dialog = page.getByRole('dialog', { name: 'Retry many instances?' });
-  await dialog.getByText(/40 instances would be retried; still counting/).waitFor();
+  await dialog.getByText(/40 instances would be retried; counting/).waitFor();
   assert.ok(await dialog.getByRole('button', { name: 'Retry', exact: true }).isDisabled());
   isCounted = true;
   await dialog.getByRole('button', { name: 'Retry 90 instances' }).click();
   await told(
     page,
-    '88 instances retried; 1 left alone, since it does not concern them; 1 refused.',
+    '88 instances retried; 1 skipped because the action does not apply to them; 1 refused.',
   );
   const refused = page.getByRole('list', { name: 'Refused' }).getByRole('listitem');
   await refused.filter({ hasText: 'it keeps 1000 signals' }).getByRole('link').waitFor();
@@ -286,7 +286,7 @@ test('a filter that cannot be read is said at its field, and nothing is done by 
   await start(page, '/instances?sequence=order-fulfilment&version=v2', 'Instances');
   const cancel = page.getByRole('button', { name: 'Cancel', exact: true });
   const version = page.getByLabel('Version');
-  await page.getByText('A version is a whole number', { exact: false }).first().waitFor();
+  await page.getByText('A version must be a whole number', { exact: false }).first().waitFor();
   assert.equal(await version.getAttribute('aria-invalid'), 'true');
   assert.ok(await cancel.isDisabled());
   await version.fill('2');

@@ -156,9 +156,9 @@ test('of many lines the last are kept, and it is said that there were more', () 
   assert.equal(messages(1e6).length, 999);
   lines.log.info('999');
   assert.equal(messages(1e6).length, 1_000);
-  assert.deepEqual(messages(1e6).slice(0, 2), ['1 earlier lines were left out', '1']);
-  assert.deepEqual(messages(300), ['998 earlier lines were left out', '998', '999']);
-  assert.deepEqual(messages(128), ['1000 earlier lines were left out']);
+  assert.deepEqual(messages(1e6).slice(0, 2), ['1 earlier lines were dropped', '1']);
+  assert.deepEqual(messages(300), ['998 earlier lines were dropped', '998', '999']);
+  assert.deepEqual(messages(128), ['1000 earlier lines were dropped']);
   assert.equal(lines.json(127), '');
 });
 

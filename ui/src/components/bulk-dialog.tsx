@@ -111,7 +111,7 @@ export function BulkDialog(props: {
       </Loaded>
       {repeating > 0 && (
         <p>
-          <strong>{countOf(repeating, 'instance')}</strong> of them{' '}
+          <strong>{formatCount(repeating)}</strong> of them{' '}
           {repeating === 1 ? 'repeats' : 'repeat'} external effects: completed work runs a second
           time, such as the charge of a compensated saga, or a child continues whose parent has
           continued without it. The page of each instance lists these effects.

@@ -152,8 +152,9 @@ def stream_arguments(following: Following, settings: Settings, silence: float) -
 
 
 def check_stream(response: httpx.Response) -> None:
-    """Raises:
-    EngineError: the stream was refused; its body has been read.
+    """
+    Raises:
+        EngineError: the stream was refused; its body has been read.
     """
     if response.status_code != 200:
         raise refusal(response)
@@ -187,7 +188,8 @@ class InstanceFollowing(Following):
             self.is_done = True
             yield _DONE.validate_json(data)
         elif event.name == "error":
-            raise EngineError(f"instance {self._id} no longer exists", status=404, code="ENG_NOT_FOUND")
+            message = f"instance {self._id} no longer exists"
+            raise EngineError(message, status=404, code="ENG_NOT_FOUND")
 
 
 _STATE = TypeAdapter(StateChange)

@@ -51,18 +51,18 @@ class Client(Operations):
             print(instance.state)
 
     Args:
-        url: Of the server; the prefix `/api/v1` may be left out. Default: that of the environment,
-            ENGINE_URL, or else http://127.0.0.1:8080.
-        api_key: Default: ENGINE_API_KEY, or what stands in the file ENGINE_API_KEY_FILE. None where
-            the server asks for none.
+        url: URL of the server, with or without `/api/v1`. Default: ENGINE_URL, or else
+            http://127.0.0.1:8080.
+        api_key: Default: ENGINE_API_KEY, or the contents of the file ENGINE_API_KEY_FILE. Not
+            needed if the server requires no key.
         tenant: Sent with every request. Default: ENGINE_TENANT.
-        namespace: For bodies that leave it out.
-        timeout: Seconds without a word of the server, after which a try is given up.
-        retries: How often a request is repeated where that is harmless (docs/python.md).
-        transport: In place of httpx's own one, such as for certificates and proxies.
+        namespace: Used for bodies that omit it.
+        timeout: Seconds without data from the server after which an attempt is abandoned.
+        retries: Maximum number of retries of a request, where they are harmless (docs/python.md).
+        transport: Replaces httpx's own transport, for certificates and proxies.
 
     Raises:
-        ValueError: the address is none, or the file of the key is empty.
+        ValueError: the URL is invalid, or the key file is empty.
     """
 
     instances: Instances
@@ -88,7 +88,7 @@ class Client(Operations):
     def _use(self, settings: Settings, http: httpx.Client) -> None:
         self._settings = settings
         self._http = http
-        #: It was given a transport of its own.
+        #: The client was given its own transport.
         self.has_transport = False
         super().__init__(self)
         self.instances = Instances(self)
@@ -96,11 +96,11 @@ class Client(Operations):
 
     @property
     def settings(self) -> Settings:
-        """What every request is sent with."""
+        """The settings of every request."""
         return self._settings
 
     def with_options(self, **changes: Unpack[Options]) -> Self:
-        """The same client with another `tenant`, `namespace`, `timeout`, `retries` or `api_key`.
+        """This client with another `tenant`, `namespace`, `timeout`, `retries` or `api_key`.
 
         It shares the connections, and is closed with this one.
         """
@@ -127,10 +127,10 @@ class Client(Operations):
     # ------------------------------------------------------------ for operations
 
     def call(self, request: Request, reply: Any) -> Any:
-        """Sends a request until it is answered, and reads the answer as `reply`.
+        """Sends a request, with retries, and reads the response as `reply`.
 
         Raises:
-            EngineError: it was refused, or not answered.
+            EngineError: it was refused or not answered.
         """
         return read(reply, self._send(request))
 
@@ -161,11 +161,11 @@ class Client(Operations):
         following: Following,
         deadline: Deadline | None = None,
     ) -> Iterator[Any]:
-        """Tells what a stream tells, and opens it again when it breaks.
+        """Yields the items of a stream, and reopens it when it breaks.
 
         Raises:
             EngineError: it is refused.
-            TimeoutError: the deadline is over.
+            TimeoutError: the deadline has passed.
         """
         deadline = deadline or Deadline()
         while not following.is_done:
@@ -203,7 +203,7 @@ class Client(Operations):
 
 
 class Instances(InstancesOperations):
-    """The operations `instances.*`, and what waits for an instance."""
+    """The operations `instances.*`, and methods that wait for an instance."""
 
     def __init__(self, client: Client) -> None:
         super().__init__(client)
@@ -229,16 +229,16 @@ class Instances(InstancesOperations):
         priority: models.Priority | None = None,
         metadata: JsonObject | None = None,
     ) -> RunResult:
-        """Starts an instance of a sequence and waits for its end.
+        """Starts an instance of a sequence and waits until it ends.
 
         Args:
-            data: What becomes `context.data`.
-            timeout: Seconds to wait, or a timedelta; None: as long as it takes.
+            data: The input, `context.data`.
+            timeout: Seconds to wait, or a timedelta; None: no limit.
 
         Raises:
-            InstanceEnded: it failed, or was cancelled.
-            RunTimeout: it has not ended in time, and goes on.
-            EngineError: it could not be created, or its key is that of an instance of another
+            InstanceEnded: it failed or was cancelled.
+            RunTimeout: it did not end in time, and continues.
+            EngineError: it could not be created, or its key belongs to an instance of another
                 sequence.
         """
         deadline = Deadline(timeout)
@@ -268,15 +268,14 @@ class Instances(InstancesOperations):
     def _expect_same(self, id: str, name: str, namespace: str | None) -> None:
         """
         Raises:
-            EngineError: the key led to an instance of something else, whose outputs nobody asked
-                for.
+            EngineError: the idempotency key belongs to an instance of another sequence.
         """
         found = self._client.sequences.get((self.get(id)).sequence_id)
         if found.name == name and namespace in (None, found.namespace):
             return
         where = f"{found.namespace}/{found.name}"
         raise EngineError(
-            f"the idempotency key is that of the instance {id} of another sequence: {where}",
+            f"the idempotency key belongs to instance {id} of another sequence: {where}",
             status=409,
             code="ENG_CONFLICT",
         )
@@ -290,10 +289,10 @@ class Changes(ChangesOperations):
         self._client = client
 
     def follow(self, *, since: str | datetime | None = None) -> Iterator[Change]:
-        """Everything that happens to the instances of the tenant, each once, for ever.
+        """All changes of the tenant's instances, each once, without end.
 
         Args:
-            since: The cursor of the last one that is known, or a time, also as text in RFC 3339;
-                None: from now on.
+            since: The cursor of the last known change, or a time, also as RFC 3339 text; None: from
+                now on.
         """
         return self._client.follow(ChangeFollowing(since))

@@ -84,7 +84,7 @@ class RunTimeout(TimeoutError):  # noqa: N818  (as TimeoutError)
 class RetryableError(Exception):
     """Raised by a handler: the step is retried according to its `retry`.
 
-    So it is after any exception whose attribute `retryable` is not False.
+    The same applies to any exception whose attribute `retryable` is not False.
 
     Args:
         retry_after: The earliest time of the next attempt: seconds, a timedelta or a datetime. The

@@ -20,7 +20,7 @@ export function LiftHoldDialog(props: {
   return (
     <ConfirmDialog
       title={`Lift the hold of version ${version}`}
-      action="Lift the hold"
+      action="Lift hold"
       kind="primary"
       isBusy={lift.isBusy}
       error={lift.error}

@@ -60,8 +60,8 @@ class Handler:
         try:
             return self.params.validate_python(params)
         except ValidationError as error:
-            why = _told(error)
-            raise FatalError(f"the params of the handler {self.name} are not valid: {why}") from error
+            message = f"the params of the handler {self.name} are not valid: {_told(error)}"
+            raise FatalError(message) from error
 
     def _checked(self, result: Any) -> dict[str, Any]:
         if result is None:
@@ -70,10 +70,11 @@ class Handler:
             output = self._dumped(result)
         except (ValidationError, TypeError, ValueError, RecursionError) as error:
             why = _told(error) if isinstance(error, ValidationError) else str(error)
-            raise FatalError(f"the output of the handler {self.name} is not valid: {why}") from error
+            message = f"the output of the handler {self.name} is not valid: {why}"
+            raise FatalError(message) from error
         if not isinstance(output, dict):
-            kind = type(result).__name__
-            raise FatalError(f"the output of the handler {self.name} must be an object, not a {kind}")
+            message = f"the output of the handler {self.name} must be an object"
+            raise FatalError(f"{message}, not a {type(result).__name__}")
         return output
 
     def _dumped(self, result: Any) -> Any:

@@ -203,8 +203,8 @@ class Tasks:
             return
         if outcome.status in LOSS:
             if outcome.code != TAKEN:
-                why = "its claim is lost"
-                log.warning("the result of %s was dropped: %s (%d)", claim.name, why, outcome.status)
+                message = "the result of %s was dropped: its claim is lost (%d)"
+                log.warning(message, claim.name, outcome.status)
             return
         log.warning("the result of %s was rejected: %s", claim.name, outcome.error)
         self._settings.tell(
