@@ -42,17 +42,17 @@ async function sayEngines(): Promise<void> {
 test('without a directory commands say where one would come from', async () => {
   const unsaid = await cli.run(['cells', 'list']);
   assert.equal(unsaid.code, 2);
-  assert.match(unsaid.err, /Set ENGINE_CLUSTER_URL, or give --cluster URL/);
+  assert.match(unsaid.err, /Set ENGINE_CLUSTER_URL or use --cluster URL/);
   await refused(6, /no directory of a cluster: cells create makes it/, 'cells list');
   const away = await cli.run(['cells', 'list', '--cluster', 'postgresql://127.0.0.1:2/x']);
   assert.equal(away.code, 5);
-  assert.match(away.err, /the directory of the cluster: .*ECONNREFUSED/);
+  assert.match(away.err, /cluster directory: .*ECONNREFUSED/);
 });
 
 test('a cell is created with the directory, and says what comes next', async () => {
   const created = await run('cells create east --database', DATABASE, '--closed');
   assert.equal(created.code, 0, created.err);
-  assert.equal(created.out, 'The cell east is closed.\n');
+  assert.equal(created.out, 'Cell east is closed.\n');
   assert.match(created.err, /ENGINE_DB_SCHEMA=east[\s\S]*cells open east/);
   const addresses = ['--engine', '10.0.0.1:8080', '--engine', '10.0.0.2:8080'];
   const west = await json<Cell>('cells create west --database', DATABASE, ...addresses);
@@ -61,15 +61,15 @@ test('a cell is created with the directory, and says what comes next', async () 
   assert.deepEqual([west.engines, west.addresses], [[], ['10.0.0.1:8080', '10.0.0.2:8080']]);
   assert.deepEqual(west, await json('cells status west'));
   assert.deepEqual((await directory.cell('west'))?.engines, ['10.0.0.1:8080', '10.0.0.2:8080']);
-  await refused(6, /there is a cell west already/, 'cells create west --database', DATABASE);
+  await refused(6, /cell west already exists/, 'cells create west --database', DATABASE);
 });
 
 test('names, addresses and URLs that are none are refused, and so are passwords', async () => {
   for (const [args, said] of [
     [['pg_x', '--database', DATABASE], /must be 1 to 63 of a-z/],
-    [['north'], /--database is missing/],
+    [['north'], /--database is required/],
     [['north', '--database', 'mysql://x'], /--database begins with mysql/],
-    [['north', '--database', 'postgresql://a:b@c/d'], /shows a password[\s\S]*PGPASSFILE/],
+    [['north', '--database', 'postgresql://a:b@c/d'], /contains a password[\s\S]*PGPASSFILE/],
     [['north', '--database', DATABASE, '--engine', 'nowhere'], /host:port, not nowhere/],
     [['north', '--database', DATABASE, '--engine', '10.0.0.1:0'], /host:port, not 10/],
     [['north', '--database', DATABASE, '--engine', 'a;b:80'], /host:port, not a;b/],
@@ -78,29 +78,29 @@ test('names, addresses and URLs that are none are refused, and so are passwords'
   }
   const { code, err } = await cli.run(['cells', 'list', '--cluster', 'postgresql://a:b@c/d']);
   assert.equal(code, 2);
-  assert.match(err, /--cluster shows a password/);
+  assert.match(err, /--cluster contains a password/);
 });
 
 test('where a cell is found can be changed, and what is not given stays', async () => {
   const moved = await json<Cell>('cells set west --engine 10.0.0.3:8080');
   assert.deepEqual([moved.addresses, moved.database_url], [['10.0.0.3:8080'], DATABASE]);
   const url = 'postgresql://engine@other:5432/app';
-  assert.equal(await ok('cells set west --database', url), 'The cell west is changed.\n');
+  assert.equal(await ok('cells set west --database', url), 'Cell west was updated.\n');
   const { database_url, engines } = (await directory.cell('west')) ?? {};
   assert.deepEqual([database_url, engines], [url, ['10.0.0.3:8080']]);
   for (const [args, code, said] of [
     [['west'], 2, /nothing to change/],
     [['west', '--engine', 'a b:1'], 2, /host:port, not a b:1/],
-    [['west', '--database', 'postgresql://a:b@c/d'], 2, /shows a password/],
-    [['nowhere', '--database', DATABASE], 3, /no cell nowhere/],
+    [['west', '--database', 'postgresql://a:b@c/d'], 2, /contains a password/],
+    [['nowhere', '--database', DATABASE], 3, /no cell named nowhere/],
   ] as const) {
     await refused(code, said, 'cells set', ...args);
   }
 });
 
 test('cells open and close, and the list says who serves them', async () => {
-  assert.equal(await ok('cells open east'), 'The cell east is open.\n');
-  assert.equal(await ok('cells close east'), 'The cell east is closed.\n');
+  assert.equal(await ok('cells open east'), 'Cell east is open.\n');
+  assert.equal(await ok('cells close east'), 'Cell east is closed.\n');
   const { state, engines } = await json<Cell>('cells open east');
   assert.deepEqual([state, engines], ['open', []]);
   assert.equal((await run('cells open nowhere')).code, 3);
@@ -115,18 +115,18 @@ test('the status of a cell has its engines, and says when no engine serves it', 
   await sayEngines();
   const east = await ok('cells status east');
   assert.match(east, /^east: open, 0 tenants, 0 moves under way\n {2}postgresql:\/\/engine@db/);
-  assert.match(east, /^ {2}owner 10\.0\.0\.9:8080, 1\.0\.0, lag 12ms, heard of /m);
+  assert.match(east, /^ {2}owner 10\.0\.0\.9:8080, 1\.0\.0, lag 12ms, last seen /m);
   assert.match(await ok('cells status'), /^west: [\s\S]*no engine serves it$/m);
   assert.equal((await json<Cell>('cells status east')).engines.length, 2);
   assert.equal((await run('cells status nowhere')).code, 3);
 });
 
 test('a tenant is placed by hand, and not where another cell has it', async () => {
-  assert.equal(await ok('tenants place acme --cell west'), 'acme lives in west.\n');
-  assert.equal(await ok('tenants place acme --cell west'), 'acme lives in west.\n');
+  assert.equal(await ok('tenants place acme --cell west'), 'acme is in cell west.\n');
+  assert.equal(await ok('tenants place acme --cell west'), 'acme is in cell west.\n');
   await refused(
     6,
-    /settled in west[\s\S]*tenants move acme --to east/,
+    /already in cell west[\s\S]*tenants move acme --to east/,
     'tenants place acme --cell east',
   );
   assert.equal((await run('tenants place other --cell nowhere')).code, 3);
@@ -149,7 +149,7 @@ test('tenants of a cluster are listed with their cells, or those of one', async 
   assert.equal((await json<unknown[]>('tenants list --cell east')).length, 50);
   const cut = await cli.run(['tenants', 'list', '--limit', '2050', '--json'], withUrl());
   assert.equal((JSON.parse(cut.out) as unknown[]).length, 2_050);
-  assert.match(cut.err, /There are more: --limit 4100, or --all/);
+  assert.match(cut.err, /There are more\. Use --limit 4100 or --all/);
   await directory.transaction(async (client) => {
     await client.query("delete from cluster.placements where cell = 'east'");
   });
@@ -177,7 +177,7 @@ test('moves are listed, newest first, or those that have not ended', async () =>
 test('draining prints the commands that move the tenants, as a shell takes them', async () => {
   const drained = await run('cells drain west');
   assert.equal(drained.code, 0, drained.err);
-  assert.match(drained.out, /^The cell west is draining; 2 tenants left\.$/m);
+  assert.match(drained.out, /^Cell west is draining; 2 tenants left\.$/m);
   assert.match(drained.out, /tenants move acme --to east$/m);
   assert.match(drained.out, /tenants move 'b & c' --to east$/m);
   assert.deepEqual(await json('cells drain west --to east'), {
@@ -188,7 +188,7 @@ test('draining prints the commands that move the tenants, as a shell takes them'
       { tenant_id: 'b & c', to: 'east' },
     ],
   });
-  await refused(8, /2 tenants of west were left/, 'cells drain west --wait --timeout 1500ms');
+  await refused(8, /2 tenants are still in west/, 'cells drain west --wait --timeout 1500ms');
   await ok('cells close east');
   await refused(6, /no other cell is open/, 'cells drain west');
   assert.equal((await run('cells drain west --to west')).code, 2);
@@ -199,10 +199,10 @@ test('a cell is removed once it is empty, and only when somebody agrees', async 
   await refused(6, /west stays: it has tenants/, 'cells remove west --yes');
   await sayEngines();
   const served = await run('cells remove east --yes');
-  assert.match(served.err, /east stays: an engine of it was heard of a moment ago/);
+  assert.match(served.err, /east stays: one of its engines was seen recently/);
   await directory.forgetEngine('e1');
   await directory.forgetEngine('e2');
-  assert.match(await ok('cells remove east --yes'), /^The cell east is removed; its schema/);
+  assert.match(await ok('cells remove east --yes'), /^Cell east was removed; its schema/);
   assert.equal((await run('cells remove east --yes')).code, 3);
   await directory.transaction(async (client) => {
     await client.query('delete from cluster.placements');

@@ -76,7 +76,7 @@ test('a number that is taken by another definition is refused, and says what is 
   const place = file('pinned.json', { name: 'pinned', version: 1, blocks: [greet('one')] });
   await ok('sequences apply', place);
   file('pinned.json', { name: 'pinned', version: 1, blocks: [greet('two')] });
-  await refused(6, /version 1 of pinned is stored already.*greet/, 'sequences apply', place);
+  await refused(6, /version 1 of pinned already exists.*greet/, 'sequences apply', place);
 });
 
 test('definitions may be YAML, lists of them, folders, or come by the standard input', async () => {
@@ -98,21 +98,21 @@ test('a version on hold is passed over by its name until the hold is lifted', as
     /^held +2 +on hold .*\nheld +1 +production /m,
   );
   assert.equal((await json<{ version: number }>('sequences get held')).version, 1);
-  await refused(2, /a version is given as order@2/, 'sequences unhold held');
-  await refused(3, /there is no version 9 of held in default/, 'sequences unhold held@9');
-  assert.match(await ok('sequences unhold held@2'), /^held v2 is not on hold/);
+  await refused(2, /a version must be given as order@2/, 'sequences unhold held');
+  await refused(3, /version 9 of held not found in default/, 'sequences unhold held@9');
+  assert.match(await ok('sequences unhold held@2'), /^held v2 is no longer on hold/);
   assert.equal((await json<{ version: number }>('sequences get held')).version, 2);
 });
 
 test('a release is made of names with versions, and what was promoted goes back by a deprecation', async () => {
   for (const text of ['one', 'two']) await apply('back', greet(text));
-  await refused(2, /give both, as order@1 order@2/, 'releases create back@1');
+  await refused(2, /needs two versions, such as order@1 order@2/, 'releases create back@1');
   const release = (await ok('releases create back@1 back@2')).trim();
   await ok('releases validate', release, '--skip');
   await ok('releases canary', release, '100');
   await ok('releases promote', release);
   await refused(6, /deprecate version 2/, 'releases rollback', release);
-  assert.match(await ok('sequences deprecate back@2'), /^back v2 is deprecated/);
+  assert.match(await ok('sequences deprecate back@2'), /^back v2 was deprecated/);
   assert.match(await ok('instances get', await start('back')), /^sequence_id +\S+/m);
   assert.match(await ok('instances list --sequence back'), /back v1/);
 });
@@ -299,7 +299,7 @@ test('the instances of a version go over to another one, once it was said how ma
   assert.match(shown, /^3 instances would be migrated from version 1 to 2\.\n$/);
   const no = await cli.run(move);
   assert.equal(no.code, 2);
-  assert.match(no.err, /3 instances would be migrated .* nobody is there to agree/);
+  assert.match(no.err, /3 instances would be migrated .* there is no terminal to ask/);
   const total = await cli.json<{ migrated: number; migrations: unknown[] }>([...move, '--yes']);
   assert.deepEqual([total.migrated, total.migrations.length], [3, 3]);
   assert.match(await cli.ok([...move, '--yes']), /^0 instances would be migrated/);
@@ -361,9 +361,9 @@ test('a schedule is made, shown, changed, fired and deleted', async () => {
   const made = await run('cron create', '0 9 * * mon-fri', 'hello', '--timezone', 'Europe/Berlin');
   const id = made.out.trim();
   assert.match(made.out, /^[\da-f-]{36}\n$/);
-  assert.match(made.err, /^It fires next at 2/);
+  assert.match(made.err, /^Next run: 2/);
   assert.match(await ok('cron list'), /0 9 \* \* mon-fri +hello +in /);
-  assert.match(await ok('cron update', id, '--disable'), /is disabled\.\n$/);
+  assert.match(await ok('cron update', id, '--disable'), /: disabled\.\n$/);
   assert.match(await ok('cron get', id), /enabled +false/);
   const previewed = ['30 2 * * *', '--timezone', 'Europe/Berlin', '--from', '2026-03-28T12:00:00Z'];
   assert.equal(
@@ -372,7 +372,7 @@ test('a schedule is made, shown, changed, fired and deleted', async () => {
   );
   assert.equal((await ok('cron next', id, '--count', '3')).trim().split('\n').length, 3);
   assert.match(await ok('cron run', id), /^[\da-f-]{36}\n$/);
-  assert.match(await ok('cron delete', id), /is deleted/);
+  assert.match(await ok('cron delete', id), /was deleted/);
   assert.equal((await run('cron get', id)).code, 3);
 });
 
@@ -404,7 +404,7 @@ test('a key is made, used, listed and revoked; its secret is alone on standard o
   await cli.ok(['instances', 'list'], { env });
   const no = await cli.run(['instances', 'cancel', '--all', '--yes'], { env });
   assert.equal(no.code, 4);
-  assert.match(no.err, /doctor says what it may/);
+  assert.match(no.err, /doctor shows its rights/);
   const minted = await json<KeyMinted>('keys create both --can worker,starter');
   assert.deepEqual(minted.capabilities, ['worker', 'starter']);
   assert.match(await ok('keys list'), /reader +auditor +active/);
@@ -432,9 +432,9 @@ test('exit codes tell what kind of failure it was', async () => {
 
 test('what cannot be meant is said before anybody is asked', async () => {
   for (const [args, said] of [
-    [['instances', 'get', ''], /It is empty/],
-    [['instances', 'cancel', ''], /It is empty/],
-    [['sequences', 'diff', 'hello', 'one'], /a version is a whole number, not one/],
+    [['instances', 'get', ''], /It must not be empty/],
+    [['instances', 'cancel', ''], /It must not be empty/],
+    [['sequences', 'diff', 'hello', 'one'], /the version must be a whole number, not one/],
     [['instances', 'start', 'hello', '--at', 'soon'], /2h \(from now\), not soon/],
   ] as const) {
     const { code, err } = await cli.run(args);
@@ -457,7 +457,7 @@ test('an instance that is to start in some time waits for it', async () => {
 test('a tenant that was not named is asked for, and one that cannot be sent refused, in words', async () => {
   const listed = await cli.run(['instances', 'list'], { env: { ENGINE_TENANT: '' } });
   assert.equal(listed.code, 6);
-  assert.match(listed.err, /Give --tenant NAME, set ENGINE_TENANT/);
+  assert.match(listed.err, /Use --tenant NAME, set ENGINE_TENANT/);
   const started = await cli.run(['instances', 'start', 'x'], { env: { ENGINE_TENANT: '' } });
   assert.equal(started.code, 2);
   const odd = await cli.run(['instances', 'list'], { env: { ENGINE_TENANT: '漢字' } });
@@ -473,7 +473,7 @@ test('what goes wrong is JSON too when JSON was asked for', async () => {
 });
 
 test('a key never goes on the command line, and whoever tries is told where it goes', async () => {
-  await refused(2, /give --key-file FILE, or keep it in a profile/, 'instances list --api-key x');
+  await refused(2, /use --key-file FILE, or save it in a profile/, 'instances list --api-key x');
 });
 
 test('every command was tried', () => {

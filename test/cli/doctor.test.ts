@@ -57,7 +57,10 @@ test('a key that is wrong, and one that may little, are told apart', async () =>
   assert.match(wrong.out, /^warn +key +the key of ENGINE_API_KEY has fewer than 16 characters/m);
   const secret = (await cli.ok(['keys', 'create', 'poor', '--can', 'starter'])).trim();
   const poor = await cli.run(['doctor'], { env: { ENGINE_API_KEY: secret } });
-  assert.match(poor.out, /^ok +permissions +may read instances; not see workers, .*manage keys/m);
+  assert.match(
+    poor.out,
+    /^ok +permissions +allowed: read instances; not allowed: see workers, .*manage keys/m,
+  );
 });
 
 test('a server that does not answer is the one finding about it', async () => {
@@ -120,7 +123,7 @@ test('settings of the database that lose or slow things are found', () => {
     levels.map((found) => column(found, 'health')),
     [['ok'], ['ok', 'warn']],
   );
-  assert.match(levels[0]?.[0]?.found ?? '', /row level security is off/);
+  assert.match(levels[0]?.[0]?.found ?? '', /row-level security is off/);
   const vacuum = databaseFindings(FACTS, 1_000_000, { name: 'instances', dead: 2e6, live: 1e6 });
   assert.match(about(vacuum, 'vacuum')?.found ?? '', /2000000 dead rows in instances/);
 });
@@ -159,7 +162,7 @@ test('tasks that nobody takes and workers that are silent are found', () => {
 test('a directory that does not answer is named', async () => {
   const ENGINE_CLUSTER_URL = 'postgres://me@127.0.0.1:9/directory';
   const { out } = await cli.run(['doctor'], { env: { ENGINE_CLUSTER_URL } });
-  assert.match(out, /^bad +cluster +the directory of the cluster: .*ECONNREFUSED/m);
+  assert.match(out, /^bad +cluster +cluster directory: .*ECONNREFUSED/m);
 });
 
 test('of a cluster it tells what nobody serves, what differs and what stands still', () => {
@@ -172,7 +175,7 @@ test('of a cluster it tells what nobody serves, what differs and what stands sti
   const engines = [owner('east'), owner('west')];
   const well = clusterFindings({ cells, engines, moves: [moving] }, now);
   const seen = well.map(({ health, found }) => [health, found]);
-  assert.deepEqual(seen, [['ok', 'all 2 cells are served; moves under way: 1']]);
+  assert.deepEqual(seen, [['ok', 'all 2 cells are served; moves in progress: 1']]);
   const trouble = clusterFindings(
     {
       cells: [...cells, { name: 'north' }],
@@ -191,10 +194,10 @@ test('of a cluster it tells what nobody serves, what differs and what stands sti
   assert.deepEqual(
     trouble.map(({ health, about: what, found }) => `${health} ${what}: ${found}`),
     [
-      'bad cells: nobody serves north',
+      'bad cells: no engine serves north',
       'warn migrations: east has 32, west has 31',
       'warn keys: cells have different encryption keys',
-      'bad moves: acme on its way from east to west stands still for 5m: cut off',
+      'bad moves: the move of acme from east to west has stalled for 5m: cut off',
     ],
   );
 });

@@ -43,7 +43,7 @@ test('a time is RFC 3339 with a zone, or an age', () => {
   for (const text of [...dates, '7', '', '1e3', '999999999d', 'tomorrow']) {
     assert.match(
       refusal(() => timeOf(text, 'created-after', now)),
-      /^--created-after takes a time/,
+      /^--created-after must be a time/,
     );
   }
 });
@@ -84,15 +84,15 @@ test('the command line waits for standard input, however slow its source', async
 
 test('YAML that would be stored as something else is refused with line and reason', () => {
   for (const [text, why] of [
-    ['a:\n  b: {{ data.x }}', /^line 2, column 7: .* has to stand in quotes$/],
-    ['a: [{{ data.x }}]', /has to stand in quotes$/],
-    ['a: .inf', /^line 1, column 4: \.inf is no number of JSON$/],
+    ['a:\n  b: {{ data.x }}', /^line 2, column 7: .* in quotes$/],
+    ['a: [{{ data.x }}]', /in quotes$/],
+    ['a: .inf', /^line 1, column 4: \.inf is not a valid JSON number$/],
     ['a: 9007199254740993', /is beyond 2\^53$/],
     ['a: 1e-400', /too small/],
-    ['x: &a {b: 1}\ny:\n  <<: *a', /^line 3, column 3: merged members/],
+    ['x: &a {b: 1}\ny:\n  <<: *a', /^line 3, column 3: merge keys/],
     ['a: !!binary aGk=', /the tag !!binary is not supported$/],
     ['a: !job x', /the tag !job is not supported$/],
-    ['x: &a {b: [*a]}', /\*a stands for what it is a part of$/],
+    ['x: &a {b: [*a]}', /\*a refers to a value that contains it$/],
     ['a: 1\na: 2', /^line 2, column 1: Map keys must be unique/],
     ['a: 1\n---\nb: 2', /multiple documents/],
   ] as const) {

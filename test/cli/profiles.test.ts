@@ -32,7 +32,7 @@ test('a file that others may read is refused with what to do', async () => {
   chmodSync(file(), 0o644);
   const { code, err } = await cli.run(['instances', 'list'], { env: BARE });
   assert.equal(code, 2);
-  assert.match(err, /others may read it \(mode 644\)\nSay chmod 600 '/);
+  assert.match(err, /others may read it \(mode 644\)\nRun chmod 600 '/);
   chmodSync(file(), 0o600);
 });
 
@@ -45,7 +45,7 @@ test('profiles are chosen by name, changed and removed', async () => {
   await cli.ok(['profiles', 'remove', 'other']);
   const { code, err } = await cli.run(['instances', 'list', '--profile', 'other']);
   assert.equal(code, 3);
-  assert.match(err, /There are: here\./);
+  assert.match(err, /Existing profiles: here\./);
   await cli.ok(['profiles', 'use', 'here']);
 });
 

@@ -22,7 +22,7 @@ test('a flag of the server alone still starts it, and says how that is written n
   const env = { ENGINE_HTTP_ADDR: 'nonsense' };
   const { code, err } = await cli.run(['--insecure-auth'], { env });
   assert.equal(code, 1);
-  assert.match(err, /say durable-workflow-engine start --insecure-auth\n.*ENGINE_HTTP_ADDR/);
+  assert.match(err, /use durable-workflow-engine start --insecure-auth\n.*ENGINE_HTTP_ADDR/);
 });
 
 test('the command alone shows what it can do, and ends as a mistake', async () => {

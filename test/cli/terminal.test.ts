@@ -57,7 +57,7 @@ test('colours are for terminals, and NO_COLOR takes them off', async (t) => {
 test('whoever says no to a change of many changes nothing', async (t) => {
   if (noTerminal !== undefined) return t.skip('no terminal');
   const cancel = ['instances', 'cancel', '--all'];
-  const asked = '3 instances will be cancelled\\. Go on\\? \\[y/N\\] ';
+  const asked = '3 instances will be cancelled\\. Continue\\? \\[y/N\\] ';
   const no = await terminal(cancel, { steps: [[asked, 'n\r']] });
   assert.equal(no.code, 7, no.shown);
   assert.match(no.shown, /nothing was changed/);
@@ -100,7 +100,7 @@ test('whoever says yes is shown how far the change is, and then the counts', asy
   if (noTerminal !== undefined) return t.skip('no terminal');
   const { code, shown } = await terminal(['instances', 'cancel', '--all'], {
     columns: 200,
-    steps: [['Go on\\?', 'y\r']],
+    steps: [['Continue\\?', 'y\r']],
   });
   assert.equal(code, 0, shown);
   assert.match(shown, /% · \d+ instances? cancelled · job [\da-f-]{36}/);

@@ -141,7 +141,7 @@ test('where nobody listens, that is said, and even a signal is sent again', asyn
   });
   const error = await refused(counted.instances.signal('i-1', { signal_type: 'pause' }));
   assert.deepEqual([error.code, error.status], ['CLIENT_UNREACHABLE', 0]);
-  assert.match(error.message, /reached nobody/);
+  assert.match(error.message, /could not connect/);
   assert.equal(calls, 2);
   await client.instances.get('i-1');
   assert.equal(server.asked.length, 1);
@@ -157,8 +157,8 @@ test('an address where something else answers is told from an engine', async () 
     response.end();
   };
   for (const [first, words] of [
-    [page, /answers, but is no engine: 200 with text\/html/],
-    [moved, /answers, but is no engine: 301, to https:\/\/example\.com\//],
+    [page, /answered, but is not an engine: 200 with text\/html/],
+    [moved, /answered, but is not an engine: 301, to https:\/\/example\.com\//],
   ] as const) {
     const { client } = await world([first]);
     const error = await refused(client.instances.get('i-1'));
@@ -206,7 +206,7 @@ test('a time or a count that is no number is refused, and nothing is sent', asyn
   const { server, client } = await world([INSTANCE]);
   for (const name of ['timeoutMs', 'totalTimeoutMs', 'retries']) {
     const odd = { [name]: Number.NaN };
-    const words = new RegExp(`^TypeError: ${name} must be a number from 0 on, not NaN`);
+    const words = new RegExp(`^TypeError: ${name} must be a number of at least 0, not NaN`);
     assert.throws(() => new Client({ url: server.url, ...odd }), words);
     await assert.rejects(client.instances.get('i-1', odd), words);
   }

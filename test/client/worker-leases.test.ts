@@ -68,7 +68,7 @@ describe('claims', { concurrency: true }, () => {
     await tenant.signal(id, 'cancel');
     assert.equal(await aborted.promise, 'lost');
     await tenant.until(id, 'cancelled');
-    await eventually(() => assert.ok(warnings.some((line) => line.includes('claim is lost'))));
+    await eventually(() => assert.ok(warnings.some((line) => line.includes('claim was lost'))));
     assert.equal(reportsOf(exchanges).length, 0);
   });
 
@@ -100,7 +100,7 @@ describe('claims', { concurrency: true }, () => {
     await tenant.until(id, 'completed');
     const [task] = await tenant.tasks(handler);
     assert.equal(task?.claim_epoch, 2);
-    assert.equal(warnings.filter((line) => line.includes('no answer')).length, 1);
+    assert.equal(warnings.filter((line) => line.includes('no response')).length, 1);
   });
 
   test('a result that comes after the claim was lost is dropped with a warning', async (t) => {

@@ -39,7 +39,7 @@ test('a wrong key, one without the capability, and one of another tenant are ref
   const wrong = testWorker(t, { ...place, apiKey: 'sk_wrong' }, options);
   const unknown = await refusalOf(wrong.worker);
   assert.equal(unknown.status, 401);
-  assert.match(unknown.message, /does not know the key/);
+  assert.match(unknown.message, /the server rejected the key/);
   assert.equal(wrong.exchanges.length, 1);
   const auditor = await keyOf(tenant.name, ['auditor']);
   const denied = await refusalOf(testWorker(t, { ...place, apiKey: auditor }, options).worker);
@@ -60,7 +60,7 @@ test('an address that is no engine is refused at the start', async (t) => {
     { ...place, between: () => new Response('<h1>Welcome</h1>', { status: 404 }) },
     { handlers: { [handler]: () => ({}) } },
   );
-  assert.match((await refusalOf(worker)).message, /is the url right/);
+  assert.match((await refusalOf(worker)).message, /check the url/);
 });
 
 test('a worker waits for a server that is not there yet, and says so once', async (t) => {
@@ -79,7 +79,7 @@ test('a worker waits for a server that is not there yet, and says so once', asyn
   await worker.start();
   await tenant.runUntil('completed', [step('a', handler)]);
   assert.equal(warnings.length, 1);
-  assert.match(warnings[0] ?? '', /no answer, trying again/);
+  assert.match(warnings[0] ?? '', /no response, retrying/);
 });
 
 test('a key that is revoked while the worker runs is a warning, and no storm of requests', async (t) => {
@@ -96,7 +96,7 @@ test('a key that is revoked while the worker runs is a warning, and no storm of 
     { handlers: { [handler]: () => ({}) }, pollWaitMs: 10 },
   );
   isRevoked = true;
-  await eventually(() => assert.match(warnings.join('\n'), /does not know the key/));
+  await eventually(() => assert.match(warnings.join('\n'), /the server rejected the key/));
   const before = exchanges.length;
   await wait(600);
   assert.ok(exchanges.length - before <= 4, `${exchanges.length - before} requests`);
@@ -121,7 +121,7 @@ test('handlers and queues that nobody names are told once, with those that tasks
     named ?? '',
     /no sequence or task .* "chrage"; tasks are waiting for "charge" \(1\)/,
   );
-  assert.match(builtin ?? '', /"log" is a handler of the server itself/);
+  assert.match(builtin ?? '', /"log" is a built-in handler/);
   assert.match(queue ?? '', /no sequence or task .* queue "south"/);
 });
 
@@ -135,7 +135,7 @@ test('a key that cannot know which names there are gives no warning of them', as
     { handlers: { refund: () => ({}), log: () => ({}) }, queues: ['north'], complainAfterMs: 1 },
   );
   await eventually(() => assert.equal(warnings.length, 1));
-  assert.match(warnings.join(), /"log" is a handler of the server itself/);
+  assert.match(warnings.join(), /"log" is a built-in handler/);
 });
 
 test('options that cannot be right are refused before anything is sent', async () => {
@@ -143,14 +143,14 @@ test('options that cannot be right are refused before anything is sent', async (
   const run = () => ({});
   const made = (options: object) => () => new Worker(client, options as never);
   assert.throws(made({ handlers: {} }), /a worker needs at least one handler/);
-  assert.throws(made({ handlers: { a: {} } }), /handler a has no function/);
+  assert.throws(made({ handlers: { a: {} } }), /handler a has no run function/);
   assert.throws(made({ handlers: { a: run }, concurrency: 0 }), /concurrency/);
   assert.throws(made({ handlers: { a: run }, queues: [] }), /queues is empty/);
   assert.throws(made({ handlers: { a: run }, heartbeatMs: 50_000 }), /heartbeatMs/);
   const names = ['leaseMs', 'heartbeatMs', 'pollWaitMs', 'stopTimeoutMs', 'complainAfterMs'];
   for (const name of names) {
     for (const odd of ['5', Number.NaN, -1, new Date(), null]) {
-      const refusal = new RegExp(`${name} must be a number from 0 on`);
+      const refusal = new RegExp(`${name} must be a number of at least 0`);
       assert.throws(made({ handlers: { a: run }, [name]: odd }), refusal);
     }
   }

@@ -55,7 +55,7 @@ test('a schema of zod gives its defaults and conversions to the handler, and ref
   });
   assert.deepEqual(await outcome('charge', { order: 'A', cents: '12' }), { paid: '12 EUR' });
   const text = String(await outcome('charge', { order: '', cents: -1, currency: 'GBP' }));
-  assert.match(text, /^the params cannot be taken: \/order: .*; \/cents: .*; \/currency: /);
+  assert.match(text, /^the params are not valid: \/order: .*; \/cents: .*; \/currency: /);
 });
 
 test('a schema of zod holds what the handler returns against what it promised', async (t) => {

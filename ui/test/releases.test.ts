@@ -123,7 +123,7 @@ test('a sentence says what comes next in every other state', () => {
   const told: readonly (readonly [Partial<Release>, readonly ReleaseDecision[], RegExp])[] = [
     [{ state: 'draft' }, [], /Validate the release next/],
     [{ state: 'validating' }, [], /ready when all are done/],
-    [{ state: 'ready' }, [], /It was not validated\. Start the canary next/],
+    [{ state: 'ready' }, [], /The release was not validated\. Start the canary next/],
     [{ state: 'paused' }, [], /All new instances run version 1\. Start the canary again/],
     [
       { state: 'promoted' },

@@ -225,7 +225,7 @@ test('what cannot be sent starts nothing and is marked, and what is typed in an 
   await price.fill('0,05');
   await tax.fill('9007199254740993');
   await page.getByText('3 fields have an invalid value').waitFor();
-  await page.getByText('Write it with a point: 0.05').waitFor();
+  await page.getByText('Use a decimal point: 0.05').waitFor();
   await page.getByText('which is beyond 2^53 is not accepted').waitFor();
   await start.click();
   assert.equal(await more.evaluate((element) => element.matches(':focus')), true, 'the first');

@@ -143,7 +143,7 @@ test('a wait is as long as it says, or is refused', (t) => {
       Object.assign(new Error('no'), { retryAfterMs: odd }),
     );
     assert.equal(retryAfterMs, 0);
-    assert.match(lines.join(), /^retryAfterMs says no time/);
+    assert.match(lines.join(), /^retryAfterMs is not a valid time/);
   }
 });
 
