@@ -24,7 +24,7 @@ const test = useBrowser().tabs(
 
 /** The server that files share is no cell. */
 const ELSEWHERE: Readonly<Record<string, string>> = {
-  cells: 'This server knows of no other cells.',
+  cells: 'This server is not part of a cluster.',
 };
 
 // Two at a time: each waits now for the browser and now for the server.
