@@ -252,7 +252,7 @@ test('hostile input is stored and started unchanged, or refused with the message
   const input = page.getByRole('textbox', { name: 'Input as JSON' });
   const start = page.getByRole('button', { name: 'Start an instance' });
   const words = (told: string) =>
-    new RegExp(`cannot be .*: .*${told}.* is not accepted, at .*kept`);
+    new RegExp(`is not valid: .*${told}.* is not accepted, at .*kept`);
   await open(page, api.url, `/sequences/${id}/start`, /^open/);
   for (const { json, told } of HOSTILE.refused) {
     await typed(input, `{"kept":${whole(json)}}`);

@@ -111,10 +111,10 @@ export function BulkDialog(props: {
       </Loaded>
       {repeating > 0 && (
         <p>
-          <strong>{formatCount(repeating)}</strong> of them{' '}
-          {repeating === 1 ? 'repeats' : 'repeat'} external effects: completed work runs a second
-          time, such as the charge of a compensated saga, or a child continues whose parent has
-          continued without it. The page of each instance lists these effects.
+          <strong>{formatCount(repeating)}</strong> of them {repeating === 1 ? 'repeats' : 'repeat'}{' '}
+          external effects: completed work runs a second time, such as the charge of a compensated
+          saga, or a child continues whose parent has continued without it. The page of each
+          instance lists these effects.
         </p>
       )}
       {count.data && count.error && (

@@ -222,7 +222,7 @@ export function objectDoubt(text: string): string | undefined {
   const read = readJson(text);
   return read.wrong === undefined || read.at === undefined
     ? 'This is not a JSON object yet.'
-    : `The definition is not valid JSON: ${read.wrong}`;
+    : `The definition is not valid: ${read.wrong}`;
 }
 
 export interface InputRefusal {

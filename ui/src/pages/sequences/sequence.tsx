@@ -122,7 +122,7 @@ function About({ sequence }: { readonly sequence: SequenceDefinition }) {
     <span className={styles.note}>
       <SequenceStatus sequence={sequence} />
       <span>
-        in {namespace}, stored <Time at={created_at} />
+        in {namespace}, published <Time at={created_at} />
       </span>
       {newest && newest.version > version && (
         <Link href={`/sequences/${newest.id}`}>

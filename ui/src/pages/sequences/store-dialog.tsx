@@ -53,7 +53,7 @@ export function StoreDialog(props: {
             </p>
           ) : (
             <div className={styles.stack}>
-              <p>What changes against version {before.version}, the newest that is stored:</p>
+              <p>Changes from version {before.version}, the newest published version:</p>
               <DefinitionDiff before={before} after={definition} label="What changes" />
               <TextDiff
                 label={`Text of version ${before.version} and of the new version`}
