@@ -147,7 +147,7 @@ export const LAYOUT: readonly LayoutRow[] = [
     prepare: async (page) => {
       await page.route('**/api/v1/**', (route) => route.abort());
       await page.evaluate(`history.pushState(null, '', '/ui/jobs')`);
-      await page.getByText(/^The engine is unreachable/).waitFor();
+      await page.getByText(/^The engine is unreachable\. Data shown/).waitFor();
     },
     pixels: LAYOUT_OF_BANNER,
   },

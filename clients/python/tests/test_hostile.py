@@ -217,7 +217,7 @@ ODD_OUTPUTS: dict[str, Any] = {
 }
 OWN = [
     {"kind": "a name twice", "told": 'the name "1" for a second member of one object'},
-    {"kind": "a name of bytes", "told": "bytes has no JSON form"},
+    {"kind": "a name of bytes", "told": "bytes cannot be the name of a JSON member"},
     {"kind": "more digits than it prints", "told": "."},
 ]
 

@@ -143,12 +143,12 @@ async def _large(_: Any) -> Any:
 @pytest.mark.parametrize(
     ("handler", "why"),
     [
-        (_charge, "the params of the handler it are not valid: order: Field required; amount: Field"),
+        (_charge, "params of the handler it are not valid: order: Field required; amount: Field"),
         (_list, "the output of the handler it must be an object, not a list"),
         (_other, "the output of the handler it is not valid: charge: Field required"),
         (_object, "object has no JSON form"),
         (_nan, "nan is not accepted"),
-        (_large, "the output was refused"),
+        (_large, "the output was rejected"),
     ],
 )
 def test_a_step_fails_for_good_by_what_no_other_try_would_mend(
@@ -580,7 +580,7 @@ async def _nothing(_: Any) -> None:
 
 def test_a_worker_complains_about_key_tenant_and_handlers(client: Client) -> None:
     wrong = Worker(client.with_options(api_key="wrong"), handlers={"a": _nothing})
-    with pytest.raises(EngineError, match="give the client an api_key that the server knows"):
+    with pytest.raises(EngineError, match="check that api_key is correct and not revoked"):
         wrong.run()
     reader = client.api_keys.mint(
         tenant_id=client.settings.tenant, name="reader", capabilities=["auditor"]
@@ -647,7 +647,7 @@ def test_names_that_nobody_knows_are_told_after_a_while(
             time.sleep(0.05)
     assert [it.getMessage() for it in caplog.records] == [
         'no sequence or task of the tenant uses the handler "sort"; '
-        'tasks wait for "sorts" (1)',
+        'tasks are waiting for "sorts" (1)',
         '"log" is a built-in handler, which workers cannot serve',
         'no sequence or task of the tenant uses the queue "fast"',
     ]

@@ -13,7 +13,7 @@ from ..models import WorkerTask
 from .lines import Lines
 
 #: Why a task was cancelled.
-#: 
+#:
 #: - `lost`: the server reports that the claim is over: the instance was cancelled, or another
 #: worker has the task
 #: - `silent`: no heartbeat was acknowledged for the length of the lease, so another worker may have
