@@ -41,9 +41,7 @@ async def advice_for(
 
     for name in handlers:
         if name in builtin:
-            sentences.append(
-                f'"{name}" is a built-in handler, which workers cannot serve'
-            )
+            sentences.append(f'"{name}" is a built-in handler, which workers cannot serve')
         elif name not in counts and is_unknown("handler", name):
             whose = "no sequence or task"
             sentences.append(f'{whose} of the tenant uses the handler "{name}"{others}')
