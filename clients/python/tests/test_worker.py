@@ -590,7 +590,7 @@ def test_a_worker_complains_about_key_tenant_and_handlers(client: Client) -> Non
     with pytest.raises(EngineError, match="set the tenant of the client"):
         Worker(client.with_options(tenant=None), handlers={"a": _nothing}).run()
     wrong_options: dict[str, dict[str, Any]] = {
-        "without handlers": {"handlers": {}},
+        "at least one handler": {"handlers": {}},
         "queues is empty": {"queues": []},
         "pairs of a handler and a queue": {"queues": [f"queue-{n}" for n in range(101)]},
         "concurrency": {"concurrency": 0},
