@@ -410,7 +410,7 @@ function Legend() {
       {(['queued', 'running', 'waiting', 'backoff'] as const).map((kind) => (
         <li key={kind}>
           <span className={styles.sample} data-kind={kind} data-tone="info" />
-          {kind === 'backoff' ? 'back-off' : kind}
+          {kind === 'backoff' ? 'retry delay' : kind}
         </li>
       ))}
     </ul>

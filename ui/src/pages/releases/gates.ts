@@ -37,10 +37,10 @@ export function metricName({ metric }: Pick<Gate, 'metric'>): string {
   return wordsOf(metric);
 }
 
-/** Such as `at most 5 percentage points above the baseline, from 20 finished instances`. */
+/** Such as `at most 5 percentage points above the baseline, after 20 finished instances`. */
 export function gateWords({ max_regression, min_sample }: Gate): string {
   const points = Number((max_regression * 100).toFixed(2));
-  return `at most ${points} percentage ${points === 1 ? 'point' : 'points'} above the baseline, from ${countOf(Math.max(1, min_sample), 'finished instance')}`;
+  return `at most ${points} percentage ${points === 1 ? 'point' : 'points'} above the baseline, after ${countOf(Math.max(1, min_sample), 'finished instance')}`;
 }
 
 /** The rate above which the gate fails; undefined until the baseline has one. */
