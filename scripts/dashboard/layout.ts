@@ -39,7 +39,7 @@ const boxOf = 'const boxOf = (element) => element.getBoundingClientRect();';
 const LAYOUT_OF_BANNER = `(() => {
   ${boxOf}
   const alerts = [...document.querySelectorAll('[role=alert]')];
-  const banner = alerts.find(({ textContent }) => textContent.includes('does not answer'));
+  const banner = alerts.find(({ textContent }) => textContent.includes('Data shown'));
   return boxOf(banner).height - ${BANNER_PX_MAX};
 })()`;
 

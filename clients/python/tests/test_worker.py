@@ -592,7 +592,7 @@ def test_a_worker_complains_about_key_tenant_and_handlers(client: Client) -> Non
     wrong_options: dict[str, dict[str, Any]] = {
         "at least one handler": {"handlers": {}},
         "queues is empty": {"queues": []},
-        "pairs of a handler and a queue": {"queues": [f"queue-{n}" for n in range(101)]},
+        "combinations of a handler and a queue": {"queues": [f"queue-{n}" for n in range(101)]},
         "concurrency": {"concurrency": 0},
         "at most half of lease": {"heartbeat": 6, "lease": 10},
     }

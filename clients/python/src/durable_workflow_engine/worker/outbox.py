@@ -83,7 +83,7 @@ class Outbox:
         self._reports[:0] = reports
 
     def set_aside(self, reports: Sequence[Report], *, is_alone: bool) -> None:
-        """One of them may have caused the failure of their request; if there is only one, it did."""
+        """One of them may have caused the failure of their request; a single one did."""
         self._aside_max = 1
         for report in reports:
             report.failed_alone += is_alone

@@ -222,7 +222,7 @@ class Worker:
             await asyncio.gather(*left, return_exceptions=True)
 
     async def _finish(self, tasks: Tasks, exchanges: Exchanges) -> None:
-        """Waits until the running tasks are done and reported, as long as the grace period lasts."""
+        """Waits until the running tasks are reported, or the grace period has passed."""
         exchanges.stop_polling()
 
         async def done() -> None:
