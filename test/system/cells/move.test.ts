@@ -279,15 +279,15 @@ test('the command moves a tenant, goes on with what was cut off, and takes a mov
   await cells.tenant('east', tenant).sequence([step('a', 'noop')]);
 
   assert.match((await run(tenant)).err, /--to is required/);
-  assert.equal((await run(tenant, '--to', 'east')).out, 'by command is now in cell east.\n');
+  assert.equal((await run(tenant, '--to', 'east')).out, 'by command is in cell east.\n');
   assert.match((await run(tenant, '--to', 'north')).err, /there is no cell north/);
   assert.match((await run('nobody', '--to', 'west')).err, /lives in no cell yet/);
   assert.match((await run(tenant, '--give-up')).err, /is not being moved/);
 
   assert.ok(await cells.moveUntil(tenant, 'west', 'behind copy'));
-  assert.match((await run(tenant, '--to', 'north')).err, /is being moved to west already/);
+  assert.match((await run(tenant, '--to', 'north')).err, /is already being moved to west/);
   const back = await run(tenant, '--give-up');
-  assert.deepEqual([back.code, back.out], [0, 'by command stays in east.\n'], back.err);
+  assert.deepEqual([back.code, back.out], [0, 'by command stays in cell east.\n'], back.err);
   await expectOnlyIn('east', tenant);
 
   assert.ok(await cells.moveUntil(tenant, 'west', 'behind switch'));
