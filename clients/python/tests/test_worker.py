@@ -606,7 +606,7 @@ def test_a_worker_complains_about_key_tenant_and_handlers(client: Client) -> Non
                 Worker(client, handlers={"a": _nothing}, **{name: odd})
     Worker(client, handlers={"a": _nothing}, lease=timedelta(minutes=1), grace=float("inf"))
     own = Client(transport=httpx.HTTPTransport()).with_options(tenant="t")
-    with pytest.raises(ValueError, match="has to be an AsyncClient"):
+    with pytest.raises(ValueError, match="must be an AsyncClient"):
         Worker(own, handlers={"a": _nothing})
     for wrong_handler in (lambda: None, lambda a, b, c: None, "charge"):
         with pytest.raises(TypeError, match="the handler a"):
