@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { Election, type Word } from '../src/api/election.ts';
+import { Election, type TabMessage } from '../src/api/election.ts';
 import { groupOf } from '../src/api/shared-changes.ts';
 
 /** One lock, as browsers have it: given to one after the other, and taken away from whoever has it. */
@@ -44,18 +44,18 @@ interface Tab {
   isFrozen: boolean;
 }
 
-/** Tabs that are opened one after the other, which hear each other at once. */
+/** Tabs that are opened one after the other, which receive each other at once. */
 function tabsOf(t: TestContext, count: number, locks: Lock | undefined) {
   t.mock.timers.enable({ apis: ['setTimeout', 'setInterval'] });
   const tabs: Tab[] = [];
   const open = (id: string) => {
     const others = () => tabs.filter((one) => one !== tab && !one.isFrozen);
-    const say = (word: Word) => {
-      if (!tab.isFrozen) for (const { election } of others()) election.hear(word);
+    const send = (message: TabMessage) => {
+      if (!tab.isFrozen) for (const { election } of others()) election.receive(message);
     };
     const nothing = () => undefined;
     const election = new Election({
-      ...{ id, say, locks, name: 'tenant', onLead: nothing, onAsked: nothing },
+      ...{ id, send, locks, name: 'tenant', onLead: nothing, onAsked: nothing },
     });
     const tab: Tab = { election, isFrozen: false };
     tabs.push(tab);

@@ -11,7 +11,7 @@
  * Two tabs may lead for a moment, so their work must be harmless when it is done twice.
  */
 
-export type Word =
+export type TabMessage =
   | { readonly kind: 'asks' | 'leads' | 'leaves'; readonly from: string }
   /** A message of the leader to the other tabs. */
   | { readonly kind: 'news'; readonly from: string; readonly news: unknown };
@@ -19,13 +19,13 @@ export type Word =
 export interface ElectionDeps {
   /** Unique per tab. */
   readonly id: string;
-  readonly say: (word: Word) => void;
+  readonly send: (message: TabMessage) => void;
   /** Undefined where the browser has no locks. */
   readonly locks: Pick<LockManager, 'request'> | undefined;
   /** Name of the lock. */
   readonly name: string;
   /** Called when this tab becomes the leader; it leads until the signal is aborted. */
-  readonly onLead: (over: AbortSignal) => void;
+  readonly onLead: (ended: AbortSignal) => void;
   /** Called when another tab asks for a leader or first sees this one: send it the current state. */
   readonly onAsked: () => void;
 }
@@ -58,8 +58,8 @@ export class Election {
   start(): void {
     if (this.#isRunning) return;
     this.#isRunning = true;
-    const { id, say, locks } = this.#deps;
-    say({ kind: 'asks', from: id });
+    const { id, send, locks } = this.#deps;
+    send({ kind: 'asks', from: id });
     if (locks === undefined) this.#takeAfter(LISTEN_MS.least, LISTEN_MS.spread);
     else this.#follow();
   }
@@ -68,16 +68,16 @@ export class Election {
     if (!this.#isRunning) return;
     this.#isRunning = false;
     clearTimeout(this.#quiet);
-    if (this.isLeading) this.#deps.say({ kind: 'leaves', from: this.#deps.id });
+    if (this.isLeading) this.#deps.send({ kind: 'leaves', from: this.#deps.id });
     this.#resign();
     this.#leaveLock();
   }
 
   /** Handles a message of another tab. */
-  hear({ kind, from }: Word): void {
+  receive({ kind, from }: TabMessage): void {
     if (!this.#isRunning || from === this.#deps.id) return;
     if (this.isLeading) {
-      if (kind === 'asks') this.#sayLead();
+      if (kind === 'asks') this.#announceLead();
       // With locks, the browser decides which of the two leads.
       const isOther = kind === 'leads' && this.#deps.locks === undefined;
       if (isOther && from < this.#deps.id) this.#yield();
@@ -89,8 +89,8 @@ export class Election {
     }
   }
 
-  #sayLead(): void {
-    this.#deps.say({ kind: 'leads', from: this.#deps.id });
+  #announceLead(): void {
+    this.#deps.send({ kind: 'leads', from: this.#deps.id });
     this.#deps.onAsked();
   }
 
@@ -135,9 +135,9 @@ export class Election {
     clearTimeout(this.#quiet);
     const leading = new AbortController();
     this.#leading = leading;
-    this.#beat = setInterval(() => this.#sayLead(), BEAT_MS);
+    this.#beat = setInterval(() => this.#announceLead(), BEAT_MS);
     this.#deps.onLead(leading.signal);
-    this.#sayLead();
+    this.#announceLead();
   }
 
   #yield(): void {

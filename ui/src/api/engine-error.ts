@@ -9,12 +9,12 @@ export function isFinal(error: unknown): boolean {
 }
 
 /** Whether the key is missing, wrong, revoked or expired. */
-export function isUnknown(error: unknown): boolean {
+export function isUnauthenticated(error: unknown): boolean {
   return error instanceof EngineError && error.status === 401;
 }
 
 /** Whether no engine is serving: there is no answer, a gateway answered, or the engine is not ready. */
-export function isAway(error: unknown): boolean {
+export function isUnavailable(error: unknown): boolean {
   if (!(error instanceof EngineError) || error.code === 'ENG_SLOW_READ') return false;
   return error.status === 0 || (error.status >= 502 && error.status <= 504);
 }

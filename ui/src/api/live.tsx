@@ -8,7 +8,7 @@ import { EngineError } from 'durable-workflow-engine-client';
 import { createContext, type ReactNode, useContext, useEffect, useRef, useState } from 'react';
 import { holdClock } from '../lib/now.ts';
 import { ENGINE_URL, useEngine } from './engine.tsx';
-import { isAway } from './engine-error.ts';
+import { isUnavailable } from './engine-error.ts';
 import { Rereads } from './rereads.ts';
 import { useSession } from './session.ts';
 import { followShared, groupOf, type StreamState } from './shared-changes.ts';
@@ -43,7 +43,7 @@ export function LiveProvider(props: {
   const stream = useStream(isStreamed, rereads, props.onUnknown);
   const reads = useReads();
   // An engine that answers 503 may still serve the stream; one that cannot be reached does not.
-  const isLost = stream === 'paced' ? reads.areAway : stream === 'live' && reads.areLost;
+  const isLost = stream === 'paced' ? reads.areUnavailable : stream === 'live' && reads.areLost;
   const state = isLost ? 'lost' : stream;
   const { answeredAt } = reads;
   useEffect(
@@ -112,7 +112,7 @@ function useStream(
 /** How the most recent reads failed, if they did, and when the engine last answered. */
 function useReads() {
   const queries = useQueryClient();
-  const [failed, setFailed] = useState<'away' | 'lost'>();
+  const [failed, setFailed] = useState<'unavailable' | 'lost'>();
   const answeredAt = useRef(Date.now());
   useEffect(
     () =>
@@ -123,12 +123,12 @@ function useReads() {
           answeredAt.current = Date.now();
           setFailed(undefined);
         }
-        if (action.type === 'error' && isAway(action.error)) setFailed(howOf(action.error));
+        if (action.type === 'error' && isUnavailable(action.error)) setFailed(howOf(action.error));
       }),
     [queries],
   );
-  return { areAway: failed !== undefined, areLost: failed === 'lost', answeredAt };
+  return { areUnavailable: failed !== undefined, areLost: failed === 'lost', answeredAt };
 }
 
 const howOf = (error: unknown) =>
-  error instanceof EngineError && error.status === 0 ? 'lost' : 'away';
+  error instanceof EngineError && error.status === 0 ? 'lost' : 'unavailable';

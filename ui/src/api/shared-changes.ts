@@ -6,8 +6,8 @@
 
 import type { Client } from 'durable-workflow-engine-client';
 import { randomId } from '../lib/random-id.ts';
-import { Election, type Word } from './election.ts';
-import { isAway, isUnknown } from './engine-error.ts';
+import { Election, type TabMessage } from './election.ts';
+import { isUnauthenticated, isUnavailable } from './engine-error.ts';
 import { pauseMs, sleep } from './pause.ts';
 
 /** State of the stream; `refused`: the engine does not open one at the moment. */
@@ -21,7 +21,7 @@ export interface Listener {
   readonly onUnknown: () => void;
 }
 
-type News =
+type StreamMessage =
   | { readonly kind: 'state'; readonly state: StreamState }
   | { readonly kind: 'changes'; readonly ids: readonly string[] }
   | { readonly kind: 'unknown' };
@@ -41,8 +41,8 @@ export function followShared(
   const channel = isShared ? new BroadcastChannel(group) : undefined;
   let state: StreamState = 'connecting';
 
-  const say = (word: Word) => channel?.postMessage(word);
-  function hear(news: News): void {
+  const send = (message: TabMessage) => channel?.postMessage(message);
+  function receive(news: StreamMessage): void {
     if (news.kind === 'unknown') listener.onUnknown();
     else if (news.kind === 'changes') listener.onChanges(news.ids);
     else if (news.state !== state) {
@@ -50,30 +50,30 @@ export function followShared(
       listener.onState(state);
     }
   }
-  const tell = (news: News) => {
-    hear(news);
-    say({ kind: 'news', from: id, news });
+  const forward = (news: StreamMessage) => {
+    receive(news);
+    send({ kind: 'news', from: id, news });
   };
   if (channel === undefined) {
-    void lead(changes, hear, signal);
+    void lead(changes, receive, signal);
     return;
   }
   const election = new Election({
-    ...{ id, say, name: channel.name, locks: globalThis.navigator?.locks },
-    onLead: (over) => {
-      tell({ kind: 'state', state: 'connecting' });
-      void lead(changes, tell, over);
+    ...{ id, send, name: channel.name, locks: globalThis.navigator?.locks },
+    onLead: (ended) => {
+      forward({ kind: 'state', state: 'connecting' });
+      void lead(changes, forward, ended);
     },
-    onAsked: () => say({ kind: 'news', from: id, news: { kind: 'state', state } }),
+    onAsked: () => send({ kind: 'news', from: id, news: { kind: 'state', state } }),
   });
-  channel.onmessage = ({ data }: MessageEvent<Word>) => {
-    election.hear(data);
-    if (data.kind === 'news' && !election.isLeading) hear(data.news as News);
+  channel.onmessage = ({ data }: MessageEvent<TabMessage>) => {
+    election.receive(data);
+    if (data.kind === 'news' && !election.isLeading) receive(data.news as StreamMessage);
   };
   // A frozen page receives no messages but would still hold a connection; it may be resumed later.
   const leave = () => {
     election.stop();
-    hear({ kind: 'state', state: 'connecting' });
+    receive({ kind: 'state', state: 'connecting' });
   };
   const come = () => election.start();
   document.addEventListener('freeze', leave, { signal });
@@ -90,39 +90,42 @@ export function followShared(
 /** Holds the stream for as long as this tab leads. */
 async function lead(
   changes: Client['changes'],
-  tell: (news: News) => void,
-  over: AbortSignal,
+  forward: (news: StreamMessage) => void,
+  ended: AbortSignal,
 ): Promise<void> {
-  const passOn = together((ids) => tell({ kind: 'changes', ids }), over);
-  for (let tries = 0; !over.aborted; tries += 1) {
+  const passOn = together((ids) => forward({ kind: 'changes', ids }), ended);
+  for (let tries = 0; !ended.aborted; tries += 1) {
     try {
       // Each stream starts at the present. Whatever was missed is covered by rereading everything on the screen.
       const onConnection = (isConnected: boolean) => {
-        if (!isConnected || over.aborted) return;
+        if (!isConnected || ended.aborted) return;
         tries = 0;
-        tell({ kind: 'state', state: 'live' });
+        forward({ kind: 'state', state: 'live' });
       };
       for await (const { instance_id } of changes.follow({
-        signal: over,
+        signal: ended,
         retries: 0,
         onConnection,
       }))
         passOn(instance_id);
     } catch (error) {
-      if (over.aborted) return;
-      if (isUnknown(error)) tell({ kind: 'unknown' });
-      tell({ kind: 'state', state: isAway(error) ? 'lost' : 'refused' });
-      await sleep(pauseMs(tries, error), over);
+      if (ended.aborted) return;
+      if (isUnauthenticated(error)) forward({ kind: 'unknown' });
+      forward({ kind: 'state', state: isUnavailable(error) ? 'lost' : 'refused' });
+      await sleep(pauseMs(tries, error), ended);
     }
   }
 }
 
-function together(send: (ids: readonly string[]) => void, over: AbortSignal): (id: string) => void {
+function together(
+  send: (ids: readonly string[]) => void,
+  ended: AbortSignal,
+): (id: string) => void {
   const ids = new Set<string>();
   return (id) => {
     if (ids.size === 0) {
       setTimeout(() => {
-        if (!over.aborted) send([...ids]);
+        if (!ended.aborted) send([...ids]);
         ids.clear();
       }, TOGETHER_MS);
     }

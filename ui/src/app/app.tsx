@@ -3,7 +3,7 @@
 import { QueryClientProvider } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import { Router, useLocation } from 'wouter';
-import { isUnknown } from '../api/engine-error.ts';
+import { isUnauthenticated } from '../api/engine-error.ts';
 import { LiveProvider } from '../api/live.tsx';
 import { ToastProvider } from '../components/toasts.tsx';
 import { FailureBoundary } from './failure-boundary.tsx';
@@ -39,7 +39,7 @@ function OwnQueries({ children }: { children: ReactNode }) {
   // A key that is rejected later was revoked or has expired: check it again at the sign-in.
   const [queries] = useState(() =>
     createQueries((error) => {
-      if (isUnknown(error)) lookWhoItIs();
+      if (isUnauthenticated(error)) lookWhoItIs();
     }),
   );
   return <QueryClientProvider client={queries}>{children}</QueryClientProvider>;

@@ -149,12 +149,12 @@ function Bar({ live }: { live: LiveState }) {
           <IconButton label="Sign out" icon={<LogOut size={17} aria-hidden />} onClick={signOut} />
         )}
       </header>
-      {live === 'lost' && <Away />}
+      {live === 'lost' && <OutageBanner />}
     </>
   );
 }
 
-function Away() {
+function OutageBanner() {
   const at = useAsOf();
   const asOf = at === undefined ? 'out of date' : `as of ${formatClock(new Date(at), Date.now())}`;
   return (

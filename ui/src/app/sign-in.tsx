@@ -7,7 +7,7 @@ import { useInfiniteQuery, useQuery, useQueryClient } from '@tanstack/react-quer
 import { Client, EngineError, type WhoAmI } from 'durable-workflow-engine-client';
 import { type ReactNode, useMemo, useState } from 'react';
 import { ENGINE_URL, EngineProvider } from '../api/engine.tsx';
-import { isUnknown } from '../api/engine-error.ts';
+import { isUnauthenticated } from '../api/engine-error.ts';
 import { type Session, setSession, useSession } from '../api/session.ts';
 import { Button } from '../components/button.tsx';
 import { ErrorBox } from '../components/error-box.tsx';
@@ -29,7 +29,7 @@ export function SignIn({ children }: { children: ReactNode }) {
     queryFn: ({ signal }) => asking.whoami({ signal }),
     staleTime: Number.POSITIVE_INFINITY,
     refetchInterval: ({ state }) => (state.data === undefined ? 3000 : false),
-    enabled: ({ state }) => !isUnknown(state.error),
+    enabled: ({ state }) => !isUnauthenticated(state.error),
   });
   // A tenant's key determines the tenant; requests name it anyway.
   const chosen = who.data?.tenant_id ?? session.tenant;
@@ -37,7 +37,7 @@ export function SignIn({ children }: { children: ReactNode }) {
   const tenant = chosen ?? undefined;
   const client = useMemo(() => clientOf({ apiKey, tenant }), [apiKey, tenant]);
   // A valid key may have been revoked since.
-  if (isUnknown(who.error)) return <KeyForm session={session} />;
+  if (isUnauthenticated(who.error)) return <KeyForm session={session} />;
   if (who.data === undefined) {
     return who.error ? (
       <Card title="Durable workflow engine">

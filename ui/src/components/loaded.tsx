@@ -4,7 +4,7 @@
 
 import type { UseQueryResult } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
-import { isAway } from '../api/engine-error.ts';
+import { isUnavailable } from '../api/engine-error.ts';
 import { useLiveState } from '../api/live.tsx';
 import { ErrorBox, messageOf } from './error-box.tsx';
 import styles from './loaded.module.css';
@@ -39,7 +39,7 @@ export function NotReadAgain({ query }: { readonly query: UseQueryResult<unknown
   const live = useLiveState();
   const { error, dataUpdatedAt } = query;
   // The banner above reports it for the whole page.
-  if (!query.isRefetchError || (live === 'lost' && isAway(error))) return null;
+  if (!query.isRefetchError || (live === 'lost' && isUnavailable(error))) return null;
   return (
     <p className={styles.old} role="alert">
       Last updated <Time at={new Date(dataUpdatedAt).toISOString()} />. The latest update failed:{' '}
