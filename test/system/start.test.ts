@@ -453,7 +453,7 @@ test('dev serves without keys, applies what changes, tells mistakes with their p
       assert.equal(dev.child.exitCode, null, dev.output());
       assert.match(dev.output(), pattern);
     });
-  await seen(/Dashboard +http:\/\/127\.0\.0\.1:\d+\/ui\/\?tenant=[\s\S]*Key +none is needed/);
+  await seen(/Dashboard +http:\/\/127\.0\.0\.1:\d+\/ui\/\?tenant=[\s\S]*Key +not required/);
   const [, url = ''] = /API +(\S+)/.exec(dev.output()) ?? [];
   mkdirSync(path.join(home, 'sequences'));
   write({ name: 'hello', blocks: [step('one')] });
