@@ -459,13 +459,13 @@ test('dev serves without keys, applies what changes, tells mistakes with their p
   write({ name: 'hello', blocks: [step('one')] });
   await seen(/hello v1: created/);
   write({ name: 'hello', blocks: [step('two')] });
-  await seen(/hello v2: a new version[\s\S]*step a: params change: message/);
+  await seen(/hello v2: new version[\s\S]*step a: params change: message/);
   write({ name: 'hello', blocks: [{ type: 'stp', id: 'a' }] });
   await seen(/hello is not valid[\s\S]*blocks\[0\]\.type.*did you mean step\?/);
   write('no definition');
   await seen(/hello\.json: contains no definition with a name/);
   write({ name: 'hello', version: 1, blocks: [step('three')] });
-  await seen(/hello v3: a new version/);
+  await seen(/hello v3: new version/);
   rmSync(path.join(home, 'sequences/hello.json'));
   await seen(/hello\.json was deleted; its published definitions remain/);
   const stored = await fetch(`${url}/sequences`, { headers: { 'x-tenant-id': 'demo' } });
