@@ -79,11 +79,10 @@ export class Service {
   /** The same for work in progress. */
   reply(request: number, status: number, work: Promise<object | undefined>): void {
     const { release, schedule } = this.#deps;
-    work.then(
-      (answer) => {
-        const body = answer === undefined ? '' : JSON.stringify(answer);
-        schedule(() => release([{ kind: 'reply', request, status, body }]));
-      },
+    // In a step of its own: an answer that has no text is a defect, and its request is answered all the same.
+    const text = work.then((answer) => (answer === undefined ? '' : JSON.stringify(answer)));
+    text.then(
+      (body) => schedule(() => release([{ kind: 'reply', request, status, body }])),
       (error: unknown) => schedule(() => this.fail(request, this.errorOf(error))),
     );
   }

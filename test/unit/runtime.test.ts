@@ -14,6 +14,7 @@ import { CommitLog, type Settlement } from '../../actors/runtime/commit-log.js';
 import { linkControl, serveControl } from '../../actors/runtime/control.js';
 import { ActorHost } from '../../actors/runtime/host.js';
 import type { PeerMessage, Request } from '../../actors/runtime/protocol.js';
+import { Service } from '../../actors/runtime/service.js';
 import { TimerHeap } from '../../actors/runtime/timer-heap.js';
 import { Turn } from '../../actors/runtime/turn.js';
 import type { ScheduleRow } from '../../actors/schedule/loads.js';
@@ -506,4 +507,16 @@ test('when one of a batch throws, the others are decided anew and committed toge
   assert.equal(units.length, 1);
   commits.settle([{ seq: 1, outcome: 'committed' }]);
   assert.deepEqual(Object.fromEntries(told), { 1: 200, 2: 500, 3: 200 });
+});
+
+test('a request of a service is answered whatever its work comes to', async () => {
+  const told = new Map<number, number>();
+  const service = new Service('a service', hostDeps(told, new CommitLog()));
+  const unsendable: { self?: object } = {};
+  unsendable.self = unsendable;
+  service.answer(1, 201, undefined, async () => ({}));
+  service.answer(2, 200, 'line', async () => unsendable);
+  service.answer(3, 204, 'line', async () => undefined);
+  await new Promise(setImmediate);
+  assert.deepEqual(Object.fromEntries(told), { 1: 201, 2: 500, 3: 204 });
 });
