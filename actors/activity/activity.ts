@@ -70,7 +70,7 @@ export class Activity implements Room {
 
   /** @param durationMs from creation to end, of instances that completed or failed */
   count(tenant: string, change: Change, durationMs?: number): void {
-    if (this.#deps.commits.held.has(tenant)) return;
+    if (this.#deps.commits.suspended.has(tenant)) return;
     const minute = this.#minutes.get(tenant) ?? this.#begin(tenant);
     if (minute === undefined) {
       this.#deps.meter.count('engine_activity_left_out_total');

@@ -2,7 +2,7 @@
 
 import { type Job, LARGE_JOB_MS } from '../../src/base/offload.js';
 import type { Parsed } from '../../src/core/parsed.js';
-import type { FrontierVerdict } from '../release/core/frontier.js';
+import type { PositionVerdict } from '../release/core/position.js';
 import { REPLAY_JOB_MS } from '../release/jobs.js';
 import type { MigrationReplay } from '../release/stored-replays.js';
 import type { StoredChain } from './core/provenance.js';
@@ -33,7 +33,7 @@ export const VERIFY_PROVENANCE: Job<StoredChain, string> = {
   ms: LARGE_JOB_MS,
 };
 
-export const REPLAY_MIGRATION: Job<MigrationReplay, FrontierVerdict> = {
+export const REPLAY_MIGRATION: Job<MigrationReplay, PositionVerdict> = {
   name: 'replayMigration',
   load: async () => (await import('../release/stored-replays.js')).replayMigration,
   isSmall: () => false,

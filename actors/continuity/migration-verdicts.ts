@@ -5,7 +5,7 @@ import type { SemanticDiff } from '../../schema/release.js';
 import { EngineError, notFound } from '../../src/base/errors.js';
 import type { JsonObject } from '../../src/base/json.js';
 import { TooCostly } from '../../src/base/offload.js';
-import { type FrontierVerdict, failure } from '../release/core/frontier.js';
+import { failure, type PositionVerdict } from '../release/core/position.js';
 import { COMPARE_DEFINITIONS } from '../release/jobs.js';
 import { findingCodes, findingsIn, verdictOn } from './core/migration-plan.js';
 import type { ExecutionService } from './execution-service.js';
@@ -80,7 +80,7 @@ async function replay(
   service: ExecutionService,
   { execution, source, target, sourceData, targetData, hasTransforms }: JudgedMigration,
   isSame: boolean,
-): Promise<FrontierVerdict> {
+): Promise<PositionVerdict> {
   const { rows, offload, log, unpoliciedRetry } = service;
   const { current_instance_id: instance, continuity_id, tenant_id } = execution;
   const totals = await rows.one('outputTotals', instance);

@@ -7,7 +7,7 @@ import type { Execution } from '../../schema/execution.js';
 import type { RuntimeCapabilities } from '../../schema/handoff.js';
 import { invalid, notFound } from '../../src/base/errors.js';
 import { isoTime } from '../../src/base/time.js';
-import { kinFindings } from '../instance/core/kin.js';
+import { familyFindings } from '../instance/core/family.js';
 import { Turn } from '../runtime/turn.js';
 import { capabilitiesOf } from './core/capabilities.js';
 import {
@@ -91,7 +91,7 @@ async function familyOf(
   const row = await rows.one('kin', instance);
   if (row === undefined) return [];
   const execution = JSON.parse(row.execution) as Execution;
-  return kinFindings({ instance, parent: row.parent_instance_id, execution });
+  return familyFindings({ instance, parent: row.parent_instance_id, execution });
 }
 
 /** The candidates, always with the destination, even when it was observed too long ago. */

@@ -21,7 +21,7 @@ import * as answers from './answers.js';
 import { eventArrived } from './arrivals.js';
 import { type Change, concerns } from './change-many.js';
 import { amendedData } from './edits.js';
-import * as kin from './kin.js';
+import * as kin from './family.js';
 import * as limits from './limits.js';
 import { isSeenBy, type LiveInstance, stepKey } from './live-instance.js';
 import type { InstanceMessage, InstanceRequest, MessageOf } from './messages.js';

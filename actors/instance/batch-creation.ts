@@ -135,7 +135,7 @@ class BatchUnit {
       if (!this.#makeSome()) return;
       // Who names no tenant may create for several: one of them that is held turns all away.
       const tenants = [...this.#born.values()].map(({ body }) => body.tenant_id);
-      this.#turn.tenant = tenants.find((tenant) => commits.held.has(tenant)) ?? tenants[0];
+      this.#turn.tenant = tenants.find((tenant) => commits.suspended.has(tenant)) ?? tenants[0];
       commits.append(this.#owner, this.#turn, this.#place);
     } catch (error) {
       commits.forgo(this.#place);

@@ -80,7 +80,7 @@ interface Group {
   readonly refusals: ChangeRefusal[];
   open: number;
   /** Of some it was not even looked whether they are to be changed. */
-  isHeld: boolean;
+  isSuspended: boolean;
 }
 
 /**
@@ -109,7 +109,7 @@ export class ChangeGroups implements Room {
       counts: { applied: 0, skipped: 0, failed: 0 },
       refusals: [],
       open: size,
-      isHeld: false,
+      isSuspended: false,
     });
     return this.#opened;
   }
@@ -117,7 +117,7 @@ export class ChangeGroups implements Room {
   count({ group: number, instance, result, error }: Extract<Effect, { kind: 'changed' }>): void {
     const group = this.#groups.get(number);
     if (group === undefined) return;
-    if (result === 'held') group.isHeld = true;
+    if (result === 'suspended') group.isSuspended = true;
     else group.counts[result] += 1;
     if (result === 'failed' && error !== undefined && group.refusals.length < REFUSALS_LISTED_MAX) {
       group.refusals.push({ instance_id: instance, error });
@@ -125,9 +125,9 @@ export class ChangeGroups implements Room {
     group.open -= 1;
     if (group.open > 0) return;
     this.#groups.delete(number);
-    const { request, counts, refusals, isHeld } = group;
+    const { request, counts, refusals, isSuspended } = group;
     const body = JSON.stringify({ ...counts, ...(refusals.length > 0 && { refusals }) });
-    if (isHeld) this.#release([{ kind: 'error', request, error: TENANT_SUSPENDED }]);
+    if (isSuspended) this.#release([{ kind: 'error', request, error: TENANT_SUSPENDED }]);
     else this.#release([{ kind: 'reply', request, status: 200, body }]);
   }
 }

@@ -17,7 +17,7 @@ import type { Found } from './child-places.js';
 import { type LiveInstance, nextId, stepKey } from './live-instance.js';
 import { tellPeer } from './progress.js';
 import { type InstanceRecord, type NewInstance, nameIn, newRecord, wholeRow } from './record.js';
-import { INSTANCE, KIN_NOTE, TIMER } from './tables.js';
+import { FAMILY_MESSAGE, INSTANCE, TIMER } from './tables.js';
 
 /** Takes in an event beside those of the message. */
 type GoOn = (event: EngineEvent) => Progress;
@@ -170,6 +170,6 @@ export function putNote(
 ): void {
   const id = nextId(actor);
   const from = actor.record.id;
-  turn.put(KIN_NOTE.set, `${to}:${from}`, { to_id: to, from_id: from, id, word });
-  tellPeer(actor, turn, to, { kind: 'kin.note', to, from, id, word });
+  turn.put(FAMILY_MESSAGE.set, `${to}:${from}`, { to_id: to, from_id: from, id, word });
+  tellPeer(actor, turn, to, { kind: 'family.message', to, from, id, word });
 }

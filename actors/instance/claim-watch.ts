@@ -1,6 +1,6 @@
 /**
  * The claims of one shard whose workers have to be heard: those that are committed, and after a start or the return
- * of a tenant those that its rows have. Silence counts from readiness at the earliest (`actors/shard/hearing.ts`).
+ * of a tenant those that its rows have. Silence counts from readiness at the earliest (`actors/shard/reachability.ts`).
  */
 
 import type { Kernel } from '../runtime/kernel.js';
@@ -11,7 +11,7 @@ import type { TimerLoads } from './timer-loads.js';
 export interface ClaimWatchDeps
   extends Pick<
     Kernel<TimerLoads>,
-    'settings' | 'loader' | 'hearing' | 'timers' | 'schedule' | 'clock' | 'log'
+    'settings' | 'loader' | 'reachability' | 'timers' | 'schedule' | 'clock' | 'log'
   > {
   readonly instances: Pick<Instances, 'tell'>;
 }
@@ -50,11 +50,11 @@ export class ClaimWatch implements Room {
 
   /** @param only the tenant whose claims are not watched yet; absent: none are */
   #read(only?: string): void {
-    const { loader, settings, hearing, schedule, clock, log } = this.#deps;
+    const { loader, settings, reachability, schedule, clock, log } = this.#deps;
     loader
       .claimedTasks((task, instance, heartbeatAt, tenant) => {
         if (only !== undefined && only !== tenant) return;
-        const since = Math.max(heartbeatAt, hearing.since(tenant));
+        const since = Math.max(heartbeatAt, reachability.since(tenant));
         schedule(() => this.#watch(since + settings.workerStaleMs, instance, task));
       })
       .catch((error: unknown) => {

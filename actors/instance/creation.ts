@@ -6,8 +6,8 @@ import type { JsonObject } from '../../src/base/json.js';
 import { type CreationBody, idempotencyKeyOf } from '../../src/core/creation-key.js';
 import { sequenceNotFound } from '../../src/core/sequence-not-found.js';
 import type { Plans, StoredSequence } from '../catalog/plans.js';
-import type { GivenTexts } from './given-texts.js';
 import { BYTES_PER_CHARACTER_MAX, checkSize } from './memory.js';
+import type { RawSections } from './raw-sections.js';
 import { givenContext, type NewInstance, nameIn } from './record.js';
 
 export interface CreationDeps {
@@ -59,7 +59,7 @@ export function checkCreation(
 }
 
 /** By the texts as they came: what is far smaller, as almost all is, need not be looked through. */
-function isSmall(texts: GivenTexts | undefined, max: number): boolean {
+function isSmall(texts: RawSections | undefined, max: number): boolean {
   if (texts === undefined) return false;
   return charactersIn(texts) * BYTES_PER_CHARACTER_MAX + PUNCTUATION <= max;
 }
@@ -68,11 +68,11 @@ function isSmall(texts: GivenTexts | undefined, max: number): boolean {
 const PUNCTUATION = 64;
 
 /** A member that is repeated in a text, or a number written at length, is no part of the value. */
-function fits(texts: GivenTexts | undefined, max: number): boolean {
+function fits(texts: RawSections | undefined, max: number): boolean {
   return max === 0 || charactersIn(texts) <= max;
 }
 
-function charactersIn(texts: GivenTexts | undefined): number {
+function charactersIn(texts: RawSections | undefined): number {
   return (texts?.data?.length ?? 0) + (texts?.config?.length ?? 0);
 }
 
@@ -85,7 +85,7 @@ function isEmpty(section: JsonObject): boolean {
 export function newInstance(
   { shard, shards, ids, random32, maxContextBytes }: CreationDeps,
   body: CreationBody,
-  texts: GivenTexts | undefined,
+  texts: RawSections | undefined,
   traceparent: string | undefined,
 ): NewInstance {
   const key = idempotencyKeyOf(body);

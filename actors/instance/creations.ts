@@ -18,9 +18,9 @@ import type { Messages, Room } from '../runtime/room.js';
 import type { NamedId } from '../runtime/sequence-name.js';
 import { type BatchDeps, createBatch } from './batch-creation.js';
 import { type CreationDeps, checkCreation, mayBeRepeat, newInstance } from './creation.js';
-import { givenTexts, givenTextsOfItems } from './given-texts.js';
 import type { Instances } from './instances.js';
 import type { InstanceLoads } from './loads.js';
+import { rawSections, rawSectionsOfItems } from './raw-sections.js';
 import { type NewInstance, nameIn } from './record.js';
 
 export interface CreationsDeps extends BatchDeps, CreationDeps {
@@ -57,7 +57,7 @@ export class Creations implements Room {
   /** @throws EngineError what the caller has to change, or 503 */
   create({ request, tenant, body, text, traceparent }: Call<CreationBody>): void {
     checkTenant(tenant, body.tenant_id);
-    const texts = text === undefined ? undefined : givenTexts(text);
+    const texts = text === undefined ? undefined : rawSections(text);
     const instance = newInstance(this.#deps, body, texts, traceparent);
     const { shard, shards, release } = this.#deps;
     const owner = shardOf(routeOf(instance.id), shards);
@@ -80,7 +80,7 @@ export class Creations implements Room {
     items.forEach((item, index) => {
       checkTenant(tenant, item.tenant_id, `instances[${index}].`);
     });
-    const texts = text === undefined ? [] : givenTextsOfItems(text);
+    const texts = text === undefined ? [] : rawSectionsOfItems(text);
     const asked = items.map((item, i) => newInstance(this.#deps, item, texts[i], traceparent));
     this.#createMany(request, asked, new Set());
   }

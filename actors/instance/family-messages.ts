@@ -18,7 +18,7 @@ import { type Effect, Turn } from '../runtime/turn.js';
 import type { Found } from './child-places.js';
 import type { ChildEndRow, InstanceLoads } from './loads.js';
 import type { InstanceMessage } from './messages.js';
-import { KIN_NOTE } from './tables.js';
+import { FAMILY_MESSAGE } from './tables.js';
 import { outputText } from './wire-texts.js';
 
 export interface FamilyMessagesDeps
@@ -52,11 +52,13 @@ export class FamilyMessages implements Room {
   readonly #service: Service;
   readonly #rescan: BackgroundJob;
 
-  readonly messages = { 'kin.note': ({ kind: _, ...note }) => this.heard(note) } satisfies Messages;
+  readonly messages = {
+    'family.message': ({ kind: _, ...note }) => this.heard(note),
+  } satisfies Messages;
   readonly effects = {
     'child.find': (effect) => this.find(effect),
     'child.look': ({ instance, child, step }) => this.look(instance, child, step),
-    'kin.unheard': ({ note }) => this.unheard(note),
+    'family.undelivered': ({ note }) => this.unheard(note),
   } satisfies Effects;
 
   constructor(deps: FamilyMessagesDeps) {
@@ -125,10 +127,15 @@ export class FamilyMessages implements Room {
     const turn = new Turn();
     // A parent that waits for a child which is gone hears of it on its own shard.
     if (word === 'retry' || word === 'clean_up') {
-      turn.put(KIN_NOTE.set, `${from}:${to}`, { to_id: from, from_id: to, id, word: GONE[word] });
+      turn.put(FAMILY_MESSAGE.set, `${from}:${to}`, {
+        to_id: from,
+        from_id: to,
+        id,
+        word: GONE[word],
+      });
     }
-    turn.put(KIN_NOTE.clear, id, { to_id: to, from_id: from, id });
-    this.#service.commitNow(turn, { key: `kin:${to}` });
+    turn.put(FAMILY_MESSAGE.clear, id, { to_id: to, from_id: from, id });
+    this.#service.commitNow(turn, { key: `family:${to}` });
   }
 
   #later(work: () => void): void {
@@ -142,7 +149,7 @@ export class FamilyMessages implements Room {
     const { loader, schedule, now } = this.#deps;
     const before = firstIdAt(now() - YOUNG_MS);
     for (let after = { to: FIRST, from: FIRST }; ; ) {
-      const page = await loader.kinNotes(after, before, PAGE_ROWS);
+      const page = await loader.familyMessages(after, before, PAGE_ROWS);
       if (this.#rescan.isStopped) return;
       if (page.length > 0) {
         schedule(() => {

@@ -74,7 +74,7 @@ export class Instances implements Room {
   readonly #preparing = new Map<ResidentInstance, Prepared>();
   readonly #purging = new Set<ResidentInstance>();
   /** It was created while nothing else was under way. */
-  #newborn: ResidentInstance | undefined;
+  #created: ResidentInstance | undefined;
   /** What those asked for who were told of nobody. */
   readonly #askedFor = new WeakMap<object, string>();
   readonly #unknownId = new UnknownId();
@@ -229,10 +229,10 @@ export class Instances implements Room {
    * Who creates an instance mostly reads it next. As long as it is alone its record travels with the
    * answer: it is made while the writer commits, when the shard has nothing else to do.
    */
-  showNewborn(): void {
-    const resident = this.#newborn;
+  showCreated(): void {
+    const resident = this.#created;
     if (resident === undefined) return;
-    this.#newborn = undefined;
+    this.#created = undefined;
     const { state, last, unacked } = resident;
     if (state === undefined || last === undefined || unacked !== 1) return;
     if (this.#deps.commits.unackedUnits !== 1 || last.bytes > NEWBORN_CHARACTERS_MAX) return;
@@ -253,7 +253,7 @@ export class Instances implements Room {
     const actor = liveInstance(record, creation.sequence.plan, env);
     const resident = this.#host.add(record.id, actor, gated ? 'held' : 'ready');
     if (gated) this.#creating.set(resident, creation);
-    if (this.#deps.commits.unackedUnits === 0) this.#newborn = resident;
+    if (this.#deps.commits.unackedUnits === 0) this.#created = resident;
     this.#insert(resident, creation, (turn) => create(actor, turn, creation.request, gated));
   }
 
@@ -310,7 +310,7 @@ export class Instances implements Room {
   ): void {
     const { release } = this.#deps;
     if (message.kind === 'change') {
-      const result = error === TENANT_SUSPENDED ? 'held' : change;
+      const result = error === TENANT_SUSPENDED ? 'suspended' : change;
       const told = { kind: 'changed', group: message.group, instance, result } as const;
       release([{ ...told, error: error.message }]);
     } else if (message.kind === 'claim') release([claimAnswer(message, claim)]);
@@ -487,7 +487,7 @@ export class Instances implements Room {
       else if (message.kind === 'create') this.#deps.createAgain(message);
       else if ('note' in message) {
         if (message.note !== undefined) {
-          this.#deps.release([{ kind: 'kin.unheard', note: message.note }]);
+          this.#deps.release([{ kind: 'family.undelivered', note: message.note }]);
         }
       } else if (message.kind === 'repeat') this.#fail(message.request, message.otherwise);
       else {

@@ -9,7 +9,7 @@ import { columnsBut, type StoredRow, selected } from '../../src/db/table.js';
 import { columnOf, idsOf, isOwn, ofIds, type Queries } from '../runtime/queries.js';
 import { outputLoads } from './output-loads.js';
 import { BLOCK_OUTPUTS, type SIGNALS } from './output-tables.js';
-import { INSTANCES, type KIN_NOTES } from './tables.js';
+import { type FAMILY_MESSAGES, INSTANCES } from './tables.js';
 import { WORKER_TASKS } from './task-tables.js';
 import { TASKS } from './tasks-as-they-stand.js';
 import { timerLoads } from './timer-loads.js';
@@ -63,7 +63,7 @@ export type KeptSignalRow = StoredRow<
 
 export type ListedOutput = StoredRow<typeof BLOCK_OUTPUTS, (typeof OUTPUT_COLUMNS)[number]>;
 
-export type FamilyMessageRow = StoredRow<typeof KIN_NOTES>;
+export type FamilyMessageRow = StoredRow<typeof FAMILY_MESSAGES>;
 
 /** What an instance came to, and how many outputs it has. */
 export interface ChildEndRow {
@@ -150,7 +150,7 @@ export const INSTANCE_SQL = {
     'and exists (select 1 from sequence_tombstones t where t.id = i.sequence_id)',
   task: `select ${selected(TASK_COLUMNS)} from ${TASKS} t where id = $1::uuid`,
   taskOwners: 'select id, instance_id from worker_tasks where id = any($1::uuid[])',
-  kinNotes:
+  familyMessages:
     'select to_id, from_id, id, word from kin_notes where (to_id, from_id) > ($1::uuid, $2::uuid) ' +
     `and id < $3::uuid and ${isOwn('to_id', '$5', '$6')} order by to_id, from_id limit $4`,
   // What an instance came to that another one waits for, without its outputs.
@@ -210,12 +210,12 @@ export function ownLoads(queries: Queries) {
     },
 
     /** The next notes to instances of the shard that are older than the id, behind the place. */
-    kinNotes(
+    familyMessages(
       after: { readonly to: string; readonly from: string },
       before: string,
       limit: number,
     ): Promise<FamilyMessageRow[]> {
-      return sql.own('kinNotes', [after.to, after.from, before, limit]);
+      return sql.own('familyMessages', [after.to, after.from, before, limit]);
     },
 
     /** What became of an instance; undefined: it is not there. */

@@ -11,7 +11,7 @@ import type { Progress } from '../../src/core/progress.js';
 import type { Turn } from '../runtime/turn.js';
 import type { Action, Came, Sources } from './action.js';
 import { advance } from './advance.js';
-import { kinFindings } from './core/kin.js';
+import { familyFindings } from './core/family.js';
 import { liveCheckpoint, placeSha256 } from './core/live-place.js';
 import { continuityIdOf } from './effects.js';
 import { dropEventWaits, renewEventWaits } from './event-waits.js';
@@ -107,7 +107,7 @@ export async function carryOut(
 function checkKin({ record, plan }: LiveInstance): void {
   const { id: instance, parent_instance_id: parent, snapshot } = record;
   const kin = { instance, parent, execution: snapshot.execution };
-  const findings = kinFindings(kin, (node) => plan.nodes[node]!.id);
+  const findings = familyFindings(kin, (node) => plan.nodes[node]!.id);
   if (findings.length > 0) throw conflictFor(findings);
 }
 

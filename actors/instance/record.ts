@@ -16,9 +16,9 @@ import { objectOf, rowOf } from '../../src/db/lines.js';
 import { stamped, targetOf } from '../release/attribution.js';
 import type { Route } from '../release/core/routes.js';
 import type { NamedId, SequenceName } from '../runtime/sequence-name.js';
-import type { GivenTexts } from './given-texts.js';
 import type { InstanceRow } from './loads.js';
 import type { Fence } from './orders.js';
+import type { RawSections } from './raw-sections.js';
 import { INSTANCE } from './tables.js';
 
 /** Columns that the evaluator sees and changes, in its form. */
@@ -51,7 +51,7 @@ export type InstanceRecord = {
 };
 
 interface Given {
-  readonly texts: GivenTexts;
+  readonly texts: RawSections;
   readonly body: CreationBody;
 }
 
@@ -66,7 +66,7 @@ export interface NewInstance {
   /** Of the request that creates it; absent: it is in no trace. */
   readonly traceparent?: string | undefined;
   /** The sections of the body as they came; absent: they are written anew. */
-  readonly texts?: GivenTexts | undefined;
+  readonly texts?: RawSections | undefined;
   /** The instance that starts it as its child; absent: it stands for itself. */
   readonly parent?: string | undefined;
 }

@@ -25,10 +25,10 @@ export interface InstanceNeeds
     Pick<ReleaseRoom, 'routing'> {}
 
 export function openInstances(kernel: Kernel<InstanceLoads>, needs: InstanceNeeds) {
-  const { loader, schedule, release, internalRequests, settings, hearing, clock } = kernel;
+  const { loader, schedule, release, internalRequests, settings, reachability, clock } = kernel;
   const { plans, names, routing, stamp, webhookTargets, versions, changed, taskDecided } = needs;
   const { maxContextBytes, maxOutputBytes } = settings;
-  const turnedAway = () => hearing.turnedAway();
+  const turnedAway = () => reachability.turnedAway();
   const tasks = new TaskIndex(loader, schedule, turnedAway);
   const changes = new ChangeGroups(release);
   const places = new ChildPlaces({ ...kernel, maxContextBytes, plans, names, routing });
@@ -39,8 +39,8 @@ export function openInstances(kernel: Kernel<InstanceLoads>, needs: InstanceNeed
     random: kernel.random,
     ids: kernel.ids,
     webhookTargets,
-    readySince: (tenant) => hearing.since(tenant),
-    outageEnd: () => hearing.outageEnd,
+    readySince: (tenant) => reachability.since(tenant),
+    outageEnd: () => reachability.outageEnd,
     placeChild: (asked, found) => places.place(asked, found),
     monotonic: () => clock.monotonic(),
     measures: kernel.measures,

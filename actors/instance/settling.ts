@@ -13,8 +13,8 @@ import type { Turn } from '../runtime/turn.js';
 import { continueAfter } from './advance.js';
 import { putDeadLetter } from './dead-letter.js';
 import { noteEnd } from './end-webhooks.js';
+import { notifyFamily } from './family.js';
 import { writeGates } from './gate-rows.js';
-import { tellKin } from './kin.js';
 import { recordPermit } from './limits.js';
 import type { LiveInstance } from './live-instance.js';
 import { failedEffect } from './log-lines.js';
@@ -128,7 +128,7 @@ function settle(actor: LiveInstance, turn: Turn, progress: Progress, before: Sta
   writeTimer(actor, turn, progress);
   writeFailure(actor, turn, before.failure);
   writeDeadLetter(actor, turn, progress, before);
-  if (actor.record.snapshot.state !== before.state) tellKin(actor, turn, before.state);
+  if (actor.record.snapshot.state !== before.state) notifyFamily(actor, turn, before.state);
   if (progress.more) continueAfter(actor, turn);
 }
 

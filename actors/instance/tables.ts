@@ -149,17 +149,17 @@ export const INJECTED_BLOCKS = belonging('injected_blocks', ['instance_id'], {
 
 export const INJECTION = mutations('injection', { set: set(INJECTED_BLOCKS, ['blocks']) });
 
-export const KIN_NOTES = table(
+export const FAMILY_MESSAGES = table(
   'kin_notes',
   ['to_id', 'from_id'],
   { to_id: 'uuid', from_id: 'uuid', id: 'uuid', word: 'text' },
   { instance: 'to_id' },
 );
 
-export const KIN_NOTE = mutations('kinNote', {
-  set: set(KIN_NOTES, ['id', 'word']),
+export const FAMILY_MESSAGE = mutations('familyMessage', {
+  set: set(FAMILY_MESSAGES, ['id', 'word']),
   // The one that was read, by an id that no other ever has: one that has come in its place stays.
-  clear: clear(KIN_NOTES, 'id'),
+  clear: clear(FAMILY_MESSAGES, 'id'),
 });
 
 export const PERMIT_REQUESTS = belonging('permit_requests', ['instance_id'], {
@@ -195,7 +195,7 @@ export const INSTANCE_STORE = [
   TIMER,
   DEAD_LETTER,
   INJECTION,
-  KIN_NOTE,
+  FAMILY_MESSAGE,
   PERMIT_REQUEST,
   BULK_CHANGE,
   // A task ends behind all that its open row is changed by.

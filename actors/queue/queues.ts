@@ -178,7 +178,7 @@ export class Queues implements Room {
 
   ready({ handler, task: id, instance, tenant, queue, rank, createdAt }: ReadyHint): void {
     const actor = this.#queues.get(handler);
-    if (actor === undefined || this.#deps.commits.held.has(tenant)) return;
+    if (actor === undefined || this.#deps.commits.suspended.has(tenant)) return;
     const names = { tenant: this.#name(tenant), queue: this.#name(queue) };
     actor.ready({ id, instance, ...names, rank, createdAt });
     this.#letGo();
@@ -349,7 +349,7 @@ export class Queues implements Room {
     const found: OpenTaskRow[] = [];
     for (let after = from; ; ) {
       const rows = await loader.readyTasks(scope, after, limit);
-      for (const row of rows) if (!commits.held.has(row.tenant_id)) found.push(row);
+      for (const row of rows) if (!commits.suspended.has(row.tenant_id)) found.push(row);
       const last = rows.at(-1);
       if (last === undefined || rows.length < limit || found.length >= limit) {
         return found.slice(0, limit);

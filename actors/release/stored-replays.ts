@@ -7,7 +7,7 @@ import { compileUserSchema } from '../../schema/user-schema.js';
 import type { JsonObject, JsonValue } from '../../src/base/json.js';
 import { type CompiledPlan, compilePlan } from '../../src/core/plan.js';
 import type { DefinitionPair } from './core/diff.js';
-import { type FrontierVerdict, failure, replayToFrontier } from './core/frontier.js';
+import { failure, type PositionVerdict, replayToPosition } from './core/position.js';
 import type {
   RecordedLife,
   RecordedOutput,
@@ -90,14 +90,14 @@ export interface MigrationReplay extends Pick<RerunOptions, 'unpoliciedRetry'> {
   readonly receipts: readonly EffectReceipt[];
 }
 
-export function replayMigration(asked: MigrationReplay): FrontierVerdict {
+export function replayMigration(asked: MigrationReplay): PositionVerdict {
   const { life, isSame, hasTransforms, receipts, unpoliciedRetry } = asked;
   if (life.has_injected) return failure('OWN_BLOCKS', 'the instance runs blocks of its own');
   const source = compiled(asked.source);
   const target = compiled(asked.target);
   if (!source.ok) return failure('REPLAY_IMPOSSIBLE', `the source: ${source.message}`);
   if (!target.ok) return failure('REPLAY_IMPOSSIBLE', `the target: ${target.message}`);
-  return replayToFrontier(
+  return replayToPosition(
     {
       source: source.plan,
       target: target.plan,

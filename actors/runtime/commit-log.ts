@@ -10,10 +10,10 @@ import { SuspendedTenants } from './suspended-tenants.js';
 import type { Effect, Turn } from './turn.js';
 
 /**
- * `lost`: the writer died, so the outcome is unknown until the rows are read. `held`: nothing was
+ * `lost`: the writer died, so the outcome is unknown until the rows are read. `suspended`: nothing was
  * committed, because the tenant is suspended.
  */
-export type Settlement = Ack | { readonly seq: number; readonly outcome: 'lost' | 'held' };
+export type Settlement = Ack | { readonly seq: number; readonly outcome: 'lost' | 'suspended' };
 
 /** The owner of units: a keyed actor, a webhook, a batch creation, or an independent unit. */
 export interface UnitOwner {
@@ -37,7 +37,7 @@ export interface PendingUnit {
 
 export class CommitLog {
   /** Units of suspended tenants are refused here: every unit of the shard passes. */
-  readonly held = new SuspendedTenants();
+  readonly suspended = new SuspendedTenants();
   readonly #schedule: (work: () => void) => void;
   readonly #pending = new Map<number, PendingUnit>();
   #outgoing: UnitEnvelope[] = [];
@@ -103,9 +103,9 @@ export class CommitLog {
     this.#pending.set(seq, unit);
     this.#bytes += bytes;
     if (isUnasked) this.#unaskedUnits += 1;
-    if (!this.held.isEmpty && this.#isHeld(turn)) {
+    if (!this.suspended.isEmpty && this.#isSuspended(turn)) {
       // The owner counts it before the outcome arrives.
-      this.#schedule(() => this.#settle(seq, { seq, outcome: 'held' }));
+      this.#schedule(() => this.#settle(seq, { seq, outcome: 'suspended' }));
       return unit;
     }
     const { gate, mutations } = turn;
@@ -115,13 +115,13 @@ export class CommitLog {
   }
 
   /** The tenant of a unit, from the rows of most tables, unless its owner names one. */
-  #isHeld({ tenant, mutations }: Turn): boolean {
-    if (tenant !== undefined) return this.held.has(tenant);
+  #isSuspended({ tenant, mutations }: Turn): boolean {
+    if (tenant !== undefined) return this.suspended.has(tenant);
     for (let i = 2; i < mutations.length; i += 3) {
       const row = mutations[i] as string;
       if (!row.startsWith('{')) continue;
       const { tenant_id } = JSON.parse(row) as { readonly tenant_id?: string };
-      if (this.held.has(tenant_id)) return true;
+      if (this.suspended.has(tenant_id)) return true;
     }
     return false;
   }

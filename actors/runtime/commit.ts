@@ -41,7 +41,7 @@ export function failureOf(
       );
     case 'lost':
       return UNKNOWN_OUTCOME;
-    case 'held':
+    case 'suspended':
       return TENANT_SUSPENDED;
   }
 }
@@ -53,7 +53,7 @@ export function failed(effects: readonly Effect[], error: EngineError): Effect[]
     if (effect.kind === 'reply' || effect.kind === 'error') {
       told.push({ kind: 'error', request: effect.request, error });
     } else if (effect.kind === 'changed') {
-      const result = error === TENANT_SUSPENDED ? 'held' : 'failed';
+      const result = error === TENANT_SUSPENDED ? 'suspended' : 'failed';
       told.push({ ...effect, result, error: error.message });
     } else if (effect.kind === 'peer' && effect.message.kind === 'claimed') {
       // The claim was not committed: the queue offers the task again.

@@ -220,12 +220,12 @@ export class ActorHost<State, Message extends HostedMessage, Rows> {
 
   /** Drops the actors of suspended tenants and refuses their messages, when their units are settled. */
   dropSuspended(): void {
-    for (const actor of [...this.#residents.values()]) this.#dropIfHeld(actor);
+    for (const actor of [...this.#residents.values()]) this.#dropIfSuspended(actor);
   }
 
-  /** A held actor ends by itself: its decisions are not committed. */
-  #dropIfHeld(actor: Actor<State, Message>): void {
-    if (actor.phase !== 'ready' || !this.#isHeld(actor.state)) return;
+  /** An actor of a suspended tenant ends by itself: its decisions are not committed. */
+  #dropIfSuspended(actor: Actor<State, Message>): void {
+    if (actor.phase !== 'ready' || !this.#isSuspended(actor.state)) return;
     if (actor.unacked > 0) this.rebuild(actor);
     else if (this.#residents.get(actor.id) === actor) {
       this.#kind.discarded?.(actor);
@@ -233,8 +233,8 @@ export class ActorHost<State, Message extends HostedMessage, Rows> {
     }
   }
 
-  #isHeld(state: State | undefined): boolean {
-    return state !== undefined && this.#deps.commits.held.has(this.#kind.tenantOf(state));
+  #isSuspended(state: State | undefined): boolean {
+    return state !== undefined && this.#deps.commits.suspended.has(this.#kind.tenantOf(state));
   }
 
   /** Loads an actor that was held. */
@@ -414,7 +414,7 @@ export class ActorHost<State, Message extends HostedMessage, Rows> {
     if (error === undefined) {
       release(unit.effects);
       this.#kind.committed?.(actor, unit);
-      this.#dropIfHeld(actor);
+      this.#dropIfSuspended(actor);
       this.proceed(actor);
       this.#lineUp(actor);
       return;
@@ -517,7 +517,7 @@ export class ActorHost<State, Message extends HostedMessage, Rows> {
       if (this.#kind.missing !== undefined) this.#kind.missing(actor, stash, rows);
       return;
     }
-    if (this.#isHeld(state)) {
+    if (this.#isSuspended(state)) {
       this.#abandon(actor, TENANT_SUSPENDED);
       return;
     }

@@ -32,8 +32,8 @@ export interface ShardSettings {
   readonly webhookUrls: readonly string[];
 }
 
-/** Since when heartbeats of workers can arrive: see `actors/shard/hearing.ts`. */
-export interface Heard {
+/** Since when heartbeats of workers can arrive: see `actors/shard/reachability.ts`. */
+export interface ReachableSince {
   /** The silence of this tenant's workers counts from here. */
   since(tenant: string): UnixMs;
   /** Of the last outage; now while it lasts, 0 when there was none. */
@@ -56,7 +56,7 @@ export interface Kernel<Loads = unknown> extends HostDeps {
   readonly newId: () => string;
   readonly shard: number;
   readonly shards: number;
-  readonly hearing: Heard;
+  readonly reachability: ReachableSince;
   readonly timers: TimerQueue;
   readonly meter: Meter;
   readonly measures: Measures;

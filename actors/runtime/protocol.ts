@@ -304,7 +304,7 @@ export type PeerMessage =
     }
   | { readonly kind: 'subscriptions.settled'; readonly version: number; readonly shard: number }
   /** Hint: an instance has to hear this of its parent, or of a child (row: kin_notes). */
-  | ({ readonly kind: 'kin.note' } & FamilyMessage)
+  | ({ readonly kind: 'family.message' } & FamilyMessage)
   /** Hint: an instance that the release routed has ended (row: release_outcomes). */
   | { readonly kind: 'release.ended'; readonly release: string }
   /** Of an execution to an instance (JSON: `Order`); answered by `continuity.answer`. */

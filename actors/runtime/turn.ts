@@ -77,7 +77,7 @@ export type Effect =
       readonly kind: 'changed';
       readonly group: number;
       readonly instance: string;
-      readonly result: ChangeResult | 'held';
+      readonly result: ChangeResult | 'suspended';
       /** Why it failed. */
       readonly error?: string | undefined;
     }
@@ -109,7 +109,7 @@ export type Effect =
       readonly step: StepTry;
     }
   /** Nobody is there to hear it. */
-  | { readonly kind: 'kin.unheard'; readonly note: FamilyMessage }
+  | { readonly kind: 'family.undelivered'; readonly note: FamilyMessage }
   /** An instance that the release routed has ended. */
   | { readonly kind: 'release.ended'; readonly release: string }
   /** An instance has completed. */

@@ -30,7 +30,7 @@ import type {
 } from '../runtime/protocol.js';
 import { Versions } from '../runtime/versions.js';
 import { KeptRecords, type KeptReply } from './kept-records.js';
-import { TENANT_SHARE, WorkUnderWay } from './work-under-way.js';
+import { TENANT_SHARE, WorkInProgress } from './work-in-progress.js';
 
 export interface ShardClientDeps {
   readonly shards: number;
@@ -46,7 +46,7 @@ interface Pending {
   readonly shard: number;
   readonly operation: string;
   readonly tenant: string;
-  /** See `WorkUnderWay`. */
+  /** See `WorkInProgress`. */
   readonly work: number;
   readonly since: number;
   readonly deadline: number;
@@ -100,7 +100,7 @@ export class ShardClient implements ShardSender {
   ]);
   #nextId = 1;
   #nextShard = 0;
-  readonly #work = new WorkUnderWay();
+  readonly #work = new WorkInProgress();
   readonly #activity: TenantActivity;
   /** Of large requests, by their work: shards have some, the others wait here. */
   readonly #places: FairSlots;
@@ -139,7 +139,7 @@ export class ShardClient implements ShardSender {
   }
 
   /** Bytes, with what rows count as. */
-  get workUnderWay(): number {
+  get workInProgress(): number {
     return this.#work.bytes;
   }
 

@@ -55,7 +55,7 @@ export interface HandlerPoolDeps {
   /** Whether the instance can take an outcome now. The pool gets a turn when that changes. */
   readonly canTake: (instance: string) => boolean;
   /** Nothing starts for a suspended tenant. */
-  readonly isHeld: (tenant: string) => boolean;
+  readonly isSuspended: (tenant: string) => boolean;
   readonly secrets: Pick<Secrets, 'fill'>;
   readonly onOutcome: (instance: string, step: StepTry, outcome: StepOutcome) => void;
 }
@@ -80,7 +80,7 @@ export class HandlerPool implements Room {
 
   readonly effects = {
     perform: ({ instance, step }) => {
-      if (!this.#isDraining && !this.#deps.isHeld(step.tenant)) this.begin(instance, step);
+      if (!this.#isDraining && !this.#deps.isSuspended(step.tenant)) this.begin(instance, step);
     },
     abort: ({ instance, step }) => this.abort(instance, step),
   } satisfies Effects;
@@ -352,7 +352,7 @@ export function openHandlerPool(
     log,
     tracer,
     wakeShard: () => schedule(() => {}),
-    isHeld: (tenant) => commits.held.has(tenant),
+    isSuspended: (tenant) => commits.suspended.has(tenant),
     canTake: (instance) =>
       commits.unackedBytes < LIMITS.unitBytesForOutcomesMax && instances.canTake(instance),
     onOutcome: (instance, step, outcome) =>

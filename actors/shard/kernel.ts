@@ -16,9 +16,9 @@ import type { Kernel, ShardSettings } from '../runtime/kernel.js';
 import { Measures } from '../runtime/measures.js';
 import type { DueTimer } from '../runtime/timer.js';
 import type { Versions } from '../runtime/versions.js';
-import type { Hearing } from './hearing.js';
 import type { Loads } from './loads.js';
 import type { ShardPorts } from './outbox.js';
+import type { Reachability } from './reachability.js';
 import { ShardTimers } from './timers.js';
 
 export interface ShardDeps {
@@ -53,7 +53,7 @@ export interface TurnHooks
   readonly runSoon: (timer: DueTimer) => void;
   /** More instances wait than a scan for overdue timers reads. */
   readonly isRunBehind: () => boolean;
-  readonly hearing: Hearing;
+  readonly reachability: Reachability;
 }
 
 /** A kernel whose timers are those of the shard. */
@@ -64,7 +64,7 @@ export interface ShardKernel extends Kernel<Loads> {
 export function openKernel(deps: ShardDeps, hooks: TurnHooks): ShardKernel {
   const { settings, loader, log, clock, random } = deps;
   const { shard, shards, residentBytesMax } = settings;
-  const { release, schedule, scheduleSpare, whenWriterKnown, hearing, takeHints } = hooks;
+  const { release, schedule, scheduleSpare, whenWriterKnown, reachability, takeHints } = hooks;
   const now = () => clock.now();
   const random32 = () => Math.floor(random() * 0x1_0000_0000);
   const ids = createIdGenerator(now, random32);
@@ -87,7 +87,7 @@ export function openKernel(deps: ShardDeps, hooks: TurnHooks): ShardKernel {
     scheduleSpare,
     whenWriterKnown,
     takeHints,
-    hearing,
+    reachability,
     timers: timersOf(deps, hooks),
     commits: new CommitLog(schedule),
     meter,
@@ -97,7 +97,7 @@ export function openKernel(deps: ShardDeps, hooks: TurnHooks): ShardKernel {
 }
 
 function timersOf({ clock, loader, log, settings }: ShardDeps, hooks: TurnHooks): ShardTimers {
-  const { wakeShard, schedule, runSoon, isRunBehind, hearing } = hooks;
+  const { wakeShard, schedule, runSoon, isRunBehind, reachability } = hooks;
   return new ShardTimers({
     clock,
     loader,
@@ -106,6 +106,6 @@ function timersOf({ clock, loader, log, settings }: ShardDeps, hooks: TurnHooks)
     wakeShard,
     onOverdue: (timer) => schedule(() => runSoon(timer)),
     isBehind: isRunBehind,
-    onStoodStill: (ms) => hearing.stoodStill(ms),
+    onStoodStill: (ms) => reachability.stoodStill(ms),
   });
 }

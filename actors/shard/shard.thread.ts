@@ -65,8 +65,8 @@ export interface ShardControl {
    * @param held suspended tenants
    */
   start(clockOffsetMs: number, held: readonly string[]): Promise<void>;
-  /** See `TenantHolds`, as for the next two. */
-  hold(tenant: string): Promise<void>;
+  /** See `TenantSuspension`, as for the next two. */
+  suspend(tenant: string): Promise<void>;
   admit(tenant: string, stampsFrom: number): Promise<void>;
   takeUp(tenant: string): Promise<void>;
   /** @param clockOffsetMs database time minus the monotonic clock */
@@ -155,7 +155,7 @@ export default async function runShard(task: ShardTask): Promise<void> {
         front.on('message', (post: RequestPost) => shard.receiveRequests(post));
         return shard.start();
       },
-      hold: (tenant) => shard.tenants.hold(tenant),
+      suspend: (tenant) => shard.tenants.suspend(tenant),
       admit: (tenant, stampsFrom) => shard.tenants.admit(tenant, stampsFrom),
       takeUp: (tenant) => shard.tenants.takeUp(tenant),
       setClock: (clockOffsetMs) => shard.clockSet(clock.setOffset(clockOffsetMs)),

@@ -22,14 +22,14 @@ import type { DueTimer } from '../runtime/timer.js';
 import { Dispatch } from './dispatch.js';
 import { Fifo } from './fifo.js';
 import type { HandlerPool } from './handler-pool.js';
-import { Hearing } from './hearing.js';
 import { FairInbox } from './inbox.js';
 import { openKernel, type ShardDeps, type ShardKernel, type TurnHooks } from './kernel.js';
 import { Outbox } from './outbox.js';
+import { Reachability } from './reachability.js';
 import { Requests } from './requests.js';
 import { openRooms, type RoomHooks } from './rooms.js';
 import { RunQueue } from './run-queue.js';
-import { TenantHolds } from './tenant-holds.js';
+import { TenantSuspension } from './tenant-suspension.js';
 
 export class Shard {
   readonly #deps: ShardDeps;
@@ -42,7 +42,7 @@ export class Shard {
   readonly #requests: Requests;
   readonly #dispatch: Dispatch;
   /** Tenants that leave this cell, and those that arrive. */
-  readonly tenants: TenantHolds;
+  readonly tenants: TenantSuspension;
   readonly #inbox = new FairInbox();
   readonly #run = new RunQueue();
   /** Rooms with work at the end of each turn. */
@@ -54,14 +54,14 @@ export class Shard {
   /** Background work, of which many pieces may be due at once. */
   readonly #spare = new Fifo<() => void>();
   #scheduled = false;
-  readonly #hearing: Hearing;
+  readonly #reachability: Reachability;
   readonly #onWriterKnown: (() => void)[] = [];
   #stopped = false;
 
   constructor(deps: ShardDeps) {
     this.#deps = deps;
     const { clock, settings, log, ports } = deps;
-    this.#hearing = new Hearing(() => clock.now(), settings.workerStaleMs);
+    this.#reachability = new Reachability(() => clock.now(), settings.workerStaleMs);
     const hooks = this.#hooks();
     const kernel = openKernel(deps, hooks);
     this.#kernel = kernel;
@@ -82,9 +82,9 @@ export class Shard {
       isBehind: () => this.#isBehind(),
       again: hooks.takeUp,
     });
-    this.tenants = new TenantHolds(kernel, this.#rooms, {
+    this.tenants = new TenantSuspension(kernel, this.#rooms, {
       runSoon: hooks.runSoon,
-      admitted: (tenant) => this.#hearing.admitted(tenant),
+      admitted: (tenant) => this.#reachability.admitted(tenant),
     });
   }
 
@@ -100,7 +100,7 @@ export class Shard {
       wakeShard: () => this.#scheduleTurn(),
       runSoon: (timer) => this.#runSoon(timer),
       isRunBehind: () => this.#run.size > OVERDUE_ROWS_MAX,
-      hearing: this.#hearing,
+      reachability: this.#reachability,
       whenWriterKnown: (then) => this.#whenWriterKnown(then),
       takeHints: () => this.#takeHints(),
       takeUp: (request) => this.#takeUp(request),
@@ -123,7 +123,7 @@ export class Shard {
    */
   async start(): Promise<void> {
     const { loader } = this.#deps;
-    this.#hearing.begin();
+    this.#reachability.begin();
     // First: no instance may be created by unknown routes, nor end without its subscribers.
     for (const room of this.#rooms) await room.prepare?.();
     let recovered = 0;
@@ -197,7 +197,7 @@ export class Shard {
   clockSet(jumpMs: number): void {
     this.#enqueue(() => {
       // Workers were not silent for the time that the clock jumped.
-      if (jumpMs !== 0) this.#hearing.begin();
+      if (jumpMs !== 0) this.#reachability.begin();
       for (const room of this.#rooms) room.clockSet?.(jumpMs);
     });
   }
@@ -218,7 +218,7 @@ export class Shard {
 
   /** The writer died. Until `writerReady`, rows are unsettled and nothing is loaded. */
   writerLost(): void {
-    this.#hearing.lost('writer');
+    this.#reachability.lost('writer');
     this.#enqueue(() => {
       this.#out.isWriterAway = true;
       this.#kernel.commits.lose();
@@ -228,7 +228,7 @@ export class Shard {
   writerReady(): void {
     this.#enqueue(() => {
       this.#out.isWriterAway = false;
-      this.#hearing.back('writer');
+      this.#reachability.back('writer');
       for (const then of this.#onWriterKnown.splice(0)) then();
       for (const room of this.#rooms) room.writerReady?.();
     });
@@ -237,8 +237,8 @@ export class Shard {
   /** The database takes no writes, or does again. */
   databaseAway(isAway: boolean): void {
     // Immediately: due timers come before the work of a turn.
-    if (isAway) this.#hearing.lost('database');
-    else this.#hearing.back('database');
+    if (isAway) this.#reachability.lost('database');
+    else this.#reachability.back('database');
   }
 
   #whenWriterKnown(then: () => void): void {
@@ -274,7 +274,7 @@ export class Shard {
     const { active: running, waiting } = this.#pool;
     this.#kernel.measures.turnEnded(began, { running, waiting, due: this.#run.size });
     this.#out.flush();
-    this.#instances.showNewborn();
+    this.#instances.showCreated();
     this.#scheduled = false;
     const isLeft =
       this.#inbox.size > 0 || this.#work.length > 0 || this.#spare.size > 0 || this.#mayRun;
@@ -395,7 +395,7 @@ export class Shard {
     const isBehind =
       unackedUnits > LIMITS.unitsPerShardMax || unackedBytes > LIMITS.unitBytesPerShardMax;
     // Refused requests may include heartbeats.
-    if (isBehind) this.#hearing.turnedAway();
+    if (isBehind) this.#reachability.turnedAway();
     return isBehind;
   }
 
@@ -411,7 +411,7 @@ export class Shard {
 
   #runSoon({ instance, rank, tenant }: DueTimer): void {
     const owner = tenant === '' ? this.#instances.tenantOf(instance) : tenant;
-    if (this.#kernel.commits.held.has(owner)) return;
+    if (this.#kernel.commits.suspended.has(owner)) return;
     this.#run.push({ instance, rank, tenant: owner });
   }
 

@@ -112,7 +112,7 @@ export class Supervisor {
   readonly #shards: (Running<ShardControl> | undefined)[];
   #writer: Running<WriterControl> | undefined;
   /** Suspended tenants; sent to each shard at its start. */
-  readonly #held = new Set<string>();
+  readonly #suspended = new Set<string>();
   #ownership: Ownership | undefined;
   #isDatabaseAway = false;
   #deaths: number[] = [];
@@ -159,20 +159,20 @@ export class Supervisor {
     await this.#joinWriter(ownership);
     for (let shard = 0; shard < this.#shards.length; shard++) await this.#joinPeers(shard, shard);
     await Promise.all(
-      this.#shards.map((running) => running?.link.remote.start(this.#clockOffsetMs, this.#heldNow)),
+      this.#shards.map((running) => running?.link.remote.start(this.#clockOffsetMs, this.#suspendedNow)),
     );
     this.#isServing = true;
   }
 
   /** Tenants that are suspended when the engine begins to serve. */
   beginHeld(tenants: readonly string[]): void {
-    for (const tenant of tenants) this.#held.add(tenant);
+    for (const tenant of tenants) this.#suspended.add(tenant);
   }
 
   /** Resolves when no unit of the tenant is in flight, and none can follow. */
-  async hold(tenant: string): Promise<void> {
-    this.#held.add(tenant);
-    await this.#tellAll((shard) => shard.hold(tenant));
+  async suspend(tenant: string): Promise<void> {
+    this.#suspended.add(tenant);
+    await this.#tellAll((shard) => shard.suspend(tenant));
   }
 
   /**
@@ -181,13 +181,13 @@ export class Supervisor {
    * @param stampsFrom audit entries get no earlier time
    */
   async admit(tenant: string, stampsFrom: UnixMs): Promise<void> {
-    this.#held.delete(tenant);
+    this.#suspended.delete(tenant);
     await this.#tellAll((shard) => shard.admit(tenant, stampsFrom));
     await this.#tellAll((shard) => shard.takeUp(tenant));
   }
 
-  get #heldNow(): readonly string[] {
-    return [...this.#held];
+  get #suspendedNow(): readonly string[] {
+    return [...this.#suspended];
   }
 
   /** Shards that die meanwhile are replaced by ones that know it from the start: these are awaited. */
@@ -421,7 +421,7 @@ export class Supervisor {
     this.#startShard(shard, died + 1);
     await this.#joinShardToWriter(shard);
     await this.#joinPeers(shard, this.#shards.length);
-    await tell(this.#shards[shard], (own) => own.start(this.#clockOffsetMs, this.#heldNow));
+    await tell(this.#shards[shard], (own) => own.start(this.#clockOffsetMs, this.#suspendedNow));
     this.#tellOfDatabase(this.#shards[shard]);
     await this.#tellShards((peer) => peer.peerRestarted(shard), shard);
     this.#deps.log.info({ shard }, 'the shard serves again');

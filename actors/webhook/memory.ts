@@ -80,7 +80,7 @@ export class WebhookMemory {
 
   /** A row was committed. It follows rows that are not read yet. */
   added(row: WebhookRow): void {
-    if (this.#deps.commits.held.has(row.tenant_id)) return;
+    if (this.#deps.commits.suspended.has(row.tenant_id)) return;
     const queue = this.#queue(row.url);
     if (queue.isFull(this.#window) || queue.isUnread) queue.miss();
     else if (queue.get(row.id) === undefined) this.admit(queue, row);
@@ -88,7 +88,7 @@ export class WebhookMemory {
   }
 
   admit(queue: DeliveryQueue, row: WebhookRow): void {
-    if (this.#deps.commits.held.has(row.tenant_id)) return;
+    if (this.#deps.commits.suspended.has(row.tenant_id)) return;
     this.wait(this.#newEntry(queue, row), Date.parse(row.next_attempt_at ?? row.created_at));
   }
 

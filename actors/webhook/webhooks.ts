@@ -147,8 +147,8 @@ export class Webhooks implements Room {
 
   /** Drops the webhooks of suspended tenants: their attempts count as not made. */
   tenantSuspended(): void {
-    const { held } = this.#deps.commits;
-    for (const entry of this.#memory.entries) if (held.has(entry.tenant)) this.#drop(entry);
+    const { suspended } = this.#deps.commits;
+    for (const entry of this.#memory.entries) if (suspended.has(entry.tenant)) this.#drop(entry);
   }
 
   /** The outcomes of its units no longer matter. */
@@ -166,7 +166,7 @@ export class Webhooks implements Room {
       id,
       (entry) => {
         if (entry === undefined) this.#fail(request, notFound(`webhook ${id}`));
-        else if (this.#deps.commits.held.has(entry.tenant)) {
+        else if (this.#deps.commits.suspended.has(entry.tenant)) {
           this.#fail(request, TENANT_SUSPENDED);
           this.#drop(entry);
         } else then(entry);
@@ -345,7 +345,7 @@ export class Webhooks implements Room {
   #settled(entry: Entry, ack: Settlement): void {
     const { commits, log } = this.#deps;
     entry.unacked -= 1;
-    if (ack.outcome === 'held') {
+    if (ack.outcome === 'suspended') {
       this.#drop(entry);
       return;
     }
@@ -451,5 +451,5 @@ function hostOf(url: string): string {
 /** The error for the request; a refused unit is repeated, so its outcome is unknown. */
 function failureIn({ outcome }: Settlement): EngineError | undefined {
   if (outcome === 'committed') return undefined;
-  return outcome === 'held' ? TENANT_SUSPENDED : UNKNOWN_OUTCOME;
+  return outcome === 'suspended' ? TENANT_SUSPENDED : UNKNOWN_OUTCOME;
 }

@@ -210,10 +210,10 @@ const MESSAGES: Readonly<Record<Kind, Hint | Kind>> = {
     'reading has no effect on rows',
   ),
   'subscriptions.settled': { ...ANSWERED, way: 'shard → subscriptions' },
-  'kin.note': hint(
+  'family.message': hint(
     'instance → its child or its parent',
     '`kin_notes`',
-    '`LOAD_SQL.kinNotes` every 5 s, when a peer was replaced, after a new writer, and at the start',
+    '`LOAD_SQL.familyMessages` every 5 s, when a peer was replaced, after a new writer, and at the start',
     'the unit that takes a note deletes it by its id; only a block that waits for the child takes its end; a second ' +
       'pause, resume or cancel changes nothing',
   ),

@@ -32,7 +32,7 @@ export const LIMITS = {
    * about as long. What makes instances is refused before that: when it would wait for longer than a second,
    * but not before it is what 16 clients with batches of 500 of 4 KiB have under way (56 MiB, of one tenant,
    * which may have three quarters), unless that takes more than eight seconds; and never below the least, with
-   * which a slow database has enough to do. See `WorkUnderWay`.
+   * which a slow database has enough to do. See `WorkInProgress`.
    */
   workBytesMax: 96 * 1024 * 1024,
   workBytesUnmeasured: 80 * 1024 * 1024,

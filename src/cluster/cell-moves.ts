@@ -25,7 +25,7 @@ export interface MovingParts {
   readonly pool: Pick<pg.Pool, 'query'>;
   readonly shards: {
     beginHeld(tenants: readonly string[]): void;
-    hold(tenant: string): Promise<void>;
+    suspend(tenant: string): Promise<void>;
     admit(tenant: string, stampsFrom: UnixMs): Promise<void>;
   };
   /** Reloads what is cached of the tenant, before it is admitted. */
@@ -147,7 +147,7 @@ export class CellMoves {
     if (before === undefined || (before !== state && isMoving)) {
       placement?.suspend(tenant, state === 'arriving');
     }
-    if (before === undefined) await shards.hold(tenant);
+    if (before === undefined) await shards.suspend(tenant);
     // With the next look: shards first answer polls with the tasks that these have claimed.
     if (before === state && isMoving) placement?.endPolls(tenant);
     if (before !== state) {

@@ -392,7 +392,7 @@ describe('what actors load', () => {
     overdueTimers: [A_TIME, '2025-01-01T12:01:00.000Z', ...PLACE],
     recover: PLACE,
     claimedTasks: PLACE,
-    kinNotes: [uuid(0), uuid(0), uuid(9_000), 500, ...PLACE],
+    familyMessages: [uuid(0), uuid(0), uuid(9_000), 500, ...PLACE],
     childEnds: [SOME_IDS],
     childOutputs: [SOME_IDS],
     readyTasks: WAITING,

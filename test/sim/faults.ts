@@ -100,7 +100,7 @@ export const LOSSES: Readonly<Record<PeerMessage['kind'], Loss>> = {
   'names.settled': 'alone',
   'subscriptions.read': 'alone',
   'subscriptions.settled': 'alone',
-  'kin.note': 'alone',
+  'family.message': 'alone',
   'release.ended': 'alone',
   'continuity.order': 'not sent',
   'continuity.answer': 'not sent',
@@ -113,7 +113,7 @@ export type PeerKind = PeerMessage['kind'];
 export function weightOf(kind: PeerKind): number {
   if (kind === 'rate.changed') return 100;
   if (kind === 'sequence.evict' || kind === 'secret.missing') return 40;
-  if (kind === 'release.ended' || kind === 'kin.note') return 20;
+  if (kind === 'release.ended' || kind === 'family.message') return 20;
   if (kind === 'event.arrived' || kind === 'event.taken') return 20;
   if (/^(routes|names|exchange|poll)/.test(kind)) return 10;
   return /^(rate|permit|sequence|unclaim|wake|event)/.test(kind) ? 4 : 1;

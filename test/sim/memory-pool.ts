@@ -639,7 +639,7 @@ const READS: Readonly<Record<Name, Read>> = {
       firstOfEach(select(db, 'block_outputs', { is: { instance_id }, where }), 'block_id'),
     );
   },
-  kinNotes: (db, [to, from, before, limit, ...place]) => {
+  familyMessages: (db, [to, from, before, limit, ...place]) => {
     const isOwn = isOf(place, 'to_id');
     const where = (row: Row) => row.id! < (before as string) && isOwn(row);
     return select(db, 'kin_notes', { where, by: ['to_id', 'from_id'], behind: [to, from], limit });

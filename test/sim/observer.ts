@@ -10,8 +10,8 @@ import { FLUSHES_KEPT } from '../../src/db/statements.js';
 import { entryOf } from '../helpers/entry.js';
 import { BlocksObserver } from './blocks-observer.js';
 import type { Cluster } from './cluster.js';
+import { FamilyObserver } from './family-observer.js';
 import { KeysObserver } from './keys-observer.js';
-import { KinObserver } from './kin-observer.js';
 import { LimitsObserver } from './limits-observer.js';
 import { type Change, type Row, standing } from './memory-tables.js';
 import { loopsIn, mayRepeat, placesOf } from './places.js';
@@ -83,7 +83,7 @@ export class Observer extends Watcher {
 
   readonly #limits: LimitsObserver;
   readonly #waits: WaitsObserver;
-  readonly #kin: KinObserver;
+  readonly #family: FamilyObserver;
   readonly #blocks: BlocksObserver;
   readonly keys: KeysObserver;
   readonly sagas: SagasObserver;
@@ -95,7 +95,7 @@ export class Observer extends Watcher {
     this.#cluster = deps.cluster;
     this.#limits = new LimitsObserver(deps);
     this.#waits = new WaitsObserver(deps);
-    this.#kin = new KinObserver(deps);
+    this.#family = new FamilyObserver(deps);
     this.#blocks = new BlocksObserver(deps);
     this.keys = new KeysObserver(deps);
     this.sagas = new SagasObserver(deps);
@@ -119,7 +119,7 @@ export class Observer extends Watcher {
       this.#look(change, touched);
       this.receipts.look(change);
       this.#waits.look(change);
-      this.#kin.look(change);
+      this.#family.look(change);
       this.#blocks.look(change);
       this.keys.look(change);
       this.sagas.look(change);
@@ -132,7 +132,7 @@ export class Observer extends Watcher {
       this.#waits.checkInstance(id);
     }
     this.#waits.checkTokens();
-    this.#kin.check();
+    this.#family.check();
     this.#blocks.check();
     for (const { table, after } of changes) {
       if (table === 'worker_tasks' && after !== undefined) this.#checkAlone(after);

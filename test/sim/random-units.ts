@@ -107,7 +107,7 @@ export class RandomUnits {
     const { id, instance_id, task_id, key } = row;
     if (kind === 'worker.seen') return JSON.stringify([row.tenant_id, row.worker_id]);
     if (kind === 'activity.set') return JSON.stringify([row.tenant_id, row.at, row.shard]);
-    if (kind === 'kinNote.set') return `${row.to_id}:${row.from_id}`;
+    if (kind === 'familyMessage.set') return `${row.to_id}:${row.from_id}`;
     if (kind === 'rateGrant.prune') return String(row.limit_id);
     if (kind.startsWith('bulkChange')) return `${row.job_id}:${instance_id}`;
     if (kind.startsWith('credential')) return `${row.tenant_id}:${id}`;
@@ -244,7 +244,7 @@ const OF_IDS: ReadonlySet<string> = new Set(
 
 /** The parameters of others that take more, or less, than one id. */
 const STATEMENTS: Partial<Record<keyof typeof LOAD_SQL, readonly unknown[]>> = {
-  kinNotes: ['id', 'id', '00000000-0000-7000-8000-000000000003', 3, 'shard', 2],
+  familyMessages: ['id', 'id', '00000000-0000-7000-8000-000000000003', 3, 'shard', 2],
   dueEventKeys: ['id', 'time', 2, 'shard', 2],
   eventTriggers: [
     ['north', 'south', 'north', 'south'],

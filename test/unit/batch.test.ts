@@ -66,9 +66,12 @@ const named = (commands: readonly RowsCommand[]) =>
   commands.map((command) => `${SENT.get(command.statement.name)} ${BUFFER.bytesOf(command)}`);
 
 test('a note is deleted behind those that come in its place, by its own id', () => {
-  const units = [unit([`kinNote.clear n1 {"id":1}`]), unit([`kinNote.set ${A}:${B} {"id":2}`])];
+  const units = [
+    unit([`familyMessage.clear n1 {"id":1}`]),
+    unit([`familyMessage.set ${A}:${B} {"id":2}`]),
+  ];
   const sent = named(bodyCommands(KINDS, units));
-  assert.deepEqual(sent, ['kinNote.set [{"id":2}]', 'kinNote.clear [{"id":1}]']);
+  assert.deepEqual(sent, ['familyMessage.set [{"id":2}]', 'familyMessage.clear [{"id":1}]']);
 });
 
 test('statements run in the order of the kinds, whatever the order in the units', () => {
@@ -274,7 +277,12 @@ const KEYS = ['a', 'b', 'c', 'd'].map((letter) => letter.repeat(36));
  * what it notes of an instance, is never there again once it is gone.
  */
 const APART: ReadonlySet<string> = new Set([
-  ...(['kinNote.clear', 'instance.insertChild', 'bulkJob.clear', 'bulkChange.clear'] as const),
+  ...([
+    'familyMessage.clear',
+    'instance.insertChild',
+    'bulkJob.clear',
+    'bulkChange.clear',
+  ] as const),
 ]);
 /** Kinds that a unit may have beside its gate. Deletions are barriers and tested by example. */
 const PLAIN = MUTATION_KINDS.filter((it) => MUTATIONS[it]!.merge !== 'barrier' && !APART.has(it));

@@ -21,7 +21,7 @@ import {
 } from '../../actors/continuity/core/placement.js';
 import { type PreviewFacts, previewHandoff } from '../../actors/continuity/core/preview.js';
 import { areSameTerms } from '../../actors/continuity/core/requirements.js';
-import { kinFindings } from '../../actors/instance/core/kin.js';
+import { familyFindings } from '../../actors/instance/core/family.js';
 import type { Classification } from '../../schema/continuity-words.js';
 import type { RuntimeCapabilities } from '../../schema/handoff.js';
 import type { JsonObject, JsonValue } from '../../src/base/json.js';
@@ -83,8 +83,8 @@ test('a destination that is denied is not selected, and the findings say why', (
 
 test('a child that is open, or a parent, keeps the execution here, and the finding says what would change that', () => {
   const waiting = { o: { 3: { b: 0, p: 'child', a: 0, c: id(40) } as const } };
-  const child = kinFindings({ instance: id(21), parent: null, execution: waiting });
-  const parent = kinFindings({ instance: id(21), parent: id(41), execution: { o: {} } });
+  const child = familyFindings({ instance: id(21), parent: null, execution: waiting });
+  const parent = familyFindings({ instance: id(21), parent: id(41), execution: { o: {} } });
   for (const [obstacles, other] of [
     [child, id(40)],
     [parent, id(41)],
@@ -99,7 +99,7 @@ test('a child that is open, or a parent, keeps the execution here, and the findi
   }
   // One that is not made yet is made where the execution goes on.
   const asked = { o: { 3: { b: 0, p: 'child', a: 0 } as const } };
-  assert.deepEqual(kinFindings({ instance: id(21), parent: null, execution: asked }), []);
+  assert.deepEqual(familyFindings({ instance: id(21), parent: null, execution: asked }), []);
 });
 
 test('when the destination was seen, and what others say, makes no preview stale', () => {

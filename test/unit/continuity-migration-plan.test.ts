@@ -16,9 +16,9 @@ import {
 } from '../../actors/continuity/core/migration-record.js';
 import { carryOver, isCarried } from '../../actors/instance/core/carry-over.js';
 import { lostCleanUps } from '../../actors/instance/core/lost-clean-ups.js';
-import type { FrontierCase, FrontierVerdict } from '../../actors/release/core/frontier.js';
-import { replayToFrontier } from '../../actors/release/core/frontier.js';
 import { brokenRule, type JudgedReceipt } from '../../actors/release/core/invariants.js';
+import type { FrontierCase, PositionVerdict } from '../../actors/release/core/position.js';
+import { replayToPosition } from '../../actors/release/core/position.js';
 import type { RerunOptions } from '../../actors/release/core/rerun.js';
 import type { Block, Hooks } from '../../schema/blocks.js';
 import type { EffectReceipt } from '../../schema/continuity.js';
@@ -85,7 +85,7 @@ describe('the verdict', () => {
   });
 });
 
-// ---------------------------------------------------------------- the frontier
+// ---------------------------------------------------------------- the position
 
 const NEVER = { kind: 'never' } as const;
 
@@ -99,7 +99,7 @@ function judge(
       data?: JsonObject;
       check?: Parameters<typeof planOf>[1];
     } = {},
-): FrontierVerdict {
+): PositionVerdict {
   const { stuck = ['gate'], data = {}, check, ticksMax, ...others } = more;
   const { unpoliciedRetry = 'redispatch', ...rest } = others;
   const options = { unpoliciedRetry } as const;
@@ -112,7 +112,7 @@ function judge(
       answer: ({ blockId }) => (stuck.includes(blockId) ? NEVER : {}),
     });
   assert.ok(life !== undefined, 'it has ended');
-  return replayToFrontier(
+  return replayToPosition(
     {
       source: planOf(source),
       target: planOf(target, check),
@@ -131,7 +131,7 @@ function judge(
 const PASSED = { passed: true } as const;
 const gate = work('gate');
 
-function reasonOf(verdict: FrontierVerdict): string {
+function reasonOf(verdict: PositionVerdict): string {
   assert.ok(!verdict.passed);
   return verdict.reason;
 }
@@ -145,7 +145,7 @@ const receipt = (state: EffectState, block_id = 'gate'): EffectReceipt => ({
   updated_at: '2026-01-01T00:00:00.000Z',
 });
 
-describe('the frontier', () => {
+describe('the position', () => {
   const source = [noop('a'), gate];
   /** A call, and the gate behind it. */
   const first = (handler: string, params: object): Block[] => [

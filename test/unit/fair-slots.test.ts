@@ -12,7 +12,7 @@ import {
   TenantLimitRegistry,
 } from '../../actors/limits/front/tenant-limit-registry.js';
 import { RunQueue } from '../../actors/shard/run-queue.js';
-import { WorkUnderWay } from '../../actors/shard/work-under-way.js';
+import { WorkInProgress } from '../../actors/shard/work-in-progress.js';
 import { ROUTES, type RouteId } from '../../schema/routes.js';
 import type { EngineError } from '../../src/base/errors.js';
 import { itemsIn } from '../../src/base/json-members.js';
@@ -575,7 +575,7 @@ test('rows are counted only where what is known leaves no room, by one query at 
 
 describe('work under way', () => {
   const room = LIMITS.workBytesUnmeasured;
-  const begin = (work: WorkUnderWay, tenant: string, bytes: number, rows = 1, now = 0) => {
+  const begin = (work: WorkInProgress, tenant: string, bytes: number, rows = 1, now = 0) => {
     try {
       return work.begin(tenant, bytes, rows, now);
     } catch (error) {
@@ -584,17 +584,17 @@ describe('work under way', () => {
   };
 
   test('of 16 clients of one tenant with batches of 500 of 4 KiB is not refused, 256 batches of 1,000 mostly are', () => {
-    const normal = new WorkUnderWay();
+    const normal = new WorkInProgress();
     const ofFourKib = 500 * (4_096 + 150);
     for (let n = 0; n < 16; n += 1) assert.ok(begin(normal, 'a', ofFourKib, 500) > 503);
-    const flood = new WorkUnderWay();
+    const flood = new WorkInProgress();
     const answers = Array.from({ length: 256 }, () => begin(flood, 'a', 300_000, 1_000));
     const taken = answers.filter((answer) => answer !== 503);
     assert.deepEqual(taken.length, Math.floor((room * 0.75) / (300_000 + 1_000 * 3_072)));
   });
 
   test('of one tenant leaves room for the others, and is given back with the answer', () => {
-    const work = new WorkUnderWay();
+    const work = new WorkInProgress();
     const weight = begin(work, 'a', room * 0.7);
     assert.equal(begin(work, 'a', room * 0.1), 503);
     assert.notEqual(begin(work, 'b', room * 0.1), 503);
@@ -603,7 +603,7 @@ describe('work under way', () => {
   });
 
   test('that goes on with what is there is refused later than what makes more', () => {
-    const work = new WorkUnderWay();
+    const work = new WorkInProgress();
     begin(work, 'a', room * 0.7);
     begin(work, 'b', room * 0.2);
     assert.equal(begin(work, 'b', room * 0.15), 503);
@@ -613,7 +613,7 @@ describe('work under way', () => {
   });
 
   test('has as much room as was answered lately in a second, within its bounds', () => {
-    const work = new WorkUnderWay();
+    const work = new WorkInProgress();
     begin(work, 'a', LIMITS.workBytesMin);
     assert.notEqual(begin(work, 'b', 1), 503, 'nothing was measured yet');
     for (let now = 0; now < 60_000; now += 1_000) {
@@ -630,7 +630,7 @@ describe('work under way', () => {
   });
 
   /** 16 clients with batches of 500 of 4 KiB, of which the answers of one round come at these times. */
-  const rounds = (work: WorkUnderWay, times: readonly (readonly number[])[]) => {
+  const rounds = (work: WorkInProgress, times: readonly (readonly number[])[]) => {
     const bytes = 500 * (4_096 + 150);
     const refused: number[] = [];
     let open = Array.from({ length: 16 }, () => begin(work, 'a', bytes, 500));
@@ -653,19 +653,19 @@ describe('work under way', () => {
 
   test('of few clients with batches is not refused for a wait of a second, or for answers that come together', () => {
     const together = [1, 2, 3, 4, 5].map((round) => answersFrom(round * 1_100, 3));
-    assert.deepEqual(rounds(new WorkUnderWay(), together), []);
+    assert.deepEqual(rounds(new WorkInProgress(), together), []);
     const behindAStop = [answersFrom(1_500, 100), answersFrom(3_200, 100)];
-    assert.deepEqual(rounds(new WorkUnderWay(), behindAStop), []);
+    assert.deepEqual(rounds(new WorkInProgress(), behindAStop), []);
   });
 
   test('is refused where nothing is answered any more, once that has lasted', () => {
-    const work = new WorkUnderWay();
+    const work = new WorkInProgress();
     assert.deepEqual(rounds(work, [answersFrom(500, 10)]), []);
     assert.notEqual(begin(work, 'b', 1_000_000, 1, 2_000), 503);
     assert.equal(begin(work, 'a', 1_000_000, 1, 12_000), 503);
   });
 
   test('of a single body is served, however large it is', () => {
-    assert.notEqual(begin(new WorkUnderWay(), 'a', LIMITS.workBytesMax * 2), 503);
+    assert.notEqual(begin(new WorkInProgress(), 'a', LIMITS.workBytesMax * 2), 503);
   });
 });

@@ -44,7 +44,7 @@ function makePool() {
     wakeShard: () => {
       wakes += 1;
     },
-    isHeld: () => false,
+    isSuspended: () => false,
     canTake: (instance) => !busy.has(instance),
     onOutcome(instance, { node }, outcome) {
       taken.push(`${instance}/${node} ${outcome.kind}`);

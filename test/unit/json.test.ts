@@ -7,8 +7,8 @@
 import assert from 'node:assert/strict';
 import { mock, test } from 'node:test';
 import fc from 'fast-check';
-import { givenTexts, givenTextsOfItems } from '../../actors/instance/given-texts.js';
 import { bytesBeyond, checkSize } from '../../actors/instance/memory.js';
+import { rawSections, rawSectionsOfItems } from '../../actors/instance/raw-sections.js';
 import type { JsonValue } from '../../src/base/json.js';
 import type { JsonLimits } from '../../src/base/json-guard.js';
 import { BODY_JSON_LIMITS, decodeUtf8, parseJson } from '../../src/base/json-guard.js';
@@ -391,7 +391,7 @@ test('what takes most bytes for its length is measured to the byte', () => {
 const NONE = { data: undefined, config: undefined, metadata: undefined };
 
 /** The body of a creation, and what is taken out of it. */
-const BODIES: readonly (readonly [string, ReturnType<typeof givenTexts>])[] = [
+const BODIES: readonly (readonly [string, ReturnType<typeof rawSections>])[] = [
   ['{}', NONE],
   ['{"sequence_id":"s","priority":null,"timeout":1.5e3}', NONE],
   ['{"metadata":{"a":"}\\"{"},"x":[1,{"data":2}]}', { ...NONE, metadata: '{"a":"}\\"{"}' }],
@@ -417,11 +417,11 @@ const BODIES: readonly (readonly [string, ReturnType<typeof givenTexts>])[] = [
 
 test('sections of a compact body are taken as they came, of any other one not', () => {
   for (const [text, expected] of BODIES) {
-    assert.deepEqual(givenTexts(text), expected, text);
-    const items = givenTextsOfItems(`{"n":[],"instances":[${text},${text}]}`);
+    assert.deepEqual(rawSections(text), expected, text);
+    const items = rawSectionsOfItems(`{"n":[],"instances":[${text},${text}]}`);
     assert.deepEqual(items, expected === undefined ? [] : [expected, expected], text);
   }
-  assert.deepEqual(givenTextsOfItems('{"instances":[{}],"instances":[]}'), []);
+  assert.deepEqual(rawSectionsOfItems('{"instances":[{}],"instances":[]}'), []);
 });
 
 test('what is taken is the value of the section, whatever is in it', (t) => {
@@ -429,7 +429,7 @@ test('what is taken is the value of the section, whatever is in it', (t) => {
   const cases = fc.tuple(object, object, object, fc.jsonValue());
   check(t, 100, cases, ([data, config, metadata, other]) => {
     const body = { other, metadata, context: { other, data, config } };
-    const texts = givenTexts(JSON.stringify(body))!;
+    const texts = rawSections(JSON.stringify(body))!;
     const taken = [texts.data, texts.config, texts.metadata].map((text) => JSON.parse(text!));
     assert.deepEqual(taken, JSON.parse(JSON.stringify([data, config, metadata])));
   });

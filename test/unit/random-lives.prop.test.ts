@@ -7,7 +7,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { readTree, writeTree } from '../../actors/continuity/core/execution-tree.js';
-import { replayToFrontier } from '../../actors/release/core/frontier.js';
+import { replayToPosition } from '../../actors/release/core/position.js';
 import type { RecordedLife } from '../../actors/release/core/recording.js';
 import { replay } from '../../actors/release/core/replay.js';
 import type { Block } from '../../schema/blocks.js';
@@ -425,10 +425,10 @@ function judge(life: RecordedLife, recording: Recording, target: Block[], isSame
   const [sourceData, targetData] = [life.data, life.data];
   const plans = { source: planOf(recording.tree.blocks), target: planOf(target), isSame };
   const whole = { life, sourceData, targetData, hasTransforms: false, receipts: [] };
-  return replayToFrontier({ ...plans, ...whole }, recording);
+  return replayToPosition({ ...plans, ...whole }, recording);
 }
 
-test('with the definition that it has, an instance replays at any frontier', (t) => {
+test('with the definition that it has, an instance replays at any position', (t) => {
   let replayed = 0;
   check(t, byDepth(200, 600), recordings, (recording) => {
     const life = open(recording);

@@ -247,7 +247,7 @@ test('of large bodies a shard has a part at a time, tenants take turns, and smal
   }
   assert.deepEqual(posted, [fourth, `b${ofB[1]}`, fifth]);
   client.detach(0);
-  assert.equal(client.workUnderWay, 0, 'what waits is answered, too');
+  assert.equal(client.workInProgress, 0, 'what waits is answered, too');
   client.attach(0, port);
   posted.length = 0;
   const later = send('c');

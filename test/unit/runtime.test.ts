@@ -409,11 +409,11 @@ test('a parent hears that a child which it retries is gone, wherever it lives', 
   const parent = '01950000-0000-7000-8000-000000000002';
   const shard = new HandShard();
   await shard.start();
-  shard.hint({ kind: 'kin.note', to: child, from: parent, id: 'note', word: 'retry' });
+  shard.hint({ kind: 'family.message', to: child, from: parent, id: 'note', word: 'retry' });
   await shard.run();
-  const told = rowsOf(shard.units, 'kinNote.set');
+  const told = rowsOf(shard.units, 'familyMessage.set');
   assert.deepEqual(told, [{ to_id: parent, from_id: child, id: 'note', word: 'gone' }]);
-  const heard = rowsOf(shard.units, 'kinNote.clear');
+  const heard = rowsOf(shard.units, 'familyMessage.clear');
   assert.deepEqual(heard, [{ to_id: child, from_id: parent, id: 'note' }]);
 });
 

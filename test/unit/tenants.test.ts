@@ -37,7 +37,7 @@ test('a hold waits for the units that are on their way, and makes no others', as
   const created = shard.create();
   await shard.run();
   assert.equal(shard.units.length, 1);
-  const hold = shard.shard.tenants.hold(TENANT);
+  const hold = shard.shard.tenants.suspend(TENANT);
   assert.equal(await hasResolved(shard, hold), false);
   await shard.ack();
   assert.equal(await hasResolved(shard, hold), true);
@@ -46,7 +46,7 @@ test('a hold waits for the units that are on their way, and makes no others', as
 
 test('what a held tenant asks for is turned away, and nothing of it leaves the shard', async () => {
   const shard = await started();
-  assert.equal(await hasResolved(shard, shard.shard.tenants.hold(TENANT)), true);
+  assert.equal(await hasResolved(shard, shard.shard.tenants.suspend(TENANT)), true);
   const before = shard.units.length;
   const one = { sequence_id: SEQUENCE, tenant_id: TENANT, namespace: 'n' };
   const asked = [
@@ -68,14 +68,14 @@ test('a change of many is refused as a whole where one of them was turned away w
   const one = { kind: 'changed', group, instance: 'i', result: 'applied' } as const;
   groups.count(one);
   const [turnedAway] = failed([one], TENANT_SUSPENDED);
-  assert.deepEqual(turnedAway, { ...one, result: 'held', error: TENANT_SUSPENDED.message });
+  assert.deepEqual(turnedAway, { ...one, result: 'suspended', error: TENANT_SUSPENDED.message });
   groups.count(turnedAway as typeof one);
   assert.deepEqual(told, [{ kind: 'error', request: 7, error: TENANT_SUSPENDED }]);
 });
 
 test('a tenant that was admitted is served as before', async () => {
   const shard = await started();
-  assert.equal(await hasResolved(shard, shard.shard.tenants.hold(TENANT)), true);
+  assert.equal(await hasResolved(shard, shard.shard.tenants.suspend(TENANT)), true);
   const admitted = shard.shard.tenants
     .admit(TENANT, shard.now + 60_000)
     .then(() => shard.shard.tenants.takeUp(TENANT));

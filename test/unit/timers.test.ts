@@ -10,8 +10,8 @@ import { nextFire, nextFires } from '../../actors/schedule/core/cron.js';
 import { type CronFields, parseCron } from '../../actors/schedule/core/cron-fields.js';
 import type { ScheduleRow } from '../../actors/schedule/loads.js';
 import { DueTimers } from '../../actors/shard/due-timers.js';
-import { Hearing } from '../../actors/shard/hearing.js';
 import type { Loads } from '../../actors/shard/loads.js';
+import { Reachability } from '../../actors/shard/reachability.js';
 import { ShardTimers } from '../../actors/shard/timers.js';
 import type { Clock } from '../../src/base/clock.js';
 import { LIMITS } from '../../src/base/limits.js';
@@ -825,50 +825,50 @@ test('whatever is written is read or refused, and the search always ends', (t) =
 
 describe('from when on workers can be heard', () => {
   const clock = new HandClock();
-  let hearing: Hearing;
+  let reachability: Reachability;
   beforeEach(() => {
-    hearing = new Hearing(clock.now, 60_000);
-    hearing.begin();
+    reachability = new Reachability(clock.now, 60_000);
+    reachability.begin();
   });
-  const since = (tenant = 't') => clock.ms - hearing.since(tenant);
+  const since = (tenant = 't') => clock.ms - reachability.since(tenant);
 
   for (const what of ['database', 'writer'] as const) {
     test(`not while the ${what} is away, and from its return on`, () => {
       clock.pass(1_000);
-      assert.deepEqual([since(), clock.ms - hearing.outageEnd], [1_000, clock.ms]);
-      hearing.lost(what);
+      assert.deepEqual([since(), clock.ms - reachability.outageEnd], [1_000, clock.ms]);
+      reachability.lost(what);
       clock.pass(1_000);
-      assert.deepEqual([since(), clock.ms - hearing.outageEnd], [0, 0]);
-      hearing.back(what);
+      assert.deepEqual([since(), clock.ms - reachability.outageEnd], [0, 0]);
+      reachability.back(what);
       clock.pass(1_000);
-      assert.deepEqual([since(), clock.ms - hearing.outageEnd], [1_000, 1_000]);
-      hearing.back(what);
+      assert.deepEqual([since(), clock.ms - reachability.outageEnd], [1_000, 1_000]);
+      reachability.back(what);
       assert.equal(since(), 1_000, 'it was there');
     });
   }
 
   test('not before both are back', () => {
-    hearing.lost('database');
-    hearing.lost('writer');
-    hearing.back('database');
+    reachability.lost('database');
+    reachability.lost('writer');
+    reachability.back('database');
     clock.pass(1_000);
     assert.equal(since(), 0);
   });
 
   test('not before a report was turned away, or the thread stood still for long', () => {
     clock.pass(1_000);
-    hearing.stoodStill(29_999);
+    reachability.stoodStill(29_999);
     assert.equal(since(), 1_000);
-    hearing.stoodStill(30_000);
+    reachability.stoodStill(30_000);
     assert.equal(since(), 0);
     clock.pass(1_000);
-    hearing.turnedAway();
+    reachability.turnedAway();
     assert.equal(since(), 0);
   });
 
   test('of a tenant not before it came', () => {
     clock.pass(1_000);
-    hearing.admitted('new');
+    reachability.admitted('new');
     clock.pass(1_000);
     assert.deepEqual([since('new'), since()], [1_000, 2_000]);
   });

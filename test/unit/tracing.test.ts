@@ -124,7 +124,7 @@ function poolWith(tracer: Tracer | undefined, outcome: Promise<StepOutcome>) {
     log: LOG,
     tracer,
     wakeShard: () => void events.emit('woken'),
-    isHeld: () => false,
+    isSuspended: () => false,
     canTake: () => true,
     onOutcome: () => undefined,
   });

@@ -88,7 +88,7 @@ export class Rerun {
   readonly taken = new Set<string>();
   /** By place: the calls of steps that are not evaluated in place. */
   readonly calls = new Map<string, Call>();
-  readonly #target: 'end' | 'frontier';
+  readonly #target: 'end' | 'position';
   /** As defined, and with stand-ins. */
   readonly plan: Plan;
   readonly #plan: Plan;
@@ -101,7 +101,7 @@ export class Rerun {
   #last: Progress | undefined;
 
   constructor(
-    target: 'end' | 'frontier',
+    target: 'end' | 'position',
     plan: Plan,
     script: Script,
     life: RecordedLife,
@@ -138,7 +138,7 @@ export class Rerun {
     for (let ticks = 0; !isEnded(this.snapshot.state); ticks += 1) {
       if (ticks >= this.#ticksMax) throw new NotReplayable(`it takes more than ${ticks} turns`);
       if (this.#tick()) continue;
-      if (this.#target === 'frontier') return;
+      if (this.#target === 'position') return;
       throw new NotReplayable('it waits for what is not recorded');
     }
   }
@@ -282,7 +282,7 @@ export class Rerun {
   #expect(step: StepTry, of: OpenTry['of'], taken: RecordedTry | undefined, number: number): void {
     const { id } = this.#plan.nodes[step.node] as PlanNode;
     if (taken !== undefined) this.taken.add(placeOf(id, step.iteration, number));
-    else if (this.#target === 'frontier') return;
+    else if (this.#target === 'position') return;
     const dueAt = taken === undefined ? Number.POSITIVE_INFINITY : Math.max(this.#now, taken.at);
     this.#open.set(keyOf(step), { ...step, of, taken, dueAt });
   }

@@ -11,8 +11,8 @@ import { failureOf, messageOf } from './failure.js';
 import type { Handler, Task } from './handlers.js';
 import type { TaskEnding } from './options.js';
 import type { Outcome } from './outbox.js';
+import type { Reporter } from './reporter.js';
 import { conforming, type Schema } from './schemas.js';
-import type { Telling } from './telling.js';
 import { textOf } from './texts.js';
 
 export interface TasksSettings {
@@ -38,7 +38,7 @@ const TAKEN = 'ENG_RESULT_REPEATED';
 
 export class Tasks {
   readonly #settings: TasksSettings;
-  readonly #telling: Telling;
+  readonly #reporter: Reporter;
   readonly #sink: ReportSink;
   readonly #onFree: () => void;
   /** Claims to keep alive: those of running handlers, and of failures that are delayed. */
@@ -51,9 +51,9 @@ export class Tasks {
   #isStopping = false;
 
   /** @param onFree called when a handler has ended */
-  constructor(settings: TasksSettings, telling: Telling, sink: ReportSink, onFree: () => void) {
+  constructor(settings: TasksSettings, reporter: Reporter, sink: ReportSink, onFree: () => void) {
     this.#settings = settings;
-    this.#telling = telling;
+    this.#reporter = reporter;
     this.#sink = sink;
     this.#onFree = onFree;
   }
@@ -68,7 +68,7 @@ export class Tasks {
 
   begin(task: WorkerTask): void {
     const claim = new Claim(task, performance.now(), this.#sink, ({ reason, message }) => {
-      if (reason !== 'stopping') this.#telling.warn(`${nameOf(task)} was aborted: ${message}`);
+      if (reason !== 'stopping') this.#reporter.warn(`${nameOf(task)} was aborted: ${message}`);
     });
     this.#claims.add(claim);
     this.#running += 1;
@@ -124,7 +124,7 @@ export class Tasks {
 
   async #do(claim: Claim): Promise<void> {
     const { given: task } = claim;
-    this.#telling.tell('onTaskStart', { task });
+    this.#reporter.emit('onTaskStart', { task });
     const ended = await this.#handle(claim, task);
     this.#running -= 1;
     this.#onFree();
@@ -158,7 +158,7 @@ export class Tasks {
   #end(claim: Claim, { ending, said, error }: Ended): void {
     claim.end();
     this.#claims.delete(claim);
-    this.#telling.tell('onTaskEnd', {
+    this.#reporter.emit('onTaskEnd', {
       task: claim.given,
       ending,
       durationMs: claim.durationMs(performance.now()),
@@ -193,12 +193,12 @@ export class Tasks {
     const name = nameOf(claim.task);
     if (isLoss(status)) {
       if (code !== TAKEN) {
-        this.#telling.warn(`the result of ${name} was dropped: its claim is lost (${status})`);
+        this.#reporter.warn(`the result of ${name} was dropped: its claim is lost (${status})`);
       }
       return;
     }
-    this.#telling.warn(`the result of ${name} was rejected: ${error}`);
-    this.#telling.tell('onError', { error: new Error(error), task: claim.given });
+    this.#reporter.warn(`the result of ${name} was rejected: ${error}`);
+    this.#reporter.emit('onError', { error: new Error(error), task: claim.given });
     if (hasLogs && !claim.lines.isEmpty) await this.#report(claim, said, false);
     else if (said.kind === 'complete') {
       const message = messageOf(`the output was rejected: ${error}`);

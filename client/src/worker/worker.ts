@@ -8,14 +8,14 @@ import { EngineError } from '../client/errors.js';
 import { after, every, expectNumbers } from '../client/time.js';
 import type { WorkerTask } from '../generated/types.js';
 import { adviceFor } from './advice.js';
-import { complaintOf, isRefusal } from './complaints.js';
 import { Exchanges } from './exchanges.js';
+import { failureMessage, isRefusal } from './failure-messages.js';
 import type { Handler, HandlerFunction, HandlerWithSchemas, Named } from './handlers.js';
 import type { WorkerOptions } from './options.js';
+import { Reporter } from './reporter.js';
 import { expectSchema } from './schemas.js';
 import { interrupted, newWorkerId, watchUncaught } from './surroundings.js';
 import { Tasks } from './tasks.js';
-import { Telling } from './telling.js';
 import { memberOf, textOf } from './texts.js';
 import { sendExchangesBy } from './wire.js';
 
@@ -42,7 +42,7 @@ export class Worker<P extends Named = Named, O = object> {
   readonly #client: Client;
   readonly #options: WorkerOptions<P, O>;
   readonly #handlers: ReadonlyMap<string, Handler>;
-  readonly #telling: Telling;
+  readonly #reporter: Reporter;
   readonly #tasks: Tasks;
   readonly #exchanges: Exchanges;
   readonly #heartbeatMs: number;
@@ -70,20 +70,20 @@ export class Worker<P extends Named = Named, O = object> {
     this.#handlers = handlersOf(options.handlers);
     expectSound(options, [...this.#handlers.keys()], { concurrency, leaseMs, heartbeatMs });
     this.id = options.workerId ?? newWorkerId();
-    this.#telling = new Telling(this.id, options.hooks, options.logger);
+    this.#reporter = new Reporter(this.id, options.hooks, options.logger);
     this.#exchanges = this.#conversation();
     this.#tasks = new Tasks(
       { handlers: this.#handlers, concurrency, leaseMs, heartbeatMs },
-      this.#telling,
+      this.#reporter,
       this.#exchanges,
       () => this.#exchanges.schedule(),
     );
   }
 
   #conversation(): Exchanges {
-    const telling = this.#telling;
+    const reporter = this.#reporter;
     const send = sendExchangesBy(this.#client, () =>
-      telling.info('the server has no exchange route: each result is sent in its own request'),
+      reporter.info('the server has no exchange route: each result is sent in its own request'),
     );
     const { version, queues, pollWaitMs = POLL_WAIT_MS } = this.#options;
     const handlers = [...this.#handlers.keys()];
@@ -93,9 +93,9 @@ export class Worker<P extends Named = Named, O = object> {
       {
         freePlaces: () => this.#tasks.freePlaces,
         onTasks: (tasks) => this.#begin(tasks),
-        onPoll: (limit, tasks, durationMs) => telling.tell('onPoll', { limit, tasks, durationMs }),
+        onPoll: (limit, tasks, durationMs) => reporter.emit('onPoll', { limit, tasks, durationMs }),
         onReport: (results, refused, durationMs) =>
-          telling.tell('onReport', { results, refused, durationMs }),
+          reporter.emit('onReport', { results, refused, durationMs }),
         onAnswer: () => this.#answered(),
         onAway: (sentAt) => this.#tasks.vouch(sentAt),
         onFailure: (error, failures) => this.#failed(error, failures),
@@ -171,13 +171,13 @@ export class Worker<P extends Named = Named, O = object> {
 
   /** Most likely from a handler that did not await something. */
   #rejected(error: unknown): void {
-    this.#telling.warn(`unhandled rejection: ${traceOf(error)}`);
-    this.#telling.tell('onError', { error });
+    this.#reporter.warn(`unhandled rejection: ${traceOf(error)}`);
+    this.#reporter.emit('onError', { error });
   }
 
   /** The process is about to exit: other workers may claim the tasks at once. */
   async #handBack(error: unknown): Promise<void> {
-    this.#telling.warn(`the process exits because of an uncaught error: ${traceOf(error)}`);
+    this.#reporter.warn(`the process exits because of an uncaught error: ${traceOf(error)}`);
     this.#isEnding = true;
     this.#exchanges.stopPolling();
     this.#tasks.giveBackAll();
@@ -200,14 +200,14 @@ export class Worker<P extends Named = Named, O = object> {
   #answered(): void {
     this.#isMet = true;
     this.#met.resolve();
-    if (!this.#isReachable) this.#telling.info('the server is reachable again');
+    if (!this.#isReachable) this.#reporter.info('the server is reachable again');
     this.#isReachable = true;
   }
 
   #failed(error: unknown, failures: number): void {
-    const sentence = complaintOf(error);
-    this.#telling.tell('onError', { error });
-    if (failures === 1) this.#telling.warn(sentence);
+    const sentence = failureMessage(error);
+    this.#reporter.emit('onError', { error });
+    if (failures === 1) this.#reporter.warn(sentence);
     this.#isReachable = false;
     if (this.#isMet || !isRefusal(error)) return;
     const { status, code, field, requestId, body } = error;
@@ -235,7 +235,7 @@ export class Worker<P extends Named = Named, O = object> {
     try {
       const { signal } = this.#closing;
       const sentences = await adviceFor(this.#client, idle, empty, signal);
-      for (const sentence of sentences) this.#telling.warn(sentence);
+      for (const sentence of sentences) this.#reporter.warn(sentence);
     } catch {
       // The worker has stopped, or polls report what is wrong with the server.
     }

@@ -35,7 +35,7 @@ function gaugesOf({ gate, now, connections, requests, client, reads }: FrontOpti
     engine_polls_in_flight: () => client.pollsInFlight,
     engine_reads_active: () => reads.active,
     engine_reads_waiting: () => reads.waiting,
-    engine_work_under_way_bytes: () => client.workUnderWay,
+    engine_work_under_way_bytes: () => client.workInProgress,
     engine_instance_reads_kept_total: () => client.readsKept,
   };
 }

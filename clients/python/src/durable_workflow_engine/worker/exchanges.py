@@ -24,7 +24,7 @@ from .._model import to_json
 from .._request import backoff
 from ..errors import UNREACHABLE, EngineError
 from ..models import TasksExchanged, WorkerTask
-from .complaints import DENIED, advised, complaint, is_refusal
+from .failure_messages import DENIED, advised, failure_message, is_refusal
 from .events import Failed, Polled, Reported, WorkerEvent
 from .link import REFUSED, Link
 from .outbox import Outbox, Outcome, Report
@@ -340,7 +340,7 @@ class Exchanges:
             self._put_back(reports, may_have_arrived=meaning == "away")
         self._failures += 1
         if self._failures == 1:
-            log.warning("%s", complaint(error))
+            log.warning("%s", failure_message(error))
             if meaning == "unclear" and is_alone:
                 return
         longest = DENIED_WAIT_MAX if error.status in DENIED else WAIT_MAX

@@ -10,10 +10,10 @@ import type { Turn } from '../runtime/turn.js';
 import type { Came } from './action.js';
 import { advance, advanceTry, continueAfter } from './advance.js';
 import { awaits, putNote, startChild } from './children.js';
-import { openChildren } from './core/kin.js';
+import { openChildren } from './core/family.js';
 import { type LiveInstance, stepKey } from './live-instance.js';
 import type { MessageOf } from './messages.js';
-import { KIN_NOTE } from './tables.js';
+import { FAMILY_MESSAGE } from './tables.js';
 
 /**
  * The parent hears of the end, children of a pause and of its end. What else a block has to tell its child it
@@ -21,7 +21,7 @@ import { KIN_NOTE } from './tables.js';
  *
  * @param before the state before the message, which is another one
  */
-export function tellKin(actor: LiveInstance, turn: Turn, before: InstanceState): void {
+export function notifyFamily(actor: LiveInstance, turn: Turn, before: InstanceState): void {
   const { record } = actor;
   const { state } = record.snapshot;
   const { parent_instance_id: parent } = record;
@@ -114,5 +114,5 @@ function retried(actor: LiveInstance, turn: Turn): Progress {
 }
 
 function dropNote(turn: Turn, { to, from, id }: FamilyMessage): void {
-  turn.put(KIN_NOTE.clear, id, { to_id: to, from_id: from, id });
+  turn.put(FAMILY_MESSAGE.clear, id, { to_id: to, from_id: from, id });
 }

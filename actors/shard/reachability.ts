@@ -12,7 +12,7 @@ import type { UnixMs } from '../../src/base/time.js';
 /** Causes that last until they end. */
 type Missing = 'database' | 'writer';
 
-export class Hearing {
+export class Reachability {
   readonly #now: () => UnixMs;
   readonly #staleMs: number;
   #since: UnixMs = 0;

@@ -22,7 +22,7 @@ export function openChildren({ o }: Pick<Execution, 'o'>): { node: number; child
 }
 
 /** @param blockOf the id of the block at an index, where it is known */
-export function kinFindings(
+export function familyFindings(
   { instance, parent, execution }: Kin,
   blockOf: (node: number) => string | null = () => null,
 ): MigrationFinding[] {

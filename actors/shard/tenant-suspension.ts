@@ -1,6 +1,6 @@
 /**
  * What a shard does when a tenant leaves its cell, or arrives in it (docs/operate/moving-tenants.md). From
- * `hold` on `CommitLog` and `ActorHost` commit no unit of the tenant and load none of its rows. This module
+ * `suspend` on `CommitLog` and `ActorHost` commit no unit of the tenant and load none of its rows. This module
  * clears its state from memory, and restores it on return.
  */
 
@@ -9,7 +9,7 @@ import type { Room } from '../runtime/room.js';
 import type { DueTimer } from '../runtime/timer.js';
 import type { ShardKernel } from './kernel.js';
 
-export interface TenantHoldHooks {
+export interface TenantSuspensionHooks {
   /** The instance has something to do now. */
   readonly runSoon: (timer: DueTimer) => void;
   /** Its workers' heartbeats arrive from now on. */
@@ -19,12 +19,12 @@ export interface TenantHoldHooks {
 /** Retry of failed reads. */
 const AGAIN_MS = 500;
 
-export class TenantHolds {
+export class TenantSuspension {
   readonly #kernel: ShardKernel;
   readonly #rooms: readonly Room[];
-  readonly #hooks: TenantHoldHooks;
+  readonly #hooks: TenantSuspensionHooks;
 
-  constructor(kernel: ShardKernel, rooms: readonly Room[], hooks: TenantHoldHooks) {
+  constructor(kernel: ShardKernel, rooms: readonly Room[], hooks: TenantSuspensionHooks) {
     this.#kernel = kernel;
     this.#rooms = rooms;
     this.#hooks = hooks;
@@ -32,16 +32,16 @@ export class TenantHolds {
 
   /** Before the shard has loaded anything. */
   begin(tenants: readonly string[]): void {
-    for (const tenant of tenants) this.#kernel.commits.held.add(tenant);
+    for (const tenant of tenants) this.#kernel.commits.suspended.add(tenant);
   }
 
   /** Resolves when no unit of the tenant is in flight, and none can follow. */
-  hold(tenant: string): Promise<void> {
+  suspend(tenant: string): Promise<void> {
     const { commits, schedule, whenWriterKnown } = this.#kernel;
     return new Promise((resolve) => {
       schedule(() => {
         for (const room of this.#rooms) room.tenantLeaves?.(tenant);
-        commits.held.add(tenant);
+        commits.suspended.add(tenant);
         this.#forget(tenant);
         commits.whenSettled(() => whenWriterKnown(resolve));
       });
@@ -61,7 +61,7 @@ export class TenantHolds {
       schedule(() => {
         // Actors that were loaded from its rows meanwhile may be stale too.
         this.#forget(tenant);
-        commits.held.remove(tenant);
+        commits.suspended.remove(tenant);
         resolve();
       });
     });

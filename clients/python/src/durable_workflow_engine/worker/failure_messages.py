@@ -13,7 +13,7 @@ def is_refusal(error: EngineError) -> bool:
     return error.code == NO_ENGINE or error.status in DENIED
 
 
-def complaint(error: EngineError) -> str:
+def failure_message(error: EngineError) -> str:
     """The error, and what to do about it."""
     advice = _advice(error)
     return f"{error}: {advice}" if advice else f"no response, retrying: {error}"

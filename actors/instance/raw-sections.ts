@@ -8,21 +8,21 @@
 import { JsonReader } from '../../src/base/json-members.js';
 import { OPEN_OBJECT } from '../../src/base/json-text.js';
 
-export interface GivenTexts {
+export interface RawSections {
   data: string | undefined;
   config: string | undefined;
   metadata: string | undefined;
 }
 
 /** @param text the body of a creation, which was parsed; undefined where it has to be written anew */
-export function givenTexts(text: string): GivenTexts | undefined {
+export function rawSections(text: string): RawSections | undefined {
   return creationTexts(new JsonReader(text));
 }
 
 /** @param text the body of a batch; one entry for each item, or none at all */
-export function givenTextsOfItems(text: string): readonly GivenTexts[] {
+export function rawSectionsOfItems(text: string): readonly RawSections[] {
   const reader = new JsonReader(text);
-  let all: GivenTexts[] = [];
+  let all: RawSections[] = [];
   const takeItem = () => {
     const texts = creationTexts(reader);
     if (texts !== undefined) all.push(texts);
@@ -42,8 +42,8 @@ function isPlain(reader: JsonReader, name: string): boolean {
   return reader.isCompact && !name.includes('\\');
 }
 
-function creationTexts(reader: JsonReader): GivenTexts | undefined {
-  const texts: GivenTexts = { data: undefined, config: undefined, metadata: undefined };
+function creationTexts(reader: JsonReader): RawSections | undefined {
+  const texts: RawSections = { data: undefined, config: undefined, metadata: undefined };
   const takeSection = (name: string) => {
     if (!isPlain(reader, name)) return false;
     if (name !== 'data' && name !== 'config') return reader.skip();

@@ -3,7 +3,7 @@
 import type { WorkerHooks, WorkerLogger } from './options.js';
 import { textOf } from './texts.js';
 
-export class Telling {
+export class Reporter {
   readonly #workerId: string;
   readonly #hooks: WorkerHooks;
   readonly #logger: WorkerLogger;
@@ -15,17 +15,17 @@ export class Telling {
   }
 
   /** Exceptions of hooks, thrown at once or later, are logged and otherwise ignored. */
-  tell<Name extends keyof WorkerHooks>(
+  emit<Name extends keyof WorkerHooks>(
     name: Name,
     event: Parameters<NonNullable<WorkerHooks[Name]>>[0],
   ): void {
-    const complain = (error: unknown) => this.warn(`the hook ${name} threw: ${textOf(error)}`);
+    const warn = (error: unknown) => this.warn(`the hook ${name} threw: ${textOf(error)}`);
     try {
       const hook = this.#hooks[name] as ((event: unknown) => unknown) | undefined;
       const returned = hook?.call(this.#hooks, event) as PromiseLike<unknown> | undefined;
-      if (typeof returned?.then === 'function') returned.then(undefined, complain);
+      if (typeof returned?.then === 'function') returned.then(undefined, warn);
     } catch (error) {
-      complain(error);
+      warn(error);
     }
   }
 

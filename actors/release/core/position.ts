@@ -1,5 +1,5 @@
 /**
- * Replays the life of an instance with two versions of its sequence, each up to its frontier: the open steps without a
+ * Replays the life of an instance with two versions of its sequence, each up to its position: the open steps without a
  * recorded result. A migration is safe when both versions executed the same steps in the same order with the same calls
  * and have the same open steps; those are carried over (`carry-over.ts`). Decisions use the data of the checkpoint; if
  * the source does not reach the instance's position with them, the replay starts with the initial data, and callers'
@@ -14,8 +14,8 @@ import { type FindingCode, migrationFinding } from '../../../src/core/migration-
 import { iterationOf } from '../../../src/core/paths.js';
 import type { Plan } from '../../../src/core/plan-nodes.js';
 import { clashOf } from '../../../src/core/remap.js';
-import { type OtherCall, otherCallIn } from './frontier-calls.js';
 import { brokenRule, type JudgedReceipt } from './invariants.js';
+import { type OtherCall, otherCallIn } from './position-calls.js';
 import {
   NotReplayable,
   type RecordedLife,
@@ -40,11 +40,11 @@ export interface FrontierCase {
   readonly receipts: readonly EffectReceipt[];
 }
 
-export type FrontierVerdict =
+export type PositionVerdict =
   | { readonly passed: true }
   | { readonly passed: false; readonly reason: string; readonly finding: MigrationFinding };
 
-export function replayToFrontier(asked: FrontierCase, options: RerunOptions): FrontierVerdict {
+export function replayToPosition(asked: FrontierCase, options: RerunOptions): PositionVerdict {
   // An execution that has not begun starts in the target.
   if (asked.life.execution.t === null && asked.receipts.length === 0) return { passed: true };
   try {
@@ -55,7 +55,7 @@ export function replayToFrontier(asked: FrontierCase, options: RerunOptions): Fr
   }
 }
 
-function verdictOn(asked: FrontierCase, options: RerunOptions): FrontierVerdict {
+function verdictOn(asked: FrontierCase, options: RerunOptions): PositionVerdict {
   const { life, source, target } = asked;
   const recording = recordingOf(life, source);
   const run = (
@@ -65,11 +65,11 @@ function verdictOn(asked: FrontierCase, options: RerunOptions): FrontierVerdict 
     inputs?: ReadonlyMap<string, string>,
   ) => {
     const script = new Script(recording, source, inputs);
-    const rerun = new Rerun('frontier', plan, script, { ...life, data, signals }, options);
+    const rerun = new Rerun('position', plan, script, { ...life, data, signals }, options);
     rerun.run();
     return rerun;
   };
-  let verdict: FrontierVerdict = failure('REPLAY_IMPOSSIBLE', {
+  let verdict: PositionVerdict = failure('REPLAY_IMPOSSIBLE', {
     reason: 'it does not lead to where the instance stands',
     summary: 'what is recorded does not lead to where the instance stands',
   });
@@ -134,7 +134,7 @@ function compare(
   asked: FrontierCase,
   recording: Recording,
   other: OtherCall | undefined,
-): FrontierVerdict {
+): PositionVerdict {
   const difference = hasFailed(asked)
     ? differenceOfFailed(before, after, other)
     : differenceOf(before, after, other);
@@ -237,7 +237,7 @@ function ofNoOpenTry({ source, target, life, receipts }: FrontierCase): readonly
 
 /** The first open step that was sent and has not come back with an output. A failed attempt has come back. */
 function sentFrom(
-  frontier: readonly OpenStep[],
+  position: readonly OpenStep[],
   receipts: readonly EffectReceipt[],
   { life }: FrontierCase,
   { visits }: Recording,
@@ -254,7 +254,7 @@ function sentFrom(
     return !settled.has(id) && !(state === 'abandoned' && ended.has(id));
   });
   const blocks = new Set(sent.map(({ block_id }) => block_id));
-  return frontier.find(({ id }) => blocks.has(id))?.id;
+  return position.find(({ id }) => blocks.has(id))?.id;
 }
 
 function judgedReceipts(
@@ -287,7 +287,7 @@ export function failure(
   code: FindingCode,
   told: string | Reason,
   block_id?: string,
-): FrontierVerdict {
+): PositionVerdict {
   const { reason, summary = reason } = typeof told === 'string' ? { reason: told } : told;
   const about = block_id === undefined ? {} : { block_id };
   return { passed: false, reason, finding: migrationFinding(code, summary, about) };
@@ -306,7 +306,7 @@ function executedIn({ executed }: Rerun): string[] {
   return executed.map(({ block, mark }) => block + mark);
 }
 
-/** Undefined at a frontier: what the instance waits for is not compared. */
+/** Undefined at a position: what the instance waits for is not compared. */
 function endOf({ snapshot: { state } }: Rerun): InstanceState | undefined {
   return isEnded(state) ? state : undefined;
 }

@@ -8,7 +8,7 @@ export function isRefusal(error: unknown): error is EngineError {
   return error.code === 'CLIENT_NO_ENGINE' || [400, 401, 403, 404].includes(error.status);
 }
 
-export function complaintOf(error: unknown): string {
+export function failureMessage(error: unknown): string {
   const message = error instanceof Error ? error.message : String(error);
   const { status, code } = error instanceof EngineError ? error : { status: 0, code: '' };
   if (code === 'CLIENT_NO_ENGINE') return `check the url: ${message}`;

@@ -27,7 +27,7 @@ export const TENANT_SHARE = 0.75;
 const RETRY_MS_MIN = 1_000;
 const RETRY_MS_MAX = 10_000;
 
-export class WorkUnderWay {
+export class WorkInProgress {
   readonly #bytes = new Tally();
   /** Bytes per millisecond; undefined: never busy so far. */
   #rate: number | undefined;

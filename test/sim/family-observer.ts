@@ -10,7 +10,7 @@ import { loopsIn, mayRepeat, placesOf } from './places.js';
 import { Violation } from './violation.js';
 import { openSteps, Watcher } from './watcher.js';
 
-export class KinObserver extends Watcher {
+export class FamilyObserver extends Watcher {
   /** Made in the commit that is looked at. */
   readonly #made: Row[] = [];
   /** Child → the output row of its parent that has its outputs. */
