@@ -41,7 +41,7 @@ test('removed blocks stay in the drawing where they were', () => {
     'approve',
     'cool_down',
   ]);
-  const [, caught] = merged.byPath.get('guarded')!.lanes;
+  const [, caught] = merged.byPath.get('guarded')!.slots;
   assert.deepEqual(
     caught?.blocks.map(({ path }) => path),
     ['guarded/release'],

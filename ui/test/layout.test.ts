@@ -9,10 +9,10 @@ import {
   type Drawing,
   drawingOf,
   isGroup,
-  LANES_PER_ROW_MAX,
   LEAF,
   OPEN_BLOCKS_MAX,
   openAtFirst,
+  SLOTS_PER_ROW_MAX,
 } from '../src/flow/layout.ts';
 import { openingOf } from '../src/flow/opening.ts';
 import { type Outline, type OutlineBlock, outlineOf } from '../src/flow/outline.ts';
@@ -130,25 +130,25 @@ always('no two blocks overlap unless one is around the other', (outline, open) =
 });
 
 always(
-  'a block lies within the group and the lane around it, and all within the drawing',
+  'a block lies within the group and the slot around it, and all within the drawing',
   (outline, open) => {
     const drawing = drawingOf(outline, open);
     const byPath = byPathOf(drawing);
     for (const node of drawing.nodes) {
       const { parent } = node.block;
       assert.ok(isInside(node, parent === null ? { x: 0, y: 0, ...drawing } : byPath.get(parent)!));
-      for (const lane of node.lanes) {
-        assert.ok(isInside(lane, node), `a lane of ${node.path}`);
-        for (const path of lane.paths) assert.ok(isInside(byPath.get(path)!, lane), path);
+      for (const slot of node.slots) {
+        assert.ok(isInside(slot, node), `a slot of ${node.path}`);
+        for (const path of slot.paths) assert.ok(isInside(byPath.get(path)!, slot), path);
       }
     }
   },
 );
 
-always('lanes of a group do not overlap', (outline, open) => {
-  for (const { lanes } of drawingOf(outline, open).nodes) {
-    for (const [i, lane] of lanes.entries()) {
-      assert.ok(lanes.slice(i + 1).every((other) => !overlap(lane, other)));
+always('slots of a group do not overlap', (outline, open) => {
+  for (const { slots } of drawingOf(outline, open).nodes) {
+    for (const [i, slot] of slots.entries()) {
+      assert.ok(slots.slice(i + 1).every((other) => !overlap(slot, other)));
     }
   }
 });
@@ -165,7 +165,7 @@ always(
           assert.ok(node.y + node.height < next.y);
           assert.equal(node.x + node.width / 2, next.x + next.width / 2);
         }
-        for (const { blocks } of block.lanes) inOrder(blocks);
+        for (const { blocks } of block.slots) inOrder(blocks);
       }
     };
     inOrder(outline.blocks);
@@ -209,7 +209,7 @@ test('the same blocks lie in the same places, whatever is known of their run', (
   const again = outlineOf(structuredClone(EVERY_KIND));
   const drawing = drawingOf(outlineOf(EVERY_KIND), allOpen(again));
   const places = ({ nodes, edges }: Drawing) => [
-    nodes.map(({ path, x, y, width, height, lanes }) => ({ path, x, y, width, height, lanes })),
+    nodes.map(({ path, x, y, width, height, slots }) => ({ path, x, y, width, height, slots })),
     edges,
   ];
   assert.deepEqual(places(drawingOf(again, allOpen(again))), places(drawing));
@@ -231,8 +231,8 @@ test('hundreds of branches go into rows', () => {
   const branches = Array.from({ length: 256 }, (_, i) => [step(`s${i}`)]);
   const outline = outlineOf({ blocks: [{ type: 'parallel', id: 'all', branches }] });
   const { nodes, width } = drawingOf(outline, new Set(['all']));
-  assert.equal(nodes[0]!.lanes.length, 256);
-  assert.ok(width < LANES_PER_ROW_MAX * (LEAF.width + 60));
+  assert.equal(nodes[0]!.slots.length, 256);
+  assert.ok(width < SLOTS_PER_ROW_MAX * (LEAF.width + 60));
 });
 
 test('a small definition begins with all groups open, a big one with as many as can be read', () => {
@@ -261,16 +261,16 @@ test('two thousand blocks are laid out without being noticed', (t) => {
   assert.ok(times[4]! < 500);
 });
 
-/** Lanes within lanes, of which the middle ones are short: the middle of the drawing is empty. */
+/** Slots within slots, of which the middle ones are short: the middle of the drawing is empty. */
 const WIDE = outlineOf({
   blocks: [
     {
       type: 'parallel',
       id: 'all',
-      branches: Array.from({ length: 6 }, (_, lane) =>
-        lane === 0 || lane === 5
-          ? Array.from({ length: 30 }, (_each, at) => step(`s${lane}_${at}`))
-          : [{ type: 'parallel', id: `p${lane}`, branches: Array.from({ length: 6 }, () => []) }],
+      branches: Array.from({ length: 6 }, (_, slot) =>
+        slot === 0 || slot === 5
+          ? Array.from({ length: 30 }, (_each, at) => step(`s${slot}_${at}`))
+          : [{ type: 'parallel', id: `p${slot}`, branches: Array.from({ length: 6 }, () => []) }],
       ),
     },
   ],

@@ -3,7 +3,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Block, TreeNode } from 'durable-workflow-engine-client';
-import { LOOKS, type Look, type OutlineBlock, outlineOf } from '../src/flow/outline.ts';
+import { LOOKS, type Look } from '../src/flow/kinds.ts';
+import { type OutlineBlock, outlineOf } from '../src/flow/outline.ts';
 import { EVERY_KIND, OUTLINE, step, treeOf } from './flow-samples.ts';
 
 /** A kind that is added to the engine does not compile here until it is drawn. */
@@ -22,7 +23,7 @@ const DRAWN_AS: Readonly<Record<Block['type'], Look>> = {
   a_b_split: 'ab_split',
 };
 
-/** Of each block of the sample: its look, its detail, and its lanes with what they hold. */
+/** Of each block of the sample: its look, its detail, and its slots with what they hold. */
 const DRAWN: Readonly<Record<string, string>> = {
   charge: 'step: charge_card',
   ask_provider: 'http_request: GET https://pay.example/v1',
@@ -46,8 +47,8 @@ const DRAWN: Readonly<Record<string, string>> = {
   cleanup: 'cancellation_scope: protected from cancellation | body: close_books',
 };
 
-function drawn({ look, detail, lanes }: OutlineBlock): string {
-  const parts = lanes.map(({ label, isFallback, blocks }) =>
+function drawn({ look, detail, slots }: OutlineBlock): string {
+  const parts = slots.map(({ label, isFallback, blocks }) =>
     [`${label}${isFallback ? ' (fallback)' : ''}:`, ...blocks.map(({ id }) => id)].join(' '),
   );
   return [`${look}: ${detail}`, ...parts].join(' | ');

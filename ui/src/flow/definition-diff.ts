@@ -4,13 +4,8 @@
  */
 
 import type { SemanticDiff } from 'durable-workflow-engine-client';
-import {
-  type Definition,
-  type Lane,
-  type Outline,
-  type OutlineBlock,
-  outlineOf,
-} from './outline.ts';
+import type { Slot } from './kinds.ts';
+import { type Definition, type Outline, type OutlineBlock, outlineOf } from './outline.ts';
 
 export const CHANGE_KINDS = ['added', 'removed', 'changed', 'moved'] as const;
 export type ChangeKind = (typeof CHANGE_KINDS)[number];
@@ -90,9 +85,9 @@ const isHook = ({ path }: OutlineBlock) => path.startsWith('@');
 /** Whether it is in another list, or in another order relative to the blocks that stayed beside it. */
 function hasMoved(was: OutlineBlock, is: OutlineBlock, old: Outline, next: Outline): boolean {
   if (idOfParent(was, old) !== idOfParent(is, next)) return true;
-  const [oldLane, lane] = [laneOf(was, old), laneOf(is, next)];
-  if (!isSameLane(oldLane, lane)) return true;
-  return movedIn(oldLane, lane).has(is.id);
+  const [oldSlot, slot] = [slotOf(was, old), slotOf(is, next)];
+  if (!isSameSlot(oldSlot, slot)) return true;
+  return movedIn(oldSlot, slot).has(is.id);
 }
 
 function idOfParent({ parent }: OutlineBlock, { byPath }: Outline): string | undefined {
@@ -105,15 +100,15 @@ interface Place {
   readonly list: readonly OutlineBlock[];
 }
 
-function laneOf(block: OutlineBlock, outline: Outline): Place {
+function slotOf(block: OutlineBlock, outline: Outline): Place {
   const around = block.parent === null ? undefined : outline.byPath.get(block.parent);
   if (around === undefined) return { key: '', label: '', list: outline.blocks };
-  const lane = around.lanes.find(({ blocks }) => blocks.includes(block))!;
-  return { key: lane.key, label: lane.label, list: lane.blocks };
+  const slot = around.slots.find(({ blocks }) => blocks.includes(block))!;
+  return { key: slot.key, label: slot.label, list: slot.blocks };
 }
 
 /** Branches are numbered, so their contents identify them better than their position. */
-function isSameLane(was: Place, is: Place): boolean {
+function isSameSlot(was: Place, is: Place): boolean {
   return was.key === is.key || (isNumbered(is.key) && sharesMost(was.list, is.list));
 }
 
@@ -219,8 +214,8 @@ function mergedOutline(old: Outline, next: Outline): Outline {
   const pathOf = new Map<string, string>();
   /** Removed blocks keep those of their children that are removed, too. */
   const keepRemoved = (block: OutlineBlock, parent: string | null, depth: number): OutlineBlock =>
-    placed(block, parent, depth, (lane, path) =>
-      lane.blocks.filter(isRemoved).map((inner) => keepRemoved(inner, path, depth + 1)),
+    placed(block, parent, depth, (slot, path) =>
+      slot.blocks.filter(isRemoved).map((inner) => keepRemoved(inner, path, depth + 1)),
     );
   const isRemoved = (block: OutlineBlock) => counterpart(block, next) === undefined;
   const merge = (
@@ -241,29 +236,29 @@ function mergedOutline(old: Outline, next: Outline): Outline {
   };
   const mergeBlock = (block: OutlineBlock, parent: string | null, depth: number): OutlineBlock => {
     const was = counterpart(block, old);
-    const merged = placed(block, parent, depth, (lane, path) =>
-      merge(counterLane(lane, block, was)?.blocks ?? [], lane.blocks, path, depth + 1),
+    const merged = placed(block, parent, depth, (slot, path) =>
+      merge(counterSlot(slot, block, was)?.blocks ?? [], slot.blocks, path, depth + 1),
     );
-    const gone = (was?.lanes ?? []).filter(
-      (lane) =>
-        !block.lanes.some((kept) => counterLane(kept, block, was) === lane) &&
-        lane.blocks.some(isRemoved),
+    const gone = (was?.slots ?? []).filter(
+      (slot) =>
+        !block.slots.some((kept) => counterSlot(kept, block, was) === slot) &&
+        slot.blocks.some(isRemoved),
     );
-    const removed = gone.map((lane) => ({
-      ...lane,
-      key: `removed ${lane.key}`,
-      blocks: lane.blocks
+    const removed = gone.map((slot) => ({
+      ...slot,
+      key: `removed ${slot.key}`,
+      blocks: slot.blocks
         .filter(isRemoved)
         .map((inner) => keepRemoved(inner, merged.path, depth + 1)),
     }));
-    return withLanes(merged, [...merged.lanes, ...removed]);
+    return withSlots(merged, [...merged.slots, ...removed]);
   };
   const blocks = merge(old.blocks, next.blocks, null, 0);
   const hooks = merge(old.hooks, next.hooks, null, 0);
   const note = (block: OutlineBlock) => {
     byPath.set(block.path, block);
     if (!isHook(block)) pathOf.set(block.id, block.path);
-    for (const lane of block.lanes) lane.blocks.forEach(note);
+    for (const slot of block.slots) slot.blocks.forEach(note);
   };
   blocks.forEach(note);
   hooks.forEach(note);
@@ -271,17 +266,17 @@ function mergedOutline(old: Outline, next: Outline): Outline {
 }
 
 /** The slot of the older block that a slot of the newer one continues. */
-function counterLane(
-  lane: Lane,
-  { lanes }: OutlineBlock,
+function counterSlot(
+  slot: Slot<OutlineBlock>,
+  { slots }: OutlineBlock,
   was: OutlineBlock | undefined,
-): Lane | undefined {
+): Slot<OutlineBlock> | undefined {
   if (was === undefined) return undefined;
-  if (!isNumbered(lane.key)) return was.lanes.find(({ key }) => key === lane.key);
-  const shared = was.lanes.find(({ blocks }) => sharesMost(blocks, lane.blocks));
+  if (!isNumbered(slot.key)) return was.slots.find(({ key }) => key === slot.key);
+  const shared = was.slots.find(({ blocks }) => sharesMost(blocks, slot.blocks));
   if (shared !== undefined) return shared;
-  const sameNumber = was.lanes.find(({ key }) => key === lane.key);
-  const isTaken = lanes.some(
+  const sameNumber = was.slots.find(({ key }) => key === slot.key);
+  const isTaken = slots.some(
     (other) => sameNumber !== undefined && sharesMost(sameNumber.blocks, other.blocks),
   );
   return isTaken ? undefined : sameNumber;
@@ -291,14 +286,14 @@ function placed(
   block: OutlineBlock,
   parent: string | null,
   depth: number,
-  listOf: (lane: Lane, path: string) => OutlineBlock[],
+  listOf: (slot: Slot<OutlineBlock>, path: string) => OutlineBlock[],
 ): OutlineBlock {
   const path = parent === null ? block.path.split('/').at(-1)! : `${parent}/${block.id}`;
-  const lanes = block.lanes.map((lane) => ({ ...lane, blocks: listOf(lane, path) }));
-  return withLanes({ ...block, path, parent, depth }, lanes);
+  const slots = block.slots.map((slot) => ({ ...slot, blocks: listOf(slot, path) }));
+  return withSlots({ ...block, path, parent, depth }, slots);
 }
 
-function withLanes(block: OutlineBlock, lanes: readonly Lane[]): OutlineBlock {
-  const blocks = lanes.flatMap((lane) => lane.blocks);
-  return { ...block, lanes, size: blocks.reduce((sum, { size }) => sum + 1 + size, 0) };
+function withSlots(block: OutlineBlock, slots: readonly Slot<OutlineBlock>[]): OutlineBlock {
+  const blocks = slots.flatMap((slot) => slot.blocks);
+  return { ...block, slots, size: blocks.reduce((sum, { size }) => sum + 1 + size, 0) };
 }

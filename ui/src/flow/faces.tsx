@@ -8,9 +8,9 @@ import { createContext, useContext } from 'react';
 import type { Tone } from '../components/badge.tsx';
 import { countOf, elapsedMs, formatDuration } from '../lib/format.ts';
 import { STATE_LOOKS } from './block-state.tsx';
+import { lookName } from './kinds.ts';
 import type { OutlineBlock } from './outline.ts';
 import { attemptsText, type BlockStatus, statusText } from './run-states.ts';
-import { LOOK_WORDS } from './words.ts';
 
 export interface Face {
   readonly tone: Tone;
@@ -49,7 +49,7 @@ export const useView = () => useContext(ViewContext);
 export function labelOf(block: OutlineBlock, face: Face | undefined): string {
   const inside = block.size === 0 ? '' : `${countOf(block.size, 'block')} inside`;
   const origin = block.isInjected ? 'injected' : '';
-  return [block.id, LOOK_WORDS[block.look], origin, face?.text ?? block.detail, inside]
+  return [block.id, lookName(block.look), origin, face?.text ?? block.detail, inside]
     .filter((part) => part !== '')
     .join(', ');
 }

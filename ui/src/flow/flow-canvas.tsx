@@ -21,10 +21,10 @@ import { countOf } from '../lib/format.ts';
 import '@xyflow/react/dist/base.css';
 import { labelOf, useView, ViewContext } from './faces.tsx';
 import styles from './flow.module.css';
-import type { Drawing, DrawnEdge, DrawnLane, DrawnNode } from './layout.ts';
+import { lookName } from './kinds.ts';
+import type { Drawing, DrawnEdge, DrawnNode, DrawnSlot } from './layout.ts';
 import { LookIcon } from './look-icon.tsx';
 import { MARGIN, openingOf } from './opening.ts';
-import { LOOK_WORDS } from './words.ts';
 
 const ZOOM = { min: 0.1, max: 1.5 } as const;
 
@@ -334,7 +334,7 @@ function Card({ node }: { readonly node: DrawnNode }) {
       }}
     >
       <span className="hidden-text">{labelOf(block, face)}</span>
-      <span className={styles.kind} title={LOOK_WORDS[block.look]} aria-hidden>
+      <span className={styles.kind} title={lookName(block.look)} aria-hidden>
         <LookIcon look={block.look} />
       </span>
       <Name node={node} />
@@ -388,7 +388,7 @@ function OpenGroup({ node }: { readonly node: DrawnNode }) {
           onClick={() => onSelect(path)}
         >
           <span className="hidden-text">{labelOf(block, face)}</span>
-          <span className={styles.kind} title={LOOK_WORDS[block.look]} aria-hidden>
+          <span className={styles.kind} title={lookName(block.look)} aria-hidden>
             <LookIcon look={block.look} />
           </span>
           <Name node={node} />
@@ -403,28 +403,28 @@ function OpenGroup({ node }: { readonly node: DrawnNode }) {
           <ChevronDown size={16} aria-hidden />
         </button>
       </div>
-      {node.lanes.map((lane) => (
-        <LaneFrame key={`${lane.x} ${lane.y}`} lane={lane} node={node} />
+      {node.slots.map((slot) => (
+        <SlotFrame key={`${slot.x} ${slot.y}`} slot={slot} node={node} />
       ))}
     </div>
   );
 }
 
-function LaneFrame({ lane, node }: { readonly lane: DrawnLane; readonly node: DrawnNode }) {
+function SlotFrame({ slot, node }: { readonly slot: DrawnSlot; readonly node: DrawnNode }) {
   const box = {
-    ...{ left: lane.x - node.x, top: lane.y - node.y },
-    ...{ width: lane.width, height: lane.height },
+    ...{ left: slot.x - node.x, top: slot.y - node.y },
+    ...{ width: slot.width, height: slot.height },
   };
   return (
     <div
-      className={lane.isFramed ? styles.framed : styles.lane}
-      data-fallback={lane.isFallback || undefined}
+      className={slot.isFramed ? styles.framed : styles.slot}
+      data-fallback={slot.isFallback || undefined}
       style={box}
     >
-      <span className={styles.laneLabel} title={lane.label}>
-        {lane.label}
+      <span className={styles.slotLabel} title={slot.label}>
+        {slot.label}
       </span>
-      {lane.isEmpty && <span className={styles.nothing}>nothing</span>}
+      {slot.isEmpty && <span className={styles.nothing}>nothing</span>}
     </div>
   );
 }

@@ -99,12 +99,12 @@ function Item({
           </span>
         </button>
       </div>
-      {isOpen && <Lanes block={block} open={open} />}
+      {isOpen && <Slots block={block} open={open} />}
     </li>
   );
 }
 
-function Lanes({
+function Slots({
   block,
   open,
 }: {
@@ -112,22 +112,22 @@ function Lanes({
   readonly open: ReadonlySet<string>;
 }) {
   const { selected } = useView();
-  const { lanes } = block;
-  const at = lanes.findIndex(({ blocks }) => blocks.some(holds(selected)));
-  const [shown, more] = useChunk(lanes.length, at + 1);
+  const { slots } = block;
+  const at = slots.findIndex(({ blocks }) => blocks.some(holds(selected)));
+  const [shown, more] = useChunk(slots.length, at + 1);
   return (
     <ul className={styles.list}>
-      {lanes.slice(0, shown).map((lane) =>
+      {slots.slice(0, shown).map((slot) =>
         block.arrangement === 'body' ? (
-          <Items key={lane.key} blocks={lane.blocks} open={open} />
+          <Items key={slot.key} blocks={slot.blocks} open={open} />
         ) : (
-          <li key={lane.key}>
-            <span className={styles.lane}>{lane.label}</span>
-            {lane.blocks.length === 0 ? (
+          <li key={slot.key}>
+            <span className={styles.slot}>{slot.label}</span>
+            {slot.blocks.length === 0 ? (
               <span className={styles.nothing}>nothing</span>
             ) : (
               <ul className={styles.list}>
-                <Items blocks={lane.blocks} open={open} />
+                <Items blocks={slot.blocks} open={open} />
               </ul>
             )}
           </li>

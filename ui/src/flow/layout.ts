@@ -4,7 +4,8 @@
  * The result depends only on the outline and the open groups, not on the state of a run. Pure; in pixels at zoom 1.
  */
 
-import type { Lane, Outline, OutlineBlock } from './outline.ts';
+import type { Slot } from './kinds.ts';
+import type { Outline, OutlineBlock } from './outline.ts';
 
 export const LEAF = { width: 224, height: 56 } as const;
 /** Height of the title of an open group. */
@@ -13,15 +14,15 @@ export const HEADER_HEIGHT = 48;
 export const GAP_Y = 26;
 const GAP_X = 16;
 const PADDING = 14;
-const LANE_LABEL_HEIGHT = 24;
+const SLOT_LABEL_HEIGHT = 24;
 /** Of the edges that fork into slots and join again. */
 const FORK_HEIGHT = 18;
-const LANE_PADDING = 12;
+const SLOT_PADDING = 12;
 /** An open group has a button beside its name. */
 const GROUP_WIDTH_MIN = LEAF.width + 40;
-const EMPTY_LANE = { width: 96, height: 20 } as const;
+const EMPTY_SLOT = { width: 96, height: 20 } as const;
 /** Further slots wrap into more rows, since a diagram is read from top to bottom. */
-export const LANES_PER_ROW_MAX = 6;
+export const SLOTS_PER_ROW_MAX = 6;
 /** Between the root list and the hooks. */
 const HOOKS_GAP = 40;
 /** Larger diagrams start with some groups closed. */
@@ -34,7 +35,7 @@ export interface Box {
   readonly height: number;
 }
 
-export interface DrawnLane extends Box {
+export interface DrawnSlot extends Box {
   readonly label: string;
   readonly isFallback: boolean;
   readonly isEmpty: boolean;
@@ -51,7 +52,7 @@ export interface DrawnNode extends Box {
   readonly isGroup: boolean;
   readonly isOpen: boolean;
   /** Of an open group with several slots, in coordinates of the whole diagram. */
-  readonly lanes: readonly DrawnLane[];
+  readonly slots: readonly DrawnSlot[];
 }
 
 /** An arrow, by its corner points. */
@@ -99,7 +100,7 @@ export function openAtFirst(outline: Outline, blocksMax = OPEN_BLOCKS_MAX): Set<
   for (let queue = groupsIn(level); queue.length > 0; ) {
     const next: OutlineBlock[] = [];
     for (const block of queue) {
-      const inside = block.lanes.flatMap(({ blocks }) => blocks);
+      const inside = block.slots.flatMap(({ blocks }) => blocks);
       if (shown + inside.length > blocksMax) continue;
       shown += inside.length;
       open.add(block.path);
@@ -114,12 +115,12 @@ function groupsIn(blocks: readonly OutlineBlock[]): OutlineBlock[] {
   return blocks.filter(isGroup).sort((a, b) => childrenOf(a) - childrenOf(b));
 }
 
-function childrenOf({ lanes }: OutlineBlock): number {
-  return lanes.reduce((sum, { blocks }) => sum + blocks.length, 0);
+function childrenOf({ slots }: OutlineBlock): number {
+  return slots.reduce((sum, { blocks }) => sum + blocks.length, 0);
 }
 
-export function isGroup({ lanes }: OutlineBlock): boolean {
-  return lanes.length > 0;
+export function isGroup({ slots }: OutlineBlock): boolean {
+  return slots.length > 0;
 }
 
 // ---------------------------------------------------------------- measuring
@@ -155,10 +156,10 @@ function measureGroup(
   sizes: Map<string, Size>,
 ): Size {
   const rows = rowsOf(block).map((row) => {
-    const lanes = row.map((lane) => laneSize(block, lane, open, sizes));
+    const slots = row.map((slot) => slotSize(block, slot, open, sizes));
     return {
-      width: lanes.reduce((sum, { width }) => sum + width, GAP_X * (lanes.length - 1)),
-      height: Math.max(...lanes.map(({ height }) => height)),
+      width: slots.reduce((sum, { width }) => sum + width, GAP_X * (slots.length - 1)),
+      height: Math.max(...slots.map(({ height }) => height)),
     };
   });
   const width = Math.max(GROUP_WIDTH_MIN, ...rows.map((row) => row.width));
@@ -170,44 +171,44 @@ function measureGroup(
   };
 }
 
-function laneSize(
+function slotSize(
   { arrangement, path }: OutlineBlock,
-  lane: Lane,
+  slot: Slot<OutlineBlock>,
   open: ReadonlySet<string>,
   sizes: Map<string, Size>,
 ): Size {
-  const list = lane.blocks.length === 0 ? EMPTY_LANE : measureList(lane.blocks, open, sizes);
+  const list = slot.blocks.length === 0 ? EMPTY_SLOT : measureList(slot.blocks, open, sizes);
   if (arrangement === 'body') return list;
   const size = {
-    width: list.width + 2 * LANE_PADDING,
-    height: list.height + LANE_LABEL_HEIGHT + LANE_PADDING,
+    width: list.width + 2 * SLOT_PADDING,
+    height: list.height + SLOT_LABEL_HEIGHT + SLOT_PADDING,
   };
-  sizes.set(laneKey(path, lane), size);
+  sizes.set(slotKey(path, slot), size);
   return size;
 }
 
 /** Paths of blocks contain no line breaks. */
-const laneKey = (path: string, { key }: Lane) => `${path}\n${key}`;
+const slotKey = (path: string, { key }: Slot<OutlineBlock>) => `${path}\n${key}`;
 
 /** Wrapped, so that hundreds of branches do not lie in one row. */
-function rowsOf({ arrangement, lanes }: OutlineBlock): Lane[][] {
-  if (arrangement !== 'rows') return wrapped(lanes, LANES_PER_ROW_MAX);
-  const rows: Lane[][] = [];
-  for (const lane of lanes) {
-    rows[lane.row] ??= [];
-    rows[lane.row]!.push(lane);
+function rowsOf({ arrangement, slots }: OutlineBlock): Slot<OutlineBlock>[][] {
+  if (arrangement !== 'rows') return wrapped(slots, SLOTS_PER_ROW_MAX);
+  const rows: Slot<OutlineBlock>[][] = [];
+  for (const slot of slots) {
+    rows[slot.row] ??= [];
+    rows[slot.row]!.push(slot);
   }
   return rows;
 }
 
-function wrapped(lanes: readonly Lane[], perRow: number): Lane[][] {
-  const rows = Math.ceil(lanes.length / perRow);
-  return Array.from({ length: rows }, (_, row) => lanes.slice(row * perRow, (row + 1) * perRow));
+function wrapped(slots: readonly Slot<OutlineBlock>[], perRow: number): Slot<OutlineBlock>[][] {
+  const rows = Math.ceil(slots.length / perRow);
+  return Array.from({ length: rows }, (_, row) => slots.slice(row * perRow, (row + 1) * perRow));
 }
 
 /** Edges lead to and from slots only if they are in one row. */
-function isForked({ arrangement, lanes }: OutlineBlock): boolean {
-  return arrangement === 'fork' && lanes.length <= LANES_PER_ROW_MAX;
+function isForked({ arrangement, slots }: OutlineBlock): boolean {
+  return arrangement === 'fork' && slots.length <= SLOTS_PER_ROW_MAX;
 }
 
 // ---------------------------------------------------------------- placing
@@ -239,37 +240,37 @@ function place(block: OutlineBlock, middle: number, y: number, pen: Pen): void {
   const { width, height } = pen.sizes.get(block.path)!;
   const x = middle - width / 2;
   const isOpen = isGroup(block) && pen.open.has(block.path);
-  const lanes: DrawnLane[] = [];
+  const slots: DrawnSlot[] = [];
   const box = { x, y, width, height };
-  pen.nodes.push({ ...box, path: block.path, block, isGroup: isGroup(block), isOpen, lanes });
+  pen.nodes.push({ ...box, path: block.path, block, isGroup: isGroup(block), isOpen, slots });
   if (!isOpen) return;
   if (block.arrangement === 'body') {
-    placeList(block.lanes[0]!.blocks, middle, y + HEADER_HEIGHT, pen);
+    placeList(block.slots[0]!.blocks, middle, y + HEADER_HEIGHT, pen);
     return;
   }
-  placeLanes(block, box, lanes, pen);
-  if (isForked(block)) connect(box, lanes, pen);
+  placeSlots(block, box, slots, pen);
+  if (isForked(block)) connect(box, slots, pen);
 }
 
-function placeLanes(block: OutlineBlock, box: Box, drawn: DrawnLane[], pen: Pen): void {
+function placeSlots(block: OutlineBlock, box: Box, drawn: DrawnSlot[], pen: Pen): void {
   let top = box.y + HEADER_HEIGHT + (isForked(block) ? FORK_HEIGHT : 0);
   for (const row of rowsOf(block)) {
-    const sizes = row.map((lane) => pen.sizes.get(laneKey(block.path, lane))!);
+    const sizes = row.map((slot) => pen.sizes.get(slotKey(block.path, slot))!);
     const height = Math.max(...sizes.map((size) => size.height));
     const inner = sizes.reduce((sum, size) => sum + size.width, GAP_X * (row.length - 1));
     // Shorter rows widen their frames, so that all rows end at the same edge.
     const room = box.width - 2 * PADDING - inner;
     const isFramed = !isForked(block);
     let left = box.x + PADDING + (isFramed ? 0 : room / 2);
-    for (const [i, lane] of row.entries()) {
+    for (const [i, slot] of row.entries()) {
       const width = sizes[i]!.width + (isFramed ? room / row.length : 0);
       drawn.push({
         ...{ x: left, y: top, width, height },
-        ...{ label: lane.label, isFallback: lane.isFallback, isFramed },
-        isEmpty: lane.blocks.length === 0,
-        paths: lane.blocks.map(({ path }) => path),
+        ...{ label: slot.label, isFallback: slot.isFallback, isFramed },
+        isEmpty: slot.blocks.length === 0,
+        paths: slot.blocks.map(({ path }) => path),
       });
-      placeList(lane.blocks, left + width / 2, top + LANE_LABEL_HEIGHT, pen);
+      placeList(slot.blocks, left + width / 2, top + SLOT_LABEL_HEIGHT, pen);
       left += width + GAP_X;
     }
     top += height + GAP_X;
@@ -277,25 +278,25 @@ function placeLanes(block: OutlineBlock, box: Box, drawn: DrawnLane[], pen: Pen)
 }
 
 /** Edges from the header to each slot, and from each slot to the bottom of the group. */
-function connect(box: Box, lanes: readonly DrawnLane[], pen: Pen): void {
+function connect(box: Box, slots: readonly DrawnSlot[], pen: Pen): void {
   const middle = box.x + box.width / 2;
   const bottom = box.y + box.height;
-  for (const lane of lanes) {
-    const x = lane.x + lane.width / 2;
+  for (const slot of slots) {
+    const x = slot.x + slot.width / 2;
     const from = box.y + HEADER_HEIGHT;
-    const last = lane.isEmpty ? lane.y + LANE_LABEL_HEIGHT + EMPTY_LANE.height : endOf(lane, pen);
-    const leadsTo = lane.paths;
+    const last = slot.isEmpty ? slot.y + SLOT_LABEL_HEIGHT + EMPTY_SLOT.height : endOf(slot, pen);
+    const leadsTo = slot.paths;
     pen.edges.push(
-      { kind: 'fork', points: corners([middle, from - 2], [x, lane.y], from + 6), leadsTo },
+      { kind: 'fork', points: corners([middle, from - 2], [x, slot.y], from + 6), leadsTo },
       { kind: 'join', points: corners([x, last], [middle, bottom], bottom - 8), leadsTo },
     );
   }
 }
 
 /** The bottom of the last block of a slot: slots beside it may be longer. */
-function endOf({ y, paths }: DrawnLane, { sizes }: Pen): number {
+function endOf({ y, paths }: DrawnSlot, { sizes }: Pen): number {
   const heights = paths.map((path) => sizes.get(path)!.height);
-  const start = y + LANE_LABEL_HEIGHT + GAP_Y * (heights.length - 1);
+  const start = y + SLOT_LABEL_HEIGHT + GAP_Y * (heights.length - 1);
   return heights.reduce((sum, height) => sum + height, start);
 }
 

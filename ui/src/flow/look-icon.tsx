@@ -1,4 +1,4 @@
-/** The icons of the kinds of blocks. */
+/** The icons of the kinds of blocks: a kind without one has that of an unknown block. */
 
 import {
   BellRing,
@@ -20,9 +20,9 @@ import {
   Workflow,
   Zap,
 } from 'lucide-react';
-import type { Look } from './outline.ts';
+import type { Look } from './kinds.ts';
 
-const ICONS: Readonly<Record<Look, LucideIcon>> = {
+const ICONS: Partial<Record<Look, LucideIcon>> = {
   step: Box,
   http_request: Globe,
   approval: UserRoundCheck,
@@ -39,10 +39,9 @@ const ICONS: Readonly<Record<Look, LucideIcon>> = {
   for_each: ListOrdered,
   cancellation_scope: ShieldCheck,
   hooks: Zap,
-  unknown: CircleQuestionMark,
 };
 
 export function LookIcon({ look, size = 16 }: { readonly look: Look; readonly size?: number }) {
-  const Icon = ICONS[look];
+  const Icon = ICONS[look] ?? CircleQuestionMark;
   return <Icon size={size} aria-hidden />;
 }

@@ -6,7 +6,8 @@
 
 import type { StepAttempt, Wait } from 'durable-workflow-engine-client';
 import { formatCount } from '../lib/format.ts';
-import type { Look, Outline, OutlineBlock } from './outline.ts';
+import type { Look } from './kinds.ts';
+import type { Outline, OutlineBlock } from './outline.ts';
 import {
   type BlockStatus,
   type DrawnState,
@@ -182,7 +183,7 @@ export function attemptsOf(index: TimelineIndex): readonly TableAttempt[] {
   takeAttempts(index.root, '', rows);
   for (const [path, status] of index.statuses) {
     const block = index.outline.byPath.get(path);
-    if (block === undefined || block.lanes.length > 0 || block.repeats.length > 0) continue;
+    if (block === undefined || block.slots.length > 0 || block.repeats.length > 0) continue;
     if (index.root.attempts?.has(path)) continue;
     for (const bar of spanBars(index, block, undefined, [], status)) {
       rows.push(tableAttempt(path, '', bar));
@@ -410,7 +411,7 @@ function blockRows(
   if (iterations !== undefined)
     iterationRows(index, block, iterations, key, depth + 1, choice, inner);
   else if (!isRepeat(block)) {
-    for (const { blocks } of block.lanes) {
+    for (const { blocks } of block.slots) {
       for (const each of blocks)
         blockRows(index, each, iteration, within, depth + 1, choice, inner);
     }
@@ -470,7 +471,7 @@ function iterationRows(
       iteration: number,
     });
     if (!isOpen) continue;
-    for (const { blocks } of block.lanes) {
+    for (const { blocks } of block.slots) {
       for (const each of blocks) {
         blockRows(index, each, iteration, `${own}/`, depth + 1, choice, rows);
       }
@@ -501,7 +502,7 @@ function spanBars(
     const { state, startedAt, endedAt, until } = status;
     const to = endedAt ?? notBeyond(until, index.now);
     const bar = { ...spanBar(key, state, startedAt, to, endedAt === undefined), until };
-    if (block.lanes.length > 0) return [bar];
+    if (block.slots.length > 0) return [bar];
     const kind = WAITS.has(block.look) ? 'waiting' : 'running';
     return [{ ...bar, segments: [{ ...bar.segments[0]!, kind }] }];
   }

@@ -5,9 +5,9 @@ import { Button } from '../components/button.tsx';
 import { type Column, Table } from '../components/table.tsx';
 import { formatClock, formatCount, formatDuration, formatInstant } from '../lib/format.ts';
 import { StateMark } from './block-state.tsx';
+import { shownIteration } from './iteration.ts';
 import styles from './timeline.module.css';
 import { attemptsOf, type TableAttempt, type TimelineIndex } from './timeline-rows.ts';
-import { shownIteration } from './words.ts';
 
 const ATTEMPTS_PER_PAGE = 100;
 

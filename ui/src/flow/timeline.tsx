@@ -205,7 +205,7 @@ function RowShape(
   return (
     <>
       <RowName {...props} row={row} />
-      <div className={styles.lane}>
+      <div className={styles.slot}>
         <Bars
           bars={row.bars}
           name={row.kind === 'iteration' ? iterationName(row.iteration) : row.block.id}

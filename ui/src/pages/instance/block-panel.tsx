@@ -10,9 +10,9 @@ import { JsonView } from '../../components/json-view.tsx';
 import { type Fact, Facts, Panel } from '../../components/page.tsx';
 import { Time } from '../../components/time.tsx';
 import { StateMark } from '../../flow/block-state.tsx';
+import { lookName } from '../../flow/kinds.ts';
 import type { OutlineBlock } from '../../flow/outline.ts';
 import { attemptsText, type BlockStatus, statusesOf } from '../../flow/run-states.ts';
-import { LOOK_WORDS } from '../../flow/words.ts';
 import { hrefOf } from '../../lib/address.ts';
 import { elapsedMs, formatCount, formatDuration } from '../../lib/format.ts';
 import { useKnownNow } from '../../lib/now.ts';
@@ -36,7 +36,7 @@ export function BlockPanel(props: {
 }) {
   const { run, drawn, block, failedIteration, onClose } = props;
   const status = statusesOf(drawn.outline, drawn.facts).get(block.path);
-  const isStep = block.lanes.length === 0 && block.look !== 'sub_sequence';
+  const isStep = block.slots.length === 0 && block.look !== 'sub_sequence';
   return (
     <Panel
       title={block.id}
@@ -46,7 +46,7 @@ export function BlockPanel(props: {
         <p className={styles.head}>
           {status && <StateMark state={status.state} />}
           <span className="dim">
-            {[LOOK_WORDS[block.look], block.isInjected && 'injected', block.detail]
+            {[lookName(block.look), block.isInjected && 'injected', block.detail]
               .filter(Boolean)
               .join(' · ')}
           </span>
@@ -55,7 +55,7 @@ export function BlockPanel(props: {
         <StatusFacts run={run} block={block} status={status} />
         <BlockActions run={run} block={block} status={status} />
         {isStep && <Attempts run={run} block={block} failedIteration={failedIteration} />}
-        {block.lanes.length > 0 && <Inside run={run} drawn={drawn} block={block} />}
+        {block.slots.length > 0 && <Inside run={run} drawn={drawn} block={block} />}
         {WITH_OUTPUTS.has(block.look) && <BlockOutputs run={run} block={block} />}
         <BlockLogs run={run} block={block} />
         {block.source && (
@@ -87,7 +87,7 @@ function StatusFacts(props: { run: Run; block: OutlineBlock; status: BlockStatus
           formatDuration(elapsedMs(startedAt, last, { to: endedAt, until })),
         ],
         until !== undefined && ['Until', <Time key="" at={at(until)} />],
-        attempts !== '' && block.lanes.length === 0 && ['Attempts', attempts],
+        attempts !== '' && block.slots.length === 0 && ['Attempts', attempts],
         childInstanceId !== undefined &&
           ([
             'Child',
@@ -123,7 +123,7 @@ const INSIDE_SHOWN = 40;
 
 function Inside({ run, drawn, block }: { run: Run; drawn: Drawn; block: OutlineBlock }) {
   const statuses = statusesOf(drawn.outline, drawn.facts);
-  const inner = block.lanes.flatMap((lane) => lane.blocks);
+  const inner = block.slots.flatMap((slot) => slot.blocks);
   const isLoop = block.look === 'loop' || block.look === 'for_each';
   return (
     <section className={styles.section}>

@@ -12,7 +12,7 @@ import { ListTable, useList } from '../../components/list.tsx';
 import { Panel } from '../../components/page.tsx';
 import type { Column } from '../../components/table.tsx';
 import { Time } from '../../components/time.tsx';
-import { shownIteration } from '../../flow/words.ts';
+import { shownIteration } from '../../flow/iteration.ts';
 import { formatCount } from '../../lib/format.ts';
 import { Awaited } from './awaited.tsx';
 import { choicesOf } from './choices.ts';

@@ -1,7 +1,7 @@
 /** Positions in a sequence and in its loops: parsing and display. Also the words for failure codes. Pure. */
 
 import type { FailureCode } from 'durable-workflow-engine-client';
-import { shownIteration } from '../../flow/words.ts';
+import { shownIteration } from '../../flow/iteration.ts';
 import { jsonOf } from '../../lib/json-text.ts';
 
 /**

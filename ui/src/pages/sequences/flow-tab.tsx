@@ -4,9 +4,9 @@ import type { SequenceDefinition } from 'durable-workflow-engine-client';
 import { useMemo } from 'react';
 import { JsonView } from '../../components/json-view.tsx';
 import { Facts, Panel } from '../../components/page.tsx';
+import { lookName } from '../../flow/kinds.ts';
 import { FlowGraph } from '../../flow/later.tsx';
 import { type OutlineBlock, outlineOf } from '../../flow/outline.ts';
-import { LOOK_WORDS } from '../../flow/words.ts';
 import { useFilters } from '../../lib/address.ts';
 import { countOf } from '../../lib/format.ts';
 import styles from './sequences.module.css';
@@ -42,7 +42,7 @@ function BlockPanel({ block }: { readonly block: OutlineBlock }) {
       <div className={styles.definition}>
         <Facts
           facts={[
-            ['Kind', LOOK_WORDS[block.look]],
+            ['Kind', lookName(block.look)],
             block.detail !== '' && ['Runs', block.detail],
             block.size > 0 && ['Inside', countOf(block.size, 'block')],
           ]}
