@@ -1,82 +1,70 @@
 /** Wire shapes and routes of tenant keys (docs/authorization.md). */
 
 import { type Static, Type } from '@sinclair/typebox';
-import {
-  ALL_BY_KEY,
-  NAME_LENGTH_MAX,
-  Name,
-  named,
-  noted,
-  oneOfWords,
-  optional,
-  orNull,
-  TenantName,
-  Timestamp,
-} from './common.js';
-import { CAPABILITIES, get, listOf, type RouteRow, read, refusals, remove } from './route-row.js';
-import { strictNamed } from './strict.js';
+import * as t from './common.js';
+import { CAPABILITIES, get, type RouteRow, read, refusals, remove } from './route-row.js';
 
 /** A longer list would only repeat capabilities. */
 const KEY_CAPABILITIES_MAX = 32;
 
-const CapabilityWord = oneOfWords(CAPABILITIES);
+const CapabilityWord = t.oneOf(CAPABILITIES);
 
 /** Required, so that no key gets rights by default or by a misspelt member. */
-export const MintKey = strictNamed('MintKey', {
-  tenant_id: TenantName,
-  name: optional(Type.String({ maxLength: NAME_LENGTH_MAX, default: '' })),
-  capabilities: Type.Array(CapabilityWord, { minItems: 1, maxItems: KEY_CAPABILITIES_MAX }),
-  expires_at: optional(Timestamp),
+export const MintKey = t.strictNamed('MintKey', {
+  tenant_id: t.TenantName,
+  name: t.nullish(t.text({ maxLength: t.NAME_LENGTH_MAX, default: '' })),
+  capabilities: t.list(CapabilityWord, { minItems: 1, maxItems: KEY_CAPABILITIES_MAX }),
+  expires_at: t.nullish(t.Timestamp),
 });
 export type MintKey = Static<typeof MintKey>;
 
-const KeyId = Type.String({ description: 'ak_ and 32 hexadecimal digits.' });
+const KeyId = t.text('ak_ and 32 hexadecimal digits.');
 
-export const KeyMinted = named('KeyMinted', {
+export const KeyMinted = t.named('KeyMinted', {
   id: KeyId,
-  tenant_id: Type.String(),
-  name: Type.String(),
-  capabilities: Type.Array(CapabilityWord),
-  secret: noted(Type.String(), 'sk_ and 64 hexadecimal digits; shown only in this response.'),
-  created_at: Timestamp,
-  expires_at: orNull(Timestamp),
+  tenant_id: t.text(),
+  name: t.text(),
+  capabilities: t.list(CapabilityWord),
+  secret: t.text('sk_ and 64 hexadecimal digits; shown only in this response.'),
+  created_at: t.Timestamp,
+  expires_at: t.nullable(t.Timestamp),
 });
 export type KeyMinted = Static<typeof KeyMinted>;
 
-const KeyListQuery = Type.Object({
-  tenant_id: Name,
-  ...ALL_BY_KEY,
+const KeyListQuery = t.object({
+  tenant_id: t.Name,
+  ...t.ALL_BY_KEY,
 });
 
-export const ApiKey = named('ApiKey', {
+export const ApiKey = t.named('ApiKey', {
   id: KeyId,
-  tenant_id: Type.String(),
-  name: Type.String(),
-  capabilities: Type.Array(CapabilityWord),
-  created_at: Timestamp,
-  last_used_at: orNull(Timestamp),
-  expires_at: orNull(Timestamp),
-  revoked: Type.Boolean(),
+  tenant_id: t.text(),
+  name: t.text(),
+  capabilities: t.list(CapabilityWord),
+  created_at: t.Timestamp,
+  last_used_at: t.nullable(t.Timestamp),
+  expires_at: t.nullable(t.Timestamp),
+  revoked: t.boolean(),
 });
 export type ApiKey = Static<typeof ApiKey>;
 
-export const WhoAmI = named('WhoAmI', {
-  is_root: Type.Boolean({ description: 'The root key, or a server that requires no keys.' }),
-  is_insecure: Type.Boolean({ description: 'The server requires no keys (--insecure-auth).' }),
-  tenant_id: noted(orNull(Type.String()), 'Tenant of the key; null: any, named by x-tenant-id.'),
-  requires_tenant: Type.Boolean({
-    description: 'Requests must name a tenant in x-tenant-id (ENGINE_REQUIRE_TENANT_HEADER).',
-  }),
-  capabilities: noted(Type.Array(CapabilityWord), 'Root has all.'),
+export const WhoAmI = t.named('WhoAmI', {
+  is_root: t.boolean('The root key, or a server that requires no keys.'),
+  is_insecure: t.boolean('The server requires no keys (--insecure-auth).'),
+  tenant_id: t.nullable(t.text(), 'Tenant of the key; null: any, named by x-tenant-id.'),
+  requires_tenant: t.boolean(
+    'Requests must name a tenant in x-tenant-id (ENGINE_REQUIRE_TENANT_HEADER).',
+  ),
+  capabilities: t.list(CapabilityWord, 'Root has all.'),
   key: Type.Union([
-    Type.Object({ id: KeyId, name: Type.String(), expires_at: orNull(Timestamp) }),
+    t.object({ id: KeyId, name: t.text(), expires_at: t.nullable(t.Timestamp) }),
     Type.Null(),
   ]),
 });
 export type WhoAmI = Static<typeof WhoAmI>;
 
 /** Any text: a malformed id is not found, as an unknown one. */
-const KeyParams = Type.Object({ id: Type.String({ maxLength: NAME_LENGTH_MAX }) });
+const KeyParams = t.object({ id: t.text({ maxLength: t.NAME_LENGTH_MAX }) });
 
 export const KEY_ROWS = {
   whoami: {
@@ -96,7 +84,7 @@ export const KEY_ROWS = {
     isTenantless: true,
     replies: { 201: KeyMinted, ...refusals(400, 409) },
   },
-  'apiKeys.list': get('/api-keys', 'List the keys of a tenant, oldest first.', listOf(ApiKey), {
+  'apiKeys.list': get('/api-keys', 'List the keys of a tenant, oldest first.', t.list(ApiKey), {
     query: KeyListQuery,
     isTenantless: true,
   }),

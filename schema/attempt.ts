@@ -1,20 +1,8 @@
 /** Wire shapes and route of step attempts (docs/reference/history.md). */
 
-import { type Static, Type } from '@sinclair/typebox';
-import {
-  AnyJson,
-  Cursor,
-  INT32_MAX,
-  Limit,
-  named,
-  noted,
-  oneOfWords,
-  orNull,
-  Timestamp,
-  Uuid,
-  withDefault,
-} from './common.js';
-import { getById, listOf, type RouteRow } from './route-row.js';
+import type { Static } from '@sinclair/typebox';
+import * as t from './common.js';
+import { getById, type RouteRow } from './route-row.js';
 
 const ATTEMPT_STATES = [
   'pending',
@@ -27,60 +15,58 @@ const ATTEMPT_STATES = [
 
 export const PASSES_MAX = 1_000;
 
-const Pass = Type.Integer({ minimum: 0, maximum: INT32_MAX });
+const Pass = t.integer({ minimum: 0, maximum: t.INT32_MAX });
 
 export const BLOCK_QUERY = {
-  block_id: Type.Optional(Type.String()),
-  iteration: noted(Type.Optional(Type.String()), 'Counters of the enclosing loops, such as 2.0.'),
+  block_id: t.optional(t.text()),
+  iteration: t.optional(t.text(), 'Counters of the enclosing loops, such as 2.0.'),
 };
 
 const PASSES_QUERY = {
-  iteration_from: noted(
-    Type.Optional(Pass),
+  iteration_from: t.optional(
+    Pass,
     `With block_id: iteration of its outermost loop, from 0; a range has at most ${PASSES_MAX}.`,
   ),
-  iteration_to: Type.Optional(noted(Pass, 'Inclusive; default: iteration_from.')),
+  iteration_to: t.optional(Pass, 'Inclusive; default: iteration_from.'),
 };
 
-export const AttemptListQuery = Type.Object({
+export const AttemptListQuery = t.object({
   ...BLOCK_QUERY,
   ...PASSES_QUERY,
-  state: Type.Optional(Type.Array(oneOfWords(ATTEMPT_STATES))),
-  order: withDefault(oneOfWords(['oldest', 'newest'], 'Sort order.'), 'oldest'),
-  include_payloads: Type.Boolean({
+  state: t.optional(t.list(t.oneOf(ATTEMPT_STATES))),
+  order: t.withDefault(t.oneOf(['oldest', 'newest'], 'Sort order.'), 'oldest'),
+  include_payloads: t.boolean({
     default: true,
     description: 'False: omits params, overlay and output.',
   }),
-  limit: Limit(100, 1_000, 1),
-  cursor: Cursor,
+  limit: t.Limit(100, 1_000, 1),
+  cursor: t.Cursor,
 });
 export type AttemptListQuery = Static<typeof AttemptListQuery>;
 
-export const StepAttempt = named(
+export const StepAttempt = t.named(
   'StepAttempt',
   'An attempt of a step: for workers from its dispatch, ' +
     'for built-in handlers once it has finished.',
   {
-    id: Uuid,
-    source: oneOfWords(['task', 'process']),
-    block_id: Type.String(),
-    iteration: noted(Type.String(), "Counters of the enclosing loops; '' outside loops."),
-    attempt: Type.Integer({ description: 'Counted from 0 in each iteration.' }),
-    state: oneOfWords(ATTEMPT_STATES),
-    handler_name: noted(orNull(Type.String()), 'Null for a sub_sequence, or if unknown.'),
-    queue_name: orNull(Type.String()),
-    task_id: orNull(Uuid),
-    worker_id: noted(orNull(Type.String()), 'The last worker to claim the task.'),
-    queued_at: noted(orNull(Timestamp), 'Time of the dispatch to workers.'),
-    started_at: noted(orNull(Timestamp), 'Last claim or outgoing request; null: none, or unknown.'),
-    ended_at: orNull(Timestamp),
-    timeout_ms: orNull(Type.Integer()),
-    params: Type.Optional(noted(AnyJson, 'Parameters as rendered for the worker.')),
-    overlay: Type.Optional(
-      noted(AnyJson, 'Members that for_each adds to context.data for this item.'),
-    ),
-    output: Type.Optional(AnyJson),
-    error: orNull(Type.Object({ message: Type.String(), retryable: orNull(Type.Boolean()) })),
+    id: t.Uuid,
+    source: t.oneOf(['task', 'process']),
+    block_id: t.text(),
+    iteration: t.text("Counters of the enclosing loops; '' outside loops."),
+    attempt: t.integer('Counted from 0 in each iteration.'),
+    state: t.oneOf(ATTEMPT_STATES),
+    handler_name: t.nullable(t.text(), 'Null for a sub_sequence, or if unknown.'),
+    queue_name: t.nullable(t.text()),
+    task_id: t.nullable(t.Uuid),
+    worker_id: t.nullable(t.text(), 'The last worker to claim the task.'),
+    queued_at: t.nullable(t.Timestamp, 'Time of the dispatch to workers.'),
+    started_at: t.nullable(t.Timestamp, 'Last claim or outgoing request; null: none, or unknown.'),
+    ended_at: t.nullable(t.Timestamp),
+    timeout_ms: t.nullable(t.integer()),
+    params: t.optional(t.AnyJson, 'Parameters as rendered for the worker.'),
+    overlay: t.optional(t.AnyJson, 'Members that for_each adds to context.data for this item.'),
+    output: t.optional(t.AnyJson),
+    error: t.nullable(t.object({ message: t.text(), retryable: t.nullable(t.boolean()) })),
   },
 );
 export type StepAttempt = Static<typeof StepAttempt>;
@@ -89,7 +75,7 @@ export const ATTEMPT_ROWS = {
   'instances.attempts': getById(
     '/instances/{id}/attempts',
     'List the step attempts of an instance in the order of their start.',
-    listOf(StepAttempt),
+    t.list(StepAttempt),
     { query: AttemptListQuery },
   ),
 } as const satisfies Record<string, RouteRow>;

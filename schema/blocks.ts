@@ -4,26 +4,7 @@
  */
 
 import { type Static, type TObject, type TProperties, type TSchema, Type } from '@sinclair/typebox';
-import {
-  BlockId,
-  DurationMs,
-  EXPRESSION_LENGTH_MAX,
-  Expression,
-  flag,
-  INT32_MAX,
-  JsonObjectSchema,
-  Key,
-  Name,
-  named,
-  noted,
-  oneOfWords,
-  optional,
-  PlainName,
-  UserSchema,
-  unsupported,
-  Version,
-  withDefault,
-} from './common.js';
+import * as t from './common.js';
 import { BUILTIN_HANDLERS, PARAMS_NOTE } from './handlers.js';
 import { Delay, Retry, SendWindow, WaitForInput } from './step-options.js';
 
@@ -43,8 +24,8 @@ export const ITEM_VAR_DEFAULT = 'item';
 
 /** Blocks contain blocks: the validators resolve this schema by its `$id`. */
 const BlockRef = Type.Unsafe<Block>({ $ref: 'Block' });
-const BlockList = Type.Array(BlockRef);
-const NonEmptyBlockList = Type.Array(BlockRef, { minItems: 1 });
+const BlockList = t.list(BlockRef);
+const NonEmptyBlockList = t.list(BlockRef, { minItems: 1 });
 /** A block, or a list of blocks. `if` selects one schema, so that a mistake is reported once. */
 function blocksOrOne<List extends TSchema>(list: List) {
   return Type.Unsafe<Block | Static<List>>({
@@ -54,22 +35,22 @@ function blocksOrOne<List extends TSchema>(list: List) {
     else: BlockRef,
   });
 }
-const Branches = Type.Array(BlockList, { minItems: 1, maxItems: BRANCHES_MAX });
-const MaxIterations = Type.Integer({
+const Branches = t.list(BlockList, { minItems: 1, maxItems: BRANCHES_MAX });
+const MaxIterations = t.integer({
   exclusiveMinimum: 0,
   maximum: ITERATIONS_MAX,
   default: MAX_ITERATIONS_DEFAULT,
 });
 
 const headOf = <K extends string>(kind: K) => ({
-  type: Type.Literal(kind, { description: 'Kind of the block.' }),
-  id: noted(BlockId, 'Unique in the sequence. Expressions use it to refer to the output.'),
-  when: noted(
-    optional(Type.String({ maxLength: EXPRESSION_LENGTH_MAX })),
+  type: t.literal(kind, 'Kind of the block.'),
+  id: t.noted(t.BlockId, 'Unique in the sequence. Expressions use it to refer to the output.'),
+  when: t.nullish(
+    t.text({ maxLength: t.EXPRESSION_LENGTH_MAX }),
     'Condition; if it is false, the block is skipped.',
   ),
-  timeout: noted(
-    optional(DurationMs),
+  timeout: t.nullish(
+    t.DurationMs,
     'Maximum duration in ms; then everything inside is cancelled, and the block fails.',
   ),
 });
@@ -81,14 +62,14 @@ function blockObject<K extends string, P extends TProperties>(
   properties: P,
 ) {
   const shape = { ...headOf(kind), ...properties };
-  return Type.Object(shape, { description: note });
+  return t.object(shape, note);
 }
 
 /** Runs inside the server: `log` and the other pure handlers, or `http_request`. */
-const OnDeadlineBreach = Type.Object({
-  handler: noted(Name, 'A built-in handler that does not wait.'),
-  params: noted(
-    optional(JsonObjectSchema),
+const OnDeadlineBreach = t.object({
+  handler: t.noted(t.Name, 'A built-in handler that does not wait.'),
+  params: t.nullish(
+    t.JsonObjectSchema,
     'Parameters, with templates. The server adds _breach_block_id, ' +
       '_breach_instance_id, _breach_elapsed_ms and _breach_deadline_ms.',
   ),
@@ -101,44 +82,46 @@ const STEP_NOTE =
   `(${BUILTIN_HANDLERS.join(', ')}) in the server, any other in an external worker.`;
 
 const Step = blockObject('step', STEP_NOTE, {
-  handler: noted(Name, 'Name of a built-in handler, or of one that external workers serve.'),
-  params: noted(
-    optional(JsonObjectSchema),
+  handler: t.noted(t.Name, 'Name of a built-in handler, or of one that external workers serve.'),
+  params: t.nullish(
+    t.JsonObjectSchema,
     'Parameters of the handler. Invalid ones of built-in handlers are answered 400. ' +
       `${PARAMS_NOTE}`,
   ),
-  delay: optional(noted(Delay, 'Waits before the first attempt.')),
-  retry: optional(noted(Retry, 'Retries after failed attempts.')),
-  timeout: noted(
-    optional(DurationMs),
+  delay: t.nullish(Delay, 'Waits before the first attempt.'),
+  retry: t.nullish(Retry, 'Retries after failed attempts.'),
+  timeout: t.nullish(
+    t.DurationMs,
     'Maximum duration of an attempt in ms, for a task from its claim; then the attempt fails.',
   ),
-  queue_timeout: noted(
-    optional(DurationMs),
+  queue_timeout: t.nullish(
+    t.DurationMs,
     'Maximum wait in ms for a worker; then the attempt fails.',
   ),
-  deadline: noted(
-    optional(DurationMs),
+  deadline: t.nullish(
+    t.DurationMs,
     'Maximum duration in ms with all waits and attempts; then the step fails.',
   ),
-  on_deadline_breach: optional(noted(OnDeadlineBreach, 'Called once when the deadline passes.')),
-  send_window: optional(noted(SendWindow, 'Hours in which the step may start. It waits for them.')),
-  rate_limit_key: optional(
-    noted(Key, 'Steps with the same key share a rate limit. Above the limit a step waits.'),
+  on_deadline_breach: t.nullish(OnDeadlineBreach, 'Called once when the deadline passes.'),
+  send_window: t.nullish(SendWindow, 'Hours in which the step may start. It waits for them.'),
+  rate_limit_key: t.nullish(
+    t.Key,
+    'Steps with the same key share a rate limit. Above the limit a step waits.',
   ),
-  cancellable: noted(flag(true), 'False: the signal cancel waits for the step.'),
-  queue_name: optional(noted(Name, 'Queue of the task. A poll can select one queue.')),
-  output_schema: optional(
-    noted(UserSchema, 'Schema of the output. Any other output fails the step permanently.'),
+  cancellable: t.flag(true, 'False: the signal cancel waits for the step.'),
+  queue_name: t.nullish(t.Name, 'Queue of the task. A poll can select one queue.'),
+  output_schema: t.nullish(
+    t.UserSchema,
+    'Schema of the output. Any other output fails the step permanently.',
   ),
-  merge_output: noted(flag(true), "Merges a worker's output into context.data."),
-  wait_for_input: optional(WaitForInput),
-  ...unsupported('context_access', 'fallback_handler', 'cache_key', 'compensation'),
+  merge_output: t.flag(true, "Merges a worker's output into context.data."),
+  wait_for_input: t.nullish(WaitForInput),
+  ...t.unsupported('context_access', 'fallback_handler', 'cache_key', 'compensation'),
 });
 export interface StepBlock extends Static<typeof Step> {}
 
 const Parallel = blockObject('parallel', 'Runs all branches concurrently; fails if one fails.', {
-  branches: noted(Branches, 'Lists of blocks that run concurrently.'),
+  branches: t.noted(Branches, 'Lists of blocks that run concurrently.'),
 });
 export interface ParallelBlock extends Static<typeof Parallel> {}
 
@@ -148,26 +131,26 @@ const RACE_NOTE =
   'block fails if all fail. The other branches are cancelled.';
 
 const Race = blockObject('race', RACE_NOTE, {
-  branches: noted(Branches, 'Lists of blocks that run until one has won.'),
-  semantics: optional(
-    withDefault(
-      oneOfWords(['first_to_resolve', 'first_to_succeed'], 'Which branch wins.'),
+  branches: t.noted(Branches, 'Lists of blocks that run until one has won.'),
+  semantics: t.nullish(
+    t.withDefault(
+      t.oneOf(['first_to_resolve', 'first_to_succeed'], 'Which branch wins.'),
       'first_to_resolve',
     ),
   ),
 });
 export interface RaceBlock extends Static<typeof Race> {}
 
-const Route = Type.Object({
-  condition: noted(Expression, 'Condition of the route.'),
-  blocks: noted(BlockList, 'Blocks of the route.'),
+const Route = t.object({
+  condition: t.noted(t.Expression, 'Condition of the route.'),
+  blocks: t.noted(BlockList, 'Blocks of the route.'),
 });
 
-const Router = Type.Object(
+const Router = t.object(
   {
     ...headOf('router'),
-    routes: noted(optional(Type.Array(Route)), 'The first route whose condition is true runs.'),
-    default: optional(noted(BlockList, 'Runs if no condition is true.')),
+    routes: t.nullish(t.list(Route), 'The first route whose condition is true runs.'),
+    default: t.nullish(BlockList, 'Runs if no condition is true.'),
   },
   {
     'x-check': 'router',
@@ -180,42 +163,45 @@ const TryCatch = blockObject(
   'try_catch',
   'Runs catch_block on failure, and finally_block always.',
   {
-    try_block: noted(NonEmptyBlockList, 'Runs first.'),
-    catch_block: noted(BlockList, 'Runs if try_block failed.'),
-    finally_block: optional(noted(BlockList, 'Always runs last, also after a cancellation.')),
+    try_block: t.noted(NonEmptyBlockList, 'Runs first.'),
+    catch_block: t.noted(BlockList, 'Runs if try_block failed.'),
+    finally_block: t.nullish(BlockList, 'Always runs last, also after a cancellation.'),
   },
 );
 export interface TryCatchBlock extends Static<typeof TryCatch> {}
 
 const Loop = blockObject('loop', 'Repeats its body while the condition is true.', {
-  condition: noted(Expression, 'Evaluated before each iteration; the loop ends when it is false.'),
-  body: noted(NonEmptyBlockList, 'Blocks of each iteration.'),
-  max_iterations: optional(
-    noted(MaxIterations, 'Maximum number of iterations; the loop then succeeds.'),
+  condition: t.noted(
+    t.Expression,
+    'Evaluated before each iteration; the loop ends when it is false.',
   ),
-  ...unsupported('break_on', 'poll_interval', 'continue_on_error', 'retain_iterations'),
+  body: t.noted(NonEmptyBlockList, 'Blocks of each iteration.'),
+  max_iterations: t.nullish(MaxIterations, 'Maximum number of iterations; the loop then succeeds.'),
+  ...t.unsupported('break_on', 'poll_interval', 'continue_on_error', 'retain_iterations'),
 });
 export interface LoopBlock extends Static<typeof Loop> {}
 
 const ForEach = blockObject('for_each', 'Runs its body for each item of a context.data array.', {
-  collection: noted(
-    Expression,
+  collection: t.noted(
+    t.Expression,
     'Path in context.data, or template, of an array. Missing or empty: nothing runs.',
   ),
-  item_var: noted(
-    optional(withDefault(PlainName, ITEM_VAR_DEFAULT)),
+  item_var: t.nullish(
+    t.withDefault(t.PlainName, ITEM_VAR_DEFAULT),
     'Key of context.data with the item, in the body.',
   ),
-  body: noted(NonEmptyBlockList, 'Blocks that run for each item.'),
-  index_var: optional(
-    noted(PlainName, 'Key of context.data with the index of the item, from 0, in the body.'),
+  body: t.noted(NonEmptyBlockList, 'Blocks that run for each item.'),
+  index_var: t.nullish(
+    t.PlainName,
+    'Key of context.data with the index of the item, from 0, in the body.',
   ),
-  concurrency: noted(
-    optional(Type.Integer({ minimum: 1, maximum: CONCURRENCY_MAX, default: 1 })),
+  concurrency: t.nullish(
+    t.integer({ minimum: 1, maximum: CONCURRENCY_MAX, default: 1 }),
     'Number of items that run concurrently.',
   ),
-  max_iterations: optional(
-    noted(MaxIterations, 'A longer collection fails the block before its first item.'),
+  max_iterations: t.nullish(
+    MaxIterations,
+    'A longer collection fails the block before its first item.',
   ),
 });
 export interface ForEachBlock extends Static<typeof ForEach> {}
@@ -224,10 +210,11 @@ const SubSequence = blockObject(
   'sub_sequence',
   'Starts a child instance of another sequence, and waits for it.',
   {
-    sequence_name: noted(Name, 'Sequence of the child, in the namespace of this instance.'),
-    version: noted(optional(Version), 'Pins this version. Default: chosen as the child starts.'),
-    input: optional(
-      noted(JsonObjectSchema, 'context.data of the child; its strings may be templates.'),
+    sequence_name: t.noted(t.Name, 'Sequence of the child, in the namespace of this instance.'),
+    version: t.nullish(t.Version, 'Pins this version. Default: chosen as the child starts.'),
+    input: t.nullish(
+      t.JsonObjectSchema,
+      'context.data of the child; its strings may be templates.',
     ),
   },
 );
@@ -236,15 +223,15 @@ export interface SubSequenceBlock extends Static<typeof SubSequence> {}
 const CancellationScope = blockObject(
   'cancellation_scope',
   'Runs its blocks in order; the signal cancel takes effect after them.',
-  { blocks: noted(NonEmptyBlockList, 'Blocks to run.') },
+  { blocks: t.noted(NonEmptyBlockList, 'Blocks to run.') },
 );
 export interface CancellationScopeBlock extends Static<typeof CancellationScope> {}
 
-const SagaStep = named('SagaStep', {
-  id: noted(PlainName, "Id of the saga's step, unique in the sequence among all block ids."),
-  action: noted(blocksOrOne(NonEmptyBlockList), 'A block, or a list of blocks.'),
-  compensation: noted(
-    Type.Optional(blocksOrOne(optional(BlockList))),
+const SagaStep = t.named('SagaStep', {
+  id: t.noted(t.PlainName, "Id of the saga's step, unique in the sequence among all block ids."),
+  action: t.noted(blocksOrOne(NonEmptyBlockList), 'A block, or a list of blocks.'),
+  compensation: t.optional(
+    blocksOrOne(t.nullish(BlockList)),
     'A block, or a list of blocks, that undoes the action.',
   ),
 });
@@ -254,17 +241,17 @@ const SAGA_NOTE =
   'completed ones run in reverse order, and the saga fails.';
 
 const Saga = blockObject('saga', SAGA_NOTE, {
-  steps: Type.Array(SagaStep, {
+  steps: t.list(SagaStep, {
     maxItems: BRANCHES_MAX,
     description: 'Actions with their compensations. If empty, the saga completes.',
   }),
 });
 export interface SagaBlock extends Static<typeof Saga> {}
 
-const Variant = named('SplitVariant', {
-  name: noted(Name, 'Unique in the block; part of its output.'),
-  weight: noted(Type.Integer({ minimum: 0, maximum: INT32_MAX }), 'Share of the total weight.'),
-  blocks: noted(BlockList, 'Blocks of this variant.'),
+const Variant = t.named('SplitVariant', {
+  name: t.noted(t.Name, 'Unique in the block; part of its output.'),
+  weight: t.noted(t.integer({ minimum: 0, maximum: t.INT32_MAX }), 'Share of the total weight.'),
+  blocks: t.noted(BlockList, 'Blocks of this variant.'),
 });
 
 const SPLIT_NOTE =
@@ -273,12 +260,12 @@ const SPLIT_NOTE =
 
 const SPLIT_WORDS = ['ab_split', 'a_b_split'] as const;
 
-const AbSplit = Type.Object(
+const AbSplit = t.object(
   {
     ...headOf('ab_split'),
-    type: oneOfWords(SPLIT_WORDS, 'Kind of the block; both names mean the same.'),
-    variants: noted(
-      Type.Array(Variant, { minItems: 2, maxItems: BRANCHES_MAX }),
+    type: t.oneOf(SPLIT_WORDS, 'Kind of the block; both names mean the same.'),
+    variants: t.noted(
+      t.list(Variant, { minItems: 2, maxItems: BRANCHES_MAX }),
       'The variants to choose from.',
     ),
   },
@@ -335,12 +322,13 @@ const HOOK_HANDLERS = BUILTIN_HANDLERS.filter((name) => name !== 'wait_for_event
 
 const HOOK_MEMBERS = {
   ...headOf('step'),
-  handler: oneOfWords(HOOK_HANDLERS, 'A built-in handler; hooks cannot use workers.'),
+  handler: t.oneOf(HOOK_HANDLERS, 'A built-in handler; hooks cannot use workers.'),
   params: Step.properties.params,
-  timeout: optional(
-    noted(DurationMs, `Maximum duration in ms. Default and maximum: ${HOOK_TIMEOUT_MS}.`),
+  timeout: t.nullish(
+    t.DurationMs,
+    `Maximum duration in ms. Default and maximum: ${HOOK_TIMEOUT_MS}.`,
   ),
-  ...unsupported(
+  ...t.unsupported(
     'delay',
     'retry',
     'send_window',
@@ -359,8 +347,8 @@ const HOOK_MEMBERS = {
  * @param when end of a sentence: what the hooks follow
  */
 export function hooks(name: 'FailureHook' | 'CancelHook', when: string) {
-  const step = named(name, `A step that runs in the server after ${when}.`, HOOK_MEMBERS);
-  return Type.Array(step, {
+  const step = t.named(name, `A step that runs in the server after ${when}.`, HOOK_MEMBERS);
+  return t.list(step, {
     maxItems: HOOKS_MAX,
     description:
       `Steps that run in the server after ${when}, in order. A failed step does not stop the ` +
@@ -394,4 +382,3 @@ export const Block = Type.Unsafe<Block>({
 export const InjectedBlocks = NonEmptyBlockList;
 
 export const RootBlocks = NonEmptyBlockList;
-export type RootBlocks = Static<typeof RootBlocks>;

@@ -5,16 +5,7 @@
 
 import { type Static, type TSchema, Type } from '@sinclair/typebox';
 import type { JsonValue } from '../src/base/json.js';
-import {
-  AnyJson,
-  JsonObjectSchema,
-  Natural,
-  noted,
-  oneOfWords,
-  optional,
-  Timestamp,
-  Uuid,
-} from './common.js';
+import * as t from './common.js';
 import type { CheckpointRecord } from './continuity.js';
 import { Checkpoint } from './edits.js';
 import type { DoneCode, DoneRecord, OpenRecord } from './execution.js';
@@ -24,11 +15,11 @@ import { PRIORITIES } from './states.js';
 export const PAYLOAD_LIST_MAX = 10_000;
 const STREAM_CURSORS_MAX = 1_000;
 
-const Num = Type.Number();
+const Num = t.number();
 const Flag = Type.Unsafe<1>({ type: 'integer', enum: [1] });
 const EndCode = Type.Unsafe<DoneCode>({ type: 'integer', enum: [0, 1, 2, 3] });
 
-const Why = noted(Failure, 'Why the block failed, while the blocks around it are still open.');
+const Why = t.noted(Failure, 'Why the block failed, while the blocks around it are still open.');
 
 /** The record of an open block: numbers, the phase of a leaf, its wait, its child, and causes of failures inside. */
 const Open = Type.Unsafe<OpenRecord>({
@@ -36,18 +27,18 @@ const Open = Type.Unsafe<OpenRecord>({
   required: ['b'],
   properties: {
     b: Num,
-    p: { anyOf: [Num, Type.String()] },
+    p: { anyOf: [Num, t.text()] },
     y: Why,
-    c: Uuid,
-    k: Type.String(),
+    c: t.Uuid,
+    k: t.text(),
     // The slots of a concurrent for_each.
-    s: Type.Array(Num),
+    s: t.list(Num),
     // What a step waits for, or the errors that items of a concurrent for_each have caught.
-    v: JsonObjectSchema,
+    v: t.JsonObjectSchema,
     // The keys of context.data that items have changed.
-    t: JsonObjectSchema,
+    t: t.JsonObjectSchema,
     // The error that a block has caught.
-    m: { anyOf: [Num, JsonObjectSchema] },
+    m: { anyOf: [Num, t.JsonObjectSchema] },
   },
   additionalProperties: Num,
 });
@@ -61,57 +52,57 @@ const Done = Type.Unsafe<DoneRecord>({
 });
 
 /** For a block inside concurrent for_each blocks: its slot in each of them. */
-const Slots = Type.Array(Natural);
+const Slots = t.list(t.Natural);
 
 /** An entry is the head, an open or finished block, the items of a loop, or an injected block. */
-export const TreeEntry = Type.Object({
-  execution: optional(
-    Type.Object({
-      t: optional(Num),
-      h: optional(Num),
-      z: optional(Num),
-      u: optional(Num),
-      e: optional(EndCode),
-      y: optional(Why),
-      p: optional(Flag),
-      x: optional(Flag),
-      f: optional(Flag),
-      g: optional(Natural),
-      a: optional(Type.Object({ f: Why, y: Type.Optional(Why) })),
+export const TreeEntry = t.object({
+  execution: t.nullish(
+    t.object({
+      t: t.nullish(Num),
+      h: t.nullish(Num),
+      z: t.nullish(Num),
+      u: t.nullish(Num),
+      e: t.nullish(EndCode),
+      y: t.nullish(Why),
+      p: t.nullish(Flag),
+      x: t.nullish(Flag),
+      f: t.nullish(Flag),
+      g: t.nullish(t.Natural),
+      a: t.nullish(t.object({ f: Why, y: t.optional(Why) })),
     }),
   ),
-  queue: optional(Type.Array(Type.String())),
-  queue_slots: optional(Type.Array(Slots)),
-  resumed_from: optional(Type.String()),
-  hook_runs: optional(Natural),
-  block_id: optional(Type.String()),
-  slots: optional(Slots),
-  open: optional(Open),
-  done: Type.Optional(Done),
-  kept: optional(Open),
-  rows: optional(Natural),
-  repeats: optional(Natural),
-  items_key: optional(Type.String()),
-  items: optional(Type.Array(AnyJson)),
-  own_block: optional(JsonObjectSchema),
+  queue: t.nullish(t.list(t.text())),
+  queue_slots: t.nullish(t.list(Slots)),
+  resumed_from: t.nullish(t.text()),
+  hook_runs: t.nullish(t.Natural),
+  block_id: t.nullish(t.text()),
+  slots: t.nullish(Slots),
+  open: t.nullish(Open),
+  done: t.optional(Done),
+  kept: t.nullish(Open),
+  rows: t.nullish(t.Natural),
+  repeats: t.nullish(t.Natural),
+  items_key: t.nullish(t.text()),
+  items: t.nullish(t.list(t.AnyJson)),
+  own_block: t.nullish(t.JsonObjectSchema),
 });
 export type TreeEntry = Static<typeof TreeEntry>;
 
-const SealedCheckpoint = Type.Object({
+const SealedCheckpoint = t.object({
   ...Checkpoint.properties,
-  checkpoint_data: Type.Optional(AnyJson),
+  checkpoint_data: t.optional(t.AnyJson),
 });
 
 /** A row of outputs without ids. Its receipt stays behind, since the importer did nothing. */
-export const CarriedOutput = Type.Object({
-  block_id: Type.String(),
-  iteration: Type.String(),
-  attempt: Natural,
-  try: Natural,
-  output: Type.Optional(AnyJson),
-  output_ref: optional(Type.String()),
-  output_size: optional(Natural),
-  created_at: Timestamp,
+export const CarriedOutput = t.object({
+  block_id: t.text(),
+  iteration: t.text(),
+  attempt: t.Natural,
+  try: t.Natural,
+  output: t.optional(t.AnyJson),
+  output_ref: t.nullish(t.text()),
+  output_size: t.nullish(t.Natural),
+  created_at: t.Timestamp,
 });
 export type CarriedOutput = Static<typeof CarriedOutput>;
 
@@ -121,11 +112,11 @@ const LISTS = {
   outputs: CarriedOutput,
   /** The open and finished nodes; with the outputs, the position of the instance. */
   execution_tree: TreeEntry,
-  effect_ids: Uuid,
-  pending_waits: AnyJson,
-  pending_signals: AnyJson,
-  artifacts: AnyJson,
-  stream_cursors: AnyJson,
+  effect_ids: t.Uuid,
+  pending_waits: t.AnyJson,
+  pending_signals: t.AnyJson,
+  artifacts: t.AnyJson,
+  stream_cursors: t.AnyJson,
 };
 type ListName = keyof typeof LISTS;
 type Lists = { [Name in ListName]: Static<(typeof LISTS)[Name]>[] };
@@ -137,27 +128,24 @@ export function listMax(name: ListName): number {
 }
 
 const OPTIONAL_LISTS = Object.fromEntries(
-  PAYLOAD_LISTS.map((name) => [
-    name,
-    optional(Type.Array(LISTS[name], { maxItems: listMax(name) })),
-  ]),
+  PAYLOAD_LISTS.map((name) => [name, t.nullish(t.list(LISTS[name], { maxItems: listMax(name) }))]),
 );
 
-export const CapsulePayload = Type.Object({
-  instance: Type.Object({
-    sequence_id: Uuid,
-    namespace: Type.String(),
-    priority: oneOfWords(PRIORITIES),
-    timezone: Type.String(),
-    metadata: JsonObjectSchema,
-    context: JsonObjectSchema,
-    budget: Type.Optional(AnyJson),
-    parent_instance_id: optional(Uuid),
-    timeout: optional(Natural),
+export const CapsulePayload = t.object({
+  instance: t.object({
+    sequence_id: t.Uuid,
+    namespace: t.text(),
+    priority: t.oneOf(PRIORITIES),
+    timezone: t.text(),
+    metadata: t.JsonObjectSchema,
+    context: t.JsonObjectSchema,
+    budget: t.optional(t.AnyJson),
+    parent_instance_id: t.nullish(t.Uuid),
+    timeout: t.nullish(t.Natural),
   }),
   checkpoint: SealedCheckpoint,
   ...OPTIONAL_LISTS,
-  redacted_audit_context: Type.Optional(AnyJson),
+  redacted_audit_context: t.optional(t.AnyJson),
 });
 interface Payload {
   instance: Static<typeof CapsulePayload>['instance'];

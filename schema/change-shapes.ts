@@ -5,7 +5,7 @@
  */
 
 import type { TObject, TProperties, TSchema } from '@sinclair/typebox';
-import { named, noted, optional, Timestamp } from './common.js';
+import { named, nullish, Timestamp } from './common.js';
 
 /**
  * @param thing as it is shown
@@ -27,8 +27,9 @@ export function changeOf<P extends TProperties>(
 
 /** For changes that depend on what was read (`src/base/unchanged-since.ts`). */
 export const UNCHANGED = {
-  if_unchanged_since: optional(
-    noted(Timestamp, 'The updated_at that was read: 409 if it has changed. Absent: no check.'),
+  if_unchanged_since: nullish(
+    Timestamp,
+    'The updated_at that was read: 409 if it has changed. Absent: no check.',
   ),
 };
 

@@ -1,36 +1,35 @@
 /** Wire shapes and routes of the change feed: a tenant's audit entries (docs/changes.md). */
 
-import { type Static, Type } from '@sinclair/typebox';
-import { Limit, named } from './common.js';
+import type { Static } from '@sinclair/typebox';
+import * as t from './common.js';
 import { AuditEntry } from './instance.js';
 import { get, type RouteRow, refusals } from './route-row.js';
-import { strictObject } from './strict.js';
 
 export const CHANGES_LIMIT_MAX = 500;
 
 /** Opaque to clients: base64url of the position of the last entry read. */
 const Cursor = (absent: string) =>
-  Type.String({
+  t.text({
     maxLength: 512,
     description: `Cursor of an earlier response; exclusive. ${absent}`,
   });
 
-const ChangesQuery = strictObject({
-  tenant_id: Type.Optional(Type.String()),
-  cursor: Type.Optional(Cursor('Default: the oldest entry.')),
-  limit: Limit(100, CHANGES_LIMIT_MAX),
+const ChangesQuery = t.strictObject({
+  tenant_id: t.optional(t.text()),
+  cursor: t.optional(Cursor('Default: the oldest entry.')),
+  limit: t.Limit(100, CHANGES_LIMIT_MAX),
 });
 
-export const ChangesStreamQuery = strictObject({
-  tenant_id: Type.Optional(Type.String()),
-  cursor: Type.Optional(Cursor('Default: now.')),
+export const ChangesStreamQuery = t.strictObject({
+  tenant_id: t.optional(t.text()),
+  cursor: t.optional(Cursor('Default: now.')),
 });
 
 /** Ascending by time and id. */
-export const Changes = named('Changes', {
-  changes: Type.Array(AuditEntry),
-  next_cursor: Type.Optional(Type.String()),
-  has_more: Type.Boolean(),
+export const Changes = t.named('Changes', {
+  changes: t.list(AuditEntry),
+  next_cursor: t.optional(t.text()),
+  has_more: t.boolean(),
 });
 export type Changes = Static<typeof Changes>;
 

@@ -1,13 +1,19 @@
 /**
- * Scalars and small shapes of the wire contract, and bounds that the engine sets (docs/reference/blocks.md). An
- * optional field may be null, which means absent; in a change it resets the value (`change-shapes.ts`). The validators
- * use three annotations: `x-lower-case` (converted to lower case), `x-cap` (larger numbers are lowered to it) and
- * `x-check` (a rule beyond JSON Schema, `keywords.ts`).
+ * The vocabulary of the wire contract, imported as `t`: builders of schemas, scalars, and bounds that the engine sets
+ * (docs/reference/blocks.md). Builders take the description as their last argument. The validators use three
+ * annotations: `x-lower-case` (converted to lower case), `x-cap` (larger numbers are lowered to it) and `x-check` (a
+ * rule beyond JSON Schema, `keywords.ts`).
  */
 
 import {
+  type ArrayOptions,
+  type IntegerOptions,
+  type NumberOptions,
+  type ObjectOptions,
+  type SchemaOptions,
   type Static,
   type StringOptions,
+  type TLiteralValue,
   type TObject,
   type TOptional,
   type TProperties,
@@ -39,35 +45,71 @@ export const DURATION_MS_MAX = 100 * 366 * 24 * 60 * 60 * 1_000;
 export const INT32_MAX = 2_147_483_647;
 export const INTEGER_MAX = Number.MAX_SAFE_INTEGER;
 
-/** A field that may be absent or null, with the same meaning. */
-export function optional<T extends TSchema>(schema: T): TOptional<TUnsafe<Static<T> | null>> {
-  const { default: byDefault, ...rest } = unnamed(schema);
-  const nullable = {
+const optionsOf = <T extends SchemaOptions>(more: T | string): T =>
+  typeof more === 'string' ? ({ description: more } as T) : more;
+
+export const text = (more: StringOptions | string = {}) => Type.String(optionsOf(more));
+export const integer = (more: IntegerOptions | string = {}) => Type.Integer(optionsOf(more));
+export const number = (more: NumberOptions | string = {}) => Type.Number(optionsOf(more));
+export const boolean = (more: SchemaOptions | string = {}) => Type.Boolean(optionsOf(more));
+export const literal = <T extends TLiteralValue>(value: T, note?: string) =>
+  Type.Literal(value, optionsOf(note ?? {}));
+export const list = <T extends TSchema>(items: T, more: ArrayOptions | string = {}) =>
+  Type.Array(items, optionsOf(more));
+export const object = <P extends TProperties>(members: P, more: ObjectOptions | string = {}) =>
+  Type.Object(members, optionsOf(more));
+
+/** One of the words. */
+export function oneOf<const T extends readonly string[]>(words: T, note?: string) {
+  return Type.Unsafe<T[number]>({ type: 'string', enum: [...words], ...optionsOf(note ?? {}) });
+}
+
+/** A member that may be absent. */
+export function optional<T extends TSchema>(schema: T, note?: string) {
+  return Type.Optional(noted(schema, note));
+}
+
+/** A member that may be null. */
+export function nullable<T extends TSchema>(schema: T, note?: string): TUnsafe<Static<T> | null> {
+  const described = noted(schema, note);
+  return Type.Unsafe({ ...described, type: [schema.type as string, 'null'] });
+}
+
+/** The same for a named schema, which stays a reference. */
+export const refOrNull = <T extends TSchema>(schema: T) =>
+  Type.Unsafe<Static<T> | null>({ anyOf: [schema, { type: 'null' }] });
+
+type Nullish<T extends TSchema> = TOptional<TUnsafe<Static<T> | null>>;
+
+/** A member that may be absent or null, with the same meaning; in a change, null resets it (`change-shapes.ts`). */
+export function nullish<T extends TSchema>(schema: T, note?: string): Nullish<T> {
+  const { default: byDefault, ...rest } = unnamed(noted(schema, note));
+  const shape = {
     ...rest,
     type: [schema.type as string, 'null'],
     ...(schema.enum === undefined ? {} : { enum: [...schema.enum, null] }),
     ...(byDefault === undefined ? {} : { default: byDefault }),
   };
-  return Type.Optional(Type.Unsafe<Static<T> | null>(nullable));
+  return Type.Optional(Type.Unsafe<Static<T> | null>(shape));
 }
 
-type AllOptional<P extends TProperties> = {
-  [K in keyof P]: TOptional<TUnsafe<Static<P[K]> | null>>;
-};
+type AllNullish<P extends TProperties> = { [K in keyof P]: Nullish<P[K]> };
 
-/** The same members, each absent or null at will. */
-export function allOptional<P extends TProperties>(members: P): AllOptional<P> {
-  const fields = Object.entries(members).map(([name, schema]) => [name, optional(schema)]);
-  return Object.fromEntries(fields) as AllOptional<P>;
+export function allNullish<P extends TProperties>(members: P): AllNullish<P> {
+  const fields = Object.entries(members).map(([name, schema]) => [name, nullish(schema)]);
+  return Object.fromEntries(fields) as AllNullish<P>;
 }
 
-type AllOrNull<P extends TProperties> = { [K in keyof P]: TUnsafe<Static<P[K]> | null> };
+type AllNullable<P extends TProperties> = { [K in keyof P]: TUnsafe<Static<P[K]> | null> };
 
-/** The same members, each always present and possibly null. */
-export function allOrNull<P extends TProperties>(members: P): AllOrNull<P> {
-  const fields = Object.entries(members).map(([name, schema]) => [name, orNull(schema)]);
-  return Object.fromEntries(fields) as AllOrNull<P>;
+export function allNullable<P extends TProperties>(members: P): AllNullable<P> {
+  const fields = Object.entries(members).map(([name, schema]) => [name, nullable(schema)]);
+  return Object.fromEntries(fields) as AllNullable<P>;
 }
+
+/** An optional switch of a request. */
+export const flag = (byDefault: boolean, note?: string) =>
+  nullish(Type.Boolean({ default: byDefault }), note);
 
 /** A named schema without its name and description. */
 function unnamed(schema: TSchema): Record<string, unknown> {
@@ -76,7 +118,8 @@ function unnamed(schema: TSchema): Record<string, unknown> {
 }
 
 /** Puts a note before the schema's own description. */
-export function noted<T extends TSchema>(schema: T, note: string): T {
+export function noted<T extends TSchema>(schema: T, note: string | undefined): T {
+  if (note === undefined) return schema;
   const shape = unnamed(schema);
   const words = shape.description === undefined ? note : `${note} ${shape.description}`;
   return { ...shape, description: words } as T;
@@ -90,9 +133,27 @@ export function withDefault<T extends TSchema>(schema: T, value: JsonValue): T {
 export function named<P extends TProperties>(name: string, properties: P): TObject<P>;
 export function named<P extends TProperties>(name: string, note: string, properties: P): TObject<P>;
 export function named<P extends TProperties>(name: string, ...rest: [P] | [string, P]): TObject<P> {
-  const [note, properties] = rest.length === 1 ? [undefined, rest[0]] : rest;
-  const shape = Type.Object(properties, { $id: name });
-  return note === undefined ? shape : { ...shape, description: note };
+  const [note, properties] = rest.length === 1 ? [{}, rest[0]] : rest;
+  return Type.Object(properties, { $id: name, ...optionsOf(note) });
+}
+
+/**
+ * Strict shapes refuse unknown members: filters and bulk changes, where an ignored misspelt filter would select too
+ * much; grants; and resources that act later by themselves, such as schedules. Requests that create or report one thing
+ * ignore unknown members.
+ */
+export function strict<T extends TObject>(shape: T): T {
+  return { ...shape, additionalProperties: false };
+}
+
+export const strictObject = <P extends TProperties>(properties: P) =>
+  Type.Object(properties, { additionalProperties: false });
+
+export const strictNamed = ((...args: Parameters<typeof named>) =>
+  strict(named(...args))) as typeof named;
+
+export function isStrict(shape: TSchema): boolean {
+  return shape.additionalProperties === false;
 }
 
 /** Adds a rule beyond JSON Schema (`keywords.ts`) for the whole value. */
@@ -110,42 +171,19 @@ export const UNSUPPORTED_VALUES = [null, false] as const;
  * them would not do what was asked (docs/decisions/0017-unknown-fields.md).
  */
 export function unsupported<K extends string>(...names: readonly K[]): Unsupported<K> {
-  const fields = names.map((name) => [
-    name,
-    Type.Optional(
-      Type.Unsafe<null | false>({ enum: [...UNSUPPORTED_VALUES], description: 'Not supported.' }),
-    ),
-  ]);
-  return Object.fromEntries(fields) as Unsupported<K>;
+  const field = Type.Optional(
+    Type.Unsafe<null | false>({ enum: [...UNSUPPORTED_VALUES], description: 'Not supported.' }),
+  );
+  return Object.fromEntries(names.map((name) => [name, field])) as Unsupported<K>;
 }
 
-/** A field of a response that is always present and may be null. */
-export function orNull<T extends TSchema>(schema: T): TUnsafe<Static<T> | null> {
-  return Type.Unsafe<Static<T> | null>({ ...schema, type: [schema.type as string, 'null'] });
-}
-
-/** The same for a named schema, which stays a reference. */
-export const refOrNull = <T extends TSchema>(schema: T) =>
-  Type.Unsafe<Static<T> | null>({ anyOf: [schema, { type: 'null' }] });
-
-/** An optional switch of a request. */
-export const flag = (byDefault: boolean) => optional(Type.Boolean({ default: byDefault }));
-
-export function oneOfWords<const T extends readonly string[]>(words: T, note?: string) {
-  const base = { type: 'string', enum: [...words] };
-  return Type.Unsafe<T[number]>(note === undefined ? base : { ...base, description: note });
-}
-
-export const Uuid = Type.String({ format: 'uuid', 'x-lower-case': true });
-export type Uuid = Static<typeof Uuid>;
+export const Uuid = text({ format: 'uuid', 'x-lower-case': true });
 
 /** RFC 3339 with any offset on input; UTC with `Z` in responses. */
-export const Timestamp = Type.String({ format: 'date-time' });
-export type Timestamp = Static<typeof Timestamp>;
+export const Timestamp = text({ format: 'date-time' });
 
 /** A name that identifies something: not blank, at most 255 characters. */
-export const Name = Type.String({ pattern: '\\S', maxLength: NAME_LENGTH_MAX });
-export type Name = Static<typeof Name>;
+export const Name = text({ pattern: '\\S', maxLength: NAME_LENGTH_MAX });
 
 /**
  * A name in a path, when it is stored: clients resolve `.` and `..` in paths, even percent-encoded, so that nobody
@@ -157,12 +195,11 @@ export const addressed = <T extends TSchema>(schema: T): T => ({
 });
 
 /** A tenant in a body, as the header x-tenant-id and a path can name it. */
-export const TenantName = Type.String({
+export const TenantName = text({
   pattern: '\\S',
   maxLength: NAME_LENGTH_MAX,
   'x-check': 'tenant',
 });
-export type TenantName = Static<typeof TenantName>;
 export const BodyTenant = noted(TenantName, 'Must equal the header x-tenant-id, if sent.');
 
 /** Length of a header, counted in characters as in bodies; some characters are two UTF-16 units. */
@@ -171,29 +208,27 @@ export function isTenantTooLong(tenant: string): boolean {
 }
 
 /** A name used as a key of the context or of the outputs; `__proto__` is refused. */
-export const PlainName = Type.String({
+export const PlainName = text({
   pattern: '\\S',
   maxLength: NAME_LENGTH_MAX,
   'x-check': 'plain-name',
 });
-export type PlainName = Static<typeof PlainName>;
 
 /** The same for a name in a path. */
 export const BlockId = { ...PlainName, 'x-check': 'block-id' };
-export type BlockId = Static<typeof BlockId>;
 
-export const Version = Type.Integer({ minimum: -INT32_MAX, maximum: INT32_MAX });
+export const Version = integer({ minimum: -INT32_MAX, maximum: INT32_MAX });
 
 /** References a sequence by id or by name, never both; objects with it have the check `sequence-or-id`. */
 export const SEQUENCE_REFERENCE = {
-  sequence_id: noted(
-    optional(Uuid),
+  sequence_id: nullish(
+    Uuid,
     'Id of a version, from which a release may route to another one. ' +
       'Exactly one of sequence_id and sequence is required.',
   ),
-  sequence: optional(noted(Name, 'Name of a sequence in the namespace, instead of sequence_id.')),
-  version: noted(
-    optional(Version),
+  sequence: nullish(Name, 'Name of a sequence in the namespace, instead of sequence_id.'),
+  version: nullish(
+    Version,
     'With sequence: pins this version; no release routes it elsewhere. Default: the ' +
       'newest version that is not deprecated, on hold, or held back by a release.',
   ),
@@ -204,37 +239,31 @@ export const REDACTED = '[REDACTED]';
 
 /** A secret in a request: the replacement shown in responses is refused. */
 export const secretText = (options: StringOptions) =>
-  Type.String({ ...options, 'x-check': 'not-redacted' });
+  text({ ...options, 'x-check': 'not-redacted' });
 
-export const Key = Type.String({ maxLength: KEY_LENGTH_MAX, 'x-check': 'empty-is-absent' });
-export type Key = Static<typeof Key>;
+export const Key = text({ maxLength: KEY_LENGTH_MAX, 'x-check': 'empty-is-absent' });
 
-export const Expression = Type.String({ pattern: '\\S', maxLength: EXPRESSION_LENGTH_MAX });
-export type Expression = Static<typeof Expression>;
+export const Expression = text({ pattern: '\\S', maxLength: EXPRESSION_LENGTH_MAX });
 
-export const Natural = Type.Integer({ minimum: 0, maximum: INTEGER_MAX });
+export const Natural = integer({ minimum: 0, maximum: INTEGER_MAX });
 
-export const DurationMs = Type.Integer({ minimum: 0, maximum: DURATION_MS_MAX });
-export type DurationMs = Static<typeof DurationMs>;
+export const DurationMs = integer({ minimum: 0, maximum: DURATION_MS_MAX });
 
-export const TimeZone = Type.String({
+export const TimeZone = text({
   format: 'time-zone',
   description: 'IANA time zone, such as Europe/Berlin.',
 });
-export type TimeZone = Static<typeof TimeZone>;
 
-export const DryRun = noted(flag(false), 'Only counts: nothing is changed.');
+export const DryRun = flag(false, 'Only counts: nothing is changed.');
 
-export const Orphans = noted(
-  flag(false),
+export const Orphans = flag(
+  false,
   'Also retries children whose parents continued without them. Default: skips them.',
 );
 
 export const AnyJson = Type.Unsafe<JsonValue>({});
-export type AnyJson = Static<typeof AnyJson>;
 
 export const JsonObjectSchema = Type.Unsafe<JsonObject>({ type: 'object' });
-export type JsonObjectSchema = Static<typeof JsonObjectSchema>;
 
 /** A JSON Schema of a user, for inputs or outputs; see `findSchemaProblem`. */
 export const UserSchema = Type.Unsafe<JsonObject>({
@@ -242,31 +271,26 @@ export const UserSchema = Type.Unsafe<JsonObject>({
   'x-check': 'json-schema',
   description: 'JSON Schema 2020-12 without pattern, patternProperties and recursive references.',
 });
-export type UserSchema = Static<typeof UserSchema>;
 
-export const InstanceStateWord = oneOfWords(INSTANCE_STATES);
+export const InstanceStateWord = oneOf(INSTANCE_STATES);
 export type InstanceStateWord = Static<typeof InstanceStateWord>;
 
-export const TaskStateWord = oneOfWords(TASK_STATES);
-export type TaskStateWord = Static<typeof TaskStateWord>;
+export const TaskStateWord = oneOf(TASK_STATES);
 
 /** Requests accept priorities in any case; rows have lower case. */
 export const PriorityWord = Type.Unsafe<(typeof PRIORITIES)[number]>({
-  ...oneOfWords(PRIORITIES, 'Case-insensitive.'),
+  ...oneOf(PRIORITIES, 'Case-insensitive.'),
   'x-lower-case': true,
 });
-export type PriorityWord = Static<typeof PriorityWord>;
 
 export const ErrorBody = named(
   'ErrorBody',
   'Body of every error. A refused migration adds its verdict and findings (MigrationFinding).',
-  { error: Type.String() },
+  { error: text() },
 );
-export type ErrorBody = Static<typeof ErrorBody>;
 
 /** The tenant of a query; the header overrides it. */
-export const TenantQuery = Type.Object({ tenant_id: Type.Optional(Type.String()) });
-export type TenantQuery = Static<typeof TenantQuery>;
+export const TenantQuery = object({ tenant_id: optional(text()) });
 
 /** Filters by time; both bounds are exclusive. */
 export const CREATED_BETWEEN = {
@@ -275,16 +299,16 @@ export const CREATED_BETWEEN = {
 };
 
 /** Keyset pagination: rows that come and go do not shift the page (docs/decisions/0016-lists.md). */
-export const Cursor = noted(
-  Type.Optional(Type.String({ maxLength: CURSOR_LENGTH_MAX })),
+export const Cursor = optional(
+  text({ maxLength: CURSOR_LENGTH_MAX }),
   'From the header x-next-cursor of the previous page; instead of an offset.',
 );
 
-export const Offset = Type.Integer({ minimum: 0, default: 0 });
+export const Offset = integer({ minimum: 0, default: 0 });
 
 /** Page size; a `limit` above the maximum is lowered to it. */
 export function Limit(byDefault: number, max: number, min = 0) {
-  return Type.Integer({ minimum: min, default: byDefault, 'x-cap': max });
+  return integer({ minimum: min, default: byDefault, 'x-cap': max });
 }
 
 export const pageOf = (byDefault = LIST_LIMIT_DEFAULT, max = LIST_LIMIT_MAX) => ({
@@ -294,12 +318,11 @@ export const pageOf = (byDefault = LIST_LIMIT_DEFAULT, max = LIST_LIMIT_MAX) => 
 });
 
 /** All rows: no default limit, and a truncated response has a link to the next page (docs/limits.md). */
-export const ALL_ROWS = { offset: Offset, limit: Type.Optional(Type.Integer({ minimum: 0 })) };
+export const ALL_ROWS = { offset: Offset, limit: optional(integer({ minimum: 0 })) };
 /** The same for rows with keys to continue after. */
 export const ALL_BY_KEY = { ...ALL_ROWS, cursor: Cursor };
 
-export const IdParams = Type.Object({ id: Uuid });
-export type IdParams = Static<typeof IdParams>;
+export const IdParams = object({ id: Uuid });
 
 /** The last four-digit year; the first instant is the Unix epoch. */
 const TIMESTAMP_MS_MAX = Date.UTC(9999, 11, 31, 23, 59, 59, 999);

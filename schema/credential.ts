@@ -1,26 +1,9 @@
 /** Wire shapes and routes of credentials, with which the steps of a tenant authenticate (docs/secrets.md). */
 
-import { type Static, Type } from '@sinclair/typebox';
+import type { Static } from '@sinclair/typebox';
 import { changeOf } from './change-shapes.js';
-import {
-  ALL_BY_KEY,
-  addressed,
-  BodyTenant,
-  KEY_LENGTH_MAX,
-  NAME_LENGTH_MAX,
-  Name,
-  named,
-  noted,
-  oneOfWords,
-  optional,
-  orNull,
-  secretText,
-  TenantQuery,
-  Timestamp,
-  withDefault,
-} from './common.js';
-import { get, listOf, type RouteRow, read, refusals, remove } from './route-row.js';
-import { strictNamed } from './strict.js';
+import * as t from './common.js';
+import { get, type RouteRow, read, refusals, remove } from './route-row.js';
 
 const CREDENTIAL_KINDS = ['api_key', 'oauth2', 'basic'] as const;
 /** In bytes: fits a key file or certificate. */
@@ -28,76 +11,76 @@ export const CREDENTIAL_VALUE_BYTES_MAX = 256 * 1024;
 const REFRESH_URL_LENGTH_MAX = 2_000;
 
 export const CREDENTIAL_ID_PATTERN = '^[A-Za-z0-9._-]+$';
-const Id = noted(
-  Type.String({ pattern: CREDENTIAL_ID_PATTERN, maxLength: NAME_LENGTH_MAX }),
+const Id = t.noted(
+  t.text({ pattern: CREDENTIAL_ID_PATTERN, maxLength: t.NAME_LENGTH_MAX }),
   'Used in templates as {{secrets.id}}. Letters, digits, dots, _ and -.',
 );
-const Value = secretText({
+const Value = t.secretText({
   minLength: 1,
   maxLength: CREDENTIAL_VALUE_BYTES_MAX,
   description:
     `The secret: a text of at most ${CREDENTIAL_VALUE_BYTES_MAX} bytes. If it is a ` +
     'JSON object, templates can use {{secrets.id.member}}. Never returned.',
 });
-const Kind = withDefault(oneOfWords(CREDENTIAL_KINDS, 'A label for people.'), 'api_key');
-const Description = Type.String({ maxLength: KEY_LENGTH_MAX });
-const ExpiresAt = noted(Timestamp, 'From then on steps cannot use it.');
-const RefreshUrl = noted(
-  Type.String({ pattern: '\\S', maxLength: REFRESH_URL_LENGTH_MAX }),
+const Kind = t.withDefault(t.oneOf(CREDENTIAL_KINDS, 'A label for people.'), 'api_key');
+const Description = t.text({ maxLength: t.KEY_LENGTH_MAX });
+const ExpiresAt = t.noted(t.Timestamp, 'From then on steps cannot use it.');
+const RefreshUrl = t.noted(
+  t.text({ pattern: '\\S', maxLength: REFRESH_URL_LENGTH_MAX }),
   'With oauth2 only: stored for clients that renew it. A public address.',
 );
-const RefreshToken = secretText({
+const RefreshToken = t.secretText({
   minLength: 1,
   maxLength: CREDENTIAL_VALUE_BYTES_MAX,
   description: 'Sealed like the value.',
 });
 
-export const CreateCredential = strictNamed('CreateCredential', {
-  tenant_id: optional(BodyTenant),
-  id: optional(noted(addressed(Id), 'Default: the name.')),
-  name: optional(noted(Name, 'Default: the id.')),
+export const CreateCredential = t.strictNamed('CreateCredential', {
+  tenant_id: t.nullish(t.BodyTenant),
+  id: t.nullish(t.addressed(Id), 'Default: the name.'),
+  name: t.nullish(t.Name, 'Default: the id.'),
   value: Value,
-  kind: optional(Kind),
-  description: optional(Description),
-  expires_at: optional(ExpiresAt),
-  refresh_url: optional(RefreshUrl),
-  refresh_token: optional(RefreshToken),
+  kind: t.nullish(Kind),
+  description: t.nullish(Description),
+  expires_at: t.nullish(ExpiresAt),
+  refresh_url: t.nullish(RefreshUrl),
+  refresh_token: t.nullish(RefreshToken),
 });
 export type CreateCredential = Static<typeof CreateCredential>;
 
-export const Credential = named('Credential', 'A credential without its secrets.', {
-  id: Type.String(),
-  tenant_id: Type.String(),
-  name: Type.String(),
-  kind: oneOfWords(CREDENTIAL_KINDS),
-  description: orNull(Type.String()),
-  enabled: Type.Boolean(),
-  expires_at: orNull(Timestamp),
-  refresh_url: orNull(Type.String()),
-  has_refresh_token: Type.Boolean(),
-  created_at: Timestamp,
-  updated_at: Timestamp,
+export const Credential = t.named('Credential', 'A credential without its secrets.', {
+  id: t.text(),
+  tenant_id: t.text(),
+  name: t.text(),
+  kind: t.oneOf(CREDENTIAL_KINDS),
+  description: t.nullable(t.text()),
+  enabled: t.boolean(),
+  expires_at: t.nullable(t.Timestamp),
+  refresh_url: t.nullable(t.text()),
+  has_refresh_token: t.boolean(),
+  created_at: t.Timestamp,
+  updated_at: t.Timestamp,
 });
 export type Credential = Static<typeof Credential>;
 
 export const UpdateCredential = changeOf('UpdateCredential', Credential, {
-  name: optional(Name),
-  value: Type.Optional(Value),
-  kind: optional(oneOfWords(CREDENTIAL_KINDS)),
-  description: optional(Description),
-  expires_at: optional(ExpiresAt),
-  refresh_url: optional(RefreshUrl),
-  refresh_token: optional(RefreshToken),
-  enabled: optional(Type.Boolean({ description: 'False: steps cannot use it.' })),
+  name: t.nullish(t.Name),
+  value: t.optional(Value),
+  kind: t.nullish(t.oneOf(CREDENTIAL_KINDS)),
+  description: t.nullish(Description),
+  expires_at: t.nullish(ExpiresAt),
+  refresh_url: t.nullish(RefreshUrl),
+  refresh_token: t.nullish(RefreshToken),
+  enabled: t.nullish(t.boolean('False: steps cannot use it.')),
 });
 export type UpdateCredential = Static<typeof UpdateCredential>;
 
-const CredentialParams = Type.Object({ id: Id });
+const CredentialParams = t.object({ id: Id });
 
-const CredentialListQuery = Type.Object({
-  ...TenantQuery.properties,
-  kind: Type.Optional(oneOfWords(CREDENTIAL_KINDS)),
-  ...ALL_BY_KEY,
+const CredentialListQuery = t.object({
+  ...t.TenantQuery.properties,
+  kind: t.optional(t.oneOf(CREDENTIAL_KINDS)),
+  ...t.ALL_BY_KEY,
 });
 
 export const CREDENTIAL_ROWS = {
@@ -112,7 +95,7 @@ export const CREDENTIAL_ROWS = {
   'credentials.list': get(
     '/credentials',
     'List the credentials of the tenant, oldest first, without their secrets.',
-    listOf(Credential),
+    t.list(Credential),
     { query: CredentialListQuery },
   ),
   'credentials.get': {

@@ -1,39 +1,10 @@
 /** Wire shapes and routes of cron schedules (docs/cron.md). */
 
-import { type Static, Type } from '@sinclair/typebox';
+import type { Static } from '@sinclair/typebox';
 import { changeOf, UNCHANGED } from './change-shapes.js';
-import {
-  ALL_BY_KEY,
-  checked,
-  flag,
-  JsonObjectSchema,
-  Key,
-  Name,
-  named,
-  noted,
-  oneOfWords,
-  optional,
-  orNull,
-  PriorityWord,
-  SEQUENCE_REFERENCE,
-  TenantName,
-  Timestamp,
-  TimeZone,
-  Uuid,
-  withDefault,
-} from './common.js';
+import * as t from './common.js';
 import { CapitalPriority, GivenContext, InstanceCreated, InstanceTimeout } from './instance.js';
-import {
-  actById,
-  byId,
-  get,
-  getById,
-  listOf,
-  type RouteRow,
-  refusals,
-  remove,
-} from './route-row.js';
-import { strict, strictNamed } from './strict.js';
+import { actById, byId, get, getById, type RouteRow, refusals, remove } from './route-row.js';
 
 const CRON_EXPRESSION_LENGTH_MAX = 1_024;
 export const NEXT_FIRES_MAX = 50;
@@ -43,71 +14,73 @@ const PREVIEW_FIRES_MAX = 100;
 
 const OVERLAP_POLICIES = ['allow', 'skip', 'buffer_one', 'cancel_previous'] as const;
 
-const CronExpression = noted(
-  Type.String({ pattern: '\\S', maxLength: CRON_EXPRESSION_LENGTH_MAX }),
+const CronExpression = t.noted(
+  t.text({ pattern: '\\S', maxLength: CRON_EXPRESSION_LENGTH_MAX }),
   'Seven fields: second minute hour day month day_of_week year. Also ' +
     'accepted: six (without year) or five (without second and year), ?, ' +
     'and @hourly, @daily, @weekly, @monthly, @yearly.',
 );
 
-const OverlapPolicy = oneOfWords(
+const OverlapPolicy = t.oneOf(
   OVERLAP_POLICIES,
   'Action of a fire while an earlier run has not finished.',
 );
 
 const STARTED = {
-  metadata: optional(noted(JsonObjectSchema, 'Copied to its instances.')),
-  context: optional(
-    noted(GivenContext, 'Initial context of its instances; data must conform to the input_schema.'),
+  metadata: t.nullish(t.JsonObjectSchema, 'Copied to its instances.'),
+  context: t.nullish(
+    GivenContext,
+    'Initial context of its instances; data must conform to the input_schema.',
   ),
-  timeout: optional(InstanceTimeout),
+  timeout: t.nullish(InstanceTimeout),
 };
 
 /** A sequence given by name is resolved at each fire. */
-export const CreateSchedule = strict(
-  checked(
+export const CreateSchedule = t.strict(
+  t.checked(
     'sequence-or-id',
-    named('CreateSchedule', 'A schedule that creates an instance of the sequence at each fire.', {
-      tenant_id: TenantName,
-      namespace: Name,
-      ...SEQUENCE_REFERENCE,
+    t.named('CreateSchedule', 'A schedule that creates an instance of the sequence at each fire.', {
+      tenant_id: t.TenantName,
+      namespace: t.Name,
+      ...t.SEQUENCE_REFERENCE,
       cron_expr: CronExpression,
-      timezone: optional(withDefault(TimeZone, 'UTC')),
+      timezone: t.nullish(t.withDefault(t.TimeZone, 'UTC')),
       ...STARTED,
-      priority: optional(withDefault(PriorityWord, 'normal')),
-      enabled: flag(true),
-      overlap_policy: optional(withDefault(OverlapPolicy, 'allow')),
+      priority: t.nullish(t.withDefault(t.PriorityWord, 'normal')),
+      enabled: t.flag(true),
+      overlap_policy: t.nullish(t.withDefault(OverlapPolicy, 'allow')),
     }),
   ),
 );
 export type CreateSchedule = Static<typeof CreateSchedule>;
 
-export const RunSchedule = strictNamed('RunSchedule', {
-  idempotency_key: optional(
-    noted(Key, 'A repeated request with the same key returns the first instance.'),
+export const RunSchedule = t.strictNamed('RunSchedule', {
+  idempotency_key: t.nullish(
+    t.Key,
+    'A repeated request with the same key returns the first instance.',
   ),
 });
 export type RunSchedule = Static<typeof RunSchedule>;
 
-const ScheduleListQuery = Type.Object({
-  tenant_id: Type.Optional(Type.String()),
-  order: Type.Optional(
-    oneOfWords(
+const ScheduleListQuery = t.object({
+  tenant_id: t.optional(t.text()),
+  order: t.optional(
+    t.oneOf(
       ['created', 'next_fire'],
       'next_fire: enabled schedules by next fire. Default: created, oldest first.',
     ),
   ),
-  ...ALL_BY_KEY,
+  ...t.ALL_BY_KEY,
 });
 
 /** Numbers out of range become the nearest bound. */
-const NextFiresQuery = Type.Object({
-  n: Type.Integer({ default: 5, description: `At least 1 and at most ${NEXT_FIRES_MAX}.` }),
+const NextFiresQuery = t.object({
+  n: t.integer({ default: 5, description: `At least 1 and at most ${NEXT_FIRES_MAX}.` }),
 });
 
-export const ScheduleCreated = named('ScheduleCreated', {
-  id: Uuid,
-  next_fire_at: orNull(Timestamp),
+export const ScheduleCreated = t.named('ScheduleCreated', {
+  id: t.Uuid,
+  next_fire_at: t.nullable(t.Timestamp),
 });
 export type ScheduleCreated = Static<typeof ScheduleCreated>;
 
@@ -115,75 +88,75 @@ export type ScheduleCreated = Static<typeof ScheduleCreated>;
  * `next_fire_at` is past while a fire waits for an earlier run, or the schedule is disabled. One of `sequence_id` and
  * `sequence` is null. `last_error` is null if the last fire created an instance.
  */
-export const CronSchedule = named('CronSchedule', {
-  id: Uuid,
-  tenant_id: Type.String(),
-  namespace: Type.String(),
-  sequence_id: orNull(Uuid),
-  sequence: orNull(Type.String()),
-  version: orNull(Type.Integer()),
-  cron_expr: Type.String(),
-  timezone: Type.String(),
-  enabled: Type.Boolean(),
-  metadata: JsonObjectSchema,
-  context: Type.Object({ data: JsonObjectSchema, config: JsonObjectSchema }),
+export const CronSchedule = t.named('CronSchedule', {
+  id: t.Uuid,
+  tenant_id: t.text(),
+  namespace: t.text(),
+  sequence_id: t.nullable(t.Uuid),
+  sequence: t.nullable(t.text()),
+  version: t.nullable(t.integer()),
+  cron_expr: t.text(),
+  timezone: t.text(),
+  enabled: t.boolean(),
+  metadata: t.JsonObjectSchema,
+  context: t.object({ data: t.JsonObjectSchema, config: t.JsonObjectSchema }),
   priority: CapitalPriority,
-  timeout: orNull(Type.Integer()),
+  timeout: t.nullable(t.integer()),
   overlap_policy: OverlapPolicy,
-  skipped_fires: Type.Integer(),
-  last_skipped_at: orNull(Timestamp),
-  last_triggered_at: orNull(Timestamp),
-  next_fire_at: orNull(Timestamp),
-  last_error: orNull(Type.String()),
-  created_at: Timestamp,
-  updated_at: Timestamp,
+  skipped_fires: t.integer(),
+  last_skipped_at: t.nullable(t.Timestamp),
+  last_triggered_at: t.nullable(t.Timestamp),
+  next_fire_at: t.nullable(t.Timestamp),
+  last_error: t.nullable(t.text()),
+  created_at: t.Timestamp,
+  updated_at: t.Timestamp,
 });
 export type CronSchedule = Static<typeof CronSchedule>;
 
 /** Only a changed cron_expr, timezone or enabled recomputes the next fire. */
 export const UpdateSchedule = changeOf('UpdateSchedule', CronSchedule, {
   ...UNCHANGED,
-  cron_expr: Type.Optional(CronExpression),
-  timezone: optional(TimeZone),
-  enabled: optional(Type.Boolean()),
+  cron_expr: t.optional(CronExpression),
+  timezone: t.nullish(t.TimeZone),
+  enabled: t.nullish(t.boolean()),
   ...STARTED,
-  priority: optional(PriorityWord),
-  overlap_policy: optional(OverlapPolicy),
+  priority: t.nullish(t.PriorityWord),
+  overlap_policy: t.nullish(OverlapPolicy),
 });
 export type UpdateSchedule = Static<typeof UpdateSchedule>;
 
 /** `instance_id` is an alias of `id`. */
-export const ScheduleRun = named('ScheduleRun', {
+export const ScheduleRun = t.named('ScheduleRun', {
   ...InstanceCreated.properties,
-  instance_id: Uuid,
+  instance_id: t.Uuid,
 });
 export type ScheduleRun = Static<typeof ScheduleRun>;
 
-export const PreviewSchedule = strictNamed('PreviewSchedule', {
+export const PreviewSchedule = t.strictNamed('PreviewSchedule', {
   cron_expr: CronExpression,
-  timezone: optional(withDefault(TimeZone, 'UTC')),
-  count: optional(Type.Integer({ minimum: 1, maximum: PREVIEW_FIRES_MAX, default: PREVIEW_FIRES })),
-  from: optional(noted(Timestamp, 'Fires after this time; default: now.')),
+  timezone: t.nullish(t.withDefault(t.TimeZone, 'UTC')),
+  count: t.nullish(t.integer({ minimum: 1, maximum: PREVIEW_FIRES_MAX, default: PREVIEW_FIRES })),
+  from: t.nullish(t.Timestamp, 'Fires after this time; default: now.'),
 });
 
-export const PreviewedFire = named('PreviewedFire', {
-  at: noted(Timestamp, 'In UTC.'),
-  local: Type.String({
+export const PreviewedFire = t.named('PreviewedFire', {
+  at: t.noted(t.Timestamp, 'In UTC.'),
+  local: t.text({
     format: 'date-time',
     description: 'The same time with the offset of the time zone.',
   }),
 });
 
-export const SchedulePreview = named(
+export const SchedulePreview = t.named(
   'SchedulePreview',
   'Has fewer fires than requested if the expression has no more.',
-  { timezone: Type.String(), fires: Type.Array(PreviewedFire) },
+  { timezone: t.text(), fires: t.list(PreviewedFire) },
 );
 export type SchedulePreview = Static<typeof SchedulePreview>;
 
-export const NextFires = named('NextFires', {
-  timezone: Type.String(),
-  fires: Type.Array(Timestamp),
+export const NextFires = t.named('NextFires', {
+  timezone: t.text(),
+  fires: t.list(t.Timestamp),
 });
 export type NextFires = Static<typeof NextFires>;
 
@@ -208,7 +181,7 @@ export const CRON_ROWS = {
     repeats: 'it changes nothing',
     replies: { 200: SchedulePreview, ...refusals(400, 413) },
   },
-  'cron.list': get('/cron', 'List schedules, oldest first or by next fire.', listOf(CronSchedule), {
+  'cron.list': get('/cron', 'List schedules, oldest first or by next fire.', t.list(CronSchedule), {
     query: ScheduleListQuery,
   }),
   'cron.get': getById('/cron/{id}', 'Get a schedule.', CronSchedule),

@@ -3,31 +3,14 @@
  * actions, checkpoints and step logs.
  */
 
-import { type Static, Type } from '@sinclair/typebox';
+import type { Static } from '@sinclair/typebox';
 import { InjectedBlocks } from './blocks.js';
 import { BulkJob, BulkQuery, RepeatsEffects } from './bulk-job.js';
-import {
-  ALL_BY_KEY,
-  AnyJson,
-  DryRun,
-  flag,
-  type InstanceStateWord,
-  JsonObjectSchema,
-  Name,
-  named,
-  noted,
-  Orphans,
-  oneOfWords,
-  optional,
-  Timestamp,
-  Uuid,
-  withDefault,
-} from './common.js';
+import * as t from './common.js';
 import { Warnings } from './finding.js';
 import { BulkUpdated, InstanceRetried, MaxBytes, SendSignal } from './instance.js';
 import { InstanceFilter } from './instance-filter.js';
-import { act, actById, getById, listOf, type RouteRow, readById, refusals } from './route-row.js';
-import { strictNamed } from './strict.js';
+import { act, actById, getById, type RouteRow, readById, refusals } from './route-row.js';
 
 /** Offsets of a bulk reschedule: a year either way. */
 const OFFSET_SECS_MAX = 365 * 86_400;
@@ -37,106 +20,106 @@ export const CHECKPOINTS_LISTED_MAX = 100;
 const SIGNALS_MAX = 1_000;
 
 /** `position` is an index into the injected blocks, which run after the stored ones; default: the end. */
-export const InjectBlocks = named('InjectBlocks', {
-  blocks: noted(InjectedBlocks, 'At most 1 MiB as JSON over all injections of an instance.'),
-  position: optional(Type.Integer({ minimum: 0 })),
+export const InjectBlocks = t.named('InjectBlocks', {
+  blocks: t.noted(InjectedBlocks, 'At most 1 MiB as JSON over all injections of an instance.'),
+  position: t.nullish(t.integer({ minimum: 0 })),
 });
 
-export const BlocksInjected = named('BlocksInjected', {
-  injected_block_ids: Type.Array(Type.String()),
-  position: Type.Integer(),
-  total_injected: Type.Integer(),
+export const BlocksInjected = t.named('BlocksInjected', {
+  injected_block_ids: t.list(t.text()),
+  position: t.integer(),
+  total_injected: t.integer(),
   warnings: Warnings,
 });
 export type BlocksInjected = Static<typeof BlocksInjected>;
 
-const Signals = Type.Array(SendSignal, { maxItems: SIGNALS_MAX });
+const Signals = t.list(SendSignal, { maxItems: SIGNALS_MAX });
 
 /** How `context` is applied; a merge replaces top-level members. */
 const CONTEXT_MODES = ['merge', 'replace'] as const;
 
 const AMENDED_DATA = {
-  context: optional(noted(JsonObjectSchema, 'Changes context.data before anything runs.')),
-  context_mode: optional(
-    withDefault(
-      oneOfWords(CONTEXT_MODES, 'merge: replaces top-level members; replace: replaces all data.'),
+  context: t.nullish(t.JsonObjectSchema, 'Changes context.data before anything runs.'),
+  context_mode: t.nullish(
+    t.withDefault(
+      t.oneOf(CONTEXT_MODES, 'merge: replaces top-level members; replace: replaces all data.'),
       'merge',
     ),
   ),
 };
 
 /** Strict, since a misspelt `context` would retry without the new data. */
-export const RetryInstance = strictNamed('RetryInstance', AMENDED_DATA);
+export const RetryInstance = t.strictNamed('RetryInstance', AMENDED_DATA);
 
 /** `context` is merged into context.data by top-level members; signals are applied before the instance runs. */
-export const ResumeFrom = strictNamed('ResumeFrom', {
+export const ResumeFrom = t.strictNamed('ResumeFrom', {
   ...AMENDED_DATA,
-  signals: optional(Signals),
+  signals: t.nullish(Signals),
 });
 export type ResumeFrom = Static<typeof ResumeFrom>;
 
-export const ResumedFrom = named('ResumedFrom', {
-  id: Uuid,
-  state: Type.Literal('scheduled'),
-  resumed_from: Type.String(),
-  outputs_deleted: Type.Integer(),
-  signals_enqueued: Type.Integer(),
+export const ResumedFrom = t.named('ResumedFrom', {
+  id: t.Uuid,
+  state: t.literal('scheduled'),
+  resumed_from: t.text(),
+  outputs_deleted: t.integer(),
+  signals_enqueued: t.integer(),
 });
 export type ResumedFrom = Static<typeof ResumedFrom>;
 
-const BlockParams = Type.Object({ id: Uuid, block_id: Type.String() });
+const BlockParams = t.object({ id: t.Uuid, block_id: t.text() });
 
-export const ForkInstance = strictNamed('ForkInstance', {
-  from_block_id: Name,
+export const ForkInstance = t.strictNamed('ForkInstance', {
+  from_block_id: t.Name,
   ...AMENDED_DATA,
-  dry_run: flag(true),
-  signals: optional(Signals),
+  dry_run: t.flag(true),
+  signals: t.nullish(Signals),
 });
 
-export const InstanceForked = named('InstanceForked', {
-  id: Uuid,
-  forked_from: Uuid,
-  state: Type.Literal('scheduled'),
-  copied_blocks: Type.Array(Type.String()),
-  rerun_blocks: Type.Array(Type.String()),
-  dry_run: Type.Boolean(),
+export const InstanceForked = t.named('InstanceForked', {
+  id: t.Uuid,
+  forked_from: t.Uuid,
+  state: t.literal('scheduled'),
+  copied_blocks: t.list(t.text()),
+  rerun_blocks: t.list(t.text()),
+  dry_run: t.boolean(),
 });
 export type InstanceForked = Static<typeof InstanceForked>;
 
-export const MigrateInstance = named('MigrateInstance', {
-  instance_id: Uuid,
-  target_sequence_id: Uuid,
+export const MigrateInstance = t.named('MigrateInstance', {
+  instance_id: t.Uuid,
+  target_sequence_id: t.Uuid,
 });
 
-export const InstanceMigrated = named('InstanceMigrated', {
-  migrated: Type.Literal(true),
-  instance_id: Uuid,
-  from_sequence_id: Uuid,
-  to_sequence_id: Uuid,
+export const InstanceMigrated = t.named('InstanceMigrated', {
+  migrated: t.literal(true),
+  instance_id: t.Uuid,
+  from_sequence_id: t.Uuid,
+  to_sequence_id: t.Uuid,
 });
 export type InstanceMigrated = Static<typeof InstanceMigrated>;
 
 /** Moves only scheduled instances, by `offset_secs`, which may be negative. */
-export const BulkReschedule = strictNamed('BulkReschedule', {
+export const BulkReschedule = t.strictNamed('BulkReschedule', {
   filter: InstanceFilter,
-  offset_secs: Type.Integer({ minimum: -OFFSET_SECS_MAX, maximum: OFFSET_SECS_MAX }),
-  dry_run: DryRun,
+  offset_secs: t.integer({ minimum: -OFFSET_SECS_MAX, maximum: OFFSET_SECS_MAX }),
+  dry_run: t.DryRun,
 });
 export type BulkReschedule = Static<typeof BulkReschedule>;
 
 const BATCH_ACTIONS = ['retry', 'pause', 'resume', 'cancel', 'signal'] as const;
 
 /** The check: `signal` requires `signal_type`, the name of a custom signal without prefix. */
-export const BatchAction = Type.Object(
+export const BatchAction = t.object(
   {
     filter: InstanceFilter,
-    action: oneOfWords(BATCH_ACTIONS),
-    signal_type: optional(Name),
-    payload: Type.Optional(AnyJson),
-    dry_run: DryRun,
-    orphans: Orphans,
-    limit: optional(
-      Type.Integer({
+    action: t.oneOf(BATCH_ACTIONS),
+    signal_type: t.nullish(t.Name),
+    payload: t.optional(t.AnyJson),
+    dry_run: t.DryRun,
+    orphans: t.Orphans,
+    limit: t.nullish(
+      t.integer({
         minimum: 1,
         maximum: BATCH_ACTION_LIMIT_MAX,
         default: BATCH_ACTION_LIMIT_DEFAULT,
@@ -150,70 +133,70 @@ export type BatchAction = Static<typeof BatchAction>;
 /** Listed failures; all are counted. */
 export const REFUSALS_LISTED_MAX = 20;
 
-export const ChangeRefusal = named('ChangeRefusal', {
-  instance_id: Uuid,
-  error: noted(Type.String(), 'As in the response to a change of this instance alone.'),
+export const ChangeRefusal = t.named('ChangeRefusal', {
+  instance_id: t.Uuid,
+  error: t.text('As in the response to a change of this instance alone.'),
 });
 export type ChangeRefusal = Static<typeof ChangeRefusal>;
 
-export const BatchActionResult = named('BatchActionResult', {
-  matched: Type.Integer(),
-  applied: Type.Integer(),
-  skipped: Type.Integer(),
-  failed: Type.Integer(),
-  dry_run: Type.Boolean(),
+export const BatchActionResult = t.named('BatchActionResult', {
+  matched: t.integer(),
+  applied: t.integer(),
+  skipped: t.integer(),
+  failed: t.integer(),
+  dry_run: t.boolean(),
   repeats_effects: RepeatsEffects,
-  refusals: noted(
-    Type.Optional(Type.Array(ChangeRefusal, { maxItems: REFUSALS_LISTED_MAX })),
+  refusals: t.optional(
+    t.list(ChangeRefusal, { maxItems: REFUSALS_LISTED_MAX }),
     'The first failures with their reasons; absent if none.',
   ),
 });
 export type BatchActionResult = Static<typeof BatchActionResult>;
 
-export const SaveCheckpoint = named('SaveCheckpoint', {
-  checkpoint_data: noted(AnyJson, 'At most 256 KiB as JSON.'),
+export const SaveCheckpoint = t.named('SaveCheckpoint', {
+  checkpoint_data: t.noted(t.AnyJson, 'At most 256 KiB as JSON.'),
 });
 
-export const CheckpointSaved = named('CheckpointSaved', { id: Uuid });
+export const CheckpointSaved = t.named('CheckpointSaved', { id: t.Uuid });
 
-export const Checkpoint = named('Checkpoint', {
-  id: Uuid,
-  instance_id: Uuid,
-  checkpoint_data: AnyJson,
-  created_at: Timestamp,
+export const Checkpoint = t.named('Checkpoint', {
+  id: t.Uuid,
+  instance_id: t.Uuid,
+  checkpoint_data: t.AnyJson,
+  created_at: t.Timestamp,
 });
 export type Checkpoint = Static<typeof Checkpoint>;
 
 /** 0 deletes all. */
-export const PruneCheckpoints = strictNamed('PruneCheckpoints', {
-  keep: Type.Integer({ minimum: 0, maximum: 2 ** 31 - 1 }),
-  dry_run: DryRun,
+export const PruneCheckpoints = t.strictNamed('PruneCheckpoints', {
+  keep: t.integer({ minimum: 0, maximum: 2 ** 31 - 1 }),
+  dry_run: t.DryRun,
 });
 
-export const CheckpointsPruned = named('CheckpointsPruned', {
-  count: Type.Integer(),
-  dry_run: Type.Optional(Type.Literal(true)),
+export const CheckpointsPruned = t.named('CheckpointsPruned', {
+  count: t.integer(),
+  dry_run: t.optional(t.literal(true)),
 });
 
-export const StepLogLine = named('StepLogLine', {
-  block_id: Type.String(),
-  ts: Timestamp,
-  level: Type.String(),
-  message: Type.String(),
+export const StepLogLine = t.named('StepLogLine', {
+  block_id: t.text(),
+  ts: t.Timestamp,
+  level: t.text(),
+  message: t.text(),
 });
 export type StepLogLine = Static<typeof StepLogLine>;
 
-const StepLogQuery = Type.Object({
-  block_id: Type.Optional(Type.String()),
-  ...ALL_BY_KEY,
+const StepLogQuery = t.object({
+  block_id: t.optional(t.text()),
+  ...t.ALL_BY_KEY,
   max_bytes: MaxBytes,
 });
 
-const StreamQuery = Type.Object({
-  poll_ms: Type.Integer({ minimum: 0, default: 500 }),
+const StreamQuery = t.object({
+  poll_ms: t.integer({ minimum: 0, default: 500 }),
 });
 
-export const RESUMABLE_STATES: readonly InstanceStateWord[] = [
+export const RESUMABLE_STATES: readonly t.InstanceStateWord[] = [
   'failed',
   'paused',
   'completed',
@@ -251,7 +234,7 @@ export const EDIT_ROWS = {
   'instances.logs': getById(
     '/instances/{id}/logs',
     'List the log lines of steps, oldest first.',
-    listOf(StepLogLine),
+    t.list(StepLogLine),
     { query: StepLogQuery },
   ),
   'instances.stream': {
@@ -307,7 +290,7 @@ export const EDIT_ROWS = {
   'instances.checkpoints': getById(
     '/instances/{id}/checkpoints',
     'List the newest 100 checkpoints, newest first.',
-    listOf(Checkpoint),
+    t.list(Checkpoint),
   ),
   'instances.latestCheckpoint': getById(
     '/instances/{id}/checkpoints/latest',

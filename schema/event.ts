@@ -1,23 +1,8 @@
 /** Wire shapes and routes of events, which producers send and steps wait for (docs/events.md). */
 
-import { type Static, Type } from '@sinclair/typebox';
-import {
-  AnyJson,
-  BodyTenant,
-  KEY_LENGTH_MAX,
-  Name,
-  named,
-  noted,
-  oneOfWords,
-  optional,
-  orNull,
-  pageOf,
-  Timestamp,
-  Uuid,
-  withDefault,
-} from './common.js';
-import { get, getById, listOf, type RouteRow, refusals } from './route-row.js';
-import { strictNamed } from './strict.js';
+import type { Static } from '@sinclair/typebox';
+import * as t from './common.js';
+import { get, getById, type RouteRow, refusals } from './route-row.js';
 
 /** A day: related producers and instances are seldom further apart. */
 export const EVENT_TTL_SECS_DEFAULT = 86_400;
@@ -29,19 +14,17 @@ export const EVENT_TAKERS_SHOWN_MAX = 100;
 const EVENT_STATUSES = ['pending', 'consumed', 'expired'] as const;
 const TAKE_OUTCOMES = ['taken', 'refused'] as const;
 
-const ProducerKey = Type.String({ pattern: '\\S', maxLength: KEY_LENGTH_MAX });
+const ProducerKey = t.text({ pattern: '\\S', maxLength: t.KEY_LENGTH_MAX });
 
-export const SendEvent = named('SendEvent', {
-  tenant_id: optional(BodyTenant),
-  event_name: Name,
-  producer_event_id: noted(ProducerKey, "Producer's id: a repeated id is a duplicate."),
-  correlation_key: optional(
-    noted(ProducerKey, 'Matches steps that wait for the name and this key.'),
-  ),
-  payload: Type.Optional(noted(AnyJson, 'Becomes the output of the steps.')),
-  ttl_seconds: optional(
-    withDefault(
-      Type.Integer({
+export const SendEvent = t.named('SendEvent', {
+  tenant_id: t.nullish(t.BodyTenant),
+  event_name: t.Name,
+  producer_event_id: t.noted(ProducerKey, "Producer's id: a repeated id is a duplicate."),
+  correlation_key: t.nullish(ProducerKey, 'Matches steps that wait for the name and this key.'),
+  payload: t.optional(t.AnyJson, 'Becomes the output of the steps.'),
+  ttl_seconds: t.nullish(
+    t.withDefault(
+      t.integer({
         minimum: 1,
         maximum: EVENT_TTL_SECS_MAX,
         description: 'Seconds for which a later wait can match the event.',
@@ -54,72 +37,68 @@ export const SendEvent = named('SendEvent', {
 /** An event whose tenant is known. */
 export type ReceivedEvent = Omit<Static<typeof SendEvent>, 'tenant_id'>;
 
-export const SendEvents = strictNamed('SendEvents', {
-  events: Type.Array(SendEvent, { minItems: 1, maxItems: EVENTS_PER_BATCH_MAX }),
+export const SendEvents = t.strictNamed('SendEvents', {
+  events: t.list(SendEvent, { minItems: 1, maxItems: EVENTS_PER_BATCH_MAX }),
 });
 
-export const EventReceipt = named('EventReceipt', 'Result of sending an event.', {
-  event_id: Uuid,
-  duplicate: Type.Boolean({
-    description: 'True: the receipt of an earlier event with this producer_event_id.',
-  }),
-  matched_wait: Type.Optional(noted(Uuid, 'Id of the first matched wait.')),
-  satisfied: Type.Boolean({ description: 'Whether a step waited for it.' }),
-  matched: Type.Integer({ description: 'Number of waiting steps.' }),
-  triggers: Type.Optional(
-    Type.Integer({ description: 'Number of triggers fired; absent: none, or a duplicate.' }),
-  ),
+export const EventReceipt = t.named('EventReceipt', 'Result of sending an event.', {
+  event_id: t.Uuid,
+  duplicate: t.boolean('True: the receipt of an earlier event with this producer_event_id.'),
+  matched_wait: t.optional(t.Uuid, 'Id of the first matched wait.'),
+  satisfied: t.boolean('Whether a step waited for it.'),
+  matched: t.integer('Number of waiting steps.'),
+  triggers: t.optional(t.integer('Number of triggers fired; absent: none, or a duplicate.')),
 });
 export type EventReceipt = Static<typeof EventReceipt>;
 
-export const EventReceipts = named('EventReceipts', {
-  outcomes: noted(Type.Array(EventReceipt), 'In the order of the events.'),
+export const EventReceipts = t.named('EventReceipts', {
+  outcomes: t.list(EventReceipt, 'In the order of the events.'),
 });
 export type EventReceipts = Static<typeof EventReceipts>;
 
-export const StoredEvent = named('StoredEvent', {
-  id: Uuid,
-  tenant_id: Type.String(),
-  event_name: Type.String(),
-  producer_event_id: Type.String(),
-  correlation_key: orNull(Type.String()),
-  payload: noted(AnyJson, 'Probable secrets are redacted.'),
-  status: oneOfWords(EVENT_STATUSES),
-  matched: Type.Integer({ description: 'Number of matched steps.' }),
-  created_at: Timestamp,
-  expires_at: noted(Timestamp, 'Until then a later wait can match it.'),
-  consumed_at: orNull(Timestamp),
+export const StoredEvent = t.named('StoredEvent', {
+  id: t.Uuid,
+  tenant_id: t.text(),
+  event_name: t.text(),
+  producer_event_id: t.text(),
+  correlation_key: t.nullable(t.text()),
+  payload: t.noted(t.AnyJson, 'Probable secrets are redacted.'),
+  status: t.oneOf(EVENT_STATUSES),
+  matched: t.integer('Number of matched steps.'),
+  created_at: t.Timestamp,
+  expires_at: t.noted(t.Timestamp, 'Until then a later wait can match it.'),
+  consumed_at: t.nullable(t.Timestamp),
 });
 export type StoredEvent = Static<typeof StoredEvent>;
 
-export const EventTaker = named('EventTaker', {
-  instance_id: Uuid,
-  block_id: Type.String(),
-  outcome: oneOfWords(
+export const EventTaker = t.named('EventTaker', {
+  instance_id: t.Uuid,
+  block_id: t.text(),
+  outcome: t.oneOf(
     TAKE_OUTCOMES,
     "refused: the payload does not conform to the step's schema; the step continues to wait.",
   ),
-  taken_at: Timestamp,
+  taken_at: t.Timestamp,
 });
 
-export const EventDetails = named('EventDetails', {
+export const EventDetails = t.named('EventDetails', {
   ...StoredEvent.properties,
-  taken_by: Type.Array(EventTaker, {
+  taken_by: t.list(EventTaker, {
     maxItems: EVENT_TAKERS_SHOWN_MAX,
     description: 'The first consumers that still exist.',
   }),
 });
 export type EventDetails = Static<typeof EventDetails>;
 
-const EventListQuery = Type.Object({
-  tenant_id: Type.Optional(Type.String()),
-  status: Type.Optional(oneOfWords(EVENT_STATUSES)),
-  event_name: Type.Optional(Type.String()),
-  correlation_key: Type.Optional(Type.String()),
-  producer_event_id: Type.Optional(Type.String()),
-  created_after: Type.Optional(noted(Timestamp, 'Exclusive.')),
-  created_before: Type.Optional(noted(Timestamp, 'Exclusive.')),
-  ...pageOf(),
+const EventListQuery = t.object({
+  tenant_id: t.optional(t.text()),
+  status: t.optional(t.oneOf(EVENT_STATUSES)),
+  event_name: t.optional(t.text()),
+  correlation_key: t.optional(t.text()),
+  producer_event_id: t.optional(t.text()),
+  created_after: t.optional(t.Timestamp, 'Exclusive.'),
+  created_before: t.optional(t.Timestamp, 'Exclusive.'),
+  ...t.pageOf(),
 });
 
 export const EVENT_ROWS = {
@@ -144,7 +123,7 @@ export const EVENT_ROWS = {
     makes: 'events',
     replies: { 200: EventReceipts, ...refusals(400, 413) },
   },
-  'events.list': get('/events', 'List events, newest first.', listOf(StoredEvent), {
+  'events.list': get('/events', 'List events, newest first.', t.list(StoredEvent), {
     query: EventListQuery,
   }),
   'events.get': getById('/events/{id}', 'Get an event with its consumers.', EventDetails),

@@ -1,16 +1,7 @@
 /** Wire shapes and route of the explanation of an instance (docs/reference/explain.md). */
 
-import { type Static, Type } from '@sinclair/typebox';
-import {
-  AnyJson,
-  InstanceStateWord,
-  named,
-  noted,
-  oneOfWords,
-  orNull,
-  Timestamp,
-  Uuid,
-} from './common.js';
+import type { Static } from '@sinclair/typebox';
+import * as t from './common.js';
 import { FailureOrNull } from './failure.js';
 import { Cancelling } from './instance.js';
 import { getById, type RouteRow } from './route-row.js';
@@ -46,58 +37,52 @@ export type WaitKind = keyof typeof WAIT_KINDS;
 
 const FENCE_REASONS = ['transferring', 'moved', 'imported'] as const;
 
-export const Wait = named('Wait', 'One thing that an instance waits for, with members by kind.', {
-  kind: oneOfWords(Object.keys(WAIT_KINDS) as WaitKind[]),
-  summary: Type.String(),
-  block_id: noted(orNull(Type.String()), 'Null if the instance as a whole waits.'),
-  path: noted(orNull(Type.String()), 'Path from the outermost block, such as orders[2]/charge.'),
-  since: orNull(Timestamp),
-  until: noted(orNull(Timestamp), 'When the wait ends at the latest; null: no time limit.'),
-  attempt: noted(Type.Optional(Type.Integer()), 'The attempt, from 0; for a retry the next one.'),
-  max_attempts: Type.Optional(orNull(Type.Integer({ description: 'Null: no retry policy.' }))),
-  last_error: Type.Optional(Type.String({ description: 'Error of the previous attempt.' })),
-  handler: Type.Optional(Type.String()),
-  queue: Type.Optional(orNull(Type.String())),
-  task_id: Type.Optional(Uuid),
-  worker_id: Type.Optional(Type.String()),
-  heartbeat_at: Type.Optional(Timestamp),
-  lost_claims: noted(
-    Type.Optional(Type.Integer()),
+export const Wait = t.named('Wait', 'One thing that an instance waits for, with members by kind.', {
+  kind: t.oneOf(Object.keys(WAIT_KINDS) as WaitKind[]),
+  summary: t.text(),
+  block_id: t.nullable(t.text(), 'Null if the instance as a whole waits.'),
+  path: t.nullable(t.text(), 'Path from the outermost block, such as orders[2]/charge.'),
+  since: t.nullable(t.Timestamp),
+  until: t.nullable(t.Timestamp, 'When the wait ends at the latest; null: no time limit.'),
+  attempt: t.optional(t.integer(), 'The attempt, from 0; for a retry the next one.'),
+  max_attempts: t.optional(t.nullable(t.integer('Null: no retry policy.'))),
+  last_error: t.optional(t.text('Error of the previous attempt.')),
+  handler: t.optional(t.text()),
+  queue: t.optional(t.nullable(t.text())),
+  task_id: t.optional(t.Uuid),
+  worker_id: t.optional(t.text()),
+  heartbeat_at: t.optional(t.Timestamp),
+  lost_claims: t.optional(
+    t.integer(),
     'Claims of this attempt lost to silent workers; absent: none.',
   ),
-  workers: Type.Optional(
-    Type.Object({
-      polled_lately: Type.Integer({
-        description: `Workers for this task that polled within ${POLLED_LATELY_SECS} s.`,
-      }),
-      last_polled_at: orNull(Timestamp),
+  workers: t.optional(
+    t.object({
+      polled_lately: t.integer(`Workers for this task that polled within ${POLLED_LATELY_SECS} s.`),
+      last_polled_at: t.nullable(t.Timestamp),
     }),
   ),
-  reason: Type.Optional(
-    oneOfWords(
+  reason: t.optional(
+    t.oneOf(
       FENCE_REASONS,
       'transferring: being handed over; moved: owned elsewhere; imported: not yet owned here.',
     ),
   ),
-  name: Type.Optional(Type.String({ description: 'Name of the event.' })),
-  approval_id: Type.Optional(Uuid),
-  prompt: Type.Optional(Type.String({ description: 'The question.' })),
-  choices: Type.Optional(Type.Array(Type.String({ description: 'A possible answer.' }))),
-  child_id: Type.Optional(Uuid),
-  child_state: Type.Optional(InstanceStateWord),
-  key: Type.Optional(Type.String()),
-  max_concurrency: Type.Optional(Type.Integer()),
-  holders: Type.Optional(
-    Type.Array(Type.Object({ instance_id: Uuid, state: InstanceStateWord }), {
+  name: t.optional(t.text('Name of the event.')),
+  approval_id: t.optional(t.Uuid),
+  prompt: t.optional(t.text('The question.')),
+  choices: t.optional(t.list(t.text('A possible answer.'))),
+  child_id: t.optional(t.Uuid),
+  child_state: t.optional(t.InstanceStateWord),
+  key: t.optional(t.text()),
+  max_concurrency: t.optional(t.integer()),
+  holders: t.optional(
+    t.list(t.object({ instance_id: t.Uuid, state: t.InstanceStateWord }), {
       maxItems: HOLDERS_MAX,
     }),
   ),
-  ahead: Type.Optional(
-    Type.Integer({ description: `Instances ahead in the queue, at most ${AHEAD_MAX}.` }),
-  ),
-  limit: Type.Optional(
-    orNull(Type.Object({ max_count: Type.Integer(), window_seconds: Type.Integer() })),
-  ),
+  ahead: t.optional(t.integer(`Instances ahead in the queue, at most ${AHEAD_MAX}.`)),
+  limit: t.optional(t.nullable(t.object({ max_count: t.integer(), window_seconds: t.integer() }))),
 });
 export type Wait = Static<typeof Wait>;
 
@@ -120,26 +105,22 @@ export const AGAIN_KINDS = {
 } as const;
 export type AgainKind = keyof typeof AGAIN_KINDS;
 
-export const RunsAgainBlock = named('RunsAgainBlock', 'A block that a retry runs again.', {
-  kind: oneOfWords(Object.keys(AGAIN_KINDS) as AgainKind[]),
-  summary: Type.String(),
-  block_id: Type.String(),
-  path: noted(Type.String(), 'Path from the outermost block, such as orders[2]/charge.'),
-  repeats: noted(
-    Type.Array(Type.String(), { maxItems: REPEATS_MAX }),
+export const RunsAgainBlock = t.named('RunsAgainBlock', 'A block that a retry runs again.', {
+  kind: t.oneOf(Object.keys(AGAIN_KINDS) as AgainKind[]),
+  summary: t.text(),
+  block_id: t.text(),
+  path: t.text('Path from the outermost block, such as orders[2]/charge.'),
+  repeats: t.noted(
+    t.list(t.text(), { maxItems: REPEATS_MAX }),
     'Paths of completed steps whose external effects are repeated with new ' +
       'idempotency keys; for a retried child, paths in the child.',
   ),
-  repeats_effects: noted(Type.Boolean(), 'Whether external effects are repeated.'),
-  child_id: noted(
-    Type.Optional(Uuid),
+  repeats_effects: t.boolean('Whether external effects are repeated.'),
+  child_id: t.optional(
+    t.Uuid,
     'The child that is retried or waited for; absent: none, or a new child is started.',
   ),
-  cleans_up: Type.Optional(
-    Type.Literal(true, {
-      description: 'The child runs only its cleanup.',
-    }),
-  ),
+  cleans_up: t.optional(t.literal(true, 'The child runs only its cleanup.')),
 });
 export type RunsAgainBlock = Static<typeof RunsAgainBlock>;
 
@@ -155,66 +136,70 @@ export const PARENT_STANDS = {
 } as const;
 export type ParentStands = keyof typeof PARENT_STANDS;
 
-export const RunsAgainParent = named('RunsAgainParent', 'Effect of a child retry on the parent.', {
-  id: Uuid,
-  stands: oneOfWords(Object.keys(PARENT_STANDS) as ParentStands[]),
-  summary: Type.String(),
-});
+export const RunsAgainParent = t.named(
+  'RunsAgainParent',
+  'Effect of a child retry on the parent.',
+  {
+    id: t.Uuid,
+    stands: t.oneOf(Object.keys(PARENT_STANDS) as ParentStands[]),
+    summary: t.text(),
+  },
+);
 export type RunsAgainParent = Static<typeof RunsAgainParent>;
 
-export const RunsAgain = named('RunsAgain', 'Effect of a retry, or of a resume that retries.', {
-  blocks: Type.Array(RunsAgainBlock),
-  blocks_count: Type.Integer({ description: 'Number of all blocks that run again.' }),
-  stays: Type.Array(Type.String(), {
+export const RunsAgain = t.named('RunsAgain', 'Effect of a retry, or of a resume that retries.', {
+  blocks: t.list(RunsAgainBlock),
+  blocks_count: t.integer('Number of all blocks that run again.'),
+  stays: t.list(t.text(), {
     maxItems: STAYS_MAX,
     description: 'Paths of completed outermost blocks that do not run again.',
   }),
-  stays_count: Type.Integer({ description: 'Number of all such blocks.' }),
-  repeats_effects: noted(
-    Type.Boolean(),
+  stays_count: t.integer('Number of all such blocks.'),
+  repeats_effects: t.boolean(
     'Whether a completed step repeats external effects, or a child ' +
       'continues whose parent ignores it: ask for confirmation.',
   ),
-  parent: Type.Optional(RunsAgainParent),
-  ends: Type.Optional(
-    oneOfWords(AGAIN_ENDS, 'Final state if the retry succeeds; absent: the instance continues.'),
+  parent: t.optional(RunsAgainParent),
+  ends: t.optional(
+    t.oneOf(AGAIN_ENDS, 'Final state if the retry succeeds; absent: the instance continues.'),
   ),
 });
 export type RunsAgain = Static<typeof RunsAgain>;
 
-export const NextAction = named('NextAction', 'A suggested request.', {
-  action: Type.String(),
-  method: Type.String(),
-  path: noted(Type.String(), 'Relative to the base address of the API.'),
-  body: Type.Optional(AnyJson),
-  why: Type.String(),
-  runs_again: Type.Optional(RunsAgain),
+export const NextAction = t.named('NextAction', 'A suggested request.', {
+  action: t.text(),
+  method: t.text(),
+  path: t.text('Relative to the base address of the API.'),
+  body: t.optional(t.AnyJson),
+  why: t.text(),
+  runs_again: t.optional(RunsAgain),
 });
 export type NextAction = Static<typeof NextAction>;
 
-export const ExplanationWarning = named('ExplanationWarning', {
-  kind: Type.Literal('output_truncated', {
-    description: 'An output exceeded its limit: expressions see a note instead.',
-  }),
-  block_id: Type.String(),
-  summary: Type.String(),
+export const ExplanationWarning = t.named('ExplanationWarning', {
+  kind: t.literal(
+    'output_truncated',
+    'An output exceeded its limit: expressions see a note instead.',
+  ),
+  block_id: t.text(),
+  summary: t.text(),
 });
 export type ExplanationWarning = Static<typeof ExplanationWarning>;
 
-export const InstanceExplanation = named('InstanceExplanation', {
-  id: Uuid,
-  sequence_id: Uuid,
-  state: InstanceStateWord,
-  since: noted(Timestamp, 'Since when it is in this state.'),
-  summary: noted(Type.String(), 'Current activity in one sentence.'),
-  waiting_for: Type.Array(Wait, { maxItems: WAITS_MAX }),
-  waiting_count: Type.Integer({ description: 'Number of all waits.' }),
+export const InstanceExplanation = t.named('InstanceExplanation', {
+  id: t.Uuid,
+  sequence_id: t.Uuid,
+  state: t.InstanceStateWord,
+  since: t.noted(t.Timestamp, 'Since when it is in this state.'),
+  summary: t.text('Current activity in one sentence.'),
+  waiting_for: t.list(Wait, { maxItems: WAITS_MAX }),
+  waiting_count: t.integer('Number of all waits.'),
   failure: FailureOrNull,
-  cancelling: Type.Optional(Cancelling),
-  parent_instance_id: Type.Optional(noted(Uuid, 'The parent, if a sub_sequence created it.')),
-  next: Type.Array(NextAction),
-  warnings: noted(
-    Type.Optional(Type.Array(ExplanationWarning, { maxItems: WARNINGS_MAX })),
+  cancelling: t.optional(Cancelling),
+  parent_instance_id: t.optional(t.Uuid, 'The parent, if a sub_sequence created it.'),
+  next: t.list(NextAction),
+  warnings: t.optional(
+    t.list(ExplanationWarning, { maxItems: WARNINGS_MAX }),
     'Probable causes of unexpected behavior; absent: none.',
   ),
 });

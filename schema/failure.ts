@@ -1,7 +1,7 @@
 /** The failure of an instance or block (docs/reference/failures.md): its shape and codes. */
 
-import { type Static, Type } from '@sinclair/typebox';
-import { named, oneOfWords, orNull, refOrNull, Timestamp } from './common.js';
+import type { Static } from '@sinclair/typebox';
+import * as t from './common.js';
 
 /** Longer messages are truncated, since lists show them. */
 export const FAILURE_MESSAGE_MAX = 500;
@@ -58,21 +58,19 @@ export function isFailureCode(code: unknown): code is FailureCode {
   return typeof code === 'string' && Object.hasOwn(FAILURE_CODES, code);
 }
 
-export const Failure = named(
+export const Failure = t.named(
   'Failure',
   'The reason of a failure. block_id, path, handler and attempt are null if it was not a block.',
   {
-    block_id: orNull(Type.String({ description: 'The failed block, not the blocks around it.' })),
-    path: orNull(
-      Type.String({ description: 'Path from the outermost block, such as orders[2]/charge.' }),
-    ),
-    handler: orNull(Type.String({ description: 'Handler of the step.' })),
-    attempt: orNull(Type.Integer({ description: 'Attempt of the step, from 0.' })),
-    code: oneOfWords(Object.keys(FAILURE_CODES) as FailureCode[]),
-    message: Type.String({ maxLength: FAILURE_MESSAGE_MAX }),
-    at: Timestamp,
+    block_id: t.nullable(t.text('The failed block, not the blocks around it.')),
+    path: t.nullable(t.text('Path from the outermost block, such as orders[2]/charge.')),
+    handler: t.nullable(t.text('Handler of the step.')),
+    attempt: t.nullable(t.integer('Attempt of the step, from 0.')),
+    code: t.oneOf(Object.keys(FAILURE_CODES) as FailureCode[]),
+    message: t.text({ maxLength: FAILURE_MESSAGE_MAX }),
+    at: t.Timestamp,
   },
 );
 export type Failure = Static<typeof Failure>;
 
-export const FailureOrNull = refOrNull(Failure);
+export const FailureOrNull = t.refOrNull(Failure);

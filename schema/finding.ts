@@ -1,24 +1,25 @@
 /** Findings about a definition: errors, for which it is refused, and warnings, each with the path of its place. */
 
-import { type Static, Type } from '@sinclair/typebox';
-import { noted } from './common.js';
+import type { Static } from '@sinclair/typebox';
+import * as t from './common.js';
+import { suggest } from './suggest.js';
 
 /** Bound for each kind; a last entry counts the rest, so that the response stays smaller than the request. */
 export const FINDINGS_MAX = 100;
 
-export const Finding = Type.Object(
+export const Finding = t.object(
   {
-    path: Type.String({ description: 'Such as blocks[2].branches[0][1].retry.initialBackoff.' }),
-    message: Type.String(),
-    suggestion: Type.Optional(Type.String({ description: 'The probable intention.' })),
+    path: t.text('Such as blocks[2].branches[0][1].retry.initialBackoff.'),
+    message: t.text(),
+    suggestion: t.optional(t.text('The probable intention.')),
   },
-  { description: 'An error or probable mistake in a definition.' },
+  'An error or probable mistake in a definition.',
 );
 export type Finding = Static<typeof Finding>;
 
 /** Warnings about an accepted definition; absent if empty. */
-export const Warnings = noted(
-  Type.Optional(Type.Array(Finding)),
+export const Warnings = t.optional(
+  t.list(Finding),
   `At most ${FINDINGS_MAX}; the last counts the rest.`,
 );
 
@@ -70,4 +71,13 @@ export function isWithin(path: string, place: string): boolean {
   if (!path.startsWith(place)) return false;
   const next = path.charAt(place.length);
   return next === '' || next === '.' || next === '[';
+}
+
+/** An unknown name, with a suggestion or all known names. */
+export function findingOfStray(field: string, name: string, known: readonly string[]): Finding {
+  const guess = suggest(name, known);
+  const message = `${field} is unknown`;
+  if (guess !== undefined) return findingOf(field, message, guess);
+  const list = `there ${known.length === 1 ? 'is' : 'are'} ${known.join(', ')}`;
+  return findingOf(field, `${message}: ${list}`);
 }

@@ -6,19 +6,7 @@
  */
 
 import { type TSchema, Type } from '@sinclair/typebox';
-import {
-  AnyJson,
-  DURATION_MS_MAX,
-  DurationMs,
-  flag,
-  KEY_LENGTH_MAX,
-  NAME_LENGTH_MAX,
-  noted,
-  oneOfWords,
-  optional,
-  UserSchema,
-  withDefault,
-} from './common.js';
+import * as t from './common.js';
 
 export const LOG_LEVELS = ['debug', 'info', 'warn'] as const;
 export const LOG_LEVEL_DEFAULT = 'info';
@@ -38,30 +26,30 @@ function lenient<T extends TSchema>(schema: T, meant: string): T {
   return { ...schema, 'x-otherwise': { type: meant, enum: meant } };
 }
 
-const anything = (note: string) => Type.Optional(noted(AnyJson, note));
+const anything = (note: string) => t.optional(t.AnyJson, note);
 
 /** An object whose other members are ignored. */
 export const HANDLER_PARAMS = {
-  noop: Type.Object({}),
-  log: Type.Object({
-    message: withDefault(anything('The logged text.'), LOG_MESSAGE_DEFAULT),
+  noop: t.object({}),
+  log: t.object({
+    message: t.withDefault(anything('The logged text.'), LOG_MESSAGE_DEFAULT),
     level: lenient(
-      optional(withDefault(oneOfWords(LOG_LEVELS, 'Log level.'), LOG_LEVEL_DEFAULT)),
+      t.nullish(t.withDefault(t.oneOf(LOG_LEVELS, 'Log level.'), LOG_LEVEL_DEFAULT)),
       `counts as ${LOG_LEVEL_DEFAULT}`,
     ),
   }),
-  sleep: Type.Object({
-    duration_ms: optional(noted(withDefault(DurationMs, SLEEP_MS_DEFAULT), 'Duration in ms.')),
+  sleep: t.object({
+    duration_ms: t.nullish(t.withDefault(t.DurationMs, SLEEP_MS_DEFAULT), 'Duration in ms.'),
   }),
-  wait_for_event: Type.Object({
-    name: noted(
-      Type.String({ pattern: '\\S', maxLength: NAME_LENGTH_MAX }),
+  wait_for_event: t.object({
+    name: t.noted(
+      t.text({ pattern: '\\S', maxLength: t.NAME_LENGTH_MAX }),
       'Name of the events, and after `custom:` of the signals, that end the wait.',
     ),
-    key: Type.Optional(
+    key: t.optional(
       Type.Unsafe<string | number | null>({
         anyOf: [
-          { type: 'string', pattern: '\\S', maxLength: KEY_LENGTH_MAX },
+          { type: 'string', pattern: '\\S', maxLength: t.KEY_LENGTH_MAX },
           { type: 'number' },
           { type: 'null' },
         ],
@@ -69,37 +57,37 @@ export const HANDLER_PARAMS = {
           '`correlation_key` of the events, a string or a number; default: events without one.',
       }),
     ),
-    timeout_ms: noted(
-      optional(Type.Integer({ minimum: 1, maximum: DURATION_MS_MAX })),
+    timeout_ms: t.nullish(
+      t.integer({ minimum: 1, maximum: t.DURATION_MS_MAX }),
       'Milliseconds after which the attempt fails, like the `timeout` of the step.',
     ),
-    schema: noted(
-      optional(UserSchema),
+    schema: t.nullish(
+      t.UserSchema,
       'Schema of the payload. Any other payload is consumed, and the wait continues.',
     ),
   }),
-  http_request: Type.Object({
-    url: Type.String({
+  http_request: t.object({
+    url: t.text({
       minLength: 1,
       pattern: HTTP_URL_PATTERN,
       description: 'Starts with http:// or https://, without user and password.',
       'x-otherwise': { pattern: 'fails the step' },
     }),
     method: {
-      ...optional(withDefault(oneOfWords(HTTP_METHODS, 'Case-insensitive.'), HTTP_METHOD_DEFAULT)),
+      ...t.nullish(t.withDefault(t.oneOf(HTTP_METHODS, 'Case-insensitive.'), HTTP_METHOD_DEFAULT)),
       'x-any-case': true,
     },
-    headers: noted(
-      optional(Type.Record(Type.String(), lenient(Type.String(), 'is not sent'))),
+    headers: t.nullish(
+      Type.Record(t.text(), lenient(t.text(), 'is not sent')),
       'Headers by name. Host and values that are not strings are not sent.',
     ),
     body: anything(
       'Strings are sent unchanged, other values as JSON. ' +
         'Default content-type with a body: application/json.',
     ),
-    timeout_ms: optional(
-      withDefault(
-        Type.Integer({
+    timeout_ms: t.nullish(
+      t.withDefault(
+        t.integer({
           minimum: 1,
           maximum: HTTP_TIMEOUT_MS_MAX,
           description: 'Timeout in milliseconds, at most `ENGINE_STEP_TIMEOUT_MAX_SECS`.',
@@ -108,16 +96,13 @@ export const HANDLER_PARAMS = {
       ),
     ),
   }),
-  fail: Type.Object({
-    message: withDefault(anything('Error message.'), FAIL_MESSAGE_DEFAULT),
-    retryable: lenient(
-      noted(flag(false), 'Whether the retry policy may retry.'),
-      'counts as false',
-    ),
+  fail: t.object({
+    message: t.withDefault(anything('Error message.'), FAIL_MESSAGE_DEFAULT),
+    retryable: lenient(t.flag(false, 'Whether the retry policy may retry.'), 'counts as false'),
   }),
-  transform: Type.Object({}, { additionalProperties: true }),
-  assert: Type.Object({
-    condition: noted(AnyJson, 'A condition, or a value that must be true.'),
+  transform: t.object({}, { additionalProperties: true }),
+  assert: t.object({
+    condition: t.noted(t.AnyJson, 'A condition, or a value that must be true.'),
     message: anything('Error message; default: one with the condition.'),
   }),
 };

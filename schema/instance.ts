@@ -7,133 +7,96 @@ import { type Static, Type } from '@sinclair/typebox';
 import { BLOCK_QUERY } from './attempt.js';
 import { BulkJob, BulkQuery, RepeatsEffects } from './bulk-job.js';
 import { UNCHANGED } from './change-shapes.js';
-import {
-  ALL_BY_KEY,
-  AnyJson,
-  BodyTenant,
-  Cursor,
-  checked,
-  DryRun,
-  DurationMs,
-  flag,
-  INT32_MAX,
-  InstanceStateWord,
-  JsonObjectSchema,
-  KEY_LENGTH_MAX,
-  Key,
-  LIST_LIMIT_MAX,
-  Limit,
-  Name,
-  Natural,
-  named,
-  noted,
-  Offset,
-  Orphans,
-  oneOfWords,
-  optional,
-  orNull,
-  PriorityWord,
-  pageOf,
-  SEQUENCE_REFERENCE,
-  Timestamp,
-  TimeZone,
-  Uuid,
-  unsupported,
-  withDefault,
-} from './common.js';
+import * as t from './common.js';
 import { Failure, FailureOrNull } from './failure.js';
 import { InstanceFilter, SELECTION } from './instance-filter.js';
-import {
-  actById,
-  byId,
-  get,
-  getById,
-  listOf,
-  type RouteRow,
-  refusals,
-  rowsOf,
-} from './route-row.js';
+import { actById, byId, get, getById, type RouteRow, refusals, rowsOf } from './route-row.js';
 import { SignalAccepted, SignalListQuery, StoredSignal } from './signal.js';
 import { NODE_STATES } from './states.js';
-import { strictNamed, strictObject } from './strict.js';
 
 const BATCH_INSTANCES_MAX = 10_000;
 const AUDIT_LIMIT_DEFAULT = 200;
 
 /** Only `data` and `config` are accepted; the engine keeps the other sections. */
-export const GivenContext = Type.Object({
-  data: optional(JsonObjectSchema),
-  config: optional(JsonObjectSchema),
+export const GivenContext = t.object({
+  data: t.nullish(t.JsonObjectSchema),
+  config: t.nullish(t.JsonObjectSchema),
 });
 
 /** Not inherited by children. */
-export const InstanceTimeout = noted(
-  DurationMs,
+export const InstanceTimeout = t.noted(
+  t.DurationMs,
   'Maximum duration in ms from the first step, without pauses; then it fails.',
 );
 
 /** Not empty: an empty key would be a mistake, or no limit where one was meant. */
-const ConcurrencyKey = Type.String({ minLength: 1, maxLength: KEY_LENGTH_MAX });
+const ConcurrencyKey = t.text({ minLength: 1, maxLength: t.KEY_LENGTH_MAX });
 
 /** An empty `idempotency_key` is absent. `state`, `session_id` and parents are ignored. */
-export const CreateInstance = checked(
+export const CreateInstance = t.checked(
   'sequence-or-id',
-  named('CreateInstance', 'One instance, alone or in a batch.', {
-    ...SEQUENCE_REFERENCE,
-    tenant_id: BodyTenant,
-    namespace: Name,
-    priority: optional(withDefault(PriorityWord, 'normal')),
-    timezone: optional(withDefault(TimeZone, 'UTC')),
-    metadata: optional(JsonObjectSchema),
-    context: optional(
-      noted(GivenContext, 'At most 256 KiB as JSON, unless the deployment sets another limit.'),
+  t.named('CreateInstance', 'One instance, alone or in a batch.', {
+    ...t.SEQUENCE_REFERENCE,
+    tenant_id: t.BodyTenant,
+    namespace: t.Name,
+    priority: t.nullish(t.withDefault(t.PriorityWord, 'normal')),
+    timezone: t.nullish(t.withDefault(t.TimeZone, 'UTC')),
+    metadata: t.nullish(t.JsonObjectSchema),
+    context: t.nullish(
+      GivenContext,
+      'At most 256 KiB as JSON, unless the deployment sets another limit.',
     ),
-    next_fire_at: optional(noted(Timestamp, 'Start time; default: now.')),
-    timeout: optional(InstanceTimeout),
-    concurrency_key: optional(
-      noted(ConcurrencyKey, 'Instances of the tenant with this key share a concurrency limit.'),
+    next_fire_at: t.nullish(t.Timestamp, 'Start time; default: now.'),
+    timeout: t.nullish(InstanceTimeout),
+    concurrency_key: t.nullish(
+      ConcurrencyKey,
+      'Instances of the tenant with this key share a concurrency limit.',
     ),
-    max_concurrency: noted(
-      optional(Type.Integer({ exclusiveMinimum: 0, maximum: INT32_MAX })),
+    max_concurrency: t.nullish(
+      t.integer({ exclusiveMinimum: 0, maximum: t.INT32_MAX }),
       'Maximum number of these instances that run at once.',
     ),
-    idempotency_key: noted(
-      optional(Key),
+    idempotency_key: t.nullish(
+      t.Key,
       'If an instance of the tenant has this key, its id is returned with deduplicated true.',
     ),
-    dry_run: flag(false),
-    dry_run_auto_approve: noted(
-      flag(false),
+    dry_run: t.flag(false),
+    dry_run_auto_approve: t.flag(
+      false,
       'In a dry run, approvals are answered immediately with the first choice.',
     ),
-    ...unsupported('budget'),
+    ...t.unsupported('budget'),
   }),
 );
 export type CreateInstance = Static<typeof CreateInstance>;
 
 /** Each item is deduplicated by its own idempotency key. */
-export const CreateBatch = strictNamed('CreateBatch', 'Creates all instances or none.', {
-  instances: Type.Array(CreateInstance, { maxItems: BATCH_INSTANCES_MAX }),
+export const CreateBatch = t.strictNamed('CreateBatch', 'Creates all instances or none.', {
+  instances: t.list(CreateInstance, { maxItems: BATCH_INSTANCES_MAX }),
 });
 export type CreateBatch = Static<typeof CreateBatch>;
 
-export const PatchState = named('PatchState', {
-  state: InstanceStateWord,
-  next_fire_at: noted(
-    optional(Timestamp),
+export const PatchState = t.named('PatchState', {
+  state: t.InstanceStateWord,
+  next_fire_at: t.nullish(
+    t.Timestamp,
     'For a change to scheduled. Default: now, or for a paused ' +
       'instance the time at which it would continue.',
   ),
 });
 
-export const PatchContext = named('PatchContext', 'Replaces given sections and keeps the others.', {
-  context: Type.Object({
-    data: optional(JsonObjectSchema),
-    config: optional(JsonObjectSchema),
-    audit: optional(Type.Array(AnyJson)),
-  }),
-  ...UNCHANGED,
-});
+export const PatchContext = t.named(
+  'PatchContext',
+  'Replaces given sections and keeps the others.',
+  {
+    context: t.object({
+      data: t.nullish(t.JsonObjectSchema),
+      config: t.nullish(t.JsonObjectSchema),
+      audit: t.nullish(t.list(t.AnyJson)),
+    }),
+    ...UNCHANGED,
+  },
+);
 
 /**
  * `pause`, `resume`, `cancel`, `update_context` or `custom:<name>`. The form `{"custom": name}` is accepted too, and
@@ -147,240 +110,239 @@ const SignalType = Type.Unsafe<string>({
 /** Before a block id: the answer to its `wait_for_input`. */
 export const GATE_SIGNAL = 'custom:human_input:';
 
-export const SendSignal = named('SendSignal', {
+export const SendSignal = t.named('SendSignal', {
   signal_type: SignalType,
-  payload: Type.Optional(AnyJson),
+  payload: t.optional(t.AnyJson),
 });
-export type SendSignal = Static<typeof SendSignal>;
 
 /** Terminal instances are skipped (docs/decisions/0019-bulk-changes.md). */
-export const BulkState = strictNamed('BulkState', {
+export const BulkState = t.strictNamed('BulkState', {
   filter: InstanceFilter,
-  state: InstanceStateWord,
-  dry_run: DryRun,
-  orphans: Orphans,
+  state: t.InstanceStateWord,
+  dry_run: t.DryRun,
+  orphans: t.Orphans,
 });
 export type BulkState = Static<typeof BulkState>;
 
 /** `state` is a comma-separated list on the wire; empty means no filter. */
-const InstanceListQuery = Type.Object({
-  ...Type.Partial(Type.Object(SELECTION)).properties,
-  state: Type.Optional(Type.Array(InstanceStateWord)),
-  ...pageOf(),
+const InstanceListQuery = t.object({
+  ...Type.Partial(t.object(SELECTION)).properties,
+  state: t.optional(t.list(t.InstanceStateWord)),
+  ...t.pageOf(),
 });
 
 /** A definition may have 5,000 blocks: pages request a part. */
-const TreeQuery = Type.Object({
-  block_id: Type.Optional(noted(Type.String(), 'Only this block and the blocks inside it.')),
-  depth: noted(Type.Optional(Type.Integer({ minimum: 0 })), 'Number of levels below the first.'),
+const TreeQuery = t.object({
+  block_id: t.optional(t.text('Only this block and the blocks inside it.')),
+  depth: t.optional(t.integer({ minimum: 0 }), 'Number of levels below the first.'),
 });
 
-const ChildListQuery = Type.Object({
-  ...ALL_BY_KEY,
-  state: Type.Optional(Type.Array(InstanceStateWord)),
+const ChildListQuery = t.object({
+  ...t.ALL_BY_KEY,
+  state: t.optional(t.list(t.InstanceStateWord)),
 });
 
-export const MaxBytes = noted(
-  Type.Optional(Type.Integer({ minimum: 1 })),
+export const MaxBytes = t.optional(
+  t.integer({ minimum: 1 }),
   'Maximum size of the response, which has at least one row.',
 );
 
-const OutputListQuery = Type.Object({
+const OutputListQuery = t.object({
   ...BLOCK_QUERY,
-  ...ALL_BY_KEY,
+  ...t.ALL_BY_KEY,
   max_bytes: MaxBytes,
 });
 
-const AuditListQuery = Type.Object({
-  limit: Limit(AUDIT_LIMIT_DEFAULT, LIST_LIMIT_MAX, 1),
-  cursor: Cursor,
+const AuditListQuery = t.object({
+  limit: t.Limit(AUDIT_LIMIT_DEFAULT, t.LIST_LIMIT_MAX, 1),
+  cursor: t.Cursor,
 });
 
-const TimelineQuery = strictObject({
+const TimelineQuery = t.strictObject({
   ...BLOCK_QUERY,
-  cursor: Cursor,
+  cursor: t.Cursor,
   max_bytes: MaxBytes,
-  offset: Offset,
-  limit: Limit(200, LIST_LIMIT_MAX, 1),
-  include_outputs: Type.Boolean({ default: true }),
+  offset: t.Offset,
+  limit: t.Limit(200, t.LIST_LIMIT_MAX, 1),
+  include_outputs: t.boolean({ default: true }),
 });
 
-export const CapitalPriority = oneOfWords(['Low', 'Normal', 'High', 'Critical']);
-export type CapitalPriority = Static<typeof CapitalPriority>;
+export const CapitalPriority = t.oneOf(['Low', 'Normal', 'High', 'Critical']);
 
 /** Facts about the run; fields appear once they are known. */
-const RuntimeContext = Type.Object({
-  instance_id: Type.Optional(Uuid),
-  run_id: Type.Optional(Uuid),
-  current_step: Type.Optional(orNull(Type.String())),
-  attempt: Type.Optional(Type.Integer()),
-  started_at: Type.Optional(orNull(Timestamp)),
-  current_step_started_at: Type.Optional(orNull(Timestamp)),
-  total_steps_executed: Type.Optional(Type.Integer()),
-  dry_run: Type.Optional(Type.Boolean()),
-  dry_run_auto_approve: Type.Optional(Type.Boolean()),
+const RuntimeContext = t.object({
+  instance_id: t.optional(t.Uuid),
+  run_id: t.optional(t.Uuid),
+  current_step: t.optional(t.nullable(t.text())),
+  attempt: t.optional(t.integer()),
+  started_at: t.optional(t.nullable(t.Timestamp)),
+  current_step_started_at: t.optional(t.nullable(t.Timestamp)),
+  total_steps_executed: t.optional(t.integer()),
+  dry_run: t.optional(t.boolean()),
+  dry_run_auto_approve: t.optional(t.boolean()),
 });
 
-export const InstanceContext = named(
+export const InstanceContext = t.named(
   'InstanceContext',
   'data, config and audit: together at most 256 KiB, unless the deployment sets another limit.',
   {
-    data: JsonObjectSchema,
-    config: JsonObjectSchema,
-    audit: Type.Array(AnyJson),
+    data: t.JsonObjectSchema,
+    config: t.JsonObjectSchema,
+    audit: t.list(t.AnyJson),
     runtime: RuntimeContext,
   },
 );
 export type InstanceContext = Static<typeof InstanceContext>;
 
-export const Cancelling = named('Cancelling', 'Cancelled or timed out; finishes protected work.', {
-  since: Timestamp,
-  reason: oneOfWords(['cancel', 'timeout']),
-  waiting_for: Type.Array(noted(Type.String(), 'Running blocks, at most 20.')),
-});
+export const Cancelling = t.named(
+  'Cancelling',
+  'Cancelled or timed out; finishes protected work.',
+  {
+    since: t.Timestamp,
+    reason: t.oneOf(['cancel', 'timeout']),
+    waiting_for: t.list(t.text('Running blocks, at most 20.')),
+  },
+);
 export type Cancelling = Static<typeof Cancelling>;
 
-export const TaskInstance = named('TaskInstance', 'A run of a sequence.', {
-  id: Uuid,
-  sequence_id: Uuid,
-  tenant_id: Type.String(),
-  namespace: Type.String(),
-  state: InstanceStateWord,
-  next_fire_at: orNull(Timestamp),
+export const TaskInstance = t.named('TaskInstance', 'A run of a sequence.', {
+  id: t.Uuid,
+  sequence_id: t.Uuid,
+  tenant_id: t.text(),
+  namespace: t.text(),
+  state: t.InstanceStateWord,
+  next_fire_at: t.nullable(t.Timestamp),
   priority: CapitalPriority,
-  timezone: Type.String(),
-  metadata: JsonObjectSchema,
+  timezone: t.text(),
+  metadata: t.JsonObjectSchema,
   context: InstanceContext,
-  concurrency_key: Type.Optional(Type.String()),
-  max_concurrency: Type.Optional(Type.Integer()),
-  idempotency_key: Type.Optional(Type.String()),
-  parent_instance_id: Type.Optional(Uuid),
-  timeout: Type.Optional(noted(Type.Integer(), 'As requested.')),
-  failure: noted(FailureOrNull, 'The failure; null if it has not failed or was retried since.'),
-  cancelling: Type.Optional(Cancelling),
-  created_at: Timestamp,
-  updated_at: Timestamp,
+  concurrency_key: t.optional(t.text()),
+  max_concurrency: t.optional(t.integer()),
+  idempotency_key: t.optional(t.text()),
+  parent_instance_id: t.optional(t.Uuid),
+  timeout: t.optional(t.integer('As requested.')),
+  failure: t.noted(FailureOrNull, 'The failure; null if it has not failed or was retried since.'),
+  cancelling: t.optional(Cancelling),
+  created_at: t.Timestamp,
+  updated_at: t.Timestamp,
 });
 export type TaskInstance = Static<typeof TaskInstance>;
 
-const InstanceList = Type.Array(TaskInstance);
+const InstanceList = t.list(TaskInstance);
 
-export const InstanceCreated = named('InstanceCreated', {
-  id: Uuid,
-  deduplicated: noted(Type.Boolean(), 'True: id is that of an existing instance.'),
+export const InstanceCreated = t.named('InstanceCreated', {
+  id: t.Uuid,
+  deduplicated: t.boolean('True: id is that of an existing instance.'),
 });
 export type InstanceCreated = Static<typeof InstanceCreated>;
 
-export const BatchCreated = named('BatchCreated', {
-  count: Type.Integer({ description: 'Accepted items.' }),
-  created: Type.Integer({ description: 'New instances.' }),
+export const BatchCreated = t.named('BatchCreated', {
+  count: t.integer('Accepted items.'),
+  created: t.integer('New instances.'),
 });
 export type BatchCreated = Static<typeof BatchCreated>;
 
-export const BulkUpdated = named('BulkUpdated', {
-  count: noted(Type.Integer(), 'Changed instances; with dry_run, those that would be changed.'),
-  updated: Type.Integer({ description: 'Alias of count for older clients; 0 with dry_run.' }),
-  dry_run: Type.Optional(Type.Literal(true)),
-  repeats_effects: Type.Optional(noted(RepeatsEffects, 'Absent: 0.')),
+export const BulkUpdated = t.named('BulkUpdated', {
+  count: t.integer('Changed instances; with dry_run, those that would be changed.'),
+  updated: t.integer('Alias of count for older clients; 0 with dry_run.'),
+  dry_run: t.optional(t.literal(true)),
+  repeats_effects: t.optional(RepeatsEffects, 'Absent: 0.'),
 });
 export type BulkUpdated = Static<typeof BulkUpdated>;
 
-export const ContextPatched = named('ContextPatched', { context: InstanceContext });
+export const ContextPatched = t.named('ContextPatched', { context: InstanceContext });
 
-export const InstanceRetried = named('InstanceRetried', {
-  id: Uuid,
-  state: Type.Literal('scheduled'),
+export const InstanceRetried = t.named('InstanceRetried', {
+  id: t.Uuid,
+  state: t.literal('scheduled'),
 });
-export type InstanceRetried = Static<typeof InstanceRetried>;
 
 /** Absent outside loops. */
-const Iteration = noted(Type.String(), 'Counters of the enclosing loops, such as 2.0.');
+const Iteration = t.text('Counters of the enclosing loops, such as 2.0.');
 
 /** `output_size` is in bytes of compact JSON (docs/reference/instances.md). */
-export const BlockOutput = named('BlockOutput', 'Output of a block. attempt counts from 0.', {
-  id: Uuid,
-  instance_id: Uuid,
-  block_id: Type.String(),
-  output: AnyJson,
-  output_ref: orNull(Type.String()),
-  output_size: Type.Integer(),
-  attempt: Type.Integer(),
-  iteration: Type.Optional(Iteration),
-  created_at: Timestamp,
+export const BlockOutput = t.named('BlockOutput', 'Output of a block. attempt counts from 0.', {
+  id: t.Uuid,
+  instance_id: t.Uuid,
+  block_id: t.text(),
+  output: t.AnyJson,
+  output_ref: t.nullable(t.text()),
+  output_size: t.integer(),
+  attempt: t.integer(),
+  iteration: t.optional(Iteration),
+  created_at: t.Timestamp,
 });
 export type BlockOutput = Static<typeof BlockOutput>;
 
-export const ItemCounts = named('ItemCounts', 'Items of an open for_each.', {
-  total: Natural,
-  running: Natural,
-  ended: Natural,
+export const ItemCounts = t.named('ItemCounts', 'Items of an open for_each.', {
+  total: t.Natural,
+  running: t.Natural,
+  ended: t.Natural,
 });
 
-export const TreeNode = named('TreeNode', {
-  id: Uuid,
-  instance_id: Uuid,
-  block_id: Type.String(),
-  parent_id: orNull(Uuid),
-  block_type: Type.String(),
-  branch_index: orNull(Type.Integer()),
-  state: oneOfWords(NODE_STATES),
-  child_instance_id: Type.Optional(noted(Uuid, 'For a sub_sequence: its last child.')),
-  started_at: orNull(Timestamp),
-  completed_at: orNull(Timestamp),
-  items: Type.Optional(ItemCounts),
-  iteration: Type.Optional(
-    Type.Integer({ description: 'For an open loop: the current iteration, from 0.' }),
-  ),
-  output_count: noted(Type.Optional(Type.Integer()), 'In loops: output rows over all iterations.'),
+export const TreeNode = t.named('TreeNode', {
+  id: t.Uuid,
+  instance_id: t.Uuid,
+  block_id: t.text(),
+  parent_id: t.nullable(t.Uuid),
+  block_type: t.text(),
+  branch_index: t.nullable(t.integer()),
+  state: t.oneOf(NODE_STATES),
+  child_instance_id: t.optional(t.Uuid, 'For a sub_sequence: its last child.'),
+  started_at: t.nullable(t.Timestamp),
+  completed_at: t.nullable(t.Timestamp),
+  items: t.optional(ItemCounts),
+  iteration: t.optional(t.integer('For an open loop: the current iteration, from 0.')),
+  output_count: t.optional(t.integer(), 'In loops: output rows over all iterations.'),
 });
 export type TreeNode = Static<typeof TreeNode>;
 
 /** Newest first, at most 200 of an instance. */
-export const AuditEntry = named('AuditEntry', {
-  id: Uuid,
-  instance_id: Uuid,
-  tenant_id: Type.String(),
-  event_type: Type.String(),
-  from_state: Type.Optional(InstanceStateWord),
-  to_state: Type.Optional(InstanceStateWord),
-  block_id: Type.Optional(Type.String()),
-  details: AnyJson,
-  failure: Type.Optional(noted(Failure, 'Present for a change to failed.')),
-  created_at: Timestamp,
+export const AuditEntry = t.named('AuditEntry', {
+  id: t.Uuid,
+  instance_id: t.Uuid,
+  tenant_id: t.text(),
+  event_type: t.text(),
+  from_state: t.optional(t.InstanceStateWord),
+  to_state: t.optional(t.InstanceStateWord),
+  block_id: t.optional(t.text()),
+  details: t.AnyJson,
+  failure: t.optional(Failure, 'Present for a change to failed.'),
+  created_at: t.Timestamp,
 });
 export type AuditEntry = Static<typeof AuditEntry>;
 
-export const StateTransition = Type.Object({
-  from_state: Type.Optional(InstanceStateWord),
-  to_state: Type.Optional(InstanceStateWord),
-  at: Timestamp,
+export const StateTransition = t.object({
+  from_state: t.optional(t.InstanceStateWord),
+  to_state: t.optional(t.InstanceStateWord),
+  at: t.Timestamp,
 });
 
-export const TimelineEntry = Type.Object({
-  block_id: Type.String(),
-  attempt: Type.Integer(),
-  iteration: Type.Optional(Iteration),
-  completed_at: Timestamp,
-  output: Type.Optional(AnyJson),
-  output_ref: Type.Optional(orNull(Type.String())),
-  is_sentinel: Type.Boolean(),
+export const TimelineEntry = t.object({
+  block_id: t.text(),
+  attempt: t.integer(),
+  iteration: t.optional(Iteration),
+  completed_at: t.Timestamp,
+  output: t.optional(t.AnyJson),
+  output_ref: t.optional(t.nullable(t.text())),
+  is_sentinel: t.boolean(),
 });
 
 /** Oldest first; internal rows are marked `is_sentinel`, not hidden. */
-export const Timeline = named('Timeline', {
-  instance: Type.Object({
-    id: Uuid,
-    sequence_id: Uuid,
-    state: InstanceStateWord,
-    created_at: Timestamp,
-    updated_at: Timestamp,
-    context: Type.Optional(InstanceContext),
+export const Timeline = t.named('Timeline', {
+  instance: t.object({
+    id: t.Uuid,
+    sequence_id: t.Uuid,
+    state: t.InstanceStateWord,
+    created_at: t.Timestamp,
+    updated_at: t.Timestamp,
+    context: t.optional(InstanceContext),
   }),
-  state_transitions: Type.Array(StateTransition),
-  entries: Type.Array(TimelineEntry),
-  offset: Type.Integer(),
-  limit: Type.Integer(),
-  has_more: Type.Boolean(),
+  state_transitions: t.list(StateTransition),
+  entries: t.list(TimelineEntry),
+  offset: t.integer(),
+  limit: t.integer(),
+  has_more: t.boolean(),
 });
 export type Timeline = Static<typeof Timeline>;
 
@@ -462,19 +424,19 @@ export const INSTANCE_ROWS = {
   'instances.signals': getById(
     '/instances/{id}/signals',
     'List the signals of an instance, oldest first, with their status.',
-    listOf(StoredSignal),
+    t.list(StoredSignal),
     { query: SignalListQuery },
   ),
   'instances.tree': ask(
     '/instances/{id}/tree',
     'Get the nodes of the execution tree.',
-    listOf(TreeNode),
+    t.list(TreeNode),
     { query: TreeQuery },
   ),
   'instances.outputs': getById(
     '/instances/{id}/outputs',
     'List block outputs, oldest first.',
-    listOf(BlockOutput),
+    t.list(BlockOutput),
     { query: OutputListQuery },
   ),
   'instances.children': getById(
@@ -486,7 +448,7 @@ export const INSTANCE_ROWS = {
   'instances.audit': getById(
     '/instances/{id}/audit',
     'List the audit entries of an instance, newest first.',
-    listOf(AuditEntry),
+    t.list(AuditEntry),
     { query: AuditListQuery },
   ),
   'instances.timeline': getById(

@@ -5,12 +5,11 @@ import type { ErrorObject } from 'ajv/dist/2020.js';
 import { isJsonObject } from '../src/base/json.js';
 import { BLOCK_TYPES } from './blocks.js';
 import { fixedMembers } from './change-shapes.js';
-import { UNSUPPORTED_VALUES } from './common.js';
+import { isStrict, UNSUPPORTED_VALUES } from './common.js';
 import { SHA256_INPUT_PATTERN, SHA256_PATTERN } from './continuity.js';
 import { CREDENTIAL_ID_PATTERN } from './credential.js';
-import { type Finding, findingOf, joinPath, shownName } from './finding.js';
+import { type Finding, findingOf, findingOfStray, joinPath, shownName } from './finding.js';
 import { HTTP_URL_PATTERN } from './handlers.js';
-import { findingOfStray, isStrict } from './strict.js';
 import { suggest } from './suggest.js';
 import { SLUG_PATTERN } from './trigger.js';
 

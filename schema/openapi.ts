@@ -6,14 +6,13 @@
 import type { TObject, TSchema } from '@sinclair/typebox';
 import { ERROR_STATUS } from '../src/base/errors.js';
 import type { JsonObject, JsonValue } from '../src/base/json.js';
-import { ErrorBody } from './common.js';
+import { ErrorBody, isStrict } from './common.js';
 import { parameterExample } from './examples.js';
 import { HEADER_NOTES, OPERATION_NOTES, QUERY_NOTES } from './openapi-notes.js';
 import { SchemaBook } from './openapi-schemas.js';
 import { DESCRIPTION, REFUSALS, TAGS, TITLE } from './openapi-texts.js';
 import { bodyBytesMax } from './route-row.js';
 import { ROUTES, type Route } from './routes.js';
-import { isStrict } from './strict.js';
 
 /** Where the paths of the document are served. */
 export const SERVER_URL = '/api/v1';

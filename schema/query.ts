@@ -1,8 +1,8 @@
 /** Parses a query string into values for its schema. */
 
 import type { TObject, TSchema } from '@sinclair/typebox';
-import { shownName } from './finding.js';
-import { findingOfStray, isStrict } from './strict.js';
+import { isStrict } from './common.js';
+import { findingOfStray, shownName } from './finding.js';
 import type { Checked } from './validators.js';
 
 const METADATA_FILTERS_MAX = 16;

@@ -1,38 +1,37 @@
 /** Wire shapes and routes of rate limits by tenant and key; a key without a limit is unlimited. */
 
-import { type Static, Type } from '@sinclair/typebox';
+import type { Static } from '@sinclair/typebox';
 import { UNCHANGED } from './change-shapes.js';
-import { ALL_ROWS, addressed, KEY_LENGTH_MAX, named, TenantQuery, Timestamp } from './common.js';
-import { get, listOf, type RouteRow, refusals, remove } from './route-row.js';
-import { strictNamed } from './strict.js';
+import * as t from './common.js';
+import { get, type RouteRow, refusals, remove } from './route-row.js';
 
 /** Each grant in a window is kept, so that no sliding window exceeds the limit. */
 const RATE_COUNT_MAX = 100_000;
 const RATE_WINDOW_SECONDS_MAX = 86_400;
 
 /** At most `max_count` attempts in any window of `window_seconds`. */
-export const PutRateLimit = strictNamed('PutRateLimit', {
-  max_count: Type.Integer({ minimum: 1, maximum: RATE_COUNT_MAX }),
-  window_seconds: Type.Integer({ minimum: 1, maximum: RATE_WINDOW_SECONDS_MAX }),
+export const PutRateLimit = t.strictNamed('PutRateLimit', {
+  max_count: t.integer({ minimum: 1, maximum: RATE_COUNT_MAX }),
+  window_seconds: t.integer({ minimum: 1, maximum: RATE_WINDOW_SECONDS_MAX }),
   ...UNCHANGED,
 });
 export type PutRateLimit = Static<typeof PutRateLimit>;
 
-export const RateLimit = named('RateLimit', {
-  tenant_id: Type.String(),
-  key: Type.String(),
-  max_count: Type.Integer(),
-  window_seconds: Type.Integer(),
-  updated_at: Timestamp,
+export const RateLimit = t.named('RateLimit', {
+  tenant_id: t.text(),
+  key: t.text(),
+  max_count: t.integer(),
+  window_seconds: t.integer(),
+  updated_at: t.Timestamp,
 });
 export type RateLimit = Static<typeof RateLimit>;
 
-const LimitKey = Type.String({ pattern: '\\S', maxLength: KEY_LENGTH_MAX });
-const RateLimitParams = Type.Object({ key: LimitKey });
+const LimitKey = t.text({ pattern: '\\S', maxLength: t.KEY_LENGTH_MAX });
+const RateLimitParams = t.object({ key: LimitKey });
 
-const RateLimitListQuery = Type.Object({
-  ...TenantQuery.properties,
-  ...ALL_ROWS,
+const RateLimitListQuery = t.object({
+  ...t.TenantQuery.properties,
+  ...t.ALL_ROWS,
 });
 
 export const RATE_ROWS = {
@@ -41,11 +40,11 @@ export const RATE_ROWS = {
     path: '/rate-limits/{key}',
     summary: 'Set the rate limit of a key.',
     owner: 'by-limit',
-    params: Type.Object({ key: addressed(LimitKey) }),
+    params: t.object({ key: t.addressed(LimitKey) }),
     body: PutRateLimit,
     replies: { 200: RateLimit, ...refusals(400, 409) },
   },
-  'rateLimits.list': get('/rate-limits', 'List rate limits by key.', listOf(RateLimit), {
+  'rateLimits.list': get('/rate-limits', 'List rate limits by key.', t.list(RateLimit), {
     query: RateLimitListQuery,
   }),
   'rateLimits.delete': remove(

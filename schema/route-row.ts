@@ -3,7 +3,7 @@
  * bad tenant, 401, 403, 500, 503).
  */
 
-import { type TArray, type TObject, type TSchema, Type } from '@sinclair/typebox';
+import type { TObject, TSchema } from '@sinclair/typebox';
 import { ErrorBody, IdParams } from './common.js';
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
@@ -137,7 +137,6 @@ export function refusals<S extends number>(...statuses: readonly S[]): Refusals<
   return Object.fromEntries(statuses.map((status) => [status, ErrorBody])) as Refusals<S>;
 }
 
-export const listOf = <T extends TSchema>(item: T): TArray<T> => Type.Array(item);
 export const byId = { params: IdParams, owner: 'by-id' } as const;
 export const actById = { method: 'POST', ...byId } as const;
 export const readById = { method: 'GET', params: IdParams, owner: 'front' } as const;

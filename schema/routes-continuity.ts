@@ -1,18 +1,9 @@
 /** Routes of executions, their effects and provenance, and live migration. */
 
-import { IdParams, TenantQuery } from './common.js';
+import { IdParams, list, TenantQuery } from './common.js';
 import * as continuity from './continuity.js';
 import * as handoff from './handoff.js';
-import {
-  act,
-  actById,
-  get,
-  getById,
-  listOf,
-  type RouteRow,
-  readById,
-  refusals,
-} from './route-row.js';
+import { act, actById, get, getById, type RouteRow, readById, refusals } from './route-row.js';
 
 const create = { method: 'POST', owner: 'by-body' } as const;
 const read = { ...readById, query: TenantQuery } as const;
@@ -44,19 +35,19 @@ export const CONTINUITY_ROWS = {
   'continuity.locations': getById(
     '/continuity/executions/{id}/locations',
     'List the locations of an execution by epoch.',
-    listOf(continuity.Location),
+    list(continuity.Location),
     { query: TenantQuery },
   ),
   'continuity.effects': {
     ...read,
     path: '/continuity/executions/{id}/effects',
     summary: 'List the effect receipts of an execution; empty for an unknown one.',
-    replies: { 200: listOf(continuity.EffectReceipt), ...refusals(400) },
+    replies: { 200: list(continuity.EffectReceipt), ...refusals(400) },
   },
   'continuity.checkpoints': getById(
     '/continuity/executions/{id}/checkpoints',
     'List the boundaries at which checkpoints of an execution were saved.',
-    listOf(continuity.Boundary),
+    list(continuity.Boundary),
     { query: continuity.BoundaryListQuery },
   ),
   'continuity.checkpoint': {
@@ -72,7 +63,7 @@ export const CONTINUITY_ROWS = {
     ...read,
     path: '/continuity/executions/{id}/provenance',
     summary: 'List the provenance chain of an execution; empty for an unknown one.',
-    replies: { 200: listOf(continuity.ProvenanceEntry), ...refusals(400) },
+    replies: { 200: list(continuity.ProvenanceEntry), ...refusals(400) },
   },
   'continuity.appendProvenance': {
     ...actById,
@@ -107,7 +98,7 @@ export const CONTINUITY_ROWS = {
   'instances.effects': getById(
     '/instances/{id}/effects',
     'List the effect receipts of an instance, oldest first.',
-    listOf(continuity.EffectReceipt),
+    list(continuity.EffectReceipt),
     { query: continuity.EffectListQuery },
   ),
   'continuity.resolveEffect': act(
@@ -173,7 +164,7 @@ export const HANDOFF_ROWS = {
   'runtimes.list': get(
     '/runtimes',
     'List live runtimes, last seen first.',
-    listOf(handoff.RuntimeCapabilities),
+    list(handoff.RuntimeCapabilities),
     { query: TenantQuery },
   ),
   'handoffs.create': {

@@ -10,6 +10,7 @@ import { ATTEMPT_ROWS } from './attempt.js';
 import { BULK_JOB_ROWS } from './bulk-job.js';
 import { CELL_ROWS } from './cell.js';
 import { CHANGE_ROWS } from './change.js';
+import { strict } from './common.js';
 import { CREDENTIAL_ROWS } from './credential.js';
 import { CRON_ROWS } from './cron.js';
 import { EDIT_ROWS } from './edits.js';
@@ -29,7 +30,6 @@ import {
 import { CONTINUITY_ROWS, HANDOFF_ROWS } from './routes-continuity.js';
 import { SEQUENCE_ROWS } from './sequence.js';
 import { STATISTIC_ROWS } from './statistics.js';
-import { strict } from './strict.js';
 import { SYSTEM_ROWS } from './system.js';
 import { TENANT_ROWS } from './tenant-limits.js';
 import { TRIGGER_ROWS } from './trigger.js';

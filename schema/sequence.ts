@@ -1,107 +1,91 @@
 /** Wire shapes and routes of stored definitions, and the rule for users' JSON Schemas. Definitions are immutable. */
 
-import { type Static, Type } from '@sinclair/typebox';
+import type { Static } from '@sinclair/typebox';
 import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '../src/base/json.js';
 import { BLOCKS_MAX, DEPTH_MAX, hooks, RootBlocks } from './blocks.js';
-import {
-  flag,
-  IdParams,
-  NAME_LENGTH_MAX,
-  Name,
-  named,
-  noted,
-  oneOfWords,
-  optional,
-  pageOf,
-  Timestamp,
-  UserSchema,
-  Uuid,
-  unsupported,
-  Version,
-  withDefault,
-} from './common.js';
+import * as t from './common.js';
 import { Finding, Warnings } from './finding.js';
 import { get, getById, type RouteRow, read, refusals } from './route-row.js';
-import { strictNamed, strictObject } from './strict.js';
 
 const SEQUENCE_STATUSES = ['draft', 'staging', 'production', 'unpublished'] as const;
-const SequenceStatus = oneOfWords(SEQUENCE_STATUSES);
+const SequenceStatus = t.oneOf(SEQUENCE_STATUSES);
 
 const ON_FAILURE = hooks('FailureHook', 'an instance has failed');
 const ON_CANCEL = hooks('CancelHook', 'an instance was cancelled');
 
-export const CreateSequence = named('CreateSequence', 'A definition; immutable once stored.', {
-  id: optional(noted(Uuid, 'Default: generated.')),
-  tenant_id: noted(
-    Type.String({ maxLength: NAME_LENGTH_MAX, 'x-check': 'tenant' }),
+export const CreateSequence = t.named('CreateSequence', 'A definition; immutable once stored.', {
+  id: t.nullish(t.Uuid, 'Default: generated.'),
+  tenant_id: t.noted(
+    t.text({ maxLength: t.NAME_LENGTH_MAX, 'x-check': 'tenant' }),
     'Required. May be blank with the header x-tenant-id; else both must be equal.',
   ),
-  namespace: Name,
-  name: Name,
-  version: noted(Version, 'Unique with tenant, namespace and name.'),
-  blocks: noted(RootBlocks, `At most ${BLOCKS_MAX} blocks in total, ${DEPTH_MAX} levels deep.`),
-  deprecated: flag(false),
-  hold: noted(
-    flag(false),
+  namespace: t.Name,
+  name: t.Name,
+  version: t.noted(t.Version, 'Unique with tenant, namespace and name.'),
+  blocks: t.noted(RootBlocks, `At most ${BLOCKS_MAX} blocks in total, ${DEPTH_MAX} levels deep.`),
+  deprecated: t.flag(false),
+  hold: t.flag(
+    false,
     'Excluded from lookups by name without version, until lifted or promoted by a release.',
   ),
-  status: optional(withDefault(SequenceStatus, 'production')),
-  input_schema: optional(
-    noted(UserSchema, 'Schema of context.data of new instances; other data is answered 422.'),
+  status: t.nullish(t.withDefault(SequenceStatus, 'production')),
+  input_schema: t.nullish(
+    t.UserSchema,
+    'Schema of context.data of new instances; other data is answered 422.',
   ),
-  created_at: optional(Timestamp),
-  on_failure: optional(ON_FAILURE),
-  on_cancel: optional(ON_CANCEL),
-  ...unsupported('interceptors', 'sla'),
+  created_at: t.nullish(t.Timestamp),
+  on_failure: t.nullish(ON_FAILURE),
+  on_cancel: t.nullish(ON_CANCEL),
+  ...t.unsupported('interceptors', 'sla'),
 });
 export type CreateSequence = Static<typeof CreateSequence>;
 
-export const SequenceCreated = named('SequenceCreated', { id: Uuid, warnings: Warnings });
+export const SequenceCreated = t.named('SequenceCreated', { id: t.Uuid, warnings: Warnings });
 export type SequenceCreated = Static<typeof SequenceCreated>;
 
-export const UpdateSequence = strictNamed(
+export const UpdateSequence = t.strictNamed(
   'UpdateSequence',
   'Lifts the hold, the only change of a version; deprecate it to exclude it again.',
-  { hold: Type.Literal(false) },
+  { hold: t.literal(false) },
 );
 export type UpdateSequence = Static<typeof UpdateSequence>;
 
-export const SequenceCheckQuery = Type.Object({
-  strict: Type.Boolean({ default: false, description: 'Also refuses definitions with warnings.' }),
+export const SequenceCheckQuery = t.object({
+  strict: t.boolean({ default: false, description: 'Also refuses definitions with warnings.' }),
 });
 export type SequenceCheckQuery = Static<typeof SequenceCheckQuery>;
 
-export const SequenceValidated = named('SequenceValidated', 'The definition can be stored.', {
-  valid: Type.Literal(true),
-  warnings: Type.Array(Finding),
+export const SequenceValidated = t.named('SequenceValidated', 'The definition can be stored.', {
+  valid: t.literal(true),
+  warnings: t.list(Finding),
 });
 export type SequenceValidated = Static<typeof SequenceValidated>;
 
-const DefinitionRefused = named(
+const DefinitionRefused = t.named(
   'DefinitionRefused',
   'Has lists only when the definition was validated or ' +
     'stored with strict; empty lists are absent.',
   {
-    error: Type.String({ description: 'Has the first ten findings with suggestions.' }),
+    error: t.text('Has the first ten findings with suggestions.'),
     errors: Warnings,
     warnings: Warnings,
   },
 );
 
-export const SequenceDefinition = named('SequenceDefinition', 'A stored definition.', {
-  id: Uuid,
-  tenant_id: Type.String(),
-  namespace: Type.String(),
-  name: Type.String(),
-  version: Type.Integer(),
-  deprecated: Type.Boolean(),
-  hold: noted(Type.Boolean(), 'Excluded from lookups by name.'),
+export const SequenceDefinition = t.named('SequenceDefinition', 'A stored definition.', {
+  id: t.Uuid,
+  tenant_id: t.text(),
+  namespace: t.text(),
+  name: t.text(),
+  version: t.integer(),
+  deprecated: t.boolean(),
+  hold: t.boolean('Excluded from lookups by name.'),
   status: SequenceStatus,
   blocks: RootBlocks,
-  input_schema: Type.Optional(UserSchema),
-  on_failure: Type.Optional(ON_FAILURE),
-  on_cancel: Type.Optional(ON_CANCEL),
-  created_at: Timestamp,
+  input_schema: t.optional(t.UserSchema),
+  on_failure: t.optional(ON_FAILURE),
+  on_cancel: t.optional(ON_CANCEL),
+  created_at: t.Timestamp,
 });
 export type SequenceDefinition = Static<typeof SequenceDefinition>;
 
@@ -115,69 +99,67 @@ export function hasLists(
 
 const { blocks: BLOCKS, ...WITHOUT_BLOCKS } = SequenceDefinition.properties;
 
-export const SequenceListed = named('SequenceListed', 'A stored definition, full or partial.', {
+export const SequenceListed = t.named('SequenceListed', 'A stored definition, full or partial.', {
   ...WITHOUT_BLOCKS,
-  blocks: Type.Optional(BLOCKS),
-  versions: Type.Optional(
-    Type.Integer({ description: 'With newest_only: number of versions of the name.' }),
-  ),
+  blocks: t.optional(BLOCKS),
+  versions: t.optional(t.integer('With newest_only: number of versions of the name.')),
 });
 export type SequenceListed = Static<typeof SequenceListed>;
 
-const SequenceList = Type.Array(SequenceDefinition);
+const SequenceList = t.list(SequenceDefinition);
 
 /** The tenant header overrides `tenant_id`, here and in every list. */
-export const SequenceByNameQuery = Type.Object({
-  tenant_id: Type.String({ minLength: 1 }),
-  namespace: Type.String({ minLength: 1 }),
-  name: Type.String({ minLength: 1 }),
-  version: Type.Optional(Version),
+export const SequenceByNameQuery = t.object({
+  tenant_id: t.text({ minLength: 1 }),
+  namespace: t.text({ minLength: 1 }),
+  name: t.text({ minLength: 1 }),
+  version: t.optional(t.Version),
 });
 export type SequenceByNameQuery = Static<typeof SequenceByNameQuery>;
 
-const SequenceVersionsQuery = Type.Object({
-  tenant_id: Type.Optional(Type.String()),
-  namespace: Type.String({ minLength: 1 }),
-  name: Type.String({ minLength: 1 }),
+const SequenceVersionsQuery = t.object({
+  tenant_id: t.optional(t.text()),
+  namespace: t.text({ minLength: 1 }),
+  name: t.text({ minLength: 1 }),
 });
 
-export const SequenceListQuery = Type.Object({
-  tenant_id: Type.Optional(Type.String()),
-  namespace: Type.Optional(Type.String()),
-  name: Type.Optional(Type.String()),
-  name_contains: Type.Optional(
-    Type.String({ maxLength: NAME_LENGTH_MAX, description: 'Case-insensitive.' }),
+export const SequenceListQuery = t.object({
+  tenant_id: t.optional(t.text()),
+  namespace: t.optional(t.text()),
+  name: t.optional(t.text()),
+  name_contains: t.optional(
+    t.text({ maxLength: t.NAME_LENGTH_MAX, description: 'Case-insensitive.' }),
   ),
-  newest_only: Type.Boolean({
+  newest_only: t.boolean({
     default: false,
     description: 'Only the newest version of each name, with the number of versions.',
   }),
-  include_definition: Type.Boolean({
+  include_definition: t.boolean({
     default: true,
     description: 'False: omits blocks, input_schema, on_failure and on_cancel.',
   }),
-  ...pageOf(200, 1_000),
+  ...t.pageOf(200, 1_000),
 });
 export type SequenceListQuery = Static<typeof SequenceListQuery>;
 
-export const SequenceDeleteQuery = strictObject({
-  cascade: Type.Boolean({
+export const SequenceDeleteQuery = t.strictObject({
+  cascade: t.boolean({
     default: false,
     description: 'Deletes failed instances too; otherwise they prevent the deletion.',
   }),
-  dry_run: noted(
-    Type.Boolean({ default: false }),
+  dry_run: t.noted(
+    t.boolean({ default: false }),
     'Answers 200 with the number of instances to delete, or the error; deletes nothing.',
   ),
 });
 export type SequenceDeleteQuery = Static<typeof SequenceDeleteQuery>;
 
 /** `count` is the sum of `ended` and `failed`. */
-export const SequenceDeletionPreview = named('SequenceDeletionPreview', {
-  count: Type.Integer({ description: 'Instances that would be deleted.' }),
-  ended: Type.Integer({ description: 'Completed and cancelled ones.' }),
-  failed: Type.Integer({ description: 'Failed ones.' }),
-  dry_run: Type.Literal(true),
+export const SequenceDeletionPreview = t.named('SequenceDeletionPreview', {
+  count: t.integer('Instances that would be deleted.'),
+  ended: t.integer('Completed and cancelled ones.'),
+  failed: t.integer('Failed ones.'),
+  dry_run: t.literal(true),
 });
 
 /** Values in a user's schema with references followed. Bounds the work of every validation. */
@@ -373,7 +355,7 @@ export const SEQUENCE_ROWS = {
   'sequences.list': get(
     '/sequences',
     'List definitions by tenant, namespace, name and descending version.',
-    Type.Array(SequenceListed),
+    t.list(SequenceListed),
     { query: SequenceListQuery },
   ),
   'sequences.byName': {
@@ -395,7 +377,7 @@ export const SEQUENCE_ROWS = {
     path: '/sequences/{id}',
     summary: 'Lift the hold of a version, so that lookups by name include it.',
     owner: 'first-shard',
-    params: IdParams,
+    params: t.IdParams,
     body: UpdateSequence,
     repeats: 'a lifted hold stays lifted',
     replies: { 204: null, ...refusals(400, 404) },
@@ -405,7 +387,7 @@ export const SEQUENCE_ROWS = {
     path: '/sequences/{id}/deprecate',
     summary: 'Deprecate a version: it is no longer the newest for lookups by name.',
     owner: 'first-shard',
-    params: IdParams,
+    params: t.IdParams,
     repeats: 'a deprecated version stays deprecated',
     replies: { 204: null, ...refusals(400, 404) },
   },
@@ -414,7 +396,7 @@ export const SEQUENCE_ROWS = {
     path: '/sequences/{id}',
     summary: 'Delete a definition that has no live or failed instances, with its finished ones.',
     owner: 'front',
-    params: IdParams,
+    params: t.IdParams,
     query: SequenceDeleteQuery,
     replies: { 200: SequenceDeletionPreview, 204: null, ...refusals(400, 404, 409) },
   },

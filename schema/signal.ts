@@ -1,34 +1,33 @@
 /** Stored and listed signals of an instance. */
 
-import { type Static, Type } from '@sinclair/typebox';
-import { AnyJson, named, noted, oneOfWords, orNull, pageOf, Timestamp, Uuid } from './common.js';
+import type { Static } from '@sinclair/typebox';
+import * as t from './common.js';
 
 const SIGNAL_STATUSES = ['kept', 'taken', 'refused', 'applied'] as const;
-const SignalStatus = oneOfWords(
+const SignalStatus = t.oneOf(
   SIGNAL_STATUSES,
   'kept: no step has waited for it yet; taken, refused: by ' +
     'taken_by; applied: it took effect immediately.',
 );
 
-export const StoredSignal = named('StoredSignal', 'A signal sent to an instance.', {
-  id: Uuid,
-  instance_id: Uuid,
-  signal_type: Type.String(),
-  payload: AnyJson,
-  created_at: Timestamp,
+export const StoredSignal = t.named('StoredSignal', 'A signal sent to an instance.', {
+  id: t.Uuid,
+  instance_id: t.Uuid,
+  signal_type: t.text(),
+  payload: t.AnyJson,
+  created_at: t.Timestamp,
   status: SignalStatus,
-  taken_at: orNull(Timestamp),
-  taken_by: noted(orNull(Type.String()), 'Block that consumed it.'),
-  sent_by: noted(orNull(Type.String()), "Name of the sender's key; null: unknown."),
+  taken_at: t.nullable(t.Timestamp),
+  taken_by: t.nullable(t.text(), 'Block that consumed it.'),
+  sent_by: t.nullable(t.text(), "Name of the sender's key; null: unknown."),
 });
 export type StoredSignal = Static<typeof StoredSignal>;
 
-export const SignalListQuery = Type.Object({
-  signal_type: Type.Optional(Type.String()),
-  status: Type.Optional(SignalStatus),
-  ...pageOf(),
+export const SignalListQuery = t.object({
+  signal_type: t.optional(t.text()),
+  status: t.optional(SignalStatus),
+  ...t.pageOf(),
 });
-export type SignalListQuery = Static<typeof SignalListQuery>;
 
-export const SignalAccepted = named('SignalAccepted', { signal_id: Uuid });
+export const SignalAccepted = t.named('SignalAccepted', { signal_id: t.Uuid });
 export type SignalAccepted = Static<typeof SignalAccepted>;

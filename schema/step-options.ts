@@ -1,19 +1,7 @@
 /** Attempt options of steps: how often, when, and after which approval. Shapes only (docs/reference/steps.md). */
 
-import { type Static, Type } from '@sinclair/typebox';
-import {
-  DurationMs,
-  Expression,
-  flag,
-  INT32_MAX,
-  Name,
-  named,
-  noted,
-  optional,
-  PlainName,
-  TimeZone,
-  withDefault,
-} from './common.js';
+import type { Static } from '@sinclair/typebox';
+import * as t from './common.js';
 
 /** A wait is min(initial_backoff × multiplier^attempt, max_backoff); see docs/reference/steps.md. */
 export const RETRY_DEFAULTS = {
@@ -34,25 +22,26 @@ const GATE_CHOICES_MAX = 50;
 export const GATE_PROMPT_LENGTH_MAX = 4_096;
 
 /** The check: initial_backoff is not above max_backoff. */
-export const Retry = Type.Object(
+export const Retry = t.object(
   {
-    max_attempts: noted(
-      Type.Integer({ exclusiveMinimum: 0, maximum: INT32_MAX }),
+    max_attempts: t.noted(
+      t.integer({ exclusiveMinimum: 0, maximum: t.INT32_MAX }),
       'Attempts in total.',
     ),
-    initial_backoff: noted(
-      optional(withDefault(DurationMs, RETRY_DEFAULTS.initial_backoff)),
+    initial_backoff: t.nullish(
+      t.withDefault(t.DurationMs, RETRY_DEFAULTS.initial_backoff),
       'Wait in ms after the first attempt.',
     ),
-    max_backoff: optional(
-      noted(withDefault(DurationMs, RETRY_DEFAULTS.max_backoff), 'Longest wait in ms.'),
+    max_backoff: t.nullish(
+      t.withDefault(t.DurationMs, RETRY_DEFAULTS.max_backoff),
+      'Longest wait in ms.',
     ),
-    backoff_multiplier: noted(
-      optional(Type.Number({ exclusiveMinimum: 0, default: RETRY_DEFAULTS.backoff_multiplier })),
+    backoff_multiplier: t.nullish(
+      t.number({ exclusiveMinimum: 0, default: RETRY_DEFAULTS.backoff_multiplier }),
       'Factor between a wait and the next.',
     ),
-    retry_if: noted(optional(Expression), 'Evaluated after a failure (_error); false: no retry.'),
-    non_retryable_codes: noted(optional(Type.Array(Name)), 'Error codes that are not retried.'),
+    retry_if: t.nullish(t.Expression, 'Evaluated after a failure (_error); false: no retry.'),
+    non_retryable_codes: t.nullish(t.list(t.Name), 'Error codes that are not retried.'),
   },
   { 'x-check': 'retry' },
 );
@@ -62,69 +51,67 @@ export type Retry = Static<typeof Retry>;
  * A duration, or a wall-clock time in `timezone`, by default the instance's. `holidays`, for `business_days_only`, are
  * calendar days in the zone of that time, or with a duration in the instance's.
  */
-export const Delay = Type.Object({
-  duration: optional(noted(DurationMs, 'Duration in ms.')),
-  fire_at_local: noted(optional(Type.String()), 'Instead of duration: YYYY-MM-DDTHH:MM:SS.'),
-  timezone: optional(noted(TimeZone, "Time zone of fire_at_local; default: the instance's.")),
-  business_days_only: noted(
-    flag(false),
+export const Delay = t.object({
+  duration: t.nullish(t.DurationMs, 'Duration in ms.'),
+  fire_at_local: t.nullish(t.text(), 'Instead of duration: YYYY-MM-DDTHH:MM:SS.'),
+  timezone: t.nullish(t.TimeZone, "Time zone of fire_at_local; default: the instance's."),
+  business_days_only: t.flag(
+    false,
     'Moves an end on a Saturday, Sunday or holiday to the next business day.',
   ),
-  jitter: optional(
-    noted(DurationMs, 'Moves the end by a random time of at most this many ms, either way.'),
+  jitter: t.nullish(
+    t.DurationMs,
+    'Moves the end by a random time of at most this many ms, either way.',
   ),
-  holidays: noted(
-    optional(Type.Array(Type.String({ format: 'calendar-day' }), { maxItems: 1_000 })),
+  holidays: t.nullish(
+    t.list(t.text({ format: 'calendar-day' }), { maxItems: 1_000 }),
     'Holidays besides those in context.config.holidays.',
   ),
 });
-export type Delay = Static<typeof Delay>;
 
 const hourOfDay = (byDefault: number, description: string) =>
-  Type.Integer({ minimum: 0, maximum: 23, default: byDefault, description });
-const DayOfWeek = Type.Integer({ minimum: 0, maximum: 6, description: '0 is Monday.' });
+  t.integer({ minimum: 0, maximum: 23, default: byDefault, description });
+const DayOfWeek = t.integer({ minimum: 0, maximum: 6, description: '0 is Monday.' });
 
 /** `end_hour` is excluded; a window whose end is before its start spans midnight (docs/reference/steps.md). */
-export const SendWindow = Type.Object(
+export const SendWindow = t.object(
   {
-    start_hour: optional(hourOfDay(SEND_WINDOW_DEFAULTS.start_hour, 'First open hour.')),
-    end_hour: optional(hourOfDay(SEND_WINDOW_DEFAULTS.end_hour, 'First closed hour.')),
-    days: noted(optional(Type.Array(DayOfWeek, { maxItems: 7 })), '0 is Monday. Empty: every day.'),
+    start_hour: t.nullish(hourOfDay(SEND_WINDOW_DEFAULTS.start_hour, 'First open hour.')),
+    end_hour: t.nullish(hourOfDay(SEND_WINDOW_DEFAULTS.end_hour, 'First closed hour.')),
+    days: t.nullish(t.list(DayOfWeek, { maxItems: 7 }), '0 is Monday. Empty: every day.'),
   },
-  { description: 'The two hours must differ; a window may span midnight.' },
+  'The two hours must differ; a window may span midnight.',
 );
-export type SendWindow = Static<typeof SendWindow>;
 
 /** The check: the values of choices differ. */
-export const GateChoice = named('GateChoice', {
-  label: noted(Name, 'Label.'),
-  value: noted(Name, 'Value of the answer.'),
+export const GateChoice = t.named('GateChoice', {
+  label: t.noted(t.Name, 'Label.'),
+  value: t.noted(t.Name, 'Value of the answer.'),
 });
 export type GateChoice = Static<typeof GateChoice>;
 
-export const WaitForInput = Type.Object(
+export const WaitForInput = t.object(
   {
-    prompt: noted(
-      optional(Type.String({ maxLength: GATE_PROMPT_LENGTH_MAX, default: '' })),
+    prompt: t.nullish(
+      t.text({ maxLength: GATE_PROMPT_LENGTH_MAX, default: '' }),
       'The question; may have templates.',
     ),
-    choices: optional(
-      Type.Array(GateChoice, {
+    choices: t.nullish(
+      t.list(GateChoice, {
         minItems: 1,
         maxItems: GATE_CHOICES_MAX,
         'x-check': 'gate-choices',
         description: 'Possible answers. Default: Yes (yes) and No (no).',
       }),
     ),
-    store_as: noted(optional(PlainName), 'Key of context.data for the value; default: block id.'),
-    timeout: optional(noted(DurationMs, 'Time limit in ms; default: none.')),
-    escalation_handler: noted(
-      optional(Name),
+    store_as: t.nullish(t.PlainName, 'Key of context.data for the value; default: block id.'),
+    timeout: t.nullish(t.DurationMs, 'Time limit in ms; default: none.'),
+    escalation_handler: t.nullish(
+      t.Name,
       'After the time limit, the step completes with this ' +
         "handler's name in its output, instead of failing.",
     ),
-    allow_comment: noted(flag(false), 'Whether the answer may have a comment.'),
+    allow_comment: t.flag(false, 'Whether the answer may have a comment.'),
   },
-  { description: "Requires a person's answer before the first attempt." },
+  "Requires a person's answer before the first attempt.",
 );
-export type WaitForInput = Static<typeof WaitForInput>;

@@ -1,7 +1,7 @@
 /** Wire shapes and routes of the server: liveness, readiness and information. */
 
 import { type Static, Type } from '@sinclair/typebox';
-import { named, oneOfWords } from './common.js';
+import * as t from './common.js';
 import { type RouteRow, read, refusals } from './route-row.js';
 
 /** `unreachable`: it serves nobody. All others: it answers, though it does not write. */
@@ -12,17 +12,17 @@ const TROUBLE_KINDS = [
 export type TroubleKind = (typeof TROUBLE_KINDS)[number];
 
 /** The same body for liveness and readiness. */
-export const Health = named('Health', { status: Type.Literal('ok') });
+export const Health = t.named('Health', { status: t.literal('ok') });
 
-export const NotReady = named(
+export const NotReady = t.named(
   'NotReady',
   '`reason` is present if the database is the cause, with its SQLSTATE if it answered.',
   {
-    error: Type.String(),
-    reason: Type.Optional(
-      Type.Object({
-        kind: oneOfWords(TROUBLE_KINDS),
-        sql_state: Type.Optional(Type.String()),
+    error: t.text(),
+    reason: t.optional(
+      t.object({
+        kind: t.oneOf(TROUBLE_KINDS),
+        sql_state: t.optional(t.text()),
       }),
     ),
   },
@@ -38,29 +38,29 @@ export type SealingKeyState = (typeof SEALING_KEY_STATES)[number];
  * key (`none`), the key `fits`, some secrets are sealed with the `former` key, or some with an `other` key that the
  * server does not have; `unknown` until the server owns the database.
  */
-export const Info = named('Info', {
-  version: Type.String(),
-  storage_schema_version: Type.Integer(),
-  contract_schema_version: Type.Integer(),
-  cell: Type.String(),
-  cluster: Type.Boolean(),
-  env_label: Type.Union([Type.String(), Type.Null()]),
-  env_color: Type.Union([Type.String(), Type.Null()]),
+export const Info = t.named('Info', {
+  version: t.text(),
+  storage_schema_version: t.integer(),
+  contract_schema_version: t.integer(),
+  cell: t.text(),
+  cluster: t.boolean(),
+  env_label: Type.Union([t.text(), Type.Null()]),
+  env_color: Type.Union([t.text(), Type.Null()]),
   // A `SealingKeyState`; absent from older servers.
-  encryption_key: Type.Optional(Type.String()),
+  encryption_key: t.optional(t.text()),
 });
 export type Info = Static<typeof Info>;
 
 /** Raised when the wire contract changes visibly for clients. */
 export const CONTRACT_VERSION = 1;
 
-export const OpenApiDocument = named('OpenApiDocument', {
-  openapi: Type.String(),
-  info: Type.Object({}),
-  paths: Type.Object({}),
+export const OpenApiDocument = t.named('OpenApiDocument', {
+  openapi: t.text(),
+  info: t.object({}),
+  paths: t.object({}),
 });
 
-const AssetParams = Type.Object({ file: Type.String({ maxLength: 255 }) });
+const AssetParams = t.object({ file: t.text({ maxLength: 255 }) });
 
 const probe = { method: 'GET', owner: 'probe', isPublic: true, isAtRoot: true } as const;
 
@@ -88,7 +88,7 @@ export const SYSTEM_ROWS = {
     path: '/metrics',
     summary: 'Get the metrics in the text format of Prometheus.',
     contentType: 'text/plain; version=0.0.4; charset=utf-8',
-    replies: { 200: Type.String() },
+    replies: { 200: t.text() },
     isTenantless: true,
     isAlwaysServed: true,
     isAtRoot: true,
@@ -105,7 +105,7 @@ export const SYSTEM_ROWS = {
     path: '/swagger-ui',
     summary: 'Show this document as a page that can send requests.',
     contentType: 'text/html; charset=utf-8',
-    replies: { 200: Type.String() },
+    replies: { 200: t.text() },
   },
   'docs.asset': {
     ...probe,

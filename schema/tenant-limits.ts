@@ -1,20 +1,9 @@
 /** Wire shapes and routes of tenants and their limits (docs/limits.md); for the root key. */
 
-import { type Static, Type } from '@sinclair/typebox';
+import type { Static } from '@sinclair/typebox';
 import { UNCHANGED } from './change-shapes.js';
-import {
-  allOptional,
-  allOrNull,
-  Cursor,
-  Limit,
-  NAME_LENGTH_MAX,
-  named,
-  orNull,
-  TenantName,
-  Timestamp,
-} from './common.js';
-import { get, listOf, type RouteRow, refusals } from './route-row.js';
-import { strictNamed } from './strict.js';
+import * as t from './common.js';
+import { get, type RouteRow, refusals } from './route-row.js';
 
 const WORK_UNITS = ['bytes', 'rows', 'blocks', 'schedules'] as const;
 export type WorkUnit = (typeof WORK_UNITS)[number];
@@ -22,8 +11,8 @@ export type WorkUnit = (typeof WORK_UNITS)[number];
 /** Sums of such numbers are exact. */
 const NUMBER_MAX = 1_000_000_000_000;
 
-const Rate = Type.Integer({ minimum: 1, maximum: NUMBER_MAX });
-const Count = Type.Integer({ minimum: 0, maximum: NUMBER_MAX });
+const Rate = t.integer({ minimum: 1, maximum: NUMBER_MAX });
+const Count = t.integer({ minimum: 0, maximum: NUMBER_MAX });
 
 const NUMBERS = {
   bytes_per_second: Rate,
@@ -41,25 +30,25 @@ export type TenantLimitName = keyof typeof NUMBERS;
 export const TENANT_LIMIT_NAMES = Object.keys(NUMBERS) as TenantLimitName[];
 
 /** Replaces all limits: absent and null members are reset to the default. */
-export const PutTenantLimits = strictNamed('PutTenantLimits', {
-  ...allOptional(NUMBERS),
+export const PutTenantLimits = t.strictNamed('PutTenantLimits', {
+  ...t.allNullish(NUMBERS),
   ...UNCHANGED,
 });
 
-export const TenantLimits = named('TenantLimits', {
-  tenant_id: Type.String(),
-  ...allOrNull(NUMBERS),
-  updated_at: orNull(Timestamp),
+export const TenantLimits = t.named('TenantLimits', {
+  tenant_id: t.text(),
+  ...t.allNullable(NUMBERS),
+  updated_at: t.nullable(t.Timestamp),
 });
 export type TenantLimits = Static<typeof TenantLimits>;
 
-const TenantParams = Type.Object({
-  id: Type.String({ pattern: '\\S', maxLength: NAME_LENGTH_MAX }),
+const TenantParams = t.object({
+  id: t.text({ pattern: '\\S', maxLength: t.NAME_LENGTH_MAX }),
 });
 
-const TenantListQuery = Type.Object({ limit: Limit(100, 1_000), cursor: Cursor });
+const TenantListQuery = t.object({ limit: t.Limit(100, 1_000), cursor: t.Cursor });
 
-export const Tenant = named('Tenant', { tenant_id: Type.String() });
+export const Tenant = t.named('Tenant', { tenant_id: t.text() });
 export type Tenant = Static<typeof Tenant>;
 
 const ofTenant = {
@@ -73,13 +62,13 @@ export const TENANT_ROWS = {
   'tenants.list': get(
     '/tenants',
     'List the tenants that have sequences, instances, keys or limits, by name.',
-    listOf(Tenant),
+    t.list(Tenant),
     { query: TenantListQuery, isTenantless: true },
   ),
   'tenantLimits.put': {
     ...ofTenant,
     method: 'PUT',
-    params: Type.Object({ id: TenantName }),
+    params: t.object({ id: t.TenantName }),
     summary: 'Replace the limits of a tenant; absent members are reset to the default.',
     body: PutTenantLimits,
     replies: { 200: TenantLimits, ...refusals(400, 409) },

@@ -1,114 +1,93 @@
 /** Wire shapes and routes of triggers, which start instances from outside (docs/triggers.md). */
 
-import { type Static, Type } from '@sinclair/typebox';
+import type { Static } from '@sinclair/typebox';
 import { changeOf, UNCHANGED } from './change-shapes.js';
-import {
-  ALL_BY_KEY,
-  addressed,
-  BodyTenant,
-  flag,
-  JsonObjectSchema,
-  KEY_LENGTH_MAX,
-  NAME_LENGTH_MAX,
-  Name,
-  named,
-  noted,
-  oneOfWords,
-  optional,
-  orNull,
-  REDACTED,
-  secretText,
-  TenantQuery,
-  Timestamp,
-  Uuid,
-  Version,
-  withDefault,
-} from './common.js';
-import { get, listOf, type RouteRow, read, refusals } from './route-row.js';
-import { strictNamed } from './strict.js';
+import * as t from './common.js';
+import { get, type RouteRow, read, refusals } from './route-row.js';
 
 const TRIGGER_TYPES = ['webhook', 'event'] as const;
 export const NAMESPACE_DEFAULT = 'default';
 
 export const SLUG_PATTERN = '^[A-Za-z0-9._~-]+$';
-const Slug = noted(
-  Type.String({ pattern: SLUG_PATTERN, maxLength: NAME_LENGTH_MAX }),
+const Slug = t.noted(
+  t.text({ pattern: SLUG_PATTERN, maxLength: t.NAME_LENGTH_MAX }),
   'Part of the address, unique on the server: letters, digits, dots, _, ~ and -.',
 );
-const Secret = secretText({
+const Secret = t.secretText({
   minLength: 1,
-  maxLength: KEY_LENGTH_MAX,
+  maxLength: t.KEY_LENGTH_MAX,
   description: 'Authenticates callers. Never returned.',
 });
-const TriggerType = oneOfWords(
+const TriggerType = t.oneOf(
   TRIGGER_TYPES,
   'webhook: a signed request to /webhooks/{slug}. event: every event with a given name.',
 );
-const Config = noted(
-  JsonObjectSchema,
+const Config = t.noted(
+  t.JsonObjectSchema,
   'For event triggers: event_name, and optionally correlation_key to filter events.',
 );
 
-export const CreateTrigger = strictNamed('CreateTrigger', {
-  slug: addressed(Slug),
-  tenant_id: BodyTenant,
-  sequence_name: noted(Name, 'Resolved at each fire.'),
-  version: optional(
-    noted(Version, 'Pins this version. Default: chosen as for an instance created by name.'),
+export const CreateTrigger = t.strictNamed('CreateTrigger', {
+  slug: t.addressed(Slug),
+  tenant_id: t.BodyTenant,
+  sequence_name: t.noted(t.Name, 'Resolved at each fire.'),
+  version: t.nullish(
+    t.Version,
+    'Pins this version. Default: chosen as for an instance created by name.',
   ),
-  namespace: optional(withDefault(Name, NAMESPACE_DEFAULT)),
-  trigger_type: optional(withDefault(TriggerType, 'webhook')),
-  secret: optional(Secret),
-  config: optional(Config),
-  enabled: flag(true),
+  namespace: t.nullish(t.withDefault(t.Name, NAMESPACE_DEFAULT)),
+  trigger_type: t.nullish(t.withDefault(TriggerType, 'webhook')),
+  secret: t.nullish(Secret),
+  config: t.nullish(Config),
+  enabled: t.flag(true),
 });
 export type CreateTrigger = Static<typeof CreateTrigger>;
 
-export const Trigger = named('Trigger', {
-  slug: Type.String(),
-  tenant_id: Type.String(),
-  namespace: Type.String(),
-  sequence_name: Type.String(),
-  version: orNull(Type.Integer()),
-  trigger_type: oneOfWords(TRIGGER_TYPES),
-  secret: orNull(Type.String({ description: `${REDACTED} if there is one.` })),
-  config: JsonObjectSchema,
-  enabled: Type.Boolean(),
-  created_at: Timestamp,
-  updated_at: Timestamp,
+export const Trigger = t.named('Trigger', {
+  slug: t.text(),
+  tenant_id: t.text(),
+  namespace: t.text(),
+  sequence_name: t.text(),
+  version: t.nullable(t.integer()),
+  trigger_type: t.oneOf(TRIGGER_TYPES),
+  secret: t.nullable(t.text(`${t.REDACTED} if there is one.`)),
+  config: t.JsonObjectSchema,
+  enabled: t.boolean(),
+  created_at: t.Timestamp,
+  updated_at: t.Timestamp,
 });
 export type Trigger = Static<typeof Trigger>;
 
 export const UpdateTrigger = changeOf('UpdateTrigger', Trigger, {
   ...UNCHANGED,
-  sequence_name: Type.Optional(Name),
-  version: optional(Version),
-  secret: optional(Secret),
-  config: optional(Config),
-  enabled: optional(Type.Boolean()),
+  sequence_name: t.optional(t.Name),
+  version: t.nullish(t.Version),
+  secret: t.nullish(Secret),
+  config: t.nullish(Config),
+  enabled: t.nullish(t.boolean()),
 });
 export type UpdateTrigger = Static<typeof UpdateTrigger>;
 
-const TriggerParams = Type.Object({ slug: Slug });
+const TriggerParams = t.object({ slug: Slug });
 
-const TriggerListQuery = Type.Object({
-  ...TenantQuery.properties,
-  namespace: Type.Optional(Type.String()),
-  sequence_name: Type.Optional(Type.String()),
-  trigger_type: Type.Optional(TriggerType),
-  ...ALL_BY_KEY,
+const TriggerListQuery = t.object({
+  ...t.TenantQuery.properties,
+  namespace: t.optional(t.text()),
+  sequence_name: t.optional(t.text()),
+  trigger_type: t.optional(TriggerType),
+  ...t.ALL_BY_KEY,
 });
 
-export const TriggerFired = named('TriggerFired', {
-  instance_id: Uuid,
-  trigger: Type.String(),
-  sequence_name: Type.String(),
+export const TriggerFired = t.named('TriggerFired', {
+  instance_id: t.Uuid,
+  trigger: t.text(),
+  sequence_name: t.text(),
 });
 export type TriggerFired = Static<typeof TriggerFired>;
 
-export const WebhookTaken = named('WebhookTaken', {
-  instance_id: Uuid,
-  trigger: Type.String(),
+export const WebhookTaken = t.named('WebhookTaken', {
+  instance_id: t.Uuid,
+  trigger: t.text(),
 });
 export type WebhookTaken = Static<typeof WebhookTaken>;
 
@@ -123,7 +102,7 @@ export const TRIGGER_ROWS = {
     body: CreateTrigger,
     replies: { 201: Trigger, ...refusals(400, 404, 409, 413) },
   },
-  'triggers.list': get('/triggers', 'List triggers of a tenant, oldest first.', listOf(Trigger), {
+  'triggers.list': get('/triggers', 'List triggers of a tenant, oldest first.', t.list(Trigger), {
     query: TriggerListQuery,
   }),
   'triggers.get': {
@@ -154,7 +133,7 @@ export const TRIGGER_ROWS = {
     summary: 'Start an instance now; the body is its context.data.',
     owner: 'front',
     params: TriggerParams,
-    body: JsonObjectSchema,
+    body: t.JsonObjectSchema,
     bodySize: 'large',
     isBodyOptional: true,
     makes: 'instance',
@@ -166,8 +145,8 @@ export const TRIGGER_ROWS = {
     path: '/webhooks/{id}',
     summary: 'Start an instance with a signed request; the body is its context.data.',
     owner: 'front',
-    params: Type.Object({ id: Slug }),
-    body: JsonObjectSchema,
+    params: t.object({ id: Slug }),
+    body: t.JsonObjectSchema,
     isRaw: true,
     isPublic: true,
     makes: 'instance',

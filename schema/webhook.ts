@@ -2,36 +2,8 @@
 
 import { type Static, Type } from '@sinclair/typebox';
 import { changeOf, UNCHANGED } from './change-shapes.js';
-import {
-  AnyJson,
-  BodyTenant,
-  Cursor,
-  IdParams,
-  JsonObjectSchema,
-  KEY_LENGTH_MAX,
-  Limit,
-  named,
-  noted,
-  Offset,
-  oneOfWords,
-  optional,
-  orNull,
-  secretText,
-  Timestamp,
-  Uuid,
-} from './common.js';
-import {
-  actById,
-  byId,
-  get,
-  getById,
-  listOf,
-  type RouteRow,
-  read,
-  refusals,
-  remove,
-} from './route-row.js';
-import { strictNamed } from './strict.js';
+import * as t from './common.js';
+import { actById, byId, get, getById, type RouteRow, read, refusals, remove } from './route-row.js';
 
 export const WEBHOOK_EVENTS = ['instance.completed', 'instance.failed'] as const;
 const OUTBOX_STATUSES = ['pending', 'in_flight', 'parked'] as const;
@@ -55,157 +27,157 @@ const SUBSCRIPTION_URL_LENGTH_MAX = 2_000;
 /** A longer list would only repeat events. */
 const SUBSCRIPTION_EVENTS_MAX = 32;
 
-const EventType = oneOfWords(WEBHOOK_EVENTS);
-const ErrorClass = oneOfWords(DELIVERY_ERROR_CLASSES);
+const EventType = t.oneOf(WEBHOOK_EVENTS);
+const ErrorClass = t.oneOf(DELIVERY_ERROR_CLASSES);
 
 /**
  * The sent body; `timestamp` is the end of the instance. Webhooks queued by an older version have only the required
  * members.
  */
-export const WebhookBody = named('WebhookBody', {
+export const WebhookBody = t.named('WebhookBody', {
   event_type: EventType,
-  instance_id: Uuid,
-  timestamp: Timestamp,
-  tenant_id: Type.Optional(Type.String()),
-  namespace: Type.Optional(Type.String()),
-  sequence_id: Type.Optional(Uuid),
-  sequence_name: Type.Optional(orNull(Type.String())),
-  sequence_version: Type.Optional(orNull(Type.Integer())),
-  metadata: Type.Optional(JsonObjectSchema),
-  failure: Type.Optional(noted(orNull(JsonObjectSchema), 'The failure; null if it did not fail.')),
-  data: AnyJson,
+  instance_id: t.Uuid,
+  timestamp: t.Timestamp,
+  tenant_id: t.optional(t.text()),
+  namespace: t.optional(t.text()),
+  sequence_id: t.optional(t.Uuid),
+  sequence_name: t.optional(t.nullable(t.text())),
+  sequence_version: t.optional(t.nullable(t.integer())),
+  metadata: t.optional(t.JsonObjectSchema),
+  failure: t.optional(t.nullable(t.JsonObjectSchema, 'The failure; null if it did not fail.')),
+  data: t.AnyJson,
 });
 export type WebhookBody = Static<typeof WebhookBody>;
 
-const OutboxQuery = Type.Object({ limit: Limit(100, 1_000) });
+const OutboxQuery = t.object({ limit: t.Limit(100, 1_000) });
 
-export const OutboxEntry = named('OutboxEntry', {
-  id: Uuid,
-  url: Type.String(),
+export const OutboxEntry = t.named('OutboxEntry', {
+  id: t.Uuid,
+  url: t.text(),
   event_type: EventType,
-  instance_id: Type.Optional(Uuid),
+  instance_id: t.optional(t.Uuid),
   payload: WebhookBody,
-  attempts: Type.Integer(),
-  last_error: Type.Optional(Type.String()),
-  created_at: Timestamp,
-  delivery_id: Type.Optional(Uuid),
-  status: oneOfWords(OUTBOX_STATUSES),
-  next_attempt_at: Type.Optional(Timestamp),
-  claimed_at: Type.Optional(Timestamp),
-  subscription_id: Type.Optional(Uuid),
+  attempts: t.integer(),
+  last_error: t.optional(t.text()),
+  created_at: t.Timestamp,
+  delivery_id: t.optional(t.Uuid),
+  status: t.oneOf(OUTBOX_STATUSES),
+  next_attempt_at: t.optional(t.Timestamp),
+  claimed_at: t.optional(t.Timestamp),
+  subscription_id: t.optional(t.Uuid),
 });
 export type OutboxEntry = Static<typeof OutboxEntry>;
 
-export const Redelivered = named('Redelivered', {
-  redelivered: Type.Literal(true),
-  delivery_id: Uuid,
+export const Redelivered = t.named('Redelivered', {
+  redelivered: t.literal(true),
+  delivery_id: t.Uuid,
 });
 
-export const RedeliverPreview = named('RedeliverPreview', {
-  url: Type.String(),
+export const RedeliverPreview = t.named('RedeliverPreview', {
+  url: t.text(),
   event_type: EventType,
-  payload_bytes: Type.Integer(),
-  will_be_signed: Type.Boolean(),
-  previous_delivery_id: Type.Optional(Uuid),
-  previous_attempts: Type.Integer(),
-  last_error: orNull(Type.String()),
+  payload_bytes: t.integer(),
+  will_be_signed: t.boolean(),
+  previous_delivery_id: t.optional(t.Uuid),
+  previous_attempts: t.integer(),
+  last_error: t.nullable(t.text()),
 });
 
-const DeliveriesQuery = Type.Object({
-  url: Type.Optional(Type.String()),
-  event_type: Type.Optional(EventType),
-  delivered: Type.Optional(Type.Boolean()),
-  error_class: Type.Optional(ErrorClass),
-  limit: Limit(100, 1_000),
-  cursor: Cursor,
+const DeliveriesQuery = t.object({
+  url: t.optional(t.text()),
+  event_type: t.optional(EventType),
+  delivered: t.optional(t.boolean()),
+  error_class: t.optional(ErrorClass),
+  limit: t.Limit(100, 1_000),
+  cursor: t.Cursor,
 });
 
 /** One delivery: all attempts to send one event to one address. */
-export const DeliverySummary = named('DeliverySummary', {
-  delivery_id: Uuid,
-  url: Type.String(),
+export const DeliverySummary = t.named('DeliverySummary', {
+  delivery_id: t.Uuid,
+  url: t.text(),
   event_type: EventType,
-  instance_id: Type.Optional(Uuid),
-  attempts: Type.Integer(),
-  delivered: Type.Boolean(),
-  first_attempted_at: Timestamp,
-  last_attempted_at: Timestamp,
-  status_code: optional(Type.Integer()),
-  error_class: optional(ErrorClass),
-  subscription_id: optional(Uuid),
+  instance_id: t.optional(t.Uuid),
+  attempts: t.integer(),
+  delivered: t.boolean(),
+  first_attempted_at: t.Timestamp,
+  last_attempted_at: t.Timestamp,
+  status_code: t.nullish(t.integer()),
+  error_class: t.nullish(ErrorClass),
+  subscription_id: t.nullish(t.Uuid),
 });
 export type DeliverySummary = Static<typeof DeliverySummary>;
 
-export const DeliveryAttempt = named('DeliveryAttempt', {
-  id: Uuid,
-  delivery_id: Uuid,
-  url: Type.String(),
+export const DeliveryAttempt = t.named('DeliveryAttempt', {
+  id: t.Uuid,
+  delivery_id: t.Uuid,
+  url: t.text(),
   event_type: EventType,
-  instance_id: Type.Optional(Uuid),
-  attempt_number: Type.Integer({ description: 'Counts from 1.' }),
-  attempted_at: Timestamp,
-  duration_ms: Type.Integer(),
-  success: Type.Boolean(),
-  status_code: Type.Optional(Type.Integer()),
-  error_class: Type.Optional(ErrorClass),
-  error_excerpt: Type.Optional(Type.String()),
-  signed: Type.Boolean(),
-  subscription_id: Type.Optional(Uuid),
+  instance_id: t.optional(t.Uuid),
+  attempt_number: t.integer('Counts from 1.'),
+  attempted_at: t.Timestamp,
+  duration_ms: t.integer(),
+  success: t.boolean(),
+  status_code: t.optional(t.integer()),
+  error_class: t.optional(ErrorClass),
+  error_excerpt: t.optional(t.text()),
+  signed: t.boolean(),
+  subscription_id: t.optional(t.Uuid),
 });
 export type DeliveryAttempt = Static<typeof DeliveryAttempt>;
 
-const DeliveryParams = Type.Object({ delivery_id: Uuid });
+const DeliveryParams = t.object({ delivery_id: t.Uuid });
 
-const SubscriptionUrl = noted(
-  Type.String({ pattern: '\\S', maxLength: SUBSCRIPTION_URL_LENGTH_MAX }),
+const SubscriptionUrl = t.noted(
+  t.text({ pattern: '\\S', maxLength: SUBSCRIPTION_URL_LENGTH_MAX }),
   'http or https, without credentials; a public address unless the deployment allows others.',
 );
-const SubscriptionEvents = Type.Array(EventType, {
+const SubscriptionEvents = t.list(EventType, {
   minItems: 1,
   maxItems: SUBSCRIPTION_EVENTS_MAX,
 });
-const SubscriptionSecret = secretText({
+const SubscriptionSecret = t.secretText({
   pattern: '\\S',
-  maxLength: KEY_LENGTH_MAX,
+  maxLength: t.KEY_LENGTH_MAX,
   description: "Key of the webhooks' signatures.",
 });
 
-export const CreateSubscription = strictNamed('CreateSubscription', {
-  tenant_id: optional(BodyTenant),
+export const CreateSubscription = t.strictNamed('CreateSubscription', {
+  tenant_id: t.nullish(t.BodyTenant),
   url: SubscriptionUrl,
-  events: optional(noted(SubscriptionEvents, 'Default: all events.')),
-  secret: optional(noted(SubscriptionSecret, 'Default: generated.')),
+  events: t.nullish(SubscriptionEvents, 'Default: all events.'),
+  secret: t.nullish(SubscriptionSecret, 'Default: generated.'),
 });
 export type CreateSubscription = Static<typeof CreateSubscription>;
 
-export const WebhookSubscription = named('WebhookSubscription', {
-  id: Uuid,
-  tenant_id: Type.String(),
-  url: Type.String(),
-  events: Type.Array(EventType),
-  created_at: Timestamp,
-  updated_at: Timestamp,
+export const WebhookSubscription = t.named('WebhookSubscription', {
+  id: t.Uuid,
+  tenant_id: t.text(),
+  url: t.text(),
+  events: t.list(EventType),
+  created_at: t.Timestamp,
+  updated_at: t.Timestamp,
 });
 export type WebhookSubscription = Static<typeof WebhookSubscription>;
 
 export const UpdateSubscription = changeOf('UpdateSubscription', WebhookSubscription, {
   ...UNCHANGED,
-  url: Type.Optional(SubscriptionUrl),
-  events: optional(SubscriptionEvents),
-  secret: Type.Optional(SubscriptionSecret),
+  url: t.optional(SubscriptionUrl),
+  events: t.nullish(SubscriptionEvents),
+  secret: t.optional(SubscriptionSecret),
 });
 export type UpdateSubscription = Static<typeof UpdateSubscription>;
 
-export const SubscriptionCreated = named('SubscriptionCreated', {
+export const SubscriptionCreated = t.named('SubscriptionCreated', {
   ...WebhookSubscription.properties,
-  secret: Type.String({ description: 'Shown only in this response.' }),
+  secret: t.text('Shown only in this response.'),
 });
 export type SubscriptionCreated = Static<typeof SubscriptionCreated>;
 
-const SubscriptionListQuery = Type.Object({
-  tenant_id: Type.Optional(Type.String()),
-  offset: Offset,
-  limit: Limit(100, 1_000),
+const SubscriptionListQuery = t.object({
+  tenant_id: t.optional(t.text()),
+  offset: t.Offset,
+  limit: t.Limit(100, 1_000),
 });
 
 const SubscriptionDeliveriesQuery = Type.Omit(DeliveriesQuery, ['url']);
@@ -222,7 +194,7 @@ export const WEBHOOK_ROWS = {
   'webhooks.subscriptions': get(
     '/webhooks',
     'List the webhook subscriptions of the tenant, oldest first.',
-    listOf(WebhookSubscription),
+    t.list(WebhookSubscription),
     { query: SubscriptionListQuery },
   ),
   'webhooks.subscription': getById('/webhooks/{id}', 'Get a subscription.', WebhookSubscription),
@@ -231,7 +203,7 @@ export const WEBHOOK_ROWS = {
     path: '/webhooks/{id}',
     summary: 'Change a webhook subscription. A new secret signs from the next attempt on.',
     owner: 'first-shard',
-    params: IdParams,
+    params: t.IdParams,
     body: UpdateSubscription,
     repeats: 'the same fields get the same values',
     replies: { 200: WebhookSubscription, ...refusals(400, 404, 409, 413) },
@@ -239,18 +211,18 @@ export const WEBHOOK_ROWS = {
   'webhooks.unsubscribe': remove(
     '/webhooks/{id}',
     'Delete a webhook subscription. Undelivered webhooks are dropped.',
-    { owner: 'first-shard', params: IdParams },
+    { owner: 'first-shard', params: t.IdParams },
   ),
   'webhooks.subscriptionDeliveries': getById(
     '/webhooks/{id}/deliveries',
     'List deliveries to a webhook subscription, newest first.',
-    listOf(DeliverySummary),
+    t.list(DeliverySummary),
     { query: SubscriptionDeliveriesQuery },
   ),
   'webhooks.outbox': get(
     '/webhooks/outbox',
     'List undelivered webhooks, oldest first.',
-    listOf(OutboxEntry),
+    t.list(OutboxEntry),
     { query: OutboxQuery, isTenantless: true },
   ),
   'webhooks.redeliver': {
@@ -273,7 +245,7 @@ export const WEBHOOK_ROWS = {
   'webhooks.deliveries': get(
     '/webhooks/deliveries',
     'List deliveries, newest first.',
-    listOf(DeliverySummary),
+    t.list(DeliverySummary),
     { query: DeliveriesQuery, isTenantless: true },
   ),
   'webhooks.delivery': {
@@ -282,6 +254,6 @@ export const WEBHOOK_ROWS = {
     summary: 'List the attempts of one delivery, oldest first.',
     params: DeliveryParams,
     isTenantless: true,
-    replies: { 200: listOf(DeliveryAttempt), ...refusals(400, 404) },
+    replies: { 200: t.list(DeliveryAttempt), ...refusals(400, 404) },
   },
 } as const satisfies Record<string, RouteRow>;

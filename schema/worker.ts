@@ -4,27 +4,8 @@
  */
 
 import { type Static, type TObject, Type } from '@sinclair/typebox';
-import {
-  ALL_ROWS,
-  AnyJson,
-  CREATED_BETWEEN,
-  checked,
-  flag,
-  INTEGER_MAX,
-  JsonObjectSchema,
-  Name,
-  named,
-  noted,
-  optional,
-  orNull,
-  pageOf,
-  TaskStateWord,
-  TenantQuery,
-  Timestamp,
-  Uuid,
-} from './common.js';
-import { act, actById, get, getById, listOf, type RouteRow, refusals } from './route-row.js';
-import { strict, strictNamed } from './strict.js';
+import * as t from './common.js';
+import { act, actById, get, getById, type RouteRow, refusals } from './route-row.js';
 
 export const POLL_LIMIT_DEFAULT = 1;
 const POLL_LIMIT_MAX = 1_000;
@@ -39,71 +20,69 @@ const LOG_MESSAGE_LENGTH_MAX = 8_192;
 const EXCHANGE_RESULTS_MAX = 1_000;
 const EXCHANGE_NAMES_MAX = 100;
 
-const Epoch = Type.Integer({ minimum: 0, maximum: INTEGER_MAX });
-const ClaimedBy = noted(Name, "Must equal the claim's worker_id.");
-const ClaimEpoch = optional(
-  noted(Epoch, "Must equal the claim's epoch; required by some deployments."),
-);
+const Epoch = t.integer({ minimum: 0, maximum: t.INTEGER_MAX });
+const ClaimedBy = t.noted(t.Name, "Must equal the claim's worker_id.");
+const ClaimEpoch = t.nullish(Epoch, "Must equal the claim's epoch; required by some deployments.");
 
-const PollLimit = noted(
-  optional(Type.Integer({ minimum: 0, 'x-cap': POLL_LIMIT_MAX, default: POLL_LIMIT_DEFAULT })),
+const PollLimit = t.nullish(
+  t.integer({ minimum: 0, 'x-cap': POLL_LIMIT_MAX, default: POLL_LIMIT_DEFAULT }),
   '0 returns none.',
 );
 
 const POLL_FIELDS = {
-  handler_name: Name,
-  worker_id: Name,
+  handler_name: t.Name,
+  worker_id: t.Name,
   limit: PollLimit,
-  wait_ms: noted(
-    optional(Type.Integer({ minimum: 0, 'x-cap': POLL_WAIT_MS_MAX, default: 0 })),
+  wait_ms: t.nullish(
+    t.integer({ minimum: 0, 'x-cap': POLL_WAIT_MS_MAX, default: 0 }),
     'Maximum wait in ms for a task if there is none.',
   ),
-  version: optional(Name),
+  version: t.nullish(t.Name),
 };
 
-export const PollTasks = named('PollTasks', POLL_FIELDS);
+export const PollTasks = t.named('PollTasks', POLL_FIELDS);
 export type PollTasks = Static<typeof PollTasks>;
 
 /** Only tasks with exactly this queue and handler. */
-export const PollQueue = named('PollQueue', { ...POLL_FIELDS, queue_name: Name });
+export const PollQueue = t.named('PollQueue', { ...POLL_FIELDS, queue_name: t.Name });
 
 /** Log lines of the worker. Default of `ts`: time of arrival; of `level`: info. */
-const LogLines = Type.Array(
-  Type.Object({
-    ts: optional(Timestamp),
-    level: optional(Type.String({ maxLength: LOG_LEVEL_LENGTH_MAX })),
-    message: Type.String({ maxLength: LOG_MESSAGE_LENGTH_MAX }),
+const LogLines = t.list(
+  t.object({
+    ts: t.nullish(t.Timestamp),
+    level: t.nullish(t.text({ maxLength: LOG_LEVEL_LENGTH_MAX })),
+    message: t.text({ maxLength: LOG_MESSAGE_LENGTH_MAX }),
   }),
   { maxItems: LOG_LINES_MAX },
 );
 export type LogLines = Static<typeof LogLines>;
 
-export const CompleteTask = named(
+export const CompleteTask = t.named(
   'CompleteTask',
   'Stores the output, and merges its top-level keys into context.data.',
   {
     worker_id: ClaimedBy,
-    output: JsonObjectSchema,
+    output: t.JsonObjectSchema,
     claim_epoch: ClaimEpoch,
-    logs: optional(LogLines),
+    logs: t.nullish(LogLines),
   },
 );
 
-export const FailTask = named('FailTask', {
+export const FailTask = t.named('FailTask', {
   worker_id: ClaimedBy,
-  message: Type.String(),
-  retryable: flag(false),
+  message: t.text(),
+  retryable: t.flag(false),
   claim_epoch: ClaimEpoch,
-  logs: optional(LogLines),
+  logs: t.nullish(LogLines),
 });
 
-export const HeartbeatTask = Type.Object(
+export const HeartbeatTask = t.object(
   {
     worker_id: ClaimedBy,
     claim_epoch: ClaimEpoch,
-    checkpoint_seq: optional(Epoch),
-    checkpoint: optional(JsonObjectSchema),
-    release: noted(flag(false), 'Releases the claim: the task can be claimed again immediately.'),
+    checkpoint_seq: t.nullish(Epoch),
+    checkpoint: t.nullish(t.JsonObjectSchema),
+    release: t.flag(false, 'Releases the claim: the task can be claimed again immediately.'),
   },
   {
     $id: 'HeartbeatTask',
@@ -118,10 +97,10 @@ function resultOf<Kind extends string, Body extends TObject>(kind: Kind, body: B
     worker_id?: unknown;
   };
   const rule = body['x-check'] === undefined ? {} : { 'x-check': body['x-check'] as string };
-  return Type.Object(
+  return t.object(
     {
-      kind: Type.Literal(kind),
-      task_id: Uuid,
+      kind: t.literal(kind),
+      task_id: t.Uuid,
       ...(members as Omit<Body['properties'], 'worker_id'>),
     },
     rule,
@@ -146,116 +125,114 @@ export const TaskResult = Type.Unsafe<TaskResult>({
   oneOf: Object.values(RESULTS),
 });
 
-const NameList = Type.Array(Name, { minItems: 1, maxItems: EXCHANGE_NAMES_MAX });
+const NameList = t.list(t.Name, { minItems: 1, maxItems: EXCHANGE_NAMES_MAX });
 
-const ExchangePoll = strict(
-  checked(
+const ExchangePoll = t.strict(
+  t.checked(
     'exchange-poll',
-    Type.Object(
+    t.object(
       {
         handlers: NameList,
-        queues: optional(
-          noted(NameList, 'Restricts the poll to these queues. Default: all tasks.'),
-        ),
+        queues: t.nullish(NameList, 'Restricts the poll to these queues. Default: all tasks.'),
         limit: PollLimit,
-        wait_ms: noted(
-          optional(Type.Integer({ minimum: 0, 'x-cap': POLL_WAIT_MS_MAX, default: 0 })),
+        wait_ms: t.nullish(
+          t.integer({ minimum: 0, 'x-cap': POLL_WAIT_MS_MAX, default: 0 }),
           'Maximum wait in ms for a task if there is none. A refused result ends the wait.',
         ),
       },
-      { description: 'Tasks of any of the handlers, by priority of their instances, then age.' },
+      'Tasks of any of the handlers, by priority of their instances, then age.',
     ),
   ),
 );
 export type ExchangePoll = Static<typeof ExchangePoll>;
 
-export const ExchangeTasks = strictNamed(
+export const ExchangeTasks = t.strictNamed(
   'ExchangeTasks',
   'Results of earlier tasks, and a poll for new ones; both are optional.',
   {
-    worker_id: Name,
-    version: optional(Name),
-    results: noted(
-      optional(Type.Array(TaskResult, { maxItems: EXCHANGE_RESULTS_MAX })),
+    worker_id: t.Name,
+    version: t.nullish(t.Name),
+    results: t.nullish(
+      t.list(TaskResult, { maxItems: EXCHANGE_RESULTS_MAX }),
       'Each is checked separately, in this order.',
     ),
-    poll: optional(ExchangePoll),
-    end_polls: noted(flag(false), 'For a worker that stops: answers its waiting polls at once.'),
+    poll: t.nullish(ExchangePoll),
+    end_polls: t.flag(false, 'For a worker that stops: answers its waiting polls at once.'),
   },
 );
 export type ExchangeTasks = Static<typeof ExchangeTasks>;
 
-const TaskListQuery = Type.Object({
-  tenant_id: Type.Optional(Type.String()),
-  state: Type.Optional(Type.Array(TaskStateWord)),
-  handler_name: Type.Optional(Type.String()),
-  worker_id: Type.Optional(Type.String()),
-  queue_name: Type.Optional(Type.String()),
-  ...Type.Partial(Type.Object(CREATED_BETWEEN)).properties,
-  sequence_name: Type.Optional(Type.String()),
-  ...pageOf(50, 1_000),
+const TaskListQuery = t.object({
+  tenant_id: t.optional(t.text()),
+  state: t.optional(t.list(t.TaskStateWord)),
+  handler_name: t.optional(t.text()),
+  worker_id: t.optional(t.text()),
+  queue_name: t.optional(t.text()),
+  ...Type.Partial(t.object(t.CREATED_BETWEEN)).properties,
+  sequence_name: t.optional(t.text()),
+  ...t.pageOf(50, 1_000),
 });
 
-const WorkerListQuery = Type.Object({
-  ...TenantQuery.properties,
-  alive_within_secs: Type.Integer({ minimum: 0, default: 60 }),
-  include_stale: Type.Boolean({ default: false }),
+const WorkerListQuery = t.object({
+  ...t.TenantQuery.properties,
+  alive_within_secs: t.integer({ minimum: 0, default: 60 }),
+  include_stale: t.boolean({ default: false }),
 });
 
 /** `context` has the sections visible to the step. Fields typed with null are always present. */
-export const WorkerTask = named('WorkerTask', 'A step for an external worker.', {
-  id: Uuid,
-  instance_id: Uuid,
-  block_id: Type.String(),
-  handler_name: Type.String(),
-  queue_name: Type.Optional(Type.String()),
-  params: AnyJson,
-  context: Type.Object({ data: JsonObjectSchema, config: JsonObjectSchema }),
-  attempt: Type.Integer(),
-  idempotency_key: noted(
-    Uuid,
+export const WorkerTask = t.named('WorkerTask', 'A step for an external worker.', {
+  id: t.Uuid,
+  instance_id: t.Uuid,
+  block_id: t.text(),
+  handler_name: t.text(),
+  queue_name: t.optional(t.text()),
+  params: t.AnyJson,
+  context: t.object({ data: t.JsonObjectSchema, config: t.JsonObjectSchema }),
+  attempt: t.integer(),
+  idempotency_key: t.noted(
+    t.Uuid,
     'The same for all attempts of one execution of the step; differs by item, iteration ' +
       'and restart.',
   ),
-  timeout_ms: orNull(Type.Integer()),
-  state: TaskStateWord,
-  worker_id: orNull(Type.String()),
-  claim_epoch: Type.Integer(),
-  lost_claims: Type.Integer({
-    description: 'Claims of this attempt lost to silent workers; too many fail it permanently.',
-  }),
-  claimed_at: orNull(Timestamp),
-  heartbeat_at: orNull(Timestamp),
-  completed_at: orNull(Timestamp),
-  output: orNull(JsonObjectSchema),
-  error_message: orNull(Type.String()),
-  error_retryable: orNull(Type.Boolean()),
-  checkpoint_seq: Type.Integer(),
-  resume_checkpoint: Type.Optional(AnyJson),
+  timeout_ms: t.nullable(t.integer()),
+  state: t.TaskStateWord,
+  worker_id: t.nullable(t.text()),
+  claim_epoch: t.integer(),
+  lost_claims: t.integer(
+    'Claims of this attempt lost to silent workers; too many fail it permanently.',
+  ),
+  claimed_at: t.nullable(t.Timestamp),
+  heartbeat_at: t.nullable(t.Timestamp),
+  completed_at: t.nullable(t.Timestamp),
+  output: t.nullable(t.JsonObjectSchema),
+  error_message: t.nullable(t.text()),
+  error_retryable: t.nullable(t.boolean()),
+  checkpoint_seq: t.integer(),
+  resume_checkpoint: t.optional(t.AnyJson),
   /** W3C trace context: the parent of the worker's spans. */
-  traceparent: Type.Optional(Type.String()),
-  created_at: Timestamp,
+  traceparent: t.optional(t.text()),
+  created_at: t.Timestamp,
 });
 export type WorkerTask = Static<typeof WorkerTask>;
 
-const TaskList = Type.Array(WorkerTask);
+const TaskList = t.list(WorkerTask);
 
-export const HeartbeatAccepted = named('HeartbeatAccepted', { checkpoint_seq: Type.Integer() });
+export const HeartbeatAccepted = t.named('HeartbeatAccepted', { checkpoint_seq: t.integer() });
 
 /** `error` and `code` are present unless status is 200. */
-export const TaskOutcome = named('TaskOutcome', 'Outcome of one result.', {
-  task_id: orNull(noted(Type.String(), 'As sent; null if it was not a string.')),
-  status: Type.Integer({ description: 'HTTP status of the equivalent single request.' }),
-  checkpoint_seq: Type.Optional(Type.Integer({ description: 'Only for heartbeats.' })),
-  error: Type.Optional(Type.String()),
-  code: Type.Optional(Type.String({ description: 'As in x-error-code.' })),
+export const TaskOutcome = t.named('TaskOutcome', 'Outcome of one result.', {
+  task_id: t.nullable(t.text('As sent; null if it was not a string.')),
+  status: t.integer('HTTP status of the equivalent single request.'),
+  checkpoint_seq: t.optional(t.integer('Only for heartbeats.')),
+  error: t.optional(t.text()),
+  code: t.optional(t.text('As in x-error-code.')),
 });
 export type TaskOutcome = Static<typeof TaskOutcome>;
 
-export const TasksExchanged = named('TasksExchanged', {
-  outcomes: noted(Type.Array(TaskOutcome), 'In the order of the results.'),
-  tasks: noted(Type.Array(WorkerTask), 'As in a poll.'),
-  max_body_bytes: Type.Optional(Type.Integer({ description: 'Limit of the body of an exchange.' })),
+export const TasksExchanged = t.named('TasksExchanged', {
+  outcomes: t.list(TaskOutcome, 'In the order of the results.'),
+  tasks: t.list(WorkerTask, 'As in a poll.'),
+  max_body_bytes: t.optional(t.integer('Limit of the body of an exchange.')),
 });
 export type TasksExchanged = Static<typeof TasksExchanged>;
 
@@ -270,17 +247,17 @@ const ATTEMPT_EVENTS = [
 ] as const;
 
 /** An entry of a task's claim history, oldest first. */
-export const WorkerAttempt = named('WorkerAttempt', {
-  id: Uuid,
-  task_id: Uuid,
-  claim_epoch: Type.Integer(),
-  worker_id: Type.Optional(Type.String()),
+export const WorkerAttempt = t.named('WorkerAttempt', {
+  id: t.Uuid,
+  task_id: t.Uuid,
+  claim_epoch: t.integer(),
+  worker_id: t.optional(t.text()),
   event: Type.Unsafe<(typeof ATTEMPT_EVENTS)[number]>({
     type: 'string',
     enum: [...ATTEMPT_EVENTS],
   }),
-  reason: Type.Optional(Type.String()),
-  created_at: Timestamp,
+  reason: t.optional(t.text()),
+  created_at: t.Timestamp,
 });
 export type WorkerAttempt = Static<typeof WorkerAttempt>;
 
@@ -289,30 +266,30 @@ const counts = Type.Unsafe<Record<string, number>>({
   additionalProperties: { type: 'integer' },
 });
 
-export const TaskStats = named('TaskStats', {
+export const TaskStats = t.named('TaskStats', {
   by_state: counts,
   by_handler: Type.Unsafe<Record<string, Record<string, number>>>({
     type: 'object',
     additionalProperties: { type: 'object', additionalProperties: { type: 'integer' } },
   }),
-  active_workers: Type.Array(Type.String()),
+  active_workers: t.list(t.text()),
 });
 export type TaskStats = Static<typeof TaskStats>;
 
-export const WorkerInfo = named('WorkerInfo', {
-  worker_id: Type.String(),
-  handlers: Type.Array(Type.String()),
-  queues: Type.Array(Type.String()),
-  version: orNull(Type.String()),
-  last_seen_at: Timestamp,
-  alive: Type.Boolean(),
-  in_flight: Type.Integer(),
+export const WorkerInfo = t.named('WorkerInfo', {
+  worker_id: t.text(),
+  handlers: t.list(t.text()),
+  queues: t.list(t.text()),
+  version: t.nullable(t.text()),
+  last_seen_at: t.Timestamp,
+  alive: t.boolean(),
+  in_flight: t.integer(),
 });
 export type WorkerInfo = Static<typeof WorkerInfo>;
 
-export const HandlerNames = named('HandlerNames', {
-  builtin: Type.Array(Type.String()),
-  external: Type.Array(Type.String()),
+export const HandlerNames = t.named('HandlerNames', {
+  builtin: t.list(t.text()),
+  external: t.list(t.text()),
 });
 export type HandlerNames = Static<typeof HandlerNames>;
 
@@ -359,7 +336,7 @@ export const WORKER_ROWS = {
     query: TaskListQuery,
   }),
   'workers.stats': get('/workers/tasks/stats', 'Count tasks by state and handler.', TaskStats, {
-    query: strict(TenantQuery),
+    query: t.strict(t.TenantQuery),
   }),
   'workers.complete': act(
     '/workers/tasks/{id}/complete',
@@ -389,14 +366,14 @@ export const WORKER_ROWS = {
   'workers.attempts': getById(
     '/workers/tasks/{id}/attempts',
     'List the claim history of a task, oldest first.',
-    listOf(WorkerAttempt),
-    { query: Type.Object(ALL_ROWS) },
+    t.list(WorkerAttempt),
+    { query: t.object(t.ALL_ROWS) },
   ),
-  'workers.list': get('/workers', 'List workers, last contact first.', listOf(WorkerInfo), {
+  'workers.list': get('/workers', 'List workers, last contact first.', t.list(WorkerInfo), {
     query: WorkerListQuery,
   }),
 
   handlers: get('/handlers', 'List built-in handlers and those of workers.', HandlerNames, {
-    query: strict(TenantQuery),
+    query: t.strict(t.TenantQuery),
   }),
 } as const satisfies Record<string, RouteRow>;

@@ -5,8 +5,8 @@
 
 import { changedTo } from '../../schema/change-shapes.js';
 import { REDACTED } from '../../schema/common.js';
+import { findingOfStray } from '../../schema/finding.js';
 import { matchRoute } from '../../schema/route-match.js';
-import { findingOfStray } from '../../schema/strict.js';
 import {
   type CreateTrigger,
   NAMESPACE_DEFAULT,
