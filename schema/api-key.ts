@@ -2,7 +2,7 @@
 
 import { type Static, Type } from '@sinclair/typebox';
 import * as t from './common.js';
-import { CAPABILITIES, get, type RouteRow, read, refusals, remove } from './route-row.js';
+import { CAPABILITIES, created, front, get, type RouteRow } from './route-row.js';
 
 /** A longer list would only repeat capabilities. */
 const KEY_CAPABILITIES_MAX = 32;
@@ -67,29 +67,23 @@ export type WhoAmI = Static<typeof WhoAmI>;
 const KeyParams = t.object({ id: t.text({ maxLength: t.NAME_LENGTH_MAX }) });
 
 export const KEY_ROWS = {
-  whoami: {
-    ...read,
-    path: '/whoami',
+  whoami: front.get('/whoami', {
     summary: "Get the tenant and capabilities of the request's key.",
     isTenantless: true,
     isAlwaysServed: true,
     replies: { 200: WhoAmI },
-  },
-  'apiKeys.mint': {
-    method: 'POST',
-    path: '/api-keys',
+  }),
+  'apiKeys.mint': front.post('/api-keys', {
     summary: 'Create a key for a tenant. Only this response has its secret.',
-    owner: 'front',
     body: MintKey,
     isTenantless: true,
-    replies: { 201: KeyMinted, ...refusals(400, 409) },
-  },
+    replies: created(KeyMinted, 409),
+  }),
   'apiKeys.list': get('/api-keys', 'List the keys of a tenant, oldest first.', t.list(ApiKey), {
     query: KeyListQuery,
     isTenantless: true,
   }),
-  'apiKeys.revoke': remove('/api-keys/{id}', 'Revoke a key immediately and permanently.', {
-    owner: 'front',
+  'apiKeys.revoke': front.remove('/api-keys/{id}', 'Revoke a key immediately and permanently.', {
     params: KeyParams,
     isTenantless: true,
   }),

@@ -2,7 +2,7 @@
 
 import type { Static } from '@sinclair/typebox';
 import * as t from './common.js';
-import { actById, get, type RouteRow, refusals } from './route-row.js';
+import { created, front, get, ok, type RouteRow, refusals } from './route-row.js';
 import { GateChoice } from './step-options.js';
 
 export const COMMENT_LENGTH_MAX = 4_096;
@@ -109,39 +109,29 @@ export const APPROVAL_ROWS = {
   'approvals.list': get('/approvals', 'List open approvals, oldest first.', ApprovalPage, {
     query: ApprovalListQuery,
   }),
-  'approvals.answer': {
-    ...actById,
-    owner: 'front',
-    path: '/approvals/{id}',
+  'approvals.answer': front.post('/approvals/{id}', {
     summary: 'Answer an approval. The first answer counts.',
+    params: t.IdParams,
     body: AnswerApproval,
-    replies: { 200: ApprovalAnswered, ...refusals(400, 404, 409, 413) },
-  },
-  'approvals.link': {
-    ...actById,
-    owner: 'front',
-    path: '/approvals/{id}/link',
+    replies: ok(ApprovalAnswered, 404, 409, 413),
+  }),
+  'approvals.link': front.post('/approvals/{id}/link', {
     summary: 'Create a link with which one person can answer once, without a key.',
+    params: t.IdParams,
     body: MakeApprovalLink,
     isBodyOptional: true,
-    replies: { 201: ApprovalLink, ...refusals(400, 404, 409) },
-  },
-  'approvals.page': {
-    method: 'GET',
-    path: '/approvals/by-link/{token}',
+    replies: created(ApprovalLink, 404, 409),
+  }),
+  'approvals.page': front.get('/approvals/by-link/{token}', {
     summary: 'Show the question and choices of a link, without answering.',
-    owner: 'front',
     params: TokenParams,
     isPublic: true,
     isPage: true,
     contentType: HTML,
     replies: { 200: null, ...refusals(404, 409, 410) },
-  },
-  'approvals.answerByLink': {
-    method: 'POST',
-    path: '/approvals/by-link/{token}',
+  }),
+  'approvals.answerByLink': front.post('/approvals/by-link/{token}', {
     summary: 'Answer once by link.',
-    owner: 'front',
     params: TokenParams,
     body: AnswerByLink,
     isBodyOptional: true,
@@ -149,6 +139,6 @@ export const APPROVAL_ROWS = {
     isPublic: true,
     isPage: true,
     contentType: HTML,
-    replies: { 200: null, ...refusals(400, 404, 409, 410, 413) },
-  },
+    replies: ok(null, 404, 409, 410, 413),
+  }),
 } as const satisfies Record<string, RouteRow>;

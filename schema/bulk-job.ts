@@ -2,7 +2,7 @@
 
 import type { Static } from '@sinclair/typebox';
 import * as t from './common.js';
-import { get, getById, type RouteRow, refusals } from './route-row.js';
+import { firstShard, get, getById, ok, type RouteRow } from './route-row.js';
 
 const BULK_OPERATIONS = ['state', 'reschedule', 'batch_action'] as const;
 export type BulkOperation = (typeof BULK_OPERATIONS)[number];
@@ -55,13 +55,10 @@ export const BULK_JOB_ROWS = {
     query: BulkJobListQuery,
   }),
   'bulkJobs.get': getById('/instances/bulk/jobs/{id}', 'Get the progress of a bulk job.', BulkJob),
-  'bulkJobs.cancel': {
-    method: 'POST',
-    path: '/instances/bulk/jobs/{id}/cancel',
+  'bulkJobs.cancel': firstShard.post('/instances/bulk/jobs/{id}/cancel', {
     summary: 'Cancel a bulk job. Completed changes remain.',
-    owner: 'first-shard',
     params: t.IdParams,
     repeats: 'the job has already finished',
-    replies: { 200: BulkJob, ...refusals(400, 404, 409) },
-  },
+    replies: ok(BulkJob, 404, 409),
+  }),
 } as const satisfies Record<string, RouteRow>;

@@ -2,7 +2,7 @@
 
 import type { Static } from '@sinclair/typebox';
 import * as t from './common.js';
-import { get, type RouteRow, read } from './route-row.js';
+import { front, get, type RouteRow } from './route-row.js';
 
 /** open: takes new tenants. closed: keeps those it has. draining: its tenants are being moved away. */
 export const CELL_STATES = ['open', 'closed', 'draining'] as const;
@@ -58,14 +58,12 @@ const MoveListQuery = t.object({
 });
 
 export const CELL_ROWS = {
-  'cells.list': {
-    ...read,
-    path: '/cells',
+  'cells.list': front.get('/cells', {
     summary: 'List the cells of the cluster with their engines, from the directory.',
     isTenantless: true,
     isAlwaysServed: true,
     replies: { 200: Cells },
-  },
+  }),
   'cells.moves': get('/cells/moves', 'List tenant moves, newest first.', t.list(TenantMove), {
     query: MoveListQuery,
     isTenantless: true,

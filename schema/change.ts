@@ -3,7 +3,7 @@
 import type { Static } from '@sinclair/typebox';
 import * as t from './common.js';
 import { AuditEntry } from './instance.js';
-import { get, type RouteRow, refusals } from './route-row.js';
+import { get, ok, type RouteRow, stream } from './route-row.js';
 
 export const CHANGES_LIMIT_MAX = 500;
 
@@ -38,14 +38,11 @@ export const CHANGE_ROWS = {
     isTenantInBody: true,
     query: ChangesQuery,
   }),
-  'changes.stream': {
-    method: 'GET',
-    path: '/changes/stream',
+  'changes.stream': stream.get('/changes/stream', {
     summary: "Stream the changes of the tenant's instances as server-sent events.",
-    owner: 'stream',
     isTenantInBody: true,
     query: ChangesStreamQuery,
     contentType: 'text/event-stream',
-    replies: { 200: null, ...refusals(400, 429) },
-  },
+    replies: ok(null, 429),
+  }),
 } as const satisfies Record<string, RouteRow>;

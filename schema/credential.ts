@@ -3,7 +3,7 @@
 import type { Static } from '@sinclair/typebox';
 import { changeOf } from './change-shapes.js';
 import * as t from './common.js';
-import { get, type RouteRow, read, refusals, remove } from './route-row.js';
+import { created, firstShard, front, get, ok, type RouteRow } from './route-row.js';
 
 const CREDENTIAL_KINDS = ['api_key', 'oauth2', 'basic'] as const;
 /** In bytes: fits a key file or certificate. */
@@ -84,40 +84,32 @@ const CredentialListQuery = t.object({
 });
 
 export const CREDENTIAL_ROWS = {
-  'credentials.create': {
-    method: 'POST',
-    path: '/credentials',
+  'credentials.create': firstShard.post('/credentials', {
     summary: 'Store a sealed secret for the steps of the tenant. It is never returned.',
-    owner: 'first-shard',
     body: CreateCredential,
-    replies: { 201: Credential, ...refusals(400, 409, 413) },
-  },
+    replies: created(Credential, 409, 413),
+  }),
   'credentials.list': get(
     '/credentials',
     'List the credentials of the tenant, oldest first, without their secrets.',
     t.list(Credential),
     { query: CredentialListQuery },
   ),
-  'credentials.get': {
-    ...read,
-    path: '/credentials/{id}',
+  'credentials.get': front.get('/credentials/{id}', {
     summary: 'Get a credential without its secret.',
     params: CredentialParams,
-    replies: { 200: Credential, ...refusals(400, 404) },
-  },
-  'credentials.update': {
-    method: 'PATCH',
-    path: '/credentials/{id}',
+    replies: ok(Credential, 404),
+  }),
+  'credentials.update': firstShard.patch('/credentials/{id}', {
     summary: 'Change a credential. The next call of a step uses the new secret.',
-    owner: 'first-shard',
     params: CredentialParams,
     body: UpdateCredential,
     repeats: 'the same fields get the same values',
-    replies: { 200: Credential, ...refusals(400, 404, 413) },
-  },
-  'credentials.delete': remove(
+    replies: ok(Credential, 404, 413),
+  }),
+  'credentials.delete': firstShard.remove(
     '/credentials/{id}',
     'Delete a credential. Steps that use it fail from then on.',
-    { owner: 'first-shard', params: CredentialParams },
+    { params: CredentialParams },
   ),
 } as const satisfies Record<string, RouteRow>;

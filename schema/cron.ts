@@ -4,7 +4,7 @@ import type { Static } from '@sinclair/typebox';
 import { changeOf, UNCHANGED } from './change-shapes.js';
 import * as t from './common.js';
 import { CapitalPriority, GivenContext, InstanceCreated, InstanceTimeout } from './instance.js';
-import { actById, byId, get, getById, type RouteRow, refusals, remove } from './route-row.js';
+import { anyShard, byId, created, front, get, getById, ok, type RouteRow } from './route-row.js';
 
 const CRON_EXPRESSION_LENGTH_MAX = 1_024;
 export const NEXT_FIRES_MAX = 50;
@@ -161,50 +161,39 @@ export const NextFires = t.named('NextFires', {
 export type NextFires = Static<typeof NextFires>;
 
 export const CRON_ROWS = {
-  'cron.create': {
-    method: 'POST',
-    path: '/cron',
+  'cron.create': anyShard.post('/cron', {
     summary: 'Create a schedule, which creates instances.',
-    owner: 'any-shard',
     body: CreateSchedule,
     bodySize: 'large',
     makes: 'schedule',
-    replies: { 201: ScheduleCreated, ...refusals(400, 404, 409, 413) },
-  },
-  'cron.preview': {
-    method: 'POST',
-    path: '/cron/preview',
+    replies: created(ScheduleCreated, 404, 409, 413),
+  }),
+  'cron.preview': front.post('/cron/preview', {
     summary: 'Preview the next fires of an expression without creating a schedule.',
-    owner: 'front',
     body: PreviewSchedule,
     bodySize: 'small',
     repeats: 'it changes nothing',
-    replies: { 200: SchedulePreview, ...refusals(400, 413) },
-  },
+    replies: ok(SchedulePreview, 413),
+  }),
   'cron.list': get('/cron', 'List schedules, oldest first or by next fire.', t.list(CronSchedule), {
     query: ScheduleListQuery,
   }),
   'cron.get': getById('/cron/{id}', 'Get a schedule.', CronSchedule),
-  'cron.update': {
-    method: 'PUT',
-    path: '/cron/{id}',
+  'cron.update': byId.put('/cron/{id}', {
     summary: 'Change a schedule.',
-    ...byId,
     body: UpdateSchedule,
     bodySize: 'large',
-    replies: { 200: CronSchedule, ...refusals(400, 404, 409, 413) },
-  },
-  'cron.delete': remove('/cron/{id}', 'Delete a schedule. Its instances continue.', byId),
-  'cron.run': {
-    ...actById,
-    path: '/cron/{id}/run',
+    replies: ok(CronSchedule, 404, 409, 413),
+  }),
+  'cron.delete': byId.remove('/cron/{id}', 'Delete a schedule. Its instances continue.'),
+  'cron.run': byId.post('/cron/{id}/run', {
     summary: 'Fire a schedule now, without changing its next fire.',
     body: RunSchedule,
     isBodyOptional: true,
     makes: 'instance',
     keyed: 'run',
-    replies: { 201: ScheduleRun, ...refusals(400, 404, 409, 413, 422) },
-  },
+    replies: created(ScheduleRun, 404, 409, 413, 422),
+  }),
   'cron.nextFires': getById('/cron/{id}/next-fires', 'List next fires of a schedule.', NextFires, {
     query: NextFiresQuery,
   }),

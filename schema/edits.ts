@@ -10,7 +10,18 @@ import * as t from './common.js';
 import { Warnings } from './finding.js';
 import { BulkUpdated, InstanceRetried, MaxBytes, SendSignal } from './instance.js';
 import { InstanceFilter } from './instance-filter.js';
-import { act, actById, getById, type RouteRow, readById, refusals } from './route-row.js';
+import {
+  act,
+  byBody,
+  byId,
+  created,
+  front,
+  getById,
+  ok,
+  type RouteRow,
+  refusals,
+  stream,
+} from './route-row.js';
 
 /** Offsets of a bulk reschedule: a year either way. */
 const OFFSET_SECS_MAX = 365 * 86_400;
@@ -204,48 +215,37 @@ export const RESUMABLE_STATES: readonly t.InstanceStateWord[] = [
 ];
 
 export const EDIT_ROWS = {
-  'sequences.migrateInstance': {
-    method: 'POST',
-    path: '/sequences/migrate-instance',
+  'sequences.migrateInstance': byBody.post('/sequences/migrate-instance', {
     summary: 'Move an idle instance to another version of its sequence.',
-    owner: 'by-body',
     ledBy: { kind: 'id', members: ['instance_id'] },
     body: MigrateInstance,
-    replies: { 200: InstanceMigrated, ...refusals(400, 404, 409) },
-  },
-  'instances.bulkReschedule': {
-    method: 'PATCH',
-    path: '/instances/bulk/reschedule',
+    replies: ok(InstanceMigrated, 404, 409),
+  }),
+  'instances.bulkReschedule': front.patch('/instances/bulk/reschedule', {
     summary: 'Shift the start of every matching scheduled instance.',
-    owner: 'front',
     query: BulkQuery,
     body: BulkReschedule,
     replies: { 200: BulkUpdated, 202: BulkJob, ...refusals(400, 429) },
-  },
-  'instances.batchAction': {
-    method: 'POST',
-    path: '/instances/batch-action',
+  }),
+  'instances.batchAction': front.post('/instances/batch-action', {
     summary: 'Retry, pause, resume, cancel or signal matching instances.',
-    owner: 'front',
     query: BulkQuery,
     body: BatchAction,
     replies: { 200: BatchActionResult, 202: BulkJob, ...refusals(400, 429) },
-  },
+  }),
   'instances.logs': getById(
     '/instances/{id}/logs',
     'List the log lines of steps, oldest first.',
     t.list(StepLogLine),
     { query: StepLogQuery },
   ),
-  'instances.stream': {
-    ...readById,
-    path: '/instances/{id}/stream',
+  'instances.stream': stream.get('/instances/{id}/stream', {
     summary: 'Stream states and outputs as server-sent events until the instance finishes.',
-    owner: 'stream',
+    params: t.IdParams,
     query: StreamQuery,
     contentType: 'text/event-stream',
-    replies: { 200: null, ...refusals(400, 404, 503) },
-  },
+    replies: ok(null, 404, 503),
+  }),
   'instances.injectBlocks': act(
     '/instances/{id}/inject-blocks',
     'Add blocks to this instance, after those of its sequence.',
@@ -258,35 +258,28 @@ export const EDIT_ROWS = {
     InstanceRetried,
     { body: RetryInstance, bodySize: 'large', isBodyOptional: true },
   ),
-  'instances.resumeFrom': {
-    method: 'POST',
-    path: '/instances/{id}/resume-from/{block_id}',
+  'instances.resumeFrom': byId.post('/instances/{id}/resume-from/{block_id}', {
     summary: 'Run an instance again from one of its top-level blocks.',
     params: BlockParams,
-    owner: 'by-id',
     body: ResumeFrom,
     bringsSignals: true,
     bodySize: 'large',
     isBodyOptional: true,
-    replies: { 200: ResumedFrom, ...refusals(400, 404, 409, 413) },
-  },
-  'instances.fork': {
-    ...actById,
-    path: '/instances/{id}/fork',
+    replies: ok(ResumedFrom, 404, 409, 413),
+  }),
+  'instances.fork': byId.post('/instances/{id}/fork', {
     summary: 'Create a copy of an instance that continues from one of its top-level blocks.',
     body: ForkInstance,
     bringsSignals: true,
     bodySize: 'large',
     makes: 'instance',
-    replies: { 201: InstanceForked, ...refusals(400, 404, 409, 413) },
-  },
-  'instances.saveCheckpoint': {
-    ...actById,
-    path: '/instances/{id}/checkpoints',
+    replies: created(InstanceForked, 404, 409, 413),
+  }),
+  'instances.saveCheckpoint': byId.post('/instances/{id}/checkpoints', {
     summary: 'Save a value as a checkpoint of the instance.',
     body: SaveCheckpoint,
-    replies: { 201: CheckpointSaved, ...refusals(400, 404, 409, 413) },
-  },
+    replies: created(CheckpointSaved, 404, 409, 413),
+  }),
   'instances.checkpoints': getById(
     '/instances/{id}/checkpoints',
     'List the newest 100 checkpoints, newest first.',
@@ -297,11 +290,9 @@ export const EDIT_ROWS = {
     'Get the newest checkpoint.',
     Checkpoint,
   ),
-  'instances.pruneCheckpoints': {
-    ...actById,
-    path: '/instances/{id}/checkpoints/prune',
+  'instances.pruneCheckpoints': byId.post('/instances/{id}/checkpoints/prune', {
     summary: 'Delete all but the newest checkpoints.',
     body: PruneCheckpoints,
-    replies: { 200: CheckpointsPruned, ...refusals(400, 404, 409) },
-  },
+    replies: ok(CheckpointsPruned, 404, 409),
+  }),
 } as const satisfies Record<string, RouteRow>;

@@ -2,7 +2,7 @@
 
 import type { Static } from '@sinclair/typebox';
 import * as t from './common.js';
-import { get, getById, type RouteRow, refusals } from './route-row.js';
+import { byBody, front, get, getById, ok, type RouteRow, refusals } from './route-row.js';
 
 /** A day: related producers and instances are seldom further apart. */
 export const EVENT_TTL_SECS_DEFAULT = 86_400;
@@ -102,27 +102,21 @@ const EventListQuery = t.object({
 });
 
 export const EVENT_ROWS = {
-  'events.send': {
-    method: 'POST',
-    path: '/events',
+  'events.send': byBody.post('/events', {
     summary: 'Send an event to all steps that wait for it, or else to the first that will.',
-    owner: 'by-body',
     ledBy: { kind: 'event-key', members: ['event_name', 'correlation_key', 'tenant_id'] },
     body: SendEvent,
     bodySize: 'large',
     makes: 'event',
     replies: { 200: EventReceipt, 201: EventReceipt, ...refusals(400, 413) },
-  },
-  'events.sendBatch': {
-    method: 'POST',
-    path: '/events/batch',
+  }),
+  'events.sendBatch': front.post('/events/batch', {
     summary: 'Send up to 100 events; none is sent unless all are valid.',
-    owner: 'front',
     body: SendEvents,
     bodySize: 'large',
     makes: 'events',
-    replies: { 200: EventReceipts, ...refusals(400, 413) },
-  },
+    replies: ok(EventReceipts, 413),
+  }),
   'events.list': get('/events', 'List events, newest first.', t.list(StoredEvent), {
     query: EventListQuery,
   }),

@@ -10,7 +10,19 @@ import { UNCHANGED } from './change-shapes.js';
 import * as t from './common.js';
 import { Failure, FailureOrNull } from './failure.js';
 import { InstanceFilter, SELECTION } from './instance-filter.js';
-import { actById, byId, get, getById, type RouteRow, refusals, rowsOf } from './route-row.js';
+import {
+  anyShard,
+  byBody,
+  byId,
+  created,
+  front,
+  get,
+  getById,
+  ok,
+  type RouteRow,
+  refusals,
+  rowsOf,
+} from './route-row.js';
 import { SignalAccepted, SignalListQuery, StoredSignal } from './signal.js';
 import { NODE_STATES } from './states.js';
 
@@ -347,33 +359,27 @@ export const Timeline = t.named('Timeline', {
 export type Timeline = Static<typeof Timeline>;
 
 /** Reads of the current state, by its owner. */
-const ask = rowsOf({ method: 'GET', ...byId }, 400, 404);
+const ask = rowsOf({ method: 'GET', owner: 'by-id', params: t.IdParams }, 400, 404);
 
 export const INSTANCE_ROWS = {
-  'instances.create': {
-    method: 'POST',
-    path: '/instances',
+  'instances.create': byBody.post('/instances', {
     summary: 'Create an instance of a sequence.',
-    owner: 'by-body',
     ledBy: { kind: 'instance-key', members: ['idempotency_key', 'tenant_id', 'dry_run'] },
     body: CreateInstance,
     bodySize: 'large',
     makes: 'instance',
     keyed: 'body',
-    replies: { 201: InstanceCreated, ...refusals(400, 404, 409, 413, 422) },
-  },
-  'instances.createBatch': {
-    method: 'POST',
-    path: '/instances/batch',
+    replies: created(InstanceCreated, 404, 409, 413, 422),
+  }),
+  'instances.createBatch': anyShard.post('/instances/batch', {
     summary: 'Create up to 10,000 instances, all or none.',
-    owner: 'any-shard',
     body: CreateBatch,
     bodySize: 'large',
     isTenantInBody: true,
     makes: 'instances',
     keyed: 'items',
-    replies: { 201: BatchCreated, ...refusals(400, 404, 413, 422) },
-  },
+    replies: created(BatchCreated, 404, 413, 422),
+  }),
   'instances.list': get('/instances', 'List instances, newest first.', InstanceList, {
     query: InstanceListQuery,
   }),
@@ -383,44 +389,33 @@ export const INSTANCE_ROWS = {
     InstanceList,
     { query: InstanceListQuery },
   ),
-  'instances.bulkState': {
-    method: 'PATCH',
-    path: '/instances/bulk/state',
+  'instances.bulkState': front.patch('/instances/bulk/state', {
     summary: 'Set the state of all matching instances that are neither completed nor cancelled.',
-    owner: 'front',
     query: BulkQuery,
     body: BulkState,
     replies: { 200: BulkUpdated, 202: BulkJob, ...refusals(400, 429) },
-  },
+  }),
   'instances.get': ask('/instances/{id}', 'Get an instance.', TaskInstance),
-  'instances.patchState': {
-    method: 'PATCH',
-    path: '/instances/{id}/state',
+  'instances.patchState': byId.patch('/instances/{id}/state', {
     summary: 'Change the state of an instance.',
-    ...byId,
     body: PatchState,
-    replies: { 200: TaskInstance, ...refusals(400, 404, 409) },
-  },
-  'instances.patchContext': {
-    method: 'PATCH',
-    path: '/instances/{id}/context',
+    replies: ok(TaskInstance, 404, 409),
+  }),
+  'instances.patchContext': byId.patch('/instances/{id}/context', {
     summary: 'Replace sections of the context.',
-    ...byId,
     body: PatchContext,
     bodySize: 'large',
     repeats: 'the same members get the same values',
-    replies: { 200: ContextPatched, ...refusals(400, 404, 409, 413) },
-  },
-  'instances.signal': {
-    ...actById,
-    path: '/instances/{id}/signals',
+    replies: ok(ContextPatched, 404, 409, 413),
+  }),
+  'instances.signal': byId.post('/instances/{id}/signals', {
     summary: 'Send a signal to an instance.',
     body: SendSignal,
     bodySize: 'large',
     answers: GATE_SIGNAL,
     bringsSignals: true,
-    replies: { 201: SignalAccepted, ...refusals(400, 404, 409, 413) },
-  },
+    replies: created(SignalAccepted, 404, 409, 413),
+  }),
   'instances.signals': getById(
     '/instances/{id}/signals',
     'List the signals of an instance, oldest first, with their status.',

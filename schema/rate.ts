@@ -3,7 +3,7 @@
 import type { Static } from '@sinclair/typebox';
 import { UNCHANGED } from './change-shapes.js';
 import * as t from './common.js';
-import { get, type RouteRow, refusals, remove } from './route-row.js';
+import { get, ok, ownedBy, type RouteRow } from './route-row.js';
 
 /** Each grant in a window is kept, so that no sliding window exceeds the limit. */
 const RATE_COUNT_MAX = 100_000;
@@ -34,22 +34,21 @@ const RateLimitListQuery = t.object({
   ...t.ALL_ROWS,
 });
 
+const byLimit = ownedBy({ owner: 'by-limit' });
+
 export const RATE_ROWS = {
-  'rateLimits.put': {
-    method: 'PUT',
-    path: '/rate-limits/{key}',
+  'rateLimits.put': byLimit.put('/rate-limits/{key}', {
     summary: 'Set the rate limit of a key.',
-    owner: 'by-limit',
     params: t.object({ key: t.addressed(LimitKey) }),
     body: PutRateLimit,
-    replies: { 200: RateLimit, ...refusals(400, 409) },
-  },
+    replies: ok(RateLimit, 409),
+  }),
   'rateLimits.list': get('/rate-limits', 'List rate limits by key.', t.list(RateLimit), {
     query: RateLimitListQuery,
   }),
-  'rateLimits.delete': remove(
+  'rateLimits.delete': byLimit.remove(
     '/rate-limits/{key}',
     'Delete the rate limit of a key, which becomes unlimited.',
-    { owner: 'by-limit', params: RateLimitParams },
+    { params: RateLimitParams },
   ),
 } as const satisfies Record<string, RouteRow>;

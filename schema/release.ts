@@ -9,7 +9,16 @@ import {
   IN_FLIGHT_POLICIES,
   RELEASE_STATES,
 } from './release-states.js';
-import { get, getById, type RouteRow, refusals, rowsOf } from './route-row.js';
+import {
+  created,
+  firstShard,
+  front,
+  get,
+  getById,
+  ok,
+  type RouteRow,
+  rowsOf,
+} from './route-row.js';
 
 /** There are two metrics. */
 export const GATES_MAX = 16;
@@ -258,14 +267,11 @@ const decide = rowsOf(owned, 400, 404, 409, 413);
 const evaluate = rowsOf(owned, 400, 404);
 
 export const RELEASE_ROWS = {
-  'releases.create': {
-    method: 'POST',
-    path: '/releases',
+  'releases.create': firstShard.post('/releases', {
     summary: 'Draft a release from one version of a sequence to another.',
-    owner: 'first-shard',
     body: CreateRelease,
-    replies: { 201: Release, ...refusals(400, 404, 409, 413) },
-  },
+    replies: created(Release, 404, 409, 413),
+  }),
   'releases.list': get('/releases', 'List releases, newest first.', t.list(Release), {
     query: ReleaseListQuery,
   }),
@@ -277,16 +283,13 @@ export const RELEASE_ROWS = {
     'List the decisions about a release, oldest first.',
     t.list(ReleaseDecision),
   ),
-  'releases.validate': {
-    method: 'POST',
-    path: '/releases/{id}/validate',
+  'releases.validate': front.post('/releases/{id}/validate', {
     summary: 'Replay finished runs of the baseline with the candidate, without side effects.',
     params: t.IdParams,
-    owner: 'front',
     body: ValidateRelease,
     isBodyOptional: true,
-    replies: { 200: ValidationReport, ...refusals(400, 404, 409, 413) },
-  },
+    replies: ok(ValidationReport, 404, 409, 413),
+  }),
   'releases.canary': decide(
     '/releases/{id}/canary',
     "Route a percentage of the baseline's new instances to the candidate.",
@@ -316,13 +319,10 @@ export const RELEASE_ROWS = {
     Release,
     { repeats: 'a release that was rolled back is returned unchanged' },
   ),
-  'sequences.compare': {
-    method: 'POST',
-    path: '/sequences/releases/diff',
+  'sequences.compare': front.post('/sequences/releases/diff', {
     summary: 'Compare two stored definitions.',
-    owner: 'front',
     body: CompareSequences,
     repeats: 'it changes nothing',
-    replies: { 200: SemanticDiff, ...refusals(400, 404, 413) },
-  },
+    replies: ok(SemanticDiff, 404, 413),
+  }),
 } as const satisfies Record<string, RouteRow>;

@@ -137,43 +137,77 @@ export function refusals<S extends number>(...statuses: readonly S[]): Refusals<
   return Object.fromEntries(statuses.map((status) => [status, ErrorBody])) as Refusals<S>;
 }
 
-export const byId = { params: IdParams, owner: 'by-id' } as const;
-export const actById = { method: 'POST', ...byId } as const;
-export const readById = { method: 'GET', params: IdParams, owner: 'front' } as const;
-export const read = { method: 'GET', owner: 'front' } as const;
+type Reply = TSchema | null;
 
-type Fixed = 'method' | 'path' | 'summary' | 'owner' | 'params' | 'replies';
-type More = Partial<Omit<RouteRow, Fixed>>;
+/** A success with its errors; 400 is always among them. */
+export const ok = <R extends Reply, S extends number = 400>(reply: R, ...errors: readonly S[]) => ({
+  200: reply,
+  ...refusals<S | 400>(400, ...errors),
+});
+export const created = <R extends TSchema, S extends number>(
+  reply: R,
+  ...errors: readonly S[]
+) => ({
+  201: reply,
+  ...refusals<S | 400>(400, ...errors),
+});
+
+type Row = Omit<RouteRow, 'method' | 'path' | 'owner'>;
+
+/** Rows with the same owner. */
+export function ownedBy<const Base extends Partial<RouteRow> & Pick<RouteRow, 'owner'>>(
+  base: Base,
+) {
+  const rowsWith =
+    <M extends Method>(method: M) =>
+    <const R extends Row>(path: string, row: R) => ({ ...base, method, path, ...row });
+  return {
+    get: rowsWith('GET'),
+    post: rowsWith('POST'),
+    put: rowsWith('PUT'),
+    patch: rowsWith('PATCH'),
+    delete: rowsWith('DELETE'),
+    remove: <const More extends Partial<Row> = object>(
+      path: string,
+      summary: string,
+      more?: More,
+    ) => ({
+      ...base,
+      method: 'DELETE' as const,
+      path,
+      summary,
+      replies: { 204: null, ...refusals(400, 404) },
+      ...(more as More),
+    }),
+  };
+}
+
+export const front = ownedBy({ owner: 'front' });
+export const stream = ownedBy({ owner: 'stream' });
+export const firstShard = ownedBy({ owner: 'first-shard' });
+export const anyShard = ownedBy({ owner: 'any-shard' });
+export const byBody = ownedBy({ owner: 'by-body' });
+export const byId = ownedBy({ owner: 'by-id', params: IdParams });
 
 /** Rows with the same owner and errors, answered 200. */
 export const rowsOf =
-  <const Base extends object, S extends number>(base: Base, ...errors: readonly S[]) =>
-  <R extends TSchema, M extends More = object>(
+  <const Base extends Partial<RouteRow> & Pick<RouteRow, 'method' | 'owner'>, S extends number>(
+    base: Base,
+    ...errors: readonly S[]
+  ) =>
+  <R extends TSchema, const More extends Partial<Row> = object>(
     path: string,
     summary: string,
     reply: R,
-    more?: M,
+    more?: More,
   ) => ({
     ...base,
     path,
     summary,
     replies: { 200: reply, ...refusals(...errors) },
-    ...(more as M),
+    ...(more as More),
   });
 
-export const get = rowsOf(read, 400);
-export const getById = rowsOf(readById, 400, 404);
-export const act = rowsOf(actById, 400, 404, 409, 413);
-
-/** A deletion, with its owner and parameters. */
-export const remove = <const Base extends Pick<RouteRow, 'owner' | 'params' | 'isTenantless'>>(
-  path: string,
-  summary: string,
-  base: Base,
-) => ({
-  method: 'DELETE' as const,
-  path,
-  summary,
-  ...base,
-  replies: { 204: null, ...refusals(400, 404) },
-});
+export const get = rowsOf({ method: 'GET', owner: 'front' }, 400);
+export const getById = rowsOf({ method: 'GET', owner: 'front', params: IdParams }, 400, 404);
+export const act = rowsOf({ method: 'POST', owner: 'by-id', params: IdParams }, 400, 404, 409, 413);

@@ -3,29 +3,34 @@
 import { IdParams, list, TenantQuery } from './common.js';
 import * as continuity from './continuity.js';
 import * as handoff from './handoff.js';
-import { act, actById, get, getById, type RouteRow, readById, refusals } from './route-row.js';
+import {
+  act,
+  anyShard,
+  byBody,
+  byId,
+  created,
+  front,
+  get,
+  getById,
+  ok,
+  type RouteRow,
+} from './route-row.js';
 
-const create = { method: 'POST', owner: 'by-body' } as const;
-const read = { ...readById, query: TenantQuery } as const;
 const bare = { body: continuity.TenantBody, isBodyOptional: true } as const;
 
 export const CONTINUITY_ROWS = {
-  'continuity.create': {
-    ...create,
-    ledBy: { kind: 'id', members: ['instance_id'] },
-    path: '/continuity/executions',
+  'continuity.create': byBody.post('/continuity/executions', {
     summary: 'Create an execution: a portable identity of an instance, with an owner and an epoch.',
+    ledBy: { kind: 'id', members: ['instance_id'] },
     body: continuity.CreateExecution,
-    replies: { 201: continuity.Execution, ...refusals(400, 404, 409, 413) },
-  },
-  'continuity.claim': {
-    ...create,
-    path: '/continuity/executions/claim',
+    replies: created(continuity.Execution, 404, 409, 413),
+  }),
+  'continuity.claim': byBody.post('/continuity/executions/claim', {
     summary: 'Claim an imported execution that its source has granted to this server.',
     body: handoff.ClaimExecution,
     repeats: 'the same body gets the same response',
-    replies: { 200: continuity.Execution, ...refusals(400, 404, 409, 413) },
-  },
+    replies: ok(continuity.Execution, 404, 409, 413),
+  }),
   'continuity.get': getById(
     '/continuity/executions/{id}',
     'Get an execution.',
@@ -38,63 +43,53 @@ export const CONTINUITY_ROWS = {
     list(continuity.Location),
     { query: TenantQuery },
   ),
-  'continuity.effects': {
-    ...read,
-    path: '/continuity/executions/{id}/effects',
+  'continuity.effects': front.get('/continuity/executions/{id}/effects', {
     summary: 'List the effect receipts of an execution; empty for an unknown one.',
-    replies: { 200: list(continuity.EffectReceipt), ...refusals(400) },
-  },
+    params: IdParams,
+    query: TenantQuery,
+    replies: ok(list(continuity.EffectReceipt)),
+  }),
   'continuity.checkpoints': getById(
     '/continuity/executions/{id}/checkpoints',
     'List the boundaries at which checkpoints of an execution were saved.',
     list(continuity.Boundary),
     { query: continuity.BoundaryListQuery },
   ),
-  'continuity.checkpoint': {
-    method: 'GET',
-    path: '/continuity/executions/{id}/checkpoints/{checkpoint_id}',
+  'continuity.checkpoint': front.get('/continuity/executions/{id}/checkpoints/{checkpoint_id}', {
     summary: 'Get a boundary with the changes since the previous one.',
     params: continuity.BoundaryParams,
-    owner: 'front',
     query: TenantQuery,
-    replies: { 200: continuity.BoundaryDetail, ...refusals(400, 404) },
-  },
-  'continuity.provenance': {
-    ...read,
-    path: '/continuity/executions/{id}/provenance',
+    replies: ok(continuity.BoundaryDetail, 404),
+  }),
+  'continuity.provenance': front.get('/continuity/executions/{id}/provenance', {
     summary: 'List the provenance chain of an execution; empty for an unknown one.',
-    replies: { 200: list(continuity.ProvenanceEntry), ...refusals(400) },
-  },
-  'continuity.appendProvenance': {
-    ...actById,
-    path: '/continuity/executions/{id}/provenance',
+    params: IdParams,
+    query: TenantQuery,
+    replies: ok(list(continuity.ProvenanceEntry)),
+  }),
+  'continuity.appendProvenance': byId.post('/continuity/executions/{id}/provenance', {
     summary: 'Append an entry to the provenance chain.',
     body: continuity.AppendProvenance,
-    replies: { 201: continuity.ProvenanceEntry, ...refusals(400, 404, 409, 413) },
-  },
-  'continuity.verifyProvenance': {
-    ...read,
-    path: '/continuity/executions/{id}/provenance/verify',
+    replies: created(continuity.ProvenanceEntry, 404, 409, 413),
+  }),
+  'continuity.verifyProvenance': front.get('/continuity/executions/{id}/provenance/verify', {
     summary: 'Verify every link, hash and signature of the provenance chain.',
+    params: IdParams,
     query: continuity.VerifyProvenanceQuery,
-    replies: { 200: continuity.ProvenanceVerdict, ...refusals(400) },
-  },
-  'continuity.place': {
-    ...actById,
-    path: '/continuity/executions/{id}/placement',
+    replies: ok(continuity.ProvenanceVerdict),
+  }),
+  'continuity.place': byId.post('/continuity/executions/{id}/placement', {
     summary: 'Evaluate every live runtime as a place for an execution.',
     body: handoff.PlaceExecution,
     bodySize: 'large',
-    replies: { 200: handoff.PlacementDecision, ...refusals(400, 404, 413) },
-  },
-  'continuity.preview': {
-    ...actById,
-    path: '/continuity/executions/{id}/handoff-preview',
+    replies: ok(handoff.PlacementDecision, 404, 413),
+  }),
+  'continuity.preview': byId.post('/continuity/executions/{id}/handoff-preview', {
     summary: 'Evaluate one runtime as the destination of a handoff.',
     body: handoff.PreviewHandoff,
     bodySize: 'large',
-    replies: { 200: handoff.HandoffPreview, ...refusals(400, 404, 413) },
-  },
+    replies: ok(handoff.HandoffPreview, 404, 413),
+  }),
   'instances.effects': getById(
     '/instances/{id}/effects',
     'List the effect receipts of an instance, oldest first.',
@@ -113,24 +108,19 @@ export const CONTINUITY_ROWS = {
     continuity.MigratedInstance,
     { body: continuity.MigrateTo },
   ),
-  'sequences.migrateInstances': {
-    method: 'POST',
-    owner: 'front',
-    params: IdParams,
-    path: '/sequences/{id}/migrate-instances',
+  'sequences.migrateInstances': front.post('/sequences/{id}/migrate-instances', {
     summary: 'Migrate matching instances of a version to another one, where that is safe.',
+    params: IdParams,
     body: continuity.MigrateInstances,
-    replies: { 200: continuity.InstancesMigrated, ...refusals(400, 404, 413) },
-  },
-  'migrations.plan': {
-    ...create,
-    ledBy: { kind: 'id', members: ['continuity_id'] },
-    path: '/continuity/migrations/plan',
+    replies: ok(continuity.InstancesMigrated, 404, 413),
+  }),
+  'migrations.plan': byBody.post('/continuity/migrations/plan', {
     summary: 'Plan the migration of a live execution to another version.',
+    ledBy: { kind: 'id', members: ['continuity_id'] },
     body: continuity.PlanMigration,
     bodySize: 'large',
-    replies: { 200: continuity.MigrationPlan, ...refusals(400, 404, 409, 413) },
-  },
+    replies: ok(continuity.MigrationPlan, 404, 409, 413),
+  }),
   'migrations.get': getById(
     '/continuity/migrations/{id}',
     'Get a migration.',
@@ -152,29 +142,24 @@ export const CONTINUITY_ROWS = {
 } as const satisfies Record<string, RouteRow>;
 
 export const HANDOFF_ROWS = {
-  'runtimes.register': {
-    method: 'POST',
-    path: '/runtimes/register',
+  'runtimes.register': anyShard.post('/runtimes/register', {
     summary: 'Register the facts of a runtime for some minutes.',
-    owner: 'any-shard',
     body: handoff.RegisterRuntime,
     repeats: 'the last observation counts',
-    replies: { 201: handoff.RuntimeCapabilities, ...refusals(400, 413) },
-  },
+    replies: created(handoff.RuntimeCapabilities, 413),
+  }),
   'runtimes.list': get(
     '/runtimes',
     'List live runtimes, last seen first.',
     list(handoff.RuntimeCapabilities),
     { query: TenantQuery },
   ),
-  'handoffs.create': {
-    ...create,
-    ledBy: { kind: 'id', members: ['placement_decision_id'] },
-    path: '/continuity/handoffs',
+  'handoffs.create': byBody.post('/continuity/handoffs', {
     summary: 'Start the handoff of an execution to the runtime of a current preview.',
+    ledBy: { kind: 'id', members: ['placement_decision_id'] },
     body: handoff.CreateHandoff,
-    replies: { 201: handoff.Handoff, ...refusals(400, 404, 409, 413) },
-  },
+    replies: created(handoff.Handoff, 404, 409, 413),
+  }),
   'handoffs.get': getById('/continuity/handoffs/{id}', 'Get a handoff.', handoff.Handoff, {
     query: TenantQuery,
   }),
@@ -214,13 +199,11 @@ export const HANDOFF_ROWS = {
     handoff.Handoff,
     bare,
   ),
-  'capsules.import': {
-    ...create,
-    path: '/continuity/capsules/import',
+  'capsules.import': byBody.post('/continuity/capsules/import', {
     summary: 'Create the paused instance of a capsule.',
     body: handoff.ImportCapsule,
     bodySize: 'large',
     repeats: 'the same body gets the same response',
-    replies: { 201: handoff.CapsuleImported, ...refusals(400, 409, 413) },
-  },
+    replies: created(handoff.CapsuleImported, 409, 413),
+  }),
 } as const satisfies Record<string, RouteRow>;

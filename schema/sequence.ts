@@ -5,7 +5,7 @@ import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '../src/
 import { BLOCKS_MAX, DEPTH_MAX, hooks, RootBlocks } from './blocks.js';
 import * as t from './common.js';
 import { Finding, Warnings } from './finding.js';
-import { get, getById, type RouteRow, read, refusals } from './route-row.js';
+import { firstShard, front, get, getById, ok, type RouteRow, refusals } from './route-row.js';
 
 const SEQUENCE_STATUSES = ['draft', 'staging', 'production', 'unpublished'] as const;
 const SequenceStatus = t.oneOf(SEQUENCE_STATUSES);
@@ -327,23 +327,17 @@ function resolvePointer(root: JsonObject, reference: string): JsonValue | undefi
 }
 
 export const SEQUENCE_ROWS = {
-  'sequences.create': {
-    method: 'POST',
-    path: '/sequences',
+  'sequences.create': firstShard.post('/sequences', {
     summary: 'Store an immutable sequence definition.',
-    owner: 'first-shard',
     body: CreateSequence,
     bodySize: 'large',
     definition: 'a sequence',
     query: SequenceCheckQuery,
     makes: 'definition',
     replies: { 201: SequenceCreated, 400: DefinitionRefused, ...refusals(409, 413) },
-  },
-  'sequences.validate': {
-    method: 'POST',
-    path: '/sequences/validate',
+  }),
+  'sequences.validate': firstShard.post('/sequences/validate', {
     summary: 'Return the answer to storing the definition, without storing it.',
-    owner: 'first-shard',
     body: CreateSequence,
     bodySize: 'large',
     definition: 'a sequence',
@@ -351,20 +345,18 @@ export const SEQUENCE_ROWS = {
     repeats: 'it changes nothing',
     makes: 'definition',
     replies: { 200: SequenceValidated, 400: DefinitionRefused, ...refusals(413) },
-  },
+  }),
   'sequences.list': get(
     '/sequences',
     'List definitions by tenant, namespace, name and descending version.',
     t.list(SequenceListed),
     { query: SequenceListQuery },
   ),
-  'sequences.byName': {
-    ...read,
-    path: '/sequences/by-name',
+  'sequences.byName': front.get('/sequences/by-name', {
     summary: 'Get a definition by name; default: the newest version not deprecated or on hold.',
     query: SequenceByNameQuery,
-    replies: { 200: SequenceDefinition, ...refusals(400, 404) },
-  },
+    replies: ok(SequenceDefinition, 404),
+  }),
   'sequences.versions': get(
     '/sequences/versions',
     'List the versions of a name that are not deprecated, newest first.',
@@ -372,32 +364,23 @@ export const SEQUENCE_ROWS = {
     { query: SequenceVersionsQuery },
   ),
   'sequences.get': getById('/sequences/{id}', 'Get a definition.', SequenceDefinition),
-  'sequences.update': {
-    method: 'PATCH',
-    path: '/sequences/{id}',
+  'sequences.update': firstShard.patch('/sequences/{id}', {
     summary: 'Lift the hold of a version, so that lookups by name include it.',
-    owner: 'first-shard',
     params: t.IdParams,
     body: UpdateSequence,
     repeats: 'a lifted hold stays lifted',
     replies: { 204: null, ...refusals(400, 404) },
-  },
-  'sequences.deprecate': {
-    method: 'POST',
-    path: '/sequences/{id}/deprecate',
+  }),
+  'sequences.deprecate': firstShard.post('/sequences/{id}/deprecate', {
     summary: 'Deprecate a version: it is no longer the newest for lookups by name.',
-    owner: 'first-shard',
     params: t.IdParams,
     repeats: 'a deprecated version stays deprecated',
     replies: { 204: null, ...refusals(400, 404) },
-  },
-  'sequences.delete': {
-    method: 'DELETE',
-    path: '/sequences/{id}',
+  }),
+  'sequences.delete': front.delete('/sequences/{id}', {
     summary: 'Delete a definition that has no live or failed instances, with its finished ones.',
-    owner: 'front',
     params: t.IdParams,
     query: SequenceDeleteQuery,
     replies: { 200: SequenceDeletionPreview, 204: null, ...refusals(400, 404, 409) },
-  },
+  }),
 } as const satisfies Record<string, RouteRow>;

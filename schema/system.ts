@@ -2,7 +2,7 @@
 
 import { type Static, Type } from '@sinclair/typebox';
 import * as t from './common.js';
-import { type RouteRow, read, refusals } from './route-row.js';
+import { front, ownedBy, type RouteRow, refusals } from './route-row.js';
 
 /** `unreachable`: it serves nobody. All others: it answers, though it does not write. */
 const TROUBLE_KINDS = [
@@ -62,57 +62,43 @@ export const OpenApiDocument = t.named('OpenApiDocument', {
 
 const AssetParams = t.object({ file: t.text({ maxLength: 255 }) });
 
-const probe = { method: 'GET', owner: 'probe', isPublic: true, isAtRoot: true } as const;
+const probe = ownedBy({ owner: 'probe', isPublic: true, isAtRoot: true });
 
 export const SYSTEM_ROWS = {
-  'health.live': {
-    ...probe,
-    path: '/health/live',
+  'health.live': probe.get('/health/live', {
     summary: 'Answer 200 while the process runs.',
     replies: { 200: Health },
-  },
-  'health.ready': {
-    ...probe,
-    path: '/health/ready',
+  }),
+  'health.ready': probe.get('/health/ready', {
     summary: 'Answer 200 while this engine owns the database and can reach it.',
     replies: { 200: Health, 503: NotReady },
-  },
-  info: {
-    ...probe,
-    path: '/info',
+  }),
+  info: probe.get('/info', {
     summary: 'Get the versions of the server and of its schemas.',
     replies: { 200: Info },
-  },
-  metrics: {
-    ...read,
-    path: '/metrics',
+  }),
+  metrics: front.get('/metrics', {
     summary: 'Get the metrics in the text format of Prometheus.',
     contentType: 'text/plain; version=0.0.4; charset=utf-8',
     replies: { 200: t.text() },
     isTenantless: true,
     isAlwaysServed: true,
     isAtRoot: true,
-  },
-  'docs.openapi': {
-    ...probe,
-    path: '/api-docs/openapi.json',
+  }),
+  'docs.openapi': probe.get('/api-docs/openapi.json', {
     summary: 'Get this document.',
     replies: { 200: OpenApiDocument },
     isDocument: true,
-  },
-  'docs.ui': {
-    ...probe,
-    path: '/swagger-ui',
+  }),
+  'docs.ui': probe.get('/swagger-ui', {
     summary: 'Show this document as a page that can send requests.',
     contentType: 'text/html; charset=utf-8',
     replies: { 200: t.text() },
-  },
-  'docs.asset': {
-    ...probe,
-    path: '/swagger-ui/{file}',
+  }),
+  'docs.asset': probe.get('/swagger-ui/{file}', {
     summary: 'Get the scripts and styles of that page.',
     params: AssetParams,
     contentType: ['text/css', 'text/javascript', 'text/plain', 'image/png'],
     replies: { 200: null, ...refusals(404) },
-  },
+  }),
 } as const satisfies Record<string, RouteRow>;

@@ -3,7 +3,7 @@
 import type { Static } from '@sinclair/typebox';
 import { UNCHANGED } from './change-shapes.js';
 import * as t from './common.js';
-import { get, type RouteRow, refusals } from './route-row.js';
+import { get, ok, ownedBy, type RouteRow } from './route-row.js';
 
 const WORK_UNITS = ['bytes', 'rows', 'blocks', 'schedules'] as const;
 export type WorkUnit = (typeof WORK_UNITS)[number];
@@ -51,12 +51,7 @@ const TenantListQuery = t.object({ limit: t.Limit(100, 1_000), cursor: t.Cursor 
 export const Tenant = t.named('Tenant', { tenant_id: t.text() });
 export type Tenant = Static<typeof Tenant>;
 
-const ofTenant = {
-  path: '/tenants/{id}/limits',
-  owner: 'front',
-  params: TenantParams,
-  isTenantless: true,
-} as const;
+const ofTenant = ownedBy({ owner: 'front', params: TenantParams, isTenantless: true });
 
 export const TENANT_ROWS = {
   'tenants.list': get(
@@ -65,24 +60,18 @@ export const TENANT_ROWS = {
     t.list(Tenant),
     { query: TenantListQuery, isTenantless: true },
   ),
-  'tenantLimits.put': {
-    ...ofTenant,
-    method: 'PUT',
+  'tenantLimits.put': ofTenant.put('/tenants/{id}/limits', {
     params: t.object({ id: t.TenantName }),
     summary: 'Replace the limits of a tenant; absent members are reset to the default.',
     body: PutTenantLimits,
-    replies: { 200: TenantLimits, ...refusals(400, 409) },
-  },
-  'tenantLimits.get': {
-    ...ofTenant,
-    method: 'GET',
+    replies: ok(TenantLimits, 409),
+  }),
+  'tenantLimits.get': ofTenant.get('/tenants/{id}/limits', {
     summary: 'Get the limits that were set for a tenant.',
-    replies: { 200: TenantLimits, ...refusals(400) },
-  },
-  'tenantLimits.delete': {
-    ...ofTenant,
-    method: 'DELETE',
-    summary: 'Reset a tenant to the default limits.',
-    replies: { 204: null, ...refusals(400, 404) },
-  },
+    replies: ok(TenantLimits),
+  }),
+  'tenantLimits.delete': ofTenant.remove(
+    '/tenants/{id}/limits',
+    'Reset a tenant to the default limits.',
+  ),
 } as const satisfies Record<string, RouteRow>;

@@ -3,7 +3,7 @@
 import type { Static } from '@sinclair/typebox';
 import { changeOf, UNCHANGED } from './change-shapes.js';
 import * as t from './common.js';
-import { get, type RouteRow, read, refusals } from './route-row.js';
+import { created, firstShard, front, get, ok, type RouteRow, refusals } from './route-row.js';
 
 const TRIGGER_TYPES = ['webhook', 'event'] as const;
 export const NAMESPACE_DEFAULT = 'default';
@@ -91,65 +91,49 @@ export const WebhookTaken = t.named('WebhookTaken', {
 });
 export type WebhookTaken = Static<typeof WebhookTaken>;
 
-const bySlug = { path: '/triggers/{slug}', params: TriggerParams } as const;
-
 export const TRIGGER_ROWS = {
-  'triggers.create': {
-    method: 'POST',
-    path: '/triggers',
+  'triggers.create': firstShard.post('/triggers', {
     summary: 'Create a trigger, which starts instances of a sequence from outside.',
-    owner: 'first-shard',
     body: CreateTrigger,
-    replies: { 201: Trigger, ...refusals(400, 404, 409, 413) },
-  },
+    replies: created(Trigger, 404, 409, 413),
+  }),
   'triggers.list': get('/triggers', 'List triggers of a tenant, oldest first.', t.list(Trigger), {
     query: TriggerListQuery,
   }),
-  'triggers.get': {
-    ...read,
-    ...bySlug,
+  'triggers.get': front.get('/triggers/{slug}', {
     summary: 'Get a trigger.',
-    replies: { 200: Trigger, ...refusals(400, 404) },
-  },
-  'triggers.update': {
-    method: 'PATCH',
-    ...bySlug,
+    params: TriggerParams,
+    replies: ok(Trigger, 404),
+  }),
+  'triggers.update': firstShard.patch('/triggers/{slug}', {
     summary: 'Change a trigger.',
-    owner: 'first-shard',
+    params: TriggerParams,
     body: UpdateTrigger,
     repeats: 'the same fields get the same values',
-    replies: { 200: Trigger, ...refusals(400, 404, 409, 413) },
-  },
-  'triggers.delete': {
-    method: 'DELETE',
-    ...bySlug,
-    summary: 'Delete a trigger. Its instances continue.',
-    owner: 'first-shard',
-    replies: { 204: null, ...refusals(400, 404) },
-  },
-  'triggers.fire': {
-    method: 'POST',
-    path: '/triggers/{slug}/fire',
+    replies: ok(Trigger, 404, 409, 413),
+  }),
+  'triggers.delete': firstShard.remove(
+    '/triggers/{slug}',
+    'Delete a trigger. Its instances continue.',
+    { params: TriggerParams },
+  ),
+  'triggers.fire': front.post('/triggers/{slug}/fire', {
     summary: 'Start an instance now; the body is its context.data.',
-    owner: 'front',
     params: TriggerParams,
     body: t.JsonObjectSchema,
     bodySize: 'large',
     isBodyOptional: true,
     makes: 'instance',
-    replies: { 201: TriggerFired, ...refusals(400, 404, 413, 422) },
-  },
-  'triggers.receive': {
-    method: 'POST',
-    // Named `id` as for subscriptions: OpenAPI does not distinguish paths by parameter names.
-    path: '/webhooks/{id}',
+    replies: created(TriggerFired, 404, 413, 422),
+  }),
+  // Named `id` as for subscriptions: OpenAPI does not distinguish paths by parameter names.
+  'triggers.receive': front.post('/webhooks/{id}', {
     summary: 'Start an instance with a signed request; the body is its context.data.',
-    owner: 'front',
     params: t.object({ id: Slug }),
     body: t.JsonObjectSchema,
     isRaw: true,
     isPublic: true,
     makes: 'instance',
     replies: { 202: WebhookTaken, ...refusals(400, 401, 404, 413, 422, 429) },
-  },
+  }),
 } as const satisfies Record<string, RouteRow>;

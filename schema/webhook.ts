@@ -3,7 +3,7 @@
 import { type Static, Type } from '@sinclair/typebox';
 import { changeOf, UNCHANGED } from './change-shapes.js';
 import * as t from './common.js';
-import { actById, byId, get, getById, type RouteRow, read, refusals, remove } from './route-row.js';
+import { byId, created, firstShard, front, get, getById, ok, type RouteRow } from './route-row.js';
 
 export const WEBHOOK_EVENTS = ['instance.completed', 'instance.failed'] as const;
 const OUTBOX_STATUSES = ['pending', 'in_flight', 'parked'] as const;
@@ -183,14 +183,11 @@ const SubscriptionListQuery = t.object({
 const SubscriptionDeliveriesQuery = Type.Omit(DeliveriesQuery, ['url']);
 
 export const WEBHOOK_ROWS = {
-  'webhooks.subscribe': {
-    method: 'POST',
-    path: '/webhooks',
+  'webhooks.subscribe': firstShard.post('/webhooks', {
     summary: 'Subscribe to finished instances of the tenant. Only this response has the secret.',
-    owner: 'first-shard',
     body: CreateSubscription,
-    replies: { 201: SubscriptionCreated, ...refusals(400, 409, 413) },
-  },
+    replies: created(SubscriptionCreated, 409, 413),
+  }),
   'webhooks.subscriptions': get(
     '/webhooks',
     'List the webhook subscriptions of the tenant, oldest first.',
@@ -198,20 +195,17 @@ export const WEBHOOK_ROWS = {
     { query: SubscriptionListQuery },
   ),
   'webhooks.subscription': getById('/webhooks/{id}', 'Get a subscription.', WebhookSubscription),
-  'webhooks.update': {
-    method: 'PATCH',
-    path: '/webhooks/{id}',
+  'webhooks.update': firstShard.patch('/webhooks/{id}', {
     summary: 'Change a webhook subscription. A new secret signs from the next attempt on.',
-    owner: 'first-shard',
     params: t.IdParams,
     body: UpdateSubscription,
     repeats: 'the same fields get the same values',
-    replies: { 200: WebhookSubscription, ...refusals(400, 404, 409, 413) },
-  },
-  'webhooks.unsubscribe': remove(
+    replies: ok(WebhookSubscription, 404, 409, 413),
+  }),
+  'webhooks.unsubscribe': firstShard.remove(
     '/webhooks/{id}',
     'Delete a webhook subscription. Undelivered webhooks are dropped.',
-    { owner: 'first-shard', params: t.IdParams },
+    { params: t.IdParams },
   ),
   'webhooks.subscriptionDeliveries': getById(
     '/webhooks/{id}/deliveries',
@@ -225,21 +219,18 @@ export const WEBHOOK_ROWS = {
     t.list(OutboxEntry),
     { query: OutboxQuery, isTenantless: true },
   ),
-  'webhooks.redeliver': {
-    ...actById,
-    path: '/webhooks/outbox/{id}/redeliver',
+  'webhooks.redeliver': byId.post('/webhooks/outbox/{id}/redeliver', {
     summary: 'Deliver a webhook now; the response reports success or failure.',
     isTenantless: true,
-    replies: { 200: Redelivered, ...refusals(400, 404, 409, 502) },
-  },
+    replies: ok(Redelivered, 404, 409, 502),
+  }),
   'webhooks.redeliverPreview': getById(
     '/webhooks/outbox/{id}/redeliver-preview',
     'Get the body that a redelivery would send.',
     RedeliverPreview,
     { isTenantless: true },
   ),
-  'webhooks.discard': remove('/webhooks/outbox/{id}', 'Drop an undelivered webhook.', {
-    ...byId,
+  'webhooks.discard': byId.remove('/webhooks/outbox/{id}', 'Drop an undelivered webhook.', {
     isTenantless: true,
   }),
   'webhooks.deliveries': get(
@@ -248,12 +239,10 @@ export const WEBHOOK_ROWS = {
     t.list(DeliverySummary),
     { query: DeliveriesQuery, isTenantless: true },
   ),
-  'webhooks.delivery': {
-    ...read,
-    path: '/webhooks/deliveries/{delivery_id}',
+  'webhooks.delivery': front.get('/webhooks/deliveries/{delivery_id}', {
     summary: 'List the attempts of one delivery, oldest first.',
     params: DeliveryParams,
     isTenantless: true,
-    replies: { 200: t.list(DeliveryAttempt), ...refusals(400, 404) },
-  },
+    replies: ok(t.list(DeliveryAttempt), 404),
+  }),
 } as const satisfies Record<string, RouteRow>;

@@ -5,7 +5,7 @@
 
 import { type Static, type TObject, Type } from '@sinclair/typebox';
 import * as t from './common.js';
-import { act, actById, get, getById, type RouteRow, refusals } from './route-row.js';
+import { act, byBody, byId, get, getById, ok, type RouteRow } from './route-row.js';
 
 export const POLL_LIMIT_DEFAULT = 1;
 const POLL_LIMIT_MAX = 1_000;
@@ -294,44 +294,35 @@ export const HandlerNames = t.named('HandlerNames', {
 export type HandlerNames = Static<typeof HandlerNames>;
 
 export const WORKER_ROWS = {
-  'workers.poll': {
-    method: 'POST',
-    path: '/workers/tasks/poll',
+  'workers.poll': byBody.post('/workers/tasks/poll', {
     summary: 'Claim tasks of a handler.',
-    owner: 'by-body',
     ledBy: { kind: 'name', members: ['handler_name'] },
     isParked: true,
     body: PollTasks,
     bodySize: 'small',
     repeats:
       'a claim with a lost response is released, at the latest after 60 s without a heartbeat',
-    replies: { 200: TaskList, ...refusals(400) },
-  },
-  'workers.pollQueue': {
-    method: 'POST',
-    path: '/workers/tasks/poll/queue',
+    replies: ok(TaskList),
+  }),
+  'workers.pollQueue': byBody.post('/workers/tasks/poll/queue', {
     summary: 'Claim tasks of a handler from a named queue.',
-    owner: 'by-body',
     ledBy: { kind: 'name', members: ['handler_name'] },
     isParked: true,
     body: PollQueue,
     bodySize: 'small',
     repeats: 'as for workers.poll',
-    replies: { 200: TaskList, ...refusals(400) },
-  },
-  'workers.exchange': {
-    method: 'POST',
-    path: '/workers/tasks/exchange',
+    replies: ok(TaskList),
+  }),
+  'workers.exchange': byBody.post('/workers/tasks/exchange', {
     summary: 'Report the results of many tasks, and claim new ones.',
-    owner: 'by-body',
     ledBy: { kind: 'poll', members: ['poll'] },
     isParked: true,
     judgesEach: 'results',
     body: ExchangeTasks,
     bodySize: 'large',
     repeats: 'a result is accepted once, and claims with a lost response are released',
-    replies: { 200: TasksExchanged, ...refusals(400) },
-  },
+    replies: ok(TasksExchanged),
+  }),
   'workers.tasks': get('/workers/tasks', 'List tasks, newest first.', TaskList, {
     query: TaskListQuery,
   }),
@@ -348,15 +339,13 @@ export const WORKER_ROWS = {
       repeats: 'a result is accepted once: a repetition is a 409',
     },
   ),
-  'workers.fail': {
-    ...actById,
-    path: '/workers/tasks/{id}/fail',
+  'workers.fail': byId.post('/workers/tasks/{id}/fail', {
     summary: 'Fail a claimed task.',
     body: FailTask,
     bodySize: 'large',
     repeats: 'a result is accepted once: a repetition is a 409',
-    replies: { 200: WorkerTask, ...refusals(400, 404, 409) },
-  },
+    replies: ok(WorkerTask, 404, 409),
+  }),
   'workers.heartbeat': act(
     '/workers/tasks/{id}/heartbeat',
     'Renew a claim and save a checkpoint.',
