@@ -3,15 +3,9 @@
 import type { Static } from '@sinclair/typebox';
 import * as t from './common.js';
 import { getById, type RouteRow } from './route-row.js';
+import { words } from './states.js';
 
-const ATTEMPT_STATES = [
-  'pending',
-  'claimed',
-  'completed',
-  'failed',
-  'timed_out',
-  'cancelled',
-] as const;
+const ATTEMPT_STATES = words('pending claimed completed failed timed_out cancelled');
 
 export const PASSES_MAX = 1_000;
 

@@ -1,15 +1,9 @@
 /** States of executions, handoffs, effects and migrations, and their transitions. */
 
-import { machineOf } from './states.js';
+import { machineOf, words } from './states.js';
 
 /** A migration keeps `owned` and raises the epoch. The last three are states of the instance (`execution-view.ts`). */
-export const EXECUTION_STATES = [
-  'owned',
-  'transferring',
-  'completed',
-  'failed',
-  'cancelled',
-] as const;
+export const EXECUTION_STATES = words('owned transferring completed failed cancelled');
 
 const HANDOFF = machineOf({
   requested: ['quiescing', 'rejected', 'failed'],
@@ -47,13 +41,9 @@ export const mayMoveEffect = EFFECT.allows;
 const DOUBTFUL_EFFECTS: readonly EffectState[] = ['dispatched', 'unknown'];
 
 /** States of effects of the applied epoch that forbid a rollback. */
-const EFFECTS_AGAINST_ROLLBACK: readonly EffectState[] = [
-  'dispatched',
-  'committed',
-  'failed',
-  'unknown',
-  'verified',
-];
+const EFFECTS_AGAINST_ROLLBACK: readonly EffectState[] = words(
+  'dispatched committed failed unknown verified',
+);
 
 const MIGRATION = machineOf({ planned: ['applied'], applied: ['rolled_back'], rolled_back: [] });
 export const MIGRATION_STATES = MIGRATION.states;
@@ -77,39 +67,18 @@ export function forbidsRollback(state: EffectState): boolean {
   return EFFECTS_AGAINST_ROLLBACK.includes(state);
 }
 
-export const EFFECT_KINDS = [
-  'http',
-  'worker',
-  'webhook',
-  'message',
-  'storage',
-  'model',
-  'human_decision',
-  'custom',
-] as const;
+export const EFFECT_KINDS = words(
+  'http worker webhook message storage model human_decision custom',
+);
 
-export const MIGRATION_VERDICTS = [
-  'automatic',
-  'approval_required',
-  'pin',
-  'incompatible',
-] as const;
+export const MIGRATION_VERDICTS = words('automatic approval_required pin incompatible');
 
-const SERVER_PROVENANCE_KINDS = [
-  'execution_created',
-  'capsule_exported',
-  'runtime_claimed',
-  'execution_resumed',
-  'effect_resolved',
-  'migration_applied',
-  'migration_rolled_back',
-] as const;
+const SERVER_PROVENANCE_KINDS = words(
+  'execution_created capsule_exported runtime_claimed execution_resumed effect_resolved',
+  'migration_applied migration_rolled_back',
+);
 
-export const CALLER_PROVENANCE_KINDS = [
-  'package_identity',
-  'model_selected',
-  'terminal_outcome',
-] as const;
+export const CALLER_PROVENANCE_KINDS = words('package_identity model_selected terminal_outcome');
 
 export const PROVENANCE_KINDS = [...SERVER_PROVENANCE_KINDS, ...CALLER_PROVENANCE_KINDS] as const;
 export type ProvenanceKind = (typeof PROVENANCE_KINDS)[number];
@@ -125,10 +94,7 @@ export const TRUST_LEVELS = ['unverified', 'registered', 'signed', 'attested'] a
 export type TrustLevel = (typeof TRUST_LEVELS)[number];
 
 /** The other levels need a proof, which a registration does not have. */
-export const CLAIMABLE_TRUST = [
-  'unverified',
-  'registered',
-] as const satisfies readonly TrustLevel[];
+export const CLAIMABLE_TRUST = words('unverified registered') satisfies readonly TrustLevel[];
 
 export const CONNECTIVITIES = ['offline', 'metered', 'wifi', 'ethernet'] as const;
 

@@ -1,44 +1,19 @@
 /** The vocabulary of semantic diffs (docs/releases.md): categories, severities, and their order. */
 
+import { words } from './states.js';
+
 /** In ascending order. */
-export const SEVERITIES = [
-  'informational',
-  'behavioral',
-  'side_effect_risk',
-  'incompatible',
-] as const;
+export const SEVERITIES = words('informational behavioral side_effect_risk incompatible');
 export type Severity = (typeof SEVERITIES)[number];
 
-export const DIFF_CATEGORIES = [
-  'block_added',
-  'block_removed',
-  'block_type_changed',
-  'blocks_reordered',
-  'structure_changed',
-  'handler_changed',
-  'params_changed',
-  'retry_changed',
-  'timeout_changed',
-  'delay_changed',
-  'rate_limit_changed',
-  'router_changed',
-  'loop_changed',
-  'race_changed',
-  'saga_changed',
-  'split_changed',
-  'sub_sequence_changed',
-  'missing_output_reference',
-  'queue_changed',
-  'send_window_changed',
-  'approval_gate_changed',
-  'output_schema_changed',
-  'when_guard_changed',
-  'cancellable_changed',
-  'credential_requirement_added',
-  'input_schema_narrowed',
-  'input_schema_changed',
-  'hooks_changed',
-] as const;
+export const DIFF_CATEGORIES = words(
+  'block_added block_removed block_type_changed blocks_reordered structure_changed',
+  'handler_changed params_changed retry_changed timeout_changed delay_changed',
+  'rate_limit_changed router_changed loop_changed race_changed saga_changed split_changed',
+  'sub_sequence_changed missing_output_reference queue_changed send_window_changed',
+  'approval_gate_changed output_schema_changed when_guard_changed cancellable_changed',
+  'credential_requirement_added input_schema_narrowed input_schema_changed hooks_changed',
+);
 export type DiffCategory = (typeof DIFF_CATEGORIES)[number];
 
 /**

@@ -22,6 +22,7 @@ import {
   refusals,
   stream,
 } from './route-row.js';
+import { words } from './states.js';
 
 /** Offsets of a bulk reschedule: a year either way. */
 const OFFSET_SECS_MAX = 365 * 86_400;
@@ -207,12 +208,9 @@ const StreamQuery = t.object({
   poll_ms: t.integer({ minimum: 0, default: 500 }),
 });
 
-export const RESUMABLE_STATES: readonly t.InstanceStateWord[] = [
-  'failed',
-  'paused',
-  'completed',
-  'cancelled',
-];
+export const RESUMABLE_STATES: readonly t.InstanceStateWord[] = words(
+  'failed paused completed cancelled',
+);
 
 export const EDIT_ROWS = {
   'sequences.migrateInstance': byBody.post('/sequences/migrate-instance', {

@@ -2,6 +2,7 @@
 
 import { Type } from '@sinclair/typebox';
 import * as t from './common.js';
+import { words } from './states.js';
 
 /** Top-level string equality on `metadata`; all must match. */
 const MetadataFilter = Type.Unsafe<Record<string, string>>({
@@ -14,18 +15,7 @@ const SelectedText = t.text({ minLength: 1 });
 
 /** The most that people select on pages. */
 export const IDS_MAX = 1_000;
-const OPEN_WAITS = [
-  'task',
-  'handler',
-  'approval',
-  'sleep',
-  'delay',
-  'retry',
-  'child',
-  'rate_limit',
-  'event',
-  'slot',
-] as const;
+const OPEN_WAITS = words('task handler approval sleep delay retry child rate_limit event slot');
 export type OpenWait = (typeof OPEN_WAITS)[number];
 
 /**

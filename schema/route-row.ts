@@ -5,19 +5,13 @@
 
 import type { TObject, TSchema } from '@sinclair/typebox';
 import { ErrorBody, IdParams } from './common.js';
+import { words } from './states.js';
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
-export const CAPABILITIES = [
-  'operator',
-  'worker',
-  'device',
-  'publisher',
-  'approver',
-  'auditor',
-  'starter',
-  'secrets',
-] as const;
+export const CAPABILITIES = words(
+  'operator worker device publisher approver auditor starter secrets',
+);
 export type Capability = (typeof CAPABILITIES)[number];
 
 /**

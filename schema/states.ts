@@ -1,4 +1,13 @@
-/** State machines as tables, and the order of priorities. */
+/** State machines as tables, lists of words, and the order of priorities. */
+
+type Words<Line extends string> = Line extends `${infer Word} ${infer Rest}`
+  ? Word | Words<Rest>
+  : Line;
+
+/** The words of the lines, which separate them by single spaces. */
+export function words<const Line extends string>(...lines: readonly Line[]) {
+  return lines.flatMap((line) => line.split(' ')) as readonly string[] as readonly Words<Line>[];
+}
 
 /** A state machine: its states in the order of the table, and the transitions that the table allows. */
 export function machineOf<S extends string>(moves: Readonly<Record<S, readonly NoInfer<S>[]>>) {
@@ -25,15 +34,7 @@ export const canPatch = INSTANCE.allows;
 export const TASK_STATES = ['pending', 'claimed', 'completed', 'failed'] as const;
 export type TaskState = (typeof TASK_STATES)[number];
 
-export const NODE_STATES = [
-  'pending',
-  'running',
-  'waiting',
-  'completed',
-  'failed',
-  'cancelled',
-  'skipped',
-] as const;
+export const NODE_STATES = words('pending running waiting completed failed cancelled skipped');
 export type NodeState = (typeof NODE_STATES)[number];
 
 /** A failed instance is not terminal: it can be retried. */

@@ -4,23 +4,14 @@ import { type Static, Type } from '@sinclair/typebox';
 import { changeOf, UNCHANGED } from './change-shapes.js';
 import * as t from './common.js';
 import { byId, created, firstShard, front, get, getById, ok, type RouteRow } from './route-row.js';
+import { words } from './states.js';
 
 export const WEBHOOK_EVENTS = ['instance.completed', 'instance.failed'] as const;
 const OUTBOX_STATUSES = ['pending', 'in_flight', 'parked'] as const;
-export const DELIVERY_ERROR_CLASSES = [
-  'dns',
-  'connect',
-  'tls',
-  'timeout',
-  'redirect_rejected',
-  'http_status',
-  'signature_configuration',
-  'response_too_large',
-  'internal_policy',
-  'serialization',
-  'aborted',
-  'other',
-] as const;
+export const DELIVERY_ERROR_CLASSES = words(
+  'dns connect tls timeout redirect_rejected http_status signature_configuration',
+  'response_too_large internal_policy serialization aborted other',
+);
 export const ERROR_EXCERPT_MAX = 512;
 /** Stored with each webhook, and indexed. */
 const SUBSCRIPTION_URL_LENGTH_MAX = 2_000;

@@ -6,6 +6,7 @@
 import { type Static, type TObject, Type } from '@sinclair/typebox';
 import * as t from './common.js';
 import { act, byBody, byId, get, getById, ok, type RouteRow } from './route-row.js';
+import { words } from './states.js';
 
 export const POLL_LIMIT_DEFAULT = 1;
 const POLL_LIMIT_MAX = 1_000;
@@ -236,15 +237,9 @@ export const TasksExchanged = t.named('TasksExchanged', {
 });
 export type TasksExchanged = Static<typeof TasksExchanged>;
 
-const ATTEMPT_EVENTS = [
-  'claimed',
-  'reclaimed',
-  'completed',
-  'failed',
-  'timed_out',
-  'cancelled',
-  'stale_mutation_rejected',
-] as const;
+const ATTEMPT_EVENTS = words(
+  'claimed reclaimed completed failed timed_out cancelled stale_mutation_rejected',
+);
 
 /** An entry of a task's claim history, oldest first. */
 export const WorkerAttempt = t.named('WorkerAttempt', {
