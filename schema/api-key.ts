@@ -1,6 +1,5 @@
 /** Wire shapes and routes of tenant keys (docs/authorization.md). */
 
-import { type Static, Type } from '@sinclair/typebox';
 import * as t from './common.js';
 import { CAPABILITIES, created, front, get, type RouteRow } from './route-row.js';
 
@@ -16,7 +15,7 @@ export const MintKey = t.strictNamed('MintKey', {
   capabilities: t.list(CapabilityWord, { minItems: 1, maxItems: KEY_CAPABILITIES_MAX }),
   expires_at: t.nullish(t.Timestamp),
 });
-export type MintKey = Static<typeof MintKey>;
+export type MintKey = t.Static<typeof MintKey>;
 
 const KeyId = t.text('ak_ and 32 hexadecimal digits.');
 
@@ -29,7 +28,7 @@ export const KeyMinted = t.named('KeyMinted', {
   created_at: t.Timestamp,
   expires_at: t.nullable(t.Timestamp),
 });
-export type KeyMinted = Static<typeof KeyMinted>;
+export type KeyMinted = t.Static<typeof KeyMinted>;
 
 const KeyListQuery = t.object({
   tenant_id: t.Name,
@@ -46,7 +45,7 @@ export const ApiKey = t.named('ApiKey', {
   expires_at: t.nullable(t.Timestamp),
   revoked: t.boolean(),
 });
-export type ApiKey = Static<typeof ApiKey>;
+export type ApiKey = t.Static<typeof ApiKey>;
 
 export const WhoAmI = t.named('WhoAmI', {
   is_root: t.boolean('The root key, or a server that requires no keys.'),
@@ -56,12 +55,9 @@ export const WhoAmI = t.named('WhoAmI', {
     'Requests must name a tenant in x-tenant-id (ENGINE_REQUIRE_TENANT_HEADER).',
   ),
   capabilities: t.list(CapabilityWord, 'Root has all.'),
-  key: Type.Union([
-    t.object({ id: KeyId, name: t.text(), expires_at: t.nullable(t.Timestamp) }),
-    Type.Null(),
-  ]),
+  key: t.refOrNull(t.object({ id: KeyId, name: t.text(), expires_at: t.nullable(t.Timestamp) })),
 });
-export type WhoAmI = Static<typeof WhoAmI>;
+export type WhoAmI = t.Static<typeof WhoAmI>;
 
 /** Any text: a malformed id is not found, as an unknown one. */
 const KeyParams = t.object({ id: t.text({ maxLength: t.NAME_LENGTH_MAX }) });

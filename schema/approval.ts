@@ -1,6 +1,5 @@
 /** Wire shapes and routes of approvals and their answers (docs/reference/approvals.md). */
 
-import type { Static } from '@sinclair/typebox';
 import * as t from './common.js';
 import { created, front, get, ok, type RouteRow, refusals } from './route-row.js';
 import { GateChoice } from './step-options.js';
@@ -48,7 +47,7 @@ export const Approval = t.named('Approval', "A step that waits for a person's an
   deadline: t.nullable(t.Timestamp, 'Null: no deadline.'),
   metadata: t.noted(t.JsonObjectSchema, 'Metadata of the instance.'),
 });
-export type Approval = Static<typeof Approval>;
+export type Approval = t.Static<typeof Approval>;
 
 export const ApprovalPage = t.named('ApprovalPage', {
   items: t.list(Approval),
@@ -56,7 +55,7 @@ export const ApprovalPage = t.named('ApprovalPage', {
     `Number on all pages; at most ${APPROVALS_COUNTED_MAX} of a bounded number of open ones.`,
   ),
 });
-export type ApprovalPage = Static<typeof ApprovalPage>;
+export type ApprovalPage = t.Static<typeof ApprovalPage>;
 
 export const AnswerApproval = t.named('AnswerApproval', {
   value: Value,
@@ -66,7 +65,7 @@ export const AnswerApproval = t.named('AnswerApproval', {
     'A repetition with the same id returns the first answer instead of a conflict.',
   ),
 });
-export type AnswerApproval = Static<typeof AnswerApproval>;
+export type AnswerApproval = t.Static<typeof AnswerApproval>;
 
 export const ApprovalAnswered = t.named('ApprovalAnswered', 'The accepted answer.', {
   id: t.Uuid,
@@ -78,7 +77,7 @@ export const ApprovalAnswered = t.named('ApprovalAnswered', 'The accepted answer
   answered_at: t.Timestamp,
   repeated: t.boolean('True: the answer with this answer_id was accepted before.'),
 });
-export type ApprovalAnswered = Static<typeof ApprovalAnswered>;
+export type ApprovalAnswered = t.Static<typeof ApprovalAnswered>;
 
 export const MakeApprovalLink = t.strictNamed('MakeApprovalLink', {
   expires_in_seconds: t.nullish(
@@ -92,7 +91,7 @@ export const ApprovalLink = t.named('ApprovalLink', {
   url: t.text('Allows its holder to answer once, without a key.'),
   expires_at: t.Timestamp,
 });
-export type ApprovalLink = Static<typeof ApprovalLink>;
+export type ApprovalLink = t.Static<typeof ApprovalLink>;
 
 const TokenParams = t.object({
   token: t.text({ minLength: 1, maxLength: TOKEN_LENGTH_MAX }),

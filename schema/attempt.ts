@@ -1,6 +1,5 @@
 /** Wire shapes and route of step attempts (docs/reference/history.md). */
 
-import type { Static } from '@sinclair/typebox';
 import * as t from './common.js';
 import { getById, type RouteRow } from './route-row.js';
 import { words } from './states.js';
@@ -36,7 +35,7 @@ export const AttemptListQuery = t.object({
   limit: t.Limit(100, 1_000, 1),
   cursor: t.Cursor,
 });
-export type AttemptListQuery = Static<typeof AttemptListQuery>;
+export type AttemptListQuery = t.Static<typeof AttemptListQuery>;
 
 export const StepAttempt = t.named(
   'StepAttempt',
@@ -63,7 +62,7 @@ export const StepAttempt = t.named(
     error: t.nullable(t.object({ message: t.text(), retryable: t.nullable(t.boolean()) })),
   },
 );
-export type StepAttempt = Static<typeof StepAttempt>;
+export type StepAttempt = t.Static<typeof StepAttempt>;
 
 export const ATTEMPT_ROWS = {
   'instances.attempts': getById(

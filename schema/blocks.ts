@@ -3,7 +3,7 @@
  * `core/plan.ts`. A new kind is a schema, its type, and a row of the table at the end (docs/blocks.md).
  */
 
-import { type Static, type TObject, type TProperties, type TSchema, Type } from '@sinclair/typebox';
+import type { TObject, TProperties, TSchema } from '@sinclair/typebox';
 import * as t from './common.js';
 import { BUILTIN_HANDLERS, PARAMS_NOTE } from './handlers.js';
 import { Delay, Retry, SendWindow, WaitForInput } from './step-options.js';
@@ -23,12 +23,12 @@ export const MAX_ITERATIONS_DEFAULT = 1_000;
 export const ITEM_VAR_DEFAULT = 'item';
 
 /** Blocks contain blocks: the validators resolve this schema by its `$id`. */
-const BlockRef = Type.Unsafe<Block>({ $ref: 'Block' });
+const BlockRef = t.typed<Block>({ $ref: 'Block' });
 const BlockList = t.list(BlockRef);
 const NonEmptyBlockList = t.list(BlockRef, { minItems: 1 });
 /** A block, or a list of blocks. `if` selects one schema, so that a mistake is reported once. */
 function blocksOrOne<List extends TSchema>(list: List) {
-  return Type.Unsafe<Block | Static<List>>({
+  return t.typed<Block | t.Static<List>>({
     if: { type: ['array', 'null'] },
     // biome-ignore lint/suspicious/noThenProperty: a word of JSON Schema
     then: list,
@@ -118,12 +118,12 @@ const Step = blockObject('step', STEP_NOTE, {
   wait_for_input: t.nullish(WaitForInput),
   ...t.unsupported('context_access', 'fallback_handler', 'cache_key', 'compensation'),
 });
-export interface StepBlock extends Static<typeof Step> {}
+export interface StepBlock extends t.Static<typeof Step> {}
 
 const Parallel = blockObject('parallel', 'Runs all branches concurrently; fails if one fails.', {
   branches: t.noted(Branches, 'Lists of blocks that run concurrently.'),
 });
-export interface ParallelBlock extends Static<typeof Parallel> {}
+export interface ParallelBlock extends t.Static<typeof Parallel> {}
 
 const RACE_NOTE =
   'first_to_resolve: the first branch to finish wins, even by ' +
@@ -139,7 +139,7 @@ const Race = blockObject('race', RACE_NOTE, {
     ),
   ),
 });
-export interface RaceBlock extends Static<typeof Race> {}
+export interface RaceBlock extends t.Static<typeof Race> {}
 
 const Route = t.object({
   condition: t.noted(t.Expression, 'Condition of the route.'),
@@ -157,7 +157,7 @@ const Router = t.object(
     description: 'Runs the blocks of the first route whose condition is true, else default.',
   },
 );
-export interface RouterBlock extends Static<typeof Router> {}
+export interface RouterBlock extends t.Static<typeof Router> {}
 
 const TryCatch = blockObject(
   'try_catch',
@@ -168,7 +168,7 @@ const TryCatch = blockObject(
     finally_block: t.nullish(BlockList, 'Always runs last, also after a cancellation.'),
   },
 );
-export interface TryCatchBlock extends Static<typeof TryCatch> {}
+export interface TryCatchBlock extends t.Static<typeof TryCatch> {}
 
 const Loop = blockObject('loop', 'Repeats its body while the condition is true.', {
   condition: t.noted(
@@ -179,7 +179,7 @@ const Loop = blockObject('loop', 'Repeats its body while the condition is true.'
   max_iterations: t.nullish(MaxIterations, 'Maximum number of iterations; the loop then succeeds.'),
   ...t.unsupported('break_on', 'poll_interval', 'continue_on_error', 'retain_iterations'),
 });
-export interface LoopBlock extends Static<typeof Loop> {}
+export interface LoopBlock extends t.Static<typeof Loop> {}
 
 const ForEach = blockObject('for_each', 'Runs its body for each item of a context.data array.', {
   collection: t.noted(
@@ -204,7 +204,7 @@ const ForEach = blockObject('for_each', 'Runs its body for each item of a contex
     'A longer collection fails the block before its first item.',
   ),
 });
-export interface ForEachBlock extends Static<typeof ForEach> {}
+export interface ForEachBlock extends t.Static<typeof ForEach> {}
 
 const SubSequence = blockObject(
   'sub_sequence',
@@ -218,14 +218,14 @@ const SubSequence = blockObject(
     ),
   },
 );
-export interface SubSequenceBlock extends Static<typeof SubSequence> {}
+export interface SubSequenceBlock extends t.Static<typeof SubSequence> {}
 
 const CancellationScope = blockObject(
   'cancellation_scope',
   'Runs its blocks in order; the signal cancel takes effect after them.',
   { blocks: t.noted(NonEmptyBlockList, 'Blocks to run.') },
 );
-export interface CancellationScopeBlock extends Static<typeof CancellationScope> {}
+export interface CancellationScopeBlock extends t.Static<typeof CancellationScope> {}
 
 const SagaStep = t.named('SagaStep', {
   id: t.noted(t.PlainName, "Id of the saga's step, unique in the sequence among all block ids."),
@@ -246,7 +246,7 @@ const Saga = blockObject('saga', SAGA_NOTE, {
     description: 'Actions with their compensations. If empty, the saga completes.',
   }),
 });
-export interface SagaBlock extends Static<typeof Saga> {}
+export interface SagaBlock extends t.Static<typeof Saga> {}
 
 const Variant = t.named('SplitVariant', {
   name: t.noted(t.Name, 'Unique in the block; part of its output.'),
@@ -271,7 +271,7 @@ const AbSplit = t.object(
   },
   { 'x-check': 'variants', description: SPLIT_NOTE },
 );
-export interface AbSplitBlock extends Static<typeof AbSplit> {}
+export interface AbSplitBlock extends t.Static<typeof AbSplit> {}
 
 export type Block =
   | StepBlock
@@ -355,7 +355,7 @@ export function hooks(name: 'FailureHook' | 'CancelHook', when: string) {
       'next.',
   });
 }
-export type HookStep = Static<ReturnType<typeof hooks>>[number];
+export type HookStep = t.Static<ReturnType<typeof hooks>>[number];
 
 export const HOOK_LISTS = ['on_failure', 'on_cancel'] as const;
 export type HookList = (typeof HOOK_LISTS)[number];
@@ -367,7 +367,7 @@ export function membersOf(kind: Block['type']): TProperties {
 }
 
 /** The tag selects the kind to check, so that a mistake is reported once, at its place. */
-export const Block = Type.Unsafe<Block>({
+export const Block = t.typed<Block>({
   $id: 'Block',
   description:
     `A block of a sequence. Nested at most ${DEPTH_MAX} levels; a ` +

@@ -1,6 +1,5 @@
 /** Wire shapes and routes of bulk jobs: changes of many instances in the background (docs/reference/instances.md). */
 
-import type { Static } from '@sinclair/typebox';
 import * as t from './common.js';
 import { firstShard, get, getById, ok, type RouteRow } from './route-row.js';
 
@@ -42,7 +41,7 @@ export const BulkJob = t.named(
     ended_at: t.nullable(t.Timestamp),
   },
 );
-export type BulkJob = Static<typeof BulkJob>;
+export type BulkJob = t.Static<typeof BulkJob>;
 
 const BulkJobListQuery = t.object({
   ...t.TenantQuery.properties,

@@ -3,7 +3,7 @@
  * route takes it in plain. Empty lists may be absent.
  */
 
-import { type Static, type TSchema, Type } from '@sinclair/typebox';
+import type { TSchema } from '@sinclair/typebox';
 import type { JsonValue } from '../src/base/json.js';
 import * as t from './common.js';
 import type { CheckpointRecord } from './continuity.js';
@@ -16,13 +16,13 @@ export const PAYLOAD_LIST_MAX = 10_000;
 const STREAM_CURSORS_MAX = 1_000;
 
 const Num = t.number();
-const Flag = Type.Unsafe<1>({ type: 'integer', enum: [1] });
-const EndCode = Type.Unsafe<DoneCode>({ type: 'integer', enum: [0, 1, 2, 3] });
+const Flag = t.typed<1>({ type: 'integer', enum: [1] });
+const EndCode = t.typed<DoneCode>({ type: 'integer', enum: [0, 1, 2, 3] });
 
 const Why = t.noted(Failure, 'Why the block failed, while the blocks around it are still open.');
 
 /** The record of an open block: numbers, the phase of a leaf, its wait, its child, and causes of failures inside. */
-const Open = Type.Unsafe<OpenRecord>({
+const Open = t.typed<OpenRecord>({
   type: 'object',
   required: ['b'],
   properties: {
@@ -47,7 +47,7 @@ const tuple = (...prefixItems: TSchema[]) => {
   const { length } = prefixItems;
   return { type: 'array', prefixItems, minItems: length, maxItems: length };
 };
-const Done = Type.Unsafe<DoneRecord>({
+const Done = t.typed<DoneRecord>({
   anyOf: [tuple(EndCode, Num, Num), tuple(EndCode, Num, Num, Open)],
 });
 
@@ -86,7 +86,7 @@ export const TreeEntry = t.object({
   items: t.nullish(t.list(t.AnyJson)),
   own_block: t.nullish(t.JsonObjectSchema),
 });
-export type TreeEntry = Static<typeof TreeEntry>;
+export type TreeEntry = t.Static<typeof TreeEntry>;
 
 const SealedCheckpoint = t.object({
   ...Checkpoint.properties,
@@ -104,7 +104,7 @@ export const CarriedOutput = t.object({
   output_size: t.nullish(t.Natural),
   created_at: t.Timestamp,
 });
-export type CarriedOutput = Static<typeof CarriedOutput>;
+export type CarriedOutput = t.Static<typeof CarriedOutput>;
 
 /** Sections that may be absent if empty. */
 const LISTS = {
@@ -119,7 +119,7 @@ const LISTS = {
   stream_cursors: t.AnyJson,
 };
 type ListName = keyof typeof LISTS;
-type Lists = { [Name in ListName]: Static<(typeof LISTS)[Name]>[] };
+type Lists = { [Name in ListName]: t.Static<(typeof LISTS)[Name]>[] };
 
 export const PAYLOAD_LISTS = Object.keys(LISTS) as ListName[];
 
@@ -148,11 +148,11 @@ export const CapsulePayload = t.object({
   redacted_audit_context: t.optional(t.AnyJson),
 });
 interface Payload {
-  instance: Static<typeof CapsulePayload>['instance'];
+  instance: t.Static<typeof CapsulePayload>['instance'];
   redacted_audit_context?: JsonValue;
 }
 /** The sealed form. */
-export type SealedPayload = Payload & { checkpoint: Static<typeof SealedCheckpoint> } & {
+export type SealedPayload = Payload & { checkpoint: t.Static<typeof SealedCheckpoint> } & {
   [Name in ListName]?: Lists[Name] | null;
 };
 /** The form before sealing and after opening: every list is present. */

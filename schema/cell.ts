@@ -1,6 +1,5 @@
 /** Wire shapes and routes of the cells of a cluster and of tenant moves between them; for the root key. */
 
-import type { Static } from '@sinclair/typebox';
 import * as t from './common.js';
 import { front, get, type RouteRow } from './route-row.js';
 
@@ -16,7 +15,7 @@ export const CellEngine = t.named('CellEngine', 'As last reported by the engine.
   seen_at: t.Timestamp,
   is_silent: t.boolean('Not reported for 15 seconds: considered down.'),
 });
-export type CellEngine = Static<typeof CellEngine>;
+export type CellEngine = t.Static<typeof CellEngine>;
 
 export const Cell = t.named('Cell', {
   name: t.text('Also the name of its Postgres schema.'),
@@ -28,14 +27,14 @@ export const Cell = t.named('Cell', {
   moves_under_way: t.integer('Tenants moving from or to it.'),
   created_at: t.Timestamp,
 });
-export type Cell = Static<typeof Cell>;
+export type Cell = t.Static<typeof Cell>;
 
 export const Cells = t.named('Cells', {
   cluster: t.boolean('Without a directory there are no cells to list.'),
   own: t.text('The cell of the answering engine.'),
   cells: t.list(Cell),
 });
-export type Cells = Static<typeof Cells>;
+export type Cells = t.Static<typeof Cells>;
 
 export const TenantMove = t.named('TenantMove', {
   id: t.Uuid,
@@ -49,7 +48,7 @@ export const TenantMove = t.named('TenantMove', {
   updated_at: t.Timestamp,
   ended_at: t.nullable(t.Timestamp),
 });
-export type TenantMove = Static<typeof TenantMove>;
+export type TenantMove = t.Static<typeof TenantMove>;
 
 const MoveListQuery = t.object({
   under_way: t.optional(t.boolean({ default: false }), 'Only unfinished moves.'),

@@ -1,6 +1,5 @@
 /** Wire shapes and routes of the change feed: a tenant's audit entries (docs/changes.md). */
 
-import type { Static } from '@sinclair/typebox';
 import * as t from './common.js';
 import { AuditEntry } from './instance.js';
 import { get, ok, type RouteRow, stream } from './route-row.js';
@@ -31,7 +30,7 @@ export const Changes = t.named('Changes', {
   next_cursor: t.optional(t.text()),
   has_more: t.boolean(),
 });
-export type Changes = Static<typeof Changes>;
+export type Changes = t.Static<typeof Changes>;
 
 export const CHANGE_ROWS = {
   'changes.list': get('/changes', 'List changes of instances of a tenant, oldest first.', Changes, {

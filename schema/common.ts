@@ -21,9 +21,12 @@ import {
   type TUnsafe,
   Type,
 } from '@sinclair/typebox';
+
 import type { JsonObject, JsonValue } from '../src/base/json.js';
 import type { UnixMs } from '../src/base/time.js';
 import { INSTANCE_STATES, PRIORITIES, TASK_STATES } from './states.js';
+
+export type { Static } from '@sinclair/typebox';
 
 /** In code points. Three names and a version share an index row, which Postgres limits to 2,704 bytes. */
 export const NAME_LENGTH_MAX = 255;
@@ -59,6 +62,9 @@ export const list = <T extends TSchema>(items: T, more: ArrayOptions | string = 
 export const object = <P extends TProperties>(members: P, more: ObjectOptions | string = {}) =>
   Type.Object(members, optionsOf(more));
 
+/** A schema with another static type than TypeBox derives. */
+export const typed = <T>(schema: SchemaOptions) => Type.Unsafe<T>(schema);
+
 /** One of the words. */
 export function oneOf<const T extends readonly string[]>(words: T, note?: string) {
   return Type.Unsafe<T[number]>({ type: 'string', enum: [...words], ...optionsOf(note ?? {}) });
@@ -69,17 +75,18 @@ export function optional<T extends TSchema>(schema: T, note?: string) {
   return Type.Optional(noted(schema, note));
 }
 
+type Nullable<T extends TSchema> = TUnsafe<Static<T> | null>;
+
 /** A member that may be null. */
-export function nullable<T extends TSchema>(schema: T, note?: string): TUnsafe<Static<T> | null> {
-  const described = noted(schema, note);
-  return Type.Unsafe({ ...described, type: [schema.type as string, 'null'] });
+export function nullable<T extends TSchema>(schema: T, note?: string): Nullable<T> {
+  return Type.Unsafe({ ...noted(schema, note), type: [schema.type as string, 'null'] });
 }
 
 /** The same for a named schema, which stays a reference. */
 export const refOrNull = <T extends TSchema>(schema: T) =>
   Type.Unsafe<Static<T> | null>({ anyOf: [schema, { type: 'null' }] });
 
-type Nullish<T extends TSchema> = TOptional<TUnsafe<Static<T> | null>>;
+type Nullish<T extends TSchema> = TOptional<Nullable<T>>;
 
 /** A member that may be absent or null, with the same meaning; in a change, null resets it (`change-shapes.ts`). */
 export function nullish<T extends TSchema>(schema: T, note?: string): Nullish<T> {
@@ -93,19 +100,17 @@ export function nullish<T extends TSchema>(schema: T, note?: string): Nullish<T>
   return Type.Optional(Type.Unsafe<Static<T> | null>(shape));
 }
 
-type AllNullish<P extends TProperties> = { [K in keyof P]: Nullish<P[K]> };
-
-export function allNullish<P extends TProperties>(members: P): AllNullish<P> {
-  const fields = Object.entries(members).map(([name, schema]) => [name, nullish(schema)]);
-  return Object.fromEntries(fields) as AllNullish<P>;
+function mapped(members: TProperties, build: (schema: TSchema) => TSchema): TProperties {
+  return Object.fromEntries(Object.entries(members).map(([name, one]) => [name, build(one)]));
 }
 
-type AllNullable<P extends TProperties> = { [K in keyof P]: TUnsafe<Static<P[K]> | null> };
-
-export function allNullable<P extends TProperties>(members: P): AllNullable<P> {
-  const fields = Object.entries(members).map(([name, schema]) => [name, nullable(schema)]);
-  return Object.fromEntries(fields) as AllNullable<P>;
-}
+/** The same members, each of which may be absent, null, or both. */
+export const allOptional = <P extends TProperties>(members: P) =>
+  mapped(members, (one) => optional(one)) as { [K in keyof P]: TOptional<P[K]> };
+export const allNullable = <P extends TProperties>(members: P) =>
+  mapped(members, (one) => nullable(one)) as { [K in keyof P]: Nullable<P[K]> };
+export const allNullish = <P extends TProperties>(members: P) =>
+  mapped(members, (one) => nullish(one)) as { [K in keyof P]: Nullish<P[K]> };
 
 /** An optional switch of a request. */
 export const flag = (byDefault: boolean, note?: string) =>

@@ -3,7 +3,6 @@
  * Runtimes and handoffs are in `handoff.ts`.
  */
 
-import { type Static, Type } from '@sinclair/typebox';
 import * as t from './common.js';
 import {
   CALLER_PROVENANCE_KINDS,
@@ -49,7 +48,7 @@ export const Execution = t.named(
     updated_at: t.Timestamp,
   },
 );
-export type Execution = Static<typeof Execution>;
+export type Execution = t.Static<typeof Execution>;
 
 export const Location = t.named('ContinuityLocation', {
   continuity_id: t.Uuid,
@@ -60,7 +59,7 @@ export const Location = t.named('ContinuityLocation', {
   handoff_id: t.nullable(t.Uuid),
   entered_at: t.Timestamp,
 });
-export type Location = Static<typeof Location>;
+export type Location = t.Static<typeof Location>;
 
 export const BoundaryListQuery = t.object({
   tenant_id: t.optional(t.text()),
@@ -81,7 +80,7 @@ export const Boundary = t.named('CheckpointBoundary', 'A checkpoint at an epoch 
   provenance_head: t.nullable(Sha256),
   created_at: t.Timestamp,
 });
-export type Boundary = Static<typeof Boundary>;
+export type Boundary = t.Static<typeof Boundary>;
 
 export const BoundaryDetail = t.named(
   'CheckpointBoundaryDetail',
@@ -93,7 +92,7 @@ export const BoundaryDetail = t.named(
     redacted_state_diff: t.list(t.object({ path: t.text(), before: t.AnyJson, after: t.AnyJson })),
   },
 );
-export type BoundaryDetail = Static<typeof BoundaryDetail>;
+export type BoundaryDetail = t.Static<typeof BoundaryDetail>;
 
 export const EffectReceipt = t.named(
   'EffectReceipt',
@@ -117,7 +116,7 @@ export const EffectReceipt = t.named(
     updated_at: t.Timestamp,
   },
 );
-export type EffectReceipt = Static<typeof EffectReceipt>;
+export type EffectReceipt = t.Static<typeof EffectReceipt>;
 
 export const EffectListQuery = t.object({
   ...t.TenantQuery.properties,
@@ -151,7 +150,7 @@ export const ProvenanceEntry = t.named('ProvenanceEntry', 'A decision, with the 
   signature: t.nullable(t.text()),
   created_at: t.Timestamp,
 });
-export type ProvenanceEntry = Static<typeof ProvenanceEntry>;
+export type ProvenanceEntry = t.Static<typeof ProvenanceEntry>;
 
 export const VerifyProvenanceQuery = t.object({
   tenant_id: t.optional(t.text()),
@@ -169,20 +168,20 @@ export const ProvenanceVerdict = t.named(
     head_sha256: t.nullable(Sha256),
   },
 );
-export type ProvenanceVerdict = Static<typeof ProvenanceVerdict>;
+export type ProvenanceVerdict = t.Static<typeof ProvenanceVerdict>;
 
 /** Path rules are in `core/continuity/transforms`. */
 export const Transform = t.named(
   'Transform',
   'Paths are dotted, within checkpoint_data; context_snapshot becomes context.data.',
   {
-    version: t.nullish(Type.Unsafe<1>({ type: 'integer', enum: [1], default: 1 })),
+    version: t.nullish(t.typed<1>({ type: 'integer', enum: [1], default: 1 })),
     transform: t.oneOf(TRANSFORM_OPERATIONS),
     from_path: t.text(),
     to_path: t.nullish(t.text('Required for copy and move; none for drop.')),
   },
 );
-export type Transform = Static<typeof Transform>;
+export type Transform = t.Static<typeof Transform>;
 
 export const CaptureCheckpoint = t.boolean({
   default: false,
@@ -210,7 +209,7 @@ export const PlanMigration = t.named(
     ),
   },
 );
-export type PlanMigration = Static<typeof PlanMigration>;
+export type PlanMigration = t.Static<typeof PlanMigration>;
 
 export const ApplyMigration = t.named('ApplyMigration', {
   tenant_id: TenantField,
@@ -218,7 +217,7 @@ export const ApplyMigration = t.named('ApplyMigration', {
 });
 
 export const MigrationVerdict = t.oneOf(MIGRATION_VERDICTS);
-export type MigrationVerdict = Static<typeof MigrationVerdict>;
+export type MigrationVerdict = t.Static<typeof MigrationVerdict>;
 
 export const MigrationFinding = t.named('MigrationFinding', 'Why a migration is not automatic.', {
   code: t.text('The codes of finding_codes, and further ones.'),
@@ -227,7 +226,7 @@ export const MigrationFinding = t.named('MigrationFinding', 'Why a migration is 
   summary: t.text(),
   remedy: t.text('How to resolve it.'),
 });
-export type MigrationFinding = Static<typeof MigrationFinding>;
+export type MigrationFinding = t.Static<typeof MigrationFinding>;
 
 export const MigrationPlan = t.named(
   'MigrationPlan',
@@ -250,7 +249,7 @@ export const MigrationPlan = t.named(
     created_at: t.Timestamp,
   },
 );
-export type MigrationPlan = Static<typeof MigrationPlan>;
+export type MigrationPlan = t.Static<typeof MigrationPlan>;
 
 const ToSequence = t.noted(t.Uuid, 'Id of the target version.');
 const TargetVersion = t.noted(t.Version, 'Version of the same sequence.');
@@ -278,7 +277,7 @@ export const MigrateTo = t.object(
   },
   { $id: 'MigrateTo', 'x-check': 'migration-target', additionalProperties: false },
 );
-export type MigrateTo = Static<typeof MigrateTo>;
+export type MigrateTo = t.Static<typeof MigrateTo>;
 
 const SequenceVersion = t.object({ sequence_id: t.Uuid, version: t.integer() });
 
@@ -299,7 +298,7 @@ export const MigratedInstance = t.named(
     dry_run: t.optional(t.literal(true)),
   },
 );
-export type MigratedInstance = Static<typeof MigratedInstance>;
+export type MigratedInstance = t.Static<typeof MigratedInstance>;
 
 export const MIGRATE_MANY_LIMIT_DEFAULT = 200;
 const MIGRATE_MANY_LIMIT_MAX = 1_000;
@@ -325,7 +324,7 @@ export const MigrateInstances = t.object(
   },
   { $id: 'MigrateInstances', 'x-check': 'migration-target', additionalProperties: false },
 );
-export type MigrateInstances = Static<typeof MigrateInstances>;
+export type MigrateInstances = t.Static<typeof MigrateInstances>;
 
 const FindingOfMany = t.named('FindingOfMany', 'A reason why some instances were not migrated.', {
   code: t.text(),
@@ -358,7 +357,7 @@ export const InstancesMigrated = t.named(
     dry_run: t.boolean(),
   },
 );
-export type InstancesMigrated = Static<typeof InstancesMigrated>;
+export type InstancesMigrated = t.Static<typeof InstancesMigrated>;
 
 export const PayloadArtifact = t.named('PayloadArtifact', {
   key: t.text(),
@@ -373,10 +372,10 @@ export const RollbackCapsule = t.named('RollbackCapsule', {
   public_key: t.text(),
   signature: t.text(),
 });
-export type RollbackCapsule = Static<typeof RollbackCapsule>;
+export type RollbackCapsule = t.Static<typeof RollbackCapsule>;
 
 const CheckpointRecord = t.object(Checkpoint.properties);
-export type CheckpointRecord = Static<typeof CheckpointRecord>;
+export type CheckpointRecord = t.Static<typeof CheckpointRecord>;
 
 export const MigrationRecord = t.named('MigrationRecord', 'A plan and its result.', {
   plan: MigrationPlan,
@@ -391,4 +390,4 @@ export const MigrationRecord = t.named('MigrationRecord', 'A plan and its result
   applied_at: t.nullable(t.Timestamp),
   rolled_back_at: t.nullable(t.Timestamp),
 });
-export type MigrationRecord = Static<typeof MigrationRecord>;
+export type MigrationRecord = t.Static<typeof MigrationRecord>;

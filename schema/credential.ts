@@ -1,6 +1,5 @@
 /** Wire shapes and routes of credentials, with which the steps of a tenant authenticate (docs/secrets.md). */
 
-import type { Static } from '@sinclair/typebox';
 import { changeOf } from './change-shapes.js';
 import * as t from './common.js';
 import { created, firstShard, front, get, ok, type RouteRow } from './route-row.js';
@@ -23,17 +22,18 @@ const Value = t.secretText({
     'JSON object, templates can use {{secrets.id.member}}. Never returned.',
 });
 const Kind = t.withDefault(t.oneOf(CREDENTIAL_KINDS, 'A label for people.'), 'api_key');
-const Description = t.text({ maxLength: t.KEY_LENGTH_MAX });
-const ExpiresAt = t.noted(t.Timestamp, 'From then on steps cannot use it.');
-const RefreshUrl = t.noted(
-  t.text({ pattern: '\\S', maxLength: REFRESH_URL_LENGTH_MAX }),
-  'With oauth2 only: stored for clients that renew it. A public address.',
-);
-const RefreshToken = t.secretText({
-  minLength: 1,
-  maxLength: CREDENTIAL_VALUE_BYTES_MAX,
-  description: 'Sealed like the value.',
-});
+const SETTINGS = {
+  description: t.nullish(t.text({ maxLength: t.KEY_LENGTH_MAX })),
+  expires_at: t.nullish(t.Timestamp, 'From then on steps cannot use it.'),
+  refresh_url: t.nullish(
+    t.text({ pattern: '\\S', maxLength: REFRESH_URL_LENGTH_MAX }),
+    'With oauth2 only: stored for clients that renew it. A public address.',
+  ),
+  refresh_token: t.nullish(
+    t.secretText({ minLength: 1, maxLength: CREDENTIAL_VALUE_BYTES_MAX }),
+    'Sealed like the value.',
+  ),
+};
 
 export const CreateCredential = t.strictNamed('CreateCredential', {
   tenant_id: t.nullish(t.BodyTenant),
@@ -41,12 +41,9 @@ export const CreateCredential = t.strictNamed('CreateCredential', {
   name: t.nullish(t.Name, 'Default: the id.'),
   value: Value,
   kind: t.nullish(Kind),
-  description: t.nullish(Description),
-  expires_at: t.nullish(ExpiresAt),
-  refresh_url: t.nullish(RefreshUrl),
-  refresh_token: t.nullish(RefreshToken),
+  ...SETTINGS,
 });
-export type CreateCredential = Static<typeof CreateCredential>;
+export type CreateCredential = t.Static<typeof CreateCredential>;
 
 export const Credential = t.named('Credential', 'A credential without its secrets.', {
   id: t.text(),
@@ -61,19 +58,16 @@ export const Credential = t.named('Credential', 'A credential without its secret
   created_at: t.Timestamp,
   updated_at: t.Timestamp,
 });
-export type Credential = Static<typeof Credential>;
+export type Credential = t.Static<typeof Credential>;
 
 export const UpdateCredential = changeOf('UpdateCredential', Credential, {
   name: t.nullish(t.Name),
   value: t.optional(Value),
   kind: t.nullish(t.oneOf(CREDENTIAL_KINDS)),
-  description: t.nullish(Description),
-  expires_at: t.nullish(ExpiresAt),
-  refresh_url: t.nullish(RefreshUrl),
-  refresh_token: t.nullish(RefreshToken),
+  ...SETTINGS,
   enabled: t.nullish(t.boolean('False: steps cannot use it.')),
 });
-export type UpdateCredential = Static<typeof UpdateCredential>;
+export type UpdateCredential = t.Static<typeof UpdateCredential>;
 
 const CredentialParams = t.object({ id: Id });
 

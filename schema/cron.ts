@@ -1,6 +1,5 @@
 /** Wire shapes and routes of cron schedules (docs/cron.md). */
 
-import type { Static } from '@sinclair/typebox';
 import { changeOf, UNCHANGED } from './change-shapes.js';
 import * as t from './common.js';
 import { CapitalPriority, GivenContext, InstanceCreated, InstanceTimeout } from './instance.js';
@@ -52,7 +51,7 @@ export const CreateSchedule = t.strict(
     }),
   ),
 );
-export type CreateSchedule = Static<typeof CreateSchedule>;
+export type CreateSchedule = t.Static<typeof CreateSchedule>;
 
 export const RunSchedule = t.strictNamed('RunSchedule', {
   idempotency_key: t.nullish(
@@ -60,7 +59,7 @@ export const RunSchedule = t.strictNamed('RunSchedule', {
     'A repeated request with the same key returns the first instance.',
   ),
 });
-export type RunSchedule = Static<typeof RunSchedule>;
+export type RunSchedule = t.Static<typeof RunSchedule>;
 
 const ScheduleListQuery = t.object({
   tenant_id: t.optional(t.text()),
@@ -82,7 +81,7 @@ export const ScheduleCreated = t.named('ScheduleCreated', {
   id: t.Uuid,
   next_fire_at: t.nullable(t.Timestamp),
 });
-export type ScheduleCreated = Static<typeof ScheduleCreated>;
+export type ScheduleCreated = t.Static<typeof ScheduleCreated>;
 
 /**
  * `next_fire_at` is past while a fire waits for an earlier run, or the schedule is disabled. One of `sequence_id` and
@@ -111,7 +110,7 @@ export const CronSchedule = t.named('CronSchedule', {
   created_at: t.Timestamp,
   updated_at: t.Timestamp,
 });
-export type CronSchedule = Static<typeof CronSchedule>;
+export type CronSchedule = t.Static<typeof CronSchedule>;
 
 /** Only a changed cron_expr, timezone or enabled recomputes the next fire. */
 export const UpdateSchedule = changeOf('UpdateSchedule', CronSchedule, {
@@ -123,14 +122,14 @@ export const UpdateSchedule = changeOf('UpdateSchedule', CronSchedule, {
   priority: t.nullish(t.PriorityWord),
   overlap_policy: t.nullish(OverlapPolicy),
 });
-export type UpdateSchedule = Static<typeof UpdateSchedule>;
+export type UpdateSchedule = t.Static<typeof UpdateSchedule>;
 
 /** `instance_id` is an alias of `id`. */
 export const ScheduleRun = t.named('ScheduleRun', {
   ...InstanceCreated.properties,
   instance_id: t.Uuid,
 });
-export type ScheduleRun = Static<typeof ScheduleRun>;
+export type ScheduleRun = t.Static<typeof ScheduleRun>;
 
 export const PreviewSchedule = t.strictNamed('PreviewSchedule', {
   cron_expr: CronExpression,
@@ -152,13 +151,13 @@ export const SchedulePreview = t.named(
   'Has fewer fires than requested if the expression has no more.',
   { timezone: t.text(), fires: t.list(PreviewedFire) },
 );
-export type SchedulePreview = Static<typeof SchedulePreview>;
+export type SchedulePreview = t.Static<typeof SchedulePreview>;
 
 export const NextFires = t.named('NextFires', {
   timezone: t.text(),
   fires: t.list(t.Timestamp),
 });
-export type NextFires = Static<typeof NextFires>;
+export type NextFires = t.Static<typeof NextFires>;
 
 export const CRON_ROWS = {
   'cron.create': anyShard.post('/cron', {

@@ -3,7 +3,6 @@
  * actions, checkpoints and step logs.
  */
 
-import type { Static } from '@sinclair/typebox';
 import { InjectedBlocks } from './blocks.js';
 import { BulkJob, BulkQuery, RepeatsEffects } from './bulk-job.js';
 import * as t from './common.js';
@@ -43,7 +42,7 @@ export const BlocksInjected = t.named('BlocksInjected', {
   total_injected: t.integer(),
   warnings: Warnings,
 });
-export type BlocksInjected = Static<typeof BlocksInjected>;
+export type BlocksInjected = t.Static<typeof BlocksInjected>;
 
 const Signals = t.list(SendSignal, { maxItems: SIGNALS_MAX });
 
@@ -68,7 +67,7 @@ export const ResumeFrom = t.strictNamed('ResumeFrom', {
   ...AMENDED_DATA,
   signals: t.nullish(Signals),
 });
-export type ResumeFrom = Static<typeof ResumeFrom>;
+export type ResumeFrom = t.Static<typeof ResumeFrom>;
 
 export const ResumedFrom = t.named('ResumedFrom', {
   id: t.Uuid,
@@ -77,7 +76,7 @@ export const ResumedFrom = t.named('ResumedFrom', {
   outputs_deleted: t.integer(),
   signals_enqueued: t.integer(),
 });
-export type ResumedFrom = Static<typeof ResumedFrom>;
+export type ResumedFrom = t.Static<typeof ResumedFrom>;
 
 const BlockParams = t.object({ id: t.Uuid, block_id: t.text() });
 
@@ -96,7 +95,7 @@ export const InstanceForked = t.named('InstanceForked', {
   rerun_blocks: t.list(t.text()),
   dry_run: t.boolean(),
 });
-export type InstanceForked = Static<typeof InstanceForked>;
+export type InstanceForked = t.Static<typeof InstanceForked>;
 
 export const MigrateInstance = t.named('MigrateInstance', {
   instance_id: t.Uuid,
@@ -109,7 +108,7 @@ export const InstanceMigrated = t.named('InstanceMigrated', {
   from_sequence_id: t.Uuid,
   to_sequence_id: t.Uuid,
 });
-export type InstanceMigrated = Static<typeof InstanceMigrated>;
+export type InstanceMigrated = t.Static<typeof InstanceMigrated>;
 
 /** Moves only scheduled instances, by `offset_secs`, which may be negative. */
 export const BulkReschedule = t.strictNamed('BulkReschedule', {
@@ -117,7 +116,7 @@ export const BulkReschedule = t.strictNamed('BulkReschedule', {
   offset_secs: t.integer({ minimum: -OFFSET_SECS_MAX, maximum: OFFSET_SECS_MAX }),
   dry_run: t.DryRun,
 });
-export type BulkReschedule = Static<typeof BulkReschedule>;
+export type BulkReschedule = t.Static<typeof BulkReschedule>;
 
 const BATCH_ACTIONS = ['retry', 'pause', 'resume', 'cancel', 'signal'] as const;
 
@@ -140,7 +139,7 @@ export const BatchAction = t.object(
   },
   { $id: 'BatchAction', 'x-check': 'batch-action', additionalProperties: false },
 );
-export type BatchAction = Static<typeof BatchAction>;
+export type BatchAction = t.Static<typeof BatchAction>;
 
 /** Listed failures; all are counted. */
 export const REFUSALS_LISTED_MAX = 20;
@@ -149,7 +148,7 @@ export const ChangeRefusal = t.named('ChangeRefusal', {
   instance_id: t.Uuid,
   error: t.text('As in the response to a change of this instance alone.'),
 });
-export type ChangeRefusal = Static<typeof ChangeRefusal>;
+export type ChangeRefusal = t.Static<typeof ChangeRefusal>;
 
 export const BatchActionResult = t.named('BatchActionResult', {
   matched: t.integer(),
@@ -163,7 +162,7 @@ export const BatchActionResult = t.named('BatchActionResult', {
     'The first failures with their reasons; absent if none.',
   ),
 });
-export type BatchActionResult = Static<typeof BatchActionResult>;
+export type BatchActionResult = t.Static<typeof BatchActionResult>;
 
 export const SaveCheckpoint = t.named('SaveCheckpoint', {
   checkpoint_data: t.noted(t.AnyJson, 'At most 256 KiB as JSON.'),
@@ -177,7 +176,7 @@ export const Checkpoint = t.named('Checkpoint', {
   checkpoint_data: t.AnyJson,
   created_at: t.Timestamp,
 });
-export type Checkpoint = Static<typeof Checkpoint>;
+export type Checkpoint = t.Static<typeof Checkpoint>;
 
 /** 0 deletes all. */
 export const PruneCheckpoints = t.strictNamed('PruneCheckpoints', {
@@ -196,7 +195,7 @@ export const StepLogLine = t.named('StepLogLine', {
   level: t.text(),
   message: t.text(),
 });
-export type StepLogLine = Static<typeof StepLogLine>;
+export type StepLogLine = t.Static<typeof StepLogLine>;
 
 const StepLogQuery = t.object({
   block_id: t.optional(t.text()),

@@ -1,6 +1,5 @@
 /** Wire shapes and routes of events, which producers send and steps wait for (docs/events.md). */
 
-import type { Static } from '@sinclair/typebox';
 import * as t from './common.js';
 import { byBody, front, get, getById, ok, type RouteRow, refusals } from './route-row.js';
 
@@ -35,7 +34,7 @@ export const SendEvent = t.named('SendEvent', {
 });
 
 /** An event whose tenant is known. */
-export type ReceivedEvent = Omit<Static<typeof SendEvent>, 'tenant_id'>;
+export type ReceivedEvent = Omit<t.Static<typeof SendEvent>, 'tenant_id'>;
 
 export const SendEvents = t.strictNamed('SendEvents', {
   events: t.list(SendEvent, { minItems: 1, maxItems: EVENTS_PER_BATCH_MAX }),
@@ -49,12 +48,12 @@ export const EventReceipt = t.named('EventReceipt', 'Result of sending an event.
   matched: t.integer('Number of waiting steps.'),
   triggers: t.optional(t.integer('Number of triggers fired; absent: none, or a duplicate.')),
 });
-export type EventReceipt = Static<typeof EventReceipt>;
+export type EventReceipt = t.Static<typeof EventReceipt>;
 
 export const EventReceipts = t.named('EventReceipts', {
   outcomes: t.list(EventReceipt, 'In the order of the events.'),
 });
-export type EventReceipts = Static<typeof EventReceipts>;
+export type EventReceipts = t.Static<typeof EventReceipts>;
 
 export const StoredEvent = t.named('StoredEvent', {
   id: t.Uuid,
@@ -69,7 +68,7 @@ export const StoredEvent = t.named('StoredEvent', {
   expires_at: t.noted(t.Timestamp, 'Until then a later wait can match it.'),
   consumed_at: t.nullable(t.Timestamp),
 });
-export type StoredEvent = Static<typeof StoredEvent>;
+export type StoredEvent = t.Static<typeof StoredEvent>;
 
 export const EventTaker = t.named('EventTaker', {
   instance_id: t.Uuid,
@@ -88,7 +87,7 @@ export const EventDetails = t.named('EventDetails', {
     description: 'The first consumers that still exist.',
   }),
 });
-export type EventDetails = Static<typeof EventDetails>;
+export type EventDetails = t.Static<typeof EventDetails>;
 
 const EventListQuery = t.object({
   tenant_id: t.optional(t.text()),

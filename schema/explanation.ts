@@ -1,6 +1,5 @@
 /** Wire shapes and route of the explanation of an instance (docs/reference/explain.md). */
 
-import type { Static } from '@sinclair/typebox';
 import * as t from './common.js';
 import { FailureOrNull } from './failure.js';
 import { Cancelling } from './instance.js';
@@ -84,7 +83,7 @@ export const Wait = t.named('Wait', 'One thing that an instance waits for, with 
   ahead: t.optional(t.integer(`Instances ahead in the queue, at most ${AHEAD_MAX}.`)),
   limit: t.optional(t.nullable(t.object({ max_count: t.integer(), window_seconds: t.integer() }))),
 });
-export type Wait = Static<typeof Wait>;
+export type Wait = t.Static<typeof Wait>;
 
 /** Further blocks are only counted, unless they repeat effects. */
 export const RUNS_AGAIN_MAX = 100;
@@ -122,7 +121,7 @@ export const RunsAgainBlock = t.named('RunsAgainBlock', 'A block that a retry ru
   ),
   cleans_up: t.optional(t.literal(true, 'The child runs only its cleanup.')),
 });
-export type RunsAgainBlock = Static<typeof RunsAgainBlock>;
+export type RunsAgainBlock = t.Static<typeof RunsAgainBlock>;
 
 /** States after the work of a retry. */
 const AGAIN_ENDS = ['cancelled', 'failed'] as const;
@@ -145,7 +144,7 @@ export const RunsAgainParent = t.named(
     summary: t.text(),
   },
 );
-export type RunsAgainParent = Static<typeof RunsAgainParent>;
+export type RunsAgainParent = t.Static<typeof RunsAgainParent>;
 
 export const RunsAgain = t.named('RunsAgain', 'Effect of a retry, or of a resume that retries.', {
   blocks: t.list(RunsAgainBlock),
@@ -164,7 +163,7 @@ export const RunsAgain = t.named('RunsAgain', 'Effect of a retry, or of a resume
     t.oneOf(AGAIN_ENDS, 'Final state if the retry succeeds; absent: the instance continues.'),
   ),
 });
-export type RunsAgain = Static<typeof RunsAgain>;
+export type RunsAgain = t.Static<typeof RunsAgain>;
 
 export const NextAction = t.named('NextAction', 'A suggested request.', {
   action: t.text(),
@@ -174,7 +173,7 @@ export const NextAction = t.named('NextAction', 'A suggested request.', {
   why: t.text(),
   runs_again: t.optional(RunsAgain),
 });
-export type NextAction = Static<typeof NextAction>;
+export type NextAction = t.Static<typeof NextAction>;
 
 export const ExplanationWarning = t.named('ExplanationWarning', {
   kind: t.literal(
@@ -184,7 +183,7 @@ export const ExplanationWarning = t.named('ExplanationWarning', {
   block_id: t.text(),
   summary: t.text(),
 });
-export type ExplanationWarning = Static<typeof ExplanationWarning>;
+export type ExplanationWarning = t.Static<typeof ExplanationWarning>;
 
 export const InstanceExplanation = t.named('InstanceExplanation', {
   id: t.Uuid,
@@ -203,7 +202,7 @@ export const InstanceExplanation = t.named('InstanceExplanation', {
     'Probable causes of unexpected behavior; absent: none.',
   ),
 });
-export type InstanceExplanation = Static<typeof InstanceExplanation>;
+export type InstanceExplanation = t.Static<typeof InstanceExplanation>;
 
 export const EXPLANATION_ROWS = {
   'instances.explain': getById(

@@ -1,6 +1,5 @@
 /** The failure of an instance or block (docs/reference/failures.md): its shape and codes. */
 
-import type { Static } from '@sinclair/typebox';
 import * as t from './common.js';
 
 /** Longer messages are truncated, since lists show them. */
@@ -71,6 +70,6 @@ export const Failure = t.named(
     at: t.Timestamp,
   },
 );
-export type Failure = Static<typeof Failure>;
+export type Failure = t.Static<typeof Failure>;
 
 export const FailureOrNull = t.refOrNull(Failure);

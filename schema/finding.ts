@@ -1,6 +1,5 @@
 /** Findings about a definition: errors, for which it is refused, and warnings, each with the path of its place. */
 
-import type { Static } from '@sinclair/typebox';
 import * as t from './common.js';
 import { suggest } from './suggest.js';
 
@@ -15,7 +14,7 @@ export const Finding = t.object(
   },
   'An error or probable mistake in a definition.',
 );
-export type Finding = Static<typeof Finding>;
+export type Finding = t.Static<typeof Finding>;
 
 /** Warnings about an accepted definition; absent if empty. */
 export const Warnings = t.optional(

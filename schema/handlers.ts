@@ -47,7 +47,7 @@ export const HANDLER_PARAMS = {
       'Name of the events, and after `custom:` of the signals, that end the wait.',
     ),
     key: t.optional(
-      Type.Unsafe<string | number | null>({
+      t.typed<string | number | null>({
         anyOf: [
           { type: 'string', pattern: '\\S', maxLength: t.KEY_LENGTH_MAX },
           { type: 'number' },

@@ -1,6 +1,6 @@
 /** Wire shapes of runtimes, placement, handoffs and capsules. `core/continuity` checks rules between fields. */
 
-import { type Static, type TSchema, Type } from '@sinclair/typebox';
+import type { TSchema } from '@sinclair/typebox';
 import * as t from './common.js';
 import {
   CaptureCheckpoint,
@@ -68,7 +68,7 @@ export const RegisterRuntime = t.named('RegisterRuntime', {
       'or registered. Lists: at most 256 entries of 256 bytes.',
   ),
 });
-export type RegisterRuntime = Static<typeof RegisterRuntime>;
+export type RegisterRuntime = t.Static<typeof RegisterRuntime>;
 
 /** Stored and shown without empty lists and absent members. */
 export const RuntimeCapabilities = t.named(
@@ -90,7 +90,7 @@ export const RuntimeCapabilities = t.named(
     expires_at: t.Timestamp,
   },
 );
-export type RuntimeCapabilities = Static<typeof RuntimeCapabilities>;
+export type RuntimeCapabilities = t.Static<typeof RuntimeCapabilities>;
 
 export const Requirements = t.named(
   'Requirements',
@@ -102,7 +102,7 @@ export const Requirements = t.named(
     minimum_trust: t.nullish(Trust),
   },
 );
-export type Requirements = Static<typeof Requirements>;
+export type Requirements = t.Static<typeof Requirements>;
 
 export const LocalityPolicy = t.named(
   'LocalityPolicy',
@@ -127,7 +127,7 @@ export const LocalityPolicy = t.named(
     ),
   },
 );
-export type LocalityPolicy = Static<typeof LocalityPolicy>;
+export type LocalityPolicy = t.Static<typeof LocalityPolicy>;
 
 const PLACEMENT_FIELDS = {
   tenant_id: TenantField,
@@ -139,7 +139,7 @@ const PLACEMENT_FIELDS = {
 };
 
 export const PlaceExecution = t.named('PlaceExecution', PLACEMENT_FIELDS);
-export type PlaceExecution = Static<typeof PlaceExecution>;
+export type PlaceExecution = t.Static<typeof PlaceExecution>;
 
 export const PreviewHandoff = t.named('PreviewHandoff', {
   ...PLACEMENT_FIELDS,
@@ -174,7 +174,7 @@ export const PlacementDecision = t.named('PlacementDecision', 'Evaluation of all
   ),
   created_at: t.Timestamp,
 });
-export type PlacementDecision = Static<typeof PlacementDecision>;
+export type PlacementDecision = t.Static<typeof PlacementDecision>;
 
 export const HandoffPreview = t.named(
   'HandoffPreview',
@@ -198,7 +198,7 @@ export const HandoffPreview = t.named(
     preview_sha256: Sha256,
   },
 );
-export type HandoffPreview = Static<typeof HandoffPreview>;
+export type HandoffPreview = t.Static<typeof HandoffPreview>;
 
 export const CreateHandoff = t.named(
   'CreateHandoff',
@@ -231,7 +231,7 @@ export const Handoff = t.named('Handoff', {
   created_at: t.Timestamp,
   updated_at: t.Timestamp,
 });
-export type Handoff = Static<typeof Handoff>;
+export type Handoff = t.Static<typeof Handoff>;
 
 const Base64 = t.text();
 
@@ -246,7 +246,7 @@ export const ExportHandoff = t.named('ExportHandoff', {
   ),
   capture_checkpoint: t.nullish(CaptureCheckpoint),
 });
-export type ExportHandoff = Static<typeof ExportHandoff>;
+export type ExportHandoff = t.Static<typeof ExportHandoff>;
 
 export const CapsuleManifest = t.named('CapsuleManifest', {
   schema: t.object({ major: t.Natural, minor: t.Natural }),
@@ -267,7 +267,7 @@ export const CapsuleManifest = t.named('CapsuleManifest', {
   signing_key_id: t.text(),
   encryption_key_id: t.text(),
 });
-export type CapsuleManifest = Static<typeof CapsuleManifest>;
+export type CapsuleManifest = t.Static<typeof CapsuleManifest>;
 
 export const Capsule = t.named('Capsule', 'Content, recipient and expiry, signed by its sealer.', {
   manifest: CapsuleManifest,
@@ -275,14 +275,14 @@ export const Capsule = t.named('Capsule', 'Content, recipient and expiry, signed
   signature: t.text(),
   public_key: t.text(),
 });
-export type Capsule = Static<typeof Capsule>;
+export type Capsule = t.Static<typeof Capsule>;
 
 export const HandoffExported = t.named('HandoffExported', {
   handoff: Handoff,
   capsule: Capsule,
   payload_base64: Base64,
 });
-export type HandoffExported = Static<typeof HandoffExported>;
+export type HandoffExported = t.Static<typeof HandoffExported>;
 
 export const ImportCapsule = t.named('ImportCapsule', {
   tenant_id: TenantField,
@@ -293,7 +293,7 @@ export const ImportCapsule = t.named('ImportCapsule', {
   payload_base64: t.nullish(Base64, 'Default: the capsule that this server sealed.'),
   payload_key_base64: t.nullish(Base64),
 });
-export type ImportCapsule = Static<typeof ImportCapsule>;
+export type ImportCapsule = t.Static<typeof ImportCapsule>;
 
 /** Signed statements exchanged by two servers with separate databases. */
 const Statement = t.object({
@@ -308,7 +308,7 @@ export const ImportReceipt = t.named(
   'A signed statement: this server has the instance of the capsule.',
   { ...Statement.properties },
 );
-export type ImportReceipt = Static<typeof ImportReceipt>;
+export type ImportReceipt = t.Static<typeof ImportReceipt>;
 
 /** Signed by the source: the destination owns the execution from an epoch on. */
 export const OwnershipGrant = t.named(
@@ -316,14 +316,14 @@ export const OwnershipGrant = t.named(
   'A signed statement: from this epoch on the destination owns the execution.',
   { ...Statement.properties },
 );
-export type OwnershipGrant = Static<typeof OwnershipGrant>;
+export type OwnershipGrant = t.Static<typeof OwnershipGrant>;
 
 export const CapsuleImported = t.named('CapsuleImported', {
   instance_id: t.Uuid,
-  state: Type.Unsafe<'paused'>({ type: 'string', enum: ['paused'] }),
+  state: t.typed<'paused'>({ type: 'string', enum: ['paused'] }),
   import_receipt: ImportReceipt,
 });
-export type CapsuleImported = Static<typeof CapsuleImported>;
+export type CapsuleImported = t.Static<typeof CapsuleImported>;
 
 export const AcceptHandoff = t.named('AcceptHandoff', {
   tenant_id: TenantField,
@@ -333,21 +333,21 @@ export const AcceptHandoff = t.named('AcceptHandoff', {
     'Import receipt of an instance on another server.',
   ),
 });
-export type AcceptHandoff = Static<typeof AcceptHandoff>;
+export type AcceptHandoff = t.Static<typeof AcceptHandoff>;
 
 export const HandoffAccepted = t.named('HandoffAccepted', {
   handoff: Handoff,
   execution: Execution,
   ownership_grant: t.optional(OwnershipGrant),
 });
-export type HandoffAccepted = Static<typeof HandoffAccepted>;
+export type HandoffAccepted = t.Static<typeof HandoffAccepted>;
 
 /** Claims ownership of an imported execution, on the destination. */
 export const ClaimExecution = t.named('ClaimExecution', {
   tenant_id: TenantField,
   ownership_grant: OwnershipGrant,
 });
-export type ClaimExecution = Static<typeof ClaimExecution>;
+export type ClaimExecution = t.Static<typeof ClaimExecution>;
 
 export const AttachCapsule = t.named('AttachCapsule', {
   tenant_id: TenantField,
@@ -361,4 +361,4 @@ export const CapsuleAttached = t.named('CapsuleAttached', {
   handoff: Handoff,
   destination_instance_id: t.Uuid,
 });
-export type CapsuleAttached = Static<typeof CapsuleAttached>;
+export type CapsuleAttached = t.Static<typeof CapsuleAttached>;

@@ -1,11 +1,10 @@
 /** Filters of instances, in lists and bulk changes (docs/reference/instances.md). */
 
-import { Type } from '@sinclair/typebox';
 import * as t from './common.js';
 import { words } from './states.js';
 
 /** Top-level string equality on `metadata`; all must match. */
-const MetadataFilter = Type.Unsafe<Record<string, string>>({
+const MetadataFilter = t.typed<Record<string, string>>({
   type: 'object',
   additionalProperties: { type: 'string' },
 });

@@ -3,7 +3,6 @@
  * optional fields; fields typed with null are always present.
  */
 
-import { type Static, Type } from '@sinclair/typebox';
 import { BLOCK_QUERY } from './attempt.js';
 import { BulkJob, BulkQuery, RepeatsEffects } from './bulk-job.js';
 import { UNCHANGED } from './change-shapes.js';
@@ -80,13 +79,13 @@ export const CreateInstance = t.checked(
     ...t.unsupported('budget'),
   }),
 );
-export type CreateInstance = Static<typeof CreateInstance>;
+export type CreateInstance = t.Static<typeof CreateInstance>;
 
 /** Each item is deduplicated by its own idempotency key. */
 export const CreateBatch = t.strictNamed('CreateBatch', 'Creates all instances or none.', {
   instances: t.list(CreateInstance, { maxItems: BATCH_INSTANCES_MAX }),
 });
-export type CreateBatch = Static<typeof CreateBatch>;
+export type CreateBatch = t.Static<typeof CreateBatch>;
 
 export const PatchState = t.named('PatchState', {
   state: t.InstanceStateWord,
@@ -114,7 +113,7 @@ export const PatchContext = t.named(
  * `pause`, `resume`, `cancel`, `update_context` or `custom:<name>`. The form `{"custom": name}` is accepted too, and
  * becomes a string.
  */
-const SignalType = Type.Unsafe<string>({
+const SignalType = t.typed<string>({
   'x-check': 'signal-type',
   description: 'pause, resume, cancel, update_context or custom:<name>.',
 });
@@ -134,11 +133,11 @@ export const BulkState = t.strictNamed('BulkState', {
   dry_run: t.DryRun,
   orphans: t.Orphans,
 });
-export type BulkState = Static<typeof BulkState>;
+export type BulkState = t.Static<typeof BulkState>;
 
 /** `state` is a comma-separated list on the wire; empty means no filter. */
 const InstanceListQuery = t.object({
-  ...Type.Partial(t.object(SELECTION)).properties,
+  ...t.allOptional(SELECTION),
   state: t.optional(t.list(t.InstanceStateWord)),
   ...t.pageOf(),
 });
@@ -204,7 +203,7 @@ export const InstanceContext = t.named(
     runtime: RuntimeContext,
   },
 );
-export type InstanceContext = Static<typeof InstanceContext>;
+export type InstanceContext = t.Static<typeof InstanceContext>;
 
 export const Cancelling = t.named(
   'Cancelling',
@@ -215,7 +214,7 @@ export const Cancelling = t.named(
     waiting_for: t.list(t.text('Running blocks, at most 20.')),
   },
 );
-export type Cancelling = Static<typeof Cancelling>;
+export type Cancelling = t.Static<typeof Cancelling>;
 
 export const TaskInstance = t.named('TaskInstance', 'A run of a sequence.', {
   id: t.Uuid,
@@ -238,7 +237,7 @@ export const TaskInstance = t.named('TaskInstance', 'A run of a sequence.', {
   created_at: t.Timestamp,
   updated_at: t.Timestamp,
 });
-export type TaskInstance = Static<typeof TaskInstance>;
+export type TaskInstance = t.Static<typeof TaskInstance>;
 
 const InstanceList = t.list(TaskInstance);
 
@@ -246,13 +245,13 @@ export const InstanceCreated = t.named('InstanceCreated', {
   id: t.Uuid,
   deduplicated: t.boolean('True: id is that of an existing instance.'),
 });
-export type InstanceCreated = Static<typeof InstanceCreated>;
+export type InstanceCreated = t.Static<typeof InstanceCreated>;
 
 export const BatchCreated = t.named('BatchCreated', {
   count: t.integer('Accepted items.'),
   created: t.integer('New instances.'),
 });
-export type BatchCreated = Static<typeof BatchCreated>;
+export type BatchCreated = t.Static<typeof BatchCreated>;
 
 export const BulkUpdated = t.named('BulkUpdated', {
   count: t.integer('Changed instances; with dry_run, those that would be changed.'),
@@ -260,7 +259,7 @@ export const BulkUpdated = t.named('BulkUpdated', {
   dry_run: t.optional(t.literal(true)),
   repeats_effects: t.optional(RepeatsEffects, 'Absent: 0.'),
 });
-export type BulkUpdated = Static<typeof BulkUpdated>;
+export type BulkUpdated = t.Static<typeof BulkUpdated>;
 
 export const ContextPatched = t.named('ContextPatched', { context: InstanceContext });
 
@@ -284,7 +283,7 @@ export const BlockOutput = t.named('BlockOutput', 'Output of a block. attempt co
   iteration: t.optional(Iteration),
   created_at: t.Timestamp,
 });
-export type BlockOutput = Static<typeof BlockOutput>;
+export type BlockOutput = t.Static<typeof BlockOutput>;
 
 export const ItemCounts = t.named('ItemCounts', 'Items of an open for_each.', {
   total: t.Natural,
@@ -307,7 +306,7 @@ export const TreeNode = t.named('TreeNode', {
   iteration: t.optional(t.integer('For an open loop: the current iteration, from 0.')),
   output_count: t.optional(t.integer(), 'In loops: output rows over all iterations.'),
 });
-export type TreeNode = Static<typeof TreeNode>;
+export type TreeNode = t.Static<typeof TreeNode>;
 
 /** Newest first, at most 200 of an instance. */
 export const AuditEntry = t.named('AuditEntry', {
@@ -322,7 +321,7 @@ export const AuditEntry = t.named('AuditEntry', {
   failure: t.optional(Failure, 'Present for a change to failed.'),
   created_at: t.Timestamp,
 });
-export type AuditEntry = Static<typeof AuditEntry>;
+export type AuditEntry = t.Static<typeof AuditEntry>;
 
 export const StateTransition = t.object({
   from_state: t.optional(t.InstanceStateWord),
@@ -356,7 +355,7 @@ export const Timeline = t.named('Timeline', {
   limit: t.integer(),
   has_more: t.boolean(),
 });
-export type Timeline = Static<typeof Timeline>;
+export type Timeline = t.Static<typeof Timeline>;
 
 /** Reads of the current state, by its owner. */
 const ask = rowsOf({ method: 'GET', owner: 'by-id', params: t.IdParams }, 400, 404);

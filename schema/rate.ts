@@ -1,6 +1,5 @@
 /** Wire shapes and routes of rate limits by tenant and key; a key without a limit is unlimited. */
 
-import type { Static } from '@sinclair/typebox';
 import { UNCHANGED } from './change-shapes.js';
 import * as t from './common.js';
 import { get, ok, ownedBy, type RouteRow } from './route-row.js';
@@ -15,7 +14,7 @@ export const PutRateLimit = t.strictNamed('PutRateLimit', {
   window_seconds: t.integer({ minimum: 1, maximum: RATE_WINDOW_SECONDS_MAX }),
   ...UNCHANGED,
 });
-export type PutRateLimit = Static<typeof PutRateLimit>;
+export type PutRateLimit = t.Static<typeof PutRateLimit>;
 
 export const RateLimit = t.named('RateLimit', {
   tenant_id: t.text(),
@@ -24,7 +23,7 @@ export const RateLimit = t.named('RateLimit', {
   window_seconds: t.integer(),
   updated_at: t.Timestamp,
 });
-export type RateLimit = Static<typeof RateLimit>;
+export type RateLimit = t.Static<typeof RateLimit>;
 
 const LimitKey = t.text({ pattern: '\\S', maxLength: t.KEY_LENGTH_MAX });
 const RateLimitParams = t.object({ key: LimitKey });

@@ -1,6 +1,5 @@
 /** Wire shapes and routes of releases (docs/releases.md). */
 
-import type { Static } from '@sinclair/typebox';
 import * as t from './common.js';
 import { DIFF_CATEGORIES, DIFF_ENTRIES_MAX, SEVERITIES } from './diff-entry.js';
 import {
@@ -28,7 +27,7 @@ export const SAMPLE_DEFAULT = 10;
 export const SAMPLE_MAX = 50;
 
 export const ReleaseState = t.oneOf(RELEASE_STATES);
-export type ReleaseState = Static<typeof ReleaseState>;
+export type ReleaseState = t.Static<typeof ReleaseState>;
 
 export const Gate = t.named(
   'Gate',
@@ -50,7 +49,7 @@ export const Gate = t.named(
     ),
   },
 );
-export type Gate = Static<typeof Gate>;
+export type Gate = t.Static<typeof Gate>;
 
 const InFlightPolicy = t.oneOf(
   IN_FLIGHT_POLICIES,
@@ -68,7 +67,7 @@ export const CreateRelease = t.strictNamed(
     in_flight_policy: t.nullish(t.withDefault(InFlightPolicy, 'pin')),
   },
 );
-export type CreateRelease = Static<typeof CreateRelease>;
+export type CreateRelease = t.Static<typeof CreateRelease>;
 
 /** A limit out of range becomes the nearest bound. */
 const ReleaseListQuery = t.object({
@@ -90,7 +89,7 @@ export const ValidateRelease = t.strictNamed('ValidateRelease', {
   ),
   skip: t.flag(false, 'Makes the release ready without a replay.'),
 });
-export type ValidateRelease = Static<typeof ValidateRelease>;
+export type ValidateRelease = t.Static<typeof ValidateRelease>;
 
 export const StartCanary = t.strictNamed('StartCanary', {
   percent: t.noted(
@@ -98,12 +97,12 @@ export const StartCanary = t.strictNamed('StartCanary', {
     "Percentage of the baseline's new instances routed to the candidate.",
   ),
 });
-export type StartCanary = Static<typeof StartCanary>;
+export type StartCanary = t.Static<typeof StartCanary>;
 
 export const PromoteRelease = t.strictNamed('PromoteRelease', {
   force: t.flag(false, 'Recorded in the decision; failing evidence is refused regardless.'),
 });
-export type PromoteRelease = Static<typeof PromoteRelease>;
+export type PromoteRelease = t.Static<typeof PromoteRelease>;
 
 export const CompareSequences = t.named('CompareSequences', {
   tenant_id: t.nullish(t.text()),
@@ -115,7 +114,7 @@ export const ChangedCall = t.named('ChangedCall', {
   block_id: t.text(),
   member: t.text('handler, or a path such as params.body.amount.'),
 });
-export type ChangedCall = Static<typeof ChangedCall>;
+export type ChangedCall = t.Static<typeof ChangedCall>;
 
 export const Divergence = t.named(
   'Divergence',
@@ -132,13 +131,13 @@ export const Divergence = t.named(
     ),
   },
 );
-export type Divergence = Static<typeof Divergence>;
+export type Divergence = t.Static<typeof Divergence>;
 
 export const InconclusiveRun = t.named('InconclusiveRun', {
   instance_id: t.Uuid,
   reason: t.text(),
 });
-export type InconclusiveRun = Static<typeof InconclusiveRun>;
+export type InconclusiveRun = t.Static<typeof InconclusiveRun>;
 
 const Evidence = {
   replayed: t.integer('Includes the inconclusive runs.'),
@@ -156,13 +155,13 @@ export const ValidationReport = t.named('ValidationReport', 'Result of replays o
   ...Evidence,
   release_state: ReleaseState,
 });
-export type ValidationReport = Static<typeof ValidationReport>;
+export type ValidationReport = t.Static<typeof ValidationReport>;
 
 export const ValidationSummary = t.named('ValidationSummary', 'Evidence of the last validation.', {
   ...Evidence,
   validated_at: t.Timestamp,
 });
-export type ValidationSummary = Static<typeof ValidationSummary>;
+export type ValidationSummary = t.Static<typeof ValidationSummary>;
 
 export const Release = t.named('Release', 'Routes new instances from baseline to candidate.', {
   id: t.Uuid,
@@ -182,7 +181,7 @@ export const Release = t.named('Release', 'Routes new instances from baseline to
   created_at: t.Timestamp,
   updated_at: t.Timestamp,
 });
-export type Release = Static<typeof Release>;
+export type Release = t.Static<typeof Release>;
 
 export const ReleaseDecision = t.named('ReleaseDecision', 'A state change; immutable.', {
   id: t.Uuid,
@@ -193,7 +192,7 @@ export const ReleaseDecision = t.named('ReleaseDecision', 'A state change; immut
   reason: t.text(),
   decided_at: t.Timestamp,
 });
-export type ReleaseDecision = Static<typeof ReleaseDecision>;
+export type ReleaseDecision = t.Static<typeof ReleaseDecision>;
 
 const Severity = t.oneOf(SEVERITIES);
 
@@ -213,7 +212,7 @@ export const SemanticDiff = t.named('SemanticDiff', 'Differences, most severe fi
   ),
   candidate_lint: t.optional(t.list(t.text())),
 });
-export type SemanticDiff = Static<typeof SemanticDiff>;
+export type SemanticDiff = t.Static<typeof SemanticDiff>;
 
 export const EndedCounts = t.named(
   'EndedCounts',
@@ -225,7 +224,7 @@ export const EndedCounts = t.named(
     cancelled: t.integer(),
   },
 );
-export type EndedCounts = Static<typeof EndedCounts>;
+export type EndedCounts = t.Static<typeof EndedCounts>;
 
 export const GateJudgement = t.named('GateJudgement', 'Verdict of a gate with both rates.', {
   gate: Gate,
@@ -233,7 +232,7 @@ export const GateJudgement = t.named('GateJudgement', 'Verdict of a gate with bo
   candidate_rate: t.optional(t.number()),
   verdict: t.oneOf(GATE_VERDICTS),
 });
-export type GateJudgement = Static<typeof GateJudgement>;
+export type GateJudgement = t.Static<typeof GateJudgement>;
 
 const HISTORY =
   "baseline_history: the baseline's newest runs before " +
@@ -251,14 +250,14 @@ export const GateReport = t.named(
   `Finished instances since the canary started, and current verdicts. ${HISTORY}`,
   GateEvidence,
 );
-export type GateReport = Static<typeof GateReport>;
+export type GateReport = t.Static<typeof GateReport>;
 
 export const EvaluationReport = t.named(
   'EvaluationReport',
   `Finished instances since the canary started, and verdicts. ${HISTORY}`,
   { ...GateEvidence, auto_rolled_back: t.boolean(), release_state: ReleaseState },
 );
-export type EvaluationReport = Static<typeof EvaluationReport>;
+export type EvaluationReport = t.Static<typeof EvaluationReport>;
 
 /** Transitions belong to the owner of the releases, on the first shard. */
 const owned = { method: 'POST', params: t.IdParams, owner: 'first-shard' } as const;

@@ -1,6 +1,5 @@
 /** Wire shapes and routes of stored definitions, and the rule for users' JSON Schemas. Definitions are immutable. */
 
-import type { Static } from '@sinclair/typebox';
 import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '../src/base/json.js';
 import { BLOCKS_MAX, DEPTH_MAX, hooks, RootBlocks } from './blocks.js';
 import * as t from './common.js';
@@ -38,28 +37,28 @@ export const CreateSequence = t.named('CreateSequence', 'A definition; immutable
   on_cancel: t.nullish(ON_CANCEL),
   ...t.unsupported('interceptors', 'sla'),
 });
-export type CreateSequence = Static<typeof CreateSequence>;
+export type CreateSequence = t.Static<typeof CreateSequence>;
 
 export const SequenceCreated = t.named('SequenceCreated', { id: t.Uuid, warnings: Warnings });
-export type SequenceCreated = Static<typeof SequenceCreated>;
+export type SequenceCreated = t.Static<typeof SequenceCreated>;
 
 export const UpdateSequence = t.strictNamed(
   'UpdateSequence',
   'Lifts the hold, the only change of a version; deprecate it to exclude it again.',
   { hold: t.literal(false) },
 );
-export type UpdateSequence = Static<typeof UpdateSequence>;
+export type UpdateSequence = t.Static<typeof UpdateSequence>;
 
 export const SequenceCheckQuery = t.object({
   strict: t.boolean({ default: false, description: 'Also refuses definitions with warnings.' }),
 });
-export type SequenceCheckQuery = Static<typeof SequenceCheckQuery>;
+export type SequenceCheckQuery = t.Static<typeof SequenceCheckQuery>;
 
 export const SequenceValidated = t.named('SequenceValidated', 'The definition can be stored.', {
   valid: t.literal(true),
   warnings: t.list(Finding),
 });
-export type SequenceValidated = Static<typeof SequenceValidated>;
+export type SequenceValidated = t.Static<typeof SequenceValidated>;
 
 const DefinitionRefused = t.named(
   'DefinitionRefused',
@@ -87,7 +86,7 @@ export const SequenceDefinition = t.named('SequenceDefinition', 'A stored defini
   on_cancel: t.optional(ON_CANCEL),
   created_at: t.Timestamp,
 });
-export type SequenceDefinition = Static<typeof SequenceDefinition>;
+export type SequenceDefinition = t.Static<typeof SequenceDefinition>;
 
 /** Whether an error has its findings as lists. */
 export function hasLists(
@@ -104,7 +103,7 @@ export const SequenceListed = t.named('SequenceListed', 'A stored definition, fu
   blocks: t.optional(BLOCKS),
   versions: t.optional(t.integer('With newest_only: number of versions of the name.')),
 });
-export type SequenceListed = Static<typeof SequenceListed>;
+export type SequenceListed = t.Static<typeof SequenceListed>;
 
 const SequenceList = t.list(SequenceDefinition);
 
@@ -115,7 +114,7 @@ export const SequenceByNameQuery = t.object({
   name: t.text({ minLength: 1 }),
   version: t.optional(t.Version),
 });
-export type SequenceByNameQuery = Static<typeof SequenceByNameQuery>;
+export type SequenceByNameQuery = t.Static<typeof SequenceByNameQuery>;
 
 const SequenceVersionsQuery = t.object({
   tenant_id: t.optional(t.text()),
@@ -140,7 +139,7 @@ export const SequenceListQuery = t.object({
   }),
   ...t.pageOf(200, 1_000),
 });
-export type SequenceListQuery = Static<typeof SequenceListQuery>;
+export type SequenceListQuery = t.Static<typeof SequenceListQuery>;
 
 export const SequenceDeleteQuery = t.strictObject({
   cascade: t.boolean({
@@ -152,7 +151,7 @@ export const SequenceDeleteQuery = t.strictObject({
     'Answers 200 with the number of instances to delete, or the error; deletes nothing.',
   ),
 });
-export type SequenceDeleteQuery = Static<typeof SequenceDeleteQuery>;
+export type SequenceDeleteQuery = t.Static<typeof SequenceDeleteQuery>;
 
 /** `count` is the sum of `ended` and `failed`. */
 export const SequenceDeletionPreview = t.named('SequenceDeletionPreview', {

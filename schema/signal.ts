@@ -1,6 +1,5 @@
 /** Stored and listed signals of an instance. */
 
-import type { Static } from '@sinclair/typebox';
 import * as t from './common.js';
 
 const SIGNAL_STATUSES = ['kept', 'taken', 'refused', 'applied'] as const;
@@ -21,7 +20,7 @@ export const StoredSignal = t.named('StoredSignal', 'A signal sent to an instanc
   taken_by: t.nullable(t.text(), 'Block that consumed it.'),
   sent_by: t.nullable(t.text(), "Name of the sender's key; null: unknown."),
 });
-export type StoredSignal = Static<typeof StoredSignal>;
+export type StoredSignal = t.Static<typeof StoredSignal>;
 
 export const SignalListQuery = t.object({
   signal_type: t.optional(t.text()),
@@ -30,4 +29,4 @@ export const SignalListQuery = t.object({
 });
 
 export const SignalAccepted = t.named('SignalAccepted', { signal_id: t.Uuid });
-export type SignalAccepted = Static<typeof SignalAccepted>;
+export type SignalAccepted = t.Static<typeof SignalAccepted>;

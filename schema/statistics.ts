@@ -3,7 +3,6 @@
  * two versions of a release (docs/operate/statistics.md).
  */
 
-import { type Static, Type } from '@sinclair/typebox';
 import * as t from './common.js';
 import type { FailureCode } from './failure.js';
 import { get, getById, type RouteRow } from './route-row.js';
@@ -45,7 +44,7 @@ export const FailureGroup = t.named(
     version: t.integer(),
     block_id: t.nullable(t.text()),
     handler: t.nullable(t.text()),
-    code: Type.Unsafe<FailureCode>(t.text('As in the failure of an instance.')),
+    code: t.typed<FailureCode>(t.text('As in the failure of an instance.')),
     reason: t.text('The message, with # for numbers and ids, and "…" for quoted text.'),
     count: Count,
     first_at: t.Timestamp,
@@ -54,14 +53,14 @@ export const FailureGroup = t.named(
     example_message: t.text(),
   },
 );
-export type FailureGroup = Static<typeof FailureGroup>;
+export type FailureGroup = t.Static<typeof FailureGroup>;
 
 export const FailureGroups = t.named('FailureGroups', {
   groups: t.list(FailureGroup, `Largest first, at most ${FAILURE_GROUPS_MAX}.`),
   looked_at: t.noted(Count, `Examined newest failed instances, at most ${FAILURES_LOOKED_AT_MAX}.`),
   complete: Complete('Whether all failed instances and all groups are included.'),
 });
-export type FailureGroups = Static<typeof FailureGroups>;
+export type FailureGroups = t.Static<typeof FailureGroups>;
 
 const QueuesQuery = t.strictObject({
   tenant_id: t.optional(t.text()),
@@ -77,7 +76,7 @@ export const QueueInfo = t.named('QueueInfo', 'Open tasks of a handler and queue
   workers: t.noted(Count, 'Live workers that poll for such tasks.'),
   open_polls: t.noted(Count, 'Long polls that would receive such a task immediately.'),
 });
-export type QueueInfo = Static<typeof QueueInfo>;
+export type QueueInfo = t.Static<typeof QueueInfo>;
 
 export const Queues = t.named('Queues', {
   queues: t.list(QueueInfo, 'By handler and queue.'),
@@ -85,7 +84,7 @@ export const Queues = t.named('Queues', {
     `Whether all open tasks are included; at most the oldest ${QUEUED_TASKS_LOOKED_AT_MAX} are.`,
   ),
 });
-export type Queues = Static<typeof Queues>;
+export type Queues = t.Static<typeof Queues>;
 
 const ActivityQuery = t.strictObject({
   tenant_id: t.optional(t.text()),
@@ -108,7 +107,7 @@ export const ActivityInterval = t.named('ActivityInterval', {
   ),
   duration_p95_ms: t.nullable(Milliseconds),
 });
-export type ActivityInterval = Static<typeof ActivityInterval>;
+export type ActivityInterval = t.Static<typeof ActivityInterval>;
 
 export const Activity = t.named('Activity', 'Created and finished instances by interval.', {
   since: t.Timestamp,
@@ -116,7 +115,7 @@ export const Activity = t.named('Activity', 'Created and finished instances by i
   intervals: t.list(ActivityInterval, 'Oldest first, including empty intervals.'),
   complete: Complete('False: the oldest intervals are incomplete.'),
 });
-export type Activity = Static<typeof Activity>;
+export type Activity = t.Static<typeof Activity>;
 
 const ReleaseSeriesQuery = t.strictObject({
   step: t.optional(
@@ -127,7 +126,7 @@ const ReleaseSeriesQuery = t.strictObject({
 
 export const ReleasePoint = t.named('ReleasePoint', {
   at: t.noted(t.Timestamp, 'Start of the interval in which the instances were created.'),
-  variant: Type.Unsafe<'baseline' | 'candidate'>(t.text('baseline or candidate.')),
+  variant: t.typed<'baseline' | 'candidate'>(t.text('baseline or candidate.')),
   ended: Count,
   failed: Count,
   cancelled: Count,
@@ -137,7 +136,7 @@ export const ReleasePoint = t.named('ReleasePoint', {
   duration_p95_ms: Milliseconds,
   share: t.noted(t.number({ minimum: 0, maximum: 1 }), 'Share of the finished instances of both.'),
 });
-export type ReleasePoint = Static<typeof ReleasePoint>;
+export type ReleasePoint = t.Static<typeof ReleasePoint>;
 
 export const ReleaseSeries = t.named(
   'ReleaseSeries',
@@ -152,7 +151,7 @@ export const ReleaseSeries = t.named(
     ),
   },
 );
-export type ReleaseSeries = Static<typeof ReleaseSeries>;
+export type ReleaseSeries = t.Static<typeof ReleaseSeries>;
 
 export const STATISTIC_ROWS = {
   'instances.failures': get(

@@ -1,6 +1,5 @@
 /** Attempt options of steps: how often, when, and after which approval. Shapes only (docs/reference/steps.md). */
 
-import type { Static } from '@sinclair/typebox';
 import * as t from './common.js';
 
 /** A wait is min(initial_backoff × multiplier^attempt, max_backoff); see docs/reference/steps.md. */
@@ -45,7 +44,7 @@ export const Retry = t.object(
   },
   { 'x-check': 'retry' },
 );
-export type Retry = Static<typeof Retry>;
+export type Retry = t.Static<typeof Retry>;
 
 /**
  * A duration, or a wall-clock time in `timezone`, by default the instance's. `holidays`, for `business_days_only`, are
@@ -88,7 +87,7 @@ export const GateChoice = t.named('GateChoice', {
   label: t.noted(t.Name, 'Label.'),
   value: t.noted(t.Name, 'Value of the answer.'),
 });
-export type GateChoice = Static<typeof GateChoice>;
+export type GateChoice = t.Static<typeof GateChoice>;
 
 export const WaitForInput = t.object(
   {

@@ -1,6 +1,5 @@
 /** Wire shapes and routes of the server: liveness, readiness and information. */
 
-import { type Static, Type } from '@sinclair/typebox';
 import * as t from './common.js';
 import { front, ownedBy, type RouteRow, refusals } from './route-row.js';
 
@@ -27,7 +26,7 @@ export const NotReady = t.named(
     ),
   },
 );
-export type NotReady = Static<typeof NotReady>;
+export type NotReady = t.Static<typeof NotReady>;
 
 export const SEALING_KEY_STATES = ['unknown', 'none', 'fits', 'former', 'other'] as const;
 export type SealingKeyState = (typeof SEALING_KEY_STATES)[number];
@@ -44,12 +43,12 @@ export const Info = t.named('Info', {
   contract_schema_version: t.integer(),
   cell: t.text(),
   cluster: t.boolean(),
-  env_label: Type.Union([t.text(), Type.Null()]),
-  env_color: Type.Union([t.text(), Type.Null()]),
+  env_label: t.refOrNull(t.text()),
+  env_color: t.refOrNull(t.text()),
   // A `SealingKeyState`; absent from older servers.
   encryption_key: t.optional(t.text()),
 });
-export type Info = Static<typeof Info>;
+export type Info = t.Static<typeof Info>;
 
 /** Raised when the wire contract changes visibly for clients. */
 export const CONTRACT_VERSION = 1;

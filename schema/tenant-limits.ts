@@ -1,6 +1,5 @@
 /** Wire shapes and routes of tenants and their limits (docs/limits.md); for the root key. */
 
-import type { Static } from '@sinclair/typebox';
 import { UNCHANGED } from './change-shapes.js';
 import * as t from './common.js';
 import { get, ok, ownedBy, type RouteRow } from './route-row.js';
@@ -40,7 +39,7 @@ export const TenantLimits = t.named('TenantLimits', {
   ...t.allNullable(NUMBERS),
   updated_at: t.nullable(t.Timestamp),
 });
-export type TenantLimits = Static<typeof TenantLimits>;
+export type TenantLimits = t.Static<typeof TenantLimits>;
 
 const TenantParams = t.object({
   id: t.text({ pattern: '\\S', maxLength: t.NAME_LENGTH_MAX }),
@@ -49,7 +48,7 @@ const TenantParams = t.object({
 const TenantListQuery = t.object({ limit: t.Limit(100, 1_000), cursor: t.Cursor });
 
 export const Tenant = t.named('Tenant', { tenant_id: t.text() });
-export type Tenant = Static<typeof Tenant>;
+export type Tenant = t.Static<typeof Tenant>;
 
 const ofTenant = ownedBy({ owner: 'front', params: TenantParams, isTenantless: true });
 

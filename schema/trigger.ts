@@ -1,6 +1,5 @@
 /** Wire shapes and routes of triggers, which start instances from outside (docs/triggers.md). */
 
-import type { Static } from '@sinclair/typebox';
 import { changeOf, UNCHANGED } from './change-shapes.js';
 import * as t from './common.js';
 import { created, firstShard, front, get, ok, type RouteRow, refusals } from './route-row.js';
@@ -41,7 +40,7 @@ export const CreateTrigger = t.strictNamed('CreateTrigger', {
   config: t.nullish(Config),
   enabled: t.flag(true),
 });
-export type CreateTrigger = Static<typeof CreateTrigger>;
+export type CreateTrigger = t.Static<typeof CreateTrigger>;
 
 export const Trigger = t.named('Trigger', {
   slug: t.text(),
@@ -56,7 +55,7 @@ export const Trigger = t.named('Trigger', {
   created_at: t.Timestamp,
   updated_at: t.Timestamp,
 });
-export type Trigger = Static<typeof Trigger>;
+export type Trigger = t.Static<typeof Trigger>;
 
 export const UpdateTrigger = changeOf('UpdateTrigger', Trigger, {
   ...UNCHANGED,
@@ -66,7 +65,7 @@ export const UpdateTrigger = changeOf('UpdateTrigger', Trigger, {
   config: t.nullish(Config),
   enabled: t.nullish(t.boolean()),
 });
-export type UpdateTrigger = Static<typeof UpdateTrigger>;
+export type UpdateTrigger = t.Static<typeof UpdateTrigger>;
 
 const TriggerParams = t.object({ slug: Slug });
 
@@ -83,13 +82,13 @@ export const TriggerFired = t.named('TriggerFired', {
   trigger: t.text(),
   sequence_name: t.text(),
 });
-export type TriggerFired = Static<typeof TriggerFired>;
+export type TriggerFired = t.Static<typeof TriggerFired>;
 
 export const WebhookTaken = t.named('WebhookTaken', {
   instance_id: t.Uuid,
   trigger: t.text(),
 });
-export type WebhookTaken = Static<typeof WebhookTaken>;
+export type WebhookTaken = t.Static<typeof WebhookTaken>;
 
 export const TRIGGER_ROWS = {
   'triggers.create': firstShard.post('/triggers', {

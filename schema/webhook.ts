@@ -1,6 +1,5 @@
 /** Wire shapes and routes of outbound webhooks, their outbox and delivery log (docs/webhooks.md). */
 
-import { type Static, Type } from '@sinclair/typebox';
 import { changeOf, UNCHANGED } from './change-shapes.js';
 import * as t from './common.js';
 import { byId, created, firstShard, front, get, getById, ok, type RouteRow } from './route-row.js';
@@ -38,7 +37,7 @@ export const WebhookBody = t.named('WebhookBody', {
   failure: t.optional(t.nullable(t.JsonObjectSchema, 'The failure; null if it did not fail.')),
   data: t.AnyJson,
 });
-export type WebhookBody = Static<typeof WebhookBody>;
+export type WebhookBody = t.Static<typeof WebhookBody>;
 
 const OutboxQuery = t.object({ limit: t.Limit(100, 1_000) });
 
@@ -57,7 +56,7 @@ export const OutboxEntry = t.named('OutboxEntry', {
   claimed_at: t.optional(t.Timestamp),
   subscription_id: t.optional(t.Uuid),
 });
-export type OutboxEntry = Static<typeof OutboxEntry>;
+export type OutboxEntry = t.Static<typeof OutboxEntry>;
 
 export const Redelivered = t.named('Redelivered', {
   redelivered: t.literal(true),
@@ -74,14 +73,14 @@ export const RedeliverPreview = t.named('RedeliverPreview', {
   last_error: t.nullable(t.text()),
 });
 
-const DeliveriesQuery = t.object({
-  url: t.optional(t.text()),
+const DELIVERY_FILTERS = {
   event_type: t.optional(EventType),
   delivered: t.optional(t.boolean()),
   error_class: t.optional(ErrorClass),
   limit: t.Limit(100, 1_000),
   cursor: t.Cursor,
-});
+};
+const DeliveriesQuery = t.object({ url: t.optional(t.text()), ...DELIVERY_FILTERS });
 
 /** One delivery: all attempts to send one event to one address. */
 export const DeliverySummary = t.named('DeliverySummary', {
@@ -97,7 +96,7 @@ export const DeliverySummary = t.named('DeliverySummary', {
   error_class: t.nullish(ErrorClass),
   subscription_id: t.nullish(t.Uuid),
 });
-export type DeliverySummary = Static<typeof DeliverySummary>;
+export type DeliverySummary = t.Static<typeof DeliverySummary>;
 
 export const DeliveryAttempt = t.named('DeliveryAttempt', {
   id: t.Uuid,
@@ -115,7 +114,7 @@ export const DeliveryAttempt = t.named('DeliveryAttempt', {
   signed: t.boolean(),
   subscription_id: t.optional(t.Uuid),
 });
-export type DeliveryAttempt = Static<typeof DeliveryAttempt>;
+export type DeliveryAttempt = t.Static<typeof DeliveryAttempt>;
 
 const DeliveryParams = t.object({ delivery_id: t.Uuid });
 
@@ -139,7 +138,7 @@ export const CreateSubscription = t.strictNamed('CreateSubscription', {
   events: t.nullish(SubscriptionEvents, 'Default: all events.'),
   secret: t.nullish(SubscriptionSecret, 'Default: generated.'),
 });
-export type CreateSubscription = Static<typeof CreateSubscription>;
+export type CreateSubscription = t.Static<typeof CreateSubscription>;
 
 export const WebhookSubscription = t.named('WebhookSubscription', {
   id: t.Uuid,
@@ -149,7 +148,7 @@ export const WebhookSubscription = t.named('WebhookSubscription', {
   created_at: t.Timestamp,
   updated_at: t.Timestamp,
 });
-export type WebhookSubscription = Static<typeof WebhookSubscription>;
+export type WebhookSubscription = t.Static<typeof WebhookSubscription>;
 
 export const UpdateSubscription = changeOf('UpdateSubscription', WebhookSubscription, {
   ...UNCHANGED,
@@ -157,21 +156,19 @@ export const UpdateSubscription = changeOf('UpdateSubscription', WebhookSubscrip
   events: t.nullish(SubscriptionEvents),
   secret: t.optional(SubscriptionSecret),
 });
-export type UpdateSubscription = Static<typeof UpdateSubscription>;
+export type UpdateSubscription = t.Static<typeof UpdateSubscription>;
 
 export const SubscriptionCreated = t.named('SubscriptionCreated', {
   ...WebhookSubscription.properties,
   secret: t.text('Shown only in this response.'),
 });
-export type SubscriptionCreated = Static<typeof SubscriptionCreated>;
+export type SubscriptionCreated = t.Static<typeof SubscriptionCreated>;
 
 const SubscriptionListQuery = t.object({
   tenant_id: t.optional(t.text()),
   offset: t.Offset,
   limit: t.Limit(100, 1_000),
 });
-
-const SubscriptionDeliveriesQuery = Type.Omit(DeliveriesQuery, ['url']);
 
 export const WEBHOOK_ROWS = {
   'webhooks.subscribe': firstShard.post('/webhooks', {
@@ -202,7 +199,7 @@ export const WEBHOOK_ROWS = {
     '/webhooks/{id}/deliveries',
     'List deliveries to a webhook subscription, newest first.',
     t.list(DeliverySummary),
-    { query: SubscriptionDeliveriesQuery },
+    { query: t.object(DELIVERY_FILTERS) },
   ),
   'webhooks.outbox': get(
     '/webhooks/outbox',

@@ -3,7 +3,7 @@
  * (docs/decisions/0031-claims.md).
  */
 
-import { type Static, type TObject, Type } from '@sinclair/typebox';
+import type { TObject } from '@sinclair/typebox';
 import * as t from './common.js';
 import { act, byBody, byId, get, getById, ok, type RouteRow } from './route-row.js';
 import { words } from './states.js';
@@ -42,7 +42,7 @@ const POLL_FIELDS = {
 };
 
 export const PollTasks = t.named('PollTasks', POLL_FIELDS);
-export type PollTasks = Static<typeof PollTasks>;
+export type PollTasks = t.Static<typeof PollTasks>;
 
 /** Only tasks with exactly this queue and handler. */
 export const PollQueue = t.named('PollQueue', { ...POLL_FIELDS, queue_name: t.Name });
@@ -56,7 +56,7 @@ const LogLines = t.list(
   }),
   { maxItems: LOG_LINES_MAX },
 );
-export type LogLines = Static<typeof LogLines>;
+export type LogLines = t.Static<typeof LogLines>;
 
 export const CompleteTask = t.named(
   'CompleteTask',
@@ -115,8 +115,8 @@ const RESULTS = {
 };
 
 /** The result of one task, or its heartbeat. */
-export type TaskResult = Static<(typeof RESULTS)[keyof typeof RESULTS]>;
-export const TaskResult = Type.Unsafe<TaskResult>({
+export type TaskResult = t.Static<(typeof RESULTS)[keyof typeof RESULTS]>;
+export const TaskResult = t.typed<TaskResult>({
   $id: 'TaskResult',
   description: "A worker's report on one claimed task.",
   type: 'object',
@@ -145,7 +145,7 @@ const ExchangePoll = t.strict(
     ),
   ),
 );
-export type ExchangePoll = Static<typeof ExchangePoll>;
+export type ExchangePoll = t.Static<typeof ExchangePoll>;
 
 export const ExchangeTasks = t.strictNamed(
   'ExchangeTasks',
@@ -161,7 +161,7 @@ export const ExchangeTasks = t.strictNamed(
     end_polls: t.flag(false, 'For a worker that stops: answers its waiting polls at once.'),
   },
 );
-export type ExchangeTasks = Static<typeof ExchangeTasks>;
+export type ExchangeTasks = t.Static<typeof ExchangeTasks>;
 
 const TaskListQuery = t.object({
   tenant_id: t.optional(t.text()),
@@ -169,7 +169,7 @@ const TaskListQuery = t.object({
   handler_name: t.optional(t.text()),
   worker_id: t.optional(t.text()),
   queue_name: t.optional(t.text()),
-  ...Type.Partial(t.object(t.CREATED_BETWEEN)).properties,
+  ...t.allOptional(t.CREATED_BETWEEN),
   sequence_name: t.optional(t.text()),
   ...t.pageOf(50, 1_000),
 });
@@ -214,7 +214,7 @@ export const WorkerTask = t.named('WorkerTask', 'A step for an external worker.'
   traceparent: t.optional(t.text()),
   created_at: t.Timestamp,
 });
-export type WorkerTask = Static<typeof WorkerTask>;
+export type WorkerTask = t.Static<typeof WorkerTask>;
 
 const TaskList = t.list(WorkerTask);
 
@@ -228,14 +228,14 @@ export const TaskOutcome = t.named('TaskOutcome', 'Outcome of one result.', {
   error: t.optional(t.text()),
   code: t.optional(t.text('As in x-error-code.')),
 });
-export type TaskOutcome = Static<typeof TaskOutcome>;
+export type TaskOutcome = t.Static<typeof TaskOutcome>;
 
 export const TasksExchanged = t.named('TasksExchanged', {
   outcomes: t.list(TaskOutcome, 'In the order of the results.'),
   tasks: t.list(WorkerTask, 'As in a poll.'),
   max_body_bytes: t.optional(t.integer('Limit of the body of an exchange.')),
 });
-export type TasksExchanged = Static<typeof TasksExchanged>;
+export type TasksExchanged = t.Static<typeof TasksExchanged>;
 
 const ATTEMPT_EVENTS = words(
   'claimed reclaimed completed failed timed_out cancelled stale_mutation_rejected',
@@ -247,29 +247,29 @@ export const WorkerAttempt = t.named('WorkerAttempt', {
   task_id: t.Uuid,
   claim_epoch: t.integer(),
   worker_id: t.optional(t.text()),
-  event: Type.Unsafe<(typeof ATTEMPT_EVENTS)[number]>({
+  event: t.typed<(typeof ATTEMPT_EVENTS)[number]>({
     type: 'string',
     enum: [...ATTEMPT_EVENTS],
   }),
   reason: t.optional(t.text()),
   created_at: t.Timestamp,
 });
-export type WorkerAttempt = Static<typeof WorkerAttempt>;
+export type WorkerAttempt = t.Static<typeof WorkerAttempt>;
 
-const counts = Type.Unsafe<Record<string, number>>({
+const counts = t.typed<Record<string, number>>({
   type: 'object',
   additionalProperties: { type: 'integer' },
 });
 
 export const TaskStats = t.named('TaskStats', {
   by_state: counts,
-  by_handler: Type.Unsafe<Record<string, Record<string, number>>>({
+  by_handler: t.typed<Record<string, Record<string, number>>>({
     type: 'object',
     additionalProperties: { type: 'object', additionalProperties: { type: 'integer' } },
   }),
   active_workers: t.list(t.text()),
 });
-export type TaskStats = Static<typeof TaskStats>;
+export type TaskStats = t.Static<typeof TaskStats>;
 
 export const WorkerInfo = t.named('WorkerInfo', {
   worker_id: t.text(),
@@ -280,13 +280,13 @@ export const WorkerInfo = t.named('WorkerInfo', {
   alive: t.boolean(),
   in_flight: t.integer(),
 });
-export type WorkerInfo = Static<typeof WorkerInfo>;
+export type WorkerInfo = t.Static<typeof WorkerInfo>;
 
 export const HandlerNames = t.named('HandlerNames', {
   builtin: t.list(t.text()),
   external: t.list(t.text()),
 });
-export type HandlerNames = Static<typeof HandlerNames>;
+export type HandlerNames = t.Static<typeof HandlerNames>;
 
 export const WORKER_ROWS = {
   'workers.poll': byBody.post('/workers/tasks/poll', {
