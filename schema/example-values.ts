@@ -5,14 +5,13 @@
 
 import { createHash } from 'node:crypto';
 import type { JsonObject, JsonValue } from '../src/base/json.js';
+import { words } from './states.js';
 
-const IDS = [
-  ...(['sequence', 'nextSequence', 'instance', 'fork', 'arrived', 'task', 'attempt'] as const),
-  ...(['job', 'signal', 'event', 'wait', 'checkpoint', 'approval', 'schedule'] as const),
-  ...(['subscription', 'outbox', 'delivery', 'decision', 'release', 'runtime', 'laptop'] as const),
-  ...(['migration', 'placement', 'handoff', 'capsule'] as const),
-];
-type IdName = (typeof IDS)[number];
+const IDS = words(
+  'sequence nextSequence instance fork arrived task attempt job signal event wait checkpoint',
+  'approval schedule subscription outbox delivery decision release runtime laptop migration',
+  'placement handoff capsule',
+);
 
 /** The id of an object in the story; the same name gives the same id. */
 export function exampleId(name: string): string {
@@ -22,7 +21,7 @@ export function exampleId(name: string): string {
 
 export const EXAMPLE_IDS = Object.fromEntries(
   IDS.map((name) => [name, exampleId(name)]),
-) as Readonly<Record<IdName, string>>;
+) as Readonly<Record<(typeof IDS)[number], string>>;
 
 export const EXAMPLE_TENANT = 'acme';
 export const AT = '2026-11-02T08:00:00.000Z';
@@ -32,11 +31,9 @@ const { sequence, nextSequence, instance, arrived, laptop } = EXAMPLE_IDS;
 export const EXAMPLE_DIGEST = `a${'0123456789abcdef'.repeat(4).slice(1)}`;
 const KEY_ID = 'ak_6f1d2c3b4a5968778695a4b3c2d1e0ff';
 /** Stand for 32, 48 and 64 bytes. */
-const [BYTES_32, BYTES_48, BYTES_64] = [
-  `${'ZXhh'.repeat(10)}ZXg=`,
-  'ZXhh'.repeat(16),
-  `${'ZXhh'.repeat(21)}ZQ==`,
-];
+const BYTES_32 = `${'ZXhh'.repeat(10)}ZXg=`;
+const BYTES_48 = 'ZXhh'.repeat(16);
+const BYTES_64 = `${'ZXhh'.repeat(21)}ZQ==`;
 const HEX_64 = '0123456789abcdef'.repeat(4);
 
 const charge = {
@@ -109,66 +106,48 @@ const transfer = { payload_base64: BYTES_48, payload_key_base64: BYTES_32 };
 /** Of members and parameters, by name, where the schema admits the value. */
 export const FIELDS: JsonObject = {
   ...creation,
-  ...{ alive: true, block_type: 'step', cluster: true, complete: true, enabled: true, valid: true },
-  ...{ expires_at: UNTIL, label: 'Yes', resumed_from: 'charge', variant: 'candidate' },
-  ...{ address: '10.0.0.1:8080', addresses: ['10.0.0.1:8080'], actor: 'operator', attempt: 0 },
-  ...{ block_id: 'charge', blocks: [charge, bySize], blocks_added: ['archive'], body: {} },
-  ...{ candidate_sequence_id: nextSequence, candidate_version: 2, capabilities: ['worker'] },
-  ...{ capsule_id: EXAMPLE_IDS.capsule, checkpoint_data: { lines_done: 12 }, claim_epoch: 1 },
-  ...{ comment: 'agreed by phone', config: {}, continuity_id: instance, context: { data } },
+  ...versions,
+  ...{ data, metadata, output, params: data, blocks: [charge, bySize], capabilities: ['worker'] },
+  ...{ data_classification: 'confidential', filter: { namespace: 'billing', states: ['failed'] } },
+
+  // Names and places in the story.
+  ...{ actor: 'operator', block_id: 'charge', block_type: 'step', blocks_added: ['archive'] },
+  ...{ handler: 'charge-card', handler_name: 'charge-card', queue_name: 'eu', name: 'order' },
+  ...{ resumed_from: 'charge', sequence_name: 'order', slug: 'orders-in', trigger: 'orders-in' },
+  ...{ key: 'payments', store_as: 'approve', variant: 'candidate', worker_id: 'worker-1' },
+  ...{ path: 'orders[2]/charge', file: 'swagger-ui.css', url: subscription.url },
+
+  // Ids, addresses and versions.
+  ...{ capsule_id: EXAMPLE_IDS.capsule, continuity_id: instance, version: 1 },
+  ...{ destination_instance_id: arrived, destination_runtime_id: laptop },
+  ...{ placement_decision_id: EXAMPLE_IDS.placement, selected_runtime_id: laptop },
+  ...{ to_sequence_id: nextSequence, to_version: 2, candidate_version: 2 },
+  ...{ address: '10.0.0.1:8080', addresses: ['10.0.0.1:8080'], own: 'east', cluster: true },
+  ...{ database_url: 'postgresql://engine@db:5432/app', from_cell: 'east', to_cell: 'west' },
+
+  // Events, signals and webhooks.
+  ...{ correlation_key: 'A-1001', event_name: 'payment.settled', payload: settled.payload },
+  ...{ event_type: 'instance.failed', producer_event_id: 'settlement-4711' },
+  ...{ signal_type: 'custom:approved', secret: 'a long random text' },
+  ...{ payload_base64: BYTES_48, public_key: BYTES_32, signature: BYTES_64 },
+  ...{ statement: '{"kind":"ownership_granted"}', token: 'WyIwMTkyIl0.c2lnbmVk' },
+
+  // Times and numbers.
+  ...{ ...daily, expires_at: UNTIL, until: UNTIL, local: '2026-11-02T09:00:00.000+01:00' },
+  ...{ attempt: 0, failed: 0, limit: 100, max_count: 100, share: 0.1, window_seconds: 60 },
   ...{
-    correlation_key: 'A-1001',
-    cron_expr: daily.cron_expr,
-    data,
-    data_classification: 'confidential',
+    alive: true,
+    complete: true,
+    enabled: true,
+    valid: true,
+    checkpoint_data: { lines_done: 12 },
   },
-  ...{
-    destination_instance_id: arrived,
-    destination_runtime_id: laptop,
-    event_name: settled.event_name,
-  },
-  ...{ database_url: 'postgresql://engine@db:5432/app', epoch: 0, error: 'the card was refused' },
-  ...{ event_type: 'instance.failed', expected_epoch: 0, failed: 0, file: 'swagger-ui.css' },
-  ...{
-    filter: { namespace: 'billing', states: ['failed'] },
-    from_cell: 'east',
-    handlers: ['charge-card'],
-  },
-  ...{ handler: 'charge-card', handler_name: 'charge-card', has_more: false, iteration: '' },
-  ...{
-    key: 'payments',
-    level: 'info',
-    limit: 100,
-    local: '2026-11-02T09:00:00.000+01:00',
-  },
-  ...{ matched_wait: EXAMPLE_IDS.wait, max_count: 100, message: 'the card was refused', metadata },
-  ...{ method: 'POST', metric: 'error_rate', name: 'order', output, own: 'east', params: data },
-  ...{ path: 'orders[2]/charge', payload: settled.payload, payload_base64: BYTES_48, percent: 20 },
-  ...{ placement_decision_id: EXAMPLE_IDS.placement, prompt: 'Refund 42 EUR to Ada?' },
-  ...{ priority: 'high', producer_event_id: settled.producer_event_id, public_key: BYTES_32 },
-  ...{ queue_name: 'eu', reason: 'canary at 20%', redacted_summary: 'execution created' },
-  ...{ requirements, role: 'owner', selected_runtime_id: laptop, sequence_name: 'order' },
-  ...{ secret: 'a long random text', share: 0.1, signature: BYTES_64, slug: 'orders-in' },
-  ...{
-    signal_type: 'custom:approved',
-    statement: '{"kind":"ownership_granted"}',
-    status_code: 503,
-  },
-  ...{ summary: 'Step charge waits for a worker: no worker polls for the handler charge-card.' },
-  ...{
-    states: ['failed'],
-    store_as: 'approve',
-    tenant_id: EXAMPLE_TENANT,
-    timezone: daily.timezone,
-  },
-  ...{
-    target_sequence_id: nextSequence,
-    to_cell: 'west',
-    to_sequence_id: nextSequence,
-    to_version: 2,
-  },
-  ...{ token: 'WyIwMTkyIl0.c2lnbmVk', transforms: [transform], trigger: 'orders-in', until: UNTIL },
-  ...{ url: subscription.url, value: 'yes', version: 1, window_seconds: 60, worker_id: 'worker-1' },
+
+  // Texts.
+  ...{ comment: 'agreed by phone', error: 'the card was refused', message: 'the card was refused' },
+  ...{ iteration: '', label: 'Yes', level: 'info', method: 'POST', value: 'yes' },
+  ...{ prompt: 'Refund 42 EUR to Ada?', reason: 'canary at 20%' },
+  summary: 'Step charge waits for a worker: no worker polls for the handler charge-card.',
 };
 
 /** The kind or the value of the parameter `id` in paths of a resource with another name than its objects. */
@@ -215,13 +194,12 @@ export const EXAMPLES: Readonly<Record<string, JsonValue>> = {
   PatchContext: { context: { data: { size: 'small' } } },
   SendSignal: { signal_type: 'update_context', payload: { approved: true } },
   SendEvent: settled,
-  SendEvents: { events: [settled] },
   InjectBlocks: { blocks: [archive] },
   MigrateInstance: { target_sequence_id: nextSequence },
   BulkReschedule: { filter: { namespace: 'billing' }, offset_secs: 3_600 },
-  BatchAction: { action: 'retry', limit: 100 },
+  BatchAction: { limit: 100 },
   PruneCheckpoints: { keep: 1 },
-  AnswerApproval: { value: 'yes', comment: 'agreed by phone', answer_id: 'mail-17' },
+  AnswerApproval: { comment: 'agreed by phone', answer_id: 'mail-17' },
   AnswerByLink: { value: 'yes' },
   MakeApprovalLink: { recipient: 'ada@example.com', expires_in_seconds: 86_400 },
   ApprovalLink: { url: 'https://engine.example/api/v1/approvals/by-link/WyIwMTkyIl0.c2lnbmVk' },
@@ -229,21 +207,18 @@ export const EXAMPLES: Readonly<Record<string, JsonValue>> = {
   Info: { version: '0.8.0', cell: 'public' },
   NotReady: { reason: { kind: 'disk-full', sql_state: '53100' } },
   TaskInstance: { state: 'waiting', idempotency_key: 'order-A-1001' },
-  InstanceForked: { id: EXAMPLE_IDS.fork, copied_blocks: [], rerun_blocks: ['charge', 'by-size'] },
+  InstanceForked: { id: EXAMPLE_IDS.fork, rerun_blocks: ['charge', 'by-size'] },
   AuditEntry: { event_type: 'state_changed', from_state: 'scheduled', to_state: 'running' },
   StepAttempt: { params: data, output },
   Wait: { handler: 'charge-card', workers: { polled_lately: 0, last_polled_at: null } },
   NextAction: { path: '/workers/tasks/poll', why: 'A worker takes the task.' },
   EventReceipt: { matched_wait: EXAMPLE_IDS.wait },
   EventDetails: { taken_by: [] },
-  RunsAgain: { stays: [] },
-  InstanceExplanation: { failure: null },
 
   // ------------------------------------------------------------ workers
   PollTasks: { limit: 10 },
-  PollQueue: { queue_name: 'eu', wait_ms: 0 },
+  PollQueue: { wait_ms: 0 },
   HeartbeatTask: { ...claim, checkpoint_seq: 0, checkpoint: { lines_done: 6 } },
-  HeartbeatAccepted: { checkpoint_seq: 1 },
   CompleteTask: { ...claim, output },
   FailTask: refused,
   TaskResult: result,
@@ -267,28 +242,20 @@ export const EXAMPLES: Readonly<Record<string, JsonValue>> = {
   UpdateSchedule: { cron_expr: '0 0 9 * * MON-FRI *', enabled: false },
   PreviewSchedule: { ...daily, count: 1 },
   RunSchedule: { idempotency_key: 'monday' },
-  MintKey: { tenant_id: EXAMPLE_TENANT, ...workerKey },
+  MintKey: workerKey,
   KeyMinted: { id: KEY_ID, ...workerKey, secret: `sk_${HEX_64}` },
   ApiKey: { id: KEY_ID, ...workerKey },
   PutTenantLimits: { rows_per_second: 200, queue_depth_max: 10_000 },
   CreateCredential: { id: 'stripe', name: 'Stripe, live', value: 'sk_live_0123456789' },
   UpdateCredential: { value: 'sk_live_9876543210' },
   Credential: { id: 'stripe', name: 'Stripe, live' },
-  CreateTrigger: {
-    ...{ slug: 'orders-in', tenant_id: EXAMPLE_TENANT, namespace: 'billing' },
-    ...{ sequence_name: 'order', secret: 'a long random text' },
-  },
+  CreateTrigger: { namespace: 'billing', secret: 'a long random text' },
   UpdateTrigger: { enabled: true },
   CreateSubscription: subscription,
   UpdateSubscription: { events: ['instance.completed', 'instance.failed'] },
   WebhookSubscription: subscription,
   SubscriptionCreated: { ...subscription, secret: `whsec_${HEX_64}` },
-  WebhookBody: {
-    ...creation,
-    sequence_name: 'order',
-    metadata,
-    data: { error: 'the card was refused' },
-  },
+  WebhookBody: { ...creation, sequence_name: 'order', metadata, data: { error: refused.message } },
   CellEngine: { version: '1.0.0' },
   Cell: { name: 'east' },
   TenantMove: { state: 'done', rows: null, error: null, ended_at: UNTIL },
@@ -299,14 +266,11 @@ export const EXAMPLES: Readonly<Record<string, JsonValue>> = {
   ValidateRelease: { sample: 20 },
   StartCanary: { percent: 20 },
   PromoteRelease: { force: false },
-  CompareSequences: versions,
 
   // ------------------------------------------------------------ continuity
   TenantBody: { tenant_id: EXAMPLE_TENANT },
-  CreateExecution: { instance_id: instance, runtime_id: EXAMPLE_IDS.runtime },
   ResolveEffect: { state: 'verified', provider_receipt_id: 'ch_77' },
   ProvenanceEntry: { kind: 'execution_created' },
-  AppendProvenance: { kind: 'package_identity', payload_sha256: EXAMPLE_DIGEST },
   MigrateTo: { version: 2 },
   MigrateInstances: { version: 2, filter: { states: ['waiting'] }, dry_run: true },
   Transform: transform,
