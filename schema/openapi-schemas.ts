@@ -1,7 +1,4 @@
-/**
- * From the schemas that validate to those of the document: named ones become components, our own
- * annotations become words, and defaults that the engine applies by itself are told.
- */
+/** The schemas of the document: named schemas become components, and annotations become prose. */
 
 import type { TSchema } from '@sinclair/typebox';
 import type { JsonObject, JsonValue } from '../src/base/json.js';
@@ -15,10 +12,11 @@ import {
   USER_SCHEMA_NODES_MAX,
   USER_SCHEMA_PARTS_MAX,
 } from './sequence.js';
+import { words } from './states.js';
 
-/** What the named checks of `keywords.ts` ask for. */
+/** Descriptions of the named checks (`keywords.ts`). */
 export const CHECK_TEXTS: Readonly<Record<string, string>> = {
-  'empty-is-absent': 'An empty text stands for none.',
+  'empty-is-absent': 'An empty text counts as absent.',
   'not-redacted': `Not ${REDACTED}.`,
   'plain-name': 'Not __proto__, constructor or prototype.',
   'block-id': 'Not __proto__, constructor, prototype, . or ..',
@@ -29,23 +27,21 @@ export const CHECK_TEXTS: Readonly<Record<string, string>> = {
     `${USER_SCHEMA_PARTS_MAX} schemas, keywords and listed names, and ${USER_SCHEMA_DEPTH_MAX} schemas ` +
     'within one another.',
   retry: 'initial_backoff must not be above max_backoff.',
-  router: 'At least one route or a default.',
-  variants: 'Names differ, and some weight is above 0.',
+  router: 'Requires a route or a default.',
+  variants: 'Names are unique, and at least one weight is above 0.',
   'sequence-or-id': 'Exactly one of sequence_id and sequence; version goes with sequence.',
-  'gate-choices': 'Each value once.',
-  heartbeat: 'A checkpoint needs checkpoint_seq.',
+  'gate-choices': 'Values are unique.',
+  heartbeat: 'A checkpoint requires checkpoint_seq.',
   'exchange-poll': `At most ${EXCHANGE_PAIRS_MAX} pairs of a handler and a queue.`,
-  'batch-action': 'The action signal needs signal_type.',
-  'migration-target':
-    'version or sequence_id must be there; with both, the sequence has that version.',
+  'batch-action': 'The action signal requires signal_type.',
+  'migration-target': 'Requires version or sequence_id; with both, the sequence has that version.',
   fact: `At most ${FACT_BYTES_MAX} bytes.`,
 };
 
-/** The two forms of a signal's type. */
 const SIGNAL_TYPE: JsonObject = {
   description:
-    'pause, resume, cancel, update_context or custom:<name>, whose name is free. ' +
-    'The form {"custom": name} is taken too.',
+    'pause, resume, cancel, update_context or custom:<name> with any name. ' +
+    'The form {"custom": name} is accepted too.',
   anyOf: [
     {
       type: 'string',
@@ -60,17 +56,11 @@ const SIGNAL_TYPE: JsonObject = {
   ],
 };
 
-/** Formats that JSON Schema knows by another name. */
+/** Formats with another name in JSON Schema. */
 const FORMATS: Readonly<Record<string, string>> = { 'calendar-day': 'date' };
 
-/** What the description has instead, or the name of the component. */
-const TOLD_IN_WORDS: ReadonlySet<string> = new Set([
-  '$id',
-  'description',
-  'x-check',
-  'x-fixed',
-  'x-lower-case',
-]);
+/** Keywords that the description or the name of the component replaces. */
+const OMITTED: ReadonlySet<string> = new Set(words('$id description x-check x-fixed x-lower-case'));
 
 const COMPONENT = '#/components/schemas/';
 
@@ -78,36 +68,30 @@ const COMPONENT = '#/components/schemas/';
 export class SchemaBook {
   readonly #named = new Map<string, JsonObject>();
 
-  /** The schema as it stands in the document: a reference when it has a name. */
+  /** The schema in the document: a reference if it has a name. */
   refTo(schema: TSchema): JsonObject {
     const name = schema.$id;
-    if (name === undefined) return this.#describe(schema, '');
+    if (name === undefined) return this.#describe(schema);
     if (!this.#named.has(name)) {
-      // Its place is taken first, because a block's schema holds itself.
+      // Reserved first, since the schema of a block contains itself.
       this.#named.set(name, {});
       this.#named.set(name, this.#describeNamed(schema, name));
     }
     return { $ref: COMPONENT + name };
   }
 
-  /** All of them by name. */
   components(): JsonObject {
     return Object.fromEntries([...this.#named].sort(([a], [b]) => (a < b ? -1 : 1)));
   }
 
   #describeNamed(schema: TSchema, name: string): JsonObject {
-    const described =
-      schema.discriminator === undefined
-        ? this.#describe(schema, name)
-        : this.#describeTagged(schema, name);
+    const isTagged = schema.discriminator !== undefined;
+    const described = isTagged ? this.#describeTagged(schema, name) : this.#describe(schema);
     const example = exampleOf(schema);
-    return {
-      ...described,
-      ...(example === undefined ? {} : { examples: [example] }),
-    };
+    return { ...described, ...(example === undefined ? {} : { examples: [example] }) };
   }
 
-  /** Each kind of a tagged union is a component of its own, which tools need to tell them apart. */
+  /** Each kind of a tagged union is a component, as generators of clients require. */
   #describeTagged(schema: TSchema, name: string): JsonObject {
     const mapping: Record<string, string> = {};
     const { propertyName } = schema.discriminator;
@@ -124,10 +108,9 @@ export class SchemaBook {
     };
   }
 
-  /** @param place name of the schema and field, for what is noted about it; '' inside others */
-  #describe(schema: TSchema, place: string): JsonObject {
+  #describe(schema: TSchema): JsonObject {
     if (schema['x-check'] === 'signal-type') return SIGNAL_TYPE;
-    // Blocks hold blocks, which is the contract's only reference by name.
+    // The only reference by name in the contract: blocks contain blocks.
     if (schema.$ref === Block.$id) return this.refTo(Block);
     if (schema.if !== undefined) return this.#describeChoice(schema);
     if (schema.enum?.includes(null)) return this.#describeOptionalWords(schema);
@@ -135,19 +118,19 @@ export class SchemaBook {
     const description = joined(schema.description, ...remarks(schema));
     if (description !== '') described.description = description;
     for (const [keyword, value] of Object.entries(schema)) {
-      if (TOLD_IN_WORDS.has(keyword)) continue;
-      described[keyword] = this.#keyword(keyword, value, place);
+      if (OMITTED.has(keyword)) continue;
+      described[keyword] = this.#keyword(keyword, value);
     }
     return described;
   }
 
-  /** One of two shapes, which generators of clients know as `anyOf`. */
+  /** One of two shapes, as `anyOf` for generators of clients. */
   #describeChoice(schema: TSchema): JsonObject {
-    const either = [schema.else, schema.then].map((shape: TSchema) => this.#field(shape, ''));
+    const either = [schema.else, schema.then].map((shape: TSchema) => this.refTo(shape));
     return { description: schema.description ?? '', anyOf: either };
   }
 
-  /** Most generators of clients refuse a list of words that holds null, which therefore stands beside it. */
+  /** Most generators of clients refuse null in a list of words, hence beside it. */
   #describeOptionalWords({ description, default: byDefault, ...schema }: TSchema): JsonObject {
     const words = (schema.enum as JsonValue[]).filter((word) => word !== null);
     const type = [schema.type ?? typeof words[0]].flat().find((name) => name !== 'null');
@@ -159,34 +142,30 @@ export class SchemaBook {
     };
   }
 
-  #keyword(keyword: string, value: unknown, place: string): JsonValue {
+  #keyword(keyword: string, value: unknown): JsonValue {
     switch (keyword) {
       case 'properties':
         return Object.fromEntries(
           Object.entries(value as Record<string, TSchema>).map(([field, schema]) => [
             field,
-            this.#field(schema, place === '' ? '' : `${place}.${field}`),
+            this.refTo(schema),
           ]),
         );
       case 'items':
       case 'additionalProperties':
-        return typeof value === 'boolean' ? value : this.#field(value as TSchema, `${place}[]`);
+        return typeof value === 'boolean' ? value : this.refTo(value as TSchema);
       case 'anyOf':
       case 'oneOf':
-        return (value as TSchema[]).map((schema) => this.#field(schema, ''));
+        return (value as TSchema[]).map((schema) => this.refTo(schema));
       case 'format':
         return FORMATS[String(value)] ?? String(value);
       default:
         return value as JsonValue;
     }
   }
-
-  #field(schema: TSchema, place: string): JsonObject {
-    return schema.$id === undefined ? this.#describe(schema, place) : this.refTo(schema);
-  }
 }
 
-/** Our annotations in words. `x-cap` stays beside its words, for programs. */
+/** Annotations as prose; `x-cap` stays as well, for programs. */
 function remarks(schema: TSchema): string[] {
   const found: string[] = [];
   const cap: unknown = schema['x-cap'];

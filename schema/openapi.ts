@@ -1,6 +1,6 @@
 /**
- * The OpenAPI 3.1 document, made of the rows that route and validate: whatever it says about a field,
- * a status or a default is what the server checks. `docs/openapi.json` is its committed form.
+ * The OpenAPI 3.1 document, derived from the rows that route and validate: fields, statuses and defaults are those
+ * that the server checks. Its committed form is `docs/openapi.json`.
  */
 
 import type { TObject, TSchema } from '@sinclair/typebox';
@@ -8,36 +8,36 @@ import { ERROR_STATUS } from '../src/base/errors.js';
 import type { JsonObject, JsonValue } from '../src/base/json.js';
 import { ErrorBody, isStrict } from './common.js';
 import { parameterExample } from './examples.js';
-import { HEADER_NOTES, OPERATION_NOTES, QUERY_NOTES } from './openapi-notes.js';
+import {
+  DESCRIPTION,
+  HEADER_NOTES,
+  OPERATION_NOTES,
+  QUERY_NOTES,
+  REFUSALS,
+  TAGS,
+  TITLE,
+} from './openapi-descriptions.js';
 import { SchemaBook } from './openapi-schemas.js';
-import { DESCRIPTION, REFUSALS, TAGS, TITLE } from './openapi-texts.js';
 import { bodyBytesMax } from './route-row.js';
 import { ROUTES, type Route } from './routes.js';
 
-/** Where the paths of the document are served. */
-export const SERVER_URL = '/api/v1';
-
-/**
- * The whole document, deeply frozen; the same version gives the same text.
- *
- * @param version of the server
- */
+/** The whole document, deeply frozen. The same version of the server gives the same text. */
 export function openApiDocument(version: string): JsonObject {
   const book = new SchemaBook();
   const paths = pathsOf(book);
   const responses = Object.fromEntries([
-    ...Object.entries(REFUSALS).map(([status, [name, words]]) => [
+    ...Object.entries(REFUSALS).map(([status, [name, description]]) => [
       name,
-      describeRefusal(book, [Number(status)], words),
+      describeRefusal(book, [Number(status)], description),
     ]),
     ...pageRefusals(book),
-    [OTHERWISE_NAME, describeRefusal(book, OTHERWISE, otherwiseWords())],
+    [OTHERWISE_NAME, describeRefusal(book, OTHERWISE, otherwiseText())],
   ]);
   return deepFreeze({
     openapi: '3.1.0',
     info: { title: TITLE, version, description: DESCRIPTION },
-    servers: [{ url: SERVER_URL }],
-    tags: TAGS.map(({ name, description }) => ({ name, description })),
+    servers: [{ url: '/api/v1' }],
+    tags: TAGS.map(([, name, description]) => ({ name, description })),
     paths,
     components: {
       schemas: book.components(),
@@ -53,12 +53,10 @@ export function openApiDocument(version: string): JsonObject {
 function pathsOf(book: SchemaBook): JsonObject {
   const paths: Record<string, JsonObject> = {};
   for (const route of Object.values(ROUTES)) {
-    paths[route.path] = {
-      ...paths[route.path],
-      [route.method.toLowerCase()]: describeRoute(book, route),
-    };
+    const method = route.method.toLowerCase();
+    paths[route.path] = { ...paths[route.path], [method]: describeRoute(book, route) };
   }
-  // Methods without an operation are no operations, so their 405 stands beside those that are.
+  // The 405 of a path belongs to methods that are no operations.
   for (const methods of Object.values(paths)) methods['x-other-methods'] = responseRef(405);
   return paths;
 }
@@ -67,16 +65,21 @@ function describeRoute(book: SchemaBook, route: Route): JsonObject {
   const parameters = [
     ...parametersOf(book, route, route.params, 'path'),
     ...parametersOf(book, route, route.query, 'query'),
-    ...headersOf(route),
+    ...Object.entries(HEADER_NOTES[route.id] ?? {}).map(([name, description]) => ({
+      name,
+      in: 'header',
+      description,
+      schema: { type: 'string' },
+    })),
   ];
   return {
     operationId: operationIdOf(route.id),
-    tags: [TAGS.find(({ path }) => path.test(route.path))?.name ?? ''],
+    tags: [TAGS.find(([path]) => path.test(route.path))?.[1] ?? ''],
     summary: route.summary,
     description: remarksOn(route).join(' '),
     security: securityOf(route),
     ...(parameters.length === 0 ? {} : { parameters }),
-    // What OpenAPI has no word for: the query as one object.
+    // OpenAPI cannot describe the query as one object.
     ...(hasStrictQuery(route) ? { 'x-query': { additionalProperties: false } } : {}),
     ...(route.body === undefined ? {} : { requestBody: requestBodyOf(book, route, route.body) }),
     responses: responsesOf(book, route),
@@ -106,7 +109,7 @@ function accessTo({ capability, isDocument }: Route): string {
   return `For the root key and for keys with the capability ${capability.join(' or ')}.`;
 }
 
-// ---------------------------------------------------------------- who may ask
+// ---------------------------------------------------------------- authentication
 
 const SECURITY_SCHEMES: JsonObject = {
   apiKey: {
@@ -120,7 +123,7 @@ const SECURITY_SCHEMES: JsonObject = {
     type: 'apiKey',
     in: 'header',
     name: 'x-tenant-id',
-    description: 'The tenant that the request is for; beside a key.',
+    description: 'The tenant of the request; beside a key.',
   },
 };
 
@@ -136,7 +139,7 @@ function securityOf(route: Route): JsonValue[] {
   return route.tenant === 'required' ? withTenant : [...withTenant, ...keyAlone];
 }
 
-// ---------------------------------------------------------------- what is asked
+// ---------------------------------------------------------------- requests
 
 function parametersOf(
   book: SchemaBook,
@@ -144,22 +147,21 @@ function parametersOf(
   schema: TObject | undefined,
   place: 'path' | 'query',
 ): JsonObject[] {
-  if (schema === undefined) return [];
-  return Object.entries(schema.properties).map(([name, property]) => {
+  return Object.entries(schema?.properties ?? {}).map(([name, property]) => {
     if (property.type === 'object') return metadataFilter(name);
-    // Query parameters with a default are always there once they are read.
+    // Query parameters with a default are always present once they are parsed.
     const isRequired =
-      place === 'path' || (schema.required?.includes(name) && property.default === undefined);
-    const example = exampleOf(route, name, isRequired === true);
+      place === 'path' || (schema?.required?.includes(name) && property.default === undefined);
+    const example = isRequired ? parameterExample(name, route.path) : undefined;
     const { description, ...shape } = book.refTo(property);
-    const note = [place === 'query' ? QUERY_NOTES[name] : undefined, description];
-    const told = note.filter((text) => text !== undefined).join(' ');
+    const notes = [place === 'query' ? QUERY_NOTES[name] : undefined, description];
+    const words = notes.filter((text) => text !== undefined).join(' ');
     return {
       name,
       in: place,
-      ...(told === '' ? {} : { description: told }),
+      ...(words === '' ? {} : { description: words }),
       ...(isRequired ? { required: true } : {}),
-      // Comma-separated words; a list that is given twice counts as one.
+      // Comma-separated words; a repeated parameter extends the list.
       ...(property.type === 'array' ? { style: 'form', explode: false } : {}),
       schema: shape,
       ...(example === undefined ? {} : { example }),
@@ -167,121 +169,88 @@ function parametersOf(
   });
 }
 
-function headersOf(route: Route): JsonObject[] {
-  return Object.entries(HEADER_NOTES[route.id] ?? {}).map(([name, description]) => ({
-    name,
-    in: 'header',
-    description,
-    schema: { type: 'string' },
-  }));
-}
-
 /** `metadata.<key>=<value>`: an exploded object is written as one parameter for each of its keys. */
-function metadataFilter(name: string): JsonObject {
-  return {
-    name,
-    in: 'query',
-    style: 'form',
-    explode: true,
-    description:
-      `One parameter ${name}.<key>=<value> for each equality on a top-level text of the ` +
-      'metadata; all must hold, and at most 16 are possible.',
-    schema: {
-      type: 'object',
-      propertyNames: { pattern: `^${name}\\.` },
-      additionalProperties: { type: 'string' },
-      maxProperties: 16,
-    },
-    example: {},
-  };
-}
-
-function exampleOf(route: Route, name: string, isRequired: boolean): JsonValue | undefined {
-  if (!isRequired) return undefined;
-  return parameterExample(name, route.path);
-}
+const metadataFilter = (name: string): JsonObject => ({
+  name,
+  in: 'query',
+  style: 'form',
+  explode: true,
+  description:
+    `One parameter ${name}.<key>=<value> for each equality on a top-level text of the ` +
+    'metadata; all must hold, and at most 16 are possible.',
+  schema: {
+    type: 'object',
+    propertyNames: { pattern: `^${name}\\.` },
+    additionalProperties: { type: 'string' },
+    maxProperties: 16,
+  },
+  example: {},
+});
 
 function requestBodyOf(book: SchemaBook, route: Route, body: TSchema): JsonObject {
+  const bytes = bodyBytesMax(route);
+  const types = [JSON_TYPE, ...(route.isForm ? ['application/x-www-form-urlencoded'] : [])];
   return {
-    description: sizeWords(route),
+    description:
+      bytes === undefined
+        ? 'Limited by the deployment; default: 10 MiB.'
+        : `At most ${bytes} bytes.`,
     required: route.isBodyOptional !== true,
-    content: Object.fromEntries(
-      [JSON_TYPE, ...(route.isForm ? [FORM_TYPE] : [])].map((type) => [
-        type,
-        { schema: book.refTo(body) },
-      ]),
-    ),
+    content: Object.fromEntries(types.map((type) => [type, { schema: book.refTo(body) }])),
   };
 }
 
-function sizeWords(route: Route): string {
-  const bytes = bodyBytesMax(route);
-  if (bytes === undefined)
-    return 'As large as the deployment allows, 10 MiB unless it says otherwise.';
-  return `At most ${bytes} bytes.`;
-}
-
-// ---------------------------------------------------------------- what is answered
+// ---------------------------------------------------------------- responses
 
 const JSON_TYPE = 'application/json';
-const FORM_TYPE = 'application/x-www-form-urlencoded';
 
-/** Any route gives these. */
+/** Error statuses of every route, and of every route that requires a key. */
 const ANYWHERE = [400, 500, 503];
+const GUARDED = [401, 403];
 /**
- * The transport gives these on any route, whatever the operation (`src/http/transport.ts`), admission 429
- * (`actors/limits/front/admission.ts`), and a cell 421 for tenants of others (`src/cluster/placement.ts`). They are told once, as the default of every operation: clients that are generated have no
- * code for each of them.
+ * The transport answers these on any route (`src/http/transport.ts`), admission 429 (`actors/limits/front/admission.ts`),
+ * and a cell 421 for tenants of others (`src/cluster/placement.ts`). They are described once, as the default of every
+ * operation, so that generated clients have no code for each.
  */
 const OTHERWISE = [408, 413, 415, 421, 429, 431];
 const OTHERWISE_NAME = 'OtherRefusal';
-/** Where a key is asked for. */
-const GUARDED = [401, 403];
+
+const header = (description: string, pattern?: string): JsonObject => ({
+  description,
+  schema: { type: 'string', ...(pattern === undefined ? {} : { pattern }) },
+});
+const requiredHeader = (description: string, pattern?: string): JsonObject => ({
+  required: true,
+  ...header(description, pattern),
+});
 
 const HEADERS: JsonObject = {
-  'x-request-id': {
-    required: true,
-    description: 'That of the request, cut to letters, digits, _ and -, or a new one.',
-    schema: { type: 'string', pattern: '^[A-Za-z0-9_-]{1,128}$' },
-  },
-  'retry-after': {
-    required: true,
-    description: 'Seconds to wait before asking again.',
-    schema: { type: 'string', pattern: '^\\d+$' },
-  },
-  allow: {
-    required: true,
-    description: 'The methods that the path has, separated by commas.',
-    schema: { type: 'string' },
-  },
-  link: {
-    description:
-      'rel="next": the next page of a list that is full or was cut. rel="successor-version": the ' +
-      'prefixed path, on bare aliases only.',
-    schema: { type: 'string' },
-  },
-  'x-next-cursor': {
-    description:
-      'Of a list that is full or was cut: what the parameter cursor of its next page takes.',
-    schema: { type: 'string' },
-  },
-  deprecation: {
-    description: 'On bare aliases only: since when they are deprecated, as @ and unix seconds.',
-    schema: { type: 'string', pattern: '^@\\d+$' },
-  },
-  sunset: {
-    description: 'On bare aliases only: until when they are served at least.',
-    schema: { type: 'string' },
-  },
+  'x-request-id': requiredHeader(
+    'That of the request, reduced to letters, digits, _ and -, or a new one.',
+    '^[A-Za-z0-9_-]{1,128}$',
+  ),
+  'retry-after': requiredHeader('Seconds to wait before a retry.', '^\\d+$'),
+  allow: requiredHeader('The methods of the path, separated by commas.'),
+  link: header(
+    'rel="next": the next page of a list that is full or was truncated. rel="successor-version": ' +
+      'the prefixed path, on bare aliases only.',
+  ),
+  'x-next-cursor': header(
+    'For a list that is full or was truncated: the parameter cursor of its next page.',
+  ),
+  deprecation: header(
+    'On bare aliases only: since when they are deprecated, as @ and unix seconds.',
+    '^@\\d+$',
+  ),
+  sunset: header('On bare aliases only: the earliest end of their service.'),
 };
 
 const headerRefs = (...names: readonly string[]): JsonObject =>
   Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
 
-const COMMON_HEADERS = headerRefs('x-request-id', 'link', 'deprecation', 'sunset');
-
 function responsesOf(book: SchemaBook, route: Route): JsonObject {
-  const refused = new Set([...ANYWHERE, ...(isGuarded(route) ? GUARDED : [])]);
+  const isGuarded = route.capability !== 'public' || route.isDocument;
+  const refused = new Set([...ANYWHERE, ...(isGuarded ? GUARDED : [])]);
   const responses: Record<string, JsonObject> = {};
   for (const [status, schema] of Object.entries(route.replies)) {
     if (schema === ErrorBody) refused.add(Number(status));
@@ -293,8 +262,6 @@ function responsesOf(book: SchemaBook, route: Route): JsonObject {
   responses.default = { $ref: `#/components/responses/${OTHERWISE_NAME}` };
   return responses;
 }
-
-const isGuarded = ({ capability, isDocument }: Route) => capability !== 'public' || isDocument;
 
 const SUCCESS_TEXTS: Readonly<Record<number, string>> = {
   200: 'Done.',
@@ -308,60 +275,50 @@ function describeSuccess(
   status: number,
   schema: TSchema | null,
 ): JsonObject {
-  const described = {
-    description: SUCCESS_TEXTS[status] ?? '',
-    headers: {
-      ...(route.isAtRoot ? headerRefs('x-request-id') : COMMON_HEADERS),
-      ...(route.query?.properties.cursor && schema?.type === 'array'
-        ? headerRefs('x-next-cursor')
-        : {}),
-    },
-  };
+  const aliasHeaders = route.isAtRoot ? [] : ['link', 'deprecation', 'sunset'];
+  const isPaged = route.query?.properties.cursor && schema?.type === 'array';
   const types = [route.contentType ?? (schema === null ? [] : JSON_TYPE)].flat();
-  if (types.length === 0) return described;
   const media = types.map((type) => [type, mediaOf(book, type, schema)]);
-  return { ...described, content: Object.fromEntries(media) };
+  return {
+    description: SUCCESS_TEXTS[status] ?? '',
+    headers: headerRefs('x-request-id', ...aliasHeaders, ...(isPaged ? ['x-next-cursor'] : [])),
+    ...(types.length === 0 ? {} : { content: Object.fromEntries(media) }),
+  };
 }
 
-/** Streams are text; of pictures nothing is said. */
+/** Streams are text; images have no schema. */
 function mediaOf(book: SchemaBook, type: string, schema: TSchema | null): JsonObject {
   if (schema !== null) return { schema: book.refTo(schema) };
   return type.startsWith('text/') ? { schema: { type: 'string' } } : {};
 }
 
-/** @param isPage browsers are told in HTML */
+/** Suffix of the error responses that browsers receive as HTML. */
+const PAGE = 'Page';
+
 function responseRef(status: number, isPage = false): JsonObject {
   const [name] = REFUSALS[status] ?? [];
   if (name === undefined) throw new Error(`status ${status} is not described`);
   return { $ref: `#/components/responses/${name}${isPage ? PAGE : ''}` };
 }
 
-/** Marks the refusals of what people open in a browser. */
-const PAGE = 'Page';
-
-/** Those that operations for people give, by the names of their components. */
+/** The error responses of operations for people, by component. */
 function pageRefusals(book: SchemaBook): [name: string, described: JsonObject][] {
   const pages = Object.values(ROUTES).filter(({ isPage }) => isPage);
-  const statuses = new Set(
-    pages.flatMap(({ replies }) => [400, ...Object.keys(replies).map(Number)]),
-  );
+  const statuses = new Set(['400', ...pages.flatMap(({ replies }) => Object.keys(replies))]);
   return Object.entries(REFUSALS).flatMap(([status, [name, words]]) => {
-    if (!statuses.has(Number(status))) return [];
-    const told = describeRefusal(book, [Number(status)], words);
+    if (!statuses.has(status)) return [];
+    const described = describeRefusal(book, [Number(status)], words);
     const html = { 'text/html': { schema: { type: 'string' } } };
-    const content = { ...(told.content as JsonObject), ...html };
-    return [[`${name}${PAGE}`, { ...told, content }]];
+    const content = { ...(described.content as JsonObject), ...html };
+    return [[`${name}${PAGE}`, { ...described, content }]];
   });
 }
 
-function otherwiseWords(): string {
+function otherwiseText(): string {
   return OTHERWISE.map((status) => `${status}: ${REFUSALS[status]?.[1]}`).join(' ');
 }
 
-/**
- * What bare aliases add to any answer is told of successes only: no path of the document is one. Where the
- * connection is given up (408) there is no code.
- */
+/** A 408 has no code, since the connection is closed. */
 function describeRefusal(
   book: SchemaBook,
   statuses: readonly number[],
@@ -371,25 +328,24 @@ function describeRefusal(
     .filter(([, status]) => statuses.includes(status))
     .map(([code]) => code);
   const code = { schema: { type: 'string', enum: codes } };
+  const retryAfter = HEADERS['retry-after'] as JsonObject;
   const isOneOf = (...some: readonly number[]) => statuses.some((status) => some.includes(status));
+  const codeHeader = isOneOf(408) ? code : { required: true, ...code };
+  // Only some of several statuses have the header.
+  const wait =
+    statuses.length === 1
+      ? headerRefs('retry-after')
+      : { 'retry-after': { ...retryAfter, required: false } };
   return {
     description,
     headers: {
       ...headerRefs('x-request-id'),
-      ...(codes.length === 0
-        ? {}
-        : { 'x-error-code': isOneOf(408) ? code : { required: true, ...code } }),
-      ...(isOneOf(429, 503) ? retryAfter(statuses.length === 1) : {}),
+      ...(codes.length === 0 ? {} : { 'x-error-code': codeHeader }),
+      ...(isOneOf(429, 503) ? wait : {}),
       ...(isOneOf(405) ? headerRefs('allow') : {}),
     },
     content: { [JSON_TYPE]: { schema: book.refTo(ErrorBody) } },
   };
-}
-
-/** @param isRequired each of the statuses has it */
-function retryAfter(isRequired: boolean): JsonObject {
-  if (isRequired) return headerRefs('retry-after');
-  return { 'retry-after': { ...(HEADERS['retry-after'] as JsonObject), required: false } };
 }
 
 function deepFreeze<T extends JsonValue>(value: T): T {
