@@ -270,7 +270,7 @@ export const AnyJson = Type.Unsafe<JsonValue>({});
 
 export const JsonObjectSchema = Type.Unsafe<JsonObject>({ type: 'object' });
 
-/** A JSON Schema of a user, for inputs or outputs; see `findSchemaProblem`. */
+/** A JSON Schema of a user, for inputs or outputs; see `examineSchema`. */
 export const UserSchema = Type.Unsafe<JsonObject>({
   type: 'object',
   'x-check': 'json-schema',

@@ -6,13 +6,13 @@ import { Block } from './blocks.js';
 import { fixedMembers } from './change-shapes.js';
 import { EXCHANGE_PAIRS_MAX, FACT_BYTES_MAX, REDACTED } from './common.js';
 import { exampleOf } from './examples.js';
+import { words } from './states.js';
 import {
   USER_SCHEMA_BYTES_MAX,
   USER_SCHEMA_DEPTH_MAX,
   USER_SCHEMA_NODES_MAX,
   USER_SCHEMA_PARTS_MAX,
-} from './sequence.js';
-import { words } from './states.js';
+} from './user-schema-rules.js';
 
 /** Descriptions of the named checks (`keywords.ts`). */
 export const CHECK_TEXTS: Readonly<Record<string, string>> = {

@@ -6,13 +6,12 @@ import { isJsonObject, type JsonObject, type JsonValue } from '../src/base/json.
 import { isCalendarDay, isTimestamp, isUuid } from './formats.js';
 import { fieldPath } from './messages.js';
 import {
-  findSchemaProblem,
-  type SchemaCost,
+  examineSchema,
   USER_SCHEMA_BYTES_MAX,
   USER_SCHEMA_DEPTH_MAX,
   USER_SCHEMA_LOOP_FROM,
   USER_SCHEMA_PARTS_MAX,
-} from './sequence.js';
+} from './user-schema-rules.js';
 
 type MetaSchema = { readonly name: string; readonly create: (meta: boolean) => Ajv };
 
@@ -40,7 +39,7 @@ function findTooLarge(schema: JsonObject): string | undefined {
   if (JSON.stringify(schema).length > USER_SCHEMA_BYTES_MAX) {
     return `must have at most ${USER_SCHEMA_BYTES_MAX} bytes`;
   }
-  const { parts, depth } = costOf(schema);
+  const { parts, depth } = examineSchema(schema);
   if (parts > USER_SCHEMA_PARTS_MAX) {
     return (
       `is too complex: more than ${USER_SCHEMA_PARTS_MAX} schemas, keywords and listed names ` +
@@ -49,18 +48,6 @@ function findTooLarge(schema: JsonObject): string | undefined {
   }
   if (depth <= USER_SCHEMA_DEPTH_MAX) return undefined;
   return `is too complex: more than ${USER_SCHEMA_DEPTH_MAX} schemas within one another with references followed`;
-}
-
-function costOf(schema: JsonObject): SchemaCost {
-  let cost: SchemaCost = { nodes: 0, parts: 0, depth: 0 };
-  findSchemaProblem(
-    schema,
-    () => undefined,
-    (counted) => {
-      cost = counted;
-    },
-  );
-  return cost;
 }
 
 function findProblem(schema: JsonObject): string | undefined {
@@ -73,7 +60,7 @@ function findProblem(schema: JsonObject): string | undefined {
     const error = checker.errors?.[0];
     return `must be a valid JSON Schema: ${fieldPath(error?.instancePath ?? '')} ${error?.message}`;
   };
-  return findInvalid(schema) ?? findSchemaProblem(schema, findInvalid);
+  return findInvalid(schema) ?? examineSchema(schema, findInvalid).problem;
 }
 
 /**
@@ -98,7 +85,7 @@ export function compileUserSchema(schema: JsonObject): (value: JsonValue) => str
     validate: (isAsked: boolean, items: JsonValue[]) =>
       !isAsked || new Set(items.map(canonicalText)).size === items.length,
   });
-  const nodes = costOf(schema).nodes + 1;
+  const nodes = examineSchema(schema).nodes + 1;
   const validate = compiled(ajv, withoutNames(schema));
   if (validate === undefined) {
     return () => `cannot be judged: its schema of ${nodes} values is too large to be compiled`;
