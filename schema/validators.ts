@@ -6,7 +6,7 @@
  */
 
 import type { TSchema } from '@sinclair/typebox';
-import { Ajv2020, type Options, type ValidateFunction } from 'ajv/dist/2020.js';
+import { Ajv2020, type KeywordDefinition, type ValidateFunction } from 'ajv/dist/2020.js';
 import { Block } from './blocks.js';
 import { CapsulePayload, type SealedPayload } from './capsule.js';
 import { FINDINGS_MAX, type Finding, type ShapeErrors } from './finding.js';
@@ -28,32 +28,13 @@ export type Checked<T> =
   | { readonly ok: true; readonly value: T }
   | { readonly ok: false; readonly message: string };
 
-export interface Validators {
-  /** Checks a parsed body of bounded JSON depth, changed in place. An error is a 400 with `message`. */
-  validateBody<Id extends BodyRouteId>(id: Id, value: unknown): Checked<BodyOf<Id>>;
-  /** All errors of a refused body with their paths. For a very large body, only the first. */
-  describeBody(id: BodyRouteId, value: unknown): ShapeErrors;
-  /**
-   * Parses the text after `?`: typed parameters with defaults, lists split at commas, `metadata.<key>` collected.
-   * Unknown parameters are ignored, or refused if the query is strict. An error is a 400.
-   */
-  parseQuery<Id extends RouteId>(id: Id, rawQuery: string): Checked<QueryOf<Id>>;
-  /** Checks the path parameters; ids become lower case. An error is a 400. */
-  parseParams<Id extends RouteId>(
-    id: Id,
-    params: Readonly<Record<string, string>>,
-  ): Checked<ParamsOf<Id>>;
-  /** Checks an unsealed capsule in the same way. */
-  checkPayload(value: unknown): Checked<SealedPayload>;
-  /** For tests: how a response violates the contract, or undefined. */
-  describeReply(id: RouteId, status: number, body: unknown): string | undefined;
-}
+export type Validators = ReturnType<typeof createValidators>;
 
 /** One thread's validators. They share compiled parts and are not created per request. */
-export function createValidators(): Validators {
+export function createValidators() {
   const compile = compilerOf(() => newContractAjv());
-  // Slower, since it continues after the first error and keeps the values.
-  const compileForAll = compilerOf(() => newContractAjv({ allErrors: true, verbose: true }));
+  // Slower, since it continues after the first error.
+  const compileForAll = compilerOf(() => newContractAjv(true));
 
   function check<T>(schema: TSchema, value: unknown, what: string): Checked<T> {
     const validate = compile(schema);
@@ -67,12 +48,14 @@ export function createValidators(): Validators {
   }
 
   return {
-    validateBody: (id, value) => {
+    /** Checks a parsed body of bounded JSON depth, changed in place. An error is a 400 with `message`. */
+    validateBody<Id extends BodyRouteId>(id: Id, value: unknown): Checked<BodyOf<Id>> {
       const schema = ROUTES[id].body;
       if (schema === undefined) throw new Error(`operation ${id} takes no body`);
       return check(schema, value, 'the body');
     },
-    describeBody: (id, value) => {
+    /** All errors of a refused body with their paths. For a very large body, only the first. */
+    describeBody(id: BodyRouteId, value: unknown): ShapeErrors {
       const schema = ROUTES[id].body as TSchema;
       const isLarge = hasMoreValues(value, VALUES_MAX);
       const validate = isLarge ? compile(schema) : compileForAll(schema);
@@ -85,24 +68,32 @@ export function createValidators(): Validators {
         if (!found.has(finding.path)) found.set(finding.path, finding);
       }
       const areAll = errors.length <= ERRORS_READ_MAX && found.size <= FINDINGS_MAX;
-      return {
-        found: [...found.values()],
-        extent: isLarge ? 'first' : areAll ? 'all' : 'some',
-      };
+      return { found: [...found.values()], extent: isLarge ? 'first' : areAll ? 'all' : 'some' };
     },
-    parseQuery: <Id extends RouteId>(id: Id, rawQuery: string): Checked<QueryOf<Id>> => {
+    /**
+     * Parses the text after `?`: typed parameters with defaults, lists split at commas, `metadata.<key>` collected.
+     * Unknown parameters are ignored, or refused if the query is strict. An error is a 400.
+     */
+    parseQuery<Id extends RouteId>(id: Id, rawQuery: string): Checked<QueryOf<Id>> {
       const schema = ROUTES[id].query;
       if (schema === undefined) return { ok: true, value: {} as QueryOf<Id> };
       const read = readQuery(schema, rawQuery);
       return read.ok ? check(schema, read.value, 'the query') : read;
     },
-    parseParams: <Id extends RouteId>(id: Id, params: Readonly<Record<string, string>>) => {
+    /** Checks the path parameters; ids become lower case. An error is a 400. */
+    parseParams<Id extends RouteId>(
+      id: Id,
+      params: Readonly<Record<string, string>>,
+    ): Checked<ParamsOf<Id>> {
       const schema = ROUTES[id].params;
       if (schema === undefined) return { ok: true, value: {} as ParamsOf<Id> };
       return check(schema, { ...params }, 'the path');
     },
-    checkPayload: (value) => check(CapsulePayload, value, 'the payload'),
-    describeReply: (id, status, body) => {
+    /** Checks an unsealed capsule in the same way. */
+    checkPayload: (value: unknown): Checked<SealedPayload> =>
+      check(CapsulePayload, value, 'the payload'),
+    /** For tests: how a response violates the contract, or undefined. */
+    describeReply(id: RouteId, status: number, body: unknown): string | undefined {
       const schema = ROUTES[id].replies[status];
       if (schema === undefined) return `status ${status} is not declared`;
       if (schema === null) return body === undefined ? undefined : 'a body was not expected';
@@ -150,14 +141,13 @@ function compilerOf(create: () => Ajv2020): (schema: TSchema) => ValidateFunctio
   };
 }
 
-function newContractAjv(more: Pick<Options, 'allErrors' | 'verbose'> = {}): Ajv2020 {
+function newContractAjv(allErrors = false): Ajv2020 {
   const ajv = new Ajv2020({
     strict: true,
     discriminator: true,
-    allErrors: false,
+    allErrors,
     // Messages derive suggestions from the value and schema of an error.
     verbose: true,
-    ...more,
     // Tests check the contract's own schemas, not every starting thread.
     validateSchema: false,
     formats: {
@@ -167,30 +157,28 @@ function newContractAjv(more: Pick<Options, 'allErrors' | 'verbose'> = {}): Ajv2
       'time-zone': isTimeZone,
     },
   });
-  ajv.addKeyword({
+  for (const keyword of KEYWORDS) ajv.addKeyword(keyword);
+  return ajv.addSchema(Block);
+}
+
+const KEYWORDS: readonly KeywordDefinition[] = [
+  {
     keyword: 'x-lower-case',
     schemaType: 'boolean',
     before: 'enum',
     modifying: true,
     errors: false,
     validate: lowerCase,
-  });
-  ajv.addKeyword({
+  },
+  {
     keyword: 'x-cap',
     type: 'number',
     schemaType: 'number',
     modifying: true,
     errors: false,
     validate: capNumber,
-  });
-  ajv.addKeyword({
-    keyword: 'x-check',
-    schemaType: 'string',
-    modifying: true,
-    validate: runNamedCheck,
-  });
+  },
+  { keyword: 'x-check', schemaType: 'string', modifying: true, validate: runNamedCheck },
   // An annotation of strict shapes, which refuse the member anyway; `messages.ts` uses it.
-  ajv.addKeyword({ keyword: 'x-fixed', schemaType: 'array' });
-  ajv.addSchema(Block);
-  return ajv;
-}
+  { keyword: 'x-fixed', schemaType: 'array' },
+];
