@@ -168,8 +168,12 @@ export function checked<T extends TSchema>(check: string, schema: T): T {
 
 type Unsupported<K extends string> = Record<K, TOptional<TUnsafe<null | false>>>;
 
-/** Marks a known but refused field for the validators. */
-export const UNSUPPORTED_VALUES = [null, false] as const;
+const UNSUPPORTED_VALUES = [null, false] as const;
+
+/** Whether the words of a field are those of an unsupported one. */
+export function isUnsupported(words: readonly unknown[] | undefined): boolean {
+  return UNSUPPORTED_VALUES.every((value, index) => words?.[index] === value);
+}
 
 /**
  * Fields that would change what runs but are not implemented: refused with 400 unless null or false, because ignoring

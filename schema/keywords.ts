@@ -1,43 +1,67 @@
 /** Keywords of the contract's schemas beyond JSON Schema: changes of a value, and named checks. */
 
-import type { SchemaValidateFunction } from 'ajv/dist/ajv.js';
-import { isJsonObject } from '../src/base/json.js';
+import type { KeywordDefinition, SchemaValidateFunction } from 'ajv/dist/ajv.js';
+import { isJsonObject, type JsonObject } from '../src/base/json.js';
 import { EXCHANGE_PAIRS_MAX, FACT_BYTES_MAX, REDACTED } from './common.js';
 import { shownName } from './finding.js';
 import { RETRY_DEFAULTS } from './step-options.js';
 import { checkUserSchema } from './user-schema.js';
 
 type Place = Parameters<SchemaValidateFunction>[3];
+/** The end of a sentence that begins with the field, or undefined. */
+type Problem = string | undefined;
+
+export const KEYWORDS: readonly KeywordDefinition[] = [
+  {
+    keyword: 'x-lower-case',
+    schemaType: 'boolean',
+    before: 'enum',
+    modifying: true,
+    errors: false,
+    validate: (_: boolean, value: unknown, _schema: unknown, place: Place) => {
+      if (typeof value === 'string') replace(place, value.toLowerCase());
+      return true;
+    },
+  },
+  {
+    keyword: 'x-cap',
+    type: 'number',
+    schemaType: 'number',
+    modifying: true,
+    errors: false,
+    validate: (max: number, value: number, _schema: unknown, place: Place) => {
+      if (value > max) replace(place, max);
+      return true;
+    },
+  },
+  { keyword: 'x-check', schemaType: 'string', modifying: true, validate: runNamedCheck },
+  // An annotation of strict shapes, which refuse the member anyway; `messages.ts` uses it.
+  { keyword: 'x-fixed', schemaType: 'array' },
+];
 
 function replace(place: Place, value: unknown): void {
   if (place !== undefined) place.parentData[place.parentDataProperty] = value;
 }
 
-export function lowerCase(_: boolean, value: unknown, _schema: unknown, place: Place): boolean {
-  if (typeof value === 'string') replace(place, value.toLowerCase());
-  return true;
-}
-
-export function capNumber(max: number, value: number, _schema: unknown, place: Place): boolean {
-  if (value > max) replace(place, max);
-  return true;
-}
-
-export const runNamedCheck: SchemaValidateFunction = (name: string, value, parentSchema, place) => {
-  const check = CHECKS[name];
-  if (check === undefined) throw new Error(`unknown check ${name}`);
-  const message = check(value, place);
+function runNamedCheck(
+  name: string,
+  value: unknown,
+  parentSchema?: object,
+  place?: Place,
+): boolean {
+  const check = VALUE_CHECKS[name];
+  const checkObject = OBJECT_CHECKS[name];
+  if (check === undefined && checkObject === undefined) throw new Error(`unknown check ${name}`);
+  const message = check?.(value, place) ?? (isJsonObject(value) ? checkObject?.(value) : undefined);
   if (message === undefined) return true;
   const around = parentSchema === undefined ? {} : { parentSchema };
-  runNamedCheck.errors = [{ keyword: 'x-check', params: {}, message, ...around }];
+  (runNamedCheck as SchemaValidateFunction).errors = [
+    { keyword: 'x-check', params: {}, message, ...around },
+  ];
   return false;
-};
+}
 
-/**
- * Each rule returns the end of a sentence that begins with the field, or undefined. Types of inner fields may not have
- * been checked yet.
- */
-const CHECKS: Readonly<Record<string, (value: unknown, place: Place) => string | undefined>> = {
+const VALUE_CHECKS: Readonly<Record<string, (value: unknown, place: Place) => Problem>> = {
   'empty-is-absent': (value, place) => {
     if (value === '') replace(place, null);
     return undefined;
@@ -54,113 +78,95 @@ const CHECKS: Readonly<Record<string, (value: unknown, place: Place) => string |
     typeof value === 'string' && Buffer.byteLength(value) > FACT_BYTES_MAX
       ? `must be at most ${FACT_BYTES_MAX} bytes`
       : undefined,
-  'json-schema': (value) => (isJsonObject(value) ? checkUserSchema(value) : undefined),
-  retry: checkRetry,
-  router: (value) => {
-    if (!isJsonObject(value)) return undefined;
-    const routes = value.routes ?? [];
-    const hasNone =
-      Array.isArray(routes) && routes.length === 0 && (value.default ?? null) === null;
-    return hasNone ? 'must have at least one route or a default' : undefined;
-  },
-  'gate-choices': (value) => {
-    if (!Array.isArray(value)) return undefined;
-    const values = value.map((choice) => (isJsonObject(choice) ? choice.value : undefined));
+  'gate-choices': (choices) => {
+    if (!Array.isArray(choices)) return undefined;
+    const values = choices.map((choice) => (isJsonObject(choice) ? choice.value : undefined));
     const twice = values.find((one, at) => typeof one === 'string' && values.indexOf(one) < at);
     return typeof twice === 'string' ? `must not have the value ${twice} twice` : undefined;
   },
-  variants: checkVariants,
-  heartbeat: (value) => {
-    if (!isJsonObject(value) || (value.checkpoint ?? null) === null) return undefined;
-    return (value.checkpoint_seq ?? null) === null
-      ? 'must have checkpoint_seq when it has a checkpoint'
+  'signal-type': checkSignalType,
+};
+
+/** Types of members may not have been checked yet. */
+const OBJECT_CHECKS: Readonly<Record<string, (value: JsonObject) => Problem>> = {
+  'json-schema': checkUserSchema,
+  /** A longer initial wait would be cut silently; a low maximum alone is intended. */
+  retry: ({ initial_backoff: initial, max_backoff }) => {
+    const max = max_backoff ?? RETRY_DEFAULTS.max_backoff;
+    if (typeof initial !== 'number' || typeof max !== 'number' || initial <= max) return undefined;
+    const origin = max_backoff === max ? '' : ', its default';
+    return `must have an initial_backoff that is not above max_backoff (${max}${origin})`;
+  },
+  router: ({ routes, default: otherwise }) => {
+    const hasNone = routes == null || (Array.isArray(routes) && routes.length === 0);
+    return hasNone && otherwise == null ? 'must have at least one route or a default' : undefined;
+  },
+  variants: ({ variants: raw }) => {
+    if (!Array.isArray(raw)) return undefined;
+    const variants = raw.filter(isJsonObject);
+    const names = variants.map(({ name }) => name);
+    const twice = names.find((name, index) => names.indexOf(name) !== index);
+    if (typeof twice === 'string') {
+      return `must have variants of different names, and has ${shownName(twice)} twice`;
+    }
+    return variants.length > 0 && variants.every(({ weight }) => weight === 0)
+      ? 'must have a variant whose weight is above 0'
       : undefined;
   },
-  'exchange-poll': (value) => {
-    if (!isJsonObject(value) || !Array.isArray(value.handlers)) return undefined;
-    const queues = Array.isArray(value.queues) ? value.queues.length : 1;
-    return value.handlers.length * queues > EXCHANGE_PAIRS_MAX
+  heartbeat: ({ checkpoint, checkpoint_seq }) =>
+    checkpoint != null && checkpoint_seq == null
+      ? 'must have checkpoint_seq when it has a checkpoint'
+      : undefined,
+  'exchange-poll': ({ handlers, queues }) => {
+    if (!Array.isArray(handlers)) return undefined;
+    return handlers.length * (Array.isArray(queues) ? queues.length : 1) > EXCHANGE_PAIRS_MAX
       ? `must name at most ${EXCHANGE_PAIRS_MAX} pairs of a handler and a queue`
       : undefined;
   },
-  'signal-type': checkSignalType,
-  'sequence-or-id': checkReference,
-  'batch-action': (value) =>
-    isJsonObject(value) && value.action === 'signal' && (value.signal_type ?? null) === null
+  /** Checks `SEQUENCE_REFERENCE`. */
+  'sequence-or-id': ({ sequence, sequence_id, version }) => {
+    if ((sequence_id == null) === (sequence == null)) {
+      return 'must have exactly one of sequence_id and sequence';
+    }
+    return version != null && sequence == null
+      ? 'must have sequence, not sequence_id, when it has version'
+      : undefined;
+  },
+  'batch-action': ({ action, signal_type }) =>
+    action === 'signal' && signal_type == null
       ? 'must have signal_type when the action is signal'
       : undefined,
-  'migration-target': checkMigrationTarget,
+  /** A version by number, by id, or both; the id has three spellings. */
+  'migration-target': ({ version, sequence_id, to_sequence_id, target_sequence_id }) => {
+    const ids = [sequence_id, to_sequence_id, target_sequence_id].filter((id) => id != null);
+    if (ids.length === 0 && version == null) return 'must have version or sequence_id';
+    const different = new Set(ids.map((id) => (typeof id === 'string' ? id.toLowerCase() : id)));
+    return different.size <= 1 ? undefined : 'must not name two different sequences';
+  },
 };
 
-function checkPlainName(value: unknown): string | undefined {
+function checkPlainName(value: unknown): Problem {
   const isTaken = value === '__proto__' || value === 'constructor' || value === 'prototype';
   return isTaken ? `must not be ${value}` : undefined;
 }
 
-function checkAddressed(value: unknown): string | undefined {
+function checkAddressed(value: unknown): Problem {
   return value === '.' || value === '..' ? 'must not be . or .., which no address has' : undefined;
 }
 
 /** The end of a sentence about the tenant in a header or member. A blank member may mean none. */
-export function tenantProblem(value: unknown): string | undefined {
+export function tenantProblem(value: unknown): Problem {
   if (typeof value !== 'string' || !/\S/.test(value)) return undefined;
   return /^[ \t]|[ \t]$/.test(value)
     ? 'must not begin or end with a space or a tab, which no header does'
     : checkAddressed(value);
 }
 
-/** A version by number, by id, or both; the id has three spellings. */
-function checkMigrationTarget(value: unknown): string | undefined {
-  if (!isJsonObject(value)) return undefined;
-  const { version, sequence_id, to_sequence_id, target_sequence_id } = value;
-  const ids = [sequence_id, to_sequence_id, target_sequence_id].filter((id) => id != null);
-  if (ids.length === 0 && version == null) return 'must have version or sequence_id';
-  const isOne =
-    new Set(ids.map((id) => (typeof id === 'string' ? id.toLowerCase() : id))).size <= 1;
-  return isOne ? undefined : 'must not name two different sequences';
-}
-
-/** A longer initial wait would be cut silently; a low maximum alone is intended. */
-function checkRetry(value: unknown): string | undefined {
-  if (!isJsonObject(value)) return undefined;
-  const initial = value.initial_backoff;
-  const max = value.max_backoff ?? RETRY_DEFAULTS.max_backoff;
-  if (typeof initial !== 'number' || typeof max !== 'number' || initial <= max) return undefined;
-  const origin = value.max_backoff === max ? '' : ', its default';
-  return `must have an initial_backoff that is not above max_backoff (${max}${origin})`;
-}
-
-function checkVariants(value: unknown): string | undefined {
-  if (!isJsonObject(value) || !Array.isArray(value.variants)) return undefined;
-  const variants = value.variants.filter(isJsonObject);
-  const names = variants.map(({ name }) => name);
-  const twice = names.find((name, index) => names.indexOf(name) !== index);
-  if (typeof twice === 'string') {
-    return `must have variants of different names, and has ${shownName(twice)} twice`;
-  }
-  const weights = variants.map(({ weight }) => weight);
-  return weights.length > 0 && weights.every((weight) => weight === 0)
-    ? 'must have a variant whose weight is above 0'
-    : undefined;
-}
-
-/** Checks `SEQUENCE_REFERENCE`. */
-function checkReference(value: unknown): string | undefined {
-  if (!isJsonObject(value)) return undefined;
-  const hasName = (value.sequence ?? null) !== null;
-  if (((value.sequence_id ?? null) !== null) === hasName) {
-    return 'must have exactly one of sequence_id and sequence';
-  }
-  return (value.version ?? null) !== null && !hasName
-    ? 'must have sequence, not sequence_id, when it has version'
-    : undefined;
-}
-
 const PLAIN_SIGNALS = ['pause', 'resume', 'cancel', 'update_context'];
 const CUSTOM_SIGNAL = 'custom:';
 const CUSTOM_NAME_LENGTH_MAX = 255;
 
-function checkSignalType(value: unknown, place: Place): string | undefined {
+function checkSignalType(value: unknown, place: Place): Problem {
   let text = value;
   if (isJsonObject(value) && typeof value.custom === 'string') {
     text = CUSTOM_SIGNAL + value.custom;

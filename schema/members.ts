@@ -6,7 +6,7 @@
 import type { TProperties, TSchema } from '@sinclair/typebox';
 import { isJsonObject, type JsonObject } from '../src/base/json.js';
 import { BLOCK_TYPES, Block, membersOf } from './blocks.js';
-import { UNSUPPORTED_VALUES } from './common.js';
+import { isUnsupported } from './common.js';
 import { type Finding, findingOf, joinPath, shownName } from './finding.js';
 import { misspelt, suggest } from './suggest.js';
 
@@ -183,8 +183,5 @@ function isKnown(key: string, members: TProperties): boolean {
 
 /** Without members that are always refused. */
 function supported(members: TProperties): string[] {
-  return Object.entries<TSchema>(members).flatMap(([name, { enum: words }]) => {
-    const isRefused = UNSUPPORTED_VALUES.every((value, index) => words?.[index] === value);
-    return isRefused ? [] : [name];
-  });
+  return Object.keys(members).filter((name) => !isUnsupported(members[name]?.enum));
 }

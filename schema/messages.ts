@@ -5,7 +5,7 @@ import type { ErrorObject } from 'ajv/dist/2020.js';
 import { isJsonObject } from '../src/base/json.js';
 import { BLOCK_TYPES } from './blocks.js';
 import { fixedMembers } from './change-shapes.js';
-import { isStrict, UNSUPPORTED_VALUES } from './common.js';
+import { isStrict, isUnsupported } from './common.js';
 import { SHA256_INPUT_PATTERN, SHA256_PATTERN } from './continuity.js';
 import { CREDENTIAL_ID_PATTERN } from './credential.js';
 import { type Finding, findingOf, findingOfStray, joinPath, shownName } from './finding.js';
@@ -144,8 +144,7 @@ function typeText(type: unknown): string {
 }
 
 function describeWords(field: string, allowed: readonly unknown[]): string {
-  const isUnsupported = UNSUPPORTED_VALUES.every((value, index) => allowed[index] === value);
-  if (isUnsupported) return `${field} is not supported`;
+  if (isUnsupported(allowed)) return `${field} is not supported`;
   const words = allowed.filter((word) => word !== null).map(String);
   return `${field} must be ${words.length === 1 ? '' : 'one of '}${words.join(', ')}`;
 }

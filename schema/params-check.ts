@@ -4,7 +4,7 @@
  */
 
 import type { TSchema } from '@sinclair/typebox';
-import { Ajv2020, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.js';
+import { Ajv2020, type ErrorObject } from 'ajv/dist/2020.js';
 import { isJsonObject, type JsonObject, ownValue } from '../src/base/json.js';
 import { hasTemplate } from '../src/base/template-places.js';
 import { type Finding, findingOf } from './finding.js';
@@ -26,20 +26,13 @@ const ajvOf = (allErrors: boolean) => {
 };
 const AJVS = { all: ajvOf(true), first: ajvOf(false) };
 
-const compiled = new Map<string, ValidateFunction>();
-
 /** @returns paths begin with `params` */
 export function checkParams(handler: BuiltinName, params: JsonObject): ParamProblem[] {
   const many = Object.values(params).some(
     (value) => typeof value === 'object' && value !== null && sizeOf(value) > MEMBERS_MAX,
   );
-  const mode = many ? 'first' : 'all';
-  const key = `${mode} ${handler}`;
-  let validate = compiled.get(key);
-  if (validate === undefined) {
-    validate = AJVS[mode].compile(HANDLER_PARAMS[handler]);
-    compiled.set(key, validate);
-  }
+  // Compiled once: the compiler keeps the result for each schema.
+  const validate = AJVS[many ? 'first' : 'all'].compile(HANDLER_PARAMS[handler]);
   const problems = new Map<string, ParamProblem>();
   for (const problem of schemaProblems(handler, params)) problems.set(problem.path, problem);
   for (const error of validate(params) ? [] : (validate.errors ?? [])) {

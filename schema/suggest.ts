@@ -1,46 +1,50 @@
-/**
- * Which word was probably meant: the one guess that messages about unknown names make, for members of
- * bodies and definitions, handlers, functions, filters and blocks alike. Bounded whatever the input.
- */
+/** Guesses which word was meant, for messages about unknown names. The work is bounded for every input. */
 
-/** Longer words are nobody's slip; what is compared costs the product of two lengths. */
+/** Longer words are not compared: a comparison costs the product of two lengths. */
 const LENGTH_MAX = 64;
 
-/** Slips of one letter that still count: one, and two in words of twice so many letters. */
-const SLIPS_MAX = 2;
-const LETTERS_PER_SLIP = 4;
+/** Edits of one letter that still match: one, and two in words of twice as many letters. */
+const EDITS_MAX = 2;
+const LETTERS_PER_EDIT = 4;
 
-/** Shorter words and beginnings have too many neighbours for a guess. */
+/** Shorter words and stems have too many neighbours for a guess. */
 const GUESS_LENGTH_MIN = 3;
 
 /**
- * The word of `known` that was probably meant by `word`: the same but for case and separators
- * (`initialBackoff`), else the one with the fewest slips (`timout`), else one with the same stem
- * (`retries` for `retry`, `length` for `len`). Undefined when none is near enough.
+ * The word of `known` that was probably meant: equal but for case and separators (`initialBackoff`), else with the
+ * fewest edits (`timout`), else with the same stem (`retries` for `retry`, `length` for `len`).
  */
 export function suggest(word: string, known: readonly string[]): string | undefined {
-  return misspelt(word, known) ?? sameStem(word, known);
+  return misspelt(word, known) ?? likest(word, known, stemOf);
 }
 
-/**
- * As `suggest`, but by slips only: for names that anybody may choose, such as those of handlers, where
- * `transform_order` is no mistake for `transform`.
- */
+/** By edits only: for names that users choose, where `transform_order` is no mistake for `transform`. */
 export function misspelt(word: string, known: readonly string[]): string | undefined {
+  return likest(word, known, (a, b) => {
+    const most = editsAllowed(a, b);
+    if (Math.abs(a.length - b.length) > most) return undefined;
+    const edits = distance(a, b);
+    return edits > most ? undefined : -edits;
+  });
+}
+
+/** The first of the words with the greatest likeness. */
+function likest(
+  word: string,
+  known: readonly string[],
+  likenessOf: (a: string, b: string) => number | undefined,
+): string | undefined {
   if (word.length > LENGTH_MAX) return undefined;
   const plain = normalise(word);
-  let nearest: string | undefined;
-  let fewest = Number.POSITIVE_INFINITY;
+  let best: string | undefined;
+  let most = Number.NEGATIVE_INFINITY;
   for (const candidate of known) {
-    const other = normalise(candidate);
-    const most = slipsAllowed(plain, other);
-    if (Math.abs(plain.length - other.length) > most) continue;
-    const slips = distance(plain, other);
-    if (slips > most || slips >= fewest) continue;
-    nearest = candidate;
-    fewest = slips;
+    const likeness = likenessOf(plain, normalise(candidate));
+    if (likeness === undefined || likeness <= most) continue;
+    best = candidate;
+    most = likeness;
   }
-  return nearest;
+  return best;
 }
 
 /** Without case and separators: `HTTP-Request` and `httpRequest` are `httprequest`. */
@@ -48,41 +52,23 @@ function normalise(word: string): string {
   return word.toLowerCase().replace(/[\s_.-]/g, '');
 }
 
-/** Short words that begin differently (`mail`, `fail`) are two words, not one with a slip. */
-function slipsAllowed(a: string, b: string): number {
+/** Short words that begin differently (`mail`, `fail`) are different words. */
+function editsAllowed(a: string, b: string): number {
   const length = Math.min(a.length, b.length);
   if (length < GUESS_LENGTH_MIN) return 0;
-  if (length <= LETTERS_PER_SLIP && a[0] !== b[0]) return 0;
-  return Math.min(SLIPS_MAX, Math.max(1, Math.floor(length / LETTERS_PER_SLIP)));
+  if (length <= LETTERS_PER_EDIT && a[0] !== b[0]) return 0;
+  return Math.min(EDITS_MAX, Math.max(1, Math.floor(length / LETTERS_PER_EDIT)));
 }
 
-/** The letters of the word that stand in the candidate's beginning, if those are most of either. */
-function sameStem(word: string, known: readonly string[]): string | undefined {
-  if (word.length > LENGTH_MAX) return undefined;
-  const plain = normalise(word);
-  let best: string | undefined;
-  let longest = 0;
-  for (const candidate of known) {
-    const other = normalise(candidate);
-    const stem = commonStart(plain, other);
-    const isStem = stem >= GUESS_LENGTH_MIN && stem >= Math.min(plain.length, other.length) - 1;
-    if (!isStem || stem <= longest) continue;
-    best = candidate;
-    longest = stem;
-  }
-  return best;
+/** Length of the common start, if that is nearly all of one word. */
+function stemOf(a: string, b: string): number | undefined {
+  let stem = 0;
+  while (stem < a.length && a[stem] === b[stem]) stem += 1;
+  const isStem = stem >= GUESS_LENGTH_MIN && stem >= Math.min(a.length, b.length) - 1;
+  return isStem ? stem : undefined;
 }
 
-function commonStart(a: string, b: string): number {
-  let at = 0;
-  while (at < a.length && a[at] === b[at]) at += 1;
-  return at;
-}
-
-/**
- * Letters to insert, delete, replace or exchange with their neighbour to make `b` of `a` (optimal
- * string alignment).
- */
+/** Insertions, deletions, replacements and swaps of neighbours from `a` to `b` (optimal string alignment). */
 function distance(a: string, b: string): number {
   let before: number[] = [];
   let row = Array.from({ length: b.length + 1 }, (_, i) => i);

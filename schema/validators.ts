@@ -6,12 +6,12 @@
  */
 
 import type { TSchema } from '@sinclair/typebox';
-import { Ajv2020, type KeywordDefinition, type ValidateFunction } from 'ajv/dist/2020.js';
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import { Block } from './blocks.js';
 import { CapsulePayload, type SealedPayload } from './capsule.js';
 import { FINDINGS_MAX, type Finding, type ShapeErrors } from './finding.js';
 import { isCalendarDay, isTimestamp, isTimeZone, isUuid } from './formats.js';
-import { capNumber, lowerCase, runNamedCheck } from './keywords.js';
+import { KEYWORDS } from './keywords.js';
 import { describeError, findingOfError } from './messages.js';
 import { readQuery } from './query.js';
 import {
@@ -160,25 +160,3 @@ function newContractAjv(allErrors = false): Ajv2020 {
   for (const keyword of KEYWORDS) ajv.addKeyword(keyword);
   return ajv.addSchema(Block);
 }
-
-const KEYWORDS: readonly KeywordDefinition[] = [
-  {
-    keyword: 'x-lower-case',
-    schemaType: 'boolean',
-    before: 'enum',
-    modifying: true,
-    errors: false,
-    validate: lowerCase,
-  },
-  {
-    keyword: 'x-cap',
-    type: 'number',
-    schemaType: 'number',
-    modifying: true,
-    errors: false,
-    validate: capNumber,
-  },
-  { keyword: 'x-check', schemaType: 'string', modifying: true, validate: runNamedCheck },
-  // An annotation of strict shapes, which refuse the member anyway; `messages.ts` uses it.
-  { keyword: 'x-fixed', schemaType: 'array' },
-];

@@ -1,7 +1,7 @@
 /** Tables of the members of schemas: type, bounds, default and description. */
 
 import type { TSchema } from '@sinclair/typebox';
-import { DURATION_MS_MAX, UNSUPPORTED_VALUES } from '../../schema/common.js';
+import { DURATION_MS_MAX, isUnsupported } from '../../schema/common.js';
 import { HTTP_TIMEOUT_MS_MAX } from '../../schema/handlers.js';
 import type { JsonValue } from '../../src/base/json.js';
 import { code, flatJson, table } from './markdown.js';
@@ -43,7 +43,7 @@ function memberRows(
 ): string[][] {
   const required = new Set<string>(schema.required ?? []);
   return Object.entries<TSchema>(schema.properties).flatMap(([name, member]) => {
-    if (isRefused(member)) return [];
+    if (isUnsupported(member.enum)) return [];
     const path = prefix + name;
     const meaning = said(member.description, path);
     const link = links[path];
@@ -65,11 +65,7 @@ function innerRows(
 
 function refusedMembers(schema: TSchema): string[] {
   const members = Object.entries<TSchema>(schema.properties);
-  return members.flatMap(([name, member]) => (isRefused(member) ? [name] : []));
-}
-
-function isRefused({ enum: words }: TSchema): boolean {
-  return UNSUPPORTED_VALUES.every((value, index) => words?.[index] === value);
+  return members.flatMap(([name, member]) => (isUnsupported(member.enum) ? [name] : []));
 }
 
 function defaultText(member: TSchema, isRequired: boolean): string {
