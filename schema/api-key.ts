@@ -30,10 +30,7 @@ export const KeyMinted = t.named('KeyMinted', {
 });
 export type KeyMinted = t.Static<typeof KeyMinted>;
 
-const KeyListQuery = t.object({
-  tenant_id: t.Name,
-  ...t.ALL_BY_KEY,
-});
+const KeyListQuery = t.object({ tenant_id: t.Name, ...t.ALL_BY_KEY });
 
 export const ApiKey = t.named('ApiKey', {
   id: KeyId,

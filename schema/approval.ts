@@ -93,9 +93,7 @@ export const ApprovalLink = t.named('ApprovalLink', {
 });
 export type ApprovalLink = t.Static<typeof ApprovalLink>;
 
-const TokenParams = t.object({
-  token: t.text({ minLength: 1, maxLength: TOKEN_LENGTH_MAX }),
-});
+const TokenParams = t.object({ token: t.text({ minLength: 1, maxLength: TOKEN_LENGTH_MAX }) });
 
 export const AnswerByLink = t.named('AnswerByLink', {
   value: t.nullish(Value),

@@ -8,10 +8,7 @@ export const CHANGES_LIMIT_MAX = 500;
 
 /** Opaque to clients: base64url of the position of the last entry read. */
 const Cursor = (absent: string) =>
-  t.text({
-    maxLength: 512,
-    description: `Cursor of an earlier response; exclusive. ${absent}`,
-  });
+  t.text({ maxLength: 512, description: `Cursor of an earlier response; exclusive. ${absent}` });
 
 const ChangesQuery = t.strictObject({
   tenant_id: t.optional(t.text()),

@@ -204,11 +204,7 @@ export const addressed = <T extends TSchema>(schema: T): T => ({
 });
 
 /** A tenant in a body, as the header x-tenant-id and a path can name it. */
-export const TenantName = text({
-  pattern: '\\S',
-  maxLength: NAME_LENGTH_MAX,
-  'x-check': 'tenant',
-});
+export const TenantName = text({ pattern: '\\S', maxLength: NAME_LENGTH_MAX, 'x-check': 'tenant' });
 export const BodyTenant = noted(TenantName, 'Must equal the header x-tenant-id, if sent.');
 
 /** Length of a header, counted in characters as in bodies; some characters are two UTF-16 units. */

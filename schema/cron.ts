@@ -153,10 +153,7 @@ export const SchedulePreview = t.named(
 );
 export type SchedulePreview = t.Static<typeof SchedulePreview>;
 
-export const NextFires = t.named('NextFires', {
-  timezone: t.text(),
-  fires: t.list(t.Timestamp),
-});
+export const NextFires = t.named('NextFires', { timezone: t.text(), fires: t.list(t.Timestamp) });
 export type NextFires = t.Static<typeof NextFires>;
 
 export const CRON_ROWS = {

@@ -203,9 +203,7 @@ const StepLogQuery = t.object({
   max_bytes: MaxBytes,
 });
 
-const StreamQuery = t.object({
-  poll_ms: t.integer({ minimum: 0, default: 500 }),
-});
+const StreamQuery = t.object({ poll_ms: t.integer({ minimum: 0, default: 500 }) });
 
 export const RESUMABLE_STATES: readonly t.InstanceStateWord[] = words(
   'failed paused completed cancelled',

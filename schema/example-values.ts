@@ -76,11 +76,7 @@ const daily = { cron_expr: '0 30 8 * * MON-FRI *', timezone: 'Europe/Berlin' };
 const subscription = { url: 'https://hooks.example/engine', events: ['instance.failed'] };
 const workerKey = { name: 'billing workers', capabilities: ['worker'] };
 
-const checkpoint_data = {
-  safe_boundary: 'charge',
-  completed_blocks: [],
-  context_snapshot: data,
-};
+const checkpoint_data = { safe_boundary: 'charge', completed_blocks: [], context_snapshot: data };
 const transform = {
   version: 1,
   transform: 'copy',

@@ -138,11 +138,7 @@ export type ParentStands = keyof typeof PARENT_STANDS;
 export const RunsAgainParent = t.named(
   'RunsAgainParent',
   'Effect of a child retry on the parent.',
-  {
-    id: t.Uuid,
-    stands: t.oneOf(Object.keys(PARENT_STANDS) as ParentStands[]),
-    summary: t.text(),
-  },
+  { id: t.Uuid, stands: t.oneOf(Object.keys(PARENT_STANDS) as ParentStands[]), summary: t.text() },
 );
 export type RunsAgainParent = t.Static<typeof RunsAgainParent>;
 

@@ -158,11 +158,7 @@ export const MaxBytes = t.optional(
   'Maximum size of the response, which has at least one row.',
 );
 
-const OutputListQuery = t.object({
-  ...BLOCK_QUERY,
-  ...t.ALL_BY_KEY,
-  max_bytes: MaxBytes,
-});
+const OutputListQuery = t.object({ ...BLOCK_QUERY, ...t.ALL_BY_KEY, max_bytes: MaxBytes });
 
 const AuditListQuery = t.object({
   limit: t.Limit(AUDIT_LIMIT_DEFAULT, t.LIST_LIMIT_MAX, 1),

@@ -28,10 +28,7 @@ export type RateLimit = t.Static<typeof RateLimit>;
 const LimitKey = t.text({ pattern: '\\S', maxLength: t.KEY_LENGTH_MAX });
 const RateLimitParams = t.object({ key: LimitKey });
 
-const RateLimitListQuery = t.object({
-  ...t.TenantQuery.properties,
-  ...t.ALL_ROWS,
-});
+const RateLimitListQuery = t.object({ ...t.TenantQuery.properties, ...t.ALL_ROWS });
 
 const byLimit = ownedBy({ owner: 'by-limit' });
 

@@ -18,12 +18,7 @@ export const NotReady = t.named(
   '`reason` is present if the database is the cause, with its SQLSTATE if it answered.',
   {
     error: t.text(),
-    reason: t.optional(
-      t.object({
-        kind: t.oneOf(TROUBLE_KINDS),
-        sql_state: t.optional(t.text()),
-      }),
-    ),
+    reason: t.optional(t.object({ kind: t.oneOf(TROUBLE_KINDS), sql_state: t.optional(t.text()) })),
   },
 );
 export type NotReady = t.Static<typeof NotReady>;

@@ -41,9 +41,7 @@ export const TenantLimits = t.named('TenantLimits', {
 });
 export type TenantLimits = t.Static<typeof TenantLimits>;
 
-const TenantParams = t.object({
-  id: t.text({ pattern: '\\S', maxLength: t.NAME_LENGTH_MAX }),
-});
+const TenantParams = t.object({ id: t.text({ pattern: '\\S', maxLength: t.NAME_LENGTH_MAX }) });
 
 const TenantListQuery = t.object({ limit: t.Limit(100, 1_000), cursor: t.Cursor });
 

@@ -84,10 +84,7 @@ export const TriggerFired = t.named('TriggerFired', {
 });
 export type TriggerFired = t.Static<typeof TriggerFired>;
 
-export const WebhookTaken = t.named('WebhookTaken', {
-  instance_id: t.Uuid,
-  trigger: t.text(),
-});
+export const WebhookTaken = t.named('WebhookTaken', { instance_id: t.Uuid, trigger: t.text() });
 export type WebhookTaken = t.Static<typeof WebhookTaken>;
 
 export const TRIGGER_ROWS = {

@@ -122,10 +122,7 @@ const SubscriptionUrl = t.noted(
   t.text({ pattern: '\\S', maxLength: SUBSCRIPTION_URL_LENGTH_MAX }),
   'http or https, without credentials; a public address unless the deployment allows others.',
 );
-const SubscriptionEvents = t.list(EventType, {
-  minItems: 1,
-  maxItems: SUBSCRIPTION_EVENTS_MAX,
-});
+const SubscriptionEvents = t.list(EventType, { minItems: 1, maxItems: SUBSCRIPTION_EVENTS_MAX });
 const SubscriptionSecret = t.secretText({
   pattern: '\\S',
   maxLength: t.KEY_LENGTH_MAX,

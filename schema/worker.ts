@@ -247,10 +247,7 @@ export const WorkerAttempt = t.named('WorkerAttempt', {
   task_id: t.Uuid,
   claim_epoch: t.integer(),
   worker_id: t.optional(t.text()),
-  event: t.typed<(typeof ATTEMPT_EVENTS)[number]>({
-    type: 'string',
-    enum: [...ATTEMPT_EVENTS],
-  }),
+  event: t.typed<(typeof ATTEMPT_EVENTS)[number]>({ type: 'string', enum: [...ATTEMPT_EVENTS] }),
   reason: t.optional(t.text()),
   created_at: t.Timestamp,
 });
