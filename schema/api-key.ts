@@ -48,9 +48,7 @@ export const WhoAmI = t.named('WhoAmI', {
   is_root: t.boolean('The root key, or a server that requires no keys.'),
   is_insecure: t.boolean('The server requires no keys (--insecure-auth).'),
   tenant_id: t.nullable(t.text(), 'Tenant of the key; null: any, named by x-tenant-id.'),
-  requires_tenant: t.boolean(
-    'Requests must name a tenant in x-tenant-id (ENGINE_REQUIRE_TENANT_HEADER).',
-  ),
+  requires_tenant: t.boolean('Requests must name a tenant (ENGINE_REQUIRE_TENANT_HEADER).'),
   capabilities: t.list(CapabilityWord, 'Root has all.'),
   key: t.refOrNull(t.object({ id: KeyId, name: t.text(), expires_at: t.nullable(t.Timestamp) })),
 });

@@ -51,19 +51,14 @@ export type Approval = t.Static<typeof Approval>;
 
 export const ApprovalPage = t.named('ApprovalPage', {
   items: t.list(Approval),
-  total: t.integer(
-    `Number on all pages; at most ${APPROVALS_COUNTED_MAX} of a bounded number of open ones.`,
-  ),
+  total: t.integer(`Number on all pages, counted up to ${APPROVALS_COUNTED_MAX}.`),
 });
 export type ApprovalPage = t.Static<typeof ApprovalPage>;
 
 export const AnswerApproval = t.named('AnswerApproval', {
   value: Value,
   comment: t.nullish(Comment),
-  answer_id: t.nullish(
-    t.Key,
-    'A repetition with the same id returns the first answer instead of a conflict.',
-  ),
+  answer_id: t.nullish(t.Key, 'A repetition with the same id returns the first answer.'),
 });
 export type AnswerApproval = t.Static<typeof AnswerApproval>;
 

@@ -45,14 +45,8 @@ const MaxIterations = t.integer({
 const headOf = <K extends string>(kind: K) => ({
   type: t.literal(kind, 'Kind of the block.'),
   id: t.noted(t.BlockId, 'Unique in the sequence. Expressions use it to refer to the output.'),
-  when: t.nullish(
-    t.text({ maxLength: t.EXPRESSION_LENGTH_MAX }),
-    'Condition; if it is false, the block is skipped.',
-  ),
-  timeout: t.nullish(
-    t.DurationMs,
-    'Maximum duration in ms; then everything inside is cancelled, and the block fails.',
-  ),
+  when: t.nullish(t.text({ maxLength: t.EXPRESSION_LENGTH_MAX }), 'If false, skips the block.'),
+  timeout: t.nullish(t.DurationMs, 'Time limit in ms; then the block is cancelled, and fails.'),
 });
 
 /** @param note description of the kind in the document */
@@ -90,30 +84,15 @@ const Step = blockObject('step', STEP_NOTE, {
   ),
   delay: t.nullish(Delay, 'Waits before the first attempt.'),
   retry: t.nullish(Retry, 'Retries after failed attempts.'),
-  timeout: t.nullish(
-    t.DurationMs,
-    'Maximum duration of an attempt in ms, for a task from its claim; then the attempt fails.',
-  ),
-  queue_timeout: t.nullish(
-    t.DurationMs,
-    'Maximum wait in ms for a worker; then the attempt fails.',
-  ),
-  deadline: t.nullish(
-    t.DurationMs,
-    'Maximum duration in ms with all waits and attempts; then the step fails.',
-  ),
+  timeout: t.nullish(t.DurationMs, 'Time limit of an attempt in ms, for a task from its claim.'),
+  queue_timeout: t.nullish(t.DurationMs, 'Time limit in ms for a claim; then the attempt fails.'),
+  deadline: t.nullish(t.DurationMs, 'Time limit in ms with all waits and attempts; then it fails.'),
   on_deadline_breach: t.nullish(OnDeadlineBreach, 'Called once when the deadline passes.'),
   send_window: t.nullish(SendWindow, 'Hours in which the step may start. It waits for them.'),
-  rate_limit_key: t.nullish(
-    t.Key,
-    'Steps with the same key share a rate limit. Above the limit a step waits.',
-  ),
+  rate_limit_key: t.nullish(t.Key, 'Steps with the same key share a rate limit, and wait for it.'),
   cancellable: t.flag(true, 'False: the signal cancel waits for the step.'),
   queue_name: t.nullish(t.Name, 'Queue of the task. A poll can select one queue.'),
-  output_schema: t.nullish(
-    t.UserSchema,
-    'Schema of the output. Any other output fails the step permanently.',
-  ),
+  output_schema: t.nullish(t.UserSchema, 'Schema of the output; others fail the step permanently.'),
   merge_output: t.flag(true, "Merges a worker's output into context.data."),
   wait_for_input: t.nullish(WaitForInput),
   ...t.unsupported('context_access', 'fallback_handler', 'cache_key', 'compensation'),
@@ -125,6 +104,7 @@ const Parallel = blockObject('parallel', 'Runs all branches concurrently; fails 
 });
 export interface ParallelBlock extends t.Static<typeof Parallel> {}
 
+const RACE_SEMANTICS = ['first_to_resolve', 'first_to_succeed'] as const;
 const RACE_NOTE =
   'first_to_resolve: the first branch to finish wins, even by ' +
   'failing. first_to_succeed: the first branch to succeed wins; the ' +
@@ -133,10 +113,7 @@ const RACE_NOTE =
 const Race = blockObject('race', RACE_NOTE, {
   branches: t.noted(Branches, 'Lists of blocks that run until one has won.'),
   semantics: t.nullish(
-    t.withDefault(
-      t.oneOf(['first_to_resolve', 'first_to_succeed'], 'Which branch wins.'),
-      'first_to_resolve',
-    ),
+    t.withDefault(t.oneOf(RACE_SEMANTICS, 'Which branch wins.'), 'first_to_resolve'),
   ),
 });
 export interface RaceBlock extends t.Static<typeof Race> {}
@@ -171,10 +148,7 @@ const TryCatch = blockObject(
 export interface TryCatchBlock extends t.Static<typeof TryCatch> {}
 
 const Loop = blockObject('loop', 'Repeats its body while the condition is true.', {
-  condition: t.noted(
-    t.Expression,
-    'Evaluated before each iteration; the loop ends when it is false.',
-  ),
+  condition: t.noted(t.Expression, 'Evaluated before each iteration; false ends the loop.'),
   body: t.noted(NonEmptyBlockList, 'Blocks of each iteration.'),
   max_iterations: t.nullish(MaxIterations, 'Maximum number of iterations; the loop then succeeds.'),
   ...t.unsupported('break_on', 'poll_interval', 'continue_on_error', 'retain_iterations'),
@@ -182,27 +156,18 @@ const Loop = blockObject('loop', 'Repeats its body while the condition is true.'
 export interface LoopBlock extends t.Static<typeof Loop> {}
 
 const ForEach = blockObject('for_each', 'Runs its body for each item of a context.data array.', {
-  collection: t.noted(
-    t.Expression,
-    'Path in context.data, or template, of an array. Missing or empty: nothing runs.',
-  ),
+  collection: t.noted(t.Expression, 'An array: path in context.data, or template. May be missing.'),
   item_var: t.nullish(
     t.withDefault(t.PlainName, ITEM_VAR_DEFAULT),
     'Key of context.data with the item, in the body.',
   ),
   body: t.noted(NonEmptyBlockList, 'Blocks that run for each item.'),
-  index_var: t.nullish(
-    t.PlainName,
-    'Key of context.data with the index of the item, from 0, in the body.',
-  ),
+  index_var: t.nullish(t.PlainName, 'Key of context.data with the index of the item, from 0.'),
   concurrency: t.nullish(
     t.integer({ minimum: 1, maximum: CONCURRENCY_MAX, default: 1 }),
     'Number of items that run concurrently.',
   ),
-  max_iterations: t.nullish(
-    MaxIterations,
-    'A longer collection fails the block before its first item.',
-  ),
+  max_iterations: t.nullish(MaxIterations, 'A longer collection fails the block before any item.'),
 });
 export interface ForEachBlock extends t.Static<typeof ForEach> {}
 
@@ -212,10 +177,7 @@ const SubSequence = blockObject(
   {
     sequence_name: t.noted(t.Name, 'Sequence of the child, in the namespace of this instance.'),
     version: t.nullish(t.Version, 'Pins this version. Default: chosen as the child starts.'),
-    input: t.nullish(
-      t.JsonObjectSchema,
-      'context.data of the child; its strings may be templates.',
-    ),
+    input: t.nullish(t.JsonObjectSchema, 'context.data of the child; strings may be templates.'),
   },
 );
 export interface SubSequenceBlock extends t.Static<typeof SubSequence> {}
@@ -230,10 +192,7 @@ export interface CancellationScopeBlock extends t.Static<typeof CancellationScop
 const SagaStep = t.named('SagaStep', {
   id: t.noted(t.PlainName, "Id of the saga's step, unique in the sequence among all block ids."),
   action: t.noted(blocksOrOne(NonEmptyBlockList), 'A block, or a list of blocks.'),
-  compensation: t.optional(
-    blocksOrOne(t.nullish(BlockList)),
-    'A block, or a list of blocks, that undoes the action.',
-  ),
+  compensation: t.optional(blocksOrOne(t.nullish(BlockList)), 'The same, to undo the action.'),
 });
 
 const SAGA_NOTE =
@@ -264,10 +223,7 @@ const AbSplit = t.object(
   {
     ...headOf('ab_split'),
     type: t.oneOf(SPLIT_WORDS, 'Kind of the block; both names mean the same.'),
-    variants: t.noted(
-      t.list(Variant, { minItems: 2, maxItems: BRANCHES_MAX }),
-      'The variants to choose from.',
-    ),
+    variants: t.noted(t.list(Variant, { minItems: 2, maxItems: BRANCHES_MAX }), 'At least two.'),
   },
   { 'x-check': 'variants', description: SPLIT_NOTE },
 );
@@ -324,10 +280,7 @@ const HOOK_MEMBERS = {
   ...headOf('step'),
   handler: t.oneOf(HOOK_HANDLERS, 'A built-in handler; hooks cannot use workers.'),
   params: Step.properties.params,
-  timeout: t.nullish(
-    t.DurationMs,
-    `Maximum duration in ms. Default and maximum: ${HOOK_TIMEOUT_MS}.`,
-  ),
+  timeout: t.nullish(t.DurationMs, `Time limit in ms. Default and maximum: ${HOOK_TIMEOUT_MS}.`),
   ...t.unsupported(
     'delay',
     'retry',

@@ -27,10 +27,7 @@ export function changeOf<P extends TProperties>(
 
 /** For changes that depend on what was read (`src/base/unchanged-since.ts`). */
 export const UNCHANGED = {
-  if_unchanged_since: nullish(
-    Timestamp,
-    'The updated_at that was read: 409 if it has changed. Absent: no check.',
-  ),
+  if_unchanged_since: nullish(Timestamp, 'The updated_at that was read: 409 if it has changed.'),
 };
 
 export function fixedMembers(shape: TSchema): readonly string[] {

@@ -317,10 +317,7 @@ export const MigrateInstances = t.object(
         description: 'Instances examined by one request.',
       }),
     ),
-    cursor: t.nullish(
-      t.text({ 'x-check': 'empty-is-absent' }),
-      'next_cursor of the previous response.',
-    ),
+    cursor: t.nullish(t.text({ 'x-check': 'empty-is-absent' }), 'The previous next_cursor.'),
   },
   { $id: 'MigrateInstances', 'x-check': 'migration-target', additionalProperties: false },
 );

@@ -27,10 +27,7 @@ const OverlapPolicy = t.oneOf(
 
 const STARTED = {
   metadata: t.nullish(t.JsonObjectSchema, 'Copied to its instances.'),
-  context: t.nullish(
-    GivenContext,
-    'Initial context of its instances; data must conform to the input_schema.',
-  ),
+  context: t.nullish(GivenContext, 'Initial context; data must conform to the input_schema.'),
   timeout: t.nullish(InstanceTimeout),
 };
 
@@ -54,20 +51,14 @@ export const CreateSchedule = t.strict(
 export type CreateSchedule = t.Static<typeof CreateSchedule>;
 
 export const RunSchedule = t.strictNamed('RunSchedule', {
-  idempotency_key: t.nullish(
-    t.Key,
-    'A repeated request with the same key returns the first instance.',
-  ),
+  idempotency_key: t.nullish(t.Key, 'A repetition with the same key returns the first instance.'),
 });
 export type RunSchedule = t.Static<typeof RunSchedule>;
 
 const ScheduleListQuery = t.object({
   tenant_id: t.optional(t.text()),
   order: t.optional(
-    t.oneOf(
-      ['created', 'next_fire'],
-      'next_fire: enabled schedules by next fire. Default: created, oldest first.',
-    ),
+    t.oneOf(['created', 'next_fire'], 'next_fire: enabled ones by next fire. Default: created.'),
   ),
   ...t.ALL_BY_KEY,
 });

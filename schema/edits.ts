@@ -26,7 +26,7 @@ import { words } from './states.js';
 /** Offsets of a bulk reschedule: a year either way. */
 const OFFSET_SECS_MAX = 365 * 86_400;
 export const BATCH_ACTION_LIMIT_DEFAULT = 1_000;
-const BATCH_ACTION_LIMIT_MAX = 10_000;
+const BATCH_ACTION_MAX = 10_000;
 export const CHECKPOINTS_LISTED_MAX = 100;
 const SIGNALS_MAX = 1_000;
 
@@ -52,10 +52,7 @@ const CONTEXT_MODES = ['merge', 'replace'] as const;
 const AMENDED_DATA = {
   context: t.nullish(t.JsonObjectSchema, 'Changes context.data before anything runs.'),
   context_mode: t.nullish(
-    t.withDefault(
-      t.oneOf(CONTEXT_MODES, 'merge: replaces top-level members; replace: replaces all data.'),
-      'merge',
-    ),
+    t.withDefault(t.oneOf(CONTEXT_MODES, 'merge: top-level members; replace: all data.'), 'merge'),
   ),
 };
 
@@ -130,11 +127,7 @@ export const BatchAction = t.object(
     dry_run: t.DryRun,
     orphans: t.Orphans,
     limit: t.nullish(
-      t.integer({
-        minimum: 1,
-        maximum: BATCH_ACTION_LIMIT_MAX,
-        default: BATCH_ACTION_LIMIT_DEFAULT,
-      }),
+      t.integer({ minimum: 1, maximum: BATCH_ACTION_MAX, default: BATCH_ACTION_LIMIT_DEFAULT }),
     ),
   },
   { $id: 'BatchAction', 'x-check': 'batch-action', additionalProperties: false },
@@ -159,7 +152,7 @@ export const BatchActionResult = t.named('BatchActionResult', {
   repeats_effects: RepeatsEffects,
   refusals: t.optional(
     t.list(ChangeRefusal, { maxItems: REFUSALS_LISTED_MAX }),
-    'The first failures with their reasons; absent if none.',
+    'The first failures; absent if none.',
   ),
 });
 export type BatchActionResult = t.Static<typeof BatchActionResult>;

@@ -51,10 +51,7 @@ export const Wait = t.named('Wait', 'One thing that an instance waits for, with 
   task_id: t.optional(t.Uuid),
   worker_id: t.optional(t.text()),
   heartbeat_at: t.optional(t.Timestamp),
-  lost_claims: t.optional(
-    t.integer(),
-    'Claims of this attempt lost to silent workers; absent: none.',
-  ),
+  lost_claims: t.optional(t.integer(), 'Claims of this attempt lost to silent workers.'),
   workers: t.optional(
     t.object({
       polled_lately: t.integer(`Workers for this task that polled within ${POLLED_LATELY_SECS} s.`),
@@ -115,10 +112,7 @@ export const RunsAgainBlock = t.named('RunsAgainBlock', 'A block that a retry ru
       'idempotency keys; for a retried child, paths in the child.',
   ),
   repeats_effects: t.boolean('Whether external effects are repeated.'),
-  child_id: t.optional(
-    t.Uuid,
-    'The child that is retried or waited for; absent: none, or a new child is started.',
-  ),
+  child_id: t.optional(t.Uuid, 'The child that is retried or awaited; absent: none, or a new one.'),
   cleans_up: t.optional(t.literal(true, 'The child runs only its cleanup.')),
 });
 export type RunsAgainBlock = t.Static<typeof RunsAgainBlock>;
@@ -155,9 +149,7 @@ export const RunsAgain = t.named('RunsAgain', 'Effect of a retry, or of a resume
       'continues whose parent ignores it: ask for confirmation.',
   ),
   parent: t.optional(RunsAgainParent),
-  ends: t.optional(
-    t.oneOf(AGAIN_ENDS, 'Final state if the retry succeeds; absent: the instance continues.'),
-  ),
+  ends: t.optional(t.oneOf(AGAIN_ENDS, 'Final state after the retry; absent: it continues.')),
 });
 export type RunsAgain = t.Static<typeof RunsAgain>;
 
@@ -172,10 +164,7 @@ export const NextAction = t.named('NextAction', 'A suggested request.', {
 export type NextAction = t.Static<typeof NextAction>;
 
 export const ExplanationWarning = t.named('ExplanationWarning', {
-  kind: t.literal(
-    'output_truncated',
-    'An output exceeded its limit: expressions see a note instead.',
-  ),
+  kind: t.literal('output_truncated', 'An output exceeded its limit; expressions see a note.'),
   block_id: t.text(),
   summary: t.text(),
 });

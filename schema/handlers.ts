@@ -61,10 +61,7 @@ export const HANDLER_PARAMS = {
       t.integer({ minimum: 1, maximum: t.DURATION_MS_MAX }),
       'Milliseconds after which the attempt fails, like the `timeout` of the step.',
     ),
-    schema: t.nullish(
-      t.UserSchema,
-      'Schema of the payload. Any other payload is consumed, and the wait continues.',
-    ),
+    schema: t.nullish(t.UserSchema, 'Schema of the payload; the wait consumes and ignores others.'),
   }),
   http_request: t.object({
     url: t.text({

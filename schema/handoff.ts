@@ -328,10 +328,7 @@ export type CapsuleImported = t.Static<typeof CapsuleImported>;
 export const AcceptHandoff = t.named('AcceptHandoff', {
   tenant_id: TenantField,
   destination_instance_id: t.Uuid,
-  import_receipt: t.optional(
-    t.refOrNull(ImportReceipt),
-    'Import receipt of an instance on another server.',
-  ),
+  import_receipt: t.optional(t.refOrNull(ImportReceipt), 'For an instance on another server.'),
 });
 export type AcceptHandoff = t.Static<typeof AcceptHandoff>;
 

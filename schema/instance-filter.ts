@@ -30,10 +30,7 @@ export const SELECTION = {
   sequence_version: t.noted(t.Version, 'Version of the sequence.'),
   parent_instance_id: t.noted(t.Uuid, 'Children of this instance.'),
   ids: t.noted(t.list(t.Uuid, { minItems: 1, maxItems: IDS_MAX }), `At most ${IDS_MAX} instances.`),
-  waiting_for: t.oneOf(
-    OPEN_WAITS,
-    'Instances with a step that waits for it; see /instances/{id}/explain.',
-  ),
+  waiting_for: t.oneOf(OPEN_WAITS, 'Instances with a step that waits for it (see explain).'),
   ...t.CREATED_BETWEEN,
   updated_after: t.noted(t.Timestamp, 'Exclusive.'),
   updated_before: t.noted(t.Timestamp, 'Exclusive.'),

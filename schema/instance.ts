@@ -53,29 +53,17 @@ export const CreateInstance = t.checked(
     priority: t.nullish(t.withDefault(t.PriorityWord, 'normal')),
     timezone: t.nullish(t.withDefault(t.TimeZone, 'UTC')),
     metadata: t.nullish(t.JsonObjectSchema),
-    context: t.nullish(
-      GivenContext,
-      'At most 256 KiB as JSON, unless the deployment sets another limit.',
-    ),
+    context: t.nullish(GivenContext, 'At most 256 KiB as JSON; deployments may set another limit.'),
     next_fire_at: t.nullish(t.Timestamp, 'Start time; default: now.'),
     timeout: t.nullish(InstanceTimeout),
-    concurrency_key: t.nullish(
-      ConcurrencyKey,
-      'Instances of the tenant with this key share a concurrency limit.',
-    ),
+    concurrency_key: t.nullish(ConcurrencyKey, 'Instances with this key share max_concurrency.'),
     max_concurrency: t.nullish(
       t.integer({ exclusiveMinimum: 0, maximum: t.INT32_MAX }),
       'Maximum number of these instances that run at once.',
     ),
-    idempotency_key: t.nullish(
-      t.Key,
-      'If an instance of the tenant has this key, its id is returned with deduplicated true.',
-    ),
+    idempotency_key: t.nullish(t.Key, 'A repeated key returns the id of the first instance.'),
     dry_run: t.flag(false),
-    dry_run_auto_approve: t.flag(
-      false,
-      'In a dry run, approvals are answered immediately with the first choice.',
-    ),
+    dry_run_auto_approve: t.flag(false, 'In a dry run, approvals get their first choice.'),
     ...t.unsupported('budget'),
   }),
 );

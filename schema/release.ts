@@ -125,10 +125,7 @@ export const Divergence = t.named(
     replayed_state: t.InstanceStateWord,
     blocks_added: t.list(t.text()),
     blocks_removed: t.list(t.text()),
-    calls_changed: t.optional(
-      t.list(ChangedCall),
-      'Steps whose request differs from the recorded one; absent if none.',
-    ),
+    calls_changed: t.optional(t.list(ChangedCall), 'Steps with a changed request; absent if none.'),
   },
 );
 export type Divergence = t.Static<typeof Divergence>;
@@ -145,10 +142,7 @@ const Evidence = {
   diverged: t.integer('All diverged runs; divergences lists the first 20.'),
   inconclusive: t.integer(),
   divergences: t.list(Divergence),
-  inconclusive_runs: t.optional(
-    t.list(InconclusiveRun),
-    'The first 20 inconclusive runs with reasons; absent if none.',
-  ),
+  inconclusive_runs: t.optional(t.list(InconclusiveRun), 'The first 20; absent if none.'),
 };
 
 export const ValidationReport = t.named('ValidationReport', 'Result of replays of finished runs.', {

@@ -22,15 +22,9 @@ export const CreateSequence = t.named('CreateSequence', 'A definition; immutable
   version: t.noted(t.Version, 'Unique with tenant, namespace and name.'),
   blocks: t.noted(RootBlocks, `At most ${BLOCKS_MAX} blocks in total, ${DEPTH_MAX} levels deep.`),
   deprecated: t.flag(false),
-  hold: t.flag(
-    false,
-    'Excluded from lookups by name without version, until lifted or promoted by a release.',
-  ),
+  hold: t.flag(false, 'Lookups by name without version exclude it until lifted or promoted.'),
   status: t.nullish(t.withDefault(SequenceStatus, 'production')),
-  input_schema: t.nullish(
-    t.UserSchema,
-    'Schema of context.data of new instances; other data is answered 422.',
-  ),
+  input_schema: t.nullish(t.UserSchema, 'Schema of context.data; other data is answered 422.'),
   created_at: t.nullish(t.Timestamp),
   on_failure: t.nullish(ON_FAILURE),
   on_cancel: t.nullish(ON_CANCEL),
@@ -125,9 +119,7 @@ export const SequenceListQuery = t.object({
   tenant_id: t.optional(t.text()),
   namespace: t.optional(t.text()),
   name: t.optional(t.text()),
-  name_contains: t.optional(
-    t.text({ maxLength: t.NAME_LENGTH_MAX, description: 'Case-insensitive.' }),
-  ),
+  name_contains: t.optional(t.text({ maxLength: t.NAME_LENGTH_MAX }), 'Case-insensitive.'),
   newest_only: t.boolean({
     default: false,
     description: 'Only the newest version of each name, with the number of versions.',

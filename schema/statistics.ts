@@ -80,9 +80,7 @@ export type QueueInfo = t.Static<typeof QueueInfo>;
 
 export const Queues = t.named('Queues', {
   queues: t.list(QueueInfo, 'By handler and queue.'),
-  complete: Complete(
-    `Whether all open tasks are included; at most the oldest ${QUEUED_TASKS_LOOKED_AT_MAX} are.`,
-  ),
+  complete: Complete(`False: only the oldest ${QUEUED_TASKS_LOOKED_AT_MAX} open tasks count.`),
 });
 export type Queues = t.Static<typeof Queues>;
 
@@ -146,8 +144,7 @@ export const ReleaseSeries = t.named(
     step_secs: t.integer({ minimum: 1 }),
     points: t.list(ReleasePoint, 'Oldest first.'),
     complete: Complete(
-      'Whether all finished instances are included; at most ' +
-        `the newest ${OUTCOMES_LOOKED_AT_MAX} are.`,
+      `False: only the newest ${OUTCOMES_LOOKED_AT_MAX} finished instances count.`,
     ),
   },
 );

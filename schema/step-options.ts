@@ -23,10 +23,7 @@ export const GATE_PROMPT_LENGTH_MAX = 4_096;
 /** The check: initial_backoff is not above max_backoff. */
 export const Retry = t.object(
   {
-    max_attempts: t.noted(
-      t.integer({ exclusiveMinimum: 0, maximum: t.INT32_MAX }),
-      'Attempts in total.',
-    ),
+    max_attempts: t.noted(t.integer({ exclusiveMinimum: 0, maximum: t.INT32_MAX }), 'In total.'),
     initial_backoff: t.nullish(
       t.withDefault(t.DurationMs, RETRY_DEFAULTS.initial_backoff),
       'Wait in ms after the first attempt.',
@@ -54,14 +51,8 @@ export const Delay = t.object({
   duration: t.nullish(t.DurationMs, 'Duration in ms.'),
   fire_at_local: t.nullish(t.text(), 'Instead of duration: YYYY-MM-DDTHH:MM:SS.'),
   timezone: t.nullish(t.TimeZone, "Time zone of fire_at_local; default: the instance's."),
-  business_days_only: t.flag(
-    false,
-    'Moves an end on a Saturday, Sunday or holiday to the next business day.',
-  ),
-  jitter: t.nullish(
-    t.DurationMs,
-    'Moves the end by a random time of at most this many ms, either way.',
-  ),
+  business_days_only: t.flag(false, 'Moves ends on weekends or holidays to the next business day.'),
+  jitter: t.nullish(t.DurationMs, 'Moves the end by a random time up to this many ms, either way.'),
   holidays: t.nullish(
     t.list(t.text({ format: 'calendar-day' }), { maxItems: 1_000 }),
     'Holidays besides those in context.config.holidays.',

@@ -30,10 +30,7 @@ export const CreateTrigger = t.strictNamed('CreateTrigger', {
   slug: t.addressed(Slug),
   tenant_id: t.BodyTenant,
   sequence_name: t.noted(t.Name, 'Resolved at each fire.'),
-  version: t.nullish(
-    t.Version,
-    'Pins this version. Default: chosen as for an instance created by name.',
-  ),
+  version: t.nullish(t.Version, 'Pins this version. Default: as for an instance created by name.'),
   namespace: t.nullish(t.withDefault(t.Name, NAMESPACE_DEFAULT)),
   trigger_type: t.nullish(t.withDefault(TriggerType, 'webhook')),
   secret: t.nullish(Secret),

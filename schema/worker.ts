@@ -199,9 +199,7 @@ export const WorkerTask = t.named('WorkerTask', 'A step for an external worker.'
   state: t.TaskStateWord,
   worker_id: t.nullable(t.text()),
   claim_epoch: t.integer(),
-  lost_claims: t.integer(
-    'Claims of this attempt lost to silent workers; too many fail it permanently.',
-  ),
+  lost_claims: t.integer('Claims lost to silent workers; too many fail the attempt permanently.'),
   claimed_at: t.nullable(t.Timestamp),
   heartbeat_at: t.nullable(t.Timestamp),
   completed_at: t.nullable(t.Timestamp),
@@ -247,7 +245,7 @@ export const WorkerAttempt = t.named('WorkerAttempt', {
   task_id: t.Uuid,
   claim_epoch: t.integer(),
   worker_id: t.optional(t.text()),
-  event: t.typed<(typeof ATTEMPT_EVENTS)[number]>({ type: 'string', enum: [...ATTEMPT_EVENTS] }),
+  event: t.oneOf(ATTEMPT_EVENTS),
   reason: t.optional(t.text()),
   created_at: t.Timestamp,
 });
