@@ -37,31 +37,29 @@ export const AttemptListQuery = t.object({
 });
 export type AttemptListQuery = t.Static<typeof AttemptListQuery>;
 
-export const StepAttempt = t.named(
-  'StepAttempt',
-  'An attempt of a step: for workers from its dispatch, ' +
-    'for built-in handlers once it has finished.',
-  {
-    id: t.Uuid,
-    source: t.oneOf(['task', 'process']),
-    block_id: t.text(),
-    iteration: t.text("Counters of the enclosing loops; '' outside loops."),
-    attempt: t.integer('Counted from 0 in each iteration.'),
-    state: t.oneOf(ATTEMPT_STATES),
-    handler_name: t.nullable(t.text(), 'Null for a sub_sequence, or if unknown.'),
-    queue_name: t.nullable(t.text()),
-    task_id: t.nullable(t.Uuid),
-    worker_id: t.nullable(t.text(), 'The last worker to claim the task.'),
-    queued_at: t.nullable(t.Timestamp, 'Time of the dispatch to workers.'),
-    started_at: t.nullable(t.Timestamp, 'Last claim or outgoing request; null: none, or unknown.'),
-    ended_at: t.nullable(t.Timestamp),
-    timeout_ms: t.nullable(t.integer()),
-    params: t.optional(t.AnyJson, 'Parameters as rendered for the worker.'),
-    overlay: t.optional(t.AnyJson, 'Members that for_each adds to context.data for this item.'),
-    output: t.optional(t.AnyJson),
-    error: t.nullable(t.object({ message: t.text(), retryable: t.nullable(t.boolean()) })),
-  },
-);
+export const StepAttempt = t.named('StepAttempt', {
+  id: t.Uuid,
+  source: t.oneOf(
+    ['task', 'process'],
+    'task: for a worker, from its dispatch; process: of a built-in handler, once it has finished.',
+  ),
+  block_id: t.text(),
+  iteration: t.text("Counters of the enclosing loops; '' outside loops."),
+  attempt: t.integer('Counted from 0 in each iteration.'),
+  state: t.oneOf(ATTEMPT_STATES),
+  handler_name: t.nullable(t.text(), 'Null for a sub_sequence, or if unknown.'),
+  queue_name: t.nullable(t.text()),
+  task_id: t.nullable(t.Uuid),
+  worker_id: t.nullable(t.text(), 'The last worker to claim the task.'),
+  queued_at: t.nullable(t.Timestamp, 'Time of the dispatch to workers.'),
+  started_at: t.nullable(t.Timestamp, 'Last claim or outgoing request; null: none, or unknown.'),
+  ended_at: t.nullable(t.Timestamp),
+  timeout_ms: t.nullable(t.integer()),
+  params: t.optional(t.AnyJson, 'Parameters as rendered for the worker.'),
+  overlay: t.optional(t.AnyJson, 'Members that for_each adds to context.data for this item.'),
+  output: t.optional(t.AnyJson),
+  error: t.nullable(t.object({ message: t.text(), retryable: t.nullable(t.boolean()) })),
+});
 export type StepAttempt = t.Static<typeof StepAttempt>;
 
 export const ATTEMPT_ROWS = {

@@ -21,26 +21,22 @@ export const RepeatsEffects = t.integer(
   'With dry_run: retried instances that would repeat external effects; else 0.',
 );
 
-export const BulkJob = t.named(
-  'BulkJob',
-  'A change of many instances that runs in the background.',
-  {
-    id: t.Uuid,
-    tenant_id: t.text(),
-    operation: t.oneOf(BULK_OPERATIONS),
-    request: t.noted(t.JsonObjectSchema, 'The request body.'),
-    state: t.oneOf(BULK_JOB_STATES),
-    matched: t.integer('Matches found so far: updated, skipped and failed.'),
-    applied: t.integer('Changed instances; with dry_run, those that would be changed.'),
-    skipped: t.integer('Matches that needed no change or were deleted.'),
-    failed: t.integer('Matches whose change was refused.'),
-    repeats_effects: RepeatsEffects,
-    error: t.nullable(t.text(), 'Why the job failed.'),
-    created_at: t.Timestamp,
-    updated_at: t.Timestamp,
-    ended_at: t.nullable(t.Timestamp),
-  },
-);
+export const BulkJob = t.named('BulkJob', 'A change of many instances in the background.', {
+  id: t.Uuid,
+  tenant_id: t.text(),
+  operation: t.oneOf(BULK_OPERATIONS),
+  request: t.noted(t.JsonObjectSchema, 'The request body.'),
+  state: t.oneOf(BULK_JOB_STATES),
+  matched: t.integer('Matches found so far: updated, skipped and failed.'),
+  applied: t.integer('Changed instances; with dry_run, those that would be changed.'),
+  skipped: t.integer('Matches that needed no change or were deleted.'),
+  failed: t.integer('Matches whose change was refused.'),
+  repeats_effects: RepeatsEffects,
+  error: t.nullable(t.text(), 'Why the job failed.'),
+  created_at: t.Timestamp,
+  updated_at: t.Timestamp,
+  ended_at: t.nullable(t.Timestamp),
+});
 export type BulkJob = t.Static<typeof BulkJob>;
 
 const BulkJobListQuery = t.object({

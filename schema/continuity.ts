@@ -35,19 +35,15 @@ export const CreateExecution = t.named('CreateExecution', {
   runtime_id: t.Uuid,
 });
 
-export const Execution = t.named(
-  'ContinuityExecution',
-  'Portable identity of an instance. Changes of owner or version raise its epoch.',
-  {
-    continuity_id: t.Uuid,
-    tenant_id: t.text(),
-    current_instance_id: t.Uuid,
-    owner_runtime_id: t.Uuid,
-    epoch: Epoch,
-    state: t.oneOf(EXECUTION_STATES),
-    updated_at: t.Timestamp,
-  },
-);
+export const Execution = t.named('ContinuityExecution', 'Portable identity of an instance.', {
+  continuity_id: t.Uuid,
+  tenant_id: t.text(),
+  current_instance_id: t.Uuid,
+  owner_runtime_id: t.Uuid,
+  epoch: t.noted(Epoch, 'Raised by changes of owner or version.'),
+  state: t.oneOf(EXECUTION_STATES),
+  updated_at: t.Timestamp,
+});
 export type Execution = t.Static<typeof Execution>;
 
 export const Location = t.named('ContinuityLocation', {
@@ -82,40 +78,31 @@ export const Boundary = t.named('CheckpointBoundary', 'A checkpoint at an epoch 
 });
 export type Boundary = t.Static<typeof Boundary>;
 
-export const BoundaryDetail = t.named(
-  'CheckpointBoundaryDetail',
-  'Probable secrets are [REDACTED] in the diff, not in the data.',
-  {
-    boundary: Boundary,
-    checkpoint_data: t.AnyJson,
-    previous_checkpoint_id: t.nullable(t.Uuid),
-    redacted_state_diff: t.list(t.object({ path: t.text(), before: t.AnyJson, after: t.AnyJson })),
-  },
-);
+export const BoundaryDetail = t.named('CheckpointBoundaryDetail', {
+  boundary: Boundary,
+  checkpoint_data: t.noted(t.AnyJson, 'Not redacted, unlike the diff.'),
+  previous_checkpoint_id: t.nullable(t.Uuid),
+  redacted_state_diff: t.list(t.object({ path: t.text(), before: t.AnyJson, after: t.AnyJson })),
+});
 export type BoundaryDetail = t.Static<typeof BoundaryDetail>;
 
-export const EffectReceipt = t.named(
-  'EffectReceipt',
-  'External effect of a step attempt: prepared (unclaimed), ' +
-    'dispatched (in progress), then committed, failed or unknown.',
-  {
-    id: t.Uuid,
-    tenant_id: t.text(),
-    continuity_id: t.Uuid,
-    epoch: Epoch,
-    instance_id: t.Uuid,
-    block_id: t.text(),
-    attempt: t.integer(),
-    kind: t.oneOf(EFFECT_KINDS),
-    state: t.oneOf(EFFECT_STATES),
-    destination_fingerprint: Sha256,
-    idempotency_key: t.nullable(t.text()),
-    request_sha256: Sha256,
-    provider_receipt_id: t.nullable(t.text()),
-    created_at: t.Timestamp,
-    updated_at: t.Timestamp,
-  },
-);
+export const EffectReceipt = t.named('EffectReceipt', 'An external effect of a step attempt.', {
+  id: t.Uuid,
+  tenant_id: t.text(),
+  continuity_id: t.Uuid,
+  epoch: Epoch,
+  instance_id: t.Uuid,
+  block_id: t.text(),
+  attempt: t.integer(),
+  kind: t.oneOf(EFFECT_KINDS),
+  state: t.oneOf(EFFECT_STATES, 'prepared: unclaimed; dispatched: in progress.'),
+  destination_fingerprint: Sha256,
+  idempotency_key: t.nullable(t.text()),
+  request_sha256: Sha256,
+  provider_receipt_id: t.nullable(t.text()),
+  created_at: t.Timestamp,
+  updated_at: t.Timestamp,
+});
 export type EffectReceipt = t.Static<typeof EffectReceipt>;
 
 export const EffectListQuery = t.object({
@@ -157,30 +144,22 @@ export const VerifyProvenanceQuery = t.object({
   expected_head: t.optional(t.text()),
 });
 
-export const ProvenanceVerdict = t.named(
-  'ProvenanceVerdict',
-  'code: error of the first bad entry.',
-  {
-    valid: t.boolean(),
-    entries_checked: t.integer(),
-    first_invalid_index: t.nullable(t.integer()),
-    code: t.nullable(t.text()),
-    head_sha256: t.nullable(Sha256),
-  },
-);
+export const ProvenanceVerdict = t.named('ProvenanceVerdict', {
+  valid: t.boolean(),
+  entries_checked: t.integer(),
+  first_invalid_index: t.nullable(t.integer()),
+  code: t.nullable(t.text(), 'Error of the first invalid entry.'),
+  head_sha256: t.nullable(Sha256),
+});
 export type ProvenanceVerdict = t.Static<typeof ProvenanceVerdict>;
 
 /** Path rules are in `core/continuity/transforms`. */
-export const Transform = t.named(
-  'Transform',
-  'Paths are dotted, within checkpoint_data; context_snapshot becomes context.data.',
-  {
-    version: t.nullish(t.typed<1>({ type: 'integer', enum: [1], default: 1 })),
-    transform: t.oneOf(TRANSFORM_OPERATIONS),
-    from_path: t.text(),
-    to_path: t.nullish(t.text('Required for copy and move; none for drop.')),
-  },
-);
+export const Transform = t.named('Transform', {
+  version: t.nullish(t.typed<1>({ type: 'integer', enum: [1], default: 1 })),
+  transform: t.oneOf(TRANSFORM_OPERATIONS),
+  from_path: t.text('Dotted, in checkpoint_data; context_snapshot becomes context.data.'),
+  to_path: t.nullish(t.text('Required for copy and move; none for drop.')),
+});
 export type Transform = t.Static<typeof Transform>;
 
 export const CaptureCheckpoint = t.boolean({
@@ -193,22 +172,18 @@ const RollbackRetention = t.nullish(
   'At least 60 and at most 2,592,000; default: 86,400.',
 );
 
-export const PlanMigration = t.named(
-  'PlanMigration',
-  'Moves data to where the target expects it.',
-  {
-    tenant_id: TenantField,
-    continuity_id: t.Uuid,
-    to_sequence_id: t.Uuid,
-    to_version: t.noted(t.Version, 'Version of to_sequence_id, else 404.'),
-    transforms: t.nullish(t.list(Transform, { maxItems: TRANSFORMS_MAX, default: [] })),
-    rollback_retention_seconds: RollbackRetention,
-    capture_checkpoint: t.nullish(
-      CaptureCheckpoint,
-      'First saves a checkpoint of the live state. Without any checkpoint: 409.',
-    ),
-  },
-);
+export const PlanMigration = t.named('PlanMigration', {
+  tenant_id: TenantField,
+  continuity_id: t.Uuid,
+  to_sequence_id: t.Uuid,
+  to_version: t.noted(t.Version, 'Version of to_sequence_id, else 404.'),
+  transforms: t.nullish(t.list(Transform, { maxItems: TRANSFORMS_MAX, default: [] })),
+  rollback_retention_seconds: RollbackRetention,
+  capture_checkpoint: t.nullish(
+    CaptureCheckpoint,
+    'First saves a checkpoint of the live state. Without any checkpoint: 409.',
+  ),
+});
 export type PlanMigration = t.Static<typeof PlanMigration>;
 
 export const ApplyMigration = t.named('ApplyMigration', {
@@ -228,27 +203,25 @@ export const MigrationFinding = t.named('MigrationFinding', 'Why a migration is 
 });
 export type MigrationFinding = t.Static<typeof MigrationFinding>;
 
-export const MigrationPlan = t.named(
-  'MigrationPlan',
-  'automatic: can be applied. approval_required: only with approved true. ' +
-    'pin, incompatible: never. disposition is an alias of verdict.',
-  {
-    id: t.Uuid,
-    tenant_id: t.text(),
-    continuity_id: t.Uuid,
-    from_sequence_id: t.Uuid,
-    from_version: t.integer(),
-    to_sequence_id: t.Uuid,
-    to_version: t.integer(),
-    disposition: MigrationVerdict,
-    verdict: MigrationVerdict,
-    transforms: t.list(Transform),
-    finding_codes: t.list(t.text()),
-    findings: t.list(MigrationFinding, 'Why it is not automatic; empty if it is.'),
-    rollback_capsule_required: t.boolean(),
-    created_at: t.Timestamp,
-  },
-);
+export const MigrationPlan = t.named('MigrationPlan', {
+  id: t.Uuid,
+  tenant_id: t.text(),
+  continuity_id: t.Uuid,
+  from_sequence_id: t.Uuid,
+  from_version: t.integer(),
+  to_sequence_id: t.Uuid,
+  to_version: t.integer(),
+  disposition: t.noted(MigrationVerdict, 'Alias of verdict.'),
+  verdict: t.noted(
+    MigrationVerdict,
+    'automatic: can be applied; approval_required: with approved true; pin, incompatible: never.',
+  ),
+  transforms: t.list(Transform),
+  finding_codes: t.list(t.text()),
+  findings: t.list(MigrationFinding, 'Why it is not automatic; empty if it is.'),
+  rollback_capsule_required: t.boolean(),
+  created_at: t.Timestamp,
+});
 export type MigrationPlan = t.Static<typeof MigrationPlan>;
 
 const ToSequence = t.noted(t.Uuid, 'Id of the target version.');
@@ -281,23 +254,19 @@ export type MigrateTo = t.Static<typeof MigrateTo>;
 
 const SequenceVersion = t.object({ sequence_id: t.Uuid, version: t.integer() });
 
-export const MigratedInstance = t.named(
-  'MigratedInstance',
-  'migrated is false in a dry run, or if the version is the same.',
-  {
-    migrated: t.boolean(),
-    instance_id: t.Uuid,
-    from: SequenceVersion,
-    to: SequenceVersion,
-    verdict: MigrationVerdict,
-    finding_codes: t.list(t.text()),
-    findings: t.list(MigrationFinding),
-    state: t.noted(t.InstanceStateWord, 'State of the instance, which does not change.'),
-    migration_id: t.nullable(t.Uuid, 'Required for a rollback; null if nothing was migrated.'),
-    rollback_expires_at: t.nullable(t.Timestamp, 'Null if it cannot be rolled back.'),
-    dry_run: t.optional(t.literal(true)),
-  },
-);
+export const MigratedInstance = t.named('MigratedInstance', {
+  migrated: t.boolean('False in a dry run, or if the version is the same.'),
+  instance_id: t.Uuid,
+  from: SequenceVersion,
+  to: SequenceVersion,
+  verdict: MigrationVerdict,
+  finding_codes: t.list(t.text()),
+  findings: t.list(MigrationFinding),
+  state: t.noted(t.InstanceStateWord, 'State of the instance, which does not change.'),
+  migration_id: t.nullable(t.Uuid, 'Required for a rollback; null if nothing was migrated.'),
+  rollback_expires_at: t.nullable(t.Timestamp, 'Null if it cannot be rolled back.'),
+  dry_run: t.optional(t.literal(true)),
+});
 export type MigratedInstance = t.Static<typeof MigratedInstance>;
 
 export const MIGRATE_MANY_LIMIT_DEFAULT = 200;
@@ -336,24 +305,20 @@ const MigrationOfMany = t.named('MigrationOfMany', 'A migrated instance.', {
   migration_id: t.noted(t.Uuid, 'Required for a rollback.'),
 });
 
-export const InstancesMigrated = t.named(
-  'InstancesMigrated',
-  'Results for the examined instances.',
-  {
-    count: t.noted(t.Natural, 'Examined instances.'),
-    automatic: t.noted(t.Natural, 'Instances that can be migrated.'),
-    migrated: t.noted(t.Natural, 'Migrated instances; 0 in a dry run.'),
-    approval_required: t.noted(t.Natural, 'Instances that need approval.'),
-    pinned: t.Natural,
-    incompatible: t.Natural,
-    failed: t.noted(t.Natural, 'Refused for another reason, such as a running step; try later.'),
-    findings: t.list(FindingOfMany),
-    migrations: t.list(MigrationOfMany, 'The migrated instances, in no order.'),
-    done: t.boolean('False: continue with next_cursor.'),
-    next_cursor: t.nullable(t.text()),
-    dry_run: t.boolean(),
-  },
-);
+export const InstancesMigrated = t.named('InstancesMigrated', {
+  count: t.noted(t.Natural, 'Examined instances.'),
+  automatic: t.noted(t.Natural, 'Instances that can be migrated.'),
+  migrated: t.noted(t.Natural, 'Migrated instances; 0 in a dry run.'),
+  approval_required: t.noted(t.Natural, 'Instances that need approval.'),
+  pinned: t.Natural,
+  incompatible: t.Natural,
+  failed: t.noted(t.Natural, 'Refused for another reason, such as a running step; try later.'),
+  findings: t.list(FindingOfMany),
+  migrations: t.list(MigrationOfMany, 'The migrated instances, in no order.'),
+  done: t.boolean('False: continue with next_cursor.'),
+  next_cursor: t.nullable(t.text()),
+  dry_run: t.boolean(),
+});
 export type InstancesMigrated = t.Static<typeof InstancesMigrated>;
 
 export const PayloadArtifact = t.named('PayloadArtifact', {

@@ -129,11 +129,11 @@ export const PARENT_STANDS = {
 } as const;
 export type ParentStands = keyof typeof PARENT_STANDS;
 
-export const RunsAgainParent = t.named(
-  'RunsAgainParent',
-  'Effect of a child retry on the parent.',
-  { id: t.Uuid, stands: t.oneOf(Object.keys(PARENT_STANDS) as ParentStands[]), summary: t.text() },
-);
+export const RunsAgainParent = t.named('RunsAgainParent', 'Effect on the parent.', {
+  id: t.Uuid,
+  stands: t.oneOf(Object.keys(PARENT_STANDS) as ParentStands[]),
+  summary: t.text(),
+});
 export type RunsAgainParent = t.Static<typeof RunsAgainParent>;
 
 export const RunsAgain = t.named('RunsAgain', 'Effect of a retry, or of a resume that retries.', {

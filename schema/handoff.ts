@@ -71,62 +71,50 @@ export const RegisterRuntime = t.named('RegisterRuntime', {
 export type RegisterRuntime = t.Static<typeof RegisterRuntime>;
 
 /** Stored and shown without empty lists and absent members. */
-export const RuntimeCapabilities = t.named(
-  'RuntimeCapabilities',
-  'Registered facts of a runtime, live until expires_at.',
-  {
-    runtime_id: t.Uuid,
-    kind: Kind,
-    trust: Trust,
-    ...factsOf(t.optional(Texts)),
-    offline_capable: t.boolean(),
-    draining: t.boolean(),
-    connectivity: t.optional(Connectivity),
-    battery_percent: t.optional(Percent),
-    estimated_cost_microunits: t.optional(t.Natural),
-    estimated_latency_ms: t.optional(t.Natural),
-    capsule_signing_public_key: t.optional(t.text()),
-    observed_at: t.Timestamp,
-    expires_at: t.Timestamp,
-  },
-);
+export const RuntimeCapabilities = t.named('RuntimeCapabilities', 'Facts of a live runtime.', {
+  runtime_id: t.Uuid,
+  kind: Kind,
+  trust: Trust,
+  ...factsOf(t.optional(Texts)),
+  offline_capable: t.boolean(),
+  draining: t.boolean(),
+  connectivity: t.optional(Connectivity),
+  battery_percent: t.optional(Percent),
+  estimated_cost_microunits: t.optional(t.Natural),
+  estimated_latency_ms: t.optional(t.Natural),
+  capsule_signing_public_key: t.optional(t.text()),
+  observed_at: t.Timestamp,
+  expires_at: t.Timestamp,
+});
 export type RuntimeCapabilities = t.Static<typeof RuntimeCapabilities>;
 
-export const Requirements = t.named(
-  'Requirements',
-  'Requirements on a runtime: all of each list, but one of the regions.',
-  {
-    ...factsOf(t.nullish(WantedFacts)),
-    requires_network: t.nullish(t.boolean()),
-    requires_human_ui: t.nullish(t.boolean()),
-    minimum_trust: t.nullish(Trust),
-  },
-);
+export const Requirements = t.named('Requirements', 'All of each list, but one of the regions.', {
+  ...factsOf(t.nullish(WantedFacts)),
+  requires_network: t.nullish(t.boolean()),
+  requires_human_ui: t.nullish(t.boolean()),
+  minimum_trust: t.nullish(Trust),
+});
 export type Requirements = t.Static<typeof Requirements>;
 
-export const LocalityPolicy = t.named(
-  'LocalityPolicy',
-  'Where data of a classification may go; all matching rules apply.',
-  {
-    version: t.integer({ minimum: 1, maximum: t.INTEGER_MAX }),
-    rules: t.list(
-      t.object({
-        classification: Classification,
-        allowed_runtime_ids: t.nullish(t.list(t.Uuid, { maxItems: REQUIREMENT_FACTS_MAX })),
-        allowed_runtime_kinds: t.nullish(t.list(Kind, { maxItems: REQUIREMENT_FACTS_MAX })),
-        allowed_regions: t.nullish(WantedFacts),
-        minimum_trust: t.nullish(Trust),
-        require_offline: t.nullish(t.boolean()),
-        require_hardware: t.nullish(Fact),
-        allowed_connectivity: t.nullish(t.list(Connectivity, { maxItems: REQUIREMENT_FACTS_MAX })),
-        minimum_battery_percent: t.nullish(Percent),
-        maximum_cost_microunits: t.nullish(t.Natural),
-        maximum_latency_ms: t.nullish(t.Natural),
-      }),
-      { maxItems: POLICY_RULES_MAX },
-    ),
-  },
-);
+export const LocalityPolicy = t.named('LocalityPolicy', 'All matching rules apply.', {
+  version: t.integer({ minimum: 1, maximum: t.INTEGER_MAX }),
+  rules: t.list(
+    t.object({
+      classification: Classification,
+      allowed_runtime_ids: t.nullish(t.list(t.Uuid, { maxItems: REQUIREMENT_FACTS_MAX })),
+      allowed_runtime_kinds: t.nullish(t.list(Kind, { maxItems: REQUIREMENT_FACTS_MAX })),
+      allowed_regions: t.nullish(WantedFacts),
+      minimum_trust: t.nullish(Trust),
+      require_offline: t.nullish(t.boolean()),
+      require_hardware: t.nullish(Fact),
+      allowed_connectivity: t.nullish(t.list(Connectivity, { maxItems: REQUIREMENT_FACTS_MAX })),
+      minimum_battery_percent: t.nullish(Percent),
+      maximum_cost_microunits: t.nullish(t.Natural),
+      maximum_latency_ms: t.nullish(t.Natural),
+    }),
+    { maxItems: POLICY_RULES_MAX },
+  ),
+});
 export type LocalityPolicy = t.Static<typeof LocalityPolicy>;
 
 const PLACEMENT_FIELDS = {
@@ -200,17 +188,13 @@ export const HandoffPreview = t.named(
 );
 export type HandoffPreview = t.Static<typeof HandoffPreview>;
 
-export const CreateHandoff = t.named(
-  'CreateHandoff',
-  'Must equal the preview. policy and classification are aliases.',
-  {
-    ...PLACEMENT_FIELDS,
-    continuity_id: t.nullish(t.Uuid),
-    placement_decision_id: t.Uuid,
-    preview_sha256: Sha256Input,
-    destination_runtime_id: t.Uuid,
-  },
-);
+export const CreateHandoff = t.named('CreateHandoff', 'Must equal the preview.', {
+  ...PLACEMENT_FIELDS,
+  continuity_id: t.nullish(t.Uuid),
+  placement_decision_id: t.Uuid,
+  preview_sha256: Sha256Input,
+  destination_runtime_id: t.Uuid,
+});
 
 export const Handoff = t.named('Handoff', {
   id: t.Uuid,
@@ -296,25 +280,23 @@ export const ImportCapsule = t.named('ImportCapsule', {
 export type ImportCapsule = t.Static<typeof ImportCapsule>;
 
 /** Signed statements exchanged by two servers with separate databases. */
-const Statement = t.object({
+const STATEMENT = {
   statement: t.text('Canonical JSON of the statement.'),
   public_key: t.text(),
   signature: t.text(),
-});
+};
 
-/** Signed by the destination: it has the capsule's instance, and no other one. */
 export const ImportReceipt = t.named(
   'ImportReceipt',
   'A signed statement: this server has the instance of the capsule.',
-  { ...Statement.properties },
+  STATEMENT,
 );
 export type ImportReceipt = t.Static<typeof ImportReceipt>;
 
-/** Signed by the source: the destination owns the execution from an epoch on. */
 export const OwnershipGrant = t.named(
   'OwnershipGrant',
   'A signed statement: from this epoch on the destination owns the execution.',
-  { ...Statement.properties },
+  STATEMENT,
 );
 export type OwnershipGrant = t.Static<typeof OwnershipGrant>;
 

@@ -84,18 +84,14 @@ export const PatchState = t.named('PatchState', {
   ),
 });
 
-export const PatchContext = t.named(
-  'PatchContext',
-  'Replaces given sections and keeps the others.',
-  {
-    context: t.object({
-      data: t.nullish(t.JsonObjectSchema),
-      config: t.nullish(t.JsonObjectSchema),
-      audit: t.nullish(t.list(t.AnyJson)),
-    }),
-    ...UNCHANGED,
-  },
-);
+export const PatchContext = t.named('PatchContext', 'Replaces given sections.', {
+  context: t.object({
+    data: t.nullish(t.JsonObjectSchema),
+    config: t.nullish(t.JsonObjectSchema),
+    audit: t.nullish(t.list(t.AnyJson)),
+  }),
+  ...UNCHANGED,
+});
 
 /**
  * `pause`, `resume`, `cancel`, `update_context` or `custom:<name>`. The form `{"custom": name}` is accepted too, and
@@ -189,15 +185,11 @@ export const InstanceContext = t.named(
 );
 export type InstanceContext = t.Static<typeof InstanceContext>;
 
-export const Cancelling = t.named(
-  'Cancelling',
-  'Cancelled or timed out; finishes protected work.',
-  {
-    since: t.Timestamp,
-    reason: t.oneOf(['cancel', 'timeout']),
-    waiting_for: t.list(t.text('Running blocks, at most 20.')),
-  },
-);
+export const Cancelling = t.named('Cancelling', 'Finishes protected work.', {
+  since: t.Timestamp,
+  reason: t.oneOf(['cancel', 'timeout']),
+  waiting_for: t.list(t.text('Running blocks, at most 20.')),
+});
 export type Cancelling = t.Static<typeof Cancelling>;
 
 export const TaskInstance = t.named('TaskInstance', 'A run of a sequence.', {

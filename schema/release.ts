@@ -56,17 +56,13 @@ const InFlightPolicy = t.oneOf(
   'Neither migrates running instances: with operator_decision an operator does so explicitly.',
 );
 
-export const CreateRelease = t.strictNamed(
-  'CreateRelease',
-  'Baseline and candidate are versions of one sequence name in one namespace.',
-  {
-    tenant_id: t.nullish(t.text(), 'Must equal the header x-tenant-id, if sent.'),
-    baseline_sequence_id: t.Uuid,
-    candidate_sequence_id: t.Uuid,
-    gates: t.nullish(t.list(Gate, { maxItems: GATES_MAX, default: [] })),
-    in_flight_policy: t.nullish(t.withDefault(InFlightPolicy, 'pin')),
-  },
-);
+export const CreateRelease = t.strictNamed('CreateRelease', 'Two versions of one sequence.', {
+  tenant_id: t.nullish(t.text(), 'Must equal the header x-tenant-id, if sent.'),
+  baseline_sequence_id: t.Uuid,
+  candidate_sequence_id: t.Uuid,
+  gates: t.nullish(t.list(Gate, { maxItems: GATES_MAX, default: [] })),
+  in_flight_policy: t.nullish(t.withDefault(InFlightPolicy, 'pin')),
+});
 export type CreateRelease = t.Static<typeof CreateRelease>;
 
 /** A limit out of range becomes the nearest bound. */
@@ -116,18 +112,14 @@ export const ChangedCall = t.named('ChangedCall', {
 });
 export type ChangedCall = t.Static<typeof ChangedCall>;
 
-export const Divergence = t.named(
-  'Divergence',
-  'A run that takes another path with the candidate.',
-  {
-    instance_id: t.Uuid,
-    recorded_state: t.InstanceStateWord,
-    replayed_state: t.InstanceStateWord,
-    blocks_added: t.list(t.text()),
-    blocks_removed: t.list(t.text()),
-    calls_changed: t.optional(t.list(ChangedCall), 'Steps with a changed request; absent if none.'),
-  },
-);
+export const Divergence = t.named('Divergence', 'A run that differs with the candidate.', {
+  instance_id: t.Uuid,
+  recorded_state: t.InstanceStateWord,
+  replayed_state: t.InstanceStateWord,
+  blocks_added: t.list(t.text()),
+  blocks_removed: t.list(t.text()),
+  calls_changed: t.optional(t.list(ChangedCall), 'Steps with a changed request; absent if none.'),
+});
 export type Divergence = t.Static<typeof Divergence>;
 
 export const InconclusiveRun = t.named('InconclusiveRun', {
@@ -208,16 +200,12 @@ export const SemanticDiff = t.named('SemanticDiff', 'Differences, most severe fi
 });
 export type SemanticDiff = t.Static<typeof SemanticDiff>;
 
-export const EndedCounts = t.named(
-  'EndedCounts',
-  'Finished instances of a version by final state.',
-  {
-    total: t.integer(),
-    completed: t.integer(),
-    failed: t.integer(),
-    cancelled: t.integer(),
-  },
-);
+export const EndedCounts = t.named('EndedCounts', 'Finished instances by final state.', {
+  total: t.integer(),
+  completed: t.integer(),
+  failed: t.integer(),
+  cancelled: t.integer(),
+});
 export type EndedCounts = t.Static<typeof EndedCounts>;
 
 export const GateJudgement = t.named('GateJudgement', 'Verdict of a gate with both rates.', {

@@ -136,18 +136,12 @@ export const ReleasePoint = t.named('ReleasePoint', {
 });
 export type ReleasePoint = t.Static<typeof ReleasePoint>;
 
-export const ReleaseSeries = t.named(
-  'ReleaseSeries',
-  'Both versions since the canary started, by creation time of the finished instances.',
-  {
-    since: t.Timestamp,
-    step_secs: t.integer({ minimum: 1 }),
-    points: t.list(ReleasePoint, 'Oldest first.'),
-    complete: Complete(
-      `False: only the newest ${OUTCOMES_LOOKED_AT_MAX} finished instances count.`,
-    ),
-  },
-);
+export const ReleaseSeries = t.named('ReleaseSeries', 'Both versions since the canary started.', {
+  since: t.Timestamp,
+  step_secs: t.integer({ minimum: 1 }),
+  points: t.list(ReleasePoint, 'Oldest first.'),
+  complete: Complete(`False: only the newest ${OUTCOMES_LOOKED_AT_MAX} finished instances count.`),
+});
 export type ReleaseSeries = t.Static<typeof ReleaseSeries>;
 
 export const STATISTIC_ROWS = {

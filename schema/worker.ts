@@ -58,16 +58,12 @@ const LogLines = t.list(
 );
 export type LogLines = t.Static<typeof LogLines>;
 
-export const CompleteTask = t.named(
-  'CompleteTask',
-  'Stores the output, and merges its top-level keys into context.data.',
-  {
-    worker_id: ClaimedBy,
-    output: t.JsonObjectSchema,
-    claim_epoch: ClaimEpoch,
-    logs: t.nullish(LogLines),
-  },
-);
+export const CompleteTask = t.named('CompleteTask', {
+  worker_id: ClaimedBy,
+  output: t.noted(t.JsonObjectSchema, 'Its top-level keys are merged into context.data.'),
+  claim_epoch: ClaimEpoch,
+  logs: t.nullish(LogLines),
+});
 
 export const FailTask = t.named('FailTask', {
   worker_id: ClaimedBy,
@@ -147,20 +143,16 @@ const ExchangePoll = t.strict(
 );
 export type ExchangePoll = t.Static<typeof ExchangePoll>;
 
-export const ExchangeTasks = t.strictNamed(
-  'ExchangeTasks',
-  'Results of earlier tasks, and a poll for new ones; both are optional.',
-  {
-    worker_id: t.Name,
-    version: t.nullish(t.Name),
-    results: t.nullish(
-      t.list(TaskResult, { maxItems: EXCHANGE_RESULTS_MAX }),
-      'Each is checked separately, in this order.',
-    ),
-    poll: t.nullish(ExchangePoll),
-    end_polls: t.flag(false, 'For a worker that stops: answers its waiting polls at once.'),
-  },
-);
+export const ExchangeTasks = t.strictNamed('ExchangeTasks', {
+  worker_id: t.Name,
+  version: t.nullish(t.Name),
+  results: t.nullish(
+    t.list(TaskResult, { maxItems: EXCHANGE_RESULTS_MAX }),
+    'Each is checked separately, in this order.',
+  ),
+  poll: t.nullish(ExchangePoll),
+  end_polls: t.flag(false, 'For a worker that stops: answers its waiting polls at once.'),
+});
 export type ExchangeTasks = t.Static<typeof ExchangeTasks>;
 
 const TaskListQuery = t.object({
