@@ -26,18 +26,9 @@ export type DoneCode = typeof COMPLETED | typeof FAILED | typeof CANCELLED | typ
  * - `gate`: waits for an approval.
  * - `child`: waits for a child instance.
  */
-export type StepPhase =
-  | 'ready'
-  | 'delay'
-  | 'limited'
-  | 'backoff'
-  | 'asking'
-  | 'sleep'
-  | 'run'
-  | 'task'
-  | 'event'
-  | 'gate'
-  | 'child';
+export type StepPhase = 'ready' | Deferral | 'asking' | 'sleep' | 'run' | 'task' | OuterWait;
+type Deferral = 'delay' | 'limited' | 'backoff';
+type OuterWait = 'event' | 'gate' | 'child';
 
 /** The record of every open node; kinds of blocks extend it. */
 export interface OpenBase {
@@ -94,9 +85,7 @@ export interface StepRecord extends OpenBase {
   q?: 1;
   /** Unix ms: deadline of the step, with all attempts and waits. */
   h?: number;
-  /**
-   * Duration of a sleep or timeout of an event wait in ms; for a gate: when it was reached, in ms after `Execution.t`.
-   */
+  /** Duration of a sleep or timeout of an event wait in ms; for a gate: its start, in ms after `Execution.t`. */
   m?: number;
   /** The rate limit of this attempt has been granted. */
   g?: 1;

@@ -1,7 +1,4 @@
-/**
- * The rows of the table of operations, and their shared parts. Rows omit the statuses of every tenant route (400 for a
- * bad tenant, 401, 403, 500, 503).
- */
+/** The rows of the table of operations. They omit the statuses of every tenant route: 401, 403, 500 and 503. */
 
 import type { TObject, TSchema } from '@sinclair/typebox';
 import { ErrorBody, IdParams } from './common.js';
@@ -46,10 +43,7 @@ export function bodyBytesMax({ bodySize }: Pick<RouteRow, 'bodySize'>): number |
  */
 export type Made = 'instance' | 'instances' | 'event' | 'events' | 'definition' | 'schedule';
 
-/**
- * Place of the idempotency keys of instances: in the body, in each item of its list, or in the body of a schedule's
- * run.
- */
+/** Place of the idempotency keys of instances: the body, each item of its list, or the body of a schedule's run. */
 export type KeyPlace = 'body' | 'items' | 'run';
 
 /**
@@ -109,17 +103,11 @@ export interface RouteRow {
   readonly bodySize?: BodySize;
   readonly makes?: Made;
   readonly keyed?: KeyPlace;
-  /**
-   * For a POST or PATCH that may be repeated after a lost response: why a repetition is harmless. Absent if a
-   * repetition may answer or act differently. Other methods may always be repeated.
-   */
+  /** Why a POST or PATCH may be repeated after a lost response; absent if it may not. Other methods always may. */
   readonly repeats?: string;
   /** A request without a body counts as an empty object. */
   readonly isBodyOptional?: true;
-  /**
-   * Of `by-body`: has the front thread find the owner in the text of the body. Absent if that takes a parsed body: any
-   * shard does it then.
-   */
+  /** For `by-body`: how the front thread finds the owner in the text. Absent: any shard parses the body for that. */
   readonly ledBy?: Lead;
   /** Also served without the prefix, where it is not a deprecated alias. */
   readonly isAtRoot?: true;
@@ -134,17 +122,14 @@ export function refusals<S extends number>(...statuses: readonly S[]): Refusals<
 type Reply = TSchema | null;
 
 /** A success with its errors; 400 is always among them. */
-export const ok = <R extends Reply, S extends number = 400>(reply: R, ...errors: readonly S[]) => ({
-  200: reply,
-  ...refusals<S | 400>(400, ...errors),
-});
-export const created = <R extends TSchema, S extends number>(
-  reply: R,
-  ...errors: readonly S[]
-) => ({
-  201: reply,
-  ...refusals<S | 400>(400, ...errors),
-});
+const success =
+  <Status extends number>(status: Status) =>
+  <R extends Reply, S extends number = 400>(reply: R, ...errors: readonly S[]) => ({
+    ...({ [status]: reply } as Record<Status, R>),
+    ...refusals<S | 400>(400, ...errors),
+  });
+export const ok = success(200);
+export const created = success(201);
 
 type Row = Omit<RouteRow, 'method' | 'path' | 'owner'>;
 
@@ -165,14 +150,12 @@ export function ownedBy<const Base extends Partial<RouteRow> & Pick<RouteRow, 'o
       path: string,
       summary: string,
       more?: More,
-    ) => ({
-      ...base,
-      method: 'DELETE' as const,
-      path,
-      summary,
-      replies: { 204: null, ...refusals(400, 404) },
-      ...(more as More),
-    }),
+    ) =>
+      rowsWith('DELETE')(path, {
+        summary,
+        replies: { 204: null, ...refusals(400, 404) },
+        ...(more as More),
+      }),
   };
 }
 
