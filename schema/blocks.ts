@@ -55,8 +55,7 @@ function blockObject<K extends string, P extends TProperties>(
   note: string,
   properties: P,
 ) {
-  const shape = { ...headOf(kind), ...properties };
-  return t.object(shape, note);
+  return t.object({ ...headOf(kind), ...properties }, note);
 }
 
 /** Runs inside the server: `log` and the other pure handlers, or `http_request`. */
@@ -123,16 +122,12 @@ const Route = t.object({
   blocks: t.noted(BlockList, 'Blocks of the route.'),
 });
 
-const Router = t.object(
-  {
-    ...headOf('router'),
+const Router = t.checked(
+  'router',
+  blockObject('router', 'Runs the first route whose condition is true, else default.', {
     routes: t.nullish(t.list(Route), 'The first route whose condition is true runs.'),
     default: t.nullish(BlockList, 'Runs if no condition is true.'),
-  },
-  {
-    'x-check': 'router',
-    description: 'Runs the blocks of the first route whose condition is true, else default.',
-  },
+  }),
 );
 export interface RouterBlock extends t.Static<typeof Router> {}
 

@@ -5,24 +5,17 @@
  */
 
 import type { TObject, TProperties, TSchema } from '@sinclair/typebox';
-import { named, nullish, Timestamp } from './common.js';
+import { nullish, strictNamed, Timestamp } from './common.js';
 
-/**
- * @param thing as it is shown
- * @param members that can be changed; those that a creation requires are not `optional`, and so never null
- */
+/** @param members that can be changed; those that a creation requires are never null */
 export function changeOf<P extends TProperties>(
   name: string,
   thing: TObject,
   members: P,
 ): TObject<P> {
-  const shape = named(
-    name,
-    'Absent members stay unchanged; null resets a member to its default.',
-    members,
-  );
+  const note = 'Absent members stay unchanged; null resets a member to its default.';
   const fixed = Object.keys(thing.properties).filter((member) => !(member in members));
-  return { ...shape, additionalProperties: false, 'x-fixed': fixed };
+  return { ...strictNamed(name, note, members), 'x-fixed': fixed };
 }
 
 /** For changes that depend on what was read (`src/base/unchanged-since.ts`). */

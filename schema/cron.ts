@@ -32,10 +32,12 @@ const STARTED = {
 };
 
 /** A sequence given by name is resolved at each fire. */
-export const CreateSchedule = t.strict(
-  t.checked(
-    'sequence-or-id',
-    t.named('CreateSchedule', 'A schedule that creates an instance of the sequence at each fire.', {
+export const CreateSchedule = t.checked(
+  'sequence-or-id',
+  t.strictNamed(
+    'CreateSchedule',
+    'A schedule that creates an instance of the sequence at each fire.',
+    {
       tenant_id: t.TenantName,
       namespace: t.Name,
       ...t.SEQUENCE_REFERENCE,
@@ -45,7 +47,7 @@ export const CreateSchedule = t.strict(
       priority: t.nullish(t.withDefault(t.PriorityWord, 'normal')),
       enabled: t.flag(true),
       overlap_policy: t.nullish(t.withDefault(OverlapPolicy, 'allow')),
-    }),
+    },
   ),
 );
 export type CreateSchedule = t.Static<typeof CreateSchedule>;

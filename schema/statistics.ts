@@ -23,7 +23,6 @@ const STEP_SECS_MAX = 366 * 86_400;
 
 const Count = t.integer({ minimum: 0 });
 const Milliseconds = t.number({ minimum: 0 });
-const Complete = (note: string) => t.boolean(note);
 
 const FailureGroupsQuery = t.strictObject({
   tenant_id: t.optional(t.text()),
@@ -58,7 +57,7 @@ export type FailureGroup = t.Static<typeof FailureGroup>;
 export const FailureGroups = t.named('FailureGroups', {
   groups: t.list(FailureGroup, `Largest first, at most ${FAILURE_GROUPS_MAX}.`),
   looked_at: t.noted(Count, `Examined newest failed instances, at most ${FAILURES_LOOKED_AT_MAX}.`),
-  complete: Complete('Whether all failed instances and all groups are included.'),
+  complete: t.boolean('Whether all failed instances and all groups are included.'),
 });
 export type FailureGroups = t.Static<typeof FailureGroups>;
 
@@ -80,7 +79,7 @@ export type QueueInfo = t.Static<typeof QueueInfo>;
 
 export const Queues = t.named('Queues', {
   queues: t.list(QueueInfo, 'By handler and queue.'),
-  complete: Complete(`False: only the oldest ${QUEUED_TASKS_LOOKED_AT_MAX} open tasks count.`),
+  complete: t.boolean(`False: only the oldest ${QUEUED_TASKS_LOOKED_AT_MAX} open tasks count.`),
 });
 export type Queues = t.Static<typeof Queues>;
 
@@ -111,7 +110,7 @@ export const Activity = t.named('Activity', 'Created and finished instances by i
   since: t.Timestamp,
   step_secs: t.integer({ minimum: 60 }),
   intervals: t.list(ActivityInterval, 'Oldest first, including empty intervals.'),
-  complete: Complete('False: the oldest intervals are incomplete.'),
+  complete: t.boolean('False: the oldest intervals are incomplete.'),
 });
 export type Activity = t.Static<typeof Activity>;
 
@@ -140,7 +139,7 @@ export const ReleaseSeries = t.named('ReleaseSeries', 'Both versions since the c
   since: t.Timestamp,
   step_secs: t.integer({ minimum: 1 }),
   points: t.list(ReleasePoint, 'Oldest first.'),
-  complete: Complete(`False: only the newest ${OUTCOMES_LOOKED_AT_MAX} finished instances count.`),
+  complete: t.boolean(`False: only the newest ${OUTCOMES_LOOKED_AT_MAX} finished instances count.`),
 });
 export type ReleaseSeries = t.Static<typeof ReleaseSeries>;
 

@@ -21,8 +21,9 @@ const GATE_CHOICES_MAX = 50;
 export const GATE_PROMPT_LENGTH_MAX = 4_096;
 
 /** The check: initial_backoff is not above max_backoff. */
-export const Retry = t.object(
-  {
+export const Retry = t.checked(
+  'retry',
+  t.object({
     max_attempts: t.noted(t.integer({ exclusiveMinimum: 0, maximum: t.INT32_MAX }), 'In total.'),
     initial_backoff: t.nullish(
       t.withDefault(t.DurationMs, RETRY_DEFAULTS.initial_backoff),
@@ -38,8 +39,7 @@ export const Retry = t.object(
     ),
     retry_if: t.nullish(t.Expression, 'Evaluated after a failure (_error); false: no retry.'),
     non_retryable_codes: t.nullish(t.list(t.Name), 'Error codes that are not retried.'),
-  },
-  { 'x-check': 'retry' },
+  }),
 );
 export type Retry = t.Static<typeof Retry>;
 

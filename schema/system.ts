@@ -23,21 +23,19 @@ export const NotReady = t.named(
 );
 export type NotReady = t.Static<typeof NotReady>;
 
+/**
+ * `fits`: opens all secrets in the database. `former`, `other`: some are sealed with the former key, or with a key that
+ * the server does not have. `unknown`: until the server owns the database.
+ */
 export const SEALING_KEY_STATES = ['unknown', 'none', 'fits', 'former', 'other'] as const;
 export type SealingKeyState = (typeof SEALING_KEY_STATES)[number];
 
-/**
- * `version` is the semantic version of the server, `cell` the Postgres schema of its tables, `cluster` whether other cells are
- * known; unset labels are null. `encryption_key` says whether the secrets in the database can be opened: there is no
- * key (`none`), the key `fits`, some secrets are sealed with the `former` key, or some with an `other` key that the
- * server does not have; `unknown` until the server owns the database.
- */
 export const Info = t.named('Info', {
   version: t.text(),
   storage_schema_version: t.integer(),
   contract_schema_version: t.integer(),
-  cell: t.text(),
-  cluster: t.boolean(),
+  cell: t.text('The Postgres schema of its tables.'),
+  cluster: t.boolean('Whether other cells are known.'),
   env_label: t.refOrNull(t.text()),
   env_color: t.refOrNull(t.text()),
   // A `SealingKeyState`; absent from older servers.

@@ -30,14 +30,13 @@ const PollLimit = t.nullish(
   '0 returns none.',
 );
 
+const PollWait = t.integer({ minimum: 0, 'x-cap': POLL_WAIT_MS_MAX, default: 0 });
+
 const POLL_FIELDS = {
   handler_name: t.Name,
   worker_id: t.Name,
   limit: PollLimit,
-  wait_ms: t.nullish(
-    t.integer({ minimum: 0, 'x-cap': POLL_WAIT_MS_MAX, default: 0 }),
-    'Maximum wait in ms for a task if there is none.',
-  ),
+  wait_ms: t.nullish(PollWait, 'Maximum wait in ms for a task if there is none.'),
   version: t.nullish(t.Name),
 };
 
@@ -73,19 +72,15 @@ export const FailTask = t.named('FailTask', {
   logs: t.nullish(LogLines),
 });
 
-export const HeartbeatTask = t.object(
-  {
+export const HeartbeatTask = t.checked(
+  'heartbeat',
+  t.named('HeartbeatTask', {
     worker_id: ClaimedBy,
     claim_epoch: ClaimEpoch,
-    checkpoint_seq: t.nullish(Epoch),
+    checkpoint_seq: t.nullish(Epoch, 'As in the last response.'),
     checkpoint: t.nullish(t.JsonObjectSchema),
     release: t.flag(false, 'Releases the claim: the task can be claimed again immediately.'),
-  },
-  {
-    $id: 'HeartbeatTask',
-    'x-check': 'heartbeat',
-    description: 'A checkpoint requires the checkpoint_seq of the last response.',
-  },
+  }),
 );
 
 /** The body of a single result, with the task in place of the path. */
@@ -124,22 +119,14 @@ export const TaskResult = t.typed<TaskResult>({
 
 const NameList = t.list(t.Name, { minItems: 1, maxItems: EXCHANGE_NAMES_MAX });
 
-const ExchangePoll = t.strict(
-  t.checked(
-    'exchange-poll',
-    t.object(
-      {
-        handlers: NameList,
-        queues: t.nullish(NameList, 'Restricts the poll to these queues. Default: all tasks.'),
-        limit: PollLimit,
-        wait_ms: t.nullish(
-          t.integer({ minimum: 0, 'x-cap': POLL_WAIT_MS_MAX, default: 0 }),
-          'Maximum wait in ms for a task if there is none. A refused result ends the wait.',
-        ),
-      },
-      'Tasks of any of the handlers, by priority of their instances, then age.',
-    ),
-  ),
+const ExchangePoll = t.checked(
+  'exchange-poll',
+  t.strictObject({
+    handlers: t.noted(NameList, 'Tasks of any of them, by priority of their instances, then age.'),
+    queues: t.nullish(NameList, 'Restricts the poll to these queues. Default: all tasks.'),
+    limit: PollLimit,
+    wait_ms: t.nullish(PollWait, 'Maximum wait in ms for a task. A refused result ends it.'),
+  }),
 );
 export type ExchangePoll = t.Static<typeof ExchangePoll>;
 
