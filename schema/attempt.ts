@@ -6,26 +6,22 @@ import { words } from './states.js';
 
 const ATTEMPT_STATES = words('pending claimed completed failed timed_out cancelled');
 
-export const PASSES_MAX = 1_000;
+export const ITERATION_RANGE_MAX = 1_000;
 
-const Pass = t.integer({ minimum: 0, maximum: t.INT32_MAX });
+const Iteration = t.integer({ minimum: 0, maximum: t.INT32_MAX });
 
 export const BLOCK_QUERY = {
   block_id: t.optional(t.text()),
   iteration: t.optional(t.text(), 'Counters of the enclosing loops, such as 2.0.'),
 };
 
-const PASSES_QUERY = {
-  iteration_from: t.optional(
-    Pass,
-    `With block_id: iteration of its outermost loop, from 0; a range has at most ${PASSES_MAX}.`,
-  ),
-  iteration_to: t.optional(Pass, 'Inclusive; default: iteration_from.'),
-};
-
 export const AttemptListQuery = t.object({
   ...BLOCK_QUERY,
-  ...PASSES_QUERY,
+  iteration_from: t.optional(
+    Iteration,
+    `With block_id: iteration of its outermost loop, from 0; a range has at most ${ITERATION_RANGE_MAX}.`,
+  ),
+  iteration_to: t.optional(Iteration, 'Inclusive; default: iteration_from.'),
   state: t.optional(t.list(t.oneOf(ATTEMPT_STATES))),
   order: t.withDefault(t.oneOf(['oldest', 'newest'], 'Sort order.'), 'oldest'),
   include_payloads: t.boolean({

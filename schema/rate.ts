@@ -26,7 +26,6 @@ export const RateLimit = t.named('RateLimit', {
 export type RateLimit = t.Static<typeof RateLimit>;
 
 const LimitKey = t.text({ pattern: '\\S', maxLength: t.KEY_LENGTH_MAX });
-const RateLimitParams = t.object({ key: LimitKey });
 
 const RateLimitListQuery = t.object({ ...t.TenantQuery.properties, ...t.ALL_ROWS });
 
@@ -45,6 +44,6 @@ export const RATE_ROWS = {
   'rateLimits.delete': byLimit.remove(
     '/rate-limits/{key}',
     'Delete the rate limit of a key, which becomes unlimited.',
-    { params: RateLimitParams },
+    { params: t.object({ key: LimitKey }) },
   ),
 } as const satisfies Record<string, RouteRow>;

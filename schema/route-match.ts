@@ -123,7 +123,7 @@ function decodeSegment(segment: string): string | undefined {
 function addRoute(route: Route): void {
   let node = tree;
   for (const segment of route.path.split('/').slice(1)) {
-    node = isParameter(segment) ? parameterNode(node) : fixedNode(node, segment);
+    node = segment.startsWith('{') ? parameterNode(node) : fixedNode(node, segment);
   }
   node.routes ??= new Map();
   node.routes.set(route.method, route);
@@ -143,8 +143,4 @@ function fixedNode(node: PathNode, segment: string): PathNode {
   const next = node.fixed.get(segment) ?? newNode();
   node.fixed.set(segment, next);
   return next;
-}
-
-function isParameter(segment: string): boolean {
-  return segment.startsWith('{');
 }

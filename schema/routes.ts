@@ -29,6 +29,7 @@ import {
 } from './route-row.js';
 import { CONTINUITY_ROWS, HANDOFF_ROWS } from './routes-continuity.js';
 import { SEQUENCE_ROWS } from './sequence.js';
+import { words } from './states.js';
 import { STATISTIC_ROWS } from './statistics.js';
 import { SYSTEM_ROWS } from './system.js';
 import { TENANT_ROWS } from './tenant-limits.js';
@@ -74,15 +75,11 @@ export type RoutesOf<By extends Owner> = {
 export type FrontRouteId = RoutesOf<FrontOwner>;
 export type ShardRouteId = Exclude<RouteId, FrontRouteId>;
 
-export type BodyOf<Id extends RouteId> = Rows[Id] extends { body: infer S extends TSchema }
-  ? Static<S>
-  : undefined;
-export type QueryOf<Id extends RouteId> = Rows[Id] extends { query: infer S extends TSchema }
-  ? Static<S>
-  : Record<string, never>;
-export type ParamsOf<Id extends RouteId> = Rows[Id] extends { params: infer S extends TSchema }
-  ? Static<S>
-  : Record<string, never>;
+type PartOf<Row, Part extends 'body' | 'query' | 'params', None> =
+  Row extends Record<Part, infer S extends TSchema> ? Static<S> : None;
+export type BodyOf<Id extends RouteId> = PartOf<Rows[Id], 'body', undefined>;
+export type QueryOf<Id extends RouteId> = PartOf<Rows[Id], 'query', Record<string, never>>;
+export type ParamsOf<Id extends RouteId> = PartOf<Rows[Id], 'params', Record<string, never>>;
 
 type SuccessReply<R> = R extends { 200: infer S } ? S : R extends { 201: infer S } ? S : null;
 type WireOf<S> = S extends TSchema ? Static<S> : undefined;
@@ -102,17 +99,10 @@ export interface Route extends RouteRow {
   readonly paramNames: readonly string[];
 }
 
-const ROOT_ONLY = [
-  '/api-keys',
-  '/tenants',
-  '/cells',
-  '/cluster/nodes',
-  '/workers/version-pins',
-  '/workers/commands',
-  '/workers/{id}/commands',
-  '/webhooks/outbox',
-  '/webhooks/deliveries',
-];
+const ROOT_ONLY = words(
+  '/api-keys /tenants /cells /cluster/nodes /workers/version-pins /workers/commands',
+  '/workers/{id}/commands /webhooks/outbox /webhooks/deliveries',
+);
 
 export const ROUTES: Readonly<Record<RouteId, Route>> = Object.fromEntries(
   Object.entries<RouteRow>(ROWS).map(([id, row]) => [id, completeRow(id as RouteId, row)]),

@@ -52,8 +52,6 @@ export const OpenApiDocument = t.named('OpenApiDocument', {
   paths: t.object({}),
 });
 
-const AssetParams = t.object({ file: t.text({ maxLength: 255 }) });
-
 const probe = ownedBy({ owner: 'probe', isPublic: true, isAtRoot: true });
 
 export const SYSTEM_ROWS = {
@@ -89,7 +87,7 @@ export const SYSTEM_ROWS = {
   }),
   'docs.asset': probe.get('/swagger-ui/{file}', {
     summary: 'Get the scripts and styles of that page.',
-    params: AssetParams,
+    params: t.object({ file: t.text({ maxLength: 255 }) }),
     contentType: ['text/css', 'text/javascript', 'text/plain', 'image/png'],
     replies: { 200: null, ...refusals(404) },
   }),

@@ -1,8 +1,7 @@
 /**
  * Compiled checks for the rows of the routes table. A thread compiles only the rows that it uses, on first use.
- * Messages are for callers: they name the field and its rule, and do not show the schemas. Values are changed in place
- * where a row says so: ids and priorities become lower case, numbers are lowered to their cap, `{"custom": name}`
- * becomes `custom:name`.
+ * Messages name the field and its rule, and do not show the schemas. Schemas may change values in place: ids and
+ * priorities become lower case, numbers are lowered to their cap, `{"custom": name}` becomes `custom:name`.
  */
 
 import type { TSchema } from '@sinclair/typebox';

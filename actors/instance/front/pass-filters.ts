@@ -1,6 +1,6 @@
 /** Of what a block in loops left: some passes of the outermost one. Pure. */
 
-import { type AttemptListQuery, PASSES_MAX } from '../../../schema/attempt.js';
+import { type AttemptListQuery, ITERATION_RANGE_MAX } from '../../../schema/attempt.js';
 import { invalid } from '../../../src/base/errors.js';
 
 type Asked = Pick<AttemptListQuery, 'block_id' | 'iteration' | 'iteration_from' | 'iteration_to'>;
@@ -31,8 +31,8 @@ export function passesOf(
   if (block_id === undefined) throw invalid('iteration_from is given without block_id');
   if (iteration !== undefined) throw invalid('iteration and iteration_from are both given');
   const count = (to ?? from) - from + 1;
-  if (count < 1 || count > PASSES_MAX) {
-    throw invalid(`iteration_to must be iteration_from or up to ${PASSES_MAX - 1} more`);
+  if (count < 1 || count > ITERATION_RANGE_MAX) {
+    throw invalid(`iteration_to must be iteration_from or up to ${ITERATION_RANGE_MAX - 1} more`);
   }
   const passes = Array.from({ length: count }, (_, at) => String(from + at));
   return isNested ? { outer_pass: passes } : { iteration: passes };
