@@ -218,7 +218,7 @@ const AbSplit = t.object(
   {
     ...headOf('ab_split'),
     type: t.oneOf(SPLIT_WORDS, 'Kind of the block; both names mean the same.'),
-    variants: t.noted(t.list(Variant, { minItems: 2, maxItems: BRANCHES_MAX }), 'At least two.'),
+    variants: t.noted(t.list(Variant, { minItems: 2, maxItems: BRANCHES_MAX }), 'To choose from.'),
   },
   { 'x-check': 'variants', description: SPLIT_NOTE },
 );

@@ -120,9 +120,9 @@ export type LocalityPolicy = t.Static<typeof LocalityPolicy>;
 const PLACEMENT_FIELDS = {
   tenant_id: TenantField,
   requirements: t.nullish(Requirements),
-  policy: t.nullish(LocalityPolicy),
+  policy: t.nullish(LocalityPolicy, 'Alias of locality_policy.'),
   locality_policy: t.nullish(LocalityPolicy),
-  classification: t.nullish(Classification),
+  classification: t.nullish(Classification, 'Alias of data_classification.'),
   data_classification: t.nullish(t.withDefault(Classification, 'internal')),
 };
 

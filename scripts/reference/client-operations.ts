@@ -19,7 +19,7 @@ export function clientFiles(): Readonly<Record<string, string>> {
   const document = openApiDocument('0.0.0');
   const operations = Object.values(ROUTES)
     .filter(isForPrograms)
-    .map((route) => told(document, route));
+    .map((route) => describe(document, route));
   const schemas = (document.components as JsonObject).schemas as Record<string, Schema>;
   const used = reachable(
     schemas,
@@ -77,7 +77,7 @@ function isForPrograms({ contentType }: Route): boolean {
   return !/^text\/(?:html|css)/.test([contentType ?? ''].flat()[0] ?? '');
 }
 
-function told(document: JsonObject, route: Route): Described {
+function describe(document: JsonObject, route: Route): Described {
   const paths = document.paths as Record<string, Record<string, Schema>>;
   const described = paths[route.path]?.[route.method.toLowerCase()] as Schema;
   const [resource, name] = route.id.split('.');
@@ -130,7 +130,7 @@ function queryName({ route }: Described): string {
   return `${id.charAt(0).toUpperCase()}${id.slice(1)}Query`;
 }
 
-/** Whether something is asked for that the client has to be told. */
+/** Whether the caller must pass a parameter. */
 const isQueryRequired = ({ query, route }: Described) =>
   query.some(({ name, required }) => required === true && !isFilledInQuery(route, name));
 

@@ -40,7 +40,7 @@ const NAMED_HERE: Readonly<Record<string, string>> = {
 /** Bodies leave these to the client, which knows them. */
 export const FILLED: readonly string[] = ['tenant_id', 'namespace'];
 
-/** Writes types; what it is told of requests decides what a field may be. */
+/** Writes types; whether a schema is used in requests decides which fields are optional. */
 export class TypeWriter {
   readonly #schemas: Schemas;
   readonly #asked: ReadonlySet<string>;
@@ -155,11 +155,11 @@ export class TypeWriter {
 }
 
 function noteOf(property: Schema, isFilled: boolean): string {
-  const told = String(property.description ?? '');
+  const description = String(property.description ?? '');
   const byDefault = property.default;
   return [
-    told,
-    property.format === 'date-time' && told === '' ? 'ISO 8601.' : '',
+    description,
+    property.format === 'date-time' && description === '' ? 'ISO 8601.' : '',
     byDefault === undefined || byDefault === null ? '' : `Default: ${JSON.stringify(byDefault)}.`,
     isFilled ? "The client's own when absent." : '',
   ]

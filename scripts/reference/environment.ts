@@ -9,7 +9,7 @@ const VARIABLE = /\b(?:ENGINE_\w+|DATABASE_\w+)(?:=\w+)?\b/g;
 
 export function environmentRegions(): Regions {
   const rows = VARIABLES.map(({ name, fileName, meaning, takes, byDefault }) => {
-    // Words are told as such, values as they are written.
+    // Only values are formatted as code, not words.
     const value = byDefault === 'none' || byDefault.includes(' ') ? byDefault : code(byDefault);
     const names = fileName === undefined ? code(name) : `${code(name)}, ${code(fileName)}`;
     return [names, value, takes, said(meaning, name).replace(VARIABLE, code)];

@@ -82,6 +82,7 @@ function parametersText(name: BuiltinName): string {
   const schema = HANDLER_PARAMS[name];
   const { params } = HANDLERS[name];
   const hasMembers = Object.keys(schema.properties).length > 0;
-  if (hasMembers === (params !== undefined)) throw new Error(`no parameters of ${name} are told`);
+  if (hasMembers === (params !== undefined))
+    throw new Error(`the parameters of ${name} are not described`);
   return params ?? memberTable({ schema, head: 'parameter' });
 }

@@ -92,19 +92,19 @@ const tagOf = ({ const: word, enum: words = [] }: Shape): string =>
 /** The description, with the default that the server takes. */
 export function described(shape: Shape): string {
   const { description, default: byDefault } = shape;
-  const told = typeof description === 'string' ? description : '';
-  if (byDefault === undefined || byDefault === null) return told;
-  return `${told} Default: ${literal(byDefault)}.`.trim();
+  const text = typeof description === 'string' ? description : '';
+  if (byDefault === undefined || byDefault === null) return text;
+  return `${text} Default: ${literal(byDefault)}.`.trim();
 }
 
 /** @param depth of indentation; the text is empty when there is nothing to say */
 export function docstring(text: string, depth: number): string {
   if (text === '') return '';
   const indent = '    '.repeat(depth);
-  const told = text.replace(/\\/g, '\\\\').replace(/"""/g, '\\"\\"\\"');
-  const one = `${indent}"""${told}"""`;
-  if (one.length <= WIDTH && !told.includes('\n') && !told.endsWith('"')) return one;
-  const [first = '', ...rest] = told
+  const escaped = text.replace(/\\/g, '\\\\').replace(/"""/g, '\\"\\"\\"');
+  const one = `${indent}"""${escaped}"""`;
+  if (one.length <= WIDTH && !escaped.includes('\n') && !escaped.endsWith('"')) return one;
+  const [first = '', ...rest] = escaped
     .split('\n')
     .flatMap((line) => wrapped(line, WIDTH - indent.length - 2 * QUOTES));
   const lines = [`${indent}"""${first}`, ...rest.map((line) => (line === '' ? '' : indent + line))];

@@ -165,13 +165,13 @@ function pathArgument({ name }: Parameter): Argument {
 function queryArgument(types: PythonTypes, parameter: Parameter): Argument {
   const { name, schema, required = false } = parameter;
   const type = types.typeOf(schema, `Query.${name}`, 'given');
-  const told = { ...schema, description: parameter.description ?? '' };
+  const shape = { ...schema, description: parameter.description ?? '' };
   return {
     name: memberName(name),
     wire: name,
     type,
     isRequired: required && !(name in FILLED),
-    about: described(told as Shape),
+    about: described(shape as Shape),
   };
 }
 
@@ -297,10 +297,10 @@ const qualified = (type: string): string =>
 
 function aboutText(operation: JsonObject, named: readonly Argument[]): string {
   const { summary, description } = operation;
-  const told = named
+  const args = named
     .filter(({ about }) => about !== '')
     .map(({ name, about }) => `    ${name}: ${about.replace(/\n/g, ' ')}`);
   const texts = [String(summary), '', String(description)];
-  if (told.length > 0) texts.push('', 'Args:', ...told);
+  if (args.length > 0) texts.push('', 'Args:', ...args);
   return docstring(texts.join('\n'), 2);
 }

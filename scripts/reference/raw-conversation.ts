@@ -1,19 +1,19 @@
-/** Sends a row of the corpus of raw requests to a server, and tells the conversation in its words. */
+/** Sends a row of the corpus of raw requests to a server, and writes the conversation in its notation. */
 
 import type { HttpHandler } from '../../src/http/server.js';
 import { Client, type Reply } from '../../test/helpers/raw-client.js';
 import { LATER, type RawRequest } from './raw-corpus.js';
 
 const PROBE = '/probe';
-/** Nothing is awaited so long by a server that does what the row says. */
+/** Far longer than any row takes. */
 const GIVEN_UP_MS = 8_000;
 
 export class Conversations {
-  /** What the handler was called for and what nobody has been told yet. */
+  /** Requests served by the handler, without a response so far. */
   #unanswered: string[] = [];
-  #held: (() => void)[] = [];
+  #delayed: (() => void)[] = [];
 
-  /** Answers with what it was asked. */
+  /** Echoes the request. */
   readonly handler: HttpHandler = (request, exchange) => {
     const { method, path, query } = request;
     const mark = query === '' ? '' : '?';
@@ -24,57 +24,57 @@ export class Conversations {
     const served = `${method} ${path}${mark}${query}${whose}${body}`;
     this.#unanswered.push(served);
     const reply = () => exchange.reply({ status: 200, body: JSON.stringify({ served }) });
-    if (path === LATER) this.#held.push(reply);
+    if (path === LATER) this.#delayed.push(reply);
     else reply();
   };
 
-  /** @param expected its answer, which says how long to listen */
+  /** @param expected the conversation, which decides how many responses to wait for */
   async hold({ sent, isEnded }: RawRequest, expected: string, port: number): Promise<string> {
     this.#unanswered = [];
-    this.#held = [];
+    this.#delayed = [];
     const client = await Client.open(port);
     const giveUp = setTimeout(() => client.close(), GIVEN_UP_MS);
     for (const piece of sent) await client.sendAlone(Buffer.from(piece, 'latin1'));
     if (isEnded) client.finish();
-    this.#answerHeld();
+    this.#answerDelayed();
     const parts = expected.split(', ');
     const lastPart = parts.findIndex((part) => /^(open|closed|waits)/.test(part));
     const isHead = sent.join('').startsWith('HEAD');
-    const told: string[] = [];
-    const listen = async (count: number) => {
-      while (told.length < count) {
-        const reply = await client.reply(isHead && told.length === 0 ? 'HEAD' : 'GET');
-        told.push(this.#tell(reply, isHead && told.length === 0));
+    const replies: string[] = [];
+    const receive = async (count: number) => {
+      while (replies.length < count) {
+        const reply = await client.reply(isHead && replies.length === 0 ? 'HEAD' : 'GET');
+        replies.push(this.#textOf(reply, isHead && replies.length === 0));
       }
     };
     let end = parts[lastPart] === 'waits' ? 'waits' : 'closed';
     try {
-      await listen(lastPart);
+      await receive(lastPart);
       if (parts[lastPart] !== 'closed' && !isEnded) {
         client.send(`GET ${PROBE} HTTP/1.1\r\nHost: h\r\n\r\n`);
       }
       if (parts[lastPart] === 'waits') client.finish();
       for (;;) {
-        await listen(told.length + 1);
-        if (told.at(-1) !== `200 GET ${PROBE}`) continue;
-        told.pop();
+        await receive(replies.length + 1);
+        if (replies.at(-1) !== `200 GET ${PROBE}`) continue;
+        replies.pop();
         end = 'open';
         break;
       }
     } catch {
-      // It is closed, and everything was told.
+      // The connection is closed.
     }
     clearTimeout(giveUp);
     client.close();
-    return [...told, end, ...this.#unanswered.map((each) => `unanswered ${each}`)].join(', ');
+    return [...replies, end, ...this.#unanswered.map((each) => `unanswered ${each}`)].join(', ');
   }
 
-  #answerHeld(): void {
-    for (const reply of this.#held) reply();
-    this.#held = [];
+  #answerDelayed(): void {
+    for (const reply of this.#delayed) reply();
+    this.#delayed = [];
   }
 
-  #tell({ status, headers, body }: Reply, isHead: boolean): string {
+  #textOf({ status, headers, body }: Reply, isHead: boolean): string {
     const code = headers['x-error-code'];
     if (status === 100) return '100';
     if (code !== undefined) {

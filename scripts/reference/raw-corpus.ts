@@ -4,7 +4,7 @@
  * uWebSockets.js does otherwise than node:http, the row says what and why, and `docs/reference/http.md`
  * is made of that.
  *
- * An answer is told as the whole conversation on a connection: `200 GET /a "body"` is a request that was
+ * An answer is the whole conversation on a connection: `200 GET /a "body"` is a request that was
  * served, `400 ENG_VALIDATION` one that was refused with a JSON body and this code, `400 bare` one without
  * either. The last word says whether the connection is `open`, which means that a further request is served,
  * or `closed`.

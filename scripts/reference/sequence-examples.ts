@@ -589,8 +589,8 @@ export function exampleText(name: string, example: SequenceExample): string {
     return `a worker of ${code(handler)} answers ${given.map((one) => code(flatJson(one))).join(', then ')}`;
   });
   const sent = events.map((event) => `${code('POST /events')} is sent ${code(flatJson(event))}`);
-  const told = [start, ...people, ...workers, ...sent].filter((part) => part !== '').join('; ');
-  const end = `${told === '' ? 'The' : `${told}. The`} instance ends ${code(ends)}. Among its outputs:`;
+  const course = [start, ...people, ...workers, ...sent].filter((part) => part !== '').join('; ');
+  const end = `${course === '' ? 'The' : `${course}. The`} instance ends ${code(ends)}. Among its outputs:`;
   const definitions = Object.entries(others).map(([other, blocks]) =>
     jsonBlock(definitionOf(other, { blocks })),
   );
