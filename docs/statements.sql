@@ -250,13 +250,13 @@ select r.instance_id, r.blocks
 from json_to_recordset($1::json) as r(instance_id uuid, blocks json)
 on conflict (instance_id) do update set blocks = excluded.blocks;
 
--- writer_kinnote_set
+-- writer_familymessage_set
 insert into kin_notes (to_id, from_id, id, word)
 select r.to_id, r.from_id, r.id, r.word
 from json_to_recordset($1::json) as r(to_id uuid, from_id uuid, id uuid, word text)
 on conflict (to_id, from_id) do update set id = excluded.id, word = excluded.word;
 
--- writer_kinnote_clear
+-- writer_familymessage_clear
 delete from kin_notes t
 using json_to_recordset($1::json) as r(to_id uuid, from_id uuid, id uuid)
 where t.to_id = any(array[r.to_id]) and t.from_id = r.from_id and t.id = r.id;

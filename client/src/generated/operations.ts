@@ -273,19 +273,19 @@ export interface Operations {
   };
   readonly sequences: {
     /**
-     * Store an immutable sequence definition. Warnings are about what has no effect or never
-     * works as written: members that do not exist, names of functions, filters, blocks or
-     * handlers that are nearly right. With strict they are answered 400. For the root key and for
-     * keys with the capability operator or publisher.
+     * Store an immutable sequence definition. Warnings report parts without effect or that never
+     * work as written: unknown members, and misspelt functions, filters, blocks or handlers. With
+     * strict they are answered 400. For the root key and for keys with the capability operator or
+     * publisher.
      */
     create(
       body: CreateSequence,
       options?: CallOptions & { readonly query?: SequencesCreateQuery | undefined },
     ): Promise<SequenceCreated>;
     /**
-     * Return the answer to storing the definition, without storing it. The same answer but for
-     * what is stored already: whether the id or the version exists is not asked. For the root key
-     * and for keys with the capability operator or publisher.
+     * Return the answer to storing the definition, without storing it. Does not check whether the
+     * id or the version already exists. For the root key and for keys with the capability
+     * operator or publisher.
      */
     validate(
       body: CreateSequence,
@@ -318,8 +318,8 @@ export interface Operations {
     get(id: string, options?: CallOptions): Promise<SequenceDefinition>;
     /**
      * Lift the hold of a version, so that lookups by name include it. Answered once every
-     * creation by name may get it. Again is no error. For the root key and for keys with the
-     * capability operator or publisher.
+     * creation by name can use it. Repetitions are no error. For the root key and for keys with
+     * the capability operator or publisher.
      */
     update(id: string, body: UpdateSequence, options?: CallOptions): Promise<void>;
     /**
@@ -359,8 +359,8 @@ export interface Operations {
   };
   readonly instances: {
     /**
-     * Create an instance of a sequence. When idempotency_key matches an instance of the tenant,
-     * its id is answered with deduplicated true. Asking again without such a key may create a
+     * Create an instance of a sequence. If idempotency_key matches an instance of the tenant, its
+     * id is returned with deduplicated true. Repeating a request without such a key may create a
      * second instance. For the root key and for keys with the capability operator or starter.
      */
     create(body: CreateInstance, options?: CreationOptions): Promise<InstanceCreated>;
@@ -393,8 +393,8 @@ export interface Operations {
      */
     get(id: string, options?: CallOptions): Promise<TaskInstance>;
     /**
-     * Change the state of an instance. A move that the state of the instance does not allow is
-     * answered 400. For the root key and for keys with the capability operator.
+     * Change the state of an instance. A transition that the state does not allow is answered
+     * 400. For the root key and for keys with the capability operator.
      */
     patchState(id: string, body: PatchState, options?: CallOptions): Promise<TaskInstance>;
     /**
@@ -403,11 +403,11 @@ export interface Operations {
      */
     patchContext(id: string, body: PatchContext, options?: CallOptions): Promise<ContextPatched>;
     /**
-     * Send a signal to an instance. pause pauses, resume resumes what is paused, cancel cancels,
-     * update_context merges the payload into context.data, custom:<name> is the free for any use,
-     * but custom:human_input:<block> answers the gate of that step. A key that has approver only
-     * may send no other one. For the root key and for keys with the capability operator or
-     * approver or starter.
+     * Send a signal to an instance. pause pauses, resume resumes a paused instance, cancel
+     * cancels, update_context merges the payload into context.data, custom:<name> is free for any
+     * use, and custom:human_input:<block> answers the approval of that step, the only signal
+     * allowed to keys with approver only. For the root key and for keys with the capability
+     * operator or approver or starter.
      */
     signal(id: string, body: SendSignal, options?: CallOptions): Promise<SignalAccepted>;
     /**
@@ -489,7 +489,7 @@ export interface Operations {
     injectBlocks(id: string, body: InjectBlocks, options?: CallOptions): Promise<BlocksInjected>;
     /**
      * Retry a failed instance where it failed, optionally with changed data. Answers 400 unless
-     * the instance is failed. It is due at once. For the root key and for keys with the
+     * the instance has failed. It is due immediately. For the root key and for keys with the
      * capability operator.
      */
     retry(id: string, body?: RetryInstance, options?: CallOptions): Promise<InstanceRetried>;
@@ -554,14 +554,14 @@ export interface Operations {
      */
     list(query?: ApprovalsListQuery, options?: CallOptions): List<Approval>;
     /**
-     * Answer an approval. The first answer counts. Refused with 409 when it was answered, has
-     * timed out or was withdrawn. With the answer_id of the answer that was taken, that one is
-     * told. For the root key and for keys with the capability operator or approver.
+     * Answer an approval. The first answer counts. Answers 409 if it was answered, has timed out
+     * or was withdrawn. With the answer_id of the accepted answer, that answer is returned. For
+     * the root key and for keys with the capability operator or approver.
      */
     answer(id: string, body: AnswerApproval, options?: CallOptions): Promise<ApprovalAnswered>;
     /**
-     * Create a link with which one person can answer once, without a key. Needs an encryption
-     * key, else 503. The link ends with the question. For the root key and for keys with the
+     * Create a link with which one person can answer once, without a key. Requires an encryption
+     * key, else 503. The link ends with the approval. For the root key and for keys with the
      * capability operator.
      */
     link(id: string, body?: MakeApprovalLink, options?: CallOptions): Promise<ApprovalLink>;
@@ -626,8 +626,8 @@ export interface Operations {
   };
   readonly workers: {
     /**
-     * Claim tasks of a handler. Claims each task for one worker only, by priority of its
-     * instance, then age. The answer is empty when there is none. For the root key and for keys
+     * Claim tasks of a handler. Each task is claimed by one worker only, by priority of its
+     * instance, then age. The response is empty if there is none. For the root key and for keys
      * with the capability operator or worker.
      */
     poll(body: PollTasks, options?: CallOptions): Promise<readonly WorkerTask[]>;
@@ -637,9 +637,9 @@ export interface Operations {
      */
     pollQueue(body: PollQueue, options?: CallOptions): Promise<readonly WorkerTask[]>;
     /**
-     * Report the results of many tasks, and claim new ones. Each result is judged for itself and
-     * is durable before the answer, whatever becomes of the others and of the poll. With results
-     * the answer does not wait for tasks. For the root key and for keys with the capability
+     * Report the results of many tasks, and claim new ones. Each result is checked separately and
+     * durable before the response, whatever happens to the others and to the poll. With results
+     * the response does not wait for tasks. For the root key and for keys with the capability
      * operator or worker.
      */
     exchange(body: ExchangeTasks, options?: CallOptions): Promise<TasksExchanged>;
@@ -654,19 +654,19 @@ export interface Operations {
      */
     stats(query?: WorkersStatsQuery, options?: CallOptions): Promise<TaskStats>;
     /**
-     * Complete a claimed task with its output. The instance goes on at once. For the root key and
-     * for keys with the capability operator or worker.
+     * Complete a claimed task with its output. The instance continues immediately. For the root
+     * key and for keys with the capability operator or worker.
      */
     complete(id: string, body: CompleteTask, options?: CallOptions): Promise<WorkerTask>;
     /**
-     * Fail a claimed task. With retryable true the step is tried again; else it fails, and with
-     * it an instance that only has steps. For the root key and for keys with the capability
+     * Fail a claimed task. With retryable true the step is retried; otherwise it fails, and with
+     * it an instance that has only steps. For the root key and for keys with the capability
      * operator or worker.
      */
     fail(id: string, body: FailTask, options?: CallOptions): Promise<WorkerTask>;
     /**
      * Renew a claim and save a checkpoint. Recommended every 15 to 30 seconds. A task without one
-     * for 60 seconds goes back to its queue. For the root key and for keys with the capability
+     * for 60 seconds returns to its queue. For the root key and for keys with the capability
      * operator or worker.
      */
     heartbeat(id: string, body: HeartbeatTask, options?: CallOptions): Promise<HeartbeatAccepted>;
@@ -700,9 +700,9 @@ export interface Operations {
     /** Get a schedule. For the root key and for keys with the capability operator or auditor. */
     get(id: string, options?: CallOptions): Promise<CronSchedule>;
     /**
-     * Change a schedule. Another cron_expr, timezone or enabled computes the next fire anew, from
-     * now on. Every other change, and a value that is repeated, keeps the fire that is due or
-     * waits for an earlier run. For the root key and for keys with the capability operator.
+     * Change a schedule. A changed cron_expr, timezone or enabled recomputes the next fire from
+     * now. Other changes, and repeated values, keep a fire that is due or waits for an earlier
+     * run. For the root key and for keys with the capability operator.
      */
     update(id: string, body: UpdateSchedule, options?: CallOptions): Promise<CronSchedule>;
     /**
@@ -723,7 +723,7 @@ export interface Operations {
   };
   readonly releases: {
     /**
-     * Draft a release from one version of a sequence to another. Refused with 409 while another
+     * Draft a release from one version of a sequence to another. Answers 409 while another
      * release of the baseline routes instances. For the root key and for keys with the capability
      * operator or publisher.
      */
@@ -754,38 +754,39 @@ export interface Operations {
      */
     decisions(id: string, options?: CallOptions): Promise<readonly ReleaseDecision[]>;
     /**
-     * Replay finished runs of the baseline with the candidate, without side effects. Only a
-     * draft. It becomes ready whatever the replays find, and failed when the candidate cannot run
-     * at all. For the root key and for keys with the capability operator or publisher.
+     * Replay finished runs of the baseline with the candidate, without side effects. Only for a
+     * draft. It becomes ready whatever the replays find, or failed if the candidate cannot run at
+     * all. For the root key and for keys with the capability operator or publisher.
      */
     validate(id: string, body?: ValidateRelease, options?: CallOptions): Promise<ValidationReport>;
     /**
-     * Route a percentage of the baseline's new instances to the candidate. Only what is ready or
-     * paused. Answered once all of the server routes so. For the root key and for keys with the
-     * capability operator or publisher.
+     * Route a percentage of the baseline's new instances to the candidate. Only for ready or
+     * paused ones. Answered once the whole server routes so. For the root key and for keys with
+     * the capability operator or publisher.
      */
     canary(id: string, body: StartCanary, options?: CallOptions): Promise<Release>;
     /**
-     * Evaluate the gates now. A failed gate rolls a canary back. The gates are also evaluated
-     * without being asked, while instances end. For the root key and for keys with the capability
+     * Evaluate the gates now. A failed gate rolls a canary back. Gates are also evaluated
+     * automatically while instances finish. For the root key and for keys with the capability
      * operator or publisher.
      */
     evaluate(id: string, options?: CallOptions): Promise<EvaluationReport>;
     /**
-     * Route all new instances of the baseline to the candidate permanently. Only a canary.
-     * Refused with 409 unless every gate passes; one that fails rolls it back. For the root key
-     * and for keys with the capability operator or publisher.
+     * Route all new instances of the baseline to the candidate permanently. Only for a canary.
+     * Answers 409 unless every gate passes; a failed gate rolls back. For the root key and for
+     * keys with the capability operator or publisher.
      */
     promote(id: string, body?: PromoteRelease, options?: CallOptions): Promise<Release>;
     /**
-     * Route new instances to the baseline until the canary continues. Only a canary; canary, with
-     * any percentage, goes on from there. For the root key and for keys with the capability
+     * Route new instances to the baseline until the canary continues. Only for a canary; canary,
+     * with any percentage, continues it. For the root key and for keys with the capability
      * operator or publisher.
      */
     pause(id: string, options?: CallOptions): Promise<Release>;
     /**
-     * Route new instances to the baseline permanently. A canary or what is paused; again is no
-     * error. For the root key and for keys with the capability operator or publisher.
+     * Route new instances to the baseline permanently. For a canary or a paused release;
+     * repetitions are no error. For the root key and for keys with the capability operator or
+     * publisher.
      */
     rollback(id: string, options?: CallOptions): Promise<Release>;
     /**
@@ -803,8 +804,8 @@ export interface Operations {
     create(body: CreateExecution, options?: CallOptions): Promise<ContinuityExecution>;
     /**
      * Claim an imported execution that its source has granted to this server. The instance stays
-     * paused; PATCH its state, or a signal resume, runs it. For the root key and for keys with
-     * the capability operator.
+     * paused until its state is changed or it is resumed. For the root key and for keys with the
+     * capability operator.
      */
     claim(body: ClaimExecution, options?: CallOptions): Promise<ContinuityExecution>;
     /** Get an execution. For the root key and for keys with the capability operator or auditor. */
@@ -823,9 +824,9 @@ export interface Operations {
       options?: CallOptions,
     ): Promise<readonly ContinuityLocation[]>;
     /**
-     * List the effect receipts of an execution; empty for an unknown one. Those of all its
-     * instances that are here. For the root key and for keys with the capability operator or
-     * auditor. Unknown parameters are refused.
+     * List the effect receipts of an execution; empty for an unknown one. Receipts of all
+     * instances of the execution on this server. For the root key and for keys with the
+     * capability operator or auditor. Unknown parameters are refused.
      */
     effects(
       id: string,
@@ -861,9 +862,9 @@ export interface Operations {
       options?: CallOptions,
     ): Promise<readonly ProvenanceEntry[]>;
     /**
-     * Append an entry to the provenance chain. The server writes the other kinds itself. Refused
-     * with 409 once the chain has 10,000 entries. For the root key and for keys with the
-     * capability operator.
+     * Append an entry to the provenance chain. The server writes the other kinds itself. Answers
+     * 409 once the chain has 10,000 entries. For the root key and for keys with the capability
+     * operator.
      */
     appendProvenance(
       id: string,
@@ -871,9 +872,9 @@ export interface Operations {
       options?: CallOptions,
     ): Promise<ProvenanceEntry>;
     /**
-     * Verify every link, hash and signature of the provenance chain. An empty chain is valid.
-     * Keys that are trusted are set by the deployment. For the root key and for keys with the
-     * capability operator or auditor.
+     * Verify every link, hash and signature of the provenance chain. An empty chain is valid. The
+     * deployment sets the trusted keys. For the root key and for keys with the capability
+     * operator or auditor.
      */
     verifyProvenance(
       id: string,
@@ -881,20 +882,19 @@ export interface Operations {
       options?: CallOptions,
     ): Promise<ProvenanceVerdict>;
     /**
-     * Evaluate every live runtime as a place for an execution. Stored, and shown to nobody else.
-     * Nothing is moved by it. For the root key and for keys with the capability operator.
+     * Evaluate every live runtime as a place for an execution. The decision is stored, and
+     * nothing is moved. For the root key and for keys with the capability operator.
      */
     place(id: string, body: PlaceExecution, options?: CallOptions): Promise<PlacementDecision>;
     /**
-     * Evaluate one runtime as the destination of a handoff. Answered with compatible false too.
-     * 404 when the runtime is not live. For the root key and for keys with the capability
-     * operator.
+     * Evaluate one runtime as the destination of a handoff. Also answered if not compatible. 404
+     * if the runtime is not live. For the root key and for keys with the capability operator.
      */
     preview(id: string, body: PreviewHandoff, options?: CallOptions): Promise<HandoffPreview>;
     /**
      * Record the result of an effect. unknown becomes verified, committed, compensated or
-     * abandoned; committed and verified become compensated. Anything else is 409. For the root
-     * key and for keys with the capability operator.
+     * abandoned; committed and verified become compensated. Other transitions are answered 409.
+     * For the root key and for keys with the capability operator.
      */
     resolveEffect(id: string, body: ResolveEffect, options?: CallOptions): Promise<EffectReceipt>;
   };
@@ -905,30 +905,29 @@ export interface Operations {
      */
     migrate(id: string, body: MigrateTo, options?: CallOptions): Promise<MigratedInstance>;
     /**
-     * Plan the migration of a live execution to another version. Only of an instance that is
-     * waiting or paused. Nothing of it is changed. For the root key and for keys with the
-     * capability operator.
+     * Plan the migration of a live execution to another version. Only for a waiting or paused
+     * instance, which is not changed. For the root key and for keys with the capability operator.
      */
     plan(body: PlanMigration, options?: CallOptions): Promise<MigrationPlan>;
     /** Get a migration. For the root key and for keys with the capability operator or auditor. */
     get(id: string, query?: MigrationsGetQuery, options?: CallOptions): Promise<MigrationRecord>;
     /**
-     * Migrate to the other version and leave the instance paused. Refused with 409 unless
-     * everything is as it was planned. Needs an encryption key, else 503. The instance is left
-     * paused, one epoch on. For the root key and for keys with the capability operator.
+     * Migrate to the other version and leave the instance paused. Answers 409 if anything has
+     * changed since the plan. Requires an encryption key, else 503. The instance is left paused,
+     * in the next epoch. For the root key and for keys with the capability operator.
      */
     apply(id: string, body?: ApplyMigration, options?: CallOptions): Promise<MigrationRecord>;
     /**
-     * Roll a migration back to its sealed capsule. Refused with 409 once the target has run: when
-     * an effect of its epoch was dispatched, committed or verified, or is unknown. For the root
-     * key and for keys with the capability operator.
+     * Roll a migration back to its sealed capsule. Answers 409 once the target has run: if an
+     * effect of its epoch was dispatched, committed or verified, or is unknown. For the root key
+     * and for keys with the capability operator.
      */
     rollback(id: string, body?: TenantBody, options?: CallOptions): Promise<MigrationRecord>;
   };
   readonly runtimes: {
     /**
-     * Register the facts of a runtime for some minutes. Again and again while it lives. What was
-     * observed earlier changes nothing. For the root key and for keys with the capability
+     * Register the facts of a runtime for some minutes. Repeat it while the runtime lives.
+     * Earlier observations change nothing. For the root key and for keys with the capability
      * operator.
      */
     register(body: RegisterRuntime, options?: CallOptions): Promise<RuntimeCapabilities>;
@@ -940,17 +939,17 @@ export interface Operations {
   };
   readonly handoffs: {
     /**
-     * Start the handoff of an execution to the runtime of a current preview. Refused with 409
-     * when anything is not as it was previewed. For the root key and for keys with the capability
+     * Start the handoff of an execution to the runtime of a current preview. Answers 409 if
+     * anything has changed since the preview. For the root key and for keys with the capability
      * operator.
      */
     create(body: CreateHandoff, options?: CallOptions): Promise<Handoff>;
     /** Get a handoff. For the root key and for keys with the capability operator or auditor. */
     get(id: string, query?: HandoffsGetQuery, options?: CallOptions): Promise<Handoff>;
     /**
-     * Seal the execution into a capsule for its destination. The instance is not run here from
-     * then on. Needs an encryption key, else 503. Given once: after an answer that was lost,
-     * revoke the handoff and make another one. For the root key and for keys with the capability
+     * Seal the execution into a capsule for its destination. The instance does not run here from
+     * then on. Requires an encryption key, else 503. Exported once: after a lost response, revoke
+     * the handoff and create another one. For the root key and for keys with the capability
      * operator.
      */
     export(id: string, body?: ExportHandoff, options?: CallOptions): Promise<HandoffExported>;
@@ -970,21 +969,21 @@ export interface Operations {
      */
     resume(id: string, body?: TenantBody, options?: CallOptions): Promise<Handoff>;
     /**
-     * Reject a handoff before its export. Owner and epoch stay. For the root key and for keys
-     * with the capability operator.
+     * Reject a handoff before its export. Owner and epoch do not change. For the root key and for
+     * keys with the capability operator.
      */
     reject(id: string, body?: TenantBody, options?: CallOptions): Promise<Handoff>;
     /**
-     * Revoke an exported capsule before it is accepted. Owner and epoch stay; the next handoff or
-     * migration takes the execution back. For the root key and for keys with the capability
-     * operator.
+     * Revoke an exported capsule before it is accepted. Owner and epoch do not change; the next
+     * handoff or migration takes the execution back. For the root key and for keys with the
+     * capability operator.
      */
     revoke(id: string, body?: TenantBody, options?: CallOptions): Promise<Handoff>;
   };
   readonly capsules: {
     /**
-     * Create the paused instance of a capsule. A repetition gives the same instance. Needs an
-     * encryption key, else 503. For the root key and for keys with the capability operator.
+     * Create the paused instance of a capsule. A repetition returns the same instance. Requires
+     * an encryption key, else 503. For the root key and for keys with the capability operator.
      */
     import(body: ImportCapsule, options?: CallOptions): Promise<CapsuleImported>;
   };

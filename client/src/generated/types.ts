@@ -9,7 +9,7 @@ export interface JsonObject {
 
 /**
  * Runs one of its variants, chosen in proportion to the weights by a hash of instance and block
- * id. Names differ, and some weight is above 0.
+ * id. Names are unique, and at least one weight is above 0.
  */
 export interface AbSplitBlock {
   /** Kind of the block; both names mean the same. */
@@ -19,18 +19,18 @@ export interface AbSplitBlock {
    * constructor, prototype, . or ..
    */
   readonly id: string;
-  /** Condition; if it is false, the block is skipped. */
+  /** If false, skips the block. */
   readonly when?: string | null | undefined;
-  /** Maximum duration in ms; then everything inside is cancelled, and the block fails. */
+  /** Time limit in ms; then the block is cancelled, and fails. */
   readonly timeout?: number | null | undefined;
-  /** The variants to choose from. */
+  /** To choose from. */
   readonly variants: readonly SplitVariant[];
 }
 
 export interface AcceptHandoff {
   readonly tenant_id?: string | null | undefined;
   readonly destination_instance_id: string;
-  /** Import receipt of an instance on another server. */
+  /** For an instance on another server. */
   readonly import_receipt?: ImportReceipt | null | undefined;
 }
 
@@ -60,12 +60,9 @@ export interface ActivityInterval {
 export interface AnswerApproval {
   /** One of the values in choices. */
   readonly value: string;
-  /** Allowed only with allow_comment. An empty text stands for none. */
+  /** Allowed only with allow_comment. An empty text counts as absent. */
   readonly comment?: string | null | undefined;
-  /**
-   * A repetition with the same id returns the first answer instead of a conflict. An empty text
-   * stands for none.
-   */
+  /** A repetition with the same id returns the first answer. An empty text counts as absent. */
   readonly answer_id?: string | null | undefined;
 }
 
@@ -147,7 +144,7 @@ export interface ApprovalLink {
 
 export interface ApprovalPage {
   readonly items: readonly Approval[];
-  /** Number on all pages; at most 10000 of a bounded number of open ones. */
+  /** Number on all pages, counted up to 10000. */
   readonly total: number;
 }
 
@@ -174,7 +171,7 @@ export interface AuditEntry {
   readonly created_at: string;
 }
 
-/** The action signal needs signal_type. */
+/** The action signal requires signal_type. */
 export interface BatchAction {
   readonly filter: {
     readonly tenant_id?: string | null | undefined;
@@ -190,7 +187,7 @@ export interface BatchAction {
     readonly parent_instance_id?: string | null | undefined;
     /** At most 1000 instances. */
     readonly ids?: readonly string[] | null | undefined;
-    /** Instances with a step that waits for it; see /instances/{id}/explain. */
+    /** Instances with a step that waits for it (see explain). */
     readonly waiting_for?:
       | 'task'
       | 'handler'
@@ -247,7 +244,7 @@ export interface BatchActionResult {
   readonly dry_run: boolean;
   /** With dry_run: retried instances that would repeat external effects; else 0. */
   readonly repeats_effects: number;
-  /** The first failures with their reasons; absent if none. */
+  /** The first failures; absent if none. */
   readonly refusals?: readonly ChangeRefusal[];
 }
 
@@ -313,7 +310,7 @@ export interface BlocksInjected {
   }[];
 }
 
-/** A change of many instances that runs in the background. */
+/** A change of many instances in the background. */
 export interface BulkJob {
   readonly id: string;
   readonly tenant_id: string;
@@ -358,7 +355,7 @@ export interface BulkReschedule {
     readonly parent_instance_id?: string | null | undefined;
     /** At most 1000 instances. */
     readonly ids?: readonly string[] | null | undefined;
-    /** Instances with a step that waits for it; see /instances/{id}/explain. */
+    /** Instances with a step that waits for it (see explain). */
     readonly waiting_for?:
       | 'task'
       | 'handler'
@@ -413,7 +410,7 @@ export interface BulkState {
     readonly parent_instance_id?: string | null | undefined;
     /** At most 1000 instances. */
     readonly ids?: readonly string[] | null | undefined;
-    /** Instances with a step that waits for it; see /instances/{id}/explain. */
+    /** Instances with a step that waits for it (see explain). */
     readonly waiting_for?:
       | 'task'
       | 'handler'
@@ -477,9 +474,9 @@ export interface CancelHook {
    * constructor, prototype, . or ..
    */
   readonly id: string;
-  /** Condition; if it is false, the block is skipped. */
+  /** If false, skips the block. */
   readonly when?: string | null | undefined;
-  /** Maximum duration in ms. Default and maximum: 30000. */
+  /** Time limit in ms. Default and maximum: 30000. */
   readonly timeout?: number | null | undefined;
   /** A built-in handler; hooks cannot use workers. */
   readonly handler: 'noop' | 'log' | 'sleep' | 'http_request' | 'fail' | 'transform' | 'assert';
@@ -518,15 +515,15 @@ export interface CancellationScopeBlock {
    * constructor, prototype, . or ..
    */
   readonly id: string;
-  /** Condition; if it is false, the block is skipped. */
+  /** If false, skips the block. */
   readonly when?: string | null | undefined;
-  /** Maximum duration in ms; then everything inside is cancelled, and the block fails. */
+  /** Time limit in ms; then the block is cancelled, and fails. */
   readonly timeout?: number | null | undefined;
   /** Blocks to run. */
   readonly blocks: readonly Block[];
 }
 
-/** Cancelled or timed out; finishes protected work. */
+/** Finishes protected work. */
 export interface Cancelling {
   /** ISO 8601. */
   readonly since: string;
@@ -674,9 +671,9 @@ export interface CheckpointBoundary {
   readonly created_at: string;
 }
 
-/** Probable secrets are [REDACTED] in the diff, not in the data. */
 export interface CheckpointBoundaryDetail {
   readonly boundary: CheckpointBoundary;
+  /** Not redacted, unlike the diff. */
   readonly checkpoint_data: JsonValue;
   readonly previous_checkpoint_id: string | null;
   readonly redacted_state_diff: readonly {
@@ -706,10 +703,10 @@ export interface CompareSequences {
   readonly candidate_sequence_id: string;
 }
 
-/** Stores the output, and merges its top-level keys into context.data. */
 export interface CompleteTask {
   /** Must equal the claim's worker_id. */
   readonly worker_id: string;
+  /** Its top-level keys are merged into context.data. */
   readonly output: object;
   /** Must equal the claim's epoch; required by some deployments. */
   readonly claim_epoch?: number | null | undefined;
@@ -727,6 +724,7 @@ export interface CompleteTask {
 export interface CompleteTaskResult {
   readonly kind: 'complete';
   readonly task_id: string;
+  /** Its top-level keys are merged into context.data. */
   readonly output: object;
   /** Must equal the claim's epoch; required by some deployments. */
   readonly claim_epoch?: number | null | undefined;
@@ -745,12 +743,13 @@ export interface ContextPatched {
   readonly context: InstanceContext;
 }
 
-/** Portable identity of an instance. Changes of owner or version raise its epoch. */
+/** Portable identity of an instance. */
 export interface ContinuityExecution {
   readonly continuity_id: string;
   readonly tenant_id: string;
   readonly current_instance_id: string;
   readonly owner_runtime_id: string;
+  /** Raised by changes of owner or version. */
   readonly epoch: number;
   readonly state: 'owned' | 'transferring' | 'completed' | 'failed' | 'cancelled';
   /** ISO 8601. */
@@ -808,10 +807,11 @@ export interface CreateExecution {
   readonly runtime_id: string;
 }
 
-/** Must equal the preview. policy and classification are aliases. */
+/** Must equal the preview. */
 export interface CreateHandoff {
   readonly tenant_id?: string | null | undefined;
   readonly requirements?: Requirements | null | undefined;
+  /** Alias of locality_policy. */
   readonly policy?:
     | {
         readonly version: number;
@@ -876,6 +876,7 @@ export interface CreateHandoff {
       }
     | null
     | undefined;
+  /** Alias of data_classification. */
   readonly classification?:
     | 'public'
     | 'internal'
@@ -926,7 +927,7 @@ export interface CreateInstance {
   /** IANA time zone, such as Europe/Berlin. Default: "UTC". */
   readonly timezone?: string | null | undefined;
   readonly metadata?: object | null | undefined;
-  /** At most 256 KiB as JSON, unless the deployment sets another limit. */
+  /** At most 256 KiB as JSON; deployments may set another limit. */
   readonly context?:
     | {
         readonly data?: object | null | undefined;
@@ -938,24 +939,21 @@ export interface CreateInstance {
   readonly next_fire_at?: string | null | undefined;
   /** Maximum duration in ms from the first step, without pauses; then it fails. */
   readonly timeout?: number | null | undefined;
-  /** Instances of the tenant with this key share a concurrency limit. */
+  /** Instances with this key share max_concurrency. */
   readonly concurrency_key?: string | null | undefined;
   /** Maximum number of these instances that run at once. */
   readonly max_concurrency?: number | null | undefined;
-  /**
-   * If an instance of the tenant has this key, its id is returned with deduplicated true. An
-   * empty text stands for none.
-   */
+  /** A repeated key returns the id of the first instance. An empty text counts as absent. */
   readonly idempotency_key?: string | null | undefined;
   /** Default: false. */
   readonly dry_run?: boolean | null | undefined;
-  /** In a dry run, approvals are answered immediately with the first choice. Default: false. */
+  /** In a dry run, approvals get their first choice. Default: false. */
   readonly dry_run_auto_approve?: boolean | null | undefined;
   /** Not supported. */
   readonly budget?: false | null | undefined;
 }
 
-/** Baseline and candidate are versions of one sequence name in one namespace. */
+/** Two versions of one sequence. */
 export interface CreateRelease {
   /** Must equal the header x-tenant-id, if sent. */
   readonly tenant_id?: string | null | undefined;
@@ -1000,7 +998,7 @@ export interface CreateSchedule {
   readonly timezone?: string | null | undefined;
   /** Copied to its instances. */
   readonly metadata?: object | null | undefined;
-  /** Initial context of its instances; data must conform to the input_schema. */
+  /** Initial context; data must conform to the input_schema. */
   readonly context?:
     | {
         readonly data?: object | null | undefined;
@@ -1036,18 +1034,14 @@ export interface CreateSequence {
   readonly blocks: readonly Block[];
   /** Default: false. */
   readonly deprecated?: boolean | null | undefined;
-  /**
-   * Excluded from lookups by name without version, until lifted or promoted by a release.
-   * Default: false.
-   */
+  /** Lookups by name without version exclude it until lifted or promoted. Default: false. */
   readonly hold?: boolean | null | undefined;
   /** Default: "production". */
   readonly status?: SequenceStatus | null | undefined;
   /**
-   * Schema of context.data of new instances; other data is answered 422. JSON Schema 2020-12
-   * without pattern, patternProperties and recursive references. At most 65536 bytes, and with
-   * references followed 5000 values, 1000 schemas, keywords and listed names, and 100 schemas
-   * within one another.
+   * Schema of context.data; other data is answered 422. JSON Schema 2020-12 without pattern,
+   * patternProperties and recursive references. At most 65536 bytes, and with references followed
+   * 5000 values, 1000 schemas, keywords and listed names, and 100 schemas within one another.
    */
   readonly input_schema?: object | null | undefined;
   /** ISO 8601. */
@@ -1092,7 +1086,7 @@ export interface CreateTrigger {
   readonly tenant_id?: string | undefined;
   /** Resolved at each fire. */
   readonly sequence_name: string;
-  /** Pins this version. Default: chosen as for an instance created by name. */
+  /** Pins this version. Default: as for an instance created by name. */
   readonly version?: number | null | undefined;
   /** Default: "default". */
   readonly namespace?: string | null | undefined;
@@ -1170,9 +1164,9 @@ export interface Delay {
   readonly fire_at_local?: string | null | undefined;
   /** Time zone of fire_at_local; default: the instance's. IANA time zone, such as Europe/Berlin. */
   readonly timezone?: string | null | undefined;
-  /** Moves an end on a Saturday, Sunday or holiday to the next business day. Default: false. */
+  /** Moves ends on weekends or holidays to the next business day. Default: false. */
   readonly business_days_only?: boolean | null | undefined;
-  /** Moves the end by a random time of at most this many ms, either way. */
+  /** Moves the end by a random time up to this many ms, either way. */
   readonly jitter?: number | null | undefined;
   /** Holidays besides those in context.config.holidays. */
   readonly holidays?: readonly string[] | null | undefined;
@@ -1262,21 +1256,18 @@ export interface DiffEntry {
   readonly summary: string;
 }
 
-/** A run that takes another path with the candidate. */
+/** A run that differs with the candidate. */
 export interface Divergence {
   readonly instance_id: string;
   readonly recorded_state: InstanceState;
   readonly replayed_state: InstanceState;
   readonly blocks_added: readonly string[];
   readonly blocks_removed: readonly string[];
-  /** Steps whose request differs from the recorded one; absent if none. */
+  /** Steps with a changed request; absent if none. */
   readonly calls_changed?: readonly ChangedCall[];
 }
 
-/**
- * External effect of a step attempt: prepared (unclaimed), dispatched (in progress), then
- * committed, failed or unknown.
- */
+/** An external effect of a step attempt. */
 export interface EffectReceipt {
   readonly id: string;
   readonly tenant_id: string;
@@ -1294,6 +1285,7 @@ export interface EffectReceipt {
     | 'model'
     | 'human_decision'
     | 'custom';
+  /** prepared: unclaimed; dispatched: in progress. */
   readonly state: EffectState;
   readonly destination_fingerprint: string;
   readonly idempotency_key: string | null;
@@ -1305,6 +1297,7 @@ export interface EffectReceipt {
   readonly updated_at: string;
 }
 
+/** prepared: unclaimed; dispatched: in progress. */
 export type EffectState =
   | 'planned'
   | 'prepared'
@@ -1316,7 +1309,7 @@ export type EffectState =
   | 'compensated'
   | 'abandoned';
 
-/** Finished instances of a version by final state. */
+/** Finished instances by final state. */
 export interface EndedCounts {
   readonly total: number;
   readonly completed: number;
@@ -1389,26 +1382,23 @@ export interface EventTaker {
   readonly taken_at: string;
 }
 
-/** Results of earlier tasks, and a poll for new ones; both are optional. */
 export interface ExchangeTasks {
   readonly worker_id: string;
   readonly version?: string | null | undefined;
   /** Each is checked separately, in this order. */
   readonly results?: readonly TaskResult[] | null | undefined;
-  /**
-   * Tasks of any of the handlers, by priority of their instances, then age. At most 100 pairs of
-   * a handler and a queue.
-   */
+  /** At most 100 pairs of a handler and a queue. */
   readonly poll?:
     | {
+        /** Tasks of any of them, by priority of their instances, then age. */
         readonly handlers: readonly string[];
         /** Restricts the poll to these queues. Default: all tasks. */
         readonly queues?: readonly string[] | null | undefined;
         /** 0 returns none. Larger values are lowered to 1000. Default: 1. */
         readonly limit?: number | null | undefined;
         /**
-         * Maximum wait in ms for a task if there is none. A refused result ends the wait. Larger
-         * values are lowered to 60000. Default: 0.
+         * Maximum wait in ms for a task. A refused result ends it. Larger values are lowered to
+         * 60000. Default: 0.
          */
         readonly wait_ms?: number | null | undefined;
       }
@@ -1419,7 +1409,7 @@ export interface ExchangeTasks {
 }
 
 export interface ExplanationWarning {
-  /** An output exceeded its limit: expressions see a note instead. */
+  /** An output exceeded its limit; expressions see a note. */
   readonly kind: 'output_truncated';
   readonly block_id: string;
   readonly summary: string;
@@ -1564,9 +1554,9 @@ export interface FailureHook {
    * constructor, prototype, . or ..
    */
   readonly id: string;
-  /** Condition; if it is false, the block is skipped. */
+  /** If false, skips the block. */
   readonly when?: string | null | undefined;
-  /** Maximum duration in ms. Default and maximum: 30000. */
+  /** Time limit in ms. Default and maximum: 30000. */
   readonly timeout?: number | null | undefined;
   /** A built-in handler; hooks cannot use workers. */
   readonly handler: 'noop' | 'log' | 'sleep' | 'http_request' | 'fail' | 'transform' | 'assert';
@@ -1616,11 +1606,11 @@ export interface ForEachBlock {
    * constructor, prototype, . or ..
    */
   readonly id: string;
-  /** Condition; if it is false, the block is skipped. */
+  /** If false, skips the block. */
   readonly when?: string | null | undefined;
-  /** Maximum duration in ms; then everything inside is cancelled, and the block fails. */
+  /** Time limit in ms; then the block is cancelled, and fails. */
   readonly timeout?: number | null | undefined;
-  /** Path in context.data, or template, of an array. Missing or empty: nothing runs. */
+  /** An array: path in context.data, or template. May be missing. */
   readonly collection: string;
   /**
    * Key of context.data with the item, in the body. Not __proto__, constructor or prototype.
@@ -1630,13 +1620,13 @@ export interface ForEachBlock {
   /** Blocks that run for each item. */
   readonly body: readonly Block[];
   /**
-   * Key of context.data with the index of the item, from 0, in the body. Not __proto__,
-   * constructor or prototype.
+   * Key of context.data with the index of the item, from 0. Not __proto__, constructor or
+   * prototype.
    */
   readonly index_var?: string | null | undefined;
   /** Number of items that run concurrently. Default: 1. */
   readonly concurrency?: number | null | undefined;
-  /** A longer collection fails the block before its first item. Default: 1000. */
+  /** A longer collection fails the block before any item. Default: 1000. */
   readonly max_iterations?: number | null | undefined;
 }
 
@@ -1644,7 +1634,7 @@ export interface ForkInstance {
   readonly from_block_id: string;
   /** Changes context.data before anything runs. */
   readonly context?: object | null | undefined;
-  /** merge: replaces top-level members; replace: replaces all data. Default: "merge". */
+  /** merge: top-level members; replace: all data. Default: "merge". */
   readonly context_mode?: 'merge' | 'replace' | null | undefined;
   /** Default: true. */
   readonly dry_run?: boolean | null | undefined;
@@ -1771,27 +1761,26 @@ export interface HeartbeatAccepted {
   readonly checkpoint_seq: number;
 }
 
-/**
- * A checkpoint requires the checkpoint_seq of the last response. A checkpoint needs
- * checkpoint_seq.
- */
+/** A checkpoint requires checkpoint_seq. */
 export interface HeartbeatTask {
   /** Must equal the claim's worker_id. */
   readonly worker_id: string;
   /** Must equal the claim's epoch; required by some deployments. */
   readonly claim_epoch?: number | null | undefined;
+  /** As in the last response. */
   readonly checkpoint_seq?: number | null | undefined;
   readonly checkpoint?: object | null | undefined;
   /** Releases the claim: the task can be claimed again immediately. Default: false. */
   readonly release?: boolean | null | undefined;
 }
 
-/** A checkpoint needs checkpoint_seq. */
+/** A checkpoint requires checkpoint_seq. */
 export interface HeartbeatTaskResult {
   readonly kind: 'heartbeat';
   readonly task_id: string;
   /** Must equal the claim's epoch; required by some deployments. */
   readonly claim_epoch?: number | null | undefined;
+  /** As in the last response. */
   readonly checkpoint_seq?: number | null | undefined;
   readonly checkpoint?: object | null | undefined;
   /** Releases the claim: the task can be claimed again immediately. Default: false. */
@@ -1827,7 +1816,9 @@ export interface Info {
   readonly version: string;
   readonly storage_schema_version: number;
   readonly contract_schema_version: number;
+  /** The Postgres schema of its tables. */
   readonly cell: string;
+  /** Whether other cells are known. */
   readonly cluster: boolean;
   readonly env_label: string | null;
   readonly env_color: string | null;
@@ -1916,7 +1907,6 @@ export type InstanceState =
   | 'completed'
   | 'cancelled';
 
-/** Results for the examined instances. */
 export interface InstancesMigrated {
   /** Examined instances. */
   readonly count: number;
@@ -1960,7 +1950,7 @@ export interface KeyMinted {
   readonly expires_at: string | null;
 }
 
-/** Where data of a classification may go; all matching rules apply. */
+/** All matching rules apply. */
 export interface LocalityPolicy {
   readonly version: number;
   readonly rules: readonly {
@@ -1990,11 +1980,11 @@ export interface LoopBlock {
    * constructor, prototype, . or ..
    */
   readonly id: string;
-  /** Condition; if it is false, the block is skipped. */
+  /** If false, skips the block. */
   readonly when?: string | null | undefined;
-  /** Maximum duration in ms; then everything inside is cancelled, and the block fails. */
+  /** Time limit in ms; then the block is cancelled, and fails. */
   readonly timeout?: number | null | undefined;
-  /** Evaluated before each iteration; the loop ends when it is false. */
+  /** Evaluated before each iteration; false ends the loop. */
   readonly condition: string;
   /** Blocks of each iteration. */
   readonly body: readonly Block[];
@@ -2024,7 +2014,7 @@ export interface MigrateInstance {
   readonly target_sequence_id: string;
 }
 
-/** version or sequence_id must be there; with both, the sequence has that version. */
+/** Requires version or sequence_id; with both, the sequence has that version. */
 export interface MigrateInstances {
   /** Version of the same sequence. */
   readonly version?: number | null | undefined;
@@ -2049,7 +2039,7 @@ export interface MigrateInstances {
         readonly parent_instance_id?: string | null | undefined;
         /** At most 1000 instances. */
         readonly ids?: readonly string[] | null | undefined;
-        /** Instances with a step that waits for it; see /instances/{id}/explain. */
+        /** Instances with a step that waits for it (see explain). */
         readonly waiting_for?:
           | 'task'
           | 'handler'
@@ -2092,11 +2082,11 @@ export interface MigrateInstances {
   readonly dry_run?: boolean | null | undefined;
   /** Instances examined by one request. Default: 200. */
   readonly limit?: number | null | undefined;
-  /** next_cursor of the previous response. An empty text stands for none. */
+  /** The previous next_cursor. An empty text counts as absent. */
   readonly cursor?: string | null | undefined;
 }
 
-/** version or sequence_id must be there; with both, the sequence has that version. */
+/** Requires version or sequence_id; with both, the sequence has that version. */
 export interface MigrateTo {
   readonly tenant_id?: string | null | undefined;
   /** Version of the same sequence. */
@@ -2117,8 +2107,8 @@ export interface MigrateTo {
   readonly dry_run?: boolean | null | undefined;
 }
 
-/** migrated is false in a dry run, or if the version is the same. */
 export interface MigratedInstance {
+  /** False in a dry run, or if the version is the same. */
   readonly migrated: boolean;
   readonly instance_id: string;
   readonly from: {
@@ -2160,10 +2150,6 @@ export interface MigrationOfMany {
   readonly migration_id: string;
 }
 
-/**
- * automatic: can be applied. approval_required: only with approved true. pin, incompatible:
- * never. disposition is an alias of verdict.
- */
 export interface MigrationPlan {
   readonly id: string;
   readonly tenant_id: string;
@@ -2172,7 +2158,9 @@ export interface MigrationPlan {
   readonly from_version: number;
   readonly to_sequence_id: string;
   readonly to_version: number;
+  /** Alias of verdict. */
   readonly disposition: MigrationVerdict;
+  /** automatic: can be applied; approval_required: with approved true; pin, incompatible: never. */
   readonly verdict: MigrationVerdict;
   readonly transforms: readonly Transform[];
   readonly finding_codes: readonly string[];
@@ -2201,6 +2189,7 @@ export interface MigrationRecord {
   readonly rolled_back_at: string | null;
 }
 
+/** automatic: can be applied; approval_required: with approved true; pin, incompatible: never. */
 export type MigrationVerdict = 'automatic' | 'approval_required' | 'pin' | 'incompatible';
 
 export interface MintKey {
@@ -2274,22 +2263,22 @@ export interface ParallelBlock {
    * constructor, prototype, . or ..
    */
   readonly id: string;
-  /** Condition; if it is false, the block is skipped. */
+  /** If false, skips the block. */
   readonly when?: string | null | undefined;
-  /** Maximum duration in ms; then everything inside is cancelled, and the block fails. */
+  /** Time limit in ms; then the block is cancelled, and fails. */
   readonly timeout?: number | null | undefined;
   /** Lists of blocks that run concurrently. */
   readonly branches: readonly (readonly Block[])[];
 }
 
-/** Replaces given sections and keeps the others. */
+/** Replaces given sections. */
 export interface PatchContext {
   readonly context: {
     readonly data?: object | null | undefined;
     readonly config?: object | null | undefined;
     readonly audit?: readonly unknown[] | null | undefined;
   };
-  /** The updated_at that was read: 409 if it has changed. Absent: no check. */
+  /** The updated_at that was read: 409 if it has changed. */
   readonly if_unchanged_since?: string | null | undefined;
 }
 
@@ -2311,6 +2300,7 @@ export interface PayloadArtifact {
 export interface PlaceExecution {
   readonly tenant_id?: string | null | undefined;
   readonly requirements?: Requirements | null | undefined;
+  /** Alias of locality_policy. */
   readonly policy?:
     | {
         readonly version: number;
@@ -2375,6 +2365,7 @@ export interface PlaceExecution {
       }
     | null
     | undefined;
+  /** Alias of data_classification. */
   readonly classification?:
     | 'public'
     | 'internal'
@@ -2421,7 +2412,6 @@ export interface PlacementDecision {
   readonly created_at: string;
 }
 
-/** Moves data to where the target expects it. */
 export interface PlanMigration {
   readonly tenant_id?: string | null | undefined;
   readonly continuity_id: string;
@@ -2469,6 +2459,7 @@ export interface PollTasks {
 export interface PreviewHandoff {
   readonly tenant_id?: string | null | undefined;
   readonly requirements?: Requirements | null | undefined;
+  /** Alias of locality_policy. */
   readonly policy?:
     | {
         readonly version: number;
@@ -2533,6 +2524,7 @@ export interface PreviewHandoff {
       }
     | null
     | undefined;
+  /** Alias of data_classification. */
   readonly classification?:
     | 'public'
     | 'internal'
@@ -2596,11 +2588,11 @@ export interface ProvenanceEntry {
   readonly created_at: string;
 }
 
-/** code: error of the first bad entry. */
 export interface ProvenanceVerdict {
   readonly valid: boolean;
   readonly entries_checked: number;
   readonly first_invalid_index: number | null;
+  /** Error of the first invalid entry. */
   readonly code: string | null;
   readonly head_sha256: string | null;
 }
@@ -2614,7 +2606,7 @@ export interface PruneCheckpoints {
 export interface PutRateLimit {
   readonly max_count: number;
   readonly window_seconds: number;
-  /** The updated_at that was read: 409 if it has changed. Absent: no check. */
+  /** The updated_at that was read: 409 if it has changed. */
   readonly if_unchanged_since?: string | null | undefined;
 }
 
@@ -2629,7 +2621,7 @@ export interface PutTenantLimits {
   readonly schedules_burst?: number | null | undefined;
   readonly schedules_max?: number | null | undefined;
   readonly queue_depth_max?: number | null | undefined;
-  /** The updated_at that was read: 409 if it has changed. Absent: no check. */
+  /** The updated_at that was read: 409 if it has changed. */
   readonly if_unchanged_since?: string | null | undefined;
 }
 
@@ -2651,7 +2643,7 @@ export interface QueueInfo {
 export interface Queues {
   /** By handler and queue. */
   readonly queues: readonly QueueInfo[];
-  /** Whether all open tasks are included; at most the oldest 20000 are. */
+  /** False: only the oldest 20000 open tasks count. */
   readonly complete: boolean;
 }
 
@@ -2667,9 +2659,9 @@ export interface RaceBlock {
    * constructor, prototype, . or ..
    */
   readonly id: string;
-  /** Condition; if it is false, the block is skipped. */
+  /** If false, skips the block. */
   readonly when?: string | null | undefined;
-  /** Maximum duration in ms; then everything inside is cancelled, and the block fails. */
+  /** Time limit in ms; then the block is cancelled, and fails. */
   readonly timeout?: number | null | undefined;
   /** Lists of blocks that run until one has won. */
   readonly branches: readonly (readonly Block[])[];
@@ -2786,14 +2778,14 @@ export interface ReleasePoint {
   readonly share: number;
 }
 
-/** Both versions since the canary started, by creation time of the finished instances. */
+/** Both versions since the canary started. */
 export interface ReleaseSeries {
   /** ISO 8601. */
   readonly since: string;
   readonly step_secs: number;
   /** Oldest first. */
   readonly points: readonly ReleasePoint[];
-  /** Whether all finished instances are included; at most the newest 10000 are. */
+  /** False: only the newest 10000 finished instances count. */
   readonly complete: boolean;
 }
 
@@ -2807,7 +2799,7 @@ export type ReleaseState =
   | 'rolled_back'
   | 'failed';
 
-/** Requirements on a runtime: all of each list, but one of the regions. */
+/** All of each list, but one of the regions. */
 export interface Requirements {
   readonly handlers?: readonly string[] | null;
   readonly plugins?: readonly string[] | null;
@@ -2828,7 +2820,7 @@ export interface ResolveEffect {
 export interface ResumeFrom {
   /** Changes context.data before anything runs. */
   readonly context?: object | null | undefined;
-  /** merge: replaces top-level members; replace: replaces all data. Default: "merge". */
+  /** merge: top-level members; replace: all data. Default: "merge". */
   readonly context_mode?: 'merge' | 'replace' | null | undefined;
   readonly signals?: readonly SendSignal[] | null | undefined;
 }
@@ -2843,7 +2835,7 @@ export interface ResumedFrom {
 
 /** Retries after failed attempts. initial_backoff must not be above max_backoff. */
 export interface Retry {
-  /** Attempts in total. */
+  /** In total. */
   readonly max_attempts: number;
   /** Wait in ms after the first attempt. Default: 1000. */
   readonly initial_backoff?: number | null | undefined;
@@ -2860,7 +2852,7 @@ export interface Retry {
 export interface RetryInstance {
   /** Changes context.data before anything runs. */
   readonly context?: object | null | undefined;
-  /** merge: replaces top-level members; replace: replaces all data. Default: "merge". */
+  /** merge: top-level members; replace: all data. Default: "merge". */
   readonly context_mode?: 'merge' | 'replace' | null | undefined;
 }
 
@@ -2872,10 +2864,7 @@ export interface RollbackCapsule {
   readonly signature: string;
 }
 
-/**
- * Runs the blocks of the first route whose condition is true, else default. At least one route or
- * a default.
- */
+/** Runs the first route whose condition is true, else default. Requires a route or a default. */
 export interface RouterBlock {
   /** Kind of the block. */
   readonly type: 'router';
@@ -2884,9 +2873,9 @@ export interface RouterBlock {
    * constructor, prototype, . or ..
    */
   readonly id: string;
-  /** Condition; if it is false, the block is skipped. */
+  /** If false, skips the block. */
   readonly when?: string | null | undefined;
-  /** Maximum duration in ms; then everything inside is cancelled, and the block fails. */
+  /** Time limit in ms; then the block is cancelled, and fails. */
   readonly timeout?: number | null | undefined;
   /** The first route whose condition is true runs. */
   readonly routes?:
@@ -2903,10 +2892,7 @@ export interface RouterBlock {
 }
 
 export interface RunSchedule {
-  /**
-   * A repeated request with the same key returns the first instance. An empty text stands for
-   * none.
-   */
+  /** A repetition with the same key returns the first instance. An empty text counts as absent. */
   readonly idempotency_key?: string | null | undefined;
 }
 
@@ -2925,7 +2911,7 @@ export interface RunsAgain {
    */
   readonly repeats_effects: boolean;
   readonly parent?: RunsAgainParent;
-  /** Final state if the retry succeeds; absent: the instance continues. */
+  /** Final state after the retry; absent: it continues. */
   readonly ends?: 'cancelled' | 'failed';
 }
 
@@ -2943,20 +2929,20 @@ export interface RunsAgainBlock {
   readonly repeats: readonly string[];
   /** Whether external effects are repeated. */
   readonly repeats_effects: boolean;
-  /** The child that is retried or waited for; absent: none, or a new child is started. */
+  /** The child that is retried or awaited; absent: none, or a new one. */
   readonly child_id?: string;
   /** The child runs only its cleanup. */
   readonly cleans_up?: true;
 }
 
-/** Effect of a child retry on the parent. */
+/** Effect on the parent. */
 export interface RunsAgainParent {
   readonly id: string;
   readonly stands: 'waits' | 'takes' | 'went_on' | 'ended';
   readonly summary: string;
 }
 
-/** Registered facts of a runtime, live until expires_at. */
+/** Facts of a live runtime. */
 export interface RuntimeCapabilities {
   readonly runtime_id: string;
   readonly kind: 'server' | 'edge' | 'mobile' | 'desktop' | 'browser';
@@ -2991,9 +2977,9 @@ export interface SagaBlock {
    * constructor, prototype, . or ..
    */
   readonly id: string;
-  /** Condition; if it is false, the block is skipped. */
+  /** If false, skips the block. */
   readonly when?: string | null | undefined;
-  /** Maximum duration in ms; then everything inside is cancelled, and the block fails. */
+  /** Time limit in ms; then the block is cancelled, and fails. */
   readonly timeout?: number | null | undefined;
   /** Actions with their compensations. If empty, the saga completes. */
   readonly steps: readonly SagaStep[];
@@ -3007,7 +2993,7 @@ export interface SagaStep {
   readonly id: string;
   /** A block, or a list of blocks. */
   readonly action: Block | readonly Block[];
-  /** A block, or a list of blocks, that undoes the action. */
+  /** The same, to undo the action. */
   readonly compensation?: Block | readonly Block[] | null | undefined;
 }
 
@@ -3067,8 +3053,8 @@ export interface SendEvents {
 
 export interface SendSignal {
   /**
-   * pause, resume, cancel, update_context or custom:<name>, whose name is free. The form
-   * {"custom": name} is taken too.
+   * pause, resume, cancel, update_context or custom:<name> with any name. The form {"custom":
+   * name} is accepted too.
    */
   readonly signal_type:
     | string
@@ -3219,12 +3205,9 @@ export interface StartCanary {
   readonly percent: number;
 }
 
-/**
- * An attempt of a step: for workers from its dispatch, for built-in handlers once it has
- * finished.
- */
 export interface StepAttempt {
   readonly id: string;
+  /** task: for a worker, from its dispatch; process: of a built-in handler, once it has finished. */
   readonly source: 'task' | 'process';
   readonly block_id: string;
   /** Counters of the enclosing loops; '' outside loops. */
@@ -3268,9 +3251,9 @@ export interface StepBlock {
    * constructor, prototype, . or ..
    */
   readonly id: string;
-  /** Condition; if it is false, the block is skipped. */
+  /** If false, skips the block. */
   readonly when?: string | null | undefined;
-  /** Maximum duration of an attempt in ms, for a task from its claim; then the attempt fails. */
+  /** Time limit of an attempt in ms, for a task from its claim. */
   readonly timeout?: number | null | undefined;
   /** Name of a built-in handler, or of one that external workers serve. */
   readonly handler: string;
@@ -3286,9 +3269,9 @@ export interface StepBlock {
   readonly delay?: Delay | null | undefined;
   /** Retries after failed attempts. initial_backoff must not be above max_backoff. */
   readonly retry?: Retry | null | undefined;
-  /** Maximum wait in ms for a worker; then the attempt fails. */
+  /** Time limit in ms for a claim; then the attempt fails. */
   readonly queue_timeout?: number | null | undefined;
-  /** Maximum duration in ms with all waits and attempts; then the step fails. */
+  /** Time limit in ms with all waits and attempts; then it fails. */
   readonly deadline?: number | null | undefined;
   /** Called once when the deadline passes. */
   readonly on_deadline_breach?:
@@ -3318,20 +3301,16 @@ export interface StepBlock {
       }
     | null
     | undefined;
-  /**
-   * Steps with the same key share a rate limit. Above the limit a step waits. An empty text
-   * stands for none.
-   */
+  /** Steps with the same key share a rate limit, and wait for it. An empty text counts as absent. */
   readonly rate_limit_key?: string | null | undefined;
   /** False: the signal cancel waits for the step. Default: true. */
   readonly cancellable?: boolean | null | undefined;
   /** Queue of the task. A poll can select one queue. */
   readonly queue_name?: string | null | undefined;
   /**
-   * Schema of the output. Any other output fails the step permanently. JSON Schema 2020-12
-   * without pattern, patternProperties and recursive references. At most 65536 bytes, and with
-   * references followed 5000 values, 1000 schemas, keywords and listed names, and 100 schemas
-   * within one another.
+   * Schema of the output; others fail the step permanently. JSON Schema 2020-12 without pattern,
+   * patternProperties and recursive references. At most 65536 bytes, and with references followed
+   * 5000 values, 1000 schemas, keywords and listed names, and 100 schemas within one another.
    */
   readonly output_schema?: object | null | undefined;
   /** Merges a worker's output into context.data. Default: true. */
@@ -3405,15 +3384,15 @@ export interface SubSequenceBlock {
    * constructor, prototype, . or ..
    */
   readonly id: string;
-  /** Condition; if it is false, the block is skipped. */
+  /** If false, skips the block. */
   readonly when?: string | null | undefined;
-  /** Maximum duration in ms; then everything inside is cancelled, and the block fails. */
+  /** Time limit in ms; then the block is cancelled, and fails. */
   readonly timeout?: number | null | undefined;
   /** Sequence of the child, in the namespace of this instance. */
   readonly sequence_name: string;
   /** Pins this version. Default: chosen as the child starts. */
   readonly version?: number | null | undefined;
-  /** context.data of the child; its strings may be templates. */
+  /** context.data of the child; strings may be templates. */
   readonly input?: object | null | undefined;
 }
 
@@ -3563,11 +3542,11 @@ export interface Timeline {
   readonly has_more: boolean;
 }
 
-/** Paths are dotted, within checkpoint_data; context_snapshot becomes context.data. */
 export interface Transform {
   /** Default: 1. */
   readonly version?: 1 | null | undefined;
   readonly transform: 'copy' | 'move' | 'drop';
+  /** Dotted, in checkpoint_data; context_snapshot becomes context.data. */
   readonly from_path: string;
   /** Required for copy and move; none for drop. */
   readonly to_path?: string | null | undefined;
@@ -3628,9 +3607,9 @@ export interface TryCatchBlock {
    * constructor, prototype, . or ..
    */
   readonly id: string;
-  /** Condition; if it is false, the block is skipped. */
+  /** If false, skips the block. */
   readonly when?: string | null | undefined;
-  /** Maximum duration in ms; then everything inside is cancelled, and the block fails. */
+  /** Time limit in ms; then the block is cancelled, and fails. */
   readonly timeout?: number | null | undefined;
   /** Runs first. */
   readonly try_block: readonly Block[];
@@ -3669,7 +3648,7 @@ export interface UpdateCredential {
  * last_skipped_at, last_triggered_at, next_fire_at, last_error, created_at, updated_at.
  */
 export interface UpdateSchedule {
-  /** The updated_at that was read: 409 if it has changed. Absent: no check. */
+  /** The updated_at that was read: 409 if it has changed. */
   readonly if_unchanged_since?: string | null | undefined;
   /**
    * Seven fields: second minute hour day month day_of_week year. Also accepted: six (without
@@ -3681,7 +3660,7 @@ export interface UpdateSchedule {
   readonly enabled?: boolean | null | undefined;
   /** Copied to its instances. */
   readonly metadata?: object | null | undefined;
-  /** Initial context of its instances; data must conform to the input_schema. */
+  /** Initial context; data must conform to the input_schema. */
   readonly context?:
     | {
         readonly data?: object | null | undefined;
@@ -3707,7 +3686,7 @@ export interface UpdateSequence {
  * cannot be changed: id, tenant_id, created_at, updated_at.
  */
 export interface UpdateSubscription {
-  /** The updated_at that was read: 409 if it has changed. Absent: no check. */
+  /** The updated_at that was read: 409 if it has changed. */
   readonly if_unchanged_since?: string | null | undefined;
   /** http or https, without credentials; a public address unless the deployment allows others. */
   readonly url?: string | undefined;
@@ -3721,7 +3700,7 @@ export interface UpdateSubscription {
  * cannot be changed: slug, tenant_id, namespace, trigger_type, created_at, updated_at.
  */
 export interface UpdateTrigger {
-  /** The updated_at that was read: 409 if it has changed. Absent: no check. */
+  /** The updated_at that was read: 409 if it has changed. */
   readonly if_unchanged_since?: string | null | undefined;
   readonly sequence_name?: string | undefined;
   readonly version?: number | null | undefined;
@@ -3748,7 +3727,7 @@ export interface ValidationReport {
   readonly diverged: number;
   readonly inconclusive: number;
   readonly divergences: readonly Divergence[];
-  /** The first 20 inconclusive runs with reasons; absent if none. */
+  /** The first 20; absent if none. */
   readonly inconclusive_runs?: readonly InconclusiveRun[];
   readonly release_state: ReleaseState;
 }
@@ -3762,7 +3741,7 @@ export interface ValidationSummary {
   readonly diverged: number;
   readonly inconclusive: number;
   readonly divergences: readonly Divergence[];
-  /** The first 20 inconclusive runs with reasons; absent if none. */
+  /** The first 20; absent if none. */
   readonly inconclusive_runs?: readonly InconclusiveRun[];
   /** ISO 8601. */
   readonly validated_at: string;
@@ -3792,7 +3771,7 @@ export interface Wait {
   readonly worker_id?: string;
   /** ISO 8601. */
   readonly heartbeat_at?: string;
-  /** Claims of this attempt lost to silent workers; absent: none. */
+  /** Claims of this attempt lost to silent workers. */
   readonly lost_claims?: number;
   readonly workers?: {
     /** Workers for this task that polled within 60 s. */
@@ -3828,7 +3807,7 @@ export interface Wait {
 export interface WaitForInput {
   /** The question; may have templates. Default: "". */
   readonly prompt?: string | null | undefined;
-  /** Possible answers. Default: Yes (yes) and No (no). Each value once. */
+  /** Possible answers. Default: Yes (yes) and No (no). Values are unique. */
   readonly choices?: readonly GateChoice[] | null | undefined;
   /**
    * Key of context.data for the value; default: block id. Not __proto__, constructor or
@@ -3905,7 +3884,7 @@ export interface WhoAmI {
   readonly is_insecure: boolean;
   /** Tenant of the key; null: any, named by x-tenant-id. */
   readonly tenant_id: string | null;
-  /** Requests must name a tenant in x-tenant-id (ENGINE_REQUIRE_TENANT_HEADER). */
+  /** Requests must name a tenant (ENGINE_REQUIRE_TENANT_HEADER). */
   readonly requires_tenant: boolean;
   /** Root has all. */
   readonly capabilities: readonly Capability[];
@@ -3969,7 +3948,7 @@ export interface WorkerTask {
   readonly state: WorkerTaskState;
   readonly worker_id: string | null;
   readonly claim_epoch: number;
-  /** Claims of this attempt lost to silent workers; too many fail it permanently. */
+  /** Claims lost to silent workers; too many fail the attempt permanently. */
   readonly lost_claims: number;
   /** ISO 8601. */
   readonly claimed_at: string | null;
@@ -4003,7 +3982,7 @@ export interface SequencesValidateQuery {
 
 /** What `sequences.list` can be asked. */
 export interface SequencesListQuery {
-  /** The header x-tenant-id wins. */
+  /** The header x-tenant-id overrides it. */
   readonly tenant_id?: string | undefined;
   readonly namespace?: string | undefined;
   readonly name?: string | undefined;
@@ -4013,27 +3992,27 @@ export interface SequencesListQuery {
   readonly newest_only?: boolean | undefined;
   /** False: omits blocks, input_schema, on_failure and on_cancel. Default: true. */
   readonly include_definition?: boolean | undefined;
-  /** How many to leave out. Default: 0. */
+  /** Number of rows to skip. Default: 0. */
   readonly offset?: number | undefined;
-  /** How many at most. Larger values are lowered to 1000. Default: 200. */
+  /** Maximum number of rows. Larger values are lowered to 1000. Default: 200. */
   readonly limit?: number | undefined;
-  /** Where to go on. From the header x-next-cursor of the previous page; instead of an offset. */
+  /** Where to continue. From the header x-next-cursor of the previous page; instead of an offset. */
   readonly cursor?: string | undefined;
 }
 
 /** What `sequences.byName` can be asked. */
 export interface SequencesByNameQuery {
-  /** The header x-tenant-id wins. */
+  /** The header x-tenant-id overrides it. */
   readonly tenant_id?: string | undefined;
   readonly namespace?: string | undefined;
   readonly name: string;
-  /** The newest that is neither deprecated nor on hold when absent. */
+  /** Default: the newest that is neither deprecated nor on hold. */
   readonly version?: number | undefined;
 }
 
 /** What `sequences.versions` can be asked. */
 export interface SequencesVersionsQuery {
-  /** The header x-tenant-id wins. */
+  /** The header x-tenant-id overrides it. */
   readonly tenant_id?: string | undefined;
   readonly namespace?: string | undefined;
   readonly name: string;
@@ -4052,7 +4031,7 @@ export interface SequencesDeleteQuery {
 
 /** What `instances.list` can be asked. */
 export interface InstancesListQuery {
-  /** The header x-tenant-id wins. */
+  /** The header x-tenant-id overrides it. */
   readonly tenant_id?: string | undefined;
   readonly namespace?: string | undefined;
   readonly sequence_id?: string | undefined;
@@ -4066,7 +4045,7 @@ export interface InstancesListQuery {
   readonly parent_instance_id?: string | undefined;
   /** At most 1000 instances. */
   readonly ids?: readonly string[] | undefined;
-  /** Instances with a step that waits for it; see /instances/{id}/explain. */
+  /** Instances with a step that waits for it (see explain). */
   readonly waiting_for?:
     | 'task'
     | 'handler'
@@ -4099,19 +4078,19 @@ export interface InstancesListQuery {
   readonly failure_reason?: string | undefined;
   /** Equalities on top-level texts of the metadata; all must hold. At most 16. */
   readonly metadata?: { readonly [name: string]: string } | undefined;
-  /** Separated by commas; none stands for all. */
+  /** Separated by commas; default: all. */
   readonly state?: readonly InstanceState[] | undefined;
-  /** How many to leave out. Default: 0. */
+  /** Number of rows to skip. Default: 0. */
   readonly offset?: number | undefined;
-  /** How many at most. Larger values are lowered to 1000. Default: 100. */
+  /** Maximum number of rows. Larger values are lowered to 1000. Default: 100. */
   readonly limit?: number | undefined;
-  /** Where to go on. From the header x-next-cursor of the previous page; instead of an offset. */
+  /** Where to continue. From the header x-next-cursor of the previous page; instead of an offset. */
   readonly cursor?: string | undefined;
 }
 
 /** What `instances.deadLetters` can be asked. */
 export interface InstancesDeadLettersQuery {
-  /** The header x-tenant-id wins. */
+  /** The header x-tenant-id overrides it. */
   readonly tenant_id?: string | undefined;
   readonly namespace?: string | undefined;
   readonly sequence_id?: string | undefined;
@@ -4125,7 +4104,7 @@ export interface InstancesDeadLettersQuery {
   readonly parent_instance_id?: string | undefined;
   /** At most 1000 instances. */
   readonly ids?: readonly string[] | undefined;
-  /** Instances with a step that waits for it; see /instances/{id}/explain. */
+  /** Instances with a step that waits for it (see explain). */
   readonly waiting_for?:
     | 'task'
     | 'handler'
@@ -4158,13 +4137,13 @@ export interface InstancesDeadLettersQuery {
   readonly failure_reason?: string | undefined;
   /** Equalities on top-level texts of the metadata; all must hold. At most 16. */
   readonly metadata?: { readonly [name: string]: string } | undefined;
-  /** Separated by commas; none stands for all. */
+  /** Separated by commas; default: all. */
   readonly state?: readonly InstanceState[] | undefined;
-  /** How many to leave out. Default: 0. */
+  /** Number of rows to skip. Default: 0. */
   readonly offset?: number | undefined;
-  /** How many at most. Larger values are lowered to 1000. Default: 100. */
+  /** Maximum number of rows. Larger values are lowered to 1000. Default: 100. */
   readonly limit?: number | undefined;
-  /** Where to go on. From the header x-next-cursor of the previous page; instead of an offset. */
+  /** Where to continue. From the header x-next-cursor of the previous page; instead of an offset. */
   readonly cursor?: string | undefined;
 }
 
@@ -4182,11 +4161,11 @@ export interface InstancesSignalsQuery {
    * immediately.
    */
   readonly status?: SignalStatus | undefined;
-  /** How many to leave out. Default: 0. */
+  /** Number of rows to skip. Default: 0. */
   readonly offset?: number | undefined;
-  /** How many at most. Larger values are lowered to 1000. Default: 100. */
+  /** Maximum number of rows. Larger values are lowered to 1000. Default: 100. */
   readonly limit?: number | undefined;
-  /** Where to go on. From the header x-next-cursor of the previous page; instead of an offset. */
+  /** Where to continue. From the header x-next-cursor of the previous page; instead of an offset. */
   readonly cursor?: string | undefined;
 }
 
@@ -4203,11 +4182,11 @@ export interface InstancesOutputsQuery {
   readonly block_id?: string | undefined;
   /** Counters of the enclosing loops, such as 2.0. */
   readonly iteration?: string | undefined;
-  /** How many to leave out. Default: 0. */
+  /** Number of rows to skip. Default: 0. */
   readonly offset?: number | undefined;
-  /** How many at most. */
+  /** Maximum number of rows. */
   readonly limit?: number | undefined;
-  /** Where to go on. From the header x-next-cursor of the previous page; instead of an offset. */
+  /** Where to continue. From the header x-next-cursor of the previous page; instead of an offset. */
   readonly cursor?: string | undefined;
   /** Maximum size of the response, which has at least one row. */
   readonly max_bytes?: number | undefined;
@@ -4215,21 +4194,21 @@ export interface InstancesOutputsQuery {
 
 /** What `instances.children` can be asked. */
 export interface InstancesChildrenQuery {
-  /** How many to leave out. Default: 0. */
+  /** Number of rows to skip. Default: 0. */
   readonly offset?: number | undefined;
-  /** How many at most. */
+  /** Maximum number of rows. */
   readonly limit?: number | undefined;
-  /** Where to go on. From the header x-next-cursor of the previous page; instead of an offset. */
+  /** Where to continue. From the header x-next-cursor of the previous page; instead of an offset. */
   readonly cursor?: string | undefined;
-  /** Separated by commas; none stands for all. */
+  /** Separated by commas; default: all. */
   readonly state?: readonly InstanceState[] | undefined;
 }
 
 /** What `instances.audit` can be asked. */
 export interface InstancesAuditQuery {
-  /** How many at most. Larger values are lowered to 1000. Default: 200. */
+  /** Maximum number of rows. Larger values are lowered to 1000. Default: 200. */
   readonly limit?: number | undefined;
-  /** Where to go on. From the header x-next-cursor of the previous page; instead of an offset. */
+  /** Where to continue. From the header x-next-cursor of the previous page; instead of an offset. */
   readonly cursor?: string | undefined;
 }
 
@@ -4238,15 +4217,15 @@ export interface InstancesTimelineQuery {
   readonly block_id?: string | undefined;
   /** Counters of the enclosing loops, such as 2.0. */
   readonly iteration?: string | undefined;
-  /** Where to go on. From the header x-next-cursor of the previous page; instead of an offset. */
+  /** Where to continue. From the header x-next-cursor of the previous page; instead of an offset. */
   readonly cursor?: string | undefined;
   /** Maximum size of the response, which has at least one row. */
   readonly max_bytes?: number | undefined;
-  /** How many to leave out. Default: 0. */
+  /** Number of rows to skip. Default: 0. */
   readonly offset?: number | undefined;
-  /** How many at most. Larger values are lowered to 1000. Default: 200. */
+  /** Maximum number of rows. Larger values are lowered to 1000. Default: 200. */
   readonly limit?: number | undefined;
-  /** False leaves the values of outputs out. Default: true. */
+  /** False: omits the values of outputs. Default: true. */
   readonly include_outputs?: boolean | undefined;
 }
 
@@ -4259,7 +4238,7 @@ export interface InstancesAttemptsQuery {
   readonly iteration_from?: number | undefined;
   /** Inclusive; default: iteration_from. */
   readonly iteration_to?: number | undefined;
-  /** Separated by commas; none stands for all. */
+  /** Separated by commas; default: all. */
   readonly state?:
     | readonly ('pending' | 'claimed' | 'completed' | 'failed' | 'timed_out' | 'cancelled')[]
     | undefined;
@@ -4267,15 +4246,15 @@ export interface InstancesAttemptsQuery {
   readonly order?: 'oldest' | 'newest' | undefined;
   /** False: omits params, overlay and output. Default: true. */
   readonly include_payloads?: boolean | undefined;
-  /** How many at most. Larger values are lowered to 1000. Default: 100. */
+  /** Maximum number of rows. Larger values are lowered to 1000. Default: 100. */
   readonly limit?: number | undefined;
-  /** Where to go on. From the header x-next-cursor of the previous page; instead of an offset. */
+  /** Where to continue. From the header x-next-cursor of the previous page; instead of an offset. */
   readonly cursor?: string | undefined;
 }
 
 /** What `approvals.list` can be asked. */
 export interface ApprovalsListQuery {
-  /** The header x-tenant-id wins. */
+  /** The header x-tenant-id overrides it. */
   readonly tenant_id?: string | undefined;
   readonly namespace?: string | undefined;
   readonly sequence_id?: string | undefined;
@@ -4283,11 +4262,11 @@ export interface ApprovalsListQuery {
   readonly sequence_name?: string | undefined;
   /** Alias of sequence_name. */
   readonly sequence?: string | undefined;
-  /** How many to leave out. Default: 0. */
+  /** Number of rows to skip. Default: 0. */
   readonly offset?: number | undefined;
-  /** How many at most. Larger values are lowered to 1000. Default: 100. */
+  /** Maximum number of rows. Larger values are lowered to 1000. Default: 100. */
   readonly limit?: number | undefined;
-  /** Where to go on. From the header x-next-cursor of the previous page; instead of an offset. */
+  /** Where to continue. From the header x-next-cursor of the previous page; instead of an offset. */
   readonly cursor?: string | undefined;
 }
 
@@ -4306,11 +4285,11 @@ export interface InstancesBatchActionQuery {
 /** What `instances.logs` can be asked. */
 export interface InstancesLogsQuery {
   readonly block_id?: string | undefined;
-  /** How many to leave out. Default: 0. */
+  /** Number of rows to skip. Default: 0. */
   readonly offset?: number | undefined;
-  /** How many at most. */
+  /** Maximum number of rows. */
   readonly limit?: number | undefined;
-  /** Where to go on. From the header x-next-cursor of the previous page; instead of an offset. */
+  /** Where to continue. From the header x-next-cursor of the previous page; instead of an offset. */
   readonly cursor?: string | undefined;
   /** Maximum size of the response, which has at least one row. */
   readonly max_bytes?: number | undefined;
@@ -4318,52 +4297,52 @@ export interface InstancesLogsQuery {
 
 /** What `instances.stream` can be asked. */
 export interface InstancesStreamQuery {
-  /** How long changes are collected before they are sent: 100 to 5,000. Default: 500. */
+  /** Time in ms for which changes are collected before they are sent: 100 to 5,000. Default: 500. */
   readonly poll_ms?: number | undefined;
 }
 
 /** What `bulkJobs.list` can be asked. */
 export interface BulkJobsListQuery {
-  /** The header x-tenant-id wins. */
+  /** The header x-tenant-id overrides it. */
   readonly tenant_id?: string | undefined;
-  /** Separated by commas; none stands for all. */
+  /** Separated by commas; default: all. */
   readonly state?: BulkJobState | undefined;
-  /** How many to leave out. Default: 0. */
+  /** Number of rows to skip. Default: 0. */
   readonly offset?: number | undefined;
-  /** How many at most. Larger values are lowered to 1000. Default: 100. */
+  /** Maximum number of rows. Larger values are lowered to 1000. Default: 100. */
   readonly limit?: number | undefined;
-  /** Where to go on. From the header x-next-cursor of the previous page; instead of an offset. */
+  /** Where to continue. From the header x-next-cursor of the previous page; instead of an offset. */
   readonly cursor?: string | undefined;
 }
 
 /** What `rateLimits.list` can be asked. */
 export interface RateLimitsListQuery {
-  /** The header x-tenant-id wins. */
+  /** The header x-tenant-id overrides it. */
   readonly tenant_id?: string | undefined;
-  /** How many to leave out. Default: 0. */
+  /** Number of rows to skip. Default: 0. */
   readonly offset?: number | undefined;
-  /** How many at most. */
+  /** Maximum number of rows. */
   readonly limit?: number | undefined;
 }
 
 /** What `credentials.list` can be asked. */
 export interface CredentialsListQuery {
-  /** The header x-tenant-id wins. */
+  /** The header x-tenant-id overrides it. */
   readonly tenant_id?: string | undefined;
   readonly kind?: CredentialKind | undefined;
-  /** How many to leave out. Default: 0. */
+  /** Number of rows to skip. Default: 0. */
   readonly offset?: number | undefined;
-  /** How many at most. */
+  /** Maximum number of rows. */
   readonly limit?: number | undefined;
-  /** Where to go on. From the header x-next-cursor of the previous page; instead of an offset. */
+  /** Where to continue. From the header x-next-cursor of the previous page; instead of an offset. */
   readonly cursor?: string | undefined;
 }
 
 /** What `workers.tasks` can be asked. */
 export interface WorkersTasksQuery {
-  /** The header x-tenant-id wins. */
+  /** The header x-tenant-id overrides it. */
   readonly tenant_id?: string | undefined;
-  /** Separated by commas; none stands for all. */
+  /** Separated by commas; default: all. */
   readonly state?: readonly WorkerTaskState[] | undefined;
   readonly handler_name?: string | undefined;
   readonly worker_id?: string | undefined;
@@ -4373,167 +4352,167 @@ export interface WorkersTasksQuery {
   /** Exclusive. */
   readonly created_before?: string | undefined;
   readonly sequence_name?: string | undefined;
-  /** How many to leave out. Default: 0. */
+  /** Number of rows to skip. Default: 0. */
   readonly offset?: number | undefined;
-  /** How many at most. Larger values are lowered to 1000. Default: 50. */
+  /** Maximum number of rows. Larger values are lowered to 1000. Default: 50. */
   readonly limit?: number | undefined;
-  /** Where to go on. From the header x-next-cursor of the previous page; instead of an offset. */
+  /** Where to continue. From the header x-next-cursor of the previous page; instead of an offset. */
   readonly cursor?: string | undefined;
 }
 
 /** What `workers.stats` can be asked. */
 export interface WorkersStatsQuery {
-  /** The header x-tenant-id wins. */
+  /** The header x-tenant-id overrides it. */
   readonly tenant_id?: string | undefined;
 }
 
 /** What `workers.attempts` can be asked. */
 export interface WorkersAttemptsQuery {
-  /** How many to leave out. Default: 0. */
+  /** Number of rows to skip. Default: 0. */
   readonly offset?: number | undefined;
-  /** How many at most. */
+  /** Maximum number of rows. */
   readonly limit?: number | undefined;
 }
 
 /** What `workers.list` can be asked. */
 export interface WorkersListQuery {
-  /** The header x-tenant-id wins. */
+  /** The header x-tenant-id overrides it. */
   readonly tenant_id?: string | undefined;
-  /** Who was seen within this time counts as alive. Default: 60. */
+  /** Workers seen within this time count as alive. Default: 60. */
   readonly alive_within_secs?: number | undefined;
-  /** Lists the others as well. Default: false. */
+  /** Also lists the others. Default: false. */
   readonly include_stale?: boolean | undefined;
 }
 
 /** What `handlers` can be asked. */
 export interface HandlersQuery {
-  /** The header x-tenant-id wins. */
+  /** The header x-tenant-id overrides it. */
   readonly tenant_id?: string | undefined;
 }
 
 /** What `cron.list` can be asked. */
 export interface CronListQuery {
-  /** The header x-tenant-id wins. */
+  /** The header x-tenant-id overrides it. */
   readonly tenant_id?: string | undefined;
-  /** next_fire: enabled schedules by next fire. Default: created, oldest first. */
+  /** next_fire: enabled ones by next fire. Default: created. */
   readonly order?: 'created' | 'next_fire' | undefined;
-  /** How many to leave out. Default: 0. */
+  /** Number of rows to skip. Default: 0. */
   readonly offset?: number | undefined;
-  /** How many at most. */
+  /** Maximum number of rows. */
   readonly limit?: number | undefined;
-  /** Where to go on. From the header x-next-cursor of the previous page; instead of an offset. */
+  /** Where to continue. From the header x-next-cursor of the previous page; instead of an offset. */
   readonly cursor?: string | undefined;
 }
 
 /** What `cron.nextFires` can be asked. */
 export interface CronNextFiresQuery {
-  /** How many. At least 1 and at most 50. Default: 5. */
+  /** Number of fires. At least 1 and at most 50. Default: 5. */
   readonly n?: number | undefined;
 }
 
 /** What `releases.list` can be asked. */
 export interface ReleasesListQuery {
-  /** The header x-tenant-id wins. */
+  /** The header x-tenant-id overrides it. */
   readonly tenant_id?: string | undefined;
-  /** Separated by commas; none stands for all. */
+  /** Separated by commas; default: all. */
   readonly state?: ReleaseState | undefined;
   readonly sequence_name?: string | undefined;
-  /** How many at most. At least 1 and at most 1000. Default: 100. */
+  /** Maximum number of rows. At least 1 and at most 1000. Default: 100. */
   readonly limit?: number | undefined;
-  /** Where to go on. From the header x-next-cursor of the previous page; instead of an offset. */
+  /** Where to continue. From the header x-next-cursor of the previous page; instead of an offset. */
   readonly cursor?: string | undefined;
 }
 
 /** What `continuity.get` can be asked. */
 export interface ContinuityGetQuery {
-  /** The header x-tenant-id wins. */
+  /** The header x-tenant-id overrides it. */
   readonly tenant_id?: string | undefined;
 }
 
 /** What `continuity.locations` can be asked. */
 export interface ContinuityLocationsQuery {
-  /** The header x-tenant-id wins. */
+  /** The header x-tenant-id overrides it. */
   readonly tenant_id?: string | undefined;
 }
 
 /** What `continuity.effects` can be asked. */
 export interface ContinuityEffectsQuery {
-  /** The header x-tenant-id wins. */
+  /** The header x-tenant-id overrides it. */
   readonly tenant_id?: string | undefined;
 }
 
 /** What `continuity.checkpoints` can be asked. */
 export interface ContinuityCheckpointsQuery {
-  /** The header x-tenant-id wins. */
+  /** The header x-tenant-id overrides it. */
   readonly tenant_id?: string | undefined;
-  /** How many at most. Larger values are lowered to 10000. Default: 1000. */
+  /** Maximum number of rows. Larger values are lowered to 10000. Default: 1000. */
   readonly limit?: number | undefined;
 }
 
 /** What `continuity.checkpoint` can be asked. */
 export interface ContinuityCheckpointQuery {
-  /** The header x-tenant-id wins. */
+  /** The header x-tenant-id overrides it. */
   readonly tenant_id?: string | undefined;
 }
 
 /** What `continuity.provenance` can be asked. */
 export interface ContinuityProvenanceQuery {
-  /** The header x-tenant-id wins. */
+  /** The header x-tenant-id overrides it. */
   readonly tenant_id?: string | undefined;
 }
 
 /** What `continuity.verifyProvenance` can be asked. */
 export interface ContinuityVerifyProvenanceQuery {
-  /** The header x-tenant-id wins. */
+  /** The header x-tenant-id overrides it. */
   readonly tenant_id?: string | undefined;
   readonly expected_head?: string | undefined;
 }
 
 /** What `instances.effects` can be asked. */
 export interface InstancesEffectsQuery {
-  /** The header x-tenant-id wins. */
+  /** The header x-tenant-id overrides it. */
   readonly tenant_id?: string | undefined;
-  /** How many at most. Larger values are lowered to 1000. Default: 1000. */
+  /** Maximum number of rows. Larger values are lowered to 1000. Default: 1000. */
   readonly limit?: number | undefined;
-  /** Where to go on. From the header x-next-cursor of the previous page; instead of an offset. */
+  /** Where to continue. From the header x-next-cursor of the previous page; instead of an offset. */
   readonly cursor?: string | undefined;
 }
 
 /** What `migrations.get` can be asked. */
 export interface MigrationsGetQuery {
-  /** The header x-tenant-id wins. */
+  /** The header x-tenant-id overrides it. */
   readonly tenant_id?: string | undefined;
 }
 
 /** What `runtimes.list` can be asked. */
 export interface RuntimesListQuery {
-  /** The header x-tenant-id wins. */
+  /** The header x-tenant-id overrides it. */
   readonly tenant_id?: string | undefined;
 }
 
 /** What `handoffs.get` can be asked. */
 export interface HandoffsGetQuery {
-  /** The header x-tenant-id wins. */
+  /** The header x-tenant-id overrides it. */
   readonly tenant_id?: string | undefined;
 }
 
 /** What `apiKeys.list` can be asked. */
 export interface ApiKeysListQuery {
-  /** The header x-tenant-id wins. */
+  /** The header x-tenant-id overrides it. */
   readonly tenant_id: string;
-  /** How many to leave out. Default: 0. */
+  /** Number of rows to skip. Default: 0. */
   readonly offset?: number | undefined;
-  /** How many at most. */
+  /** Maximum number of rows. */
   readonly limit?: number | undefined;
-  /** Where to go on. From the header x-next-cursor of the previous page; instead of an offset. */
+  /** Where to continue. From the header x-next-cursor of the previous page; instead of an offset. */
   readonly cursor?: string | undefined;
 }
 
 /** What `tenants.list` can be asked. */
 export interface TenantsListQuery {
-  /** How many at most. Larger values are lowered to 1000. Default: 100. */
+  /** Maximum number of rows. Larger values are lowered to 1000. Default: 100. */
   readonly limit?: number | undefined;
-  /** Where to go on. From the header x-next-cursor of the previous page; instead of an offset. */
+  /** Where to continue. From the header x-next-cursor of the previous page; instead of an offset. */
   readonly cursor?: string | undefined;
 }
 
@@ -4541,19 +4520,19 @@ export interface TenantsListQuery {
 export interface CellsMovesQuery {
   /** Only unfinished moves. Default: false. */
   readonly under_way?: boolean | undefined;
-  /** How many at most. Larger values are lowered to 1000. Default: 100. */
+  /** Maximum number of rows. Larger values are lowered to 1000. Default: 100. */
   readonly limit?: number | undefined;
-  /** Where to go on. From the header x-next-cursor of the previous page; instead of an offset. */
+  /** Where to continue. From the header x-next-cursor of the previous page; instead of an offset. */
   readonly cursor?: string | undefined;
 }
 
 /** What `webhooks.subscriptions` can be asked. */
 export interface WebhooksSubscriptionsQuery {
-  /** The header x-tenant-id wins. */
+  /** The header x-tenant-id overrides it. */
   readonly tenant_id?: string | undefined;
-  /** How many to leave out. Default: 0. */
+  /** Number of rows to skip. Default: 0. */
   readonly offset?: number | undefined;
-  /** How many at most. Larger values are lowered to 1000. Default: 100. */
+  /** Maximum number of rows. Larger values are lowered to 1000. Default: 100. */
   readonly limit?: number | undefined;
 }
 
@@ -4562,15 +4541,15 @@ export interface WebhooksSubscriptionDeliveriesQuery {
   readonly event_type?: WebhookEventType | undefined;
   readonly delivered?: boolean | undefined;
   readonly error_class?: DeliveryErrorClass | undefined;
-  /** How many at most. Larger values are lowered to 1000. Default: 100. */
+  /** Maximum number of rows. Larger values are lowered to 1000. Default: 100. */
   readonly limit?: number | undefined;
-  /** Where to go on. From the header x-next-cursor of the previous page; instead of an offset. */
+  /** Where to continue. From the header x-next-cursor of the previous page; instead of an offset. */
   readonly cursor?: string | undefined;
 }
 
 /** What `webhooks.outbox` can be asked. */
 export interface WebhooksOutboxQuery {
-  /** How many at most. Larger values are lowered to 1000. Default: 100. */
+  /** Maximum number of rows. Larger values are lowered to 1000. Default: 100. */
   readonly limit?: number | undefined;
 }
 
@@ -4580,31 +4559,31 @@ export interface WebhooksDeliveriesQuery {
   readonly event_type?: WebhookEventType | undefined;
   readonly delivered?: boolean | undefined;
   readonly error_class?: DeliveryErrorClass | undefined;
-  /** How many at most. Larger values are lowered to 1000. Default: 100. */
+  /** Maximum number of rows. Larger values are lowered to 1000. Default: 100. */
   readonly limit?: number | undefined;
-  /** Where to go on. From the header x-next-cursor of the previous page; instead of an offset. */
+  /** Where to continue. From the header x-next-cursor of the previous page; instead of an offset. */
   readonly cursor?: string | undefined;
 }
 
 /** What `triggers.list` can be asked. */
 export interface TriggersListQuery {
-  /** The header x-tenant-id wins. */
+  /** The header x-tenant-id overrides it. */
   readonly tenant_id?: string | undefined;
   readonly namespace?: string | undefined;
   readonly sequence_name?: string | undefined;
   /** webhook: a signed request to /webhooks/{slug}. event: every event with a given name. */
   readonly trigger_type?: TriggerType | undefined;
-  /** How many to leave out. Default: 0. */
+  /** Number of rows to skip. Default: 0. */
   readonly offset?: number | undefined;
-  /** How many at most. */
+  /** Maximum number of rows. */
   readonly limit?: number | undefined;
-  /** Where to go on. From the header x-next-cursor of the previous page; instead of an offset. */
+  /** Where to continue. From the header x-next-cursor of the previous page; instead of an offset. */
   readonly cursor?: string | undefined;
 }
 
 /** What `events.list` can be asked. */
 export interface EventsListQuery {
-  /** The header x-tenant-id wins. */
+  /** The header x-tenant-id overrides it. */
   readonly tenant_id?: string | undefined;
   readonly status?: EventStatus | undefined;
   readonly event_name?: string | undefined;
@@ -4614,35 +4593,35 @@ export interface EventsListQuery {
   readonly created_after?: string | undefined;
   /** Exclusive. */
   readonly created_before?: string | undefined;
-  /** How many to leave out. Default: 0. */
+  /** Number of rows to skip. Default: 0. */
   readonly offset?: number | undefined;
-  /** How many at most. Larger values are lowered to 1000. Default: 100. */
+  /** Maximum number of rows. Larger values are lowered to 1000. Default: 100. */
   readonly limit?: number | undefined;
-  /** Where to go on. From the header x-next-cursor of the previous page; instead of an offset. */
+  /** Where to continue. From the header x-next-cursor of the previous page; instead of an offset. */
   readonly cursor?: string | undefined;
 }
 
 /** What `changes.list` can be asked. */
 export interface ChangesListQuery {
-  /** The header x-tenant-id wins. */
+  /** The header x-tenant-id overrides it. */
   readonly tenant_id?: string | undefined;
-  /** Where to go on. Cursor of an earlier response; exclusive. Default: the oldest entry. */
+  /** Where to continue. Cursor of an earlier response; exclusive. Default: the oldest entry. */
   readonly cursor?: string | undefined;
-  /** How many at most. Larger values are lowered to 500. Default: 100. */
+  /** Maximum number of rows. Larger values are lowered to 500. Default: 100. */
   readonly limit?: number | undefined;
 }
 
 /** What `changes.stream` can be asked. */
 export interface ChangesStreamQuery {
-  /** The header x-tenant-id wins. */
+  /** The header x-tenant-id overrides it. */
   readonly tenant_id?: string | undefined;
-  /** Where to go on. Cursor of an earlier response; exclusive. Default: now. */
+  /** Where to continue. Cursor of an earlier response; exclusive. Default: now. */
   readonly cursor?: string | undefined;
 }
 
 /** What `instances.failures` can be asked. */
 export interface InstancesFailuresQuery {
-  /** The header x-tenant-id wins. */
+  /** The header x-tenant-id overrides it. */
   readonly tenant_id?: string | undefined;
   readonly namespace?: string | undefined;
   readonly sequence_name?: string | undefined;
@@ -4654,15 +4633,15 @@ export interface InstancesFailuresQuery {
 
 /** What `queues.list` can be asked. */
 export interface QueuesListQuery {
-  /** The header x-tenant-id wins. */
+  /** The header x-tenant-id overrides it. */
   readonly tenant_id?: string | undefined;
-  /** Who was seen within this time counts as alive. Default: 60. */
+  /** Workers seen within this time count as alive. Default: 60. */
   readonly alive_within_secs?: number | undefined;
 }
 
 /** What `activity.get` can be asked. */
 export interface ActivityGetQuery {
-  /** The header x-tenant-id wins. */
+  /** The header x-tenant-id overrides it. */
   readonly tenant_id?: string | undefined;
   /** Default: an hour ago. At most seven days ago. */
   readonly since?: string | undefined;

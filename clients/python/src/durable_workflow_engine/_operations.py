@@ -111,10 +111,9 @@ class SequencesOperations(Resource):
     ) -> models.SequenceCreated:
         """Store an immutable sequence definition.
 
-        Warnings are about what has no effect or never works as written: members that do not
-        exist, names of functions, filters, blocks or handlers that are nearly right. With
-        strict they are answered 400. For the root key and for keys with the capability
-        operator or publisher.
+        Warnings report parts without effect or that never work as written: unknown members,
+        and misspelt functions, filters, blocks or handlers. With strict they are answered
+        400. For the root key and for keys with the capability operator or publisher.
 
         Args:
             version: Unique with tenant, namespace and name.
@@ -123,13 +122,13 @@ class SequencesOperations(Resource):
             tenant_id: Required. May be blank with the header x-tenant-id; else both must be
                 equal. Not . or .., and without spaces and tabs around it.
             deprecated: Default: False.
-            hold: Excluded from lookups by name without version, until lifted or promoted by a
-                release. Default: False.
+            hold: Lookups by name without version exclude it until lifted or promoted.
+                Default: False.
             status: Default: "production".
-            input_schema: Schema of context.data of new instances; other data is answered 422.
-                JSON Schema 2020-12 without pattern, patternProperties and recursive
-                references. At most 65536 bytes, and with references followed 5000 values,
-                1000 schemas, keywords and listed names, and 100 schemas within one another.
+            input_schema: Schema of context.data; other data is answered 422. JSON Schema
+                2020-12 without pattern, patternProperties and recursive references. At most
+                65536 bytes, and with references followed 5000 values, 1000 schemas, keywords
+                and listed names, and 100 schemas within one another.
             on_failure: Steps that run in the server after an instance has failed, in order. A
                 failed step does not stop the next.
             on_cancel: Steps that run in the server after an instance was cancelled, in order.
@@ -186,8 +185,8 @@ class SequencesOperations(Resource):
     ) -> models.SequenceValidated:
         """Return the answer to storing the definition, without storing it.
 
-        The same answer but for what is stored already: whether the id or the version exists
-        is not asked. For the root key and for keys with the capability operator or publisher.
+        Does not check whether the id or the version already exists. For the root key and for
+        keys with the capability operator or publisher.
 
         Args:
             version: Unique with tenant, namespace and name.
@@ -196,13 +195,13 @@ class SequencesOperations(Resource):
             tenant_id: Required. May be blank with the header x-tenant-id; else both must be
                 equal. Not . or .., and without spaces and tabs around it.
             deprecated: Default: False.
-            hold: Excluded from lookups by name without version, until lifted or promoted by a
-                release. Default: False.
+            hold: Lookups by name without version exclude it until lifted or promoted.
+                Default: False.
             status: Default: "production".
-            input_schema: Schema of context.data of new instances; other data is answered 422.
-                JSON Schema 2020-12 without pattern, patternProperties and recursive
-                references. At most 65536 bytes, and with references followed 5000 values,
-                1000 schemas, keywords and listed names, and 100 schemas within one another.
+            input_schema: Schema of context.data; other data is answered 422. JSON Schema
+                2020-12 without pattern, patternProperties and recursive references. At most
+                65536 bytes, and with references followed 5000 values, 1000 schemas, keywords
+                and listed names, and 100 schemas within one another.
             on_failure: Steps that run in the server after an instance has failed, in order. A
                 failed step does not stop the next.
             on_cancel: Steps that run in the server after an instance was cancelled, in order.
@@ -257,15 +256,15 @@ class SequencesOperations(Resource):
         starter. Unknown parameters are refused.
 
         Args:
-            tenant_id: The header x-tenant-id wins.
+            tenant_id: The header x-tenant-id overrides it.
             name_contains: Case-insensitive.
             newest_only: Only the newest version of each name, with the number of versions.
                 Default: False.
             include_definition: False: omits blocks, input_schema, on_failure and on_cancel.
                 Default: True.
-            offset: How many to leave out. Default: 0.
-            limit: How many at most. Larger values are lowered to 1000. Default: 200.
-            cursor: Where to go on. From the header x-next-cursor of the previous page;
+            offset: Number of rows to skip. Default: 0.
+            limit: Maximum number of rows. Larger values are lowered to 1000. Default: 200.
+            cursor: Where to continue. From the header x-next-cursor of the previous page;
                 instead of an offset.
         """
         return self._pages(
@@ -300,8 +299,8 @@ class SequencesOperations(Resource):
         starter.
 
         Args:
-            tenant_id: The header x-tenant-id wins.
-            version: The newest that is neither deprecated nor on hold when absent.
+            tenant_id: The header x-tenant-id overrides it.
+            version: Default: the newest that is neither deprecated nor on hold.
         """
         return self._call(
             "GET",
@@ -329,7 +328,7 @@ class SequencesOperations(Resource):
         starter. Unknown parameters are refused.
 
         Args:
-            tenant_id: The header x-tenant-id wins.
+            tenant_id: The header x-tenant-id overrides it.
         """
         return self._call(
             "GET",
@@ -359,8 +358,8 @@ class SequencesOperations(Resource):
     def update(self, id: str, *, hold: Literal[False]) -> None:
         """Lift the hold of a version, so that lookups by name include it.
 
-        Answered once every creation by name may get it. Again is no error. For the root key
-        and for keys with the capability operator or publisher.
+        Answered once every creation by name can use it. Repetitions are no error. For the
+        root key and for keys with the capability operator or publisher.
         """
         return self._call(
             "PATCH",
@@ -482,7 +481,7 @@ class SequencesOperations(Resource):
             approved: Also migrates where the verdict is approval_required. Default: False.
             dry_run: Only returns the verdict: nothing is changed. Default: False.
             limit: Instances examined by one request. Default: 200.
-            cursor: next_cursor of the previous response. An empty text stands for none.
+            cursor: The previous next_cursor. An empty text counts as absent.
         """
         return self._call(
             "POST",
@@ -528,9 +527,9 @@ class InstancesOperations(Resource):
     ) -> models.InstanceCreated:
         """Create an instance of a sequence.
 
-        When idempotency_key matches an instance of the tenant, its id is answered with
-        deduplicated true. Asking again without such a key may create a second instance. For
-        the root key and for keys with the capability operator or starter.
+        If idempotency_key matches an instance of the tenant, its id is returned with
+        deduplicated true. Repeating a request without such a key may create a second
+        instance. For the root key and for keys with the capability operator or starter.
 
         Args:
             sequence_id: Id of a version, from which a release may route to another one.
@@ -543,17 +542,17 @@ class InstancesOperations(Resource):
                 spaces and tabs around it.
             priority: Case-insensitive. Default: "normal".
             timezone: IANA time zone, such as Europe/Berlin. Default: "UTC".
-            context: At most 256 KiB as JSON, unless the deployment sets another limit.
+            context: At most 256 KiB as JSON; deployments may set another limit.
             next_fire_at: Start time; default: now.
             timeout: Maximum duration in ms from the first step, without pauses; then it
                 fails.
-            concurrency_key: Instances of the tenant with this key share a concurrency limit.
+            concurrency_key: Instances with this key share max_concurrency.
             max_concurrency: Maximum number of these instances that run at once.
-            idempotency_key: If an instance of the tenant has this key, its id is returned
-                with deduplicated true. An empty text stands for none.
+            idempotency_key: A repeated key returns the id of the first instance. An empty
+                text counts as absent.
             dry_run: Default: False.
-            dry_run_auto_approve: In a dry run, approvals are answered immediately with the
-                first choice. Default: False.
+            dry_run_auto_approve: In a dry run, approvals get their first choice. Default:
+                False.
             budget: Not supported.
         """
         return self._call(
@@ -635,13 +634,13 @@ class InstancesOperations(Resource):
         Unknown parameters are refused.
 
         Args:
-            tenant_id: The header x-tenant-id wins.
+            tenant_id: The header x-tenant-id overrides it.
             sequence_name: Includes every version of the sequences with this name.
             sequence: Alias of sequence_name.
             sequence_version: Version of the sequence.
             parent_instance_id: Children of this instance.
             ids: At most 1000 instances.
-            waiting_for: Instances with a step that waits for it; see /instances/{id}/explain.
+            waiting_for: Instances with a step that waits for it (see explain).
             created_after: Exclusive.
             created_before: Exclusive.
             updated_after: Exclusive.
@@ -653,10 +652,10 @@ class InstancesOperations(Resource):
             failure_reason: reason in /instances/failures.
             metadata: One parameter metadata.<key>=<value> for each equality on a top-level
                 text of the metadata; all must hold, and at most 16 are possible.
-            state: Separated by commas; none stands for all.
-            offset: How many to leave out. Default: 0.
-            limit: How many at most. Larger values are lowered to 1000. Default: 100.
-            cursor: Where to go on. From the header x-next-cursor of the previous page;
+            state: Separated by commas; default: all.
+            offset: Number of rows to skip. Default: 0.
+            limit: Maximum number of rows. Larger values are lowered to 1000. Default: 100.
+            cursor: Where to continue. From the header x-next-cursor of the previous page;
                 instead of an offset.
         """
         return self._pages(
@@ -724,13 +723,13 @@ class InstancesOperations(Resource):
         Unknown parameters are refused.
 
         Args:
-            tenant_id: The header x-tenant-id wins.
+            tenant_id: The header x-tenant-id overrides it.
             sequence_name: Includes every version of the sequences with this name.
             sequence: Alias of sequence_name.
             sequence_version: Version of the sequence.
             parent_instance_id: Children of this instance.
             ids: At most 1000 instances.
-            waiting_for: Instances with a step that waits for it; see /instances/{id}/explain.
+            waiting_for: Instances with a step that waits for it (see explain).
             created_after: Exclusive.
             created_before: Exclusive.
             updated_after: Exclusive.
@@ -742,10 +741,10 @@ class InstancesOperations(Resource):
             failure_reason: reason in /instances/failures.
             metadata: One parameter metadata.<key>=<value> for each equality on a top-level
                 text of the metadata; all must hold, and at most 16 are possible.
-            state: Separated by commas; none stands for all.
-            offset: How many to leave out. Default: 0.
-            limit: How many at most. Larger values are lowered to 1000. Default: 100.
-            cursor: Where to go on. From the header x-next-cursor of the previous page;
+            state: Separated by commas; default: all.
+            offset: Number of rows to skip. Default: 0.
+            limit: Maximum number of rows. Larger values are lowered to 1000. Default: 100.
+            cursor: Where to continue. From the header x-next-cursor of the previous page;
                 instead of an offset.
         """
         return self._pages(
@@ -836,8 +835,8 @@ class InstancesOperations(Resource):
     ) -> models.TaskInstance:
         """Change the state of an instance.
 
-        A move that the state of the instance does not allow is answered 400. For the root key
-        and for keys with the capability operator.
+        A transition that the state does not allow is answered 400. For the root key and for
+        keys with the capability operator.
 
         Args:
             next_fire_at: For a change to scheduled. Default: now, or for a paused instance
@@ -865,8 +864,7 @@ class InstancesOperations(Resource):
         For the root key and for keys with the capability operator.
 
         Args:
-            if_unchanged_since: The updated_at that was read: 409 if it has changed. Absent:
-                no check.
+            if_unchanged_since: The updated_at that was read: 409 if it has changed.
         """
         return self._call(
             "PATCH",
@@ -888,15 +886,15 @@ class InstancesOperations(Resource):
     ) -> models.SignalAccepted:
         """Send a signal to an instance.
 
-        pause pauses, resume resumes what is paused, cancel cancels, update_context merges the
-        payload into context.data, custom:<name> is the free for any use, but
-        custom:human_input:<block> answers the gate of that step. A key that has approver only
-        may send no other one. For the root key and for keys with the capability operator or
-        approver or starter.
+        pause pauses, resume resumes a paused instance, cancel cancels, update_context merges
+        the payload into context.data, custom:<name> is free for any use, and
+        custom:human_input:<block> answers the approval of that step, the only signal allowed
+        to keys with approver only. For the root key and for keys with the capability operator
+        or approver or starter.
 
         Args:
-            signal_type: pause, resume, cancel, update_context or custom:<name>, whose name is
-                free. The form {"custom": name} is taken too.
+            signal_type: pause, resume, cancel, update_context or custom:<name> with any name.
+                The form {"custom": name} is accepted too.
         """
         return self._call(
             "POST",
@@ -926,9 +924,9 @@ class InstancesOperations(Resource):
         Args:
             status: kept: no step has waited for it yet; taken, refused: by taken_by; applied:
                 it took effect immediately.
-            offset: How many to leave out. Default: 0.
-            limit: How many at most. Larger values are lowered to 1000. Default: 100.
-            cursor: Where to go on. From the header x-next-cursor of the previous page;
+            offset: Number of rows to skip. Default: 0.
+            limit: Maximum number of rows. Larger values are lowered to 1000. Default: 100.
+            cursor: Where to continue. From the header x-next-cursor of the previous page;
                 instead of an offset.
         """
         return self._pages(
@@ -990,9 +988,9 @@ class InstancesOperations(Resource):
 
         Args:
             iteration: Counters of the enclosing loops, such as 2.0.
-            offset: How many to leave out. Default: 0.
-            limit: How many at most.
-            cursor: Where to go on. From the header x-next-cursor of the previous page;
+            offset: Number of rows to skip. Default: 0.
+            limit: Maximum number of rows.
+            cursor: Where to continue. From the header x-next-cursor of the previous page;
                 instead of an offset.
             max_bytes: Maximum size of the response, which has at least one row.
         """
@@ -1026,11 +1024,11 @@ class InstancesOperations(Resource):
         Unknown parameters are refused.
 
         Args:
-            offset: How many to leave out. Default: 0.
-            limit: How many at most.
-            cursor: Where to go on. From the header x-next-cursor of the previous page;
+            offset: Number of rows to skip. Default: 0.
+            limit: Maximum number of rows.
+            cursor: Where to continue. From the header x-next-cursor of the previous page;
                 instead of an offset.
-            state: Separated by commas; none stands for all.
+            state: Separated by commas; default: all.
         """
         return self._pages(
             "GET",
@@ -1058,8 +1056,8 @@ class InstancesOperations(Resource):
         Unknown parameters are refused.
 
         Args:
-            limit: How many at most. Larger values are lowered to 1000. Default: 200.
-            cursor: Where to go on. From the header x-next-cursor of the previous page;
+            limit: Maximum number of rows. Larger values are lowered to 1000. Default: 200.
+            cursor: Where to continue. From the header x-next-cursor of the previous page;
                 instead of an offset.
         """
         return self._pages(
@@ -1092,12 +1090,12 @@ class InstancesOperations(Resource):
 
         Args:
             iteration: Counters of the enclosing loops, such as 2.0.
-            cursor: Where to go on. From the header x-next-cursor of the previous page;
+            cursor: Where to continue. From the header x-next-cursor of the previous page;
                 instead of an offset.
             max_bytes: Maximum size of the response, which has at least one row.
-            offset: How many to leave out. Default: 0.
-            limit: How many at most. Larger values are lowered to 1000. Default: 200.
-            include_outputs: False leaves the values of outputs out. Default: True.
+            offset: Number of rows to skip. Default: 0.
+            limit: Maximum number of rows. Larger values are lowered to 1000. Default: 200.
+            include_outputs: False: omits the values of outputs. Default: True.
         """
         return self._call(
             "GET",
@@ -1139,11 +1137,11 @@ class InstancesOperations(Resource):
             iteration_from: With block_id: iteration of its outermost loop, from 0; a range
                 has at most 1000.
             iteration_to: Inclusive; default: iteration_from.
-            state: Separated by commas; none stands for all.
+            state: Separated by commas; default: all.
             order: Sort order. Default: "oldest".
             include_payloads: False: omits params, overlay and output. Default: True.
-            limit: How many at most. Larger values are lowered to 1000. Default: 100.
-            cursor: Where to go on. From the header x-next-cursor of the previous page;
+            limit: Maximum number of rows. Larger values are lowered to 1000. Default: 100.
+            cursor: Where to continue. From the header x-next-cursor of the previous page;
                 instead of an offset.
         """
         return self._pages(
@@ -1265,9 +1263,9 @@ class InstancesOperations(Resource):
         Unknown parameters are refused.
 
         Args:
-            offset: How many to leave out. Default: 0.
-            limit: How many at most.
-            cursor: Where to go on. From the header x-next-cursor of the previous page;
+            offset: Number of rows to skip. Default: 0.
+            limit: Maximum number of rows.
+            cursor: Where to continue. From the header x-next-cursor of the previous page;
                 instead of an offset.
             max_bytes: Maximum size of the response, which has at least one row.
         """
@@ -1318,13 +1316,12 @@ class InstancesOperations(Resource):
     ) -> models.InstanceRetried:
         """Retry a failed instance where it failed, optionally with changed data.
 
-        Answers 400 unless the instance is failed. It is due at once. For the root key and for
-        keys with the capability operator.
+        Answers 400 unless the instance has failed. It is due immediately. For the root key
+        and for keys with the capability operator.
 
         Args:
             context: Changes context.data before anything runs.
-            context_mode: merge: replaces top-level members; replace: replaces all data.
-                Default: "merge".
+            context_mode: merge: top-level members; replace: all data. Default: "merge".
         """
         return self._call(
             "POST",
@@ -1351,8 +1348,7 @@ class InstancesOperations(Resource):
 
         Args:
             context: Changes context.data before anything runs.
-            context_mode: merge: replaces top-level members; replace: replaces all data.
-                Default: "merge".
+            context_mode: merge: top-level members; replace: all data. Default: "merge".
         """
         return self._call(
             "POST",
@@ -1381,8 +1377,7 @@ class InstancesOperations(Resource):
 
         Args:
             context: Changes context.data before anything runs.
-            context_mode: merge: replaces top-level members; replace: replaces all data.
-                Default: "merge".
+            context_mode: merge: top-level members; replace: all data. Default: "merge".
             dry_run: Default: True.
         """
         return self._call(
@@ -1477,9 +1472,9 @@ class InstancesOperations(Resource):
         Unknown parameters are refused.
 
         Args:
-            tenant_id: The header x-tenant-id wins.
-            limit: How many at most. Larger values are lowered to 1000. Default: 1000.
-            cursor: Where to go on. From the header x-next-cursor of the previous page;
+            tenant_id: The header x-tenant-id overrides it.
+            limit: Maximum number of rows. Larger values are lowered to 1000. Default: 1000.
+            cursor: Where to continue. From the header x-next-cursor of the previous page;
                 instead of an offset.
         """
         return self._pages(
@@ -1509,7 +1504,7 @@ class InstancesOperations(Resource):
         Unknown parameters are refused.
 
         Args:
-            tenant_id: The header x-tenant-id wins.
+            tenant_id: The header x-tenant-id overrides it.
             failed_after: Exclusive.
             failed_before: Exclusive.
         """
@@ -1549,12 +1544,12 @@ class ApprovalsOperations(Resource):
         Unknown parameters are refused.
 
         Args:
-            tenant_id: The header x-tenant-id wins.
+            tenant_id: The header x-tenant-id overrides it.
             sequence_name: Includes every version of the sequences with this name.
             sequence: Alias of sequence_name.
-            offset: How many to leave out. Default: 0.
-            limit: How many at most. Larger values are lowered to 1000. Default: 100.
-            cursor: Where to go on. From the header x-next-cursor of the previous page;
+            offset: Number of rows to skip. Default: 0.
+            limit: Maximum number of rows. Larger values are lowered to 1000. Default: 100.
+            cursor: Where to continue. From the header x-next-cursor of the previous page;
                 instead of an offset.
         """
         return self._pages(
@@ -1585,15 +1580,15 @@ class ApprovalsOperations(Resource):
     ) -> models.ApprovalAnswered:
         """Answer an approval. The first answer counts.
 
-        Refused with 409 when it was answered, has timed out or was withdrawn. With the
-        answer_id of the answer that was taken, that one is told. For the root key and for
-        keys with the capability operator or approver.
+        Answers 409 if it was answered, has timed out or was withdrawn. With the answer_id of
+        the accepted answer, that answer is returned. For the root key and for keys with the
+        capability operator or approver.
 
         Args:
             value: One of the values in choices.
-            comment: Allowed only with allow_comment. An empty text stands for none.
-            answer_id: A repetition with the same id returns the first answer instead of a
-                conflict. An empty text stands for none.
+            comment: Allowed only with allow_comment. An empty text counts as absent.
+            answer_id: A repetition with the same id returns the first answer. An empty text
+                counts as absent.
         """
         return self._call(
             "POST",
@@ -1617,8 +1612,8 @@ class ApprovalsOperations(Resource):
     ) -> models.ApprovalLink:
         """Create a link with which one person can answer once, without a key.
 
-        Needs an encryption key, else 503. The link ends with the question. For the root key
-        and for keys with the capability operator.
+        Requires an encryption key, else 503. The link ends with the approval. For the root
+        key and for keys with the capability operator.
 
         Args:
             expires_in_seconds: Default: 604800.
@@ -1661,7 +1656,7 @@ class ApprovalsOperations(Resource):
 
         Args:
             value: One of the values in choices.
-            comment: Allowed only with allow_comment. An empty text stands for none.
+            comment: Allowed only with allow_comment. An empty text counts as absent.
         """
         return self._call(
             "POST",
@@ -1692,11 +1687,11 @@ class BulkJobsOperations(Resource):
         Unknown parameters are refused.
 
         Args:
-            tenant_id: The header x-tenant-id wins.
-            state: Separated by commas; none stands for all.
-            offset: How many to leave out. Default: 0.
-            limit: How many at most. Larger values are lowered to 1000. Default: 100.
-            cursor: Where to go on. From the header x-next-cursor of the previous page;
+            tenant_id: The header x-tenant-id overrides it.
+            state: Separated by commas; default: all.
+            offset: Number of rows to skip. Default: 0.
+            limit: Maximum number of rows. Larger values are lowered to 1000. Default: 100.
+            cursor: Where to continue. From the header x-next-cursor of the previous page;
                 instead of an offset.
         """
         return self._pages(
@@ -1754,8 +1749,7 @@ class RateLimitsOperations(Resource):
         For the root key and for keys with the capability operator.
 
         Args:
-            if_unchanged_since: The updated_at that was read: 409 if it has changed. Absent:
-                no check.
+            if_unchanged_since: The updated_at that was read: 409 if it has changed.
         """
         return self._call(
             "PUT",
@@ -1782,9 +1776,9 @@ class RateLimitsOperations(Resource):
         parameters are refused.
 
         Args:
-            tenant_id: The header x-tenant-id wins.
-            offset: How many to leave out. Default: 0.
-            limit: How many at most.
+            tenant_id: The header x-tenant-id overrides it.
+            offset: Number of rows to skip. Default: 0.
+            limit: Maximum number of rows.
         """
         return self._pages(
             "GET",
@@ -1876,10 +1870,10 @@ class CredentialsOperations(Resource):
         parameters are refused.
 
         Args:
-            tenant_id: The header x-tenant-id wins.
-            offset: How many to leave out. Default: 0.
-            limit: How many at most.
-            cursor: Where to go on. From the header x-next-cursor of the previous page;
+            tenant_id: The header x-tenant-id overrides it.
+            offset: Number of rows to skip. Default: 0.
+            limit: Maximum number of rows.
+            cursor: Where to continue. From the header x-next-cursor of the previous page;
                 instead of an offset.
         """
         return self._pages(
@@ -1977,8 +1971,8 @@ class WorkersOperations(Resource):
     ) -> builtins.list[models.WorkerTask]:
         """Claim tasks of a handler.
 
-        Claims each task for one worker only, by priority of its instance, then age. The
-        answer is empty when there is none. For the root key and for keys with the capability
+        Each task is claimed by one worker only, by priority of its instance, then age. The
+        response is empty if there is none. For the root key and for keys with the capability
         operator or worker.
 
         Args:
@@ -2045,14 +2039,13 @@ class WorkersOperations(Resource):
     ) -> models.TasksExchanged:
         """Report the results of many tasks, and claim new ones.
 
-        Each result is judged for itself and is durable before the answer, whatever becomes of
-        the others and of the poll. With results the answer does not wait for tasks. For the
+        Each result is checked separately and durable before the response, whatever happens to
+        the others and to the poll. With results the response does not wait for tasks. For the
         root key and for keys with the capability operator or worker.
 
         Args:
             results: Each is checked separately, in this order.
-            poll: Tasks of any of the handlers, by priority of their instances, then age. At
-                most 100 pairs of a handler and a queue.
+            poll: At most 100 pairs of a handler and a queue.
             end_polls: For a worker that stops: answers its waiting polls at once. Default:
                 False.
         """
@@ -2091,13 +2084,13 @@ class WorkersOperations(Resource):
         Unknown parameters are refused.
 
         Args:
-            tenant_id: The header x-tenant-id wins.
-            state: Separated by commas; none stands for all.
+            tenant_id: The header x-tenant-id overrides it.
+            state: Separated by commas; default: all.
             created_after: Exclusive.
             created_before: Exclusive.
-            offset: How many to leave out. Default: 0.
-            limit: How many at most. Larger values are lowered to 1000. Default: 50.
-            cursor: Where to go on. From the header x-next-cursor of the previous page;
+            offset: Number of rows to skip. Default: 0.
+            limit: Maximum number of rows. Larger values are lowered to 1000. Default: 50.
+            cursor: Where to continue. From the header x-next-cursor of the previous page;
                 instead of an offset.
         """
         return self._pages(
@@ -2127,7 +2120,7 @@ class WorkersOperations(Resource):
         Unknown parameters are refused.
 
         Args:
-            tenant_id: The header x-tenant-id wins.
+            tenant_id: The header x-tenant-id overrides it.
         """
         return self._call(
             "GET",
@@ -2150,11 +2143,12 @@ class WorkersOperations(Resource):
     ) -> models.WorkerTask:
         """Complete a claimed task with its output.
 
-        The instance goes on at once. For the root key and for keys with the capability
+        The instance continues immediately. For the root key and for keys with the capability
         operator or worker.
 
         Args:
             worker_id: Must equal the claim's worker_id.
+            output: Its top-level keys are merged into context.data.
             claim_epoch: Must equal the claim's epoch; required by some deployments.
         """
         return self._call(
@@ -2182,8 +2176,8 @@ class WorkersOperations(Resource):
     ) -> models.WorkerTask:
         """Fail a claimed task.
 
-        With retryable true the step is tried again; else it fails, and with it an instance
-        that only has steps. For the root key and for keys with the capability operator or
+        With retryable true the step is retried; otherwise it fails, and with it an instance
+        that has only steps. For the root key and for keys with the capability operator or
         worker.
 
         Args:
@@ -2217,12 +2211,13 @@ class WorkersOperations(Resource):
     ) -> models.HeartbeatAccepted:
         """Renew a claim and save a checkpoint.
 
-        Recommended every 15 to 30 seconds. A task without one for 60 seconds goes back to its
+        Recommended every 15 to 30 seconds. A task without one for 60 seconds returns to its
         queue. For the root key and for keys with the capability operator or worker.
 
         Args:
             worker_id: Must equal the claim's worker_id.
             claim_epoch: Must equal the claim's epoch; required by some deployments.
+            checkpoint_seq: As in the last response.
             release: Releases the claim: the task can be claimed again immediately. Default:
                 False.
         """
@@ -2252,8 +2247,8 @@ class WorkersOperations(Resource):
         Unknown parameters are refused.
 
         Args:
-            offset: How many to leave out. Default: 0.
-            limit: How many at most.
+            offset: Number of rows to skip. Default: 0.
+            limit: Maximum number of rows.
         """
         return self._pages(
             "GET",
@@ -2279,9 +2274,9 @@ class WorkersOperations(Resource):
         Unknown parameters are refused.
 
         Args:
-            tenant_id: The header x-tenant-id wins.
-            alive_within_secs: Who was seen within this time counts as alive. Default: 60.
-            include_stale: Lists the others as well. Default: False.
+            tenant_id: The header x-tenant-id overrides it.
+            alive_within_secs: Workers seen within this time count as alive. Default: 60.
+            include_stale: Also lists the others. Default: False.
         """
         return self._call(
             "GET",
@@ -2333,7 +2328,7 @@ class CronOperations(Resource):
                 release.
             timezone: IANA time zone, such as Europe/Berlin. Default: "UTC".
             metadata: Copied to its instances.
-            context: Initial context of its instances; data must conform to the input_schema.
+            context: Initial context; data must conform to the input_schema.
             timeout: Maximum duration in ms from the first step, without pauses; then it
                 fails.
             priority: Case-insensitive. Default: "normal".
@@ -2410,11 +2405,11 @@ class CronOperations(Resource):
         parameters are refused.
 
         Args:
-            tenant_id: The header x-tenant-id wins.
-            order: next_fire: enabled schedules by next fire. Default: created, oldest first.
-            offset: How many to leave out. Default: 0.
-            limit: How many at most.
-            cursor: Where to go on. From the header x-next-cursor of the previous page;
+            tenant_id: The header x-tenant-id overrides it.
+            order: next_fire: enabled ones by next fire. Default: created.
+            offset: Number of rows to skip. Default: 0.
+            limit: Maximum number of rows.
+            cursor: Where to continue. From the header x-next-cursor of the previous page;
                 instead of an offset.
         """
         return self._pages(
@@ -2459,19 +2454,18 @@ class CronOperations(Resource):
     ) -> models.CronSchedule:
         """Change a schedule.
 
-        Another cron_expr, timezone or enabled computes the next fire anew, from now on. Every
-        other change, and a value that is repeated, keeps the fire that is due or waits for an
-        earlier run. For the root key and for keys with the capability operator.
+        A changed cron_expr, timezone or enabled recomputes the next fire from now. Other
+        changes, and repeated values, keep a fire that is due or waits for an earlier run. For
+        the root key and for keys with the capability operator.
 
         Args:
-            if_unchanged_since: The updated_at that was read: 409 if it has changed. Absent:
-                no check.
+            if_unchanged_since: The updated_at that was read: 409 if it has changed.
             cron_expr: Seven fields: second minute hour day month day_of_week year. Also
                 accepted: six (without year) or five (without second and year), ?, and
                 @hourly, @daily, @weekly, @monthly, @yearly.
             timezone: IANA time zone, such as Europe/Berlin.
             metadata: Copied to its instances.
-            context: Initial context of its instances; data must conform to the input_schema.
+            context: Initial context; data must conform to the input_schema.
             timeout: Maximum duration in ms from the first step, without pauses; then it
                 fails.
             priority: Case-insensitive.
@@ -2513,8 +2507,8 @@ class CronOperations(Resource):
         For the root key and for keys with the capability operator.
 
         Args:
-            idempotency_key: A repeated request with the same key returns the first instance.
-                An empty text stands for none.
+            idempotency_key: A repetition with the same key returns the first instance. An
+                empty text counts as absent.
         """
         return self._call(
             "POST",
@@ -2532,7 +2526,7 @@ class CronOperations(Resource):
         For the root key and for keys with the capability operator or auditor.
 
         Args:
-            n: How many. At least 1 and at most 50. Default: 5.
+            n: Number of fires. At least 1 and at most 50. Default: 5.
         """
         return self._call(
             "GET",
@@ -2559,8 +2553,8 @@ class ReleasesOperations(Resource):
     ) -> models.Release:
         """Draft a release from one version of a sequence to another.
 
-        Refused with 409 while another release of the baseline routes instances. For the root
-        key and for keys with the capability operator or publisher.
+        Answers 409 while another release of the baseline routes instances. For the root key
+        and for keys with the capability operator or publisher.
 
         Args:
             tenant_id: Must equal the header x-tenant-id, if sent.
@@ -2596,10 +2590,10 @@ class ReleasesOperations(Resource):
         Unknown parameters are refused.
 
         Args:
-            tenant_id: The header x-tenant-id wins.
-            state: Separated by commas; none stands for all.
-            limit: How many at most. At least 1 and at most 1000. Default: 100.
-            cursor: Where to go on. From the header x-next-cursor of the previous page;
+            tenant_id: The header x-tenant-id overrides it.
+            state: Separated by commas; default: all.
+            limit: Maximum number of rows. At least 1 and at most 1000. Default: 100.
+            cursor: Where to continue. From the header x-next-cursor of the previous page;
                 instead of an offset.
         """
         return self._pages(
@@ -2673,7 +2667,7 @@ class ReleasesOperations(Resource):
     ) -> models.ValidationReport:
         """Replay finished runs of the baseline with the candidate, without side effects.
 
-        Only a draft. It becomes ready whatever the replays find, and failed when the
+        Only for a draft. It becomes ready whatever the replays find, or failed if the
         candidate cannot run at all. For the root key and for keys with the capability
         operator or publisher.
 
@@ -2695,7 +2689,7 @@ class ReleasesOperations(Resource):
     def canary(self, id: str, *, percent: int) -> models.Release:
         """Route a percentage of the baseline's new instances to the candidate.
 
-        Only what is ready or paused. Answered once all of the server routes so. For the root
+        Only for ready or paused ones. Answered once the whole server routes so. For the root
         key and for keys with the capability operator or publisher.
 
         Args:
@@ -2713,8 +2707,8 @@ class ReleasesOperations(Resource):
     def evaluate(self, id: str) -> models.EvaluationReport:
         """Evaluate the gates now. A failed gate rolls a canary back.
 
-        The gates are also evaluated without being asked, while instances end. For the root
-        key and for keys with the capability operator or publisher.
+        Gates are also evaluated automatically while instances finish. For the root key and
+        for keys with the capability operator or publisher.
         """
         return self._call(
             "POST",
@@ -2726,8 +2720,8 @@ class ReleasesOperations(Resource):
     def promote(self, id: str, *, force: bool | None = None) -> models.Release:
         """Route all new instances of the baseline to the candidate permanently.
 
-        Only a canary. Refused with 409 unless every gate passes; one that fails rolls it
-        back. For the root key and for keys with the capability operator or publisher.
+        Only for a canary. Answers 409 unless every gate passes; a failed gate rolls back. For
+        the root key and for keys with the capability operator or publisher.
 
         Args:
             force: Recorded in the decision; failing evidence is refused regardless. Default:
@@ -2745,8 +2739,8 @@ class ReleasesOperations(Resource):
     def pause(self, id: str) -> models.Release:
         """Route new instances to the baseline until the canary continues.
 
-        Only a canary; canary, with any percentage, goes on from there. For the root key and
-        for keys with the capability operator or publisher.
+        Only for a canary; canary, with any percentage, continues it. For the root key and for
+        keys with the capability operator or publisher.
         """
         return self._call(
             "POST",
@@ -2757,8 +2751,8 @@ class ReleasesOperations(Resource):
     def rollback(self, id: str) -> models.Release:
         """Route new instances to the baseline permanently.
 
-        A canary or what is paused; again is no error. For the root key and for keys with the
-        capability operator or publisher.
+        For a canary or a paused release; repetitions are no error. For the root key and for
+        keys with the capability operator or publisher.
         """
         return self._call(
             "POST",
@@ -2821,7 +2815,7 @@ class ContinuityOperations(Resource):
     ) -> models.ContinuityExecution:
         """Claim an imported execution that its source has granted to this server.
 
-        The instance stays paused; PATCH its state, or a signal resume, runs it. For the root
+        The instance stays paused until its state is changed or it is resumed. For the root
         key and for keys with the capability operator.
         """
         return self._call(
@@ -2841,7 +2835,7 @@ class ContinuityOperations(Resource):
         For the root key and for keys with the capability operator or auditor.
 
         Args:
-            tenant_id: The header x-tenant-id wins.
+            tenant_id: The header x-tenant-id overrides it.
         """
         return self._call(
             "GET",
@@ -2865,7 +2859,7 @@ class ContinuityOperations(Resource):
         parameters are refused.
 
         Args:
-            tenant_id: The header x-tenant-id wins.
+            tenant_id: The header x-tenant-id overrides it.
         """
         return self._call(
             "GET",
@@ -2885,11 +2879,11 @@ class ContinuityOperations(Resource):
     ) -> builtins.list[models.EffectReceipt]:
         """List the effect receipts of an execution; empty for an unknown one.
 
-        Those of all its instances that are here. For the root key and for keys with the
-        capability operator or auditor. Unknown parameters are refused.
+        Receipts of all instances of the execution on this server. For the root key and for
+        keys with the capability operator or auditor. Unknown parameters are refused.
 
         Args:
-            tenant_id: The header x-tenant-id wins.
+            tenant_id: The header x-tenant-id overrides it.
         """
         return self._call(
             "GET",
@@ -2914,8 +2908,8 @@ class ContinuityOperations(Resource):
         parameters are refused.
 
         Args:
-            tenant_id: The header x-tenant-id wins.
-            limit: How many at most. Larger values are lowered to 10000. Default: 1000.
+            tenant_id: The header x-tenant-id overrides it.
+            limit: Maximum number of rows. Larger values are lowered to 10000. Default: 1000.
         """
         return self._call(
             "GET",
@@ -2940,7 +2934,7 @@ class ContinuityOperations(Resource):
         For the root key and for keys with the capability operator or auditor.
 
         Args:
-            tenant_id: The header x-tenant-id wins.
+            tenant_id: The header x-tenant-id overrides it.
         """
         return self._call(
             "GET",
@@ -2968,7 +2962,7 @@ class ContinuityOperations(Resource):
         parameters are refused.
 
         Args:
-            tenant_id: The header x-tenant-id wins.
+            tenant_id: The header x-tenant-id overrides it.
         """
         return self._call(
             "GET",
@@ -2990,7 +2984,7 @@ class ContinuityOperations(Resource):
     ) -> models.ProvenanceEntry:
         """Append an entry to the provenance chain.
 
-        The server writes the other kinds itself. Refused with 409 once the chain has 10,000
+        The server writes the other kinds itself. Answers 409 once the chain has 10,000
         entries. For the root key and for keys with the capability operator.
         """
         return self._call(
@@ -3013,11 +3007,11 @@ class ContinuityOperations(Resource):
     ) -> models.ProvenanceVerdict:
         """Verify every link, hash and signature of the provenance chain.
 
-        An empty chain is valid. Keys that are trusted are set by the deployment. For the root
-        key and for keys with the capability operator or auditor.
+        An empty chain is valid. The deployment sets the trusted keys. For the root key and
+        for keys with the capability operator or auditor.
 
         Args:
-            tenant_id: The header x-tenant-id wins.
+            tenant_id: The header x-tenant-id overrides it.
         """
         return self._call(
             "GET",
@@ -3043,10 +3037,12 @@ class ContinuityOperations(Resource):
     ) -> models.PlacementDecision:
         """Evaluate every live runtime as a place for an execution.
 
-        Stored, and shown to nobody else. Nothing is moved by it. For the root key and for
-        keys with the capability operator.
+        The decision is stored, and nothing is moved. For the root key and for keys with the
+        capability operator.
 
         Args:
+            policy: Alias of locality_policy.
+            classification: Alias of data_classification.
             data_classification: Default: "internal".
         """
         return self._call(
@@ -3077,10 +3073,12 @@ class ContinuityOperations(Resource):
     ) -> models.HandoffPreview:
         """Evaluate one runtime as the destination of a handoff.
 
-        Answered with compatible false too. 404 when the runtime is not live. For the root key
-        and for keys with the capability operator.
+        Also answered if not compatible. 404 if the runtime is not live. For the root key and
+        for keys with the capability operator.
 
         Args:
+            policy: Alias of locality_policy.
+            classification: Alias of data_classification.
             data_classification: Default: "internal".
         """
         return self._call(
@@ -3109,8 +3107,8 @@ class ContinuityOperations(Resource):
         """Record the result of an effect.
 
         unknown becomes verified, committed, compensated or abandoned; committed and verified
-        become compensated. Anything else is 409. For the root key and for keys with the
-        capability operator.
+        become compensated. Other transitions are answered 409. For the root key and for keys
+        with the capability operator.
         """
         return self._call(
             "POST",
@@ -3186,8 +3184,8 @@ class MigrationsOperations(Resource):
     ) -> models.MigrationPlan:
         """Plan the migration of a live execution to another version.
 
-        Only of an instance that is waiting or paused. Nothing of it is changed. For the root
-        key and for keys with the capability operator.
+        Only for a waiting or paused instance, which is not changed. For the root key and for
+        keys with the capability operator.
 
         Args:
             to_version: Version of to_sequence_id, else 404.
@@ -3218,7 +3216,7 @@ class MigrationsOperations(Resource):
         For the root key and for keys with the capability operator or auditor.
 
         Args:
-            tenant_id: The header x-tenant-id wins.
+            tenant_id: The header x-tenant-id overrides it.
         """
         return self._call(
             "GET",
@@ -3239,9 +3237,9 @@ class MigrationsOperations(Resource):
     ) -> models.MigrationRecord:
         """Migrate to the other version and leave the instance paused.
 
-        Refused with 409 unless everything is as it was planned. Needs an encryption key, else
-        503. The instance is left paused, one epoch on. For the root key and for keys with the
-        capability operator.
+        Answers 409 if anything has changed since the plan. Requires an encryption key, else
+        503. The instance is left paused, in the next epoch. For the root key and for keys
+        with the capability operator.
 
         Args:
             approved: Default: False.
@@ -3259,7 +3257,7 @@ class MigrationsOperations(Resource):
     def rollback(self, id: str, *, tenant_id: str | None = None) -> models.MigrationRecord:
         """Roll a migration back to its sealed capsule.
 
-        Refused with 409 once the target has run: when an effect of its epoch was dispatched,
+        Answers 409 once the target has run: if an effect of its epoch was dispatched,
         committed or verified, or is unknown. For the root key and for keys with the
         capability operator.
         """
@@ -3284,8 +3282,8 @@ class RuntimesOperations(Resource):
     ) -> models.RuntimeCapabilities:
         """Register the facts of a runtime for some minutes.
 
-        Again and again while it lives. What was observed earlier changes nothing. For the
-        root key and for keys with the capability operator.
+        Repeat it while the runtime lives. Earlier observations change nothing. For the root
+        key and for keys with the capability operator.
 
         Args:
             capabilities: observed_at: at most 30 s ahead. expires_at: 5 min later at most.
@@ -3309,7 +3307,7 @@ class RuntimesOperations(Resource):
         parameters are refused.
 
         Args:
-            tenant_id: The header x-tenant-id wins.
+            tenant_id: The header x-tenant-id overrides it.
         """
         return self._call(
             "GET",
@@ -3341,10 +3339,12 @@ class HandoffsOperations(Resource):
     ) -> models.Handoff:
         """Start the handoff of an execution to the runtime of a current preview.
 
-        Refused with 409 when anything is not as it was previewed. For the root key and for
-        keys with the capability operator.
+        Answers 409 if anything has changed since the preview. For the root key and for keys
+        with the capability operator.
 
         Args:
+            policy: Alias of locality_policy.
+            classification: Alias of data_classification.
             data_classification: Default: "internal".
         """
         return self._call(
@@ -3371,7 +3371,7 @@ class HandoffsOperations(Resource):
         For the root key and for keys with the capability operator or auditor.
 
         Args:
-            tenant_id: The header x-tenant-id wins.
+            tenant_id: The header x-tenant-id overrides it.
         """
         return self._call(
             "GET",
@@ -3395,9 +3395,9 @@ class HandoffsOperations(Resource):
     ) -> models.HandoffExported:
         """Seal the execution into a capsule for its destination.
 
-        The instance is not run here from then on. Needs an encryption key, else 503. Given
-        once: after an answer that was lost, revoke the handoff and make another one. For the
-        root key and for keys with the capability operator.
+        The instance does not run here from then on. Requires an encryption key, else 503.
+        Exported once: after a lost response, revoke the handoff and create another one. For
+        the root key and for keys with the capability operator.
 
         Args:
             requirements: Findings of the placement decision.
@@ -3460,7 +3460,7 @@ class HandoffsOperations(Resource):
         and for keys with the capability operator.
 
         Args:
-            import_receipt: Import receipt of an instance on another server.
+            import_receipt: For an instance on another server.
         """
         return self._call(
             "POST",
@@ -3491,7 +3491,8 @@ class HandoffsOperations(Resource):
     def reject(self, id: str, *, tenant_id: str | None = None) -> models.Handoff:
         """Reject a handoff before its export.
 
-        Owner and epoch stay. For the root key and for keys with the capability operator.
+        Owner and epoch do not change. For the root key and for keys with the capability
+        operator.
         """
         return self._call(
             "POST",
@@ -3505,8 +3506,8 @@ class HandoffsOperations(Resource):
     def revoke(self, id: str, *, tenant_id: str | None = None) -> models.Handoff:
         """Revoke an exported capsule before it is accepted.
 
-        Owner and epoch stay; the next handoff or migration takes the execution back. For the
-        root key and for keys with the capability operator.
+        Owner and epoch do not change; the next handoff or migration takes the execution back.
+        For the root key and for keys with the capability operator.
         """
         return self._call(
             "POST",
@@ -3534,8 +3535,8 @@ class CapsulesOperations(Resource):
     ) -> models.CapsuleImported:
         """Create the paused instance of a capsule.
 
-        A repetition gives the same instance. Needs an encryption key, else 503. For the root
-        key and for keys with the capability operator.
+        A repetition returns the same instance. Requires an encryption key, else 503. For the
+        root key and for keys with the capability operator.
 
         Args:
             destination_instance_id: Default: generated.
@@ -3602,10 +3603,10 @@ class ApiKeysOperations(Resource):
         For the root key only. Unknown parameters are refused.
 
         Args:
-            tenant_id: The header x-tenant-id wins.
-            offset: How many to leave out. Default: 0.
-            limit: How many at most.
-            cursor: Where to go on. From the header x-next-cursor of the previous page;
+            tenant_id: The header x-tenant-id overrides it.
+            offset: Number of rows to skip. Default: 0.
+            limit: Maximum number of rows.
+            cursor: Where to continue. From the header x-next-cursor of the previous page;
                 instead of an offset.
         """
         return self._pages(
@@ -3643,8 +3644,8 @@ class TenantsOperations(Resource):
         For the root key only. Unknown parameters are refused.
 
         Args:
-            limit: How many at most. Larger values are lowered to 1000. Default: 100.
-            cursor: Where to go on. From the header x-next-cursor of the previous page;
+            limit: Maximum number of rows. Larger values are lowered to 1000. Default: 100.
+            cursor: Where to continue. From the header x-next-cursor of the previous page;
                 instead of an offset.
         """
         return self._pages(
@@ -3683,8 +3684,7 @@ class TenantLimitsOperations(Resource):
         For the root key only.
 
         Args:
-            if_unchanged_since: The updated_at that was read: 409 if it has changed. Absent:
-                no check.
+            if_unchanged_since: The updated_at that was read: 409 if it has changed.
         """
         return self._call(
             "PUT",
@@ -3759,8 +3759,8 @@ class CellsOperations(Resource):
 
         Args:
             under_way: Only unfinished moves. Default: False.
-            limit: How many at most. Larger values are lowered to 1000. Default: 100.
-            cursor: Where to go on. From the header x-next-cursor of the previous page;
+            limit: Maximum number of rows. Larger values are lowered to 1000. Default: 100.
+            cursor: Where to continue. From the header x-next-cursor of the previous page;
                 instead of an offset.
         """
         return self._pages(
@@ -3824,9 +3824,9 @@ class WebhooksOperations(Resource):
         parameters are refused.
 
         Args:
-            tenant_id: The header x-tenant-id wins.
-            offset: How many to leave out. Default: 0.
-            limit: How many at most. Larger values are lowered to 1000. Default: 100.
+            tenant_id: The header x-tenant-id overrides it.
+            offset: Number of rows to skip. Default: 0.
+            limit: Maximum number of rows. Larger values are lowered to 1000. Default: 100.
         """
         return self._pages(
             "GET",
@@ -3866,8 +3866,7 @@ class WebhooksOperations(Resource):
         For the root key and for keys with the capability operator.
 
         Args:
-            if_unchanged_since: The updated_at that was read: 409 if it has changed. Absent:
-                no check.
+            if_unchanged_since: The updated_at that was read: 409 if it has changed.
             url: http or https, without credentials; a public address unless the deployment
                 allows others.
             secret: Key of the webhooks' signatures. Not [REDACTED].
@@ -3913,8 +3912,8 @@ class WebhooksOperations(Resource):
         parameters are refused.
 
         Args:
-            limit: How many at most. Larger values are lowered to 1000. Default: 100.
-            cursor: Where to go on. From the header x-next-cursor of the previous page;
+            limit: Maximum number of rows. Larger values are lowered to 1000. Default: 100.
+            cursor: Where to continue. From the header x-next-cursor of the previous page;
                 instead of an offset.
         """
         return self._pages(
@@ -3937,7 +3936,7 @@ class WebhooksOperations(Resource):
         For the root key only. Unknown parameters are refused.
 
         Args:
-            limit: How many at most. Larger values are lowered to 1000. Default: 100.
+            limit: Maximum number of rows. Larger values are lowered to 1000. Default: 100.
         """
         return self._call(
             "GET",
@@ -3999,8 +3998,8 @@ class WebhooksOperations(Resource):
         For the root key only. Unknown parameters are refused.
 
         Args:
-            limit: How many at most. Larger values are lowered to 1000. Default: 100.
-            cursor: Where to go on. From the header x-next-cursor of the previous page;
+            limit: Maximum number of rows. Larger values are lowered to 1000. Default: 100.
+            cursor: Where to continue. From the header x-next-cursor of the previous page;
                 instead of an offset.
         """
         return self._pages(
@@ -4057,7 +4056,7 @@ class TriggersOperations(Resource):
             sequence_name: Resolved at each fire.
             tenant_id: Must equal the header x-tenant-id, if sent. Not . or .., and without
                 spaces and tabs around it.
-            version: Pins this version. Default: chosen as for an instance created by name.
+            version: Pins this version. Default: as for an instance created by name.
             namespace: Default: "default".
             trigger_type: webhook: a signed request to /webhooks/{slug}. event: every event
                 with a given name. Default: "webhook".
@@ -4100,12 +4099,12 @@ class TriggersOperations(Resource):
         parameters are refused.
 
         Args:
-            tenant_id: The header x-tenant-id wins.
+            tenant_id: The header x-tenant-id overrides it.
             trigger_type: webhook: a signed request to /webhooks/{slug}. event: every event
                 with a given name.
-            offset: How many to leave out. Default: 0.
-            limit: How many at most.
-            cursor: Where to go on. From the header x-next-cursor of the previous page;
+            offset: Number of rows to skip. Default: 0.
+            limit: Maximum number of rows.
+            cursor: Where to continue. From the header x-next-cursor of the previous page;
                 instead of an offset.
         """
         return self._pages(
@@ -4152,8 +4151,7 @@ class TriggersOperations(Resource):
         For the root key and for keys with the capability operator.
 
         Args:
-            if_unchanged_since: The updated_at that was read: 409 if it has changed. Absent:
-                no check.
+            if_unchanged_since: The updated_at that was read: 409 if it has changed.
             secret: Authenticates callers. Never returned. Not [REDACTED].
             config: For event triggers: event_name, and optionally correlation_key to filter
                 events.
@@ -4289,12 +4287,12 @@ class EventsOperations(Resource):
         parameters are refused.
 
         Args:
-            tenant_id: The header x-tenant-id wins.
+            tenant_id: The header x-tenant-id overrides it.
             created_after: Exclusive.
             created_before: Exclusive.
-            offset: How many to leave out. Default: 0.
-            limit: How many at most. Larger values are lowered to 1000. Default: 100.
-            cursor: Where to go on. From the header x-next-cursor of the previous page;
+            offset: Number of rows to skip. Default: 0.
+            limit: Maximum number of rows. Larger values are lowered to 1000. Default: 100.
+            cursor: Where to continue. From the header x-next-cursor of the previous page;
                 instead of an offset.
         """
         return self._pages(
@@ -4345,10 +4343,10 @@ class ChangesOperations(Resource):
         x-tenant-id may be left out. Unknown parameters are refused.
 
         Args:
-            tenant_id: The header x-tenant-id wins.
-            cursor: Where to go on. Cursor of an earlier response; exclusive. Default: the
+            tenant_id: The header x-tenant-id overrides it.
+            cursor: Where to continue. Cursor of an earlier response; exclusive. Default: the
                 oldest entry.
-            limit: How many at most. Larger values are lowered to 500. Default: 100.
+            limit: Maximum number of rows. Larger values are lowered to 500. Default: 100.
         """
         return self._pages(
             "GET",
@@ -4379,8 +4377,8 @@ class QueuesOperations(Resource):
         parameters are refused.
 
         Args:
-            tenant_id: The header x-tenant-id wins.
-            alive_within_secs: Who was seen within this time counts as alive. Default: 60.
+            tenant_id: The header x-tenant-id overrides it.
+            alive_within_secs: Workers seen within this time count as alive. Default: 60.
         """
         return self._call(
             "GET",
@@ -4410,7 +4408,7 @@ class ActivityOperations(Resource):
         parameters are refused.
 
         Args:
-            tenant_id: The header x-tenant-id wins.
+            tenant_id: The header x-tenant-id overrides it.
             since: Default: an hour ago. At most seven days ago.
             step: In seconds. Default: 60.
         """
@@ -4491,7 +4489,7 @@ class Operations(Resource):
         Unknown parameters are refused.
 
         Args:
-            tenant_id: The header x-tenant-id wins.
+            tenant_id: The header x-tenant-id overrides it.
         """
         return self._call(
             "GET",

@@ -625,7 +625,7 @@ WorkerAttemptEvent = Annotated[
 
 class AbSplitBlock(Model):
     """Runs one of its variants, chosen in proportion to the weights by a hash of instance and
-    block id. Names differ, and some weight is above 0.
+    block id. Names are unique, and at least one weight is above 0.
     """
 
     type: Literal["ab_split", "a_b_split"] = "ab_split"
@@ -635,18 +635,18 @@ class AbSplitBlock(Model):
     constructor, prototype, . or ..
     """
     when: str | None = None
-    """Condition; if it is false, the block is skipped."""
+    """If false, skips the block."""
     timeout: int | None = None
-    """Maximum duration in ms; then everything inside is cancelled, and the block fails."""
+    """Time limit in ms; then the block is cancelled, and fails."""
     variants: list[SplitVariant]
-    """The variants to choose from."""
+    """To choose from."""
 
 
 class AcceptHandoff(Model):
     tenant_id: str | None = None
     destination_instance_id: str
     import_receipt: ImportReceipt | None = None
-    """Import receipt of an instance on another server."""
+    """For an instance on another server."""
 
 
 class Activity(Model):
@@ -676,18 +676,16 @@ class AnswerApproval(Model):
     value: str
     """One of the values in choices."""
     comment: str | None = None
-    """Allowed only with allow_comment. An empty text stands for none."""
+    """Allowed only with allow_comment. An empty text counts as absent."""
     answer_id: str | None = None
-    """A repetition with the same id returns the first answer instead of a conflict. An empty
-    text stands for none.
-    """
+    """A repetition with the same id returns the first answer. An empty text counts as absent."""
 
 
 class AnswerByLink(Model):
     value: str | None = None
     """One of the values in choices."""
     comment: str | None = None
-    """Allowed only with allow_comment. An empty text stands for none."""
+    """Allowed only with allow_comment. An empty text counts as absent."""
 
 
 class ApiKey(Model):
@@ -765,7 +763,7 @@ class ApprovalLink(Model):
 class ApprovalPage(Model):
     items: list[Approval]
     total: int
-    """Number on all pages; at most 10000 of a bounded number of open ones."""
+    """Number on all pages, counted up to 10000."""
 
 
 class AttachCapsule(Model):
@@ -791,7 +789,7 @@ class AuditEntry(Model):
 
 
 class BatchAction(Model):
-    """The action signal needs signal_type."""
+    """The action signal requires signal_type."""
 
     filter: BatchActionFilter
     action: BatchActionAction
@@ -822,7 +820,7 @@ class BatchActionFilter(Model):
     ids: list[str] | None = None
     """At most 1000 instances."""
     waiting_for: BatchActionFilterWaitingFor | None = None
-    """Instances with a step that waits for it; see /instances/{id}/explain."""
+    """Instances with a step that waits for it (see explain)."""
     created_after: datetime | None = None
     """Exclusive."""
     created_before: datetime | None = None
@@ -854,7 +852,7 @@ class BatchActionResult(Model):
     repeats_effects: int
     """With dry_run: retried instances that would repeat external effects; else 0."""
     refusals: list[ChangeRefusal] | None = None
-    """The first failures with their reasons; absent if none."""
+    """The first failures; absent if none."""
 
 
 class BatchCreated(Model):
@@ -888,7 +886,7 @@ class BlocksInjected(Model):
 
 
 class BulkJob(Model):
-    """A change of many instances that runs in the background."""
+    """A change of many instances in the background."""
 
     id: str
     tenant_id: str
@@ -951,9 +949,9 @@ class CancelHook(Model):
     constructor, prototype, . or ..
     """
     when: str | None = None
-    """Condition; if it is false, the block is skipped."""
+    """If false, skips the block."""
     timeout: int | None = None
-    """Maximum duration in ms. Default and maximum: 30000."""
+    """Time limit in ms. Default and maximum: 30000."""
     handler: CancelHookHandler
     """A built-in handler; hooks cannot use workers."""
     params: dict[str, Any] | None = None
@@ -991,15 +989,15 @@ class CancellationScopeBlock(Model):
     constructor, prototype, . or ..
     """
     when: str | None = None
-    """Condition; if it is false, the block is skipped."""
+    """If false, skips the block."""
     timeout: int | None = None
-    """Maximum duration in ms; then everything inside is cancelled, and the block fails."""
+    """Time limit in ms; then the block is cancelled, and fails."""
     blocks: list[Block]
     """Blocks to run."""
 
 
 class Cancelling(Model):
-    """Cancelled or timed out; finishes protected work."""
+    """Finishes protected work."""
 
     since: datetime
     reason: CancellingReason
@@ -1140,10 +1138,9 @@ class CheckpointBoundary(Model):
 
 
 class CheckpointBoundaryDetail(Model):
-    """Probable secrets are [REDACTED] in the diff, not in the data."""
-
     boundary: CheckpointBoundary
     checkpoint_data: Any
+    """Not redacted, unlike the diff."""
     previous_checkpoint_id: str | None
     redacted_state_diff: list[CheckpointBoundaryDetailRedactedStateDiff]
 
@@ -1175,11 +1172,10 @@ class CompareSequences(Model):
 
 
 class CompleteTask(Model):
-    """Stores the output, and merges its top-level keys into context.data."""
-
     worker_id: str
     """Must equal the claim's worker_id."""
     output: dict[str, Any]
+    """Its top-level keys are merged into context.data."""
     claim_epoch: int | None = None
     """Must equal the claim's epoch; required by some deployments."""
     logs: list[CompleteTaskLog] | None = None
@@ -1195,6 +1191,7 @@ class CompleteTaskResult(Model):
     kind: Literal["complete"] = "complete"
     task_id: str
     output: dict[str, Any]
+    """Its top-level keys are merged into context.data."""
     claim_epoch: int | None = None
     """Must equal the claim's epoch; required by some deployments."""
     logs: list[CompleteTaskLog] | None = None
@@ -1205,13 +1202,14 @@ class ContextPatched(Model):
 
 
 class ContinuityExecution(Model):
-    """Portable identity of an instance. Changes of owner or version raise its epoch."""
+    """Portable identity of an instance."""
 
     continuity_id: str
     tenant_id: str
     current_instance_id: str
     owner_runtime_id: str
     epoch: int
+    """Raised by changes of owner or version."""
     state: ContinuityExecutionState
     updated_at: datetime
 
@@ -1265,13 +1263,15 @@ class CreateExecution(Model):
 
 
 class CreateHandoff(Model):
-    """Must equal the preview. policy and classification are aliases."""
+    """Must equal the preview."""
 
     tenant_id: str | None = None
     requirements: Requirements | None = None
     policy: LocalityPolicy | None = None
+    """Alias of locality_policy."""
     locality_policy: LocalityPolicy | None = None
     classification: CreateHandoffClassification | None = None
+    """Alias of data_classification."""
     data_classification: CreateHandoffClassification | None = None
     """Default: "internal"."""
     continuity_id: str | None = None
@@ -1306,36 +1306,34 @@ class CreateInstance(Model):
     """IANA time zone, such as Europe/Berlin. Default: "UTC"."""
     metadata: dict[str, Any] | None = None
     context: CreateInstanceContext | None = None
-    """At most 256 KiB as JSON, unless the deployment sets another limit."""
+    """At most 256 KiB as JSON; deployments may set another limit."""
     next_fire_at: datetime | None = None
     """Start time; default: now."""
     timeout: int | None = None
     """Maximum duration in ms from the first step, without pauses; then it fails."""
     concurrency_key: str | None = None
-    """Instances of the tenant with this key share a concurrency limit."""
+    """Instances with this key share max_concurrency."""
     max_concurrency: int | None = None
     """Maximum number of these instances that run at once."""
     idempotency_key: str | None = None
-    """If an instance of the tenant has this key, its id is returned with deduplicated true. An
-    empty text stands for none.
-    """
+    """A repeated key returns the id of the first instance. An empty text counts as absent."""
     dry_run: bool | None = None
     """Default: False."""
     dry_run_auto_approve: bool | None = None
-    """In a dry run, approvals are answered immediately with the first choice. Default: False."""
+    """In a dry run, approvals get their first choice. Default: False."""
     budget: Literal[False] | None = None
     """Not supported."""
 
 
 class CreateInstanceContext(Model):
-    """At most 256 KiB as JSON, unless the deployment sets another limit."""
+    """At most 256 KiB as JSON; deployments may set another limit."""
 
     data: dict[str, Any] | None = None
     config: dict[str, Any] | None = None
 
 
 class CreateRelease(Model):
-    """Baseline and candidate are versions of one sequence name in one namespace."""
+    """Two versions of one sequence."""
 
     tenant_id: str | None = None
     """Must equal the header x-tenant-id, if sent."""
@@ -1377,7 +1375,7 @@ class CreateSchedule(Model):
     metadata: dict[str, Any] | None = None
     """Copied to its instances."""
     context: CreateInstanceContext | None = None
-    """Initial context of its instances; data must conform to the input_schema."""
+    """Initial context; data must conform to the input_schema."""
     timeout: int | None = None
     """Maximum duration in ms from the first step, without pauses; then it fails."""
     priority: Priority | None = None
@@ -1406,16 +1404,14 @@ class CreateSequence(Model):
     deprecated: bool | None = None
     """Default: False."""
     hold: bool | None = None
-    """Excluded from lookups by name without version, until lifted or promoted by a release.
-    Default: False.
-    """
+    """Lookups by name without version exclude it until lifted or promoted. Default: False."""
     status: SequenceStatus | None = None
     """Default: "production"."""
     input_schema: dict[str, Any] | None = None
-    """Schema of context.data of new instances; other data is answered 422. JSON Schema 2020-12
-    without pattern, patternProperties and recursive references. At most 65536 bytes, and with
-    references followed 5000 values, 1000 schemas, keywords and listed names, and 100 schemas
-    within one another.
+    """Schema of context.data; other data is answered 422. JSON Schema 2020-12 without pattern,
+    patternProperties and recursive references. At most 65536 bytes, and with references
+    followed 5000 values, 1000 schemas, keywords and listed names, and 100 schemas within one
+    another.
     """
     created_at: datetime | None = None
     on_failure: list[FailureHook] | None = None
@@ -1455,7 +1451,7 @@ class CreateTrigger(Model):
     sequence_name: str
     """Resolved at each fire."""
     version: int | None = None
-    """Pins this version. Default: chosen as for an instance created by name."""
+    """Pins this version. Default: as for an instance created by name."""
     namespace: str | None = None
     """Default: "default"."""
     trigger_type: TriggerType | None = None
@@ -1551,9 +1547,9 @@ class Delay(Model):
     Europe/Berlin.
     """
     business_days_only: bool | None = None
-    """Moves an end on a Saturday, Sunday or holiday to the next business day. Default: False."""
+    """Moves ends on weekends or holidays to the next business day. Default: False."""
     jitter: int | None = None
-    """Moves the end by a random time of at most this many ms, either way."""
+    """Moves the end by a random time up to this many ms, either way."""
     holidays: list[str] | None = None
     """Holidays besides those in context.config.holidays."""
 
@@ -1598,7 +1594,7 @@ class DiffEntry(Model):
 
 
 class Divergence(Model):
-    """A run that takes another path with the candidate."""
+    """A run that differs with the candidate."""
 
     instance_id: str
     recorded_state: InstanceState
@@ -1606,13 +1602,11 @@ class Divergence(Model):
     blocks_added: list[str]
     blocks_removed: list[str]
     calls_changed: list[ChangedCall] | None = None
-    """Steps whose request differs from the recorded one; absent if none."""
+    """Steps with a changed request; absent if none."""
 
 
 class EffectReceipt(Model):
-    """External effect of a step attempt: prepared (unclaimed), dispatched (in progress), then
-    committed, failed or unknown.
-    """
+    """An external effect of a step attempt."""
 
     id: str
     tenant_id: str
@@ -1623,6 +1617,7 @@ class EffectReceipt(Model):
     attempt: int
     kind: EffectReceiptKind
     state: EffectReceiptState
+    """prepared: unclaimed; dispatched: in progress."""
     destination_fingerprint: str
     idempotency_key: str | None
     request_sha256: str
@@ -1632,7 +1627,7 @@ class EffectReceipt(Model):
 
 
 class EndedCounts(Model):
-    """Finished instances of a version by final state."""
+    """Finished instances by final state."""
 
     total: int
     completed: int
@@ -1708,39 +1703,34 @@ class EventTaker(Model):
 
 
 class ExchangeTasks(Model):
-    """Results of earlier tasks, and a poll for new ones; both are optional."""
-
     worker_id: str
     version: str | None = None
     results: list[TaskResult] | None = None
     """Each is checked separately, in this order."""
     poll: ExchangeTasksPoll | None = None
-    """Tasks of any of the handlers, by priority of their instances, then age. At most 100 pairs
-    of a handler and a queue.
-    """
+    """At most 100 pairs of a handler and a queue."""
     end_polls: bool | None = None
     """For a worker that stops: answers its waiting polls at once. Default: False."""
 
 
 class ExchangeTasksPoll(Model):
-    """Tasks of any of the handlers, by priority of their instances, then age. At most 100 pairs
-    of a handler and a queue.
-    """
+    """At most 100 pairs of a handler and a queue."""
 
     handlers: list[str]
+    """Tasks of any of them, by priority of their instances, then age."""
     queues: list[str] | None = None
     """Restricts the poll to these queues. Default: all tasks."""
     limit: int | None = None
     """0 returns none. Larger values are lowered to 1000. Default: 1."""
     wait_ms: int | None = None
-    """Maximum wait in ms for a task if there is none. A refused result ends the wait. Larger
-    values are lowered to 60000. Default: 0.
+    """Maximum wait in ms for a task. A refused result ends it. Larger values are lowered to
+    60000. Default: 0.
     """
 
 
 class ExplanationWarning(Model):
     kind: Literal["output_truncated"]
-    """An output exceeded its limit: expressions see a note instead."""
+    """An output exceeded its limit; expressions see a note."""
     block_id: str
     summary: str
 
@@ -1841,9 +1831,9 @@ class FailureHook(Model):
     constructor, prototype, . or ..
     """
     when: str | None = None
-    """Condition; if it is false, the block is skipped."""
+    """If false, skips the block."""
     timeout: int | None = None
-    """Maximum duration in ms. Default and maximum: 30000."""
+    """Time limit in ms. Default and maximum: 30000."""
     handler: CancelHookHandler
     """A built-in handler; hooks cannot use workers."""
     params: dict[str, Any] | None = None
@@ -1893,11 +1883,11 @@ class ForEachBlock(Model):
     constructor, prototype, . or ..
     """
     when: str | None = None
-    """Condition; if it is false, the block is skipped."""
+    """If false, skips the block."""
     timeout: int | None = None
-    """Maximum duration in ms; then everything inside is cancelled, and the block fails."""
+    """Time limit in ms; then the block is cancelled, and fails."""
     collection: str
-    """Path in context.data, or template, of an array. Missing or empty: nothing runs."""
+    """An array: path in context.data, or template. May be missing."""
     item_var: str | None = None
     """Key of context.data with the item, in the body. Not __proto__, constructor or prototype.
     Default: "item".
@@ -1905,13 +1895,13 @@ class ForEachBlock(Model):
     body: list[Block]
     """Blocks that run for each item."""
     index_var: str | None = None
-    """Key of context.data with the index of the item, from 0, in the body. Not __proto__,
-    constructor or prototype.
+    """Key of context.data with the index of the item, from 0. Not __proto__, constructor or
+    prototype.
     """
     concurrency: int | None = None
     """Number of items that run concurrently. Default: 1."""
     max_iterations: int | None = None
-    """A longer collection fails the block before its first item. Default: 1000."""
+    """A longer collection fails the block before any item. Default: 1000."""
 
 
 class ForkInstance(Model):
@@ -1919,7 +1909,7 @@ class ForkInstance(Model):
     context: dict[str, Any] | None = None
     """Changes context.data before anything runs."""
     context_mode: ForkInstanceContextMode | None = None
-    """merge: replaces top-level members; replace: replaces all data. Default: "merge"."""
+    """merge: top-level members; replace: all data. Default: "merge"."""
     dry_run: bool | None = None
     """Default: True."""
     signals: list[SendSignal] | None = None
@@ -2037,28 +2027,28 @@ class HeartbeatAccepted(Model):
 
 
 class HeartbeatTask(Model):
-    """A checkpoint requires the checkpoint_seq of the last response. A checkpoint needs
-    checkpoint_seq.
-    """
+    """A checkpoint requires checkpoint_seq."""
 
     worker_id: str
     """Must equal the claim's worker_id."""
     claim_epoch: int | None = None
     """Must equal the claim's epoch; required by some deployments."""
     checkpoint_seq: int | None = None
+    """As in the last response."""
     checkpoint: dict[str, Any] | None = None
     release: bool | None = None
     """Releases the claim: the task can be claimed again immediately. Default: False."""
 
 
 class HeartbeatTaskResult(Model):
-    """A checkpoint needs checkpoint_seq."""
+    """A checkpoint requires checkpoint_seq."""
 
     kind: Literal["heartbeat"] = "heartbeat"
     task_id: str
     claim_epoch: int | None = None
     """Must equal the claim's epoch; required by some deployments."""
     checkpoint_seq: int | None = None
+    """As in the last response."""
     checkpoint: dict[str, Any] | None = None
     release: bool | None = None
     """Releases the claim: the task can be claimed again immediately. Default: False."""
@@ -2095,7 +2085,9 @@ class Info(Model):
     storage_schema_version: int
     contract_schema_version: int
     cell: str
+    """The Postgres schema of its tables."""
     cluster: bool
+    """Whether other cells are known."""
     env_label: str | None
     env_color: str | None
     encryption_key: str | None = None
@@ -2178,8 +2170,6 @@ class InstanceRetried(Model):
 
 
 class InstancesMigrated(Model):
-    """Results for the examined instances."""
-
     count: int
     """Examined instances."""
     automatic: int
@@ -2222,7 +2212,7 @@ class KeyMinted(Model):
 
 
 class LocalityPolicy(Model):
-    """Where data of a classification may go; all matching rules apply."""
+    """All matching rules apply."""
 
     version: int
     rules: list[LocalityPolicyRule]
@@ -2253,11 +2243,11 @@ class LoopBlock(Model):
     constructor, prototype, . or ..
     """
     when: str | None = None
-    """Condition; if it is false, the block is skipped."""
+    """If false, skips the block."""
     timeout: int | None = None
-    """Maximum duration in ms; then everything inside is cancelled, and the block fails."""
+    """Time limit in ms; then the block is cancelled, and fails."""
     condition: str
-    """Evaluated before each iteration; the loop ends when it is false."""
+    """Evaluated before each iteration; false ends the loop."""
     body: list[Block]
     """Blocks of each iteration."""
     max_iterations: int | None = None
@@ -2287,7 +2277,7 @@ class MigrateInstance(Model):
 
 
 class MigrateInstances(Model):
-    """version or sequence_id must be there; with both, the sequence has that version."""
+    """Requires version or sequence_id; with both, the sequence has that version."""
 
     version: int | None = None
     """Version of the same sequence."""
@@ -2305,11 +2295,11 @@ class MigrateInstances(Model):
     limit: int | None = None
     """Instances examined by one request. Default: 200."""
     cursor: str | None = None
-    """next_cursor of the previous response. An empty text stands for none."""
+    """The previous next_cursor. An empty text counts as absent."""
 
 
 class MigrateTo(Model):
-    """version or sequence_id must be there; with both, the sequence has that version."""
+    """Requires version or sequence_id; with both, the sequence has that version."""
 
     tenant_id: str | None = None
     version: int | None = None
@@ -2331,9 +2321,8 @@ class MigrateTo(Model):
 
 
 class MigratedInstance(Model):
-    """migrated is false in a dry run, or if the version is the same."""
-
     migrated: bool
+    """False in a dry run, or if the version is the same."""
     instance_id: str
     from_: MigratedInstanceFrom = Field(alias="from")
     to: MigratedInstanceFrom
@@ -2376,10 +2365,6 @@ class MigrationOfMany(Model):
 
 
 class MigrationPlan(Model):
-    """automatic: can be applied. approval_required: only with approved true. pin, incompatible:
-    never. disposition is an alias of verdict.
-    """
-
     id: str
     tenant_id: str
     continuity_id: str
@@ -2388,7 +2373,11 @@ class MigrationPlan(Model):
     to_sequence_id: str
     to_version: int
     disposition: MigratedInstanceVerdict
+    """Alias of verdict."""
     verdict: MigratedInstanceVerdict
+    """automatic: can be applied; approval_required: with approved true; pin, incompatible:
+    never.
+    """
     transforms: list[Transform]
     finding_codes: list[str]
     findings: list[MigrationFinding]
@@ -2496,19 +2485,19 @@ class ParallelBlock(Model):
     constructor, prototype, . or ..
     """
     when: str | None = None
-    """Condition; if it is false, the block is skipped."""
+    """If false, skips the block."""
     timeout: int | None = None
-    """Maximum duration in ms; then everything inside is cancelled, and the block fails."""
+    """Time limit in ms; then the block is cancelled, and fails."""
     branches: list[list[Block]]
     """Lists of blocks that run concurrently."""
 
 
 class PatchContext(Model):
-    """Replaces given sections and keeps the others."""
+    """Replaces given sections."""
 
     context: PatchContextContext
     if_unchanged_since: datetime | None = None
-    """The updated_at that was read: 409 if it has changed. Absent: no check."""
+    """The updated_at that was read: 409 if it has changed."""
 
 
 class PatchContextContext(Model):
@@ -2535,8 +2524,10 @@ class PlaceExecution(Model):
     tenant_id: str | None = None
     requirements: Requirements | None = None
     policy: LocalityPolicy | None = None
+    """Alias of locality_policy."""
     locality_policy: LocalityPolicy | None = None
     classification: CreateHandoffClassification | None = None
+    """Alias of data_classification."""
     data_classification: CreateHandoffClassification | None = None
     """Default: "internal"."""
 
@@ -2575,8 +2566,6 @@ class PlacementDecisionCandidateScoreFactors(Model):
 
 
 class PlanMigration(Model):
-    """Moves data to where the target expects it."""
-
     tenant_id: str | None = None
     continuity_id: str
     to_sequence_id: str
@@ -2621,8 +2610,10 @@ class PreviewHandoff(Model):
     tenant_id: str | None = None
     requirements: Requirements | None = None
     policy: LocalityPolicy | None = None
+    """Alias of locality_policy."""
     locality_policy: LocalityPolicy | None = None
     classification: CreateHandoffClassification | None = None
+    """Alias of data_classification."""
     data_classification: CreateHandoffClassification | None = None
     """Default: "internal"."""
     destination_runtime_id: str
@@ -2672,12 +2663,11 @@ class ProvenanceEntry(Model):
 
 
 class ProvenanceVerdict(Model):
-    """code: error of the first bad entry."""
-
     valid: bool
     entries_checked: int
     first_invalid_index: int | None
     code: str | None
+    """Error of the first invalid entry."""
     head_sha256: str | None
 
 
@@ -2691,7 +2681,7 @@ class PutRateLimit(Model):
     max_count: int
     window_seconds: int
     if_unchanged_since: datetime | None = None
-    """The updated_at that was read: 409 if it has changed. Absent: no check."""
+    """The updated_at that was read: 409 if it has changed."""
 
 
 class PutTenantLimits(Model):
@@ -2706,7 +2696,7 @@ class PutTenantLimits(Model):
     schedules_max: int | None = None
     queue_depth_max: int | None = None
     if_unchanged_since: datetime | None = None
-    """The updated_at that was read: 409 if it has changed. Absent: no check."""
+    """The updated_at that was read: 409 if it has changed."""
 
 
 class QueueInfo(Model):
@@ -2728,7 +2718,7 @@ class Queues(Model):
     queues: list[QueueInfo]
     """By handler and queue."""
     complete: bool
-    """Whether all open tasks are included; at most the oldest 20000 are."""
+    """False: only the oldest 20000 open tasks count."""
 
 
 class RaceBlock(Model):
@@ -2744,9 +2734,9 @@ class RaceBlock(Model):
     constructor, prototype, . or ..
     """
     when: str | None = None
-    """Condition; if it is false, the block is skipped."""
+    """If false, skips the block."""
     timeout: int | None = None
-    """Maximum duration in ms; then everything inside is cancelled, and the block fails."""
+    """Time limit in ms; then the block is cancelled, and fails."""
     branches: list[list[Block]]
     """Lists of blocks that run until one has won."""
     semantics: RaceBlockSemantics | None = None
@@ -2864,18 +2854,18 @@ class ReleasePoint(Model):
 
 
 class ReleaseSeries(Model):
-    """Both versions since the canary started, by creation time of the finished instances."""
+    """Both versions since the canary started."""
 
     since: datetime
     step_secs: int
     points: list[ReleasePoint]
     """Oldest first."""
     complete: bool
-    """Whether all finished instances are included; at most the newest 10000 are."""
+    """False: only the newest 10000 finished instances count."""
 
 
 class Requirements(Model):
-    """Requirements on a runtime: all of each list, but one of the regions."""
+    """All of each list, but one of the regions."""
 
     handlers: list[str] | None = None
     plugins: list[str] | None = None
@@ -2897,7 +2887,7 @@ class ResumeFrom(Model):
     context: dict[str, Any] | None = None
     """Changes context.data before anything runs."""
     context_mode: ForkInstanceContextMode | None = None
-    """merge: replaces top-level members; replace: replaces all data. Default: "merge"."""
+    """merge: top-level members; replace: all data. Default: "merge"."""
     signals: list[SendSignal] | None = None
 
 
@@ -2913,7 +2903,7 @@ class Retry(Model):
     """Retries after failed attempts. initial_backoff must not be above max_backoff."""
 
     max_attempts: int
-    """Attempts in total."""
+    """In total."""
     initial_backoff: int | None = None
     """Wait in ms after the first attempt. Default: 1000."""
     max_backoff: int | None = None
@@ -2930,7 +2920,7 @@ class RetryInstance(Model):
     context: dict[str, Any] | None = None
     """Changes context.data before anything runs."""
     context_mode: ForkInstanceContextMode | None = None
-    """merge: replaces top-level members; replace: replaces all data. Default: "merge"."""
+    """merge: top-level members; replace: all data. Default: "merge"."""
 
 
 class RollbackCapsule(Model):
@@ -2949,9 +2939,7 @@ class Route(Model):
 
 
 class RouterBlock(Model):
-    """Runs the blocks of the first route whose condition is true, else default. At least one
-    route or a default.
-    """
+    """Runs the first route whose condition is true, else default. Requires a route or a default."""
 
     type: Literal["router"] = "router"
     """Kind of the block."""
@@ -2960,9 +2948,9 @@ class RouterBlock(Model):
     constructor, prototype, . or ..
     """
     when: str | None = None
-    """Condition; if it is false, the block is skipped."""
+    """If false, skips the block."""
     timeout: int | None = None
-    """Maximum duration in ms; then everything inside is cancelled, and the block fails."""
+    """Time limit in ms; then the block is cancelled, and fails."""
     routes: list[Route] | None = None
     """The first route whose condition is true runs."""
     default: list[Block] | None = None
@@ -2971,9 +2959,7 @@ class RouterBlock(Model):
 
 class RunSchedule(Model):
     idempotency_key: str | None = None
-    """A repeated request with the same key returns the first instance. An empty text stands for
-    none.
-    """
+    """A repetition with the same key returns the first instance. An empty text counts as absent."""
 
 
 class RunsAgain(Model):
@@ -2992,7 +2978,7 @@ class RunsAgain(Model):
     """
     parent: RunsAgainParent | None = None
     ends: RunsAgainEnds | None = None
-    """Final state if the retry succeeds; absent: the instance continues."""
+    """Final state after the retry; absent: it continues."""
 
 
 class RunsAgainBlock(Model):
@@ -3010,13 +2996,13 @@ class RunsAgainBlock(Model):
     repeats_effects: bool
     """Whether external effects are repeated."""
     child_id: str | None = None
-    """The child that is retried or waited for; absent: none, or a new child is started."""
+    """The child that is retried or awaited; absent: none, or a new one."""
     cleans_up: Literal[True] | None = None
     """The child runs only its cleanup."""
 
 
 class RunsAgainParent(Model):
-    """Effect of a child retry on the parent."""
+    """Effect on the parent."""
 
     id: str
     stands: RunsAgainParentStands
@@ -3024,7 +3010,7 @@ class RunsAgainParent(Model):
 
 
 class RuntimeCapabilities(Model):
-    """Registered facts of a runtime, live until expires_at."""
+    """Facts of a live runtime."""
 
     runtime_id: str
     kind: RuntimeKind
@@ -3057,9 +3043,9 @@ class SagaBlock(Model):
     constructor, prototype, . or ..
     """
     when: str | None = None
-    """Condition; if it is false, the block is skipped."""
+    """If false, skips the block."""
     timeout: int | None = None
-    """Maximum duration in ms; then everything inside is cancelled, and the block fails."""
+    """Time limit in ms; then the block is cancelled, and fails."""
     steps: list[SagaStep]
     """Actions with their compensations. If empty, the saga completes."""
 
@@ -3072,7 +3058,7 @@ class SagaStep(Model):
     action: Block | list[Block]
     """A block, or a list of blocks."""
     compensation: Block | list[Block] | None = None
-    """A block, or a list of blocks, that undoes the action."""
+    """The same, to undo the action."""
 
 
 class SaveCheckpoint(Model):
@@ -3131,8 +3117,8 @@ class SendEvents(Model):
 
 class SendSignal(Model):
     signal_type: str | SendSignalSignalType
-    """pause, resume, cancel, update_context or custom:<name>, whose name is free. The form
-    {"custom": name} is taken too.
+    """pause, resume, cancel, update_context or custom:<name> with any name. The form {"custom":
+    name} is accepted too.
     """
     payload: Any = None
 
@@ -3256,12 +3242,11 @@ class StartCanary(Model):
 
 
 class StepAttempt(Model):
-    """An attempt of a step: for workers from its dispatch, for built-in handlers once it has
-    finished.
-    """
-
     id: str
     source: StepAttemptSource
+    """task: for a worker, from its dispatch; process: of a built-in handler, once it has
+    finished.
+    """
     block_id: str
     iteration: str
     """Counters of the enclosing loops; '' outside loops."""
@@ -3305,9 +3290,9 @@ class StepBlock(Model):
     constructor, prototype, . or ..
     """
     when: str | None = None
-    """Condition; if it is false, the block is skipped."""
+    """If false, skips the block."""
     timeout: int | None = None
-    """Maximum duration of an attempt in ms, for a task from its claim; then the attempt fails."""
+    """Time limit of an attempt in ms, for a task from its claim."""
     handler: str
     """Name of a built-in handler, or of one that external workers serve."""
     params: dict[str, Any] | None = None
@@ -3322,9 +3307,9 @@ class StepBlock(Model):
     retry: Retry | None = None
     """Retries after failed attempts. initial_backoff must not be above max_backoff."""
     queue_timeout: int | None = None
-    """Maximum wait in ms for a worker; then the attempt fails."""
+    """Time limit in ms for a claim; then the attempt fails."""
     deadline: int | None = None
-    """Maximum duration in ms with all waits and attempts; then the step fails."""
+    """Time limit in ms with all waits and attempts; then it fails."""
     on_deadline_breach: StepBlockOnDeadlineBreach | None = None
     """Called once when the deadline passes."""
     send_window: SendWindow | None = None
@@ -3332,16 +3317,16 @@ class StepBlock(Model):
     may span midnight.
     """
     rate_limit_key: str | None = None
-    """Steps with the same key share a rate limit. Above the limit a step waits. An empty text
-    stands for none.
+    """Steps with the same key share a rate limit, and wait for it. An empty text counts as
+    absent.
     """
     cancellable: bool | None = None
     """False: the signal cancel waits for the step. Default: True."""
     queue_name: str | None = None
     """Queue of the task. A poll can select one queue."""
     output_schema: dict[str, Any] | None = None
-    """Schema of the output. Any other output fails the step permanently. JSON Schema 2020-12
-    without pattern, patternProperties and recursive references. At most 65536 bytes, and with
+    """Schema of the output; others fail the step permanently. JSON Schema 2020-12 without
+    pattern, patternProperties and recursive references. At most 65536 bytes, and with
     references followed 5000 values, 1000 schemas, keywords and listed names, and 100 schemas
     within one another.
     """
@@ -3423,15 +3408,15 @@ class SubSequenceBlock(Model):
     constructor, prototype, . or ..
     """
     when: str | None = None
-    """Condition; if it is false, the block is skipped."""
+    """If false, skips the block."""
     timeout: int | None = None
-    """Maximum duration in ms; then everything inside is cancelled, and the block fails."""
+    """Time limit in ms; then the block is cancelled, and fails."""
     sequence_name: str
     """Sequence of the child, in the namespace of this instance."""
     version: int | None = None
     """Pins this version. Default: chosen as the child starts."""
     input: dict[str, Any] | None = None
-    """context.data of the child; its strings may be templates."""
+    """context.data of the child; strings may be templates."""
 
 
 class SubscriptionCreated(Model):
@@ -3573,12 +3558,11 @@ class TimelineStateTransition(Model):
 
 
 class Transform(Model):
-    """Paths are dotted, within checkpoint_data; context_snapshot becomes context.data."""
-
     version: Literal[1] | None = None
     """Default: 1."""
     transform: TransformTransform
     from_path: str
+    """Dotted, in checkpoint_data; context_snapshot becomes context.data."""
     to_path: str | None = None
     """Required for copy and move; none for drop."""
 
@@ -3633,9 +3617,9 @@ class TryCatchBlock(Model):
     constructor, prototype, . or ..
     """
     when: str | None = None
-    """Condition; if it is false, the block is skipped."""
+    """If false, skips the block."""
     timeout: int | None = None
-    """Maximum duration in ms; then everything inside is cancelled, and the block fails."""
+    """Time limit in ms; then the block is cancelled, and fails."""
     try_block: list[Block]
     """Runs first."""
     catch_block: list[Block]
@@ -3674,7 +3658,7 @@ class UpdateSchedule(Model):
     """
 
     if_unchanged_since: datetime | None = None
-    """The updated_at that was read: 409 if it has changed. Absent: no check."""
+    """The updated_at that was read: 409 if it has changed."""
     cron_expr: str | None = None
     """Seven fields: second minute hour day month day_of_week year. Also accepted: six (without
     year) or five (without second and year), ?, and @hourly, @daily, @weekly, @monthly,
@@ -3686,7 +3670,7 @@ class UpdateSchedule(Model):
     metadata: dict[str, Any] | None = None
     """Copied to its instances."""
     context: CreateInstanceContext | None = None
-    """Initial context of its instances; data must conform to the input_schema."""
+    """Initial context; data must conform to the input_schema."""
     timeout: int | None = None
     """Maximum duration in ms from the first step, without pauses; then it fails."""
     priority: Priority | None = None
@@ -3707,7 +3691,7 @@ class UpdateSubscription(Model):
     """
 
     if_unchanged_since: datetime | None = None
-    """The updated_at that was read: 409 if it has changed. Absent: no check."""
+    """The updated_at that was read: 409 if it has changed."""
     url: str | None = None
     """http or https, without credentials; a public address unless the deployment allows others."""
     events: list[WebhookEvent] | None = None
@@ -3721,7 +3705,7 @@ class UpdateTrigger(Model):
     """
 
     if_unchanged_since: datetime | None = None
-    """The updated_at that was read: 409 if it has changed. Absent: no check."""
+    """The updated_at that was read: 409 if it has changed."""
     sequence_name: str | None = None
     version: int | None = None
     secret: str | None = None
@@ -3749,7 +3733,7 @@ class ValidationReport(Model):
     inconclusive: int
     divergences: list[Divergence]
     inconclusive_runs: list[InconclusiveRun] | None = None
-    """The first 20 inconclusive runs with reasons; absent if none."""
+    """The first 20; absent if none."""
     release_state: ReleaseState
 
 
@@ -3764,7 +3748,7 @@ class ValidationSummary(Model):
     inconclusive: int
     divergences: list[Divergence]
     inconclusive_runs: list[InconclusiveRun] | None = None
-    """The first 20 inconclusive runs with reasons; absent if none."""
+    """The first 20; absent if none."""
     validated_at: datetime
 
 
@@ -3792,7 +3776,7 @@ class Wait(Model):
     worker_id: str | None = None
     heartbeat_at: datetime | None = None
     lost_claims: int | None = None
-    """Claims of this attempt lost to silent workers; absent: none."""
+    """Claims of this attempt lost to silent workers."""
     workers: WaitWorkers | None = None
     reason: WaitReason | None = None
     """transferring: being handed over; moved: owned elsewhere; imported: not yet owned here."""
@@ -3818,7 +3802,7 @@ class WaitForInput(Model):
     prompt: str | None = None
     """The question; may have templates. Default: ""."""
     choices: list[GateChoice] | None = None
-    """Possible answers. Default: Yes (yes) and No (no). Each value once."""
+    """Possible answers. Default: Yes (yes) and No (no). Values are unique."""
     store_as: str | None = None
     """Key of context.data for the value; default: block id. Not __proto__, constructor or
     prototype.
@@ -3886,7 +3870,7 @@ class WhoAmI(Model):
     tenant_id: str | None
     """Tenant of the key; null: any, named by x-tenant-id."""
     requires_tenant: bool
-    """Requests must name a tenant in x-tenant-id (ENGINE_REQUIRE_TENANT_HEADER)."""
+    """Requests must name a tenant (ENGINE_REQUIRE_TENANT_HEADER)."""
     capabilities: list[Capability]
     """Root has all."""
     key: WhoAmIKey | None
@@ -3939,7 +3923,7 @@ class WorkerTask(Model):
     worker_id: str | None
     claim_epoch: int
     lost_claims: int
-    """Claims of this attempt lost to silent workers; too many fail it permanently."""
+    """Claims lost to silent workers; too many fail the attempt permanently."""
     claimed_at: datetime | None
     heartbeat_at: datetime | None
     completed_at: datetime | None
