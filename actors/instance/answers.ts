@@ -10,12 +10,12 @@ import {
   type GateAnswer,
   isAddressed,
   isChoice,
-  noteRefusal,
   parseAnswer,
+  refusalOf,
 } from '../../src/core/blocks/gate.js';
 import { iterationOf, pathOf } from '../../src/core/paths.js';
 import type { StepNode } from '../../src/core/plan-nodes.js';
-import type { AuditEvent, Progress, TakenSignal } from '../../src/core/progress.js';
+import type { Progress, TakenSignal } from '../../src/core/progress.js';
 import type { Turn } from '../runtime/turn.js';
 import { advance, checkContextSize } from './advance.js';
 import type { Signal } from './change-many.js';
@@ -85,9 +85,7 @@ export function answerBySignal(
   const given = parseAnswer(open.gate, payload, by ?? null);
   useUp(actor, turn, node, given === undefined ? 'refused' : 'taken');
   if (given !== undefined) return take(actor, turn, open, given);
-  const audit: AuditEvent[] = [];
-  noteRefusal({ audit }, node, payload);
-  putAudit(actor, turn, audit);
+  putAudit(actor, turn, [refusalOf(node, payload)]);
   return undefined;
 }
 

@@ -19,7 +19,7 @@ export function noteCancelling(run: Evaluation, open: readonly PlanNode[]): void
   const waiting_for = [...new Set(open.map(({ id }) => id))].slice(0, BLOCKS_MAX);
   runtime.cancelling = { since: before?.since ?? isoTime(env.now), reason, waiting_for };
   if (before?.reason === reason) return;
-  run.audit.push({ eventType: 'cancelling', details: { reason, waiting_for } });
+  run.progress.audit.push({ eventType: 'cancelling', details: { reason, waiting_for } });
 }
 
 export function forgetCancelling({ runtime }: Snapshot): void {

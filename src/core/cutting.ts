@@ -113,13 +113,18 @@ export function withdraw(
   run.endEffect(node, record, 'lost');
   if (record.p !== 'run' && record.p !== 'task') return;
   const step = run.tryOf(node, record.a);
-  const planned = run.dispatches.findLastIndex((dispatch) => dispatch.node === node.index);
-  const dispatch = run.dispatches[planned];
+  const planned = run.progress.dispatches.findLastIndex((dispatch) => dispatch.node === node.index);
+  const dispatch = run.progress.dispatches[planned];
   if (dispatch?.iteration === step.iteration && dispatch.attempt === step.attempt) {
-    run.dispatches.splice(planned, 1);
+    run.progress.dispatches.splice(planned, 1);
     return;
   }
-  run.withdrawals.push({ ...step, blockId: node.id, external: record.p === 'task', reason });
+  run.progress.withdrawals.push({
+    ...step,
+    blockId: node.id,
+    external: record.p === 'task',
+    reason,
+  });
 }
 
 /** Cancels every open node, protected or not, and drops the queue. */

@@ -60,7 +60,7 @@ function dispatchDeadlineHandler(
   number: number,
   { i, h, p, n = '', r = 0 }: OpenDeadlineHandler,
 ): void {
-  run.dispatches.push({
+  run.progress.dispatches.push({
     node: -1 - number,
     // Distinguishes it from the tries of the step itself, in receipts and idempotency keys.
     iteration: `deadline.${n}`,
@@ -88,8 +88,8 @@ export function endDeadlineHandler(run: Evaluation, event: TryEvent): boolean {
   if (hook.u !== undefined) {
     const { node, iteration, attempt } = event;
     const outcome = event.kind === 'step.outcome' ? effectOf(event.outcome) : 'lost';
-    run.effects ??= [];
-    run.effects.push({ node, iteration, attempt, effect: hook.u, outcome });
+    run.progress.effects ??= [];
+    run.progress.effects.push({ node, iteration, attempt, effect: hook.u, outcome });
   }
   if (error !== undefined) noteDeadlineHandlerFailure(run, hook.i, hook.h, error);
   delete execution.b![numberOf(event.node)];
@@ -109,5 +109,5 @@ export function noteDeadlineHandlerFailure(
   message: string,
 ): void {
   const details = { handler, message: clip(message, FAILURE_MESSAGE_MAX) };
-  run.audit.push({ eventType: 'deadline_handler_failed', blockId, details });
+  run.audit('deadline_handler_failed', { id: blockId }, details);
 }

@@ -34,20 +34,15 @@ import type { NodePlace, Plan, StepNode } from './plan-nodes.js';
 import {
   type AuditEvent,
   type ChildOrder,
-  type Dispatch,
-  type EndedEffect,
   type EndedGate,
   type Env,
   GATE_REF,
   type KeptSignal,
-  type LogLine,
-  noCounts,
+  noProgress,
   type OutputRow,
-  type RateRequest,
   type Snapshot,
   type StepTry,
   type TakenSignal,
-  type Withdrawal,
 } from './progress.js';
 import { Scopes } from './scopes.js';
 
@@ -64,23 +59,7 @@ export class Evaluation {
   readonly execution: Execution;
   readonly env: TurnEnv;
 
-  readonly outputs: OutputRow[] = [];
-  readonly dispatches: Dispatch[] = [];
-  readonly withdrawals: Withdrawal[] = [];
-  readonly rateRequests: RateRequest[] = [];
-  effects: EndedEffect[] | undefined;
-  children: ChildOrder[] | undefined;
-  takenSignals: TakenSignal[] | undefined;
-  opensEventWait = false;
-  gates: EndedGate[] | undefined;
-  readonly logs: LogLine[] = [];
-  readonly audit: AuditEvent[] = [];
-  readonly counts = noCounts();
-  newSnapshots: Map<string, JsonValue[]> | undefined;
-  readonly droppedSnapshots: string[] = [];
-  /** Blocks that run again, whose rows are deleted. */
-  readonly droppedOutputs: string[] = [];
-  dropErrorRows = false;
+  readonly progress = noProgress();
   /** Why the node that is about to fail does; the blocks around it fail for the same reason. */
   cause: Failure | undefined;
 
@@ -278,8 +257,8 @@ export class Evaluation {
   /** Must be called while the loops around are in the iteration in which the try began. */
   endEffect(node: NodePlace, { a, u }: StepRecord, outcome: EffectOutcome): void {
     if (u === undefined) return;
-    this.effects ??= [];
-    this.effects.push({ ...this.tryOf(node, a), effect: u, outcome });
+    this.progress.effects ??= [];
+    this.progress.effects.push({ ...this.tryOf(node, a), effect: u, outcome });
   }
 
   /** The oldest kept signal with this name that `isAddressed` accepts. */
@@ -288,15 +267,15 @@ export class Evaluation {
   }
 
   takeSignal({ seq }: KeptSignal, node: NodePlace, status: TakenSignal['status']): void {
-    const { snapshot } = this;
+    const { snapshot, progress } = this;
     snapshot.signals = snapshot.signals!.filter((signal) => signal.seq !== seq);
-    this.takenSignals ??= [];
-    this.takenSignals.push({ seq, blockId: node.id, status });
+    progress.takenSignals ??= [];
+    progress.takenSignals.push({ seq, blockId: node.id, status });
   }
 
   endGate(gate: EndedGate): void {
-    this.gates ??= [];
-    this.gates.push(gate);
+    this.progress.gates ??= [];
+    this.progress.gates.push(gate);
   }
 
   /** Closes the node without notifying the parent. Returns how it ended: a node that has timed out fails. */
@@ -455,7 +434,8 @@ export class Evaluation {
     attempt: number,
   ): string {
     const iteration = this.iterationOf(node);
-    this.outputs.push({ blockId: node.id, iteration, tryNumber, attempt, output, outputRef });
+    const row = { blockId: node.id, iteration, tryNumber, attempt, output, outputRef };
+    this.progress.outputs.push(row);
     this.charge(output);
     return iteration;
   }
@@ -491,7 +471,11 @@ export class Evaluation {
   noteFailure(node: NodePlace, code: FailureCode, message: string, attempt?: number): void {
     this.cause = this.failureAt(node, code, message, attempt);
     const eventType = node.kind.isLeaf ? 'step_failed' : 'block_failed';
-    this.audit.push({ eventType, blockId: node.id, details: { message: this.cause.message } });
+    this.audit(eventType, node, { message: this.cause.message });
+  }
+
+  audit(eventType: AuditEvent['eventType'], { id }: { id: string }, details: JsonObject): void {
+    this.progress.audit.push({ eventType, blockId: id, details });
   }
 
   failureAt(node: NodePlace, code: FailureCode, message: string, attempt?: number): Failure {
@@ -506,8 +490,8 @@ export class Evaluation {
   }
 
   askAboutChild(order: ChildOrder): void {
-    this.children ??= [];
-    this.children.push(order);
+    this.progress.children ??= [];
+    this.progress.children.push(order);
   }
 
   snapshotKey(node: NodePlace): string {
@@ -524,8 +508,7 @@ export class Evaluation {
     const key = this.snapshotKey(node);
     const copy = [...items];
     this.snapshot.snapshots.set(key, copy);
-    this.newSnapshots ??= new Map();
-    this.newSnapshots.set(key, copy);
+    this.progress.snapshots.push({ key, items: copy });
     this.charge(copy);
   }
 
@@ -541,8 +524,11 @@ export class Evaluation {
   #drop(key: string): void {
     if (this.snapshot.items !== undefined) delete this.snapshot.items[key];
     if (!this.snapshot.snapshots.delete(key)) return;
+    const { snapshots, droppedSnapshots } = this.progress;
+    const added = snapshots.findIndex((snapshot) => snapshot.key === key);
     // Items snapshotted in this turn have no row yet.
-    if (this.newSnapshots?.delete(key) !== true) this.droppedSnapshots.push(key);
+    if (added >= 0) snapshots.splice(added, 1);
+    else droppedSnapshots.push(key);
   }
 }
 

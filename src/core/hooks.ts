@@ -15,7 +15,6 @@ import {
   type HookRun,
   type HookState,
   type OpenRecord,
-  type StepRecord,
 } from '../../schema/execution.js';
 import type { Failure } from '../../schema/failure.js';
 import type { InstanceState } from '../../schema/states.js';
@@ -24,17 +23,16 @@ import { startAt } from './blocks/list.js';
 import { cutAll } from './cutting.js';
 import { Evaluation } from './evaluation.js';
 import { nextWake, openLeaves } from './instance-state.js';
-import { deadlineOf } from './open-leaves.js';
+import { deadlineOf, earlier } from './open-leaves.js';
 import type { Plan } from './plan-nodes.js';
-import {
-  type AuditEvent,
-  type EngineEvent,
-  type Env,
-  noCounts,
-  type Progress,
-  type Snapshot,
-  type StepTry,
-  type TryEvent,
+import type {
+  AuditEvent,
+  EngineEvent,
+  Env,
+  Progress,
+  Snapshot,
+  StepTry,
+  TryEvent,
 } from './progress.js';
 
 /** Pending runs of hooks per instance; further ones are dropped. */
@@ -133,73 +131,58 @@ export function withHooks(
 ): Progress {
   if (!hasHooks(snapshot.execution)) return progress;
   // The effect of an event is stored before the hooks begin.
-  if (event.kind !== 'wake' && event.kind !== 'hooks.dropped') {
-    return { ...progress, ...nextWakeWithHooks(snapshot.execution, env, progress) };
-  }
-  return joined(plan, snapshot, env, progress, move(plan, snapshot, event, env));
+  const isMoved = event.kind === 'wake' || event.kind === 'hooks.dropped';
+  if (isMoved) move(plan, snapshot, event, env, progress);
+  wakeWithHooks(snapshot.execution, env, progress);
+  return progress;
 }
 
 /** Applies an event about a step of a hook. The instance itself may be running again by now. */
 export function advanceHooks(plan: Plan, snapshot: Snapshot, event: TryEvent, env: Env): Progress {
-  const idle: Progress = { ...IDLE, ...nextWake(new Evaluation(plan, snapshot, env)) };
+  const run = new Evaluation(plan, snapshot, env);
+  const { progress } = run;
+  Object.assign(progress, nextWake(run));
   const [active] = snapshot.execution.j?.r ?? [];
   const isKnown = active !== undefined && iterationOf(active) === event.iteration;
-  return isKnown
-    ? joined(plan, snapshot, env, idle, move(plan, snapshot, event, env))
-    : { ...idle, ...nextWakeWithHooks(snapshot.execution, env, idle), stale: true };
+  if (isKnown) move(plan, snapshot, event, env, progress);
+  else progress.stale = true;
+  wakeWithHooks(snapshot.execution, env, progress);
+  return progress;
 }
 
-function sumOf(a: Progress['counts'], b: Progress['counts']): Progress['counts'] {
-  const sums = Object.keys(a) as (keyof Progress['counts'])[];
-  return Object.fromEntries(sums.map((name) => [name, a[name] + b[name]])) as Progress['counts'];
-}
-
-const IDLE: Omit<Progress, 'wakeAt' | 'more'> = {
-  outputs: [],
-  dispatches: [],
-  withdrawals: [],
-  rateRequests: [],
-  snapshots: [],
-  droppedSnapshots: [],
-  droppedOutputs: [],
-  logs: [],
-  audit: [],
-  dropErrorRows: false,
-  counts: noCounts(),
-};
-
-/** What the event led to in the first run of hooks. */
-interface Moved {
-  readonly run: Evaluation;
-  readonly hooks: HookRun;
-  readonly isStale: boolean;
-}
-
-function move(plan: Plan, snapshot: Snapshot, event: EngineEvent, env: Env): Moved | undefined {
+/** Applies the event to the first run of hooks, and adds what follows from it to the progress. */
+function move(
+  plan: Plan,
+  snapshot: Snapshot,
+  event: EngineEvent,
+  env: Env,
+  progress: Progress,
+): void {
   const { r: runs } = snapshot.execution.j!;
   const hooks = runs[0]!;
   const own = plan.hooks?.[hooks.l];
   if (own === undefined) {
     // The instance was migrated to a version without them.
     runs.shift();
-    return undefined;
+    return;
   }
   const run = new Evaluation(own, scopeOf(snapshot, hooks), env);
   const isApplied = applyEvent(run, event);
   if (event.kind === 'hooks.dropped') {
     // One may have begun again when the instance was reloaded after the refusal.
     cutAll(run);
-    run.audit.push({
-      eventType: 'hook_failed',
-      details: { hooks: hooks.l, message: event.message },
-    });
+    const details = { hooks: hooks.l, message: event.message };
+    run.progress.audit.push({ eventType: 'hook_failed', details });
     runs.shift();
-    return { run, hooks, isStale: false };
+  } else {
+    if (isApplied) runOn(run, hooks);
+    run.storeQueue();
+    if (run.execution.e === COMPLETED) runs.shift();
   }
-  if (isApplied) runOn(run, hooks);
-  run.storeQueue();
-  if (run.execution.e === COMPLETED) runs.shift();
-  return { run, hooks, isStale: !isApplied };
+  append(progress, run.progress, hooks);
+  if (!isApplied && event.kind !== 'hooks.dropped') progress.stale = true;
+  const isOwed = hooks.f !== undefined && !runs.includes(hooks);
+  if (isOwed && hasToCleanUp(snapshot, hooks.l)) failToCleanUp(plan, snapshot, hooks, progress);
 }
 
 /** What its steps see: the instance as it is now, and why it failed. */
@@ -252,7 +235,12 @@ function hasToCleanUp({ state, execution }: Snapshot, list: HookList): boolean {
 }
 
 /** The instance was cancelled or timed out, and its hooks failed to clean up. */
-function failToCleanUp({ hooks }: Plan, snapshot: Snapshot, run: HookRun): AuditEvent[] {
+function failToCleanUp(
+  { hooks }: Plan,
+  snapshot: Snapshot,
+  run: HookRun,
+  progress: Progress,
+): void {
   const { execution, state: fromState } = snapshot;
   const failure: Failure = { ...run.f!, code: 'cleanup_failed' };
   execution.m = 1;
@@ -260,54 +248,41 @@ function failToCleanUp({ hooks }: Plan, snapshot: Snapshot, run: HookRun): Audit
   snapshot.state = 'failed';
   if (fromState !== 'failed') beginHooks(hooks, snapshot);
   execution.j!.f = run;
-  if (fromState === 'failed') return [];
-  return [{ eventType: 'state_transition', fromState, toState: 'failed', failure }];
+  if (fromState === 'failed') return;
+  progress.audit.push({ eventType: 'state_transition', fromState, toState: 'failed', failure });
 }
 
-function joined(plan: Plan, snapshot: Snapshot, env: Env, progress: Progress, moved?: Moved) {
-  const isOwed = moved?.hooks.f !== undefined && !snapshot.execution.j!.r.includes(moved.hooks);
-  const hasFailed = isOwed && hasToCleanUp(snapshot, moved.hooks.l);
-  const end = hasFailed ? failToCleanUp(plan, snapshot, moved.hooks) : [];
-  const next = nextWakeWithHooks(snapshot.execution, env, progress);
-  if (moved === undefined) return { ...progress, ...next };
-  const { run, hooks, isStale } = moved;
+function append(progress: Progress, own: Progress, hooks: HookRun): void {
   const iteration = iterationOf(hooks);
   const named = <T extends object>(items: readonly T[]) =>
     items.map((item) => ({ ...item, iteration }));
-  const rows = run.outputs.filter(({ outputRef }) => outputRef === null);
-  const effects = [...(progress.effects ?? []), ...named(run.effects ?? [])];
-  const { counts } = progress;
-  return {
-    ...progress,
-    ...next,
-    outputs: [...progress.outputs, ...named(rows).map((row) => ({ ...row, attempt: hooks.n }))],
-    dispatches: [...progress.dispatches, ...named(run.dispatches)],
-    withdrawals: [...progress.withdrawals, ...named(run.withdrawals)],
-    logs: [...progress.logs, ...run.logs],
-    audit: [...progress.audit, ...run.audit.map(asHook(hooks.l)), ...end],
-    counts: sumOf(counts, run.counts),
-    ...(effects.length === 0 ? {} : { effects }),
-    ...(isStale && { stale: true as const }),
-  };
+  const rows = named(own.outputs.filter(({ outputRef }) => outputRef === null));
+  progress.outputs.push(...rows.map((row) => ({ ...row, attempt: hooks.n })));
+  progress.dispatches.push(...named(own.dispatches));
+  progress.withdrawals.push(...named(own.withdrawals));
+  progress.logs.push(...own.logs);
+  progress.audit.push(...own.audit.map((event) => asHook(event, hooks.l)));
+  for (const name of Object.keys(own.counts) as (keyof Progress['counts'])[]) {
+    progress.counts[name] += own.counts[name];
+  }
+  if (own.effects === undefined) return;
+  progress.effects = [...(progress.effects ?? []), ...named(own.effects)];
 }
 
 /** A failed step of a hook is not the reason of a failure. */
-function asHook(list: HookList) {
-  return (event: Progress['audit'][number]): Progress['audit'][number] =>
-    event.eventType === 'step_failed'
-      ? { ...event, eventType: 'hook_failed', details: { ...event.details, hooks: list } }
-      : event;
+function asHook(event: AuditEvent, list: HookList): AuditEvent {
+  if (event.eventType !== 'step_failed') return event;
+  return { ...event, eventType: 'hook_failed', details: { ...event.details, hooks: list } };
 }
 
-function nextWakeWithHooks({ j }: Execution, { now }: Env, { wakeAt, more }: Progress) {
+/** Adds the next deadline of the running hooks. */
+function wakeWithHooks({ j }: Execution, { now }: Env, progress: Progress): void {
   const [active] = j?.r ?? [];
-  if (active === undefined) return { wakeAt, more };
+  if (active === undefined) return;
   const { t, o, q = [] } = active.e;
-  let first = wakeAt;
   for (const record of Object.values(o)) {
-    const at = deadlineOf(record as StepRecord);
-    if (at !== undefined && (first === null || at < first)) first = at;
+    progress.wakeAt = earlier(progress.wakeAt ?? undefined, deadlineOf(record)) ?? null;
   }
   const isIdle = t === null || q.length > 0 || Object.keys(o).length === 0;
-  return { wakeAt: first, more: more || isIdle || (first !== null && first <= now) };
+  progress.more ||= isIdle || (progress.wakeAt !== null && progress.wakeAt <= now);
 }

@@ -127,7 +127,7 @@ export function auditTransition(run: Evaluation, from: InstanceState, isDirect: 
 
 function pushTransition(run: Evaluation, fromState: InstanceState, toState: InstanceState): void {
   const { y: failure } = run.execution;
-  run.audit.push(
+  run.progress.audit.push(
     toState === 'failed' && failure !== undefined
       ? { eventType: 'state_transition', fromState, toState, failure }
       : { eventType: 'state_transition', fromState, toState },

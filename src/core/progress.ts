@@ -282,45 +282,66 @@ export interface AuditEvent {
 
 /** The results of one event, in order. */
 export interface Progress {
-  readonly outputs: readonly OutputRow[];
-  readonly dispatches: readonly Dispatch[];
-  readonly withdrawals: readonly Withdrawal[];
-  readonly rateRequests: readonly RateRequest[];
-  readonly effects?: readonly EndedEffect[];
-  readonly children?: readonly ChildOrder[];
-  readonly takenSignals?: readonly TakenSignal[];
+  readonly outputs: OutputRow[];
+  readonly dispatches: Dispatch[];
+  readonly withdrawals: Withdrawal[];
+  readonly rateRequests: RateRequest[];
+  effects?: EndedEffect[];
+  children?: ChildOrder[];
+  takenSignals?: TakenSignal[];
   /** A step has begun to wait for an event. */
-  readonly opensEventWait?: true;
-  readonly gates?: readonly EndedGate[];
-  readonly snapshots: readonly { readonly key: string; readonly items: JsonValue[] }[];
+  opensEventWait?: true;
+  gates?: EndedGate[];
+  readonly snapshots: { readonly key: string; readonly items: JsonValue[] }[];
   /** To be deleted before `snapshots` are stored. */
-  readonly droppedSnapshots: readonly string[];
+  readonly droppedSnapshots: string[];
   /** Blocks that run again, whose rows are deleted before `outputs` are stored. */
-  readonly droppedOutputs: readonly string[];
-  readonly logs: readonly LogLine[];
-  readonly audit: readonly AuditEvent[];
+  readonly droppedOutputs: string[];
+  readonly logs: LogLine[];
+  readonly audit: AuditEvent[];
   /** There is work to do at once: send `wake` after the commit. */
-  readonly more: boolean;
+  more: boolean;
   /** Delete rows with `__error__` before `outputs` are stored. */
-  readonly dropErrorRows: boolean;
+  dropErrorRows: boolean;
   /** When to send `wake` at the latest; null: not by time. */
-  readonly wakeAt: UnixMs | null;
-  readonly counts: Readonly<ReturnType<typeof noCounts>>;
+  wakeAt: UnixMs | null;
+  readonly counts: {
+    /** Tries begun, including those repeated because their process is gone. */
+    stepsExecuted: number;
+    stepsInPlace: number;
+    /** Failed tries, retried or not. */
+    stepsFailed: number;
+    stepsRetried: number;
+    /** Time limits that passed. */
+    timeouts: number;
+    /** Missed deadlines of steps. */
+    breaches: number;
+  };
   /** The event was about a try that is not open: nothing happened. */
-  readonly stale?: true;
+  stale?: true;
 }
 
-export function noCounts() {
+export function noProgress(): Progress {
   return {
-    /** Tries begun, including those repeated because their process is gone. */
-    stepsExecuted: 0,
-    stepsInPlace: 0,
-    /** Failed tries, retried or not. */
-    stepsFailed: 0,
-    stepsRetried: 0,
-    /** Time limits that passed. */
-    timeouts: 0,
-    /** Missed deadlines of steps. */
-    breaches: 0,
+    outputs: [],
+    dispatches: [],
+    withdrawals: [],
+    rateRequests: [],
+    snapshots: [],
+    droppedSnapshots: [],
+    droppedOutputs: [],
+    logs: [],
+    audit: [],
+    more: false,
+    dropErrorRows: false,
+    wakeAt: null,
+    counts: {
+      stepsExecuted: 0,
+      stepsInPlace: 0,
+      stepsFailed: 0,
+      stepsRetried: 0,
+      timeouts: 0,
+      breaches: 0,
+    },
   };
 }

@@ -48,7 +48,7 @@ export function rewind(run: Evaluation, root: PlanNode): void {
     startTimeLimit(run);
     run.push(root.index);
   }
-  run.audit.push({ eventType: 'resumed_from', blockId: root.id });
+  run.progress.audit.push({ eventType: 'resumed_from', blockId: root.id });
 }
 
 function forgetFrom(entries: Record<number, unknown>, first: number): void {

@@ -40,7 +40,7 @@ export function repeatList(run: Evaluation, node: NodePlace, branch: number): vo
   for (const id of blocksBetween(plan, list[0]!, plan.nodes[list.at(-1)!]!.end)) {
     snapshot.outputs.delete(id);
     delete execution.c?.[plan.indexOf.get(id)!];
-    run.droppedOutputs.push(id);
+    run.progress.droppedOutputs.push(id);
   }
 }
 

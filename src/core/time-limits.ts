@@ -19,7 +19,7 @@ import type { NodePlace } from './plan-nodes.js';
 
 /** A composite has timed out: it fails once what is protected inside has ended. */
 export function timeOutBlock(run: Evaluation, node: NodePlace, record: OpenRecord): void {
-  run.counts.timeouts += 1;
+  run.progress.counts.timeouts += 1;
   run.noteFailure(node, 'timeout', `${node.type} ${node.id} timed out after ${node.timeoutMs} ms`);
   delete record.d;
   record.o = 1;
@@ -32,8 +32,8 @@ export function startTimeLimit({ snapshot, execution, env }: Evaluation): void {
   if (snapshot.timeoutMs != null) execution.u = env.now + snapshot.timeoutMs;
 }
 
-export function noteTimeOut({ execution, snapshot, env, counts }: Evaluation): void {
-  counts.timeouts += 1;
+export function noteTimeOut({ execution, snapshot, env, progress }: Evaluation): void {
+  progress.counts.timeouts += 1;
   const code: FailureCode = 'instance_timeout';
   const message = `the instance timed out after ${snapshot.timeoutMs} ms`;
   execution.y = failureOfWhole(code, message, env.now);

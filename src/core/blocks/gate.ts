@@ -17,6 +17,7 @@ import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '../../b
 import { isoTime } from '../../base/time.js';
 import type { BlockCompiler } from '../block-compiler.js';
 import type { Evaluation } from '../evaluation.js';
+import type { AuditEvent } from '../progress.js';
 import { renderTemplate, type Template } from '../template.js';
 import type { StepNode } from './step-plan.js';
 import type { MaybeOpen } from './step-record.js';
@@ -114,7 +115,7 @@ export function availableAnswer(run: Evaluation, node: StepNode): GateAnswer | u
     const answer = parseAnswer(gate, signal.payload, signal.by ?? null);
     run.takeSignal(signal, node, answer === undefined ? 'refused' : 'taken');
     if (answer !== undefined) return answer;
-    noteRefusal(run, node, signal.payload);
+    run.progress.audit.push(refusalOf(node, signal.payload));
   }
 }
 
@@ -122,10 +123,10 @@ export function gateSignalName(blockId: string): string {
   return GATE_SIGNAL.slice('custom:'.length) + blockId;
 }
 
-export function noteRefusal(run: Pick<Evaluation, 'audit'>, node: StepNode, payload: JsonValue) {
+export function refusalOf(node: StepNode, payload: JsonValue): AuditEvent {
   const value = isJsonObject(payload) ? (ownValue(payload, 'value') ?? null) : payload;
-  const text = clip(displayText(value));
-  run.audit.push({ eventType: 'gate_refused', blockId: node.id, details: { value: text } });
+  const details = { value: clip(displayText(value)) };
+  return { eventType: 'gate_refused', blockId: node.id, details };
 }
 
 /** Applies an answer: stores its row, merges its value into context.data and audits it. */
@@ -142,7 +143,7 @@ export function accept(
   const asked = record?.k ? { approval_id: record.k } : {};
   const isAuto = more.auto_approved === true ? { auto_approved: true } : {};
   const details = { ...asked, path: run.pathOf(node), ...given, ...isAuto };
-  run.audit.push({ eventType: 'gate_answered', blockId: node.id, details });
+  run.audit('gate_answered', node, details);
   const id = record?.k ?? '';
   if (more.auto_approved !== true)
     run.endGate({ id, at: run.env.now, end: 'answered', value, comment, by, answerId });
@@ -154,7 +155,7 @@ export function expire(run: Evaluation, node: StepNode, record: StepRecord) {
   const end = handler === null ? 'timed_out' : 'escalated';
   const id = record.k ?? '';
   const details = { approval_id: id, path: run.pathOf(node) };
-  run.audit.push({ eventType: `gate_${end}`, blockId: node.id, details });
+  run.audit(`gate_${end}`, node, details);
   run.endGate({ id, at: run.env.now, end });
   if (handler === null) return undefined;
   const _timeout_seconds = (timeoutMs ?? 0) / 1_000;

@@ -240,7 +240,7 @@ function complete(run: Evaluation, node: ForEachNode, { n }: ForEachRecord): voi
   const output = collected(run.loopItems.outputsOf(node), n);
   if (!Array.isArray(output)) {
     const details = { path: run.pathOf(node), count: n, limit_bytes: COLLECTED_BYTES_MAX };
-    run.audit.push({ eventType: 'output_truncated', blockId: node.id, details });
+    run.audit('output_truncated', node, details);
   }
   run.storeOutput(node, 0, output, null, n);
   run.loopItems.collect(node, output);

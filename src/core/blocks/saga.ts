@@ -263,7 +263,7 @@ function noteEnd(run: Evaluation, node: SagaNode, failed: readonly string[]): vo
   if (tried.length === 0) return;
   const compensated = tried.filter((id) => !failed.includes(id));
   const details = { compensated, compensations_failed: [...failed] };
-  run.audit.push({ eventType: 'saga_compensated', blockId: node.id, details });
+  run.audit('saga_compensated', node, details);
 }
 
 function hasRun({ execution }: Evaluation, list: readonly number[]): boolean {

@@ -56,12 +56,12 @@ function retry(
   }
   const backoff = policy === undefined ? redispatchMs(number) : backoffMs(policy, number);
   const waitMs = Math.max(backoff, failure.retryAfterMs ?? 0);
-  run.counts.stepsFailed += 1;
-  run.counts.stepsRetried += 1;
+  run.progress.counts.stepsFailed += 1;
+  run.progress.counts.stepsRetried += 1;
   const iteration = run.iterationOf(node);
   const message = clip(failure.message, FAILURE_MESSAGE_MAX);
   const details = { attempt: number, ...(iteration !== '' && { iteration }), message };
-  run.audit.push({ eventType: 'step_retried', blockId: node.id, details });
+  run.audit('step_retried', node, details);
   const record = run.execution.o[node.index] as StepRecord | undefined;
   if (waitMs > 0) {
     enterPhase(run, node, record, 'backoff', number + 1, run.env.now + waitMs);
@@ -94,7 +94,7 @@ function allowsRetry(
 
 /** Fails the step. The error of an external step is in its task, that of any other step in an `__error__` row. */
 function giveUp(run: Evaluation, node: StepNode, number: number, failure: StepFailure): void {
-  run.counts.stepsFailed += 1;
+  run.progress.counts.stepsFailed += 1;
   if (node.mode !== 'external') {
     const { retryable, message, details, code } = failure;
     const row: JsonObject = { __error__: true, retryable, message };

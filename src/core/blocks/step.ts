@@ -105,7 +105,7 @@ function attempt(run: Evaluation, node: StepNode, record: MaybeOpen): void {
   if (node.rateLimitKey !== null && record?.g !== 1 && needsGrant(run, node.rateLimitKey)) {
     enterPhase(run, node, record, 'asking', number, run.env.now + ASK_AGAIN_MS);
     const key = node.rateLimitKey;
-    run.rateRequests.push({ ...run.tryOf(node, number), blockId: node.id, key });
+    run.progress.rateRequests.push({ ...run.tryOf(node, number), blockId: node.id, key });
     return;
   }
   let passed = record;
@@ -113,7 +113,7 @@ function attempt(run: Evaluation, node: StepNode, record: MaybeOpen): void {
     passed = passGate(run, node, node.gate, record);
     if (passed === undefined) return;
   }
-  run.counts.stepsExecuted += 1;
+  run.progress.counts.stepsExecuted += 1;
   const params =
     node.params === undefined ? NO_PARAMS : renderTemplate(node.params, run.scopeOf(node));
   if (!params.ok) {
@@ -128,7 +128,7 @@ function attempt(run: Evaluation, node: StepNode, record: MaybeOpen): void {
   }
   switch (node.mode) {
     case 'pure':
-      run.counts.stepsInPlace += 1;
+      run.progress.counts.stepsInPlace += 1;
       settleTry(run, node, number, node.pure!(params.value, new StepContext(run, node)));
       return;
     case 'sleep':
@@ -229,7 +229,7 @@ class StepContext implements PureContext {
   }
 
   log(level: LogLevel, message: JsonValue): void {
-    this.#run.logs.push({ blockId: this.#node.id, level, message });
+    this.#run.progress.logs.push({ blockId: this.#node.id, level, message });
   }
 }
 
@@ -268,7 +268,7 @@ function awaitEvent(run: Evaluation, node: StepNode, record: MaybeOpen, params: 
   run.putLeaf(node, waiting);
   if (takeKeptSignals(run, node, waiting)) return;
   if (isDryRun(run)) recordDryRun(run, node, number, params);
-  else run.opensEventWait = true;
+  else run.progress.opensEventWait = true;
 }
 
 /** Takes kept signals until one of them ends the wait; returns whether one did. */
@@ -295,10 +295,10 @@ function answer(
   if (problem !== undefined) {
     const message = `the payload does not conform to schema: ${problem}`;
     details.message = clip(message, FAILURE_MESSAGE_MAX);
-    run.audit.push({ eventType: 'event_refused', blockId: node.id, details });
+    run.audit('event_refused', node, details);
     return false;
   }
-  run.audit.push({ eventType: 'event_taken', blockId: node.id, details });
+  run.audit('event_taken', node, details);
   settleTry(run, node, record.a, { kind: 'success', output: payload });
   return true;
 }
@@ -310,7 +310,7 @@ function dispatch(run: Evaluation, node: StepNode, record: MaybeOpen, params: Js
   if (external) awaitClaim(run, node, record, attempt);
   else begin(run, node, record, 'run');
   run.charge(params);
-  run.dispatches.push({
+  run.progress.dispatches.push({
     node: node.index,
     iteration: run.iterationOf(node),
     attempt,
@@ -424,7 +424,7 @@ function endTime(run: Evaluation, node: StepNode, record: StepRecord): void {
 function timeOut(run: Evaluation, node: StepNode, record: StepRecord): void {
   const isUnclaimed = record.q === 1;
   withdraw(run, node, record, isUnclaimed ? 'unclaimed' : 'timed_out');
-  run.counts.timeouts += 1;
+  run.progress.counts.timeouts += 1;
   const timeoutMs = record.p === 'event' ? record.m : node.timeoutMs;
   const message = isUnclaimed
     ? `no worker claimed the task within ${node.queueTimeoutMs} ms`
@@ -444,11 +444,11 @@ function passDeadline(run: Evaluation, node: StepNode, record: StepRecord, h: Un
   const limit = node.deadlineMs;
   const elapsed = limit + run.env.now - h;
   withdraw(run, node, record, 'deadline');
-  run.counts.timeouts += 1;
-  run.counts.breaches += 1;
-  run.counts.stepsFailed += 1;
+  run.progress.counts.timeouts += 1;
+  run.progress.counts.breaches += 1;
+  run.progress.counts.stepsFailed += 1;
   const details = { deadline_ms: limit, elapsed_ms: elapsed };
-  run.audit.push({ eventType: 'deadline_breached', blockId: node.id, details });
+  run.audit('deadline_breached', node, details);
   if (node.onBreach !== undefined) callBreach(run, node, node.onBreach, elapsed);
   const row = { _error: BREACHED, _deadline_ms: limit, _elapsed_ms: elapsed };
   run.storeOutput(node, record.a, row, '__error__');

@@ -86,11 +86,11 @@ export const subSequence = leaf<SubSequenceBlock, SubSequenceNode>({
     else run.askAboutChild({ kind: 'look', child: record.c, ...run.tryOf(node, record.a) });
   },
   withdraw(run, node, { a, c }) {
-    const asked = run.children?.findIndex(
+    const asked = run.progress.children?.findIndex(
       (order) => order.kind === 'start' && order.node === node.index && order.attempt === a,
     );
     // A child that was requested in this turn is not created.
-    if (asked !== undefined && asked >= 0) run.children!.splice(asked, 1);
+    if (asked !== undefined && asked >= 0) run.progress.children!.splice(asked, 1);
     else run.askAboutChild({ kind: 'cancel', child: c, ...run.tryOf(node, a) });
   },
   openState: () => 'waiting',
