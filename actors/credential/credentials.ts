@@ -15,8 +15,7 @@ import { conflict, EngineError, invalid, notFound, tooLarge } from '../../src/ba
 import { tenantOf } from '../../src/base/tenancy.js';
 import { isoTime } from '../../src/base/time.js';
 import type { Keyring } from '../../src/core/sealing/keys.js';
-import { NONCE_BYTES } from '../../src/core/sealing/sealing.js';
-import { storeSecret } from '../../src/core/stored-secret.js';
+import { NONCE_BYTES, storeSecret } from '../../src/core/sealing/sealing.js';
 import type { WebhookSender } from '../../src/handlers/webhook-sender.js';
 import type { HostDeps } from '../runtime/host.js';
 import type { Kernel } from '../runtime/kernel.js';

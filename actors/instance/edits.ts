@@ -20,7 +20,7 @@ import { nodeAt } from '../../src/core/paths.js';
 import type { Plan, PlanNode } from '../../src/core/plan.js';
 import type { Progress } from '../../src/core/progress.js';
 import { clashOf, continueAfterEnd, passedRoots, remapExecution } from '../../src/core/remap.js';
-import { blocksFrom } from '../../src/core/rewind.js';
+import { blocksFrom } from '../../src/core/runs-again.js';
 import { judgeDefinition } from '../../src/http/definition.js';
 import type { Call } from '../runtime/operation.js';
 import type { Turn } from '../runtime/turn.js';

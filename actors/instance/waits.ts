@@ -2,7 +2,7 @@
 
 import type { Failure } from '../../schema/failure.js';
 import { isEnded } from '../../schema/states.js';
-import { cancellingIn } from '../../src/core/cancelling.js';
+import { cancellingIn } from '../../src/core/instance-state.js';
 import type { StepNode } from '../../src/core/plan-nodes.js';
 import { type InstanceStatus, type WaitFacts, waitsOf, whole } from '../../src/core/waits.js';
 import { owedPaths } from './core/owed-clean-ups.js';

@@ -6,7 +6,7 @@
  */
 
 import type { JsonObject } from '../../src/base/json.js';
-import { shownRuntime } from '../../src/core/cancelling.js';
+import { shownRuntime } from '../../src/core/instance-state.js';
 import { NOTE_MARK } from '../../src/core/progress.js';
 import { columnsBut, columnsOf, type StoredRow } from '../../src/db/table.js';
 import type { ListedOutput } from './loads.js';

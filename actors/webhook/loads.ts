@@ -1,7 +1,7 @@
 /** Statements of webhooks and subscriptions. */
 
 import type { UnixMs } from '../../src/base/time.js';
-import type { StoredSecret } from '../../src/core/stored-secret.js';
+import type { StoredSecret } from '../../src/core/sealing/sealing.js';
 import type { WebhookEvent, WebhookRow } from '../../src/core/webhook.js';
 import { columnsBut, type StoredRow, selected } from '../../src/db/table.js';
 import { isOwn, NO_ID, type Queries } from '../runtime/queries.js';

@@ -21,7 +21,7 @@ import {
 import { routeOf } from '../../src/base/ids.js';
 import { FairSlots } from '../../src/base/quota/fair-slots.js';
 import type { Keyring } from '../../src/core/sealing/keys.js';
-import { openSecret } from '../../src/core/stored-secret.js';
+import { openSecret } from '../../src/core/sealing/sealing.js';
 import type { AttemptOutcome, WebhookRow } from '../../src/core/webhook.js';
 import type { WebhookSender } from '../../src/handlers/webhook-sender.js';
 import type { Settlement } from '../runtime/commit-log.js';

@@ -1,7 +1,8 @@
 /** The evaluator alone, without rows, and what it compiles, renders and evaluates. */
 
-import { evaluateCondition, parseCondition, type Scope } from '../../src/core/condition.js';
+import { evaluateCondition, parseCondition } from '../../src/core/condition.js';
 import { advance } from '../../src/core/evaluator.js';
+import type { Scope } from '../../src/core/expression/scope.js';
 import type { Env } from '../../src/core/progress.js';
 import { compileTemplate, renderTemplate } from '../../src/core/template.js';
 import {

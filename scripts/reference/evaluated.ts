@@ -3,7 +3,8 @@
  */
 
 import type { JsonObject, JsonValue } from '../../src/base/json.js';
-import { evaluateCondition, parseCondition, type Scope } from '../../src/core/condition.js';
+import { evaluateCondition, parseCondition } from '../../src/core/condition.js';
+import type { Scope } from '../../src/core/expression/scope.js';
 import { compileTemplate, renderTemplate } from '../../src/core/template.js';
 import { code, flatJson, table } from './markdown.js';
 

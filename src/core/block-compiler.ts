@@ -6,8 +6,9 @@
 
 import type { Block } from '../../schema/blocks.js';
 import type { JsonObject, JsonValue } from '../base/json.js';
-import type { Condition, Parsed } from './condition.js';
+import type { Condition } from './condition.js';
 import type { OutputReads } from './expression/scope.js';
+import type { Parsed } from './parsed.js';
 import type { SchemaCheck } from './plan-nodes.js';
 import type { Template } from './template.js';
 
@@ -37,7 +38,6 @@ export interface BlockCompiler {
   noteEffect(): void;
 }
 
-/** The compiled `when` of the block; undefined: the block always runs. */
 export function guardOf(
   { type, when }: Pick<Block, 'type' | 'when'>,
   compiler: BlockCompiler,

@@ -18,9 +18,11 @@ import {
 } from '../../schema/handlers.js';
 import { displayText } from '../base/bounds.js';
 import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '../base/json.js';
-import { holds, isTruthy, type Parsed, parseCondition, type Scope } from './condition.js';
+import { holds, parseCondition } from './condition.js';
+import { isTruthy } from './expression/operators.js';
+import type { Scope } from './expression/scope.js';
+import { type Parsed, type Refused, refused } from './parsed.js';
 
-/** The outcome of one attempt at a step. A failure that is not retryable is never tried again. */
 export type StepOutcome =
   | { readonly kind: 'success'; readonly output: JsonValue }
   | {
@@ -67,22 +69,19 @@ export const BUILTIN_NAMES: ReadonlySet<string> = new Set(BUILTIN_HANDLERS);
 export function sleepDuration(params: JsonValue): Parsed<number> {
   const duration = param(params, 'duration_ms') ?? SLEEP_MS_DEFAULT;
   if (typeof duration !== 'number' || !Number.isInteger(duration) || duration < 0) {
-    return { ok: false, message: 'sleep: duration_ms must be a whole number of milliseconds' };
+    return refused('sleep: duration_ms must be a whole number of milliseconds');
   }
   if (duration > DURATION_MS_MAX) {
-    return { ok: false, message: `sleep: duration_ms must be at most ${DURATION_MS_MAX}` };
+    return refused(`sleep: duration_ms must be at most ${DURATION_MS_MAX}`);
   }
   return { ok: true, value: duration };
 }
 
-export type ParsedEventWait =
-  | { readonly ok: true; readonly wait: EventWait; readonly timeoutMs: number | null }
-  | { readonly ok: false; readonly message: string };
-
 /** Parses the parameters of a `wait_for_event` step. `ok: false` fails the step permanently. */
-export function parseEventWait(params: JsonValue): ParsedEventWait {
-  const wrong = (message: string) =>
-    ({ ok: false, message: `wait_for_event: ${message}` }) as const;
+export function parseEventWait(
+  params: JsonValue,
+): { readonly ok: true; readonly wait: EventWait; readonly timeoutMs: number | null } | Refused {
+  const wrong = (message: string) => refused(`wait_for_event: ${message}`);
   const name = param(params, 'name');
   if (typeof name !== 'string' || name.trim() === '') return wrong('name must be a text');
   if (name.length > NAME_LENGTH_MAX) {

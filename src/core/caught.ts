@@ -6,7 +6,6 @@ import type { Evaluation } from './evaluation.js';
 import type { NodePlace } from './plan-nodes.js';
 import type { Snapshot } from './progress.js';
 
-/** The key of context.data that shows it. */
 export const ERROR_KEY = '_error';
 
 export function catchError(run: Evaluation, record: CatchingRecord, error: JsonObject): void {

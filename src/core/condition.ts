@@ -5,24 +5,29 @@
  */
 
 import { clip } from '../base/bounds.js';
-import type { JsonValue } from '../base/json.js';
-import { evaluateExpression } from './expression/evaluate.js';
-import { isFunction } from './expression/functions.js';
+import { type JsonValue, ownValue } from '../base/json.js';
+import { callFunction, isFunction } from './expression/functions.js';
 import { plainValue } from './expression/lexer.js';
-import { isTruthy } from './expression/operators.js';
+import {
+  combine,
+  compare,
+  EVALUATION_BUDGET,
+  type Evaluation,
+  isTruthy,
+  toNumber,
+} from './expression/operators.js';
 import { parseExpression } from './expression/parser.js';
 import {
+  follow,
   isRootedPath,
   isSection,
   type OutputReads,
   outputReads,
+  readRooted,
   type Scope,
 } from './expression/scope.js';
-import { childrenOf, type Expression, type Parsed } from './expression/syntax.js';
-
-export type { OutputReads, OutputsView, Scope } from './expression/scope.js';
-export type { Parsed } from './expression/syntax.js';
-export { isTruthy };
+import { childrenOf, type Expression } from './expression/syntax.js';
+import { type Parsed, refused } from './parsed.js';
 
 export interface Condition {
   readonly expression: Expression;
@@ -36,10 +41,7 @@ export const CONDITION_LENGTH_MAX = 32 * 1024;
 /** Never throws. Ignores a surrounding `{{ }}`; a blank text never holds. The message gives the position. */
 export function parseCondition(text: string): Parsed<Condition> {
   if (text.length > CONDITION_LENGTH_MAX) {
-    return {
-      ok: false,
-      message: `the condition is longer than ${CONDITION_LENGTH_MAX} characters`,
-    };
+    return refused(`the condition is longer than ${CONDITION_LENGTH_MAX} characters`);
   }
   const trimmed = text.trim();
   const isBraced = trimmed.startsWith('{{') && trimmed.endsWith('}}');
@@ -49,7 +51,7 @@ export function parseCondition(text: string): Parsed<Condition> {
   if (simple !== undefined) return { ok: true, value: toCondition(simple) };
   const parsed = parseExpression(bare);
   if (parsed.ok) return { ok: true, value: toCondition(parsed.value) };
-  return { ok: false, message: `cannot parse the condition ${clip(bare)}: ${parsed.message}` };
+  return refused(`cannot parse the condition ${clip(bare)}: ${parsed.message}`);
 }
 
 /** Null for what cannot be computed. Never throws; the work is bounded. The result may share values with the scope. */
@@ -57,7 +59,6 @@ export function evaluateCondition(condition: Condition, scope: Scope): JsonValue
   return evaluateExpression(condition.expression, scope);
 }
 
-/** Whether a condition holds; one that does not parse does not. */
 export function holds(condition: Condition | undefined, scope: Scope): boolean {
   return condition !== undefined && isTruthy(evaluateCondition(condition, scope));
 }
@@ -123,4 +124,65 @@ function toCondition(expression: Expression): Condition {
 function* pathsOf(node: Expression): Generator<readonly string[]> {
   if (node.kind === 'path' || node.kind === 'word') yield node.path;
   for (const child of childrenOf(node)) yield* pathsOf(child);
+}
+
+/** Null when the budget is exceeded, never a partial result. */
+export function evaluateExpression(expression: Expression, scope: Scope): JsonValue {
+  let left = EVALUATION_BUDGET;
+  const spend = (cost: number): boolean => {
+    left -= cost;
+    return left >= 0;
+  };
+  const value = evaluate(expression, { scope, spend });
+  return left >= 0 ? value : null;
+}
+
+function evaluate(node: Expression, run: Evaluation): JsonValue {
+  if (!run.spend(1)) return null;
+  switch (node.kind) {
+    case 'literal':
+      return node.value;
+    case 'path':
+      return resolve(node.path, run) ?? null;
+    case 'key':
+      return ownValue(run.scope.data, node.key) ?? null;
+    case 'word': {
+      const value = resolve(node.path, run);
+      return value === undefined ? node.text : value;
+    }
+    case 'array':
+      return node.items.map((item) => evaluate(item, run));
+    case 'not':
+      return !isTruthy(evaluate(node.operand, run));
+    case 'negate': {
+      const operand = toNumber(evaluate(node.operand, run));
+      return operand === null ? null : -operand;
+    }
+    case 'arithmetic':
+      return node.rest.reduce(
+        (total: JsonValue, term) => combine(term.operator, total, evaluate(term.operand, run), run),
+        evaluate(node.first, run),
+      );
+    case 'compare':
+      return compare(node.operator, evaluate(node.left, run), evaluate(node.right, run), run);
+    case 'and':
+      return node.operands.every((operand) => isTruthy(evaluate(operand, run)));
+    case 'or':
+      return node.operands.some((operand) => isTruthy(evaluate(operand, run)));
+    case 'choose':
+      return evaluate(isTruthy(evaluate(node.test, run)) ? node.yes : node.no, run);
+    case 'call':
+      return callFunction(
+        node.name,
+        node.args.map((arg) => evaluate(arg, run)),
+        run,
+      );
+  }
+}
+
+/** Looks in context.data first, then in the roots (docs/reference/expressions.md). */
+function resolve(path: readonly string[], run: Evaluation): JsonValue | undefined {
+  run.spend(path.length);
+  const value = follow(run.scope.data, path, 0);
+  return value === undefined ? readRooted(path, run.scope) : value;
 }

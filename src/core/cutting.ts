@@ -37,11 +37,6 @@ export function reopenOwed(run: Evaluation, node: NodePlace, record: OpenRecord)
   return hasOwed;
 }
 
-/** The same when the node ends without completing, and something around it has continued. */
-export function takeOverOwed(run: Evaluation, node: NodePlace, record: OpenRecord): void {
-  if (isBeingCut(run, node, record)) reopenOwed(run, node, record);
-}
-
 function reopenDone(run: Evaluation, node: NodePlace): boolean {
   const { execution } = run;
   const [code, began = 0, , kept] = execution.d[node.index] ?? [];

@@ -37,9 +37,7 @@ interface EffectFacts extends EffectPlace {
   readonly updated_at: string | null;
 }
 
-/** The row of an external task. */
 export interface TaskFacts extends EffectFacts {
-  /** After templating. */
   readonly params: JsonValue;
   readonly state: TaskState;
   /** A worker has said that it failed. Else it ended for another reason: a time-out, a cancellation. */
@@ -214,7 +212,6 @@ function taskEffectState({ state, is_reported, is_touched }: TaskFacts): EffectS
   }
 }
 
-/** In this order. */
 const PROVIDER_ID_FIELDS = ['provider_receipt_id', 'receipt_id', 'request_id'] as const;
 
 function providerReceiptId(output: JsonValue): string | null {

@@ -21,14 +21,14 @@ import type { JsonObject, JsonValue } from '../base/json.js';
 import { isoTime } from '../base/time.js';
 import { startAt } from './blocks/list.js';
 import { clearError } from './caught.js';
-import { holds, type Scope } from './condition.js';
-import { takeOverOwed } from './cutting.js';
-import { isFailure } from './done.js';
+import { holds } from './condition.js';
+import { isBeingCut, reopenOwed } from './cutting.js';
 import type { EffectOutcome } from './effects.js';
+import type { Scope } from './expression/scope.js';
 import { reasonOf } from './failures.js';
 import { LoopItems } from './loop-items.js';
 import { OpenLeaves } from './open-leaves.js';
-import { isOutsideCleanUp } from './owed.js';
+import { isFailure, isOutsideCleanUp } from './owed.js';
 import { iterationOf, pathOf, runKey } from './paths.js';
 import type { NodePlace, Plan, StepNode } from './plan-nodes.js';
 import {
@@ -211,7 +211,10 @@ export class Evaluation {
 
   finish(node: NodePlace, code: DoneCode): void {
     const record = this.execution.o[node.index];
-    if (record !== undefined && code !== COMPLETED) takeOverOwed(this, node, record);
+    // Something around the node may have continued, and takes over what it failed to clean up.
+    if (record !== undefined && code !== COMPLETED && isBeingCut(this, node, record)) {
+      reopenOwed(this, node, record);
+    }
     if (record !== undefined && this.owesInside(node)) {
       record.j = code;
       this.#continueParent(node);
@@ -231,7 +234,6 @@ export class Evaluation {
     parent.kind.childCut(this, parent, above);
   }
 
-  /** Called when the node has been closed. */
   notifyParent(node: NodePlace, code: DoneCode): void {
     if (node.parent < 0) {
       this.#rootDone(node, code);

@@ -48,8 +48,7 @@ import { dropOwn } from './item-outputs.js';
 import { isDeferred } from './open-leaves.js';
 import type { Plan } from './plan-nodes.js';
 import type { EngineEvent, Env, Progress, Snapshot, TryEvent } from './progress.js';
-import { rewind } from './rewind.js';
-import { reopen } from './runs-again.js';
+import { reopen, rewind } from './runs-again.js';
 import { limitOf, noteTimeOut, shiftLimits, startTimeLimit } from './time-limits.js';
 
 /** `run`: continue everything; `settle`: derive the state from what is open; `set`: done; `stale`: ignored. */
@@ -96,7 +95,6 @@ function applyEvent(run: Evaluation, event: EngineEvent): Applied {
       return cancel(run);
     case 'stop':
       return stop(run, event);
-    // Handled by the hooks.
     case 'hooks.dropped':
       return 'set';
     case 'pause':
@@ -364,7 +362,6 @@ export function overlayAt(plan: Plan, snapshot: Snapshot, node: number): JsonObj
   return new Evaluation(plan, snapshot, NO_TURN).overlayOf(plan.nodes[node]!);
 }
 
-/** Reading needs no budget. */
 const NO_TURN: Env = {
   now: 0,
   random: () => 0,

@@ -9,9 +9,10 @@ import {
   SKIPPED,
   type StepRecord,
 } from '../../schema/execution.js';
+import type { Cancelling } from '../../schema/instance.js';
 import { canPatch, type InstanceState, isEnded } from '../../schema/states.js';
-import type { UnixMs } from '../base/time.js';
-import { forgetCancelling, noteCancelling } from './cancelling.js';
+import type { JsonObject } from '../base/json.js';
+import { isoTime, type UnixMs } from '../base/time.js';
 import type { Evaluation } from './evaluation.js';
 import { earlier, isDeferred } from './open-leaves.js';
 import { owesCleanUp } from './owed.js';
@@ -58,7 +59,6 @@ export function firstDeferral(run: Evaluation): UnixMs {
   return Math.min(...waits.map(([, { w }]) => w!));
 }
 
-/** Whether the instance has begun and waits only for deferred steps. */
 export function isOnlyDeferred(run: Evaluation): boolean {
   const { leaves, execution } = run;
   if (execution.t === null || execution.e !== undefined || execution.p === 1) return false;
@@ -199,4 +199,34 @@ export function openLeaves(run: Evaluation): [PlanNode, StepRecord][] {
     if (node.kind.isLeaf) leaves.push([node, run.execution.o[key] as StepRecord]);
   }
   return leaves;
+}
+
+/** `explain` shows all blocks. */
+const BLOCKS_MAX = 20;
+
+/** Updates the note after every event, since the open blocks change. The request is audited once. */
+export function noteCancelling(run: Evaluation, open: readonly PlanNode[]): void {
+  const { execution, env } = run;
+  const { runtime } = run.snapshot;
+  const before = cancellingIn(runtime);
+  const reason = execution.y?.code === 'instance_timeout' ? 'timeout' : 'cancel';
+  const waiting_for = [...new Set(open.map(({ id }) => id))].slice(0, BLOCKS_MAX);
+  runtime.cancelling = { since: before?.since ?? isoTime(env.now), reason, waiting_for };
+  if (before?.reason === reason) return;
+  run.progress.audit.push({ eventType: 'cancelling', details: { reason, waiting_for } });
+}
+
+export function forgetCancelling({ runtime }: Snapshot): void {
+  if (runtime.cancelling !== undefined) delete runtime.cancelling;
+}
+
+/** The section without the note, as on the wire. */
+export function shownRuntime(runtime: JsonObject): JsonObject {
+  if (runtime.cancelling === undefined) return runtime;
+  const { cancelling: _, ...shown } = runtime;
+  return shown;
+}
+
+export function cancellingIn(runtime: JsonObject): Cancelling | undefined {
+  return runtime.cancelling as Cancelling | undefined;
 }

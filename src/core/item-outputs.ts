@@ -9,7 +9,6 @@ import { sizeWithin } from '../base/bounds.js';
 import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '../base/json.js';
 import type { KeptOutput } from './progress.js';
 
-/** The output of a block within an item. */
 export interface OwnOutput extends KeptOutput {
   readonly block: string;
   readonly size: number;
@@ -75,7 +74,6 @@ export function dropOwn(outputs: ItemOutputs, isDropped: (output: JsonValue) => 
   }
 }
 
-/** Releases the outputs of an item that has ended. */
 export function forgetOwn(outputs: ItemOutputs, item: number): void {
   const own = outputs.own[item];
   if (own === undefined) return;

@@ -17,7 +17,6 @@ const AGAIN = 'nothing was changed: ask again in a moment';
 /** Before the block whose clean-up would be forgotten; somebody may see to that and approve. */
 export const CLEANUP_REMOVED = 'CLEANUP_REMOVED:';
 
-/** What would change each. */
 export const REMEDIES = {
   STEP_AT_WORK: AGAIN,
   CHANGED_MEANWHILE: AGAIN,
@@ -47,7 +46,6 @@ export const REMEDIES = {
 } as const;
 export type FindingCode = keyof typeof REMEDIES;
 
-/** What concerns a block may name its place, too. */
 export function migrationFinding(
   code: FindingCode,
   summary: string,

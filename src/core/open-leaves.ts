@@ -102,7 +102,6 @@ export class OpenLeaves {
   }
 }
 
-/** Whether the step waits only for a time. */
 export function isDeferred(record: StepRecord): boolean {
   return SORT_OF[record.p] === 'deferred';
 }

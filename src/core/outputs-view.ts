@@ -5,10 +5,10 @@
  */
 
 import type { JsonObject } from '../base/json.js';
-import { isFailure } from './done.js';
 import type { Evaluation } from './evaluation.js';
 import type { OutputsView } from './expression/scope.js';
 import { isErrorRow } from './failures.js';
+import { isFailure } from './owed.js';
 import { copyOf, iterationAt } from './paths.js';
 import type { NodePlace, PlanNode } from './plan-nodes.js';
 import type { KeptOutput } from './progress.js';

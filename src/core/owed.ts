@@ -1,7 +1,28 @@
-/** What a retry cleans up first: compensations and finally lists that failed (docs/reference/blocks.md#money). */
+/**
+ * How blocks have ended, and what a retry cleans up first: failed compensations and finally lists
+ * (docs/reference/blocks.md#money).
+ */
 
-import { isDone } from './done.js';
+import {
+  CANCELLED,
+  COMPLETED,
+  type DoneCode,
+  type Execution,
+  FAILED,
+  SKIPPED,
+} from '../../schema/execution.js';
 import type { NodePlace, PlannedExecution } from './plan-nodes.js';
+
+/** A failed or cancelled block ends its list. */
+export function isFailure(code: DoneCode | undefined): code is typeof FAILED | typeof CANCELLED {
+  return code === FAILED || code === CANCELLED;
+}
+
+/** Whether the node has completed or was skipped: a retry steps over it. */
+export function isDone({ d }: Pick<Execution, 'd'>, index: number): boolean {
+  const code = d[index]?.[0];
+  return code === COMPLETED || code === SKIPPED;
+}
 
 /** Whether a retry of the failed instance has something to clean up. */
 export function owesCleanUp({ plan, execution }: PlannedExecution): boolean {

@@ -8,7 +8,6 @@ import { INT32_MAX } from '../../schema/common.js';
 import { isTimestamp, isUuid } from '../../schema/formats.js';
 import { decodeUtf8 } from '../base/json-guard.js';
 
-/** The types of sort keys, with a check of their values. */
 export type PlaceKey = string | number;
 
 /** @param order identifies the sort order of the list @param keys of the last row of the page */

@@ -7,7 +7,8 @@ export interface Refused {
   readonly message: string;
 }
 
-class Refusal extends Error {}
+/** Ends what runs in `parsing`, with the message. */
+export class Refusal extends Error {}
 
 /** Ends the reading: `field` is where the caller finds what is wrong. */
 export function refuse(field: string, rule: string): never {

@@ -8,7 +8,8 @@ import type { Execution } from '../../schema/execution.js';
 import type { JsonValue } from '../base/json.js';
 import type { BlockKind } from './blocks/kind.js';
 import type { PlanNode } from './blocks/kinds.js';
-import type { Condition, Parsed } from './condition.js';
+import type { Condition } from './condition.js';
+import type { Parsed } from './parsed.js';
 
 export type { PlanNode } from './blocks/kinds.js';
 export type { StepNode } from './blocks/step-plan.js';
@@ -18,7 +19,6 @@ export type { TryCatchNode } from './blocks/try-catch.js';
 /** What is wrong with a value; undefined when it conforms. */
 export type SchemaCheck = (value: JsonValue) => string | undefined;
 
-/** The members of every node, whatever its kind. */
 export interface NodePlace {
   readonly index: number;
   /** The index of the first node of the block: a block in a concurrent loop has one node per slot. */

@@ -17,16 +17,15 @@ import { timeLimit } from '../base/time.js';
 import { type BlockCompiler, guardOf, NO_SECRETS } from './block-compiler.js';
 import { kindOf } from './blocks/kinds.js';
 import { resultBlocks } from './blocks/results.js';
-import { type Condition, type Parsed, parseCondition } from './condition.js';
+import { type Condition, parseCondition } from './condition.js';
+import { type Parsed, parsing, Refusal, type Refused } from './parsed.js';
 import type { NodePlace, Plan, PlanNode, SchemaCheck } from './plan-nodes.js';
 import { compileTemplate, type Template } from './template.js';
 import { type Copies, ONE_COPY, TreeRules } from './tree-rules.js';
 
 export type { Plan, PlanNode, SchemaCheck } from './plan-nodes.js';
 
-export type CompiledPlan =
-  | { readonly ok: true; readonly plan: Plan }
-  | { readonly ok: false; readonly message: string };
+export type CompiledPlan = { readonly ok: true; readonly plan: Plan } | Refused;
 
 export interface Definition extends Hooks {
   readonly id: string;
@@ -45,17 +44,15 @@ type Compile = (schema: JsonObject) => SchemaCheck;
 export function compilePlan(definition: Definition, compileSchema?: Compile): CompiledPlan {
   const rules = new TreeRules();
   const compiler = new PlanCompiler(rules, compileSchema);
-  try {
+  const parsed = parsing(() => {
     const roots = compiler.list(definition.blocks, ROOT, 0);
     const hooks = compileHooks(definition, rules);
     // The outputs that hooks read are kept as well.
     for (const list of HOOK_LISTS) compiler.reads(hooks[list]?.outputRefs ?? NONE);
     const plan = compiler.finish(definition, roots);
-    return { ok: true, plan: Object.keys(hooks).length === 0 ? plan : { ...plan, hooks } };
-  } catch (error) {
-    if (error instanceof Refusal) return { ok: false, message: error.message };
-    throw error;
-  }
+    return Object.keys(hooks).length === 0 ? plan : { ...plan, hooks };
+  });
+  return parsed.ok ? { ok: true, plan: parsed.value } : parsed;
 }
 
 const NONE: ReadonlySet<string> = new Set();
@@ -78,9 +75,6 @@ function asStep({ id, when, handler, params, timeout }: HookStep): Block {
   const most = Math.min(timeout ?? HOOK_TIMEOUT_MS, HOOK_TIMEOUT_MS);
   return { type: 'step', id, when: when ?? null, handler, params: params ?? null, timeout: most };
 }
-
-/** Ends the compilation; never leaves this module. */
-class Refusal extends Error {}
 
 interface Enclosing
   extends Pick<

@@ -174,7 +174,6 @@ export interface Dispatch extends StepTry {
   readonly handler: string;
   readonly external: boolean;
   readonly queueName: string | null;
-  /** Rendered. */
   readonly params: JsonValue;
   readonly timeoutMs: number | null;
   /** What the step sees over context.data, such as the items of the for_each blocks around it. */
@@ -280,7 +279,6 @@ export interface AuditEvent {
   readonly failure?: Failure;
 }
 
-/** The results of one event, in order. */
 export interface Progress {
   readonly outputs: OutputRow[];
   readonly dispatches: Dispatch[];

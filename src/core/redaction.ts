@@ -49,13 +49,15 @@ function compare(
     }
     return;
   }
-  const [shown, shownAfter] = [redactedOrAbsent(before), redactedOrAbsent(after)];
-  if (!areSame(shown, shownAfter)) {
-    changes.push({ path, before: shown ?? null, after: shownAfter ?? null });
-  }
+  const shown = before === undefined ? undefined : redacted(before);
+  const shownAfter = after === undefined ? undefined : redacted(after);
+  const isSame =
+    shown === undefined || shownAfter === undefined
+      ? shown === shownAfter
+      : isDeepEqual(shown, shownAfter);
+  if (!isSame) changes.push({ path, before: shown ?? null, after: shownAfter ?? null });
 }
 
-/** Those of the one, and those that only the other has. */
 function* keysOf(before: JsonObject, after: JsonObject): Iterable<string> {
   yield* Object.keys(before);
   for (const key of Object.keys(after)) {
@@ -66,14 +68,6 @@ function* keysOf(before: JsonObject, after: JsonObject): Iterable<string> {
 function memberOf(object: JsonObject, key: string): JsonValue | undefined {
   const value = ownValue(object, key);
   return value === undefined ? undefined : hiddenByName(key, value);
-}
-
-function redactedOrAbsent(value: JsonValue | undefined): JsonValue | undefined {
-  return value === undefined ? undefined : redacted(value);
-}
-
-function areSame(a: JsonValue | undefined, b: JsonValue | undefined): boolean {
-  return a === undefined || b === undefined ? a === b : isDeepEqual(a, b);
 }
 
 /** Words that a key name may hold in any case, with or without a separator between their parts. */

@@ -1,9 +1,17 @@
-/** What runs again: failed or cut-off blocks in a retry, and repeated lists, with new idempotency keys. */
+/**
+ * What runs again: failed or cut-off blocks in a retry, repeated lists, with new idempotency keys, and all blocks from
+ * a top-level one on in a rewind, as if never reached.
+ */
 
-import { isDone } from './done.js';
+import { SKIPPED } from '../../schema/execution.js';
+import { cutAll } from './cutting.js';
 import type { Evaluation } from './evaluation.js';
+import { forgetHooksThatFailed } from './hooks.js';
+import { clearHolds, forgetCancelling } from './instance-state.js';
+import { isDone } from './owed.js';
 import { blocksBetween } from './paths.js';
-import type { NodePlace } from './plan-nodes.js';
+import type { NodePlace, Plan, PlanNode } from './plan-nodes.js';
+import { startTimeLimit } from './time-limits.js';
 
 /** Makes failed and cancelled nodes in the range of indexes pending again; completed and skipped ones stay. */
 export function reopen({ execution, plan }: Evaluation, from: number, to: number): void {
@@ -61,4 +69,50 @@ export function runsOf({ execution, plan }: Evaluation, node: NodePlace): number
     runs += v[at.first] ?? 0;
   }
   return runs;
+}
+
+/** The ids of the blocks that a rewind to this root resets. */
+export function blocksFrom(plan: Plan, root: number): string[] {
+  return blocksBetween(plan, root);
+}
+
+/** The caller sets the state and when the instance continues. */
+export function rewind(run: Evaluation, root: PlanNode): void {
+  const { execution, snapshot, plan } = run;
+  cutAll(run);
+  run.dropSnapshots();
+  forgetFrom(execution.d, root.index);
+  if (execution.c !== undefined) forgetFrom(execution.c, root.index);
+  for (const id of blocksFrom(plan, root.index)) snapshot.outputs.delete(id);
+  delete execution.k;
+  delete execution.e;
+  delete execution.y;
+  delete execution.x;
+  delete execution.m;
+  forgetHooksThatFailed(execution);
+  forgetCancelling(snapshot);
+  delete execution.f;
+  delete execution.z;
+  delete execution.u;
+  clearHolds(run);
+  if (snapshot.runtime.total_steps_executed !== undefined) {
+    snapshot.runtime.attempt = 0;
+    snapshot.runtime.total_steps_executed = 0;
+  }
+  for (const before of plan.roots.slice(0, root.position)) {
+    execution.d[before] ??= [SKIPPED, run.offset, 0];
+  }
+  countRuns(run, plan.roots.slice(root.position));
+  execution.s = root.index;
+  if (execution.t !== null) {
+    startTimeLimit(run);
+    run.push(root.index);
+  }
+  run.progress.audit.push({ eventType: 'resumed_from', blockId: root.id });
+}
+
+function forgetFrom(entries: Record<number, unknown>, first: number): void {
+  for (const key of Object.keys(entries)) {
+    if (Number(key) >= first) delete entries[Number(key)];
+  }
 }

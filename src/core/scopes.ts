@@ -6,16 +6,14 @@
 import type { CatchingRecord, ForEachRecord, OpenRecord } from '../../schema/execution.js';
 import type { JsonObject, JsonValue } from '../base/json.js';
 import { caughtBy, ERROR_KEY } from './caught.js';
-import type { Scope } from './condition.js';
 import type { Evaluation } from './evaluation.js';
+import type { Scope } from './expression/scope.js';
 import { mergedOf, type OwnOutput } from './item-outputs.js';
-import { layered } from './layered.js';
 import { latestOutputs, outputsIn } from './outputs-view.js';
 import { iterationAt } from './paths.js';
 import type { NodePlace } from './plan-nodes.js';
 import type { Env, Snapshot } from './progress.js';
 
-/** The last scope, and what it was built for. */
 interface Known {
   readonly loop: OpenRecord | undefined;
   readonly iteration: number;
@@ -128,4 +126,46 @@ export function scopeIn(snapshot: Snapshot, { now, random }: Pick<Env, 'now' | '
 function errorOutside({ error, data }: Snapshot): JsonObject | null | undefined {
   if (error !== undefined) return error;
   return caughtBy(data) === undefined ? undefined : null;
+}
+
+/** Neither the two objects nor the result may be changed afterwards. */
+export function layered(under: JsonObject, over: JsonObject): JsonObject {
+  return new Proxy<JsonObject>({}, new Layers(under, over));
+}
+
+/** Looks up single keys in the two layers; reading all keys, as JSON.stringify does, builds the merged object once. */
+class Layers implements ProxyHandler<JsonObject> {
+  readonly #under: JsonObject;
+  readonly #over: JsonObject;
+  #merged: JsonObject | undefined;
+
+  constructor(under: JsonObject, over: JsonObject) {
+    this.#under = under;
+    this.#over = over;
+  }
+
+  get(target: JsonObject, key: string): unknown {
+    const layer = this.#layerOf(key);
+    return layer === undefined ? Reflect.get(target, key) : layer[key];
+  }
+
+  has(target: JsonObject, key: string): boolean {
+    return this.#layerOf(key) !== undefined || Reflect.has(target, key);
+  }
+
+  getOwnPropertyDescriptor(_target: JsonObject, key: string): PropertyDescriptor | undefined {
+    const layer = this.#layerOf(key);
+    if (layer === undefined) return undefined;
+    return { value: layer[key], writable: true, enumerable: true, configurable: true };
+  }
+
+  ownKeys(): string[] {
+    this.#merged ??= { ...this.#under, ...this.#over };
+    return Object.keys(this.#merged);
+  }
+
+  #layerOf(key: string): JsonObject | undefined {
+    if (Object.hasOwn(this.#over, key)) return this.#over;
+    return Object.hasOwn(this.#under, key) ? this.#under : undefined;
+  }
 }

@@ -7,10 +7,9 @@ import { displayText } from '../base/bounds.js';
 import type { JsonObject, JsonValue } from '../base/json.js';
 import { parseJson } from '../base/json-guard.js';
 import { follow } from './expression/scope.js';
-import type { Parsed } from './expression/syntax.js';
 import { type Chain, splitTemplate } from './expression/template-syntax.js';
+import { type Parsed, refused } from './parsed.js';
 
-/** A string of the parameters that names secrets. */
 export interface SecretText {
   readonly path: readonly (string | number)[];
   /** Literal text, and expressions that name a secret, such as `secrets.stripe | base64`. */
@@ -76,14 +75,14 @@ function secretValue(expression: string, find: SecretValues, used: Set<string>):
       if (step.kind !== 'filter') continue;
       const result = step.filter.apply(value);
       // The message of a filter may contain its input.
-      if (!result.ok) return { ok: false, message: `secret ${name}: a filter cannot work with it` };
+      if (!result.ok) return refused(`secret ${name}: a filter cannot work with it`);
       value = result.value;
     }
     const text = displayText(value);
     used.add(text);
     return { ok: true, value: text };
   }
-  return { ok: false, message: `secret ${name} does not exist, is disabled or has expired` };
+  return refused(`secret ${name} does not exist, is disabled or has expired`);
 }
 
 /** Each way to split a path into an id and members of its value, the longest id first. */

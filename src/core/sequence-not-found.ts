@@ -1,6 +1,5 @@
 /** The message about a sequence that a caller named by id or name and that does not exist. Pure. */
 
-/** A version of null leaves the choice to the engine. */
 interface Named {
   readonly namespace: string;
   readonly name: string;

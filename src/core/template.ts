@@ -8,13 +8,13 @@ import { displayText, lengthOf, sizeWithin } from '../base/bounds.js';
 import type { JsonObject, JsonValue } from '../base/json.js';
 import type { FilterCall } from './expression/filters.js';
 import { type OutputReads, outputReads, readRooted, type Scope } from './expression/scope.js';
-import type { Parsed } from './expression/syntax.js';
 import {
   type ParsedChain,
   type Part,
   type Source,
   splitTemplate,
 } from './expression/template-syntax.js';
+import { type Parsed, refused } from './parsed.js';
 import type { SecretText } from './secret-texts.js';
 
 export interface Template {
@@ -29,7 +29,6 @@ export interface Template {
 
 type Node =
   | { readonly kind: 'constant'; readonly value: JsonValue }
-  /** A string that is one expression. */
   | { readonly kind: 'chain'; readonly chain: ParsedChain }
   | { readonly kind: 'text'; readonly parts: readonly Part[] }
   | { readonly kind: 'array'; readonly items: readonly Node[] }
@@ -62,7 +61,7 @@ export function renderTemplate(template: Template, scope: Scope): Parsed<JsonVal
   if (template.root.kind === 'constant') return { ok: true, value: template.root.value };
   const run: Rendering = { scope, left: RENDERED_SIZE_MAX, problem: undefined };
   const value = render(template.root, run, RENDERED_DEPTH_MAX);
-  return run.problem === undefined ? { ok: true, value } : { ok: false, message: run.problem };
+  return run.problem === undefined ? { ok: true, value } : refused(run.problem);
 }
 
 /** The strings that name secrets, otherwise rendered. Data cannot pass for a secret: names come from the template. */

@@ -2,7 +2,6 @@
 
 import { BLOCKS_MAX, CONCURRENCY_MAX, DEPTH_MAX, PLAN_BLOCKS_MAX } from '../../schema/blocks.js';
 
-/** The concurrent for_each blocks around a block. */
 export interface Copies {
   /** The innermost of them. */
   readonly id: string | undefined;

@@ -84,7 +84,6 @@ function itemCounts(record: OpenRecord | undefined): TreeNode['items'] {
   return { total, running: i - m - f, ended: m + f };
 }
 
-/** The state that is shown for a block, and the node that it comes from. */
 interface ShownNode {
   readonly state: NodeState;
   readonly from: PlanNode;

@@ -88,7 +88,6 @@ export function whole(kind: Wait['kind'], more: Partial<WaitFacts> = {}): WaitFa
   return { kind, block_id: null, path: null, since: null, until: null, ...more };
 }
 
-/** What keeps the whole instance from starting anything. */
 function holds({ state, execution, nextFireAt }: Snapshot, now: UnixMs): WaitFacts[] {
   const { h, p, t } = execution;
   const found: WaitFacts[] = [];

@@ -38,7 +38,6 @@ export type AttemptOutcome =
       readonly excerpt: string;
     };
 
-/** The first one, and three retries. */
 export const ATTEMPTS_MAX = 4;
 const FIRST_WAIT_MS = 500;
 

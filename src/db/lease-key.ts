@@ -7,7 +7,7 @@ import type pg from 'pg';
 import Cursor from 'pg-cursor';
 import { SEALING_KEY_STATES, type SealingKeyState } from '../../schema/system.js';
 import type { Keyring } from '../core/sealing/keys.js';
-import { openSecret, type SecretPlace, type StoredSecret } from '../core/stored-secret.js';
+import { openSecret, type SecretPlace, type StoredSecret } from '../core/sealing/sealing.js';
 import { type DbLog, withClient } from './pool.js';
 
 /** Sealed columns, by what they belong to. */

@@ -7,7 +7,7 @@
 import { lookup } from 'node:dns/promises';
 import { isIP, type LookupFunction } from 'node:net';
 import ipaddr from 'ipaddr.js';
-import type { Parsed } from '../core/condition.js';
+import type { Parsed } from '../core/parsed.js';
 
 export interface Endpoint {
   /** In lower case, without brackets. */

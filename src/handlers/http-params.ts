@@ -9,7 +9,7 @@ import {
 } from '../../schema/handlers.js';
 import { displayText } from '../base/bounds.js';
 import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '../base/json.js';
-import type { Parsed } from '../core/condition.js';
+import type { Parsed } from '../core/parsed.js';
 
 export type { HttpMethod } from '../../schema/handlers.js';
 

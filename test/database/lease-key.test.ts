@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createKeyring, type Keyring } from '../../src/core/sealing/keys.js';
-import { storeSecret } from '../../src/core/stored-secret.js';
+import { storeSecret } from '../../src/core/sealing/sealing.js';
 import { checkSealingKey } from '../../src/db/lease-key.js';
 import { withClient } from '../../src/db/pool.js';
 import { createTestDatabase } from '../helpers/database.js';

@@ -1,7 +1,7 @@
 /** What expressions and templates are evaluated in. */
 
 import type { JsonObject } from '../../src/base/json.js';
-import type { Scope } from '../../src/core/condition.js';
+import type { Scope } from '../../src/core/expression/scope.js';
 
 export function scopeOf(
   data: JsonObject,

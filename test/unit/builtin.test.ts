@@ -6,7 +6,7 @@ import fc from 'fast-check';
 import type { JsonObject, JsonValue } from '../../src/base/json.js';
 import type { LogLevel, PureContext, StepOutcome } from '../../src/core/builtin.js';
 import { BUILTIN_NAMES, PURE_HANDLERS, sleepDuration } from '../../src/core/builtin.js';
-import type { Scope } from '../../src/core/condition.js';
+import type { Scope } from '../../src/core/expression/scope.js';
 import { check } from '../helpers/properties.js';
 
 const SCOPE: Scope = {

@@ -8,7 +8,7 @@ import type { AbSplitBlock, Block } from '../../schema/blocks.js';
 import type { ForEachRecord, StepRecord } from '../../schema/execution.js';
 import { childInstanceId, routeOf } from '../../src/base/ids.js';
 import type { JsonObject, JsonValue } from '../../src/base/json.js';
-import { variantOf } from '../../src/core/blocks/ab-split.js';
+import { variantOf } from '../../src/core/blocks/choices.js';
 import { nodeAt } from '../../src/core/paths.js';
 import { compilePlan } from '../../src/core/plan.js';
 import type { ChildEnd, ChildStart, EngineEvent } from '../../src/core/progress.js';

@@ -8,7 +8,7 @@ import type { StepRecord } from '../../schema/execution.js';
 import { createValidators } from '../../schema/validators.js';
 import type { JsonObject, JsonValue } from '../../src/base/json.js';
 import { parseAnswer } from '../../src/core/blocks/gate.js';
-import { cancellingIn } from '../../src/core/cancelling.js';
+import { cancellingIn } from '../../src/core/instance-state.js';
 import { iterationOf } from '../../src/core/paths.js';
 import { compilePlan } from '../../src/core/plan.js';
 import type { KeptSignal } from '../../src/core/progress.js';

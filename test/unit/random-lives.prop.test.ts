@@ -18,7 +18,7 @@ import type { JsonObject, JsonValue } from '../../src/base/json.js';
 import { advance } from '../../src/core/evaluator.js';
 import type { Dispatch, EngineEvent } from '../../src/core/progress.js';
 import { continueAfterEnd, remapExecution } from '../../src/core/remap.js';
-import { blocksFrom } from '../../src/core/rewind.js';
+import { blocksFrom } from '../../src/core/runs-again.js';
 import { canonicalJson } from '../../src/core/sealing/canonical-json.js';
 import { contexts, type Tree, time, trees, values } from '../helpers/block-trees.js';
 import { sealTask } from '../helpers/capsule-tasks.js';

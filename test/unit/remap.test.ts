@@ -9,7 +9,7 @@ import type { JsonObject } from '../../src/base/json.js';
 import { advance } from '../../src/core/evaluator.js';
 import type { Progress } from '../../src/core/progress.js';
 import { clashOf, continueAfterEnd, passedRoots, remapExecution } from '../../src/core/remap.js';
-import { blocksFrom } from '../../src/core/rewind.js';
+import { blocksFrom } from '../../src/core/runs-again.js';
 import { column, lines } from '../helpers/columns.js';
 import {
   ENV,

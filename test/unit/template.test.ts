@@ -8,7 +8,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import type { JsonObject, JsonValue } from '../../src/base/json.js';
-import type { Scope } from '../../src/core/condition.js';
+import type { Scope } from '../../src/core/expression/scope.js';
 import { compileTemplate, renderTemplate } from '../../src/core/template.js';
 import { cpuMsOf } from '../helpers/cpu-time.js';
 import { byDepth } from '../helpers/depth.js';

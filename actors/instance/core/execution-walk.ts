@@ -1,7 +1,7 @@
 /** The base of walks that derive something from an execution as it is stored. */
 
 import type { Execution, ForEachRecord } from '../../../schema/execution.js';
-import { isDone } from '../../../src/core/done.js';
+import { isDone } from '../../../src/core/owed.js';
 import { pathOf, withEnded } from '../../../src/core/paths.js';
 import type { NodePlace, Plan, PlannedExecution } from '../../../src/core/plan-nodes.js';
 

@@ -16,7 +16,7 @@ import {
   SECOND_MS,
   showingsOf,
   zoneOf,
-} from '../../../src/core/wall-clock.js';
+} from '../../../src/core/timing.js';
 import { type CronFields, YEAR_MAX, type YearRange } from './cron-fields.js';
 
 const HOURS = 24;

@@ -9,7 +9,7 @@ import {
 } from '../../../schema/cron.js';
 import { invalid } from '../../../src/base/errors.js';
 import { isoTime } from '../../../src/base/time.js';
-import { zonedTime, zoneOf } from '../../../src/core/wall-clock.js';
+import { zonedTime, zoneOf } from '../../../src/core/timing.js';
 import { rowOf } from '../../../src/db/reads/lookup.js';
 import type { FrontRoom } from '../../../src/http/front-room.js';
 import {

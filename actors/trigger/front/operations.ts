@@ -9,7 +9,7 @@ import { EngineError, invalid, notFound } from '../../../src/base/errors.js';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../../src/base/json.js';
 import { decodeUtf8 } from '../../../src/base/json-guard.js';
 import { owned } from '../../../src/base/tenancy.js';
-import { openSecret, type StoredSecret } from '../../../src/core/stored-secret.js';
+import { openSecret, type StoredSecret } from '../../../src/core/sealing/sealing.js';
 import type { Admission } from '../../../src/http/admission.js';
 import {
   bodyIn,

@@ -20,7 +20,6 @@ import { composite } from './kind.js';
 import { afterChild, startAt } from './list.js';
 import { resultOf } from './results.js';
 
-/** Lists: the branches. */
 export type ParallelNode = NodePlace & { readonly type: 'parallel' };
 
 export interface RaceNode extends NodePlace {

@@ -19,8 +19,8 @@ import type { BlockCompiler } from '../block-compiler.js';
 import type { Evaluation } from '../evaluation.js';
 import type { AuditEvent } from '../progress.js';
 import { renderTemplate, type Template } from '../template.js';
+import type { MaybeOpen } from './step-outcome.js';
 import type { StepNode } from './step-plan.js';
-import type { MaybeOpen } from './step-record.js';
 
 export interface GatePlan {
   readonly prompt: Template;

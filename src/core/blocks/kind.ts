@@ -116,7 +116,6 @@ export interface NamedPart {
   readonly id: string;
 }
 
-/** The members that a kind must define, and those that it may. */
 type Own<K, Needed extends keyof K, Free extends keyof K> = Pick<K, Needed> &
   Partial<Pick<K, Free>>;
 

@@ -3,12 +3,11 @@
 import type { Block, KindName } from '../../../schema/blocks.js';
 import type { Evaluation } from '../evaluation.js';
 import type { NodePlace } from '../plan-nodes.js';
-import { abSplit } from './ab-split.js';
 import { parallel, race } from './branches.js';
 import { cancellationScope } from './cancellation-scope.js';
+import { abSplit, router } from './choices.js';
 import type { BlockKind } from './kind.js';
 import { forEach, loop } from './loops.js';
-import { router } from './router.js';
 import { saga } from './saga.js';
 import { step } from './step.js';
 import { subSequence } from './sub-sequence.js';

@@ -6,8 +6,8 @@ import {
   type DoneCode,
   type FAILED,
 } from '../../../schema/execution.js';
-import { isFailure } from '../done.js';
 import type { Evaluation } from '../evaluation.js';
+import { isFailure } from '../owed.js';
 import type { NodePlace } from '../plan-nodes.js';
 
 /** Queues the first block from `position` on that is not done; returns whether there was one. */

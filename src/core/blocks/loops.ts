@@ -81,7 +81,6 @@ export const loop = composite<LoopBlock, LoopNode, LoopRecord>({
   },
 });
 
-/** Reaching max_iterations completes the block. */
 function testLoop(run: Evaluation, node: LoopNode, record: LoopRecord): void {
   const isNext = record.i < node.maxIterations && holds(node.condition, run.scopeOf(node));
   if (!isNext || !startList(run, node, 0)) run.finish(node, COMPLETED);
@@ -178,7 +177,6 @@ function checkCollection(text: string, compiler: BlockCompiler): void {
   compiler.warn('collection', message, key ?? `{{ ${clip(text)} }}`);
 }
 
-/** The items; undefined when the block has failed. */
 function collect(run: Evaluation, node: ForEachNode): readonly JsonValue[] | undefined {
   const scope = run.scopeOf(node);
   let value: JsonValue | undefined;

@@ -1,6 +1,9 @@
-/** Applies the outcome of a try: stores the output, starts another try, or fails the step (docs/reference/steps.md). */
+/**
+ * The phases of open steps, and the outcome of a try: stores the output, starts another try, or fails the step
+ * (docs/reference/steps.md).
+ */
 
-import { COMPLETED, FAILED, type StepRecord } from '../../../schema/execution.js';
+import { COMPLETED, FAILED, type StepPhase, type StepRecord } from '../../../schema/execution.js';
 import { FAILURE_MESSAGE_MAX, type FailureCode } from '../../../schema/failure.js';
 import { clip } from '../../base/bounds.js';
 import { isJsonObject, type JsonObject, ownValue } from '../../base/json.js';
@@ -9,7 +12,45 @@ import { holds } from '../condition.js';
 import type { Evaluation } from '../evaluation.js';
 import { backoffMs, redispatchMs } from '../timing.js';
 import type { RetryPolicy, StepNode } from './step-plan.js';
-import { enterPhase } from './step-record.js';
+
+export type MaybeOpen = StepRecord | undefined;
+
+/** Opens the step in the phase, or moves the open step there. @param until the end of the phase, in Unix ms */
+export function enterPhase(
+  run: Evaluation,
+  node: StepNode,
+  record: MaybeOpen,
+  phase: StepPhase,
+  number: number,
+  until?: number,
+): void {
+  const next = recordOf(run, node, record, phase, number);
+  if (until !== undefined) next.w = until;
+  run.putLeaf(node, next);
+}
+
+/** The record in the new phase. The noted effect stays with its try, the deadline with the step. */
+export function recordOf(
+  run: Evaluation,
+  node: StepNode,
+  before: MaybeOpen,
+  phase: StepPhase,
+  number: number,
+): StepRecord {
+  const record: StepRecord = { b: before?.b ?? run.offset, p: phase, a: number };
+  if (before?.u !== undefined && before.a === number) record.u = before.u;
+  if (before?.k !== undefined) record.k = before.k;
+  if (before === undefined) {
+    if (node.deadlineMs !== null) record.h = run.env.now + node.deadlineMs;
+  } else if (before.h !== undefined) record.h = before.h;
+  return record;
+}
+
+/** Queues an open step, to be attempted as soon as the instance may run. */
+export function makeReady(run: Evaluation, node: StepNode, record: StepRecord): void {
+  enterPhase(run, node, record, 'ready', record.a);
+  run.push(node.index);
+}
 
 const CONTEXT_LIMIT =
   'context limit: with this output merged into it the context is larger than ' +

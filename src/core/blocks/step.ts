@@ -18,7 +18,6 @@ import {
   retryableFailure,
   sleepDuration,
 } from '../builtin.js';
-import type { Scope } from '../condition.js';
 import { cutOff, withdraw } from '../cutting.js';
 import {
   effectOf,
@@ -26,6 +25,7 @@ import {
   startDeadlineHandler,
 } from '../deadline-handlers.js';
 import type { Evaluation } from '../evaluation.js';
+import type { Scope } from '../expression/scope.js';
 import { BREACHED } from '../failures.js';
 import { nullInKey } from '../key-params.js';
 import { earlier } from '../open-leaves.js';
@@ -43,9 +43,15 @@ import {
   promptOf,
 } from './gate.js';
 import { leaf } from './kind.js';
-import { failStep, settleTry } from './step-outcome.js';
+import {
+  enterPhase,
+  failStep,
+  type MaybeOpen,
+  makeReady,
+  recordOf,
+  settleTry,
+} from './step-outcome.js';
 import { type BreachHandler, compileStep, type StepNode } from './step-plan.js';
-import { enterPhase, type MaybeOpen, makeReady, recordOf } from './step-record.js';
 
 /** In ms: a request to a rate limit is a message and may be lost, so a step without an answer asks again. */
 const ASK_AGAIN_MS = 2_000;

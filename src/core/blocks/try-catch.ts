@@ -18,9 +18,8 @@ import {
 } from '../../../schema/execution.js';
 import { catchError } from '../caught.js';
 import { cutInside, endCut, isBeingCut } from '../cutting.js';
-import { isDone } from '../done.js';
 import type { Evaluation } from '../evaluation.js';
-import { hasOwingChild } from '../owed.js';
+import { hasOwingChild, isDone } from '../owed.js';
 import type { NodePlace, PlannedExecution } from '../plan-nodes.js';
 import { reopenList, repeatList } from '../runs-again.js';
 import { composite } from './kind.js';

@@ -12,17 +12,10 @@ export function dayOfWeek(time: string): number | null {
 export function formatDate(time: string, format: string): string | null {
   const date = parseTime(time);
   if (date === undefined) return null;
-  let text = '';
-  for (let at = 0; at < format.length; at += 1) {
-    const character = format.charAt(at);
-    const convert = character === '%' ? CONVERSIONS.get(format.charAt(at + 1)) : undefined;
-    if (convert === undefined) text += character;
-    else {
-      text += convert(date);
-      at += 1;
-    }
-  }
-  return text;
+  return format.replace(
+    /%(.)/gs,
+    (text, letter: string) => CONVERSIONS.get(letter)?.(date) ?? text,
+  );
 }
 
 /** Bounds the input of the parser's patterns. */

@@ -7,9 +7,8 @@
 import { createHash } from 'node:crypto';
 import { clip, displayText } from '../../base/bounds.js';
 import type { JsonValue } from '../../base/json.js';
-import { occurrences } from './occurrences.js';
-import { toNumber } from './operators.js';
-import type { Parsed } from './syntax.js';
+import { type Parsed, refused } from '../parsed.js';
+import { occurrences, toNumber } from './operators.js';
 
 export interface FilterCall {
   readonly name: string;
@@ -26,23 +25,17 @@ export function isBareFilter(word: string): boolean {
   return FILTERS.get(word)?.most === 0;
 }
 
-/** Fails when the filter does not exist or cannot take the arguments. */
 export function parseFilter(name: string, args: readonly JsonValue[]): Parsed<FilterCall> {
   const definition = FILTERS.get(name);
-  if (definition === undefined) {
-    return { ok: false, message: `unknown template filter "${clip(name)}"` };
-  }
+  if (definition === undefined) return refused(`unknown template filter "${clip(name)}"`);
   if (args.length < definition.least || args.length > definition.most) {
-    return { ok: false, message: `the template filter ${name} has a wrong number of arguments` };
+    return refused(`the template filter ${name} has a wrong number of arguments`);
   }
   const bound = definition.bind(args);
-  if (typeof bound === 'string') {
-    return { ok: false, message: `the template filter ${name} ${bound}` };
-  }
+  if (typeof bound === 'string') return refused(`the template filter ${name} ${bound}`);
   return { ok: true, value: { name, args, apply: (value) => limited(name, bound(value)) } };
 }
 
-/** Why a filter gives no value, as text after its name. */
 class Fault {
   readonly reason: string;
 
@@ -69,7 +62,7 @@ function limited(name: string, outcome: JsonValue | Fault): Parsed<JsonValue> {
     Buffer.byteLength(outcome, 'utf8') > FILTER_RESULT_MAX;
   const value = isTooLarge ? TOO_LARGE : outcome;
   return value instanceof Fault
-    ? { ok: false, message: `the template filter ${name} ${value.reason}` }
+    ? refused(`the template filter ${name} ${value.reason}`)
     : { ok: true, value };
 }
 

@@ -4,8 +4,7 @@ import { canonicalText, compareText, lengthOf } from '../../base/bounds.js';
 import { uuidText } from '../../base/ids.js';
 import { isJsonObject, type JsonValue } from '../../base/json.js';
 import { dayOfWeek, formatDate } from './dates.js';
-import { occurrences } from './occurrences.js';
-import { type Evaluation, isEqual, spendSize, toNumber } from './operators.js';
+import { type Evaluation, isEqual, occurrences, spendSize, toNumber } from './operators.js';
 
 type Arg = JsonValue | undefined;
 

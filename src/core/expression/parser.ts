@@ -1,28 +1,18 @@
 /** Parses expressions by recursive descent. Nesting is capped, so parsing and evaluating cannot overflow the stack. */
 
 import { clip } from '../../base/bounds.js';
+import { type Parsed, parsing, Refusal } from '../parsed.js';
 import { plainValue, type Token, tokenize } from './lexer.js';
 import { isRootedPath } from './scope.js';
-import type { ArithmeticOperator, ComparisonOperator, Expression, Parsed, Term } from './syntax.js';
+import type { ArithmeticOperator, ComparisonOperator, Expression, Term } from './syntax.js';
 
 /** For parentheses, arrays, calls, signs and choices (docs/reference/expressions.md). */
 export const EXPRESSION_DEPTH_MAX = 64;
 
 /** Never throws: gives a tree, or a message with the position of the problem. */
 export function parseExpression(text: string): Parsed<Expression> {
-  const tokens = tokenize(text);
-  if (!tokens.ok) return tokens;
-  const parser = new Parser(tokens.value);
-  try {
-    return { ok: true, value: parser.parseAll() };
-  } catch (error) {
-    if (error instanceof SyntaxFault) return { ok: false, message: error.message };
-    throw error;
-  }
+  return parsing(() => new Parser(tokenize(text)).parseAll());
 }
-
-/** Ends the descent at the first error; never leaves this module. */
-class SyntaxFault extends Error {}
 
 const COMPARISONS: ReadonlySet<string> = new Set(['==', '!=', '>', '>=', '<', '<=']);
 
@@ -116,7 +106,7 @@ class Parser {
     if (value !== undefined) return { kind: 'literal', value };
     if (this.#take('(')) return { kind: 'call', name: text, args: this.#list(')') };
     const path = text.split('.');
-    if (path.includes('')) throw new SyntaxFault(`a path with an empty segment: ${clip(text)}`);
+    if (path.includes('')) throw new Refusal(`a path with an empty segment: ${clip(text)}`);
     return { kind: 'path', path };
   }
 
@@ -132,7 +122,7 @@ class Parser {
   #nested(parse: () => Expression): Expression {
     this.#depth += 1;
     if (this.#depth > EXPRESSION_DEPTH_MAX) {
-      throw new SyntaxFault(`nested deeper than ${EXPRESSION_DEPTH_MAX} levels`);
+      throw new Refusal(`nested deeper than ${EXPRESSION_DEPTH_MAX} levels`);
     }
     const node = parse();
     this.#depth -= 1;
@@ -159,12 +149,12 @@ class Parser {
     if (!this.#take(symbol)) throw this.#unexpected(`, expected "${symbol}"`);
   }
 
-  #unexpected(expectation = ''): SyntaxFault {
+  #unexpected(expectation = ''): Refusal {
     const token = this.#tokens[this.#next];
-    if (token === undefined) return new SyntaxFault(`unexpected end${expectation}`);
+    if (token === undefined) return new Refusal(`unexpected end${expectation}`);
     const shown = token.kind === 'literal' ? token.value : token.text;
     const text = typeof shown === 'string' ? `"${clip(shown)}"` : shown;
-    return new SyntaxFault(`unexpected ${text} at character ${token.at}${expectation}`);
+    return new Refusal(`unexpected ${text} at character ${token.at}${expectation}`);
   }
 }
 

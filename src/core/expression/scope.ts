@@ -88,7 +88,7 @@ export function follow(
   let value = start;
   for (let i = from; i < path.length; i += 1) {
     const segment = path[i]!;
-    if (Array.isArray(value)) value = isIndex(segment) ? value[Number(segment)] : undefined;
+    if (Array.isArray(value)) value = INDEX.test(segment) ? value[Number(segment)] : undefined;
     else if (value !== undefined && isJsonObject(value)) value = ownValue(value, segment);
     else return undefined;
   }
@@ -96,15 +96,7 @@ export function follow(
 }
 
 /** Decimal digits without leading zeros, few enough for an array index. */
-function isIndex(segment: string): boolean {
-  if (segment.length === 0 || segment.length > 10) return false;
-  if (segment.length > 1 && segment.startsWith('0')) return false;
-  for (let i = 0; i < segment.length; i += 1) {
-    const code = segment.charCodeAt(i);
-    if (code < 48 || code > 57) return false;
-  }
-  return true;
-}
+const INDEX = /^(?:0|[1-9][0-9]{0,9})$/;
 
 export function outputReads(paths: Iterable<readonly string[]>): OutputReads {
   const ids = new Set<string>();

@@ -2,10 +2,6 @@
 
 import type { JsonValue } from '../../base/json.js';
 
-export type Parsed<T> =
-  | { readonly ok: true; readonly value: T }
-  | { readonly ok: false; readonly message: string };
-
 export type ComparisonOperator = '==' | '!=' | '>' | '>=' | '<' | '<=' | 'in';
 export type ArithmeticOperator = '+' | '-' | '*' | '/';
 

@@ -81,7 +81,6 @@ function attempt<T>(parse: () => T, problems: ChainProblem[]): T | undefined {
   }
 }
 
-/** Ends the parsing of a part at its first problem; never leaves this module. */
 class ChainFault extends Error {
   readonly problem: ChainProblem;
 

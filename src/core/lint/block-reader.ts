@@ -7,11 +7,11 @@ import type { JsonObject, JsonValue } from '../../base/json.js';
 import { type BlockCompiler, type ExpressionUse, guardOf, NO_SECRETS } from '../block-compiler.js';
 import type { NamedPart } from '../blocks/kind.js';
 import { kindOf } from '../blocks/kinds.js';
-import { type Condition, type Parsed, parseCondition } from '../condition.js';
+import { type Condition, parseCondition } from '../condition.js';
+import type { Parsed } from '../parsed.js';
 import type { SchemaCheck } from '../plan-nodes.js';
 import { compileTemplate, type Template } from '../template.js';
 
-/** Receives what a block contains, with paths in the definition. */
 export interface BlockVisitor {
   warn(path: string, message: string, suggestion?: string): void;
   refuse(path: string, message: string): void;
@@ -63,7 +63,6 @@ class BlockReader implements BlockCompiler {
     return NO_TEMPLATE;
   }
 
-  /** Checked by the validators. */
   outputSchema(): SchemaCheck {
     return () => undefined;
   }

@@ -13,6 +13,7 @@ import {
   type SagaBlock,
 } from '../../../schema/blocks.js';
 import {
+  FINDINGS_MAX,
   type Finding,
   findingOf,
   isWithin,
@@ -20,20 +21,23 @@ import {
   type ShapeErrors,
   shownName,
 } from '../../../schema/finding.js';
-import type { BuiltinName } from '../../../schema/handlers.js';
-import { BUILTIN_HANDLERS, HANDLER_PARAMS, isBuiltin } from '../../../schema/handlers.js';
+import {
+  BUILTIN_HANDLERS,
+  type BuiltinName,
+  HANDLER_PARAMS,
+  isBuiltin,
+} from '../../../schema/handlers.js';
 import { type BlockPlace, walkDefinition } from '../../../schema/members.js';
 import { misspelt, suggest } from '../../../schema/suggest.js';
 import { clip } from '../../base/bounds.js';
 import { isJsonObject, type JsonObject, ownValue } from '../../base/json.js';
 import type { ExpressionUse } from '../block-compiler.js';
-import type { Condition, Parsed } from '../condition.js';
+import type { Condition } from '../condition.js';
 import { ROOT_NAMES } from '../expression/scope.js';
+import type { Parsed } from '../parsed.js';
 import { type Copies, concurrencyOf, ONE_COPY, TreeRules } from '../tree-rules.js';
 import { type BlockVisitor, namesIn, readBlock } from './block-reader.js';
-import { FindingList } from './finding-list.js';
-import { partialActions } from './partial-actions.js';
-import { whyNever } from './references.js';
+import { partialActions, whyNever } from './blocks.js';
 import { correctedCondition, type Remarks, readCondition, readTemplate } from './texts.js';
 
 export interface Findings {
@@ -64,7 +68,6 @@ const NO_ERRORS: ShapeErrors = { found: [], extent: 'all' };
 /** More than a definition of maximum size has outside of parameters. */
 const BRACES_MAX = 20_000;
 
-/** How many block ids an unknown name is compared with. */
 const IDS_COMPARED_MAX = 500;
 
 class Lint implements BlockVisitor {
@@ -339,4 +342,28 @@ function copiesAround({ parent }: BlockPlace): Copies {
     times *= slots;
   }
   return { id, times };
+}
+
+const COUNTED_MAX = 10_000;
+
+export class FindingList {
+  readonly #found: Finding[] = [];
+  #omitted = 0;
+
+  get isOver(): boolean {
+    return this.#omitted >= COUNTED_MAX;
+  }
+
+  /** @param describe called only for findings that are listed: suggestions are expensive */
+  add(describe: () => Finding): void {
+    if (this.#found.length < FINDINGS_MAX) this.#found.push(describe());
+    else this.#omitted += 1;
+  }
+
+  /** The last one tells how many are left out. */
+  all(): Finding[] {
+    if (this.#omitted === 0) return this.#found;
+    const more = this.isOver ? `more than ${COUNTED_MAX}` : String(this.#omitted);
+    return [...this.#found, { path: '', message: `and ${more} more` }];
+  }
 }

@@ -52,7 +52,6 @@ function readPath(path: readonly string[], remarks: Remarks): void {
   } else if (!isRoot(root)) remarks.dataPath(path);
 }
 
-/** Constants of other languages. */
 const CONSTANTS: Readonly<Record<string, string>> = {
   True: 'true',
   TRUE: 'true',

@@ -16,7 +16,6 @@ export function decodeBase64Exactly(text: string, length: number): Buffer | unde
   return bytes?.length === length ? bytes : undefined;
 }
 
-/** How many characters that many bytes take. */
 export function base64Length(bytes: number): number {
   return Math.ceil(bytes / 3) * 4;
 }

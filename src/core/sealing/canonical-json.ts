@@ -25,7 +25,6 @@ export function sha256Hex(data: string | Uint8Array): string {
   return createHash('sha256').update(data).digest('hex');
 }
 
-/** The hash of the canonical text. */
 export function canonicalSha256(value: unknown): string {
   return sha256Hex(canonicalJson(value));
 }
@@ -33,15 +32,12 @@ export function canonicalSha256(value: unknown): string {
 function write(value: unknown, depthLeft: number): string {
   if (typeof value === 'object' && value !== null) {
     if (depthLeft <= 0) throw new RangeError(`JSON nested deeper than ${DEPTH_MAX} levels`);
-    return Array.isArray(value) ? writeArray(value, depthLeft) : writeObject(value, depthLeft);
+    if (!Array.isArray(value)) return writeObject(value, depthLeft);
+    return `[${value.map((item) => write(item, depthLeft - 1)).join(',')}]`;
   }
   const isText = typeof value === 'string' || typeof value === 'boolean' || value === null;
   if (!isText && !Number.isFinite(value)) throw new TypeError(`JSON has no ${typeof value} value`);
   return JSON.stringify(value);
-}
-
-function writeArray(items: readonly unknown[], depthLeft: number): string {
-  return `[${items.map((item) => write(item, depthLeft - 1)).join(',')}]`;
 }
 
 function writeObject(object: object, depthLeft: number): string {

@@ -21,15 +21,12 @@ const SIGNING_LABEL = 'engine-continuity-signing-v1';
 const PAYLOAD_LABEL = 'engine-continuity-payload-v1';
 const LINK_LABEL = 'engine-approval-link-v1';
 
-/** Signs manifests of capsules and entries of provenance. */
 export interface SigningKey {
   readonly id: string;
   readonly privateKey: KeyObject;
-  /** 32 bytes in base64. */
   readonly publicKey: string;
 }
 
-/** Seals payloads with AES-256-GCM. */
 export interface PayloadKey {
   readonly id: string;
   readonly key: Buffer;
@@ -40,7 +37,6 @@ export type TrustedKeys = ReadonlyMap<string, string>;
 
 export interface Keyring {
   readonly signing: SigningKey;
-  /** What new payloads are sealed with. */
   readonly payload: PayloadKey;
   /** What payloads may have been sealed with: the present key first, then the one before it. */
   readonly opening: readonly PayloadKey[];
@@ -48,14 +44,6 @@ export interface Keyring {
   readonly links: readonly Buffer[];
   /** Own keys, present and former, and those of the configuration. */
   readonly trusted: TrustedKeys;
-}
-
-/** @param text 64 hexadecimal digits, as ENGINE_ENCRYPTION_KEY has them */
-export function parseMasterKey(text: string): Parsed<Buffer> {
-  if (!/^[0-9a-f]{64}$/i.test(text)) {
-    return { ok: false, message: 'the encryption key must be 64 hexadecimal digits' };
-  }
-  return { ok: true, value: Buffer.from(text, 'hex') };
 }
 
 /**
@@ -110,7 +98,6 @@ export function createKeyring(
 export interface ContinuityKeys {
   /** 64 hexadecimal digits; undefined: what needs keys answers 503. */
   readonly master: string | undefined;
-  /** The one before it, during a rotation. */
   readonly former: string | undefined;
   /** JSON of ENGINE_CONTINUITY_TRUSTED_SIGNING_KEYS_JSON. */
   readonly trusted: string;
@@ -119,22 +106,15 @@ export interface ContinuityKeys {
 /** Undefined without a master key. The texts were checked when the configuration was read. */
 export function keyringOf({ master, former, trusted }: ContinuityKeys): Keyring | undefined {
   if (master === undefined) return undefined;
-  const formerKey = former === undefined ? undefined : trustedValue(parseMasterKey(former));
-  return createKeyring(
-    trustedValue(parseMasterKey(master)),
-    formerKey,
-    trustedValue(parseTrustedKeys(trusted)),
-  );
+  const configured = parseTrustedKeys(trusted);
+  if (!configured.ok) throw new Error(configured.message);
+  const formerKey = former === undefined ? undefined : Buffer.from(former, 'hex');
+  return createKeyring(Buffer.from(master, 'hex'), formerKey, configured.value);
 }
 
 /** Which keys can be read with, as others may know them: an id tells keys apart, and nothing of its key. */
 export function openingIds(keyring: Keyring | undefined): string[] {
   return keyring?.opening.map(({ id }) => id) ?? [];
-}
-
-function trustedValue<T>(parsed: Parsed<T>): T {
-  if (!parsed.ok) throw new Error(parsed.message);
-  return parsed.value;
 }
 
 /** Undefined unless the text is base64 of 32 bytes. */
@@ -143,7 +123,6 @@ export function parseTransferKey(base64: string): PayloadKey | undefined {
   return key === undefined ? undefined : { id: TRANSFER_KEY_ID_PREFIX + keyMark(key), key };
 }
 
-/** The id under which a public key is known. */
 export function signingKeyId(publicKey: string): string {
   return `continuity-signing-${keyMark(Buffer.from(publicKey, 'base64'))}`;
 }

@@ -1,16 +1,16 @@
 /**
- * The seal of a capsule's payload: AES-256-GCM, bound to whom the capsule is for. The nonce
- * is handed in and must never be used twice with one key.
+ * The seal of a capsule's payload, and of write-only secrets as they are stored: AES-256-GCM, bound to the recipient or
+ * the row. A nonce must never be used twice with one key.
  */
 
 import { createCipheriv, createDecipheriv } from 'node:crypto';
 import type { CapsuleManifest } from '../../../schema/handoff.js';
-import type { PayloadKey } from './keys.js';
+import { decodeBase64 } from './base64.js';
+import type { Keyring, PayloadKey } from './keys.js';
 
 const CIPHER = 'aes-256-gcm';
 export const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
-/** By how much the sealed bytes are more than the plain ones. */
 const SEAL_BYTES = NONCE_BYTES + TAG_BYTES;
 
 /** What opens a payload only for those for whom it was sealed. */
@@ -76,4 +76,38 @@ export function openWith(
     if (plain !== undefined) return plain;
   }
   return undefined;
+}
+
+export interface SecretPlace {
+  readonly id: string;
+  readonly tenant_id: string;
+}
+
+/** The two forms of the column: base64, or plain text without keys. */
+export type StoredSecret = { readonly sealed: string } | { readonly plain: string };
+
+/** @param nonce 12 random bytes that were never used before */
+export function storeSecret(
+  place: SecretPlace,
+  secret: string,
+  keyring: Keyring | undefined,
+  nonce: Uint8Array,
+): StoredSecret {
+  if (keyring === undefined) return { plain: secret };
+  const sealed = seal(Buffer.from(secret), keyring.payload.key, nonce, contextOf(place));
+  return { sealed: sealed.toString('base64') };
+}
+
+export function openSecret(
+  place: SecretPlace,
+  stored: StoredSecret,
+  keyring: Keyring | undefined,
+): string | undefined {
+  if ('plain' in stored) return stored.plain;
+  const sealed = decodeBase64(stored.sealed);
+  return sealed && openWith(keyring?.opening ?? [], sealed, contextOf(place))?.toString('utf8');
+}
+
+function contextOf({ id, tenant_id }: SecretPlace): SealContext {
+  return { tenant_id, continuity_id: id, epoch: 0, allowed_destination_runtime_id: 'secret' };
 }

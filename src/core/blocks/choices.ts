@@ -1,11 +1,41 @@
-/** ab_split: runs a variant that depends only on the ids of instance and block and the weights, and is chosen once. */
+/**
+ * router runs the first route that holds, else the default. ab_split runs a variant that depends only on the ids of
+ * instance and block and on the weights.
+ */
 
 import { createHash } from 'node:crypto';
-import type { AbSplitBlock } from '../../../schema/blocks.js';
+import type { AbSplitBlock, RouterBlock } from '../../../schema/blocks.js';
+import { conditionOf } from '../block-compiler.js';
+import { type Condition, holds } from '../condition.js';
 import type { NodePlace } from '../plan-nodes.js';
 import { choice } from './kind.js';
 
-/** Lists: the variants. */
+/** Lists: the routes, then the default. A condition that does not parse is undefined and counts as false. */
+export interface RouterNode extends NodePlace {
+  readonly type: 'router';
+  readonly conditions: readonly (Condition | undefined)[];
+}
+
+export const router = choice<RouterBlock, RouterNode>({
+  compile(block, compiler) {
+    const routes = block.routes ?? [];
+    return {
+      conditions: routes.map(({ condition }, index) =>
+        conditionOf(compiler, condition, { member: `routes[${index}].condition` }),
+      ),
+    };
+  },
+  lists(block) {
+    const routes = block.routes ?? [];
+    return [...routes.map(({ blocks }) => blocks), block.default ?? []];
+  },
+  choose(run, node) {
+    const scope = run.scopeOf(node);
+    const route = node.conditions.findIndex((condition) => holds(condition, scope));
+    return route < 0 ? node.conditions.length : route;
+  },
+});
+
 export interface AbSplitNode extends NodePlace {
   readonly type: 'ab_split';
   readonly names: readonly string[];

@@ -1,18 +1,19 @@
 /**
- * Finds actions of sagas that may fail after they have had an effect. The step of a failed action is not compensated,
- * so the effect stays, and a retry of the saga repeats it (docs/reference/blocks.md). Only blocks that are known to
- * have effects count, only before blocks that are likely to fail, and only in steps with a compensation.
+ * Finds references to outputs that cannot exist, and actions of sagas that may fail after they have had an effect. The
+ * step of a failed action is not compensated, so the effect stays, and a retry of the saga repeats it
+ * (docs/reference/blocks.md). Only blocks that are known to have effects count, before blocks that are likely to fail,
+ * in steps with a compensation.
  */
 
 import type { Block, SagaBlock, StepBlock } from '../../../schema/blocks.js';
 import { isBuiltin } from '../../../schema/handlers.js';
+import type { BlockPlace } from '../../../schema/members.js';
 import { isJsonObject, type JsonValue, ownValue } from '../../base/json.js';
 import { kindOf } from '../blocks/kinds.js';
 
 export interface PartialAction {
   readonly member: string;
   readonly step: string;
-  /** The block that has had an effect, and the one that fails. */
   readonly done: string;
   readonly failing: string;
 }
@@ -125,4 +126,42 @@ function stepCanFail({ handler, wait_for_input: gate, ...more }: StepBlock): boo
   const { timeout, deadline, output_schema } = more;
   if (timeout != null || deadline != null || output_schema != null) return true;
   return gate?.timeout != null && gate.escalation_handler == null;
+}
+
+/** Why the output of `target` cannot exist yet, as the end of a sentence. @param isRepeated `reader` may run again */
+export function whyNever(
+  reader: BlockPlace,
+  target: BlockPlace,
+  isRepeated: boolean,
+): string | undefined {
+  const readers = chainOf(reader);
+  const targets = chainOf(target);
+  let depth = 0;
+  while (depth < readers.length && readers[depth] === targets[depth]) depth += 1;
+  // A loop around both runs them in any order; its own rows exist after its first iteration.
+  const shared = readers.slice(0, depth).filter((place) => place !== reader || isRepeated);
+  if (shared.some((place) => kindAt(place).repeats !== 'never')) return undefined;
+  const [mine, theirs] = [readers[depth], targets[depth]];
+  if (mine === undefined) return theirs === undefined ? 'is this very block' : 'runs inside it';
+  if (theirs === undefined) return 'has not ended by then';
+  if (mine.list === theirs.list) {
+    return theirs.position < mine.position ? undefined : 'runs later';
+  }
+  // Hooks run after the blocks, and only one list of hooks runs.
+  if (mine.parent === undefined) return theirs.list === 0 ? undefined : 'runs later';
+  const { order } = kindAt(mine.parent);
+  if (order === 'together') return undefined;
+  if (order === 'one') return 'is on another route';
+  return theirs.list < mine.list ? undefined : 'runs later';
+}
+
+function chainOf(place: BlockPlace): BlockPlace[] {
+  const chain: BlockPlace[] = [];
+  for (let at: BlockPlace | undefined = place; at !== undefined; at = at.parent) chain.push(at);
+  return chain.reverse();
+}
+
+/** Blocks with inner blocks always have a known kind. */
+function kindAt({ block }: BlockPlace) {
+  return kindOf(block as unknown as Block);
 }
