@@ -1,6 +1,6 @@
 /**
  * The interface through which block kinds report what their blocks read and what is wrong with them. `plan.ts`
- * implements it to build the plan that instances run by, `lint/block-reader.ts` to collect findings about a definition
+ * implements it to build the plan that instances run by, `lint/definition.ts` to collect findings about a definition
  * before it is stored.
  */
 

@@ -29,7 +29,7 @@ import { reasonOf } from './failures.js';
 import { LoopItems } from './loop-items.js';
 import { OpenLeaves } from './open-leaves.js';
 import { isFailure, isOutsideCleanUp } from './owed.js';
-import { iterationOf, pathOf, runKey } from './paths.js';
+import { iterationOf, pathOf, rangeOf, runKey } from './paths.js';
 import type { NodePlace, Plan, StepNode } from './plan-nodes.js';
 import {
   type AuditEvent,
@@ -250,10 +250,10 @@ export class Evaluation {
     }
   }
 
-  /** Fails the node for a reason that was recorded before the blocks inside had ended. */
-  fail(node: NodePlace, cause: Failure | undefined): void {
-    this.cause = cause;
-    this.finish(node, FAILED);
+  /** @param cause of a failure that was recorded before the blocks inside had ended */
+  end(node: NodePlace, code: DoneCode, cause: Failure | undefined): void {
+    if (code === FAILED) this.cause = cause;
+    this.finish(node, code);
   }
 
   /** Must be called while the loops around are in the iteration in which the try began. */
@@ -325,9 +325,7 @@ export class Evaluation {
 
   /** The same for some of the lists, of a for_each with slots. */
   resetLists(node: NodePlace, from: number, to: number): void {
-    for (const list of node.lists.slice(from, to)) {
-      this.#forgetNodes(list[0]!, this.plan.nodes[list.at(-1)!]!.end);
-    }
+    for (const list of node.lists.slice(from, to)) this.#forgetNodes(...rangeOf(this.plan, list));
   }
 
   /** Releases the state of an item that has ended, in a for_each with slots. */

@@ -11,6 +11,7 @@ import {
   FAILED,
   SKIPPED,
 } from '../../schema/execution.js';
+import { rangeOf } from './paths.js';
 import type { NodePlace, PlannedExecution } from './plan-nodes.js';
 
 /** A failed or cancelled block ends its list. */
@@ -39,14 +40,17 @@ export function owesWithin(run: PlannedExecution, node: NodePlace): boolean {
   return node.lists.some((list) => list.some((index) => owesWithin(run, plan.nodes[index]!)));
 }
 
-/** Whether a child in the list, at any depth, has something to clean up. */
-export function hasOwingChild(run: PlannedExecution, list: readonly number[]): boolean {
+/** Whether one of these blocks in the list, at any depth, has failed clean-up to repeat. */
+export function owesInList(
+  run: PlannedExecution,
+  list: readonly number[],
+  which: 'all' | 'children',
+): boolean {
   const { plan, execution } = run;
-  const last = list.at(-1);
-  if (last === undefined) return false;
-  return plan.nodes.slice(list[0], plan.nodes[last]!.end).some((node) => {
+  return plan.nodes.slice(...rangeOf(plan, list)).some((node) => {
     const kept = execution.d[node.index]?.[3] ?? execution.k?.[node.index];
-    return node.kind.isLeaf && kept !== undefined && node.kind.owes(run, node, kept);
+    if (kept === undefined || (which === 'children' && !node.kind.isLeaf)) return false;
+    return node.kind.owes(run, node, kept);
   });
 }
 

@@ -68,6 +68,12 @@ export function copyOf(
   return plan.nodes[list?.[first.position] ?? -1];
 }
 
+/** The range of node indexes of a list, with the blocks inside. */
+export function rangeOf({ nodes }: Plan, list: readonly number[]): readonly [number, number] {
+  const last = list.at(-1);
+  return last === undefined ? [0, 0] : [list[0]!, nodes[last]!.end];
+}
+
 /** The ids of the blocks whose nodes are in a range of indexes. */
 export function blocksBetween({ nodes }: Plan, from: number, to = nodes.length): string[] {
   return nodes.slice(from, to).flatMap(({ id, index, first }) => (index === first ? [id] : []));

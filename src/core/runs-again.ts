@@ -9,7 +9,7 @@ import type { Evaluation } from './evaluation.js';
 import { forgetHooksThatFailed } from './hooks.js';
 import { clearHolds, forgetCancelling } from './instance-state.js';
 import { isDone } from './owed.js';
-import { blocksBetween } from './paths.js';
+import { blocksBetween, rangeOf } from './paths.js';
 import type { NodePlace, Plan, PlanNode } from './plan-nodes.js';
 import { startTimeLimit } from './time-limits.js';
 
@@ -32,20 +32,18 @@ export function reopen({ execution, plan }: Evaluation, from: number, to: number
 }
 
 export function reopenList(run: Evaluation, node: NodePlace, branch: number): void {
-  const list = node.lists[branch]!;
-  if (list.length > 0) reopen(run, list[0]!, run.plan.nodes[list.at(-1)!]!.end);
+  reopen(run, ...rangeOf(run.plan, node.lists[branch]!));
 }
 
 /** Resets a list that has run, so that it runs again with new idempotency keys. */
 export function repeatList(run: Evaluation, node: NodePlace, branch: number): void {
   const { plan, snapshot, execution } = run;
   const list = node.lists[branch]!;
-  if (list.length === 0) return;
   run.resetLists(node, branch, branch + 1);
   countRuns(run, list);
   // Rows inside loops are numbered across iterations, and stay.
   if (node.loops.length > 0) return;
-  for (const id of blocksBetween(plan, list[0]!, plan.nodes[list.at(-1)!]!.end)) {
+  for (const id of blocksBetween(plan, ...rangeOf(plan, list))) {
     snapshot.outputs.delete(id);
     delete execution.c?.[plan.indexOf.get(id)!];
     run.progress.droppedOutputs.push(id);

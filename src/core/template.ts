@@ -48,12 +48,8 @@ export const RENDERED_SIZE_MAX = 16 * 1024 * 1024;
 /** Compiles every string in `value`, but not its keys. `value` must not change afterwards. */
 export function compileTemplate(value: JsonValue): Template {
   const root = compile(value);
-  return {
-    isConstant: root.kind === 'constant',
-    hasSecrets: hasSecrets(root),
-    outputs: outputReads(pathsOf(root)),
-    root,
-  };
+  const isConstant = root.kind === 'constant';
+  return { isConstant, hasSecrets: hasSecrets(root), outputs: outputReads(pathsOf(root)), root };
 }
 
 /** The value of the template in `scope`; it may share structure with both. `ok: false` fails the step permanently. */
@@ -93,18 +89,16 @@ function secretOf(chain: ParsedChain): string | undefined {
 }
 
 function hasSecrets(node: Node): boolean {
-  switch (node.kind) {
-    case 'constant':
-      return false;
-    case 'chain':
-      return secretOf(node.chain) !== undefined;
-    case 'text':
-      return node.parts.some((part) => typeof part !== 'string' && secretOf(part) !== undefined);
-    case 'array':
-      return node.items.some(hasSecrets);
-    case 'object':
-      return node.entries.some(([, member]) => hasSecrets(member));
-  }
+  for (const chain of chainsIn(node)) if (secretOf(chain) !== undefined) return true;
+  return false;
+}
+
+function* chainsIn(node: Node): Generator<ParsedChain> {
+  if (node.kind === 'chain') yield node.chain;
+  else if (node.kind === 'text') {
+    for (const part of node.parts) if (typeof part !== 'string') yield part;
+  } else if (node.kind === 'array') for (const item of node.items) yield* chainsIn(item);
+  else if (node.kind === 'object') for (const [, member] of node.entries) yield* chainsIn(member);
 }
 
 function compile(value: JsonValue): Node {
@@ -136,17 +130,11 @@ function compileText(text: string): Node {
 }
 
 function* pathsOf(node: Node): Generator<readonly string[]> {
-  if (node.kind === 'chain') yield* chainPaths(node.chain);
-  else if (node.kind === 'text') {
-    for (const part of node.parts) if (typeof part !== 'string') yield* chainPaths(part);
-  } else if (node.kind === 'array') for (const item of node.items) yield* pathsOf(item);
-  else if (node.kind === 'object') for (const [, member] of node.entries) yield* pathsOf(member);
-}
-
-function* chainPaths(chain: ParsedChain): Generator<readonly string[]> {
-  if (!chain.ok) return;
-  yield chain.value.source.path;
-  for (const step of chain.value.steps) if (step.kind === 'fallback') yield step.source.path;
+  for (const chain of chainsIn(node)) {
+    if (!chain.ok) continue;
+    yield chain.value.source.path;
+    for (const step of chain.value.steps) if (step.kind === 'fallback') yield step.source.path;
+  }
 }
 
 /** One rendering. The first problem ends it, and every inserted value is charged. */

@@ -130,10 +130,7 @@ function noteFirst(run: Evaluation, record: BranchesRecord): void {
 }
 
 function end(run: Evaluation, node: NodePlace, record: BranchesRecord, code: DoneCode): void {
-  if (code === FAILED) run.fail(node, record.y);
-  else {
-    const isOver = code === COMPLETED && !run.owesInside(node);
-    if (isOver && record.w !== undefined) storeResult(run, node, record.w);
-    run.finish(node, code);
-  }
+  const isOver = code === COMPLETED && !run.owesInside(node);
+  if (isOver && record.w !== undefined) storeResult(run, node, record.w);
+  run.end(node, code, record.y);
 }

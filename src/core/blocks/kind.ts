@@ -116,15 +116,13 @@ export interface NamedPart {
   readonly id: string;
 }
 
-type Own<K, Needed extends keyof K, Free extends keyof K> = Pick<K, Needed> &
-  Partial<Pick<K, Free>>;
+type Own<K, Needed extends keyof K> = Pick<K, Needed> & Partial<K>;
 
 /** Defines a leaf. By default nothing in it is protected from being cut off. */
 export function leaf<B extends Block, N extends NodePlace>(
   own: Own<
     BlockKind<B, N, StepRecord>,
-    'compile' | 'enter' | 'revisit' | 'due' | 'handleEvent' | 'openState',
-    'recover' | 'cut' | 'withdraw' | 'outputRow' | 'invalidWhen' | 'isKept' | 'owes'
+    'compile' | 'enter' | 'revisit' | 'due' | 'handleEvent' | 'openState'
   >,
 ): BlockKind<B, N, StepRecord> {
   return { ...BASE, isLeaf: true, ...own };
@@ -132,11 +130,7 @@ export function leaf<B extends Block, N extends NodePlace>(
 
 /** Defines a composite. By default cutting it off cuts off what is open inside. */
 export function composite<B extends Block, N extends NodePlace, R extends OpenRecord>(
-  own: Own<
-    BlockKind<B, N, R>,
-    'compile' | 'lists' | 'enter',
-    Exclude<keyof BlockKind, 'isLeaf' | 'compile' | 'lists' | 'enter'>
-  >,
+  own: Own<BlockKind<B, N, R>, 'compile' | 'lists' | 'enter'>,
 ): BlockKind<B, N, R> {
   return { ...BASE, ...own };
 }
@@ -145,7 +139,7 @@ export function composite<B extends Block, N extends NodePlace, R extends OpenRe
 export function choice<B extends Block, N extends NodePlace>({
   choose,
   ...own
-}: Own<BlockKind<B, N, RouterRecord>, 'compile' | 'lists', 'outputRow'> & {
+}: Own<BlockKind<B, N, RouterRecord>, 'compile' | 'lists'> & {
   choose(run: Evaluation, node: N): number;
 }): BlockKind<B, N, RouterRecord> {
   return composite<B, N, RouterRecord>({
@@ -203,10 +197,7 @@ const BASE: BlockKind = {
     if (!hasOpenInside(run, node)) run.finish(node, CANCELLED);
   },
   cleanUpAgain() {},
-  endLate(run, node, record, code) {
-    if (code === FAILED) run.fail(node, record.y);
-    else run.finish(node, code);
-  },
+  endLate: (run, node, record, code) => run.end(node, code, record.y),
   withdraw() {},
   openState: () => 'running',
   awaits: (record) => record.x !== 1,

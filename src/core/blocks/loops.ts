@@ -304,6 +304,5 @@ function slotEnded(
   }
   if (record.i > record.m + (record.f ?? 0)) return;
   if (record.r === undefined) complete(run, node, record);
-  else if (record.r === FAILED) run.fail(node, record.y);
-  else run.finish(node, record.r);
+  else run.end(node, record.r, record.y);
 }

@@ -19,7 +19,7 @@ import { catchError } from '../caught.js';
 import { type CutBy, cutInside, endCut, hasOpenInside, isBeingCut } from '../cutting.js';
 import type { Evaluation } from '../evaluation.js';
 import { failureMessage } from '../failures.js';
-import { isDone, isFailure } from '../owed.js';
+import { isDone, isFailure, owesInList } from '../owed.js';
 import type { NodePlace, PlannedExecution } from '../plan-nodes.js';
 import { reopenList } from '../runs-again.js';
 import { composite } from './kind.js';
@@ -119,7 +119,7 @@ function resumed(run: Evaluation, node: SagaNode, kept: SagaRecord): SagaRecord 
   const { i, l, f, n, m } = kept;
   if (f === undefined || n === undefined) return { ...newRun(run, i), l };
   const failed = actionOf(n + 1);
-  const isCleaningUp = f === FAILED && owesInside(run, node.lists[failed] ?? []);
+  const isCleaningUp = f === FAILED && owesInList(run, node.lists[failed] ?? [], 'all');
   if (isCleaningUp || owesCompensation(run, node, n)) {
     // The kept record may stem from a saga that was being cut off, which no longer applies.
     const y = kept.y ?? run.failureAt(node, 'failed_by_request', 'the saga was cut off');
@@ -142,17 +142,6 @@ function owesCompensation(run: PlannedExecution, node: SagaNode, upTo: number): 
       hasCompleted(run, node.lists[actionOf(step)]!) &&
       !hasCompleted(run, node.lists[compensationOf(step)]!),
   );
-}
-
-/** Whether blocks in the list, at any depth, have failed clean-up to repeat. */
-function owesInside(run: Evaluation, list: readonly number[]): boolean {
-  const { execution, plan } = run;
-  if (execution.k === undefined || list.length === 0) return false;
-  const { end } = plan.nodes[list.at(-1)!]!;
-  return Object.entries(execution.k).some(([key, kept]) => {
-    const node = plan.nodes[Number(key)]!;
-    return node.index >= list[0]! && node.index < end && node.kind.owes(run, node, kept);
-  });
 }
 
 /** Starts the action of this step, or of the next step whose action is not done. */
@@ -216,8 +205,7 @@ function compensate(run: Evaluation, node: SagaNode, record: SagaRecord, step: n
     run.noteCleanupFailure(node, record);
     return;
   }
-  if (record.f === CANCELLED) run.finish(node, CANCELLED);
-  else run.fail(node, why);
+  run.end(node, record.f ?? FAILED, why);
 }
 
 function startCompensation(run: Evaluation, node: SagaNode, record: SagaRecord, from: number) {

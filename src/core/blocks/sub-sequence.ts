@@ -13,7 +13,6 @@ import type { JsonObject } from '../../base/json.js';
 import type { Evaluation } from '../evaluation.js';
 import { isCleanUpOnly } from '../owed.js';
 import type { NodePlace, PlannedExecution } from '../plan-nodes.js';
-import type { ChildEnd } from '../progress.js';
 import { renderTemplate, type Template } from '../template.js';
 import { timeOutBlock } from '../time-limits.js';
 import { leaf } from './kind.js';
@@ -62,22 +61,25 @@ export const subSequence = leaf<SubSequenceBlock, SubSequenceNode>({
       return true;
     }
     if (event.kind !== 'child.ended') return false;
-    if (event.end.kind === 'failed') {
-      const { note, owes, isGone } = event.end;
-      // The same end as before the retry: the child has been retried since.
-      if (note !== undefined && note === record.k) return false;
-      const { k: before, ...plain } = record;
-      if (isGone === true && before !== undefined) {
-        const { c: _gone, ...next } = plain;
-        startNext(run, node, next);
-        return true;
-      }
-      const failed: StepRecord = plain;
-      if (note !== undefined) failed.k = note;
-      if (owes === true) failed.z = 1;
-      run.putLeaf(node, failed);
+    if (event.end.kind === 'completed') {
+      run.storeOutput(node, 0, event.end.output, null);
+      run.finish(node, COMPLETED);
+      return true;
     }
-    takeEnd(run, node, event.end);
+    const { note, owes, isGone, code, message, details } = event.end;
+    // The same end as before the retry: the child has been retried since.
+    if (note !== undefined && note === record.k) return false;
+    const { k: before, ...plain } = record;
+    if (isGone === true && before !== undefined) {
+      const { c: _gone, ...next } = plain;
+      startNext(run, node, next);
+      return true;
+    }
+    const failed: StepRecord = plain;
+    if (note !== undefined) failed.k = note;
+    if (owes === true) failed.z = 1;
+    run.putLeaf(node, failed);
+    fail(run, node, code, message, details);
     return true;
   },
   // The process that was about to create the child is gone, or the event about its end may be lost.
@@ -128,15 +130,6 @@ function start(run: Evaluation, node: SubSequenceNode, record: StepRecord): void
     version: node.version,
     input,
   });
-}
-
-function takeEnd(run: Evaluation, node: SubSequenceNode, end: ChildEnd): void {
-  if (end.kind === 'failed') {
-    fail(run, node, end.code, end.message, end.details);
-    return;
-  }
-  run.storeOutput(node, 0, end.output, null);
-  run.finish(node, COMPLETED);
 }
 
 /** Unlike that of a worker, the error has a row. */

@@ -19,7 +19,7 @@ import {
 import { catchError } from '../caught.js';
 import { cutInside, endCut, isBeingCut } from '../cutting.js';
 import type { Evaluation } from '../evaluation.js';
-import { hasOwingChild, isDone } from '../owed.js';
+import { isDone, owesInList } from '../owed.js';
 import type { NodePlace, PlannedExecution } from '../plan-nodes.js';
 import { reopenList, repeatList } from '../runs-again.js';
 import { composite } from './kind.js';
@@ -83,7 +83,7 @@ export const tryCatch = composite<TryCatchBlock, TryCatchNode, TryCatchRecord>({
   },
   endLate(run, node, record, code) {
     // Otherwise its own finally list has failed clean-up, too.
-    if (record.z !== 1) end(run, node, record, code);
+    if (record.z !== 1) run.end(node, code, record.y);
   },
   awaits: (record, branch) => (record.x === 1 ? branch === FINALLY_LIST : branch >= record.p),
 });
@@ -117,7 +117,8 @@ function newRecord(run: Evaluation): TryCatchRecord {
 function resumed(run: Evaluation, node: TryCatchNode, kept: TryCatchRecord): TryCatchRecord {
   const { p, f, m, y, z } = kept;
   const caught = m === undefined ? {} : { m };
-  const begin = hasOwingChild(run, node.lists[TRY_LIST]!) ? TRY_LIST : CATCH_LIST;
+  const isOwed = owesInList(run, node.lists[TRY_LIST]!, 'children');
+  const begin = isOwed ? TRY_LIST : CATCH_LIST;
   if (p !== FINALLY_LIST) return { ...newRecord(run), p: m === undefined ? p : begin, ...caught };
   const isCleanUp = f === COMPLETED || (f === FAILED && z === 1);
   if (isCleanUp) return { ...newRecord(run), p, f, ...caught, ...(y && { y }) };
@@ -128,7 +129,7 @@ function resumed(run: Evaluation, node: TryCatchNode, kept: TryCatchRecord): Try
 /** Continues the current list with its first block that is not done. */
 function runList(run: Evaluation, node: TryCatchNode, record: TryCatchRecord): void {
   if (startList(run, node, record.p)) return;
-  if (record.p === FINALLY_LIST) end(run, node, record, record.f);
+  if (record.p === FINALLY_LIST) run.end(node, record.f, record.y);
   else startFinally(run, node, record, COMPLETED);
 }
 
@@ -155,7 +156,7 @@ function startFinally(
   record.p = FINALLY_LIST;
   record.f = result;
   if (result === FAILED && run.cause !== undefined) record.y = run.cause;
-  if (!startList(run, node, FINALLY_LIST)) end(run, node, record, result);
+  if (!startList(run, node, FINALLY_LIST)) run.end(node, result, record.y);
 }
 
 function endFinally(
@@ -164,21 +165,12 @@ function endFinally(
   record: TryCatchRecord,
   result: DoneCode,
 ): void {
-  if (result !== FAILED) {
-    end(run, node, record, ended(run, record));
-    return;
+  if (result !== FAILED) run.end(node, ended(run, record), record.y);
+  else if (isBeingCut(run, node, record)) run.noteCleanupFailure(node, record);
+  else {
+    record.z = 1;
+    run.finish(node, FAILED);
   }
-  if (isBeingCut(run, node, record)) {
-    run.noteCleanupFailure(node, record);
-    return;
-  }
-  record.z = 1;
-  run.finish(node, FAILED);
-}
-
-function end(run: Evaluation, node: NodePlace, record: TryCatchRecord, code: DoneCode): void {
-  if (code === FAILED) run.fail(node, record.y);
-  else run.finish(node, code);
 }
 
 /** A block that was cancelled with its instance and has cleaned up is complete; any other ends as its lists decided. */

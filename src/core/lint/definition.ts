@@ -6,7 +6,9 @@
 
 import type { TSchema } from '@sinclair/typebox';
 import {
+  BLOCK_TYPES,
   BLOCKS_MAX,
+  type Block,
   HOOK_LISTS,
   HOOKS_MAX,
   ITEM_VAR_DEFAULT,
@@ -30,15 +32,17 @@ import {
 import { type BlockPlace, walkDefinition } from '../../../schema/members.js';
 import { misspelt, suggest } from '../../../schema/suggest.js';
 import { clip } from '../../base/bounds.js';
-import { isJsonObject, type JsonObject, ownValue } from '../../base/json.js';
-import type { ExpressionUse } from '../block-compiler.js';
-import type { Condition } from '../condition.js';
+import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '../../base/json.js';
+import { type BlockCompiler, type ExpressionUse, guardOf, NO_SECRETS } from '../block-compiler.js';
+import { kindOf } from '../blocks/kinds.js';
+import { type Condition, parseCondition } from '../condition.js';
 import { ROOT_NAMES } from '../expression/scope.js';
 import type { Parsed } from '../parsed.js';
+import type { SchemaCheck } from '../plan-nodes.js';
+import { compileTemplate, type Template } from '../template.js';
 import { type Copies, concurrencyOf, ONE_COPY, TreeRules } from '../tree-rules.js';
-import { type BlockVisitor, namesIn, readBlock } from './block-reader.js';
 import { partialActions, whyNever } from './blocks.js';
-import { correctedCondition, type Remarks, readCondition, readTemplate } from './texts.js';
+import { correctedCondition, type Remarks, readExpression, readTemplate } from './texts.js';
 
 export interface Findings {
   readonly errors: readonly Finding[];
@@ -70,7 +74,10 @@ const BRACES_MAX = 20_000;
 
 const IDS_COMPARED_MAX = 500;
 
-class Lint implements BlockVisitor {
+const NO_TEMPLATE = compileTemplate(null);
+
+/** Reads the blocks as the compiler of a plan does, and reports what it and the kinds find. */
+class Lint implements BlockCompiler {
   readonly #options: LintOptions;
   readonly #errors = new FindingList();
   readonly #warnings = new FindingList();
@@ -130,7 +137,7 @@ class Lint implements BlockVisitor {
     if (errors.length === 0) this.#lookAtSagas();
     for (const path of this.#braces) {
       if ([...unsound].some((place) => isWithin(path, place.path))) continue;
-      this.warn(path, 'has braces, and is no place for a template: it stays as it is');
+      this.#warn(path, 'has braces, and is no place for a template: it stays as it is');
     }
   }
 
@@ -140,7 +147,7 @@ class Lint implements BlockVisitor {
       for (const { member, step, done, failing } of partialActions(block as unknown as SagaBlock)) {
         const [first, second] = [clip(done), clip(failing)];
         const where = first === second ? `${second} fails in a later iteration` : `${second} fails`;
-        this.warn(
+        this.#warn(
           `${path}.${member}`,
           `when ${where}, what ${first} has done is not compensated, since step ${clip(step)} has not completed, and ` +
             'a retry does it again: give each a step of its own, or take it back in a try_catch inside the action',
@@ -164,8 +171,10 @@ class Lint implements BlockVisitor {
         this.#checkConcurrency(rules, place);
         report(`${path}.id`, rules.problemOf(block.id, depth));
       }
-      for (const own of namesIn(block)) {
-        report(`${path}.${own.path}`, rules.claim(own.id, `${String(block.type)} step`));
+      const typed = block as unknown as Block;
+      if (!BLOCK_TYPES.includes(typed.type)) continue;
+      for (const own of kindOf(typed).names(typed)) {
+        report(`${path}.${own.path}`, rules.claim(own.id, `${typed.type} step`));
       }
     }
   }
@@ -197,14 +206,17 @@ class Lint implements BlockVisitor {
       this.#checkHandler(block.handler, block.params ?? {}, path);
       this.#checkBreachHandler(block.on_deadline_breach, `${path}.on_deadline_breach`);
     }
-    if (isSound) readBlock(place, this);
+    if (!isSound) return;
+    const typed = block as unknown as Block;
+    guardOf(typed, this);
+    kindOf(typed).compile(typed, this);
   }
 
   #checkHandler(handler: string, params: unknown, path: string): void {
     if (!isBuiltin(handler)) {
       const meant = misspelt(handler, BUILTIN_HANDLERS);
       if (meant === undefined) return;
-      this.warn(
+      this.#warn(
         `${path}.handler`,
         `the handler ${clip(handler)} is left to external workers`,
         meant,
@@ -251,27 +263,65 @@ class Lint implements BlockVisitor {
     }
   }
 
-  warn(path: string, message: string, suggestion?: string): void {
+  #warn(path: string, message: string, suggestion?: string): void {
     this.#warnings.add(() => findingOf(path, message, suggestion));
   }
 
-  refuse(path: string, message: string): void {
+  /** The path of a member of the block that is being read. */
+  #at(member: string): string {
+    return `${this.#reader!.path}.${member}`;
+  }
+
+  warn(member: string, message: string, suggestion?: string): void {
+    this.#warn(this.#at(member), message, suggestion);
+  }
+
+  refuse(member: string, message: string): void {
+    const path = this.#at(member);
     this.#errors.add(() => findingOf(path, message));
   }
 
-  condition(path: string, text: string, parsed: Parsed<Condition>, use: ExpressionUse): void {
+  expression(text: string, use: ExpressionUse): Parsed<Condition> {
+    const path = this.#at(use.member);
     this.#braces.delete(path);
+    const parsed = parseCondition(text);
     if (parsed.ok) {
-      readCondition(parsed.value, this.#remarksAt(path, use.isRepeated === true));
-      return;
+      readExpression(parsed.value.expression, this.#remarksAt(path, use.isRepeated === true));
+    } else {
+      const message = `does not parse and ${use.unparsed}: ${parsed.message}`;
+      this.#warnings.add(() => findingOf(path, message, correctedCondition(text)));
     }
-    const message = `does not parse and ${use.unparsed}: ${parsed.message}`;
-    this.#warnings.add(() => findingOf(path, message, correctedCondition(text)));
+    return parsed;
   }
 
-  template(path: string, text: string): void {
-    this.#braces.delete(path);
-    if (!this.#warnings.isOver) readTemplate(text, this.#remarksAt(path, false));
+  template(value: JsonValue, member: string, use?: 'call'): Template {
+    if (use !== 'call' && compileTemplate(value).hasSecrets) this.refuse(member, NO_SECRETS);
+    this.#readStrings(value, this.#at(member));
+    return NO_TEMPLATE;
+  }
+
+  /** Checked by the validators. */
+  outputSchema(): SchemaCheck {
+    return () => undefined;
+  }
+
+  reads(): void {}
+
+  noteEffect(): void {}
+
+  #readStrings(value: JsonValue, path: string): void {
+    if (typeof value === 'string') {
+      if (!value.includes('{{')) return;
+      this.#braces.delete(path);
+      if (!this.#warnings.isOver) readTemplate(value, this.#remarksAt(path, false));
+    } else if (typeof value === 'object' && value !== null) {
+      const items = Array.isArray(value) ? value.entries() : Object.entries(value);
+      for (const [key, item] of items) {
+        // Paths are built only for values that may contain a template.
+        const isRead = typeof item === 'string' ? item.includes('{{') : typeof item === 'object';
+        if (isRead) this.#readStrings(item, joinPath(path, key));
+      }
+    }
   }
 
   #remarksAt(path: string, isRepeated: boolean): Remarks {
@@ -287,12 +337,12 @@ class Lint implements BlockVisitor {
         if (block === undefined || !this.#byId.has(block)) return;
         const root = misspelt(first, ['outputs', 'steps']);
         if (root !== undefined)
-          this.warn(path, `${clip(first)} is looked up in context.data`, root);
+          this.#warn(path, `${clip(first)} is looked up in context.data`, root);
       },
       bareText: (text) => {
         const [first = ''] = text.split('.', 1);
         if (first === text || !this.#items().includes(first)) return;
-        this.warn(path, `compares with the text "${clip(text)}"`, `data.${clip(text)}`);
+        this.#warn(path, `compares with the text "${clip(text)}"`, `data.${clip(text)}`);
       },
     };
   }
@@ -311,7 +361,7 @@ class Lint implements BlockVisitor {
     }
     const reason = whyNever(this.#reader as BlockPlace, target, isRepeated);
     if (reason !== undefined) {
-      this.warn(path, `${named} is always null here: block ${clip(id)} ${reason}`);
+      this.#warn(path, `${named} is always null here: block ${clip(id)} ${reason}`);
     }
   }
 

@@ -2,7 +2,7 @@
 
 import { misspelt, suggest } from '../../../schema/suggest.js';
 import { clip } from '../../base/bounds.js';
-import { type Condition, parseCondition } from '../condition.js';
+import { parseCondition } from '../condition.js';
 import { FILTER_NAMES } from '../expression/filters.js';
 import { FUNCTION_NAMES, isFunction } from '../expression/functions.js';
 import { parseExpression } from '../expression/parser.js';
@@ -29,11 +29,7 @@ export interface Remarks {
   bareText(text: string): void;
 }
 
-export function readCondition(condition: Condition, remarks: Remarks): void {
-  readExpression(condition.expression, remarks);
-}
-
-function readExpression(node: Expression, remarks: Remarks): void {
+export function readExpression(node: Expression, remarks: Remarks): void {
   if (node.kind === 'path' || node.kind === 'word') readPath(node.path, remarks);
   else if (node.kind === 'call' && !isFunction(node.name)) {
     const { name } = node;
@@ -99,18 +95,17 @@ export function correctedCondition(text: string): string | undefined {
     : undefined;
 }
 
-export function readTemplate(text: string, remarks: Remarks): boolean {
+export function readTemplate(text: string, remarks: Remarks): void {
   const parts = splitTemplate(text);
   if (parts === undefined) {
     remarks.note('has {{ without }}, which stays as it is');
-    return false;
+    return;
   }
   for (const part of parts) {
     if (typeof part === 'string') continue;
     if (part.ok) readParts(part.value, remarks);
     else for (const problem of part.problems) reportProblem(problem, remarks);
   }
-  return true;
 }
 
 function reportProblem({ message, unknown }: ChainProblem, remarks: Remarks): void {
