@@ -8,7 +8,7 @@ import { forbidsRollback } from '../../schema/continuity-words.js';
 import { conflict } from '../../src/base/errors.js';
 import { isJsonObject, type JsonObject } from '../../src/base/json.js';
 import { isoTime } from '../../src/base/time.js';
-import { isProgressNote } from '../../src/core/item-outputs.js';
+import { isProgressNote } from '../../src/core/loop-items.js';
 import type { KeptOutput } from '../../src/core/progress.js';
 import { canonicalJson } from '../../src/core/sealing/canonical-json.js';
 import { itemOutputsOf, itemsAmong } from '../instance/kept-outputs.js';

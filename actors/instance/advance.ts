@@ -9,7 +9,7 @@ import { LIMITS } from '../../src/base/limits.js';
 import type { UnixMs } from '../../src/base/time.js';
 import type { TurnEnv } from '../../src/core/evaluation.js';
 import { advance as advancePlan } from '../../src/core/evaluator.js';
-import { charactersKept } from '../../src/core/item-outputs.js';
+import { charactersKept } from '../../src/core/loop-items.js';
 import type { EngineEvent, Progress, Snapshot, TryEvent } from '../../src/core/progress.js';
 import type { Turn } from '../runtime/turn.js';
 import { askAboutChildren } from './children.js';

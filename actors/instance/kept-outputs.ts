@@ -12,7 +12,7 @@ import {
   noItemOutputs,
   setLast,
   setOwn,
-} from '../../src/core/item-outputs.js';
+} from '../../src/core/loop-items.js';
 import { nodeAt, recordOf } from '../../src/core/paths.js';
 import type { Plan, PlanNode } from '../../src/core/plan.js';
 import type { KeptOutput, Snapshot } from '../../src/core/progress.js';

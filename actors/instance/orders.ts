@@ -10,7 +10,7 @@ import type { Execution } from '../../schema/execution.js';
 import type { InstanceState } from '../../schema/states.js';
 import type { ErrorData } from '../../src/base/errors.js';
 import type { JsonObject, JsonValue } from '../../src/base/json.js';
-import type { ItemOutputs } from '../../src/core/item-outputs.js';
+import type { ItemOutputs } from '../../src/core/loop-items.js';
 import type { KeptOutput } from '../../src/core/progress.js';
 
 /** Why an instance must not be run here. */

@@ -2,7 +2,7 @@
 
 import { COLLECTED_BYTES_MAX } from '../../schema/blocks.js';
 import type { JsonValue } from '../../src/base/json.js';
-import { isProgressNote } from '../../src/core/item-outputs.js';
+import { isProgressNote } from '../../src/core/loop-items.js';
 import type { Plan } from '../../src/core/plan.js';
 import type { KeptOutput } from '../../src/core/progress.js';
 import type { StoredRow } from '../../src/db/table.js';

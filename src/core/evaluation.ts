@@ -26,7 +26,13 @@ import { isBeingCut, reopenOwed } from './cutting.js';
 import type { EffectOutcome } from './effects.js';
 import type { Scope } from './expression/scope.js';
 import { reasonOf } from './failures.js';
-import { LoopItems } from './loop-items.js';
+import {
+  collectOutput,
+  keepOutput,
+  layOverItems,
+  leaveItem,
+  mergeIntoItems,
+} from './loop-items.js';
 import { OpenLeaves } from './open-leaves.js';
 import { isFailure, isOutsideCleanUp } from './owed.js';
 import { iterationOf, pathOf, rangeOf, runKey } from './paths.js';
@@ -67,7 +73,6 @@ export class Evaluation {
   #head = 0;
   #stepsLeft: number;
   #charactersLeft: number;
-  readonly loopItems: LoopItems;
   readonly #scopes: Scopes;
 
   constructor(plan: Plan, snapshot: Snapshot, env: TurnEnv) {
@@ -75,7 +80,6 @@ export class Evaluation {
     this.snapshot = snapshot;
     this.execution = snapshot.execution;
     this.env = env;
-    this.loopItems = new LoopItems(this);
     this.#scopes = new Scopes(this);
     this.#queue = this.execution.q ?? [];
     this.#stepsLeft = env.stepBudget;
@@ -331,7 +335,7 @@ export class Evaluation {
   /** Releases the state of an item that has ended, in a for_each with slots. */
   leaveItem(node: NodePlace, item: number): void {
     this.#dropInside(node, `${prefixOf(this.iterationOf(node))}${item}.`);
-    this.loopItems.leave(node, item);
+    leaveItem(this, node, item);
     this.#scopes.forgetItem();
   }
 
@@ -410,8 +414,8 @@ export class Evaluation {
     const kept = { iteration, output };
     if (node.isRead) this.snapshot.outputs.set(node.id, kept);
     // The row with a loop's iterations is not an output.
-    if (outputRef === null && node.kind.repeats === 'never') this.loopItems.collect(node, output);
-    if (this.loopItems.keep(node, kept)) this.#scopes.forgetItem();
+    if (outputRef === null && node.kind.repeats === 'never') collectOutput(this, node, output);
+    if (keepOutput(this, node, kept)) this.#scopes.forgetItem();
   }
 
   /** Stores the progress of a for_each in a row that expressions do not read. */
@@ -443,14 +447,14 @@ export class Evaluation {
   /** Merges a step's output into context.data and what its item sees. @returns false: too large, nothing has changed */
   mergeOutput(node: NodePlace, output: JsonObject): boolean {
     if (this.env.fitsContext?.(this.#dataWith(output)) === false) return false;
-    this.snapshot.data = this.#dataWith(this.loopItems.merge(node, output));
+    this.snapshot.data = this.#dataWith(mergeIntoItems(this, node, output));
     this.#scopes.forgetItem();
     return true;
   }
 
   /** The same for the answer of a person, which is not an output. */
   mergeAnswer(node: NodePlace, values: JsonObject): void {
-    this.snapshot.data = this.#dataWith(this.loopItems.lay(node, values));
+    this.snapshot.data = this.#dataWith(layOverItems(this, node, values));
     this.#scopes.forgetItem();
   }
 

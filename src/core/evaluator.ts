@@ -44,7 +44,7 @@ import {
   setState,
   settle,
 } from './instance-state.js';
-import { dropOwn } from './item-outputs.js';
+import { dropOwn } from './loop-items.js';
 import { isDeferred } from './open-leaves.js';
 import type { Plan } from './plan-nodes.js';
 import type { EngineEvent, Env, Progress, Snapshot, TryEvent } from './progress.js';

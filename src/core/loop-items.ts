@@ -3,135 +3,214 @@
  * the block, and what each of several concurrent items sees as its own (docs/blocks.md).
  */
 
+import { COLLECTED_BYTES_MAX } from '../../schema/blocks.js';
 import type { ForEachRecord, ItemChange } from '../../schema/execution.js';
-import { type JsonObject, type JsonValue, ownValue } from '../base/json.js';
+import { sizeWithin } from '../base/bounds.js';
+import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '../base/json.js';
 import type { Evaluation } from './evaluation.js';
-import {
-  forgetOwn,
-  type ItemOutputs,
-  mergedOf,
-  noItemOutputs,
-  type OwnOutput,
-  setLast,
-  setOwn,
-} from './item-outputs.js';
 import { iterationAt } from './paths.js';
 import type { NodePlace, Plan, PlannedExecution, StepNode } from './plan-nodes.js';
 import type { KeptOutput, Snapshot } from './progress.js';
 
-export class LoopItems {
-  readonly #run: Evaluation;
+export interface OwnOutput extends KeptOutput {
+  readonly block: string;
+  readonly size: number;
+  isMerged: boolean;
+}
 
-  constructor(run: Evaluation) {
-    this.#run = run;
-  }
+export interface ItemOutputs {
+  /** By item number; absent when the outputs together are too large, and only their count is shown. */
+  lasts?: Record<number, JsonValue>;
+  /** Of `lasts`, in characters. */
+  lastsSize: number;
+  /** For items in flight, in order; a later output of a block replaces the earlier one. */
+  own: Record<number, OwnOutput[]>;
+  ownSize: number;
+}
 
-  outputsOf(node: NodePlace): ItemOutputs | undefined {
-    return this.#run.snapshot.items?.[this.#run.snapshotKey(node)];
-  }
+export function noItemOutputs(): ItemOutputs {
+  return { lasts: {}, lastsSize: 0, own: {}, ownSize: 0 };
+}
 
-  /** The outputs of the item of this for_each that contains the node. */
-  ownIn(node: NodePlace, loop: number): readonly OwnOutput[] {
-    return this.outputsOf(this.#run.plan.nodes[loop]!)?.own[this.itemIn(node, loop)] ?? [];
-  }
+/** Whether the row is the progress of a for_each and not an output. */
+export function isProgressNote(output: JsonValue): boolean {
+  return isJsonObject(output) && ownValue(output, '_snapshot_ref') !== undefined;
+}
 
-  itemIn(node: NodePlace, loop: number): number {
-    return iterationAt(this.#run.execution.o[loop], node.slots[node.loops.indexOf(loop)]!);
-  }
+export function setLast(outputs: ItemOutputs, item: number, output: JsonValue): void {
+  const { lasts } = outputs;
+  if (lasts === undefined) return;
+  const before = lasts[item];
+  outputs.lastsSize += sizeOf(output) - (before === undefined ? 0 : sizeOf(before));
+  lasts[item] = output;
+  if (outputs.lastsSize <= COLLECTED_BYTES_MAX) return;
+  outputs.lastsSize = 0;
+  delete outputs.lasts;
+}
 
-  /** Records the output as the last one of the items around the block. */
-  collect(node: NodePlace, output: JsonValue): void {
-    for (const index of node.collectors) {
-      setLast(this.#outputsIn(index), this.itemIn(node, index), output);
-    }
-  }
+/** In characters of JSON, approximately; a value over the limit counts as just over it. */
+function sizeOf(output: JsonValue): number {
+  return sizeWithin(output, COLLECTED_BYTES_MAX) ?? COLLECTED_BYTES_MAX + 1;
+}
 
-  /** @returns whether the change is visible to expressions */
-  keep(node: NodePlace, kept: KeptOutput): boolean {
-    if (!node.isRead && (node as Partial<StepNode>).isMerged !== true) return false;
-    for (const index of node.concurrentLoops) {
-      // It replaces the previous output, but not what that has merged.
-      this.#keepMerged(node, index);
-      setOwn(this.#outputsIn(index), this.itemIn(node, index), node.id, kept);
-    }
-    return node.concurrentLoops.length > 0;
-  }
+export function setOwn(
+  outputs: ItemOutputs,
+  item: number,
+  block: string,
+  { iteration, output }: KeptOutput,
+  isMerged = false,
+): void {
+  const own = (outputs.own[item] ?? []).filter((known) => known.block !== block);
+  forgetOwn(outputs, item);
+  const size = sizeWithin(output, Number.MAX_SAFE_INTEGER) ?? 0;
+  own.push({ block, iteration, output, size, isMerged });
+  outputs.own[item] = own;
+  for (const { size } of own) outputs.ownSize += size;
+}
 
-  /** Merges the kept output into context.data. @returns the members that no later item has set */
-  merge(node: NodePlace, output: JsonObject): JsonObject {
-    const index = node.concurrentLoops.at(-1);
-    if (index !== undefined) {
-      const own = this.ownIn(node, index).find(({ block }) => block === node.id);
-      if (own !== undefined) own.isMerged = true;
-      const over = this.#recordOf(index).v?.[this.itemIn(node, index)] ?? {};
-      for (const key of Object.keys(output)) delete over[key];
-    }
-    return this.#changed(node, output);
+/** Removes outputs that no longer count, such as errors when the instance is retried. */
+export function dropOwn(outputs: ItemOutputs, isDropped: (output: JsonValue) => boolean): void {
+  for (const item of Object.keys(outputs.own).map(Number)) {
+    const own = outputs.own[item]!;
+    outputs.own[item] = own.filter(({ output }) => !isDropped(output));
+    for (const { output, size } of own) if (isDropped(output)) outputs.ownSize -= size;
   }
+}
 
-  /** The same for values that are not an output: the item sees them over the data. */
-  lay(node: NodePlace, values: JsonObject): JsonObject {
-    const index = node.concurrentLoops.at(-1);
-    if (index !== undefined) this.#lay(index, this.itemIn(node, index), values);
-    return this.#changed(node, values);
-  }
+export function forgetOwn(outputs: ItemOutputs, item: number): void {
+  const own = outputs.own[item];
+  if (own === undefined) return;
+  for (const { size } of own) outputs.ownSize -= size;
+  delete outputs.own[item];
+}
 
-  #lay(loop: number, item: number, values: JsonObject): void {
-    const record = this.#recordOf(loop);
-    record.v ??= {};
-    record.v[item] = { ...record.v[item], ...values };
-  }
+export function collected(outputs: ItemOutputs | undefined, count: number): JsonValue {
+  const lasts = outputs === undefined ? {} : outputs.lasts;
+  const truncated = { count, truncated: true };
+  if (lasts === undefined) return truncated;
+  const all = Array.from({ length: count }, (_, item) => lasts[item] ?? null);
+  // Until here characters were counted, but the limit is in bytes.
+  return Buffer.byteLength(JSON.stringify(all)) <= COLLECTED_BYTES_MAX ? all : truncated;
+}
 
-  /** Records the change in the items around the node, innermost first. */
-  #changed(node: NodePlace, values: JsonObject): JsonObject {
-    changeBefore(this.#run, values, node);
-    let rest = values;
-    for (const index of node.concurrentLoops.toReversed()) {
-      const item = this.itemIn(node, index);
-      if (index !== node.concurrentLoops.at(-1)) this.#lay(index, item, rest);
-      const record = this.#recordOf(index);
-      const { data } = this.#run.scopeOf(this.#run.plan.nodes[index]!);
-      const isLast = (key: string) => (changeOf(record, key)?.[0] ?? item) <= item;
-      const taken = Object.entries(rest).filter(([key]) => isLast(key));
-      const changes = taken.map(([key]): [string, ItemChange] => {
-        const known = changeOf(record, key);
-        return [key, [item, known === undefined ? (ownValue(data, key) ?? null) : known[1]]];
-      });
-      record.t = { ...record.t, ...Object.fromEntries(changes) };
-      rest = Object.fromEntries(taken);
-      changeBefore(this.#run, rest, this.#run.plan.nodes[index]!);
-    }
-    return rest;
-  }
+/** How many characters the for_each blocks of an instance keep in memory. */
+export function charactersKept(items: Readonly<Record<string, ItemOutputs>> | undefined): number {
+  const all = Object.values(items ?? {});
+  return all.reduce((sum, { lastsSize, ownSize }) => sum + lastsSize + ownSize, 0);
+}
 
-  leave(node: NodePlace, item: number): void {
-    const outputs = this.outputsOf(node);
-    if (outputs !== undefined) forgetOwn(outputs, item);
-  }
+/** What an item has merged into context.data, which it sees whatever other items merge. */
+export function mergedOf(own: readonly OwnOutput[] = []): (readonly [string, JsonValue])[] {
+  return own.flatMap(({ output, isMerged }) =>
+    isMerged ? (Object.entries(output as JsonObject) as [string, JsonValue][]) : [],
+  );
+}
 
-  #keepMerged(node: NodePlace, index: number): void {
-    const own = this.ownIn(node, index);
-    const at = own.findIndex(({ block, isMerged }) => block === node.id && isMerged);
-    if (at < 0) return;
-    const later = Object.fromEntries(mergedOf(own.slice(at + 1)));
-    const merged = mergedOf([own[at]!]).filter(([key]) => !Object.hasOwn(later, key));
-    const record = this.#recordOf(index);
-    const item = this.itemIn(node, index);
-    record.v ??= {};
-    record.v[item] = { ...Object.fromEntries(merged), ...record.v[item] };
-  }
+export function outputsOf(run: Evaluation, node: NodePlace): ItemOutputs | undefined {
+  return run.snapshot.items?.[run.snapshotKey(node)];
+}
 
-  #recordOf(index: number): ForEachRecord {
-    return this.#run.execution.o[index] as ForEachRecord;
-  }
+/** The outputs of the item of this for_each that contains the node. */
+export function ownIn(run: Evaluation, node: NodePlace, loop: number): readonly OwnOutput[] {
+  return outputsOf(run, run.plan.nodes[loop]!)?.own[itemIn(run, node, loop)] ?? [];
+}
 
-  #outputsIn(index: number): ItemOutputs {
-    const { snapshot, plan } = this.#run;
-    snapshot.items ??= {};
-    const key = this.#run.snapshotKey(plan.nodes[index]!);
-    snapshot.items[key] ??= noItemOutputs();
-    return snapshot.items[key];
+function itemIn(run: Evaluation, node: NodePlace, loop: number): number {
+  return iterationAt(run.execution.o[loop], node.slots[node.loops.indexOf(loop)]!);
+}
+
+/** Records the output as the last one of the items around the block. */
+export function collectOutput(run: Evaluation, node: NodePlace, output: JsonValue): void {
+  for (const index of node.collectors) {
+    setLast(outputsIn(run, index), itemIn(run, node, index), output);
   }
+}
+
+/** @returns whether the change is visible to expressions */
+export function keepOutput(run: Evaluation, node: NodePlace, kept: KeptOutput): boolean {
+  if (!node.isRead && (node as Partial<StepNode>).isMerged !== true) return false;
+  for (const index of node.concurrentLoops) {
+    // It replaces the previous output, but not what that has merged.
+    keepMerged(run, node, index);
+    setOwn(outputsIn(run, index), itemIn(run, node, index), node.id, kept);
+  }
+  return node.concurrentLoops.length > 0;
+}
+
+/** Merges the kept output into context.data. @returns the members that no later item has set */
+export function mergeIntoItems(run: Evaluation, node: NodePlace, output: JsonObject): JsonObject {
+  const index = node.concurrentLoops.at(-1);
+  if (index !== undefined) {
+    const own = ownIn(run, node, index).find(({ block }) => block === node.id);
+    if (own !== undefined) own.isMerged = true;
+    const over = recordOf(run, index).v?.[itemIn(run, node, index)] ?? {};
+    for (const key of Object.keys(output)) delete over[key];
+  }
+  return noteChange(run, node, output);
+}
+
+/** The same for values that are not an output: the item sees them over the data. */
+export function layOverItems(run: Evaluation, node: NodePlace, values: JsonObject): JsonObject {
+  const index = node.concurrentLoops.at(-1);
+  if (index !== undefined) layOver(run, index, itemIn(run, node, index), values);
+  return noteChange(run, node, values);
+}
+
+function layOver(run: Evaluation, loop: number, item: number, values: JsonObject): void {
+  const record = recordOf(run, loop);
+  record.v ??= {};
+  record.v[item] = { ...record.v[item], ...values };
+}
+
+/** Records the change in the items around the node, innermost first. */
+function noteChange(run: Evaluation, node: NodePlace, values: JsonObject): JsonObject {
+  changeBefore(run, values, node);
+  let rest = values;
+  for (const index of node.concurrentLoops.toReversed()) {
+    const item = itemIn(run, node, index);
+    if (index !== node.concurrentLoops.at(-1)) layOver(run, index, item, rest);
+    const record = recordOf(run, index);
+    const { data } = run.scopeOf(run.plan.nodes[index]!);
+    const isLast = (key: string) => (changeOf(record, key)?.[0] ?? item) <= item;
+    const taken = Object.entries(rest).filter(([key]) => isLast(key));
+    const changes = taken.map(([key]): [string, ItemChange] => {
+      const known = changeOf(record, key);
+      return [key, [item, known === undefined ? (ownValue(data, key) ?? null) : known[1]]];
+    });
+    record.t = { ...record.t, ...Object.fromEntries(changes) };
+    rest = Object.fromEntries(taken);
+    changeBefore(run, rest, run.plan.nodes[index]!);
+  }
+  return rest;
+}
+
+export function leaveItem(run: Evaluation, node: NodePlace, item: number): void {
+  const outputs = outputsOf(run, node);
+  if (outputs !== undefined) forgetOwn(outputs, item);
+}
+
+function keepMerged(run: Evaluation, node: NodePlace, index: number): void {
+  const own = ownIn(run, node, index);
+  const at = own.findIndex(({ block, isMerged }) => block === node.id && isMerged);
+  if (at < 0) return;
+  const later = Object.fromEntries(mergedOf(own.slice(at + 1)));
+  const merged = mergedOf([own[at]!]).filter(([key]) => !Object.hasOwn(later, key));
+  const record = recordOf(run, index);
+  const item = itemIn(run, node, index);
+  record.v ??= {};
+  record.v[item] = { ...Object.fromEntries(merged), ...record.v[item] };
+}
+
+function recordOf(run: Evaluation, index: number): ForEachRecord {
+  return run.execution.o[index] as ForEachRecord;
+}
+
+function outputsIn(run: Evaluation, index: number): ItemOutputs {
+  const { snapshot, plan } = run;
+  snapshot.items ??= {};
+  const key = run.snapshotKey(plan.nodes[index]!);
+  snapshot.items[key] ??= noItemOutputs();
+  return snapshot.items[key];
 }
 
 /** Replaces the data from outside; running items see the change. @param given the merged values, if known */

@@ -8,6 +8,7 @@ import type { JsonObject } from '../base/json.js';
 import type { Evaluation } from './evaluation.js';
 import type { OutputsView } from './expression/scope.js';
 import { isErrorRow } from './failures.js';
+import { ownIn } from './loop-items.js';
 import { isFailure } from './owed.js';
 import { copyOf, iterationAt } from './paths.js';
 import type { NodePlace, PlanNode } from './plan-nodes.js';
@@ -24,7 +25,7 @@ export function latestOutputs(outputs: ReadonlyMap<string, KeptOutput>): Outputs
 export function outputsIn(run: Evaluation, reader: NodePlace): OutputsView {
   const { plan, snapshot } = run;
   const ids = () => {
-    const own = reader.concurrentLoops.flatMap((loop) => run.loopItems.ownIn(reader, loop));
+    const own = reader.concurrentLoops.flatMap((loop) => ownIn(run, reader, loop));
     return new Set([...snapshot.outputs.keys(), ...own.map(({ block }) => block)]);
   };
   return viewOf(ids, (blockId) => {
@@ -56,7 +57,7 @@ function keptFor(run: Evaluation, reader: NodePlace, block: PlanNode): KeptOutpu
     return from < block.index && block.index < end;
   });
   if (loop === undefined) return run.snapshot.outputs.get(block.id);
-  return run.loopItems.ownIn(reader, loop).find((own) => own.block === block.id);
+  return ownIn(run, reader, loop).find((own) => own.block === block.id);
 }
 
 function commonLoops({ plan }: Evaluation, reader: NodePlace, block: PlanNode): number {

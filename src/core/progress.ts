@@ -8,7 +8,7 @@ import type { UnixMs } from '../base/time.js';
 import type { GateAnswer } from './blocks/gate.js';
 import type { LogLevel, StepOutcome } from './builtin.js';
 import type { EffectOutcome } from './effects.js';
-import type { ItemOutputs } from './item-outputs.js';
+import type { ItemOutputs } from './loop-items.js';
 import type { SecretText } from './secret-texts.js';
 
 /** Owned by the instance's actor and changed in place; rebuilt from rows if a commit is refused. */

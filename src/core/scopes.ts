@@ -8,7 +8,7 @@ import type { JsonObject, JsonValue } from '../base/json.js';
 import { caughtBy, ERROR_KEY } from './caught.js';
 import type { Evaluation } from './evaluation.js';
 import type { Scope } from './expression/scope.js';
-import { mergedOf, type OwnOutput } from './item-outputs.js';
+import { mergedOf, type OwnOutput, ownIn } from './loop-items.js';
 import { latestOutputs, outputsIn } from './outputs-view.js';
 import { iterationAt } from './paths.js';
 import type { NodePlace } from './plan-nodes.js';
@@ -95,7 +95,7 @@ export class Scopes {
       const { concurrentLoops = [] } = nodes[indexOf.get(block) ?? -1] ?? {};
       return nodes[concurrentLoops.at(-1) ?? -1]?.first === nodes[loop]!.first;
     };
-    return mergedOf(this.#run.loopItems.ownIn(node, loop).filter(isOwn));
+    return mergedOf(ownIn(this.#run, node, loop).filter(isOwn));
   }
 
   /** `data._error` as the node sees it; undefined: as in the data. */

@@ -26,7 +26,7 @@ import { type BlockCompiler, conditionOf } from '../block-compiler.js';
 import { type Condition, holds } from '../condition.js';
 import type { Evaluation } from '../evaluation.js';
 import { follow, isRootedPath } from '../expression/scope.js';
-import { collected } from '../item-outputs.js';
+import { collected, collectOutput, outputsOf } from '../loop-items.js';
 import { iterationAt } from '../paths.js';
 import type { NodePlace } from '../plan-nodes.js';
 import { renderTemplate, type Template } from '../template.js';
@@ -235,13 +235,13 @@ function endItem(run: Evaluation, node: ForEachNode, record: ForEachRecord): voi
 
 /** The outputs of the items become the output of the block, in a row after that of the last item. */
 function complete(run: Evaluation, node: ForEachNode, { n }: ForEachRecord): void {
-  const output = collected(run.loopItems.outputsOf(node), n);
+  const output = collected(outputsOf(run, node), n);
   if (!Array.isArray(output)) {
     const details = { path: run.pathOf(node), count: n, limit_bytes: COLLECTED_BYTES_MAX };
     run.audit('output_truncated', node, details);
   }
   run.storeOutput(node, 0, output, null, n);
-  run.loopItems.collect(node, output);
+  collectOutput(run, node, output);
   run.dropSnapshot(node);
   // The first slot keeps the state of its last item for the tree.
   run.resetLists(node, 1, node.lists.length);

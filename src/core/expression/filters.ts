@@ -7,7 +7,7 @@
 import { createHash } from 'node:crypto';
 import { clip, displayText } from '../../base/bounds.js';
 import type { JsonValue } from '../../base/json.js';
-import { type Parsed, refused } from '../parsed.js';
+import { type Parsed, parsing, Refusal, refused } from '../parsed.js';
 import { occurrences, toNumber } from './operators.js';
 
 export interface FilterCall {
@@ -28,42 +28,41 @@ export function isBareFilter(word: string): boolean {
 export function parseFilter(name: string, args: readonly JsonValue[]): Parsed<FilterCall> {
   const definition = FILTERS.get(name);
   if (definition === undefined) return refused(`unknown template filter "${clip(name)}"`);
-  if (args.length < definition.least || args.length > definition.most) {
-    return refused(`the template filter ${name} has a wrong number of arguments`);
-  }
-  const bound = definition.bind(args);
-  if (typeof bound === 'string') return refused(`the template filter ${name} ${bound}`);
-  return { ok: true, value: { name, args, apply: (value) => limited(name, bound(value)) } };
+  const bound = parsingIn(name, () => {
+    if (args.length < definition.least || args.length > definition.most) {
+      throw new Refusal('has a wrong number of arguments');
+    }
+    return definition.bind(args);
+  });
+  if (!bound.ok) return bound;
+  const apply = (value: JsonValue) => parsingIn(name, () => limited(bound.value(value)));
+  return { ok: true, value: { name, args, apply } };
 }
 
-class Fault {
-  readonly reason: string;
-
-  constructor(reason: string) {
-    this.reason = reason;
-  }
+/** Refusals in `read` have no subject, which is the filter. */
+function parsingIn<T>(name: string, read: () => T): Parsed<T> {
+  const parsed = parsing(read);
+  return parsed.ok ? parsed : refused(`the template filter ${name} ${parsed.message}`);
 }
 
-type Filter = (value: JsonValue) => JsonValue | Fault;
+/** @throws Refusal for a value that it cannot take */
+type Filter = (value: JsonValue) => JsonValue;
 
 interface FilterDefinition {
   readonly least: number;
   readonly most: number;
-  /** The filter for these arguments, or what is wrong with them. */
-  readonly bind: (args: readonly JsonValue[]) => Filter | string;
+  /** @throws Refusal for arguments that the filter cannot take */
+  readonly bind: (args: readonly JsonValue[]) => Filter;
 }
 
-const TOO_LARGE = new Fault('gives more than 4 MiB');
+function limited(value: JsonValue): JsonValue {
+  const isLarge = typeof value === 'string' && value.length * 3 > FILTER_RESULT_MAX;
+  if (isLarge) checkSize(Buffer.byteLength(value, 'utf8'));
+  return value;
+}
 
-function limited(name: string, outcome: JsonValue | Fault): Parsed<JsonValue> {
-  const isTooLarge =
-    typeof outcome === 'string' &&
-    outcome.length * 3 > FILTER_RESULT_MAX &&
-    Buffer.byteLength(outcome, 'utf8') > FILTER_RESULT_MAX;
-  const value = isTooLarge ? TOO_LARGE : outcome;
-  return value instanceof Fault
-    ? refused(`the template filter ${name} ${value.reason}`)
-    : { ok: true, value };
+function checkSize(size: number): void {
+  if (size > FILTER_RESULT_MAX) throw new Refusal('gives more than 4 MiB');
 }
 
 const FILTERS: ReadonlyMap<string, FilterDefinition> = new Map<string, FilterDefinition>([
@@ -86,7 +85,7 @@ const FILTERS: ReadonlyMap<string, FilterDefinition> = new Map<string, FilterDef
 
 export const FILTER_NAMES: readonly string[] = [...FILTERS.keys()];
 
-function onText(apply: (text: string) => JsonValue | Fault): FilterDefinition {
+function onText(apply: (text: string) => JsonValue): FilterDefinition {
   return { least: 0, most: 0, bind: () => (value) => apply(textOf(value)) };
 }
 
@@ -101,14 +100,15 @@ function onNumber(apply: (number: number) => number): Filter {
   };
 }
 
-function decodeBase64(text: string): string | Fault {
+function decodeBase64(text: string): string {
   const stripped = text.trim().replaceAll('=', '');
   const bytes = Buffer.from(stripped, 'base64');
   // The decoder skips invalid characters: only an input that encodes back to itself was valid.
-  if (bytes.toString('base64').replaceAll('=', '') !== stripped) return new Fault('got bad base64');
+  if (bytes.toString('base64').replaceAll('=', '') !== stripped)
+    throw new Refusal('got bad base64');
   const decoded = bytes.toString('utf8');
   if (decoded.includes('\0') || !Buffer.from(decoded, 'utf8').equals(bytes)) {
-    return new Fault('got base64 of something that is not text');
+    throw new Refusal('got base64 of something that is not text');
   }
   return decoded;
 }
@@ -116,9 +116,9 @@ function decodeBase64(text: string): string | Fault {
 /** The precision of a double. */
 const ROUND_DIGITS_MAX = 15;
 
-function bindRound([digits = 0]: readonly JsonValue[]): Filter | string {
+function bindRound([digits = 0]: readonly JsonValue[]): Filter {
   if (!isCount(digits) || digits > ROUND_DIGITS_MAX) {
-    return `needs a whole number from 0 to ${ROUND_DIGITS_MAX}`;
+    throw new Refusal(`needs a whole number from 0 to ${ROUND_DIGITS_MAX}`);
   }
   return onNumber((number) => Number(number.toFixed(digits)));
 }
@@ -127,15 +127,15 @@ function isCount(value: JsonValue): value is number {
   return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0;
 }
 
-function bindReplace([search = '', replacement = '']: readonly JsonValue[]): Filter | string {
+function bindReplace([search = '', replacement = '']: readonly JsonValue[]): Filter {
   const from = displayText(search);
   const to = displayText(replacement);
-  if (from === '') return 'needs a text to search for';
+  if (from === '') throw new Refusal('needs a text to search for');
   return (value) => {
     const text = displayText(value);
     const pieces = piecesOf(text, from);
-    const size = text.length + (pieces.length - 1) * (to.length - from.length);
-    return size > FILTER_RESULT_MAX ? TOO_LARGE : pieces.join(to);
+    checkSize(text.length + (pieces.length - 1) * (to.length - from.length));
+    return pieces.join(to);
   };
 }
 
@@ -156,8 +156,8 @@ function bindDefault([fallback = null]: readonly JsonValue[]): Filter {
 }
 
 /** Counts code points; the suffix replaces what was cut off. */
-function bindTruncate([length = null, suffix = '']: readonly JsonValue[]): Filter | string {
-  if (!isCount(length)) return 'needs a length';
+function bindTruncate([length = null, suffix = '']: readonly JsonValue[]): Filter {
+  if (!isCount(length)) throw new Refusal('needs a length');
   const end = displayText(suffix);
   return (value) => {
     const text = textOf(value);
@@ -177,7 +177,7 @@ function bindJoin([separator = '']: readonly JsonValue[]): Filter {
     for (const item of value) {
       const text = displayText(item);
       size += text.length + between.length;
-      if (size - between.length > FILTER_RESULT_MAX) return TOO_LARGE;
+      checkSize(size - between.length);
       texts.push(text);
     }
     return texts.join(between);
@@ -189,12 +189,12 @@ function bindSplit([separator = '']: readonly JsonValue[]): Filter {
   const between = displayText(separator);
   return (value) => {
     const text = textOf(value);
-    if (text.length > FILTER_RESULT_MAX) return TOO_LARGE;
+    checkSize(text.length);
     return between === '' ? Array.from(text) : piecesOf(text, between);
   };
 }
 
-function bindHash([algorithm = null]: readonly JsonValue[]): Filter | string {
-  if (algorithm !== 'sha256') return 'knows only sha256';
+function bindHash([algorithm = null]: readonly JsonValue[]): Filter {
+  if (algorithm !== 'sha256') throw new Refusal('knows only sha256');
   return (value) => createHash('sha256').update(textOf(value), 'utf8').digest('hex');
 }

@@ -10,9 +10,10 @@ import { FILTER_NAMES, type FilterCall, isBareFilter, parseFilter } from './filt
 import { plainValue } from './lexer.js';
 import { isRoot } from './scope.js';
 
-export type Source =
-  | { readonly kind: 'path'; readonly path: readonly string[] }
-  | { readonly kind: 'json' | 'len'; readonly path: readonly string[] };
+export interface Source {
+  readonly kind: 'path' | 'json' | 'len';
+  readonly path: readonly string[];
+}
 
 export type Step =
   /** Used when the value so far is null. A literal is the last fallback; `isWord`: it is unquoted. */
@@ -134,18 +135,16 @@ function parseSource(text: string): Source {
 }
 
 function functionOf({ name, args }: Call): Source {
-  if (!isFunction(name)) {
+  const kind = functionNamed(name);
+  if (kind === undefined) {
     throw new ChainFault(`unknown template function "${clip(name)}"`, { kind: 'function', name });
   }
   if (args.length !== 1) throw new ChainFault(`${name} takes one path`);
-  return { kind: name, path: pathOf(args[0]!) };
+  return { kind, path: pathOf(args[0]!) };
 }
 
 export const TEMPLATE_FUNCTIONS = ['json', 'len'] as const;
-
-function isFunction(name: string): name is (typeof TEMPLATE_FUNCTIONS)[number] {
-  return name === 'json' || name === 'len';
-}
+const functionNamed = (name: string) => TEMPLATE_FUNCTIONS.find((known) => known === name);
 
 /** @throws ChainFault when the root is unknown */
 function pathOf(text: string): readonly string[] {
@@ -177,12 +176,12 @@ function parseStep(text: string): Step {
 }
 
 function stepOf(call: Call): Step {
-  if (isFunction(call.name)) {
+  const { name } = call;
+  if (functionNamed(name) !== undefined) {
     const source = functionOf(call);
-    if (source.path[0] === SECRET_ROOT) throw new ChainFault(`${call.name} does not take a secret`);
+    if (source.path[0] === SECRET_ROOT) throw new ChainFault(`${name} does not take a secret`);
     return { kind: 'fallback', source };
   }
-  const { name } = call;
   const args = call.args.map((arg) => {
     const value = typedLiteral(arg);
     return value === undefined ? arg : value;
