@@ -8,11 +8,11 @@ import { type JsonObject, type JsonValue, textOfJson } from '../../src/base/json
 import { LIMITS } from '../../src/base/limits.js';
 import { isoTime, msOfTime } from '../../src/base/time.js';
 import type { StepOutcome } from '../../src/core/builtin.js';
-import { caughtBy } from '../../src/core/caught.js';
 import { SILENCE_REASON } from '../../src/core/effects.js';
 import { overlayAt } from '../../src/core/evaluator.js';
 import { isOfHooks } from '../../src/core/hooks.js';
 import type { Progress } from '../../src/core/progress.js';
+import { caughtBy } from '../../src/core/scopes.js';
 import type { NamedSecrets } from '../runtime/protocol.js';
 import type { Effect, Turn } from '../runtime/turn.js';
 import { advance, advanceTry } from './advance.js';

@@ -7,7 +7,6 @@
 import { clip } from '../base/bounds.js';
 import { type JsonValue, ownValue } from '../base/json.js';
 import { callFunction, isFunction } from './expression/functions.js';
-import { plainValue } from './expression/lexer.js';
 import {
   combine,
   compare,
@@ -16,7 +15,7 @@ import {
   isTruthy,
   toNumber,
 } from './expression/operators.js';
-import { parseExpression } from './expression/parser.js';
+import { parseExpression, plainValue } from './expression/parser.js';
 import {
   follow,
   isRootedPath,

@@ -1,6 +1,6 @@
 /**
- * Receipts of outside effects. A receipt is not stored: it is read off what the engine keeps
- * of the step anyway, and what somebody found out about the effect later is laid over it.
+ * Receipts of outside effects. A receipt is not stored: it is derived from what the engine stores of the step, and
+ * overridden by a resolution of the effect.
  */
 
 import { toUnixMs } from '../../schema/common.js';
@@ -46,28 +46,20 @@ export interface TaskFacts extends EffectFacts {
   readonly is_touched: boolean;
 }
 
-/** What the history of a task says of a claim that is taken back from a worker that is silent. */
+/** In the history of a task: its claim was taken back from a silent worker. */
 export const SILENCE_REASON = 'no heartbeat';
 
-/** What is stored of a step that the engine runs itself, with its output. */
 export interface InProcessFacts extends EffectFacts, EffectRequest {
   readonly outcome: 'in_flight' | EffectOutcome;
 }
 
-/**
- * What is known of a try that is over: done, answered as failed or never sent, or lost, such as by
- * a time-out or an answer that did not arrive.
- */
+/** `failure`: answered as failed, or never sent; `lost`: such as by a time-out or an answer that did not arrive. */
 export type EffectOutcome = 'success' | 'failure' | 'lost';
 
-/** What somebody said about an effect (`POST /continuity/effects/{id}/resolve`). */
+/** As requested by `POST /continuity/effects/{id}/resolve`. */
 export type EffectResolution = Pick<EffectReceipt, 'state' | 'provider_receipt_id' | 'updated_at'>;
 
-/**
- * What a receipt tells about the request of a step.
- *
- * @param sent the key that goes along unless the parameters name another one
- */
+/** @param sent the key that goes along unless the parameters name another one */
 export function effectRequest(
   handlerName: string,
   params: JsonValue,
@@ -83,7 +75,6 @@ export function effectRequest(
   };
 }
 
-/** The key of a request that names the header itself. */
 function keyHeader({ headers }: JsonObject): JsonValue | undefined {
   if (!isJsonObject(headers)) return undefined;
   return Object.entries(headers).findLast(
@@ -111,18 +102,11 @@ function receiptOf(
   { destination_fingerprint, idempotency_key, request_sha256 }: EffectRequest,
   state: EffectState,
 ): EffectReceipt {
-  const { id, tenant_id, continuity_id, epoch, instance_id, block_id, attempt } = facts;
-  const { created_at, updated_at } = facts;
+  const { tenant_id, continuity_id, epoch, instance_id, block_id, attempt } = facts;
+  const { id, created_at, updated_at } = facts;
   return {
-    tenant_id,
-    continuity_id,
-    epoch,
-    instance_id,
-    block_id,
-    attempt,
-    request_sha256,
-    destination_fingerprint,
-    idempotency_key,
+    ...{ tenant_id, continuity_id, epoch, instance_id, block_id, attempt },
+    ...{ request_sha256, destination_fingerprint, idempotency_key },
     id,
     kind: facts.handler_name === 'http_request' ? 'http' : 'worker',
     state,
@@ -132,13 +116,7 @@ function receiptOf(
   };
 }
 
-/**
- * Moves a receipt to the state that somebody found out.
- *
- * @param receipt with the resolution that it has so far
- * @param providerReceiptId when absent, the one that is known stays
- * @returns the receipt as it is now, or the message of a conflict
- */
+/** @param receipt with its present resolution @param providerReceiptId absent: the known one stays */
 export function resolveEffect(
   receipt: EffectReceipt,
   state: EffectState,
@@ -157,10 +135,7 @@ export function resolveEffect(
   return { ok: true, value: resolved };
 }
 
-/**
- * A resolution holds, unless what the engine has seen since leads on from it: an effect that was
- * resolved as unknown and is then reported done is committed.
- */
+/** A resolution holds until the engine learns more: an effect resolved as unknown and then reported done is committed. */
 function withResolution(
   receipt: EffectReceipt,
   resolution: EffectResolution | null | undefined,
@@ -176,15 +151,7 @@ function withResolution(
 }
 
 /** Parameters that say where a request goes. */
-const DESTINATION_PARAMS = [
-  'url',
-  'provider',
-  'model',
-  'topic',
-  'queue',
-  'resource',
-  'endpoint',
-] as const;
+const DESTINATION_PARAMS = ['url', 'provider', 'model', 'topic', 'queue', 'resource', 'endpoint'];
 
 const IN_PROCESS_STATE: Readonly<Record<InProcessFacts['outcome'], EffectState>> = {
   in_flight: 'dispatched',
@@ -193,11 +160,7 @@ const IN_PROCESS_STATE: Readonly<Record<InProcessFacts['outcome'], EffectState>>
   lost: 'unknown',
 };
 
-/**
- * What a worker says counts, and from its claim until then it is at work. What one did that fell
- * silent nobody knows, until another one takes the task over. One that ended before any worker had it
- * did nothing.
- */
+/** Unknown if a worker had the task and fell silent; a task that ended before any worker had it did nothing. */
 function taskEffectState({ state, is_reported, is_touched }: TaskFacts): EffectState {
   switch (state) {
     case 'completed':

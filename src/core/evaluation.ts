@@ -20,7 +20,6 @@ import { sizeWithin } from '../base/bounds.js';
 import type { JsonObject, JsonValue } from '../base/json.js';
 import { isoTime } from '../base/time.js';
 import { startAt } from './blocks/list.js';
-import { clearError } from './caught.js';
 import { holds } from './condition.js';
 import { isBeingCut, reopenOwed } from './cutting.js';
 import type { EffectOutcome } from './effects.js';
@@ -50,7 +49,7 @@ import {
   type StepTry,
   type TakenSignal,
 } from './progress.js';
-import { Scopes } from './scopes.js';
+import { clearError, Scopes } from './scopes.js';
 
 export interface TurnEnv extends Env {
   /** Whether the turn has used up its time, which the budgets do not bound. Checked between blocks. Absent: never. */

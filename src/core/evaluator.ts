@@ -11,7 +11,6 @@ import type { JsonObject } from '../base/json.js';
 import { isoTime, type UnixMs } from '../base/time.js';
 import { decideRaces } from './blocks/branches.js';
 import { startAt } from './blocks/list.js';
-import { clearErrors } from './caught.js';
 import { cut, cutAll } from './cutting.js';
 import {
   endDeadlineHandler,
@@ -49,6 +48,7 @@ import { isDeferred } from './open-leaves.js';
 import type { Plan } from './plan-nodes.js';
 import type { EngineEvent, Env, Progress, Snapshot, TryEvent } from './progress.js';
 import { reopen, rewind } from './runs-again.js';
+import { clearErrors } from './scopes.js';
 import { limitOf, noteTimeOut, shiftLimits, startTimeLimit } from './time-limits.js';
 
 /** `run`: continue everything; `settle`: derive the state from what is open; `set`: done; `stale`: ignored. */

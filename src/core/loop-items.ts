@@ -1,6 +1,7 @@
 /**
  * What the items of for_each blocks have produced, in this turn and before: the last outputs, which form the output of
- * the block, and what each of several concurrent items sees as its own (docs/blocks.md).
+ * the block, and what each of several concurrent items sees as its own (docs/blocks.md). Not stored: rebuilt from the
+ * output rows when an instance is loaded.
  */
 
 import { COLLECTED_BYTES_MAX } from '../../schema/blocks.js';

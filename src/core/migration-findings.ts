@@ -1,6 +1,6 @@
 /**
- * Why a migration is not automatic, in words: what stands against it, where, and what would change
- * that. One row for each code; those of semantic diffs follow from their severity.
+ * The findings that keep a migration from being automatic, each with its place and remedy. The remedies of semantic
+ * diffs follow from their severity.
  */
 
 import type { MigrationFinding, MigrationVerdict } from '../../schema/continuity.js';
@@ -63,11 +63,7 @@ export interface MigrationRefusal {
 /** In one message; the answer lists all of them. */
 const REASONS_TOLD_MAX = 3;
 
-/**
- * A 409 with all that was found, as `MigrationRefusal` in the members of the answer.
- *
- * @param told absent: what the findings say
- */
+/** A 409 with the findings, as `MigrationRefusal` in its details. @param told the message before their summaries */
 export function conflictFor(
   findings: readonly MigrationFinding[],
   { told, verdict }: { readonly told?: string; readonly verdict?: MigrationVerdict } = {},

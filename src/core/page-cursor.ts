@@ -6,11 +6,10 @@
 import { createHash } from 'node:crypto';
 import { INT32_MAX } from '../../schema/common.js';
 import { isTimestamp, isUuid } from '../../schema/formats.js';
-import { decodeUtf8 } from '../base/json-guard.js';
+import { decodeUtf8, parseJson } from '../base/json-guard.js';
 
 export type PlaceKey = string | number;
 
-/** @param order identifies the sort order of the list @param keys of the last row of the page */
 const IS_KEY = {
   uuid: (value: PlaceKey) => typeof value === 'string' && isUuid(value),
   timestamptz: (value: PlaceKey) => typeof value === 'string' && isTimestamp(value),
@@ -21,31 +20,26 @@ export type PlaceKeyType = keyof typeof IS_KEY;
 
 const SUM_LENGTH = 8;
 
-/** The keys in a cursor of this order; undefined when the text is not one. */
+/** @param order identifies the sort order of the list @param keys of the last row of the page */
 export function pageCursor(order: string, keys: readonly PlaceKey[]): string {
   const text = JSON.stringify(keys);
   const sum = createHash('sha256').update(`${order}\n${text}`).digest('base64url');
   return Buffer.from(sum.slice(0, SUM_LENGTH) + text).toString('base64url');
 }
 
+/** The keys in a cursor of this order; undefined when the text is not one. */
 export function placeIn(
   order: string,
   types: readonly PlaceKeyType[],
   cursor: string,
 ): readonly PlaceKey[] | undefined {
   const text = decodeUtf8(Buffer.from(cursor, 'base64url'));
-  const keys = text === undefined ? undefined : parsed(text.slice(SUM_LENGTH));
-  if (keys === undefined || pageCursor(order, keys) !== cursor) return undefined;
+  const json = parseJson(text?.slice(SUM_LENGTH) ?? '');
+  if (!json.ok || !Array.isArray(json.value)) return undefined;
+  const keys = json.value as PlaceKey[];
   const isPlace =
-    keys.length === types.length && types.every((type, at) => IS_KEY[type](keys[at] as PlaceKey));
+    pageCursor(order, keys) === cursor &&
+    keys.length === types.length &&
+    types.every((type, at) => IS_KEY[type](keys[at]!));
   return isPlace ? keys : undefined;
-}
-
-function parsed(text: string): readonly PlaceKey[] | undefined {
-  try {
-    const keys: unknown = JSON.parse(text);
-    return Array.isArray(keys) ? keys : undefined;
-  } catch {
-    return undefined;
-  }
 }

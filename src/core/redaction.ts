@@ -1,7 +1,6 @@
 /**
- * What changed between two checkpoints, as it may be shown: whatever looks like a secret, by
- * the name it stands under or by its shape, is replaced on both sides before they are compared.
- * Rather one value too many is hidden than one too few.
+ * What changed between two checkpoints, as it may be shown: values that look like a secret, by their name or their
+ * shape, are replaced on both sides before the comparison. In doubt a value is hidden.
  */
 
 import { REDACTED } from '../../schema/common.js';
@@ -18,10 +17,7 @@ const REDACTION_DEPTH_MAX = 512;
 /** What is absent on one side is null there. The path is dotted; empty for the whole value. */
 type StateChange = BoundaryDetail['redacted_state_diff'][number];
 
-/**
- * At most {@link DIFF_CHANGES_MAX} changes, sorted by path. Arrays change as a whole. What is the
- * same on both sides is not looked into further: it is the same without its secrets too.
- */
+/** At most {@link DIFF_CHANGES_MAX} changes, sorted by path. Arrays change as a whole. */
 export function redactedStateDiff(before: JsonValue, after: JsonValue): StateChange[] {
   const changes: StateChange[] = [];
   compare(before, after, '', 0, changes);
@@ -86,10 +82,7 @@ const SENSITIVE_NAME = new RegExp(
   'i',
 );
 
-/**
- * Each pattern begins at a boundary that cannot occur inside of what it goes on to match, so that
- * searching a long text stays linear.
- */
+/** Each begins at a boundary that cannot occur inside its match, so that searching a long text stays linear. */
 const SECRET_SHAPES: readonly RegExp[] = [
   // Private keys in PEM form.
   /-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----/,

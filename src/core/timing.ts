@@ -4,8 +4,8 @@
  * zone of the machine.
  */
 
-import { FixedOffsetZone, IANAZone, type Zone } from 'luxon';
-import { isoTime, type UnixMs } from '../base/time.js';
+import { DateTime, FixedOffsetZone, IANAZone, type Zone } from 'luxon';
+import type { UnixMs } from '../base/time.js';
 
 /** Durations in ms. With a `backoff_multiplier` below 1 waits get shorter. */
 export interface RetryTimes {
@@ -187,12 +187,8 @@ export function offsetMs(zone: Zone, at: UnixMs): number {
 
 /** RFC 3339 as clocks in the zone show it, with their offset, which that form knows in whole minutes. */
 export function zonedTime(zone: Zone, at: UnixMs): string {
-  const minutes = Math.round(zone.offset(at));
-  const digits = (value: number) => String(value).padStart(2, '0');
-  const size = Math.abs(minutes);
-  const offset = `${digits(Math.floor(size / 60))}:${digits(size % 60)}`;
-  const shown = isoTime(at + minutes * MINUTE_MS).slice(0, -1);
-  return `${shown}${minutes < 0 ? '-' : '+'}${offset}`;
+  const time = DateTime.fromMillis(at, { zone, locale: 'en-US' });
+  return time.toFormat("yyyy-MM-dd'T'HH:mm:ss.SSSZZ");
 }
 
 /** When clocks in a zone show a time. */

@@ -1,7 +1,4 @@
-/**
- * Outbound webhooks (docs/webhooks.md): how they are signed, and what follows from an
- * attempt. Pure.
- */
+/** Outbound webhooks (docs/webhooks.md): how they are signed, and what follows from an attempt. Pure. */
 
 import { createHmac } from 'node:crypto';
 import type { DELIVERY_ERROR_CLASSES, WEBHOOK_EVENTS } from '../../schema/webhook.js';
@@ -27,18 +24,18 @@ export interface WebhookRow {
 
 export type DeliveryErrorClass = (typeof DELIVERY_ERROR_CLASSES)[number];
 
-/** What one attempt came to. The excerpt is text that the database can store. */
-export type AttemptOutcome =
-  | { readonly delivered: true; readonly status: number }
-  | {
-      readonly delivered: false;
-      readonly errorClass: DeliveryErrorClass;
-      /** Of the receiver's last answer; undefined when there was none. */
-      readonly status: number | undefined;
-      readonly excerpt: string;
-    };
+interface FailedAttempt {
+  readonly delivered: false;
+  readonly errorClass: DeliveryErrorClass;
+  /** Of the receiver's last answer; undefined when there was none. */
+  readonly status: number | undefined;
+  /** Text that the database can store. */
+  readonly excerpt: string;
+}
+export type AttemptOutcome = { readonly delivered: true; readonly status: number } | FailedAttempt;
 
-export const ATTEMPTS_MAX = 4;
+/** The first one, and three retries. */
+const ATTEMPTS_MAX = 4;
 const FIRST_WAIT_MS = 500;
 
 /** Nothing in the request or at the receiver would be different a second later. */
@@ -58,15 +55,12 @@ export function webhookSignature(secret: string, timestamp: number, body: string
 }
 
 /** How long to wait before the next attempt; null: there is none. @param attempts made so far */
-export function nextWaitMs(
-  attempts: number,
-  outcome: Extract<AttemptOutcome, { delivered: false }>,
-): number | null {
+export function nextWaitMs(attempts: number, outcome: FailedAttempt): number | null {
   if (attempts >= ATTEMPTS_MAX || isFinal(outcome)) return null;
   return FIRST_WAIT_MS * 2 ** (attempts - 1);
 }
 
-function isFinal({ errorClass, status }: Extract<AttemptOutcome, { delivered: false }>): boolean {
+function isFinal({ errorClass, status }: FailedAttempt): boolean {
   if (errorClass !== 'http_status') return FINAL_CLASSES.has(errorClass);
   return status !== undefined && status < 500 && !PASSING_STATUSES.has(status);
 }

@@ -15,13 +15,13 @@ import {
 } from '../../../schema/execution.js';
 import type { Failure } from '../../../schema/failure.js';
 import type { JsonObject } from '../../base/json.js';
-import { catchError } from '../caught.js';
 import { type CutBy, cutInside, endCut, hasOpenInside, isBeingCut } from '../cutting.js';
 import type { Evaluation } from '../evaluation.js';
 import { failureMessage } from '../failures.js';
 import { isDone, isFailure, owesInList } from '../owed.js';
 import type { NodePlace, PlannedExecution } from '../plan-nodes.js';
 import { reopenList } from '../runs-again.js';
+import { catchError } from '../scopes.js';
 import { composite } from './kind.js';
 import { afterChild, startList } from './list.js';
 
@@ -197,37 +197,40 @@ function undo(
 
 /** Starts the next compensation from `step` backwards, or ends the block. */
 function compensate(run: Evaluation, node: SagaNode, record: SagaRecord, step: number): void {
-  if (startCompensation(run, node, record, step) || startLate(run, node, record)) return;
-  const failed = node.steps.filter((_, i) => hasFailed(run, node.lists[compensationOf(i)]!));
-  const why = withCompensations(record.y, failed);
-  noteEnd(run, node, failed);
+  if (startCompensation(run, node, record, step)) return;
+  if (startCompensation(run, node, record, record.n!, 'late')) return;
+  const compensationIs = (ended: (index: number) => boolean) =>
+    node.steps.filter((_, i) => node.lists[compensationOf(i)]!.some(ended));
+  const tried = compensationIs((index) => run.execution.d[index] !== undefined);
+  const failed = compensationIs((index) => isFailure(run.execution.d[index]?.[0]));
+  if (tried.length > 0) {
+    const compensated = tried.filter((id) => !failed.includes(id));
+    run.audit('saga_compensated', node, { compensated, compensations_failed: failed });
+  }
   if (failed.length > 0 && isBeingCut(run, node, record)) {
     run.noteCleanupFailure(node, record);
     return;
   }
-  run.end(node, record.f ?? FAILED, why);
+  run.end(node, record.f ?? FAILED, withCompensations(record.y, failed));
 }
 
-function startCompensation(run: Evaluation, node: SagaNode, record: SagaRecord, from: number) {
+/** @param which `late`: those of actions that completed late, by repeating their clean-up */
+function startCompensation(
+  run: Evaluation,
+  node: SagaNode,
+  record: SagaRecord,
+  from: number,
+  which: 'all' | 'late' = 'all',
+): boolean {
   for (let step = from; step >= 0; step -= 1) {
-    if (!hasCompleted(run, node.lists[actionOf(step)]!)) continue;
-    if (!startList(run, node, compensationOf(step))) continue;
-    record.l = compensationOf(step);
+    const list = compensationOf(step);
+    const hasRun = node.lists[list]!.some((index) => run.execution.d[index] !== undefined);
+    if (which === 'late' && hasRun) continue;
+    if (!hasCompleted(run, node.lists[actionOf(step)]!) || !startList(run, node, list)) continue;
+    record.l = list;
     return true;
   }
   return false;
-}
-
-/** Starts the compensation of an action that completed late, by repeating its clean-up. */
-function startLate(run: Evaluation, node: SagaNode, record: SagaRecord): boolean {
-  const step = node.steps.findLastIndex(
-    (_, i) =>
-      i <= record.n! &&
-      hasCompleted(run, node.lists[actionOf(i)]!) &&
-      node.lists[compensationOf(i)]!.length > 0 &&
-      !hasRun(run, node.lists[compensationOf(i)]!),
-  );
-  return step >= 0 && startCompensation(run, node, record, step);
 }
 
 /** Also true when the block was cut off after its last block, which was protected. */
@@ -235,25 +238,9 @@ function hasCompleted({ execution }: PlannedExecution, list: readonly number[]):
   return list.every((index) => isDone(execution, index));
 }
 
-function hasFailed({ execution }: Evaluation, list: readonly number[]): boolean {
-  return list.some((index) => isFailure(execution.d[index]?.[0]));
-}
-
 /** The reason of the failure remains that of the action (docs/reference/blocks.md). */
 function withCompensations(why: Failure | undefined, failed: readonly string[]) {
   if (why === undefined || failed.length === 0) return why;
   const message = `${why.message}; compensations failed, too: ${failed.join(', ')}`;
   return { ...why, message: failureMessage(message) };
-}
-
-function noteEnd(run: Evaluation, node: SagaNode, failed: readonly string[]): void {
-  const tried = node.steps.filter((_, i) => hasRun(run, node.lists[compensationOf(i)]!));
-  if (tried.length === 0) return;
-  const compensated = tried.filter((id) => !failed.includes(id));
-  const details = { compensated, compensations_failed: [...failed] };
-  run.audit('saga_compensated', node, details);
-}
-
-function hasRun({ execution }: Evaluation, list: readonly number[]): boolean {
-  return list.some((index) => execution.d[index] !== undefined);
 }

@@ -16,12 +16,12 @@ import {
   TRY_LIST,
   type TryCatchRecord,
 } from '../../../schema/execution.js';
-import { catchError } from '../caught.js';
 import { cutInside, endCut, isBeingCut } from '../cutting.js';
 import type { Evaluation } from '../evaluation.js';
 import { isDone, owesInList } from '../owed.js';
 import type { NodePlace, PlannedExecution } from '../plan-nodes.js';
 import { reopenList, repeatList } from '../runs-again.js';
+import { catchError } from '../scopes.js';
 import { composite } from './kind.js';
 import { afterChild, startList } from './list.js';
 

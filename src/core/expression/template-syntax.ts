@@ -7,7 +7,7 @@ import { clip } from '../../base/bounds.js';
 import type { JsonValue } from '../../base/json.js';
 import { placesOf } from '../../base/template-places.js';
 import { FILTER_NAMES, type FilterCall, isBareFilter, parseFilter } from './filters.js';
-import { plainValue } from './lexer.js';
+import { plainValue } from './parser.js';
 import { isRoot } from './scope.js';
 
 export interface Source {

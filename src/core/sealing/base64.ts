@@ -1,7 +1,4 @@
-/**
- * Standard base64 (RFC 4648 §4), strictly: one text for each sequence of bytes, so that nobody can
- * change the text of a signature or a key without changing what it says.
- */
+/** Standard base64 (RFC 4648 §4), strictly: one text for each sequence of bytes. */
 
 /** Undefined unless the text is the one that encoding the bytes would give. */
 export function decodeBase64(text: string): Buffer | undefined {

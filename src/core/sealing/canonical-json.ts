@@ -1,7 +1,6 @@
 /**
- * One text for all JSON values that are equal, and its hash: keys in the order of code
- * points at every level, no spaces, arrays in order, non-ASCII characters as they are. Whoever else
- * can write JSON in this form computes the same hashes.
+ * One text for all JSON values that are equal, and its hash: keys in the order of code points at every level, no spaces,
+ * non-ASCII characters as they are.
  */
 
 import { createHash } from 'node:crypto';
@@ -10,12 +9,7 @@ import { compareText } from '../../base/bounds.js';
 /** Twice what the entry check admits, so that a shape around stored data is still written. */
 const DEPTH_MAX = 512;
 
-/**
- * Members that are undefined are left out, as `JSON.stringify` does.
- *
- * @throws RangeError when the value nests too deeply, TypeError when it holds something that JSON
- *   has no text for: what came through the entry check does neither
- */
+/** Omits undefined members. @throws RangeError for a value that nests too deeply, TypeError for one that is not JSON */
 export function canonicalJson(value: unknown): string {
   return write(value, DEPTH_MAX);
 }

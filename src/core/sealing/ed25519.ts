@@ -1,7 +1,4 @@
-/**
- * Ed25519 (RFC 8032) on raw keys: 32 bytes of seed or of public key, as the wire carries them. The
- * signatures themselves are made and checked by OpenSSL.
- */
+/** Ed25519 (RFC 8032) on raw keys: 32 bytes of seed or of public key, as the wire carries them. */
 
 import { createPrivateKey, createPublicKey, type KeyObject, sign, verify } from 'node:crypto';
 import { decodeBase64Exactly } from './base64.js';
@@ -38,7 +35,6 @@ export function signText(privateKey: KeyObject, text: string): string {
   return sign(null, Buffer.from(text), privateKey).toString('base64');
 }
 
-/** False also for a signature that is not base64 of 64 bytes. */
 export function isSignedBy(publicKey: KeyObject, text: string, signature: string): boolean {
   const raw = decodeBase64Exactly(signature, SIGNATURE_BYTES);
   return raw !== undefined && verify(null, Buffer.from(text), publicKey, raw);
@@ -49,8 +45,8 @@ const P = 2n ** 255n - 19n;
 const D = 37095705934669439343138083508754565189542113879843219016388785533085940283555n;
 
 /**
- * Whether the bytes decode to a point (RFC 8032 §5.1.3), which OpenSSL looks at only when it
- * verifies a signature: y is below p, and x² = (y² − 1) / (d·y² + 1) has a root of the given sign.
+ * Whether the bytes decode to a point (RFC 8032 §5.1.3), which OpenSSL checks only when it verifies a signature: y is
+ * below p, and x² = (y² − 1) / (d·y² + 1) has a root of this sign.
  */
 function isPoint(raw: Uint8Array): boolean {
   const bytes = Buffer.from(raw).reverse();

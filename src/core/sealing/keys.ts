@@ -1,7 +1,6 @@
 /**
- * The keys of continuity. All of them come from one master key by HKDF-SHA-256 under a label
- * each, so that none tells anything about another, and all are the same after every start. Ids are
- * made from public or derived material, never from the master key.
+ * The keys of continuity. All are derived from one master key by HKDF-SHA-256 with a label each, so none reveals
+ * another, and all are the same after every start. Ids are made from public or derived material.
  */
 
 import { hkdfSync, type KeyObject } from 'node:crypto';
@@ -47,8 +46,8 @@ export interface Keyring {
 }
 
 /**
- * Reads ENGINE_CONTINUITY_TRUSTED_SIGNING_KEYS_JSON: an object of public keys in base64 by key id.
- * Whether a text is a key shows when something signed by it is verified. Empty means none.
+ * Reads ENGINE_CONTINUITY_TRUSTED_SIGNING_KEYS_JSON: an object of public keys in base64 by key id. The keys themselves
+ * are checked when a signature is verified. Empty means none.
  */
 export function parseTrustedKeys(text: string): Parsed<TrustedKeys> {
   return parsing(() => {
@@ -70,10 +69,7 @@ export function parseTrustedKeys(text: string): Parsed<TrustedKeys> {
   });
 }
 
-/**
- * @param master 32 bytes
- * @param former the master key before it, during a rotation
- */
+/** @param master 32 bytes @param former the master key before it, during a rotation */
 export function createKeyring(
   master: Uint8Array,
   former?: Uint8Array,
@@ -82,16 +78,13 @@ export function createKeyring(
   const masters = former === undefined ? [master] : [master, former];
   const own = masters.map(signingKeyOf);
   const opening = masters.map(payloadKeyOf);
-  const [signing] = own;
-  const [payload] = opening;
-  if (signing === undefined || payload === undefined) throw new Error('there is no master key');
   // Own keys come last: a configured text must not take the place of one of them.
   const trusted = new Map([
     ...configured,
     ...own.map(({ id, publicKey }) => [id, publicKey] as const),
   ]);
   const links = masters.map((one) => derive(one, LINK_LABEL));
-  return { signing, payload, opening, links, trusted };
+  return { signing: own[0]!, payload: opening[0]!, opening, links, trusted };
 }
 
 /** As the keys travel to the threads; never logged. */
