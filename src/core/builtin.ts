@@ -44,8 +44,6 @@ export type { LogLevel } from '../../schema/handlers.js';
 
 export interface PureContext {
   readonly scope: Scope;
-  /** The path of loop counters, '' outside of loops. */
-  readonly iteration: string;
   /** Collects a log line, which is written after the commit. */
   log(level: LogLevel, message: JsonValue): void;
 }

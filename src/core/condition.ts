@@ -54,8 +54,18 @@ export function parseCondition(text: string): Parsed<Condition> {
 }
 
 /** Null for what cannot be computed. Never throws; the work is bounded. The result may share values with the scope. */
-export function evaluateCondition(condition: Condition, scope: Scope): JsonValue {
-  return evaluateExpression(condition.expression, scope);
+export function evaluateCondition(
+  { expression }: Pick<Condition, 'expression'>,
+  scope: Scope,
+): JsonValue {
+  let left = EVALUATION_BUDGET;
+  const spend = (cost: number): boolean => {
+    left -= cost;
+    return left >= 0;
+  };
+  const value = evaluate(expression, { scope, spend });
+  // Never a partial result.
+  return left >= 0 ? value : null;
 }
 
 export function holds(condition: Condition | undefined, scope: Scope): boolean {
@@ -123,17 +133,6 @@ function toCondition(expression: Expression): Condition {
 function* pathsOf(node: Expression): Generator<readonly string[]> {
   if (node.kind === 'path' || node.kind === 'word') yield node.path;
   for (const child of childrenOf(node)) yield* pathsOf(child);
-}
-
-/** Null when the budget is exceeded, never a partial result. */
-export function evaluateExpression(expression: Expression, scope: Scope): JsonValue {
-  let left = EVALUATION_BUDGET;
-  const spend = (cost: number): boolean => {
-    left -= cost;
-    return left >= 0;
-  };
-  const value = evaluate(expression, { scope, spend });
-  return left >= 0 ? value : null;
 }
 
 function evaluate(node: Expression, run: Evaluation): JsonValue {

@@ -23,9 +23,7 @@ import { firstLimit } from './time-limits.js';
 export function settle(run: Evaluation): void {
   decideState(run);
   if (run.execution.x !== 1 || isEnded(run.snapshot.state)) return;
-  const open = openLeaves(run).filter(([, { z }]) => z === undefined);
-  const nodes = open.map(([node]) => node);
-  noteCancelling(run, nodes);
+  noteCancelling(run);
 }
 
 function decideState(run: Evaluation): void {
@@ -205,12 +203,13 @@ export function openLeaves(run: Evaluation): [PlanNode, StepRecord][] {
 const BLOCKS_MAX = 20;
 
 /** Updates the note after every event, since the open blocks change. The request is audited once. */
-export function noteCancelling(run: Evaluation, open: readonly PlanNode[]): void {
+function noteCancelling(run: Evaluation): void {
   const { execution, env } = run;
   const { runtime } = run.snapshot;
   const before = cancellingIn(runtime);
   const reason = execution.y?.code === 'instance_timeout' ? 'timeout' : 'cancel';
-  const waiting_for = [...new Set(open.map(({ id }) => id))].slice(0, BLOCKS_MAX);
+  const open = openLeaves(run).flatMap(([{ id }, { z }]) => (z === undefined ? [id] : []));
+  const waiting_for = [...new Set(open)].slice(0, BLOCKS_MAX);
   runtime.cancelling = { since: before?.since ?? isoTime(env.now), reason, waiting_for };
   if (before?.reason === reason) return;
   run.progress.audit.push({ eventType: 'cancelling', details: { reason, waiting_for } });

@@ -38,7 +38,7 @@ function compare(
 ): void {
   if (before === after || changes.length >= DIFF_CHANGES_MAX) return;
   if (depth < DIFF_DEPTH_MAX && isJsonObject(before) && isJsonObject(after)) {
-    for (const key of keysOf(before, after)) {
+    for (const key of Object.keys({ ...before, ...after })) {
       const inner = path === '' ? key : `${path}.${key}`;
       const [old, now] = [memberOf(before, key), memberOf(after, key)];
       compare(old, now, inner, depth + 1, changes);
@@ -52,13 +52,6 @@ function compare(
       ? shown === shownAfter
       : isDeepEqual(shown, shownAfter);
   if (!isSame) changes.push({ path, before: shown ?? null, after: shownAfter ?? null });
-}
-
-function* keysOf(before: JsonObject, after: JsonObject): Iterable<string> {
-  yield* Object.keys(before);
-  for (const key of Object.keys(after)) {
-    if (!Object.hasOwn(before, key)) yield key;
-  }
 }
 
 function memberOf(object: JsonObject, key: string): JsonValue | undefined {

@@ -32,18 +32,17 @@ export class TreeRules {
     return undefined;
   }
 
-  /** The for_each whose concurrency exceeds the limit on nodes with the next block; undefined: none does. */
+  /** The for_each with the most copies, when with the next block its concurrency begins to exceed the limit on nodes. */
   exceededBy(copies: Copies): { readonly id: string; readonly problem: string } | undefined {
+    const wasExceeded = this.#nodes > PLAN_BLOCKS_MAX;
     this.#nodes += copies.times;
     if (copies.times > this.#copies.times) this.#copies = copies;
     const { id } = this.#copies;
-    if (this.#nodes <= PLAN_BLOCKS_MAX || id === undefined) return undefined;
-    return {
-      id,
-      problem:
-        `for_each ${id}: with its concurrency the sequence has more than ${PLAN_BLOCKS_MAX} blocks, ` +
-        'counted as often as items run at once',
-    };
+    if (wasExceeded || this.#nodes <= PLAN_BLOCKS_MAX || id === undefined) return undefined;
+    const problem =
+      `for_each ${id}: with its concurrency the sequence has more than ${PLAN_BLOCKS_MAX} blocks, ` +
+      'counted as often as items run at once';
+    return { id, problem };
   }
 }
 

@@ -29,7 +29,6 @@ function run(
   const lines: [LogLevel, JsonValue][] = [];
   const context: PureContext = {
     scope: SCOPE,
-    iteration: '',
     log: (level, line) => lines.push([level, line]),
   };
   const handler = PURE_HANDLERS.get(name);

@@ -297,14 +297,14 @@ export class Rerun {
         : script.take(node, iteration, attempt);
     }
     const taken = script.take(node, iteration, attempt);
-    const outcome = taken && node.pure(params, this.#contextOf(iteration, overlay));
+    const outcome = taken && node.pure(params, this.#contextOf(overlay));
     return taken && outcome && { ...taken, outcome };
   }
 
-  #contextOf(iteration: string, items: JsonObject | null): PureContext {
+  #contextOf(items: JsonObject | null): PureContext {
     const scope = scopeIn(this.snapshot, { ...this.#env, now: this.#now });
     const data = items === null ? scope.data : { ...scope.data, ...items };
-    return { scope: { ...scope, data }, iteration, log: () => undefined };
+    return { scope: { ...scope, data }, log: () => undefined };
   }
 }
 

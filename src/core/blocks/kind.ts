@@ -120,10 +120,7 @@ type Own<K, Needed extends keyof K> = Pick<K, Needed> & Partial<K>;
 
 /** Defines a leaf. By default nothing in it is protected from being cut off. */
 export function leaf<B extends Block, N extends NodePlace>(
-  own: Own<
-    BlockKind<B, N, StepRecord>,
-    'compile' | 'enter' | 'revisit' | 'due' | 'handleEvent' | 'openState'
-  >,
+  own: Own<BlockKind<B, N, StepRecord>, 'compile' | 'enter' | 'due' | 'handleEvent' | 'openState'>,
 ): BlockKind<B, N, StepRecord> {
   return { ...BASE, isLeaf: true, ...own };
 }

@@ -230,10 +230,6 @@ class StepContext implements PureContext {
     return this.#run.scopeOf(this.#node);
   }
 
-  get iteration(): string {
-    return this.#run.iterationOf(this.#node);
-  }
-
   log(level: LogLevel, message: JsonValue): void {
     this.#run.progress.logs.push({ blockId: this.#node.id, level, message });
   }

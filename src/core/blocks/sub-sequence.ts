@@ -52,7 +52,6 @@ export const subSequence = leaf<SubSequenceBlock, SubSequenceNode>({
     }
     startNext(run, node, record);
   },
-  revisit() {},
   due: timeOutBlock,
   handleEvent(run, node, record, event) {
     if (record.a !== event.attempt) return false;

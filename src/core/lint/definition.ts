@@ -85,7 +85,6 @@ class Lint implements BlockCompiler {
   readonly #byId = new Map<string, BlockPlace>();
   /** The places of texts with braces that no kind has read as a template or condition. */
   readonly #braces = new Set<string>();
-  #isExceeded = false;
   #reader: BlockPlace | undefined;
 
   constructor(options: LintOptions) {
@@ -168,7 +167,9 @@ class Lint implements BlockCompiler {
       const { block, path, depth } = place;
       if (typeof block.id === 'string') {
         if (!this.#byId.has(block.id)) this.#byId.set(block.id, place);
-        this.#checkConcurrency(rules, place);
+        const exceeded = rules.exceededBy(copiesAround(place));
+        const loop = this.#byId.get(exceeded?.id ?? '');
+        if (loop !== undefined) report(`${loop.path}.concurrency`, exceeded?.problem);
         report(`${path}.id`, rules.problemOf(block.id, depth));
       }
       const typed = block as unknown as Block;
@@ -177,15 +178,6 @@ class Lint implements BlockCompiler {
         report(`${path}.${own.path}`, rules.claim(own.id, `${typed.type} step`));
       }
     }
-  }
-
-  /** Reported once, for the for_each with the most copies. */
-  #checkConcurrency(rules: TreeRules, place: BlockPlace): void {
-    const exceeded = rules.exceededBy(copiesAround(place));
-    const path = this.#byId.get(exceeded?.id ?? '')?.path;
-    if (exceeded === undefined || path === undefined || this.#isExceeded) return;
-    this.#isExceeded = true;
-    this.#errors.add(() => findingOf(`${path}.concurrency`, exceeded.problem));
   }
 
   /** The blocks with errors in members of their own. */
@@ -203,8 +195,14 @@ class Lint implements BlockCompiler {
     this.#reader = place;
     const { block, path } = place;
     if (block.type === 'step' && typeof block.handler === 'string') {
-      this.#checkHandler(block.handler, block.params ?? {}, path);
-      this.#checkBreachHandler(block.on_deadline_breach, `${path}.on_deadline_breach`);
+      const { handler, on_deadline_breach: breach } = block;
+      const meant = isBuiltin(handler) ? undefined : misspelt(handler, BUILTIN_HANDLERS);
+      if (meant !== undefined) {
+        const message = `the handler ${clip(handler)} is left to external workers`;
+        this.#warn(`${path}.handler`, message, meant);
+      }
+      this.#checkCall(block, path);
+      if (isJsonObject(breach)) this.#checkCall(breach, `${path}.on_deadline_breach`);
     }
     if (!isSound) return;
     const typed = block as unknown as Block;
@@ -212,40 +210,15 @@ class Lint implements BlockCompiler {
     kindOf(typed).compile(typed, this);
   }
 
-  #checkHandler(handler: string, params: unknown, path: string): void {
-    if (!isBuiltin(handler)) {
-      const meant = misspelt(handler, BUILTIN_HANDLERS);
-      if (meant === undefined) return;
-      this.#warn(
-        `${path}.handler`,
-        `the handler ${clip(handler)} is left to external workers`,
-        meant,
-      );
-      return;
-    }
-    this.#checkBuiltin(handler, params, path);
-  }
-
-  /** The step refuses a breach handler that cannot be called. */
-  #checkBreachHandler(given: unknown, path: string): void {
-    if (typeof given !== 'object' || given === null) return;
-    const { handler, params } = given as { readonly handler?: unknown; readonly params?: unknown };
-    if (typeof handler === 'string' && isBuiltin(handler)) {
-      this.#checkBuiltin(handler, params ?? {}, path);
-    }
-  }
-
-  #checkBuiltin(handler: BuiltinName, params: unknown, path: string): void {
-    if (!isJsonObject(params as JsonObject)) return;
-    this.#checkParamNames(handler, params as JsonObject, `${path}.params`);
-    for (const problem of this.#options.checkParams?.(handler, params as JsonObject) ?? []) {
+  /** Checks the params of a built-in handler. */
+  #checkCall({ handler, params: given }: JsonObject, path: string): void {
+    const params = given ?? {};
+    if (typeof handler !== 'string' || !isBuiltin(handler) || !isJsonObject(params)) return;
+    this.#checkParamNames(handler, params, `${path}.params`);
+    for (const problem of this.#options.checkParams?.(handler, params) ?? []) {
       const { isFatal, ...finding } = problem;
-      const described = {
-        ...finding,
-        path: `${path}.${problem.path}`,
-        message: `${path}.${problem.message}`,
-      };
-      (isFatal ? this.#errors : this.#warnings).add(() => described);
+      const place = { path: `${path}.${finding.path}`, message: `${path}.${finding.message}` };
+      (isFatal ? this.#errors : this.#warnings).add(() => ({ ...finding, ...place }));
     }
   }
 
