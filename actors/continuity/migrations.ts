@@ -309,7 +309,7 @@ export function checkVerdict(
   if (mayApply(verdict, isApproved)) return;
   const isOpen = verdict === 'approval_required';
   const told = isOpen ? 'the migration has to be approved' : `the verdict is ${verdict}`;
-  throw conflictFor(findings, { told, verdict });
+  throw conflictFor(findings, { reason: told, verdict });
 }
 
 /** The facts the plan was made on. Rejects with 404 or 409 when they have changed. */

@@ -89,14 +89,14 @@ export function parseEventWait(
   if (timeoutMs !== null && !isDuration(timeoutMs)) {
     return wrong('timeout_ms must be a whole number of milliseconds');
   }
-  const given = param(params, 'key');
-  if (given === undefined) return { ok: true, wait: { n: name }, timeoutMs };
+  const raw = param(params, 'key');
+  if (raw === undefined) return { ok: true, wait: { n: name }, timeoutMs };
   // Without a key it would take events that are not meant for this instance.
-  if (given === null) return wrong('key must not come to null');
-  if (typeof given !== 'string' && typeof given !== 'number') {
+  if (raw === null) return wrong('key must not come to null');
+  if (typeof raw !== 'string' && typeof raw !== 'number') {
     return wrong('key must be a text or a number');
   }
-  const key = String(given);
+  const key = String(raw);
   if (key.trim() === '') return wrong('key must not be blank');
   if (key.length > KEY_LENGTH_MAX) {
     return wrong(`key must have at most ${KEY_LENGTH_MAX} characters`);
@@ -130,8 +130,8 @@ function failure(retryable: boolean, ...[message, details, code]: Reason): StepF
 
 function log(params: JsonValue, context: PureContext): StepOutcome {
   // Only an absent message has a default: null is a message.
-  const given = param(params, 'message');
-  const message = given === undefined ? LOG_MESSAGE_DEFAULT : given;
+  const raw = param(params, 'message');
+  const message = raw === undefined ? LOG_MESSAGE_DEFAULT : raw;
   const level = param(params, 'level');
   context.log(LOG_LEVELS.find((known) => known === level) ?? LOG_LEVEL_DEFAULT, message);
   return { kind: 'success', output: { message } };

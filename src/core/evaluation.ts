@@ -22,6 +22,7 @@ import { isoTime } from '../base/time.js';
 import { startAt } from './blocks/list.js';
 import { holds } from './condition.js';
 import { isBeingCut, reopenOwed } from './cutting.js';
+import { OpenLeaves } from './deadlines.js';
 import type { EffectOutcome } from './effects.js';
 import type { Scope } from './expression/scope.js';
 import { reasonOf } from './failures.js';
@@ -32,7 +33,6 @@ import {
   leaveItem,
   mergeIntoItems,
 } from './loop-items.js';
-import { OpenLeaves } from './open-leaves.js';
 import { isFailure, isOutsideCleanUp } from './owed.js';
 import { iterationOf, pathOf, rangeOf, runKey } from './paths.js';
 import type { NodePlace, Plan, StepNode } from './plan-nodes.js';
@@ -245,8 +245,8 @@ export class Evaluation {
     const parent = this.plan.nodes[node.parent]!;
     const record = this.execution.o[node.parent]!;
     if (record.j !== undefined || record.z === 1) {
-      const asked = record.j ?? CANCELLED;
-      if (!this.owesInside(parent)) parent.kind.endLate(this, parent, record, asked);
+      const requested = record.j ?? CANCELLED;
+      if (!this.owesInside(parent)) parent.kind.endLate(this, parent, record, requested);
     } else if (record.x === 1) parent.kind.childCut(this, parent, record);
     else if (parent.kind.runsList(record, node.branch)) {
       parent.kind.childDone(this, parent, record, node, code);
@@ -284,9 +284,9 @@ export class Evaluation {
   }
 
   /** Closes the node without notifying the parent. Returns how it ended: a node that has timed out fails. */
-  close(node: NodePlace, asked: DoneCode): DoneCode {
+  close(node: NodePlace, requested: DoneCode): DoneCode {
     const record = this.execution.o[node.index];
-    const code = record?.o === 1 ? FAILED : asked;
+    const code = record?.o === 1 ? FAILED : requested;
     if (record?.o === 1) this.cause = record.y;
     const began = record?.b ?? this.offset;
     const done: DoneRecord = [code, began, Math.max(0, this.offset - began)];

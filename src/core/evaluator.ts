@@ -17,6 +17,7 @@ import {
   isDeadlineHandler,
   recoverDeadlineHandlers,
 } from './deadline-handlers.js';
+import { isDeferred, limitOf, noteTimeOut, shiftLimits, startTimeLimit } from './deadlines.js';
 import { Evaluation } from './evaluation.js';
 import { failureOfWhole, isErrorRow } from './failures.js';
 import {
@@ -44,12 +45,10 @@ import {
   settle,
 } from './instance-state.js';
 import { dropOwn } from './loop-items.js';
-import { isDeferred } from './open-leaves.js';
 import type { Plan } from './plan-nodes.js';
 import type { EngineEvent, Env, Progress, Snapshot, TryEvent } from './progress.js';
 import { reopen, rewind } from './runs-again.js';
 import { clearErrors } from './scopes.js';
-import { limitOf, noteTimeOut, shiftLimits, startTimeLimit } from './time-limits.js';
 
 /** `run`: continue everything; `settle`: derive the state from what is open; `set`: done; `stale`: ignored. */
 type Applied = 'run' | 'settle' | 'set' | 'stale';

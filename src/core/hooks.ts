@@ -21,9 +21,9 @@ import type { InstanceState } from '../../schema/states.js';
 import type { JsonObject } from '../base/json.js';
 import { startAt } from './blocks/list.js';
 import { cutAll } from './cutting.js';
+import { deadlineOf, earlier } from './deadlines.js';
 import { Evaluation } from './evaluation.js';
 import { nextWake, openLeaves } from './instance-state.js';
-import { deadlineOf, earlier } from './open-leaves.js';
 import type { Plan } from './plan-nodes.js';
 import type {
   AuditEvent,

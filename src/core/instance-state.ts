@@ -13,12 +13,11 @@ import type { Cancelling } from '../../schema/instance.js';
 import { canPatch, type InstanceState, isEnded } from '../../schema/states.js';
 import type { JsonObject } from '../base/json.js';
 import { isoTime, type UnixMs } from '../base/time.js';
+import { earlier, firstLimit, isDeferred } from './deadlines.js';
 import type { Evaluation } from './evaluation.js';
-import { earlier, isDeferred } from './open-leaves.js';
 import { owesCleanUp } from './owed.js';
 import type { PlanNode } from './plan-nodes.js';
 import type { Snapshot } from './progress.js';
-import { firstLimit } from './time-limits.js';
 
 export function settle(run: Evaluation): void {
   decideState(run);

@@ -214,17 +214,17 @@ function outputsIn(run: Evaluation, index: number): ItemOutputs {
   return snapshot.items[key];
 }
 
-/** Replaces the data from outside; running items see the change. @param given the merged values, if known */
+/** Replaces the data from outside; running items see the change. @param merged the merged values, if known */
 export function putData(
   plan: Plan,
   snapshot: Snapshot,
   data: JsonObject,
-  given?: JsonObject,
+  merged?: JsonObject,
 ): void {
   const { data: before, execution } = snapshot;
   snapshot.data = data;
   if (plan.concurrentLoops.length === 0) return;
-  changeBefore({ plan, execution }, given ?? differenceOf(before, data));
+  changeBefore({ plan, execution }, merged ?? differenceOf(before, data));
 }
 
 /** The values of keys that differ; null for keys that were removed. */

@@ -61,15 +61,15 @@ export interface MigrationRefusal {
 }
 
 /** In one message; the answer lists all of them. */
-const REASONS_TOLD_MAX = 3;
+const SUMMARIES_MAX = 3;
 
-/** A 409 with the findings, as `MigrationRefusal` in its details. @param told the message before their summaries */
+/** A 409 with the findings, as `MigrationRefusal` in its details. @param reason the message before their summaries */
 export function conflictFor(
   findings: readonly MigrationFinding[],
-  { told, verdict }: { readonly told?: string; readonly verdict?: MigrationVerdict } = {},
+  { reason, verdict }: { readonly reason?: string; readonly verdict?: MigrationVerdict } = {},
 ): EngineError {
-  const reasons = findings.map(({ summary }) => summary).slice(0, REASONS_TOLD_MAX);
-  const message = [...(told === undefined ? [] : [told]), ...reasons].join('; ');
+  const summaries = findings.map(({ summary }) => summary).slice(0, SUMMARIES_MAX);
+  const message = [...(reason === undefined ? [] : [reason]), ...summaries].join('; ');
   const refusal: MigrationRefusal = { ...(verdict && { verdict }), findings };
   return conflict(message, { ...refusal });
 }

@@ -38,7 +38,7 @@ function compare(
 ): void {
   if (before === after || changes.length >= DIFF_CHANGES_MAX) return;
   if (depth < DIFF_DEPTH_MAX && isJsonObject(before) && isJsonObject(after)) {
-    for (const key of Object.keys({ ...before, ...after })) {
+    for (const key of new Set([...Object.keys(before), ...Object.keys(after)])) {
       const inner = path === '' ? key : `${path}.${key}`;
       const [old, now] = [memberOf(before, key), memberOf(after, key)];
       compare(old, now, inner, depth + 1, changes);

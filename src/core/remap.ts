@@ -10,7 +10,6 @@ import {
   type Execution,
   type ForEachRecord,
   type HookRun,
-  type OpenRecord,
   type SagaRecord,
   SKIPPED,
   type StepRecord,
@@ -78,7 +77,16 @@ function isSamePlace(a: PlanNode, b: PlanNode, from: Plan, to: Plan): boolean {
 export function remapExecution(execution: Execution, from: Plan, to: Plan): Execution {
   const { o, d, q, c, v, k, s, j, ...rest } = execution;
   const indexOf = indexesIn(execution, from, to);
-  const next: Execution = { ...rest, o: remapped(o, indexOf, from, to), d: {} };
+  const remapped = <T>(entries: Readonly<Record<number, T>>, placeOf = indexOf) => {
+    const moved: Record<number, T> = {};
+    for (const index of indexesOf(entries)) {
+      const place = placeOf(index);
+      if (place === undefined) continue;
+      moved[place] = copied(entries[index]!, from.nodes[index]!, to.nodes[place]!);
+    }
+    return moved;
+  };
+  const next: Execution = { ...rest, o: remapped(o), d: {} };
   for (const index of indexesOf(d)) {
     const place = indexOf(index);
     const done = remapDone(from.nodes[index]!, d[index]!, from, to);
@@ -87,9 +95,9 @@ export function remapExecution(execution: Execution, from: Plan, to: Plan): Exec
   if (q !== undefined) next.q = q.map(indexOf).filter((index) => index !== undefined);
   // Rows and repetitions are counted per block.
   const firstOf = (index: number) => to.indexOf.get(from.nodes[index]!.id);
-  if (c !== undefined) next.c = remapped(c, firstOf, from, to);
-  if (v !== undefined) next.v = remapped(v, firstOf, from, to);
-  if (k !== undefined) next.k = remapped(k, indexOf, from, to);
+  if (c !== undefined) next.c = remapped(c, firstOf);
+  if (v !== undefined) next.v = remapped(v, firstOf);
+  if (k !== undefined) next.k = remapped(k);
   if (j !== undefined) {
     const owed = j.f && remapHooks(j.f, from, to);
     const runs = j.r.map((run) => remapHooks(run, from, to));
@@ -160,22 +168,6 @@ function fillSlots(next: Execution, to: Plan): void {
     if (s?.includes(-1) !== true || i >= n || r !== undefined || next.q?.includes(index)) continue;
     next.q = [...(next.q ?? []), index];
   }
-}
-
-function remapped<T>(
-  entries: Readonly<Record<number, T>>,
-  indexOf: (index: number) => number | undefined,
-  from: Plan,
-  to: Plan,
-): Record<number, T> {
-  const next: Record<number, T> = {};
-  for (const index of indexesOf(entries)) {
-    const place = indexOf(index);
-    if (place !== undefined) {
-      next[place] = copied(entries[index]!, from.nodes[index]!, to.nodes[place]!);
-    }
-  }
-  return next;
 }
 
 /** A gate stays open if the target has one, with the target's timeout; otherwise the step continues. */
@@ -275,6 +267,6 @@ function counterpart(node: PlanNode, plan: Plan): PlanNode | undefined {
   return index === undefined ? undefined : plan.nodes[index];
 }
 
-function indexesOf(entries: Readonly<Record<number, OpenRecord | unknown>>): number[] {
+function indexesOf(entries: Readonly<Record<number, unknown>>): number[] {
   return Object.keys(entries).map(Number);
 }

@@ -5,13 +5,13 @@
 
 import { SKIPPED } from '../../schema/execution.js';
 import { cutAll } from './cutting.js';
+import { startTimeLimit } from './deadlines.js';
 import type { Evaluation } from './evaluation.js';
 import { forgetHooksThatFailed } from './hooks.js';
 import { clearHolds, forgetCancelling } from './instance-state.js';
 import { isDone } from './owed.js';
 import { blocksBetween, rangeOf } from './paths.js';
 import type { NodePlace, Plan, PlanNode } from './plan-nodes.js';
-import { startTimeLimit } from './time-limits.js';
 
 /** Makes failed and cancelled nodes in the range of indexes pending again; completed and skipped ones stay. */
 export function reopen({ execution, plan }: Evaluation, from: number, to: number): void {

@@ -14,11 +14,10 @@ import type { Failure } from '../../schema/failure.js';
 import type { Cancelling } from '../../schema/instance.js';
 import { type InstanceState, isEnded } from '../../schema/states.js';
 import { isoTime, isoTimeOrNull, type UnixMs } from '../base/time.js';
-import { earlier } from './open-leaves.js';
+import { earlier, limitOf } from './deadlines.js';
 import { iterationOf, pathOf } from './paths.js';
 import type { Plan, PlanNode, StepNode } from './plan-nodes.js';
 import type { Snapshot } from './progress.js';
-import { limitOf } from './time-limits.js';
 
 export type WaitFacts = Omit<Wait, 'summary'>;
 

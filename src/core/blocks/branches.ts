@@ -112,8 +112,8 @@ function win(run: Evaluation, node: RaceNode, record: BranchesRecord, winner: nu
 /** Stored only when the race ends: if it is stopped before the losers have cleaned up, a retry runs it again. */
 function storeResult(run: Evaluation, node: NodePlace, winner: number): void {
   const output = resultOf(run, node, winner);
-  const isTold = sizeWithin(output, WINNER_OUTPUT_MAX) !== undefined;
-  run.storeOutput(node, 0, isTold ? { winner, output } : { winner, output_omitted: true }, null);
+  const fits = sizeWithin(output, WINNER_OUTPUT_MAX) !== undefined;
+  run.storeOutput(node, 0, fits ? { winner, output } : { winner, output_omitted: true }, null);
 }
 
 function decide(run: Evaluation, node: RaceNode, record: BranchesRecord, code: DoneCode): void {

@@ -137,12 +137,12 @@ export function accept(
   { value, comment, by, answerId, more }: GateAnswer,
 ): void {
   const remark = comment === null ? {} : { comment };
-  const given = { value, ...remark, answered_by: by };
-  run.storeAnswer(node, record?.a ?? 0, { ...more, ...given, answered_at: isoTime(run.env.now) });
+  const answer = { value, ...remark, answered_by: by };
+  run.storeAnswer(node, record?.a ?? 0, { ...more, ...answer, answered_at: isoTime(run.env.now) });
   run.mergeAnswer(node, Object.fromEntries([[node.gate!.storeAs, value]]));
-  const asked = record?.k ? { approval_id: record.k } : {};
+  const approval = record?.k ? { approval_id: record.k } : {};
   const isAuto = more.auto_approved === true ? { auto_approved: true } : {};
-  const details = { ...asked, path: run.pathOf(node), ...given, ...isAuto };
+  const details = { ...approval, path: run.pathOf(node), ...answer, ...isAuto };
   run.audit('gate_answered', node, details);
   const id = record?.k ?? '';
   if (more.auto_approved !== true)

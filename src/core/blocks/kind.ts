@@ -18,10 +18,10 @@ import type { NodeState } from '../../../schema/states.js';
 import type { JsonValue } from '../../base/json.js';
 import type { BlockCompiler } from '../block-compiler.js';
 import { type CutBy, cutOff, hasOpenInside } from '../cutting.js';
+import { timeOutBlock } from '../deadlines.js';
 import type { Evaluation } from '../evaluation.js';
 import type { Details, NodePlace, PlannedExecution } from '../plan-nodes.js';
 import type { TryEvent } from '../progress.js';
-import { timeOutBlock } from '../time-limits.js';
 import { afterChild, startList } from './list.js';
 
 export interface BlockKind<

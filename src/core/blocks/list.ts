@@ -25,13 +25,15 @@ export function startList(run: Evaluation, node: NodePlace, branch: number): boo
   return startAt(run, node.lists[branch]!, 0);
 }
 
+export type ListEnd = typeof COMPLETED | typeof FAILED | typeof CANCELLED;
+
 /** Continues the list after a child: `'open'`, or how the list ended. */
 export function afterChild(
   run: Evaluation,
   node: NodePlace,
   child: NodePlace,
   code: DoneCode,
-): 'open' | typeof COMPLETED | typeof FAILED | typeof CANCELLED {
+): 'open' | ListEnd {
   if (isFailure(code)) return code;
   return startAt(run, node.lists[child.branch]!, child.position + 1) ? 'open' : COMPLETED;
 }

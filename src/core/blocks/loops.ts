@@ -13,7 +13,6 @@ import {
   MAX_ITERATIONS_DEFAULT,
 } from '../../../schema/blocks.js';
 import {
-  type CANCELLED,
   COMPLETED,
   FAILED,
   type ForEachRecord,
@@ -32,7 +31,7 @@ import type { NodePlace } from '../plan-nodes.js';
 import { renderTemplate, type Template } from '../template.js';
 import { concurrencyOf } from '../tree-rules.js';
 import { composite } from './kind.js';
-import { afterChild, startList } from './list.js';
+import { afterChild, type ListEnd, startList } from './list.js';
 
 export interface LoopNode extends NodePlace {
   readonly type: 'loop';
@@ -287,7 +286,7 @@ function slotEnded(
   node: ForEachNode,
   record: SlotRecord,
   slot: number,
-  code: typeof COMPLETED | typeof FAILED | typeof CANCELLED,
+  code: ListEnd,
 ): void {
   const item = record.s[slot]!;
   if (code === COMPLETED) {

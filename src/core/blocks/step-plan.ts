@@ -99,11 +99,11 @@ function readParams(
   mode: StepNode['mode'],
   compiler: BlockCompiler,
 ): { readonly params: JsonObject | undefined; readonly schema?: JsonObject } {
-  const given = (block.params ?? undefined) as JsonObject | undefined;
-  if (mode !== 'event' || given === undefined) return { params: given };
+  const raw = (block.params ?? undefined) as JsonObject | undefined;
+  if (mode !== 'event' || raw === undefined) return { params: raw };
   // An optional member that is null is absent, but a key that evaluates to null is an error.
-  const { key, ...unkeyed } = given;
-  const params = key === null ? unkeyed : given;
+  const { key, ...unkeyed } = raw;
+  const params = key === null ? unkeyed : raw;
   const { schema, ...others } = params;
   if (schema == null) return { params };
   if (!isJsonObject(schema) || JSON.stringify(schema).includes('{{')) {
@@ -120,10 +120,10 @@ function readParams(
 const isActing = (mode: StepNode['mode']) => mode === 'pure' || mode === 'in_process';
 
 function breachHandler(block: StepBlock, compiler: BlockCompiler): BreachHandler | undefined {
-  const { on_deadline_breach: given } = block;
+  const { on_deadline_breach: breach } = block;
   // Versions that did not support the member may have stored false.
-  if (!given) return undefined;
-  const { handler, params } = given;
+  if (!breach) return undefined;
+  const { handler, params } = breach;
   const mode = modeOf(handler);
   if (timeLimit(block.deadline) === null) {
     const message = 'on_deadline_breach has no effect without a deadline';

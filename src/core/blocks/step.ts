@@ -24,15 +24,14 @@ import {
   noteDeadlineHandlerFailure,
   startDeadlineHandler,
 } from '../deadline-handlers.js';
+import { earlier, limitClock } from '../deadlines.js';
 import type { Evaluation } from '../evaluation.js';
 import type { Scope } from '../expression/scope.js';
 import { BREACHED } from '../failures.js';
 import { nullInKey } from '../key-params.js';
-import { earlier } from '../open-leaves.js';
 import type { TryEvent } from '../progress.js';
 import { runsOf } from '../runs-again.js';
 import { renderTemplate, secretTextsOf } from '../template.js';
-import { limitClock } from '../time-limits.js';
 import { type DelayTimes, delayTarget, nextOpening } from '../timing.js';
 import {
   accept,
@@ -461,14 +460,14 @@ function passDeadline(run: Evaluation, node: StepNode, record: StepRecord, h: Un
 /** The result of the breach handler has no effect on the step. A dry run calls only pure handlers. */
 function callBreach(run: Evaluation, node: StepNode, breach: BreachHandler, elapsed: number): void {
   const { handler, pure, params } = breach;
-  const given = params === undefined ? NO_PARAMS : renderTemplate(params, run.scopeOf(node));
-  const wrong = given.ok ? nullInKey(breach, () => run.scopeOf(node)) : given.message;
-  if (!given.ok || wrong !== undefined) {
+  const rendered = params === undefined ? NO_PARAMS : renderTemplate(params, run.scopeOf(node));
+  const wrong = rendered.ok ? nullInKey(breach, () => run.scopeOf(node)) : rendered.message;
+  if (!rendered.ok || wrong !== undefined) {
     noteDeadlineHandlerFailure(run, node.id, handler, `${wrong}`);
     return;
   }
   const full = {
-    ...(isJsonObject(given.value) ? given.value : {}),
+    ...(isJsonObject(rendered.value) ? rendered.value : {}),
     _breach_block_id: node.id,
     _breach_instance_id: run.snapshot.id,
     _breach_elapsed_ms: elapsed,

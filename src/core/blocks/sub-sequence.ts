@@ -10,11 +10,11 @@ import { COMPLETED, FAILED, type StepRecord } from '../../../schema/execution.js
 import type { FailureCode } from '../../../schema/failure.js';
 import { childInstanceId } from '../../base/ids.js';
 import type { JsonObject } from '../../base/json.js';
+import { timeOutBlock } from '../deadlines.js';
 import type { Evaluation } from '../evaluation.js';
 import { isCleanUpOnly } from '../owed.js';
 import type { NodePlace, PlannedExecution } from '../plan-nodes.js';
 import { renderTemplate, type Template } from '../template.js';
-import { timeOutBlock } from '../time-limits.js';
 import { leaf } from './kind.js';
 
 export interface SubSequenceNode extends NodePlace {
@@ -87,11 +87,11 @@ export const subSequence = leaf<SubSequenceBlock, SubSequenceNode>({
     else run.askAboutChild({ kind: 'look', child: record.c, ...run.tryOf(node, record.a) });
   },
   withdraw(run, node, { a, c }) {
-    const asked = run.progress.children?.findIndex(
-      (order) => order.kind === 'start' && order.node === node.index && order.attempt === a,
+    const order = run.progress.children?.findIndex(
+      ({ kind, ...at }) => kind === 'start' && at.node === node.index && at.attempt === a,
     );
     // A child that was requested in this turn is not created.
-    if (asked !== undefined && asked >= 0) run.progress.children!.splice(asked, 1);
+    if (order !== undefined && order >= 0) run.progress.children!.splice(order, 1);
     else run.askAboutChild({ kind: 'cancel', child: c, ...run.tryOf(node, a) });
   },
   openState: () => 'waiting',

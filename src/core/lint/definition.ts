@@ -211,8 +211,8 @@ class Lint implements BlockCompiler {
   }
 
   /** Checks the params of a built-in handler. */
-  #checkCall({ handler, params: given }: JsonObject, path: string): void {
-    const params = given ?? {};
+  #checkCall({ handler, params: raw }: JsonObject, path: string): void {
+    const params = raw ?? {};
     if (typeof handler !== 'string' || !isBuiltin(handler) || !isJsonObject(params)) return;
     this.#checkParamNames(handler, params, `${path}.params`);
     for (const problem of this.#options.checkParams?.(handler, params) ?? []) {

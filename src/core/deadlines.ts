@@ -1,14 +1,22 @@
 /**
- * An index over the open nodes of one execution: how many leaves of each sort are open, and the next deadline. It is
- * derived and never stored; with it an event costs the depth of the tree and not its size. Outdated deadlines stay in
- * the heap until they reach its top: an entry counts while its node is open with exactly that deadline. Equal times are
- * ordered by node, so that a rebuilt index behaves like one that grew.
+ * Deadlines of open nodes, and the time limits among them: of tries, blocks, steps and the instance. Limits stand still
+ * while an instance is paused (docs/reference/steps.md); sleeps, delays and back-offs are no limits.
  */
 
 import TinyQueue from 'tinyqueue';
-import type { Execution, OpenRecord, StepPhase, StepRecord } from '../../schema/execution.js';
+import {
+  type Execution,
+  FAILED,
+  type OpenRecord,
+  type StepPhase,
+  type StepRecord,
+} from '../../schema/execution.js';
+import type { FailureCode } from '../../schema/failure.js';
 import type { UnixMs } from '../base/time.js';
-import type { PlanNode } from './plan-nodes.js';
+import { cut } from './cutting.js';
+import type { Evaluation } from './evaluation.js';
+import { failureOfWhole } from './failures.js';
+import type { NodePlace, PlanNode } from './plan-nodes.js';
 
 interface Deadline {
   readonly at: UnixMs;
@@ -35,6 +43,12 @@ const SORT_OF: Readonly<Record<StepPhase, Sort | undefined>> = {
   gate: 'outside',
 };
 
+/**
+ * An index over the open nodes of one execution: how many leaves of each sort are open, and the next deadline. It is
+ * derived and never stored; with it an event costs the depth of the tree and not its size. Outdated deadlines stay in
+ * the heap until they reach its top: an entry counts while its node is open with exactly that deadline. Equal times are
+ * ordered by node, so that a rebuilt index behaves like one that grew.
+ */
 export class OpenLeaves {
   outside = 0;
   active = 0;
@@ -120,4 +134,54 @@ export function earlier(a: UnixMs | undefined, b: UnixMs | undefined): UnixMs | 
 
 function compare(a: Deadline, b: Deadline): number {
   return a.at - b.at || a.node - b.node;
+}
+
+/** A composite has timed out: it fails once what is protected inside has ended. */
+export function timeOutBlock(run: Evaluation, node: NodePlace, record: OpenRecord): void {
+  run.progress.counts.timeouts += 1;
+  run.noteFailure(node, 'timeout', `${node.type} ${node.id} timed out after ${node.timeoutMs} ms`);
+  delete record.d;
+  record.o = 1;
+  record.y = run.cause!;
+  const isProtected = cut(run, node, 'race');
+  if (!isProtected && run.execution.o[node.index] === undefined) run.notifyParent(node, FAILED);
+}
+
+export function startTimeLimit({ snapshot, execution, env }: Evaluation): void {
+  if (snapshot.timeoutMs != null) execution.u = env.now + snapshot.timeoutMs;
+}
+
+export function noteTimeOut({ execution, snapshot, env, progress }: Evaluation): void {
+  progress.counts.timeouts += 1;
+  const code: FailureCode = 'instance_timeout';
+  const message = `the instance timed out after ${snapshot.timeoutMs} ms`;
+  execution.y = failureOfWhole(code, message, env.now);
+}
+
+/** The time limit of a node that applies even while nothing may start: not that of a sleep or a gate. */
+export function limitOf(record: OpenRecord): UnixMs | undefined {
+  if (record.x === 1) return undefined;
+  const { p, d, h } = record as Partial<StepRecord>;
+  return earlier(p === 'sleep' || p === 'gate' ? undefined : d, h);
+}
+
+export function firstLimit({ execution }: Evaluation): UnixMs | null {
+  let first = execution.u;
+  for (const key in execution.o) first = earlier(first, limitOf(execution.o[key]!));
+  return first ?? null;
+}
+
+/** The clock of limits, which stands still in a pause. */
+export function limitClock({ execution, env }: Evaluation): UnixMs {
+  return execution.z ?? env.now;
+}
+
+/** Postpones all limits in place: call `dropLeaves` afterwards. */
+export function shiftLimits(execution: Execution, byMs: number): void {
+  if (execution.u !== undefined) execution.u += byMs;
+  for (const key in execution.o) {
+    const record = execution.o[key] as StepRecord;
+    if (record.d !== undefined) record.d += byMs;
+    if (record.h !== undefined) record.h += byMs;
+  }
 }
