@@ -34,8 +34,6 @@ export interface BlockCompiler {
   /** Adds outputs that the block reads other than through expressions and templates compiled here. */
   reads(outputs: OutputReads): void;
   outputSchema(schema: JsonObject): SchemaCheck;
-  /** The block has effects outside, so its instances need more than one commit. */
-  noteEffect(): void;
 }
 
 export function guardOf(

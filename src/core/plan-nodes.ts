@@ -31,8 +31,6 @@ export interface NodePlace {
   /** The list of the parent that contains the node, and the position in it. */
   readonly branch: number;
   readonly position: number;
-  /** 1 in the root list. */
-  readonly depth: number;
   /** One past the last descendant. */
   readonly end: number;
   /** The lists of children, in the order that the kind defines. */
@@ -80,7 +78,5 @@ export interface Plan {
   /** What runs after an instance has failed or was cancelled. */
   readonly hooks?: { readonly [List in HookList]?: Plan };
   readonly isStepOnly: boolean;
-  /** Some step is not pure, so instances need more than one commit. */
-  readonly hasEffects: boolean;
   readonly hasGates: boolean;
 }

@@ -79,8 +79,9 @@ function asStep({ id, when, handler, params, timeout }: HookStep): Block {
 interface Enclosing
   extends Pick<
     NodePlace,
-    'parent' | 'depth' | 'loops' | 'slots' | 'concurrentLoops' | 'collectors' | 'items' | 'caught'
+    'parent' | 'loops' | 'slots' | 'concurrentLoops' | 'collectors' | 'items' | 'caught'
   > {
+  readonly depth: number;
   readonly copies: Copies;
 }
 
@@ -112,7 +113,6 @@ class PlanCompiler implements BlockCompiler {
   readonly #details = new Map<Block, object>();
   readonly #rules: TreeRules;
   #outputRefs: 'all' | Set<string> = new Set();
-  #hasEffects = false;
   /** The block that is being compiled, for the messages of refusals. */
   #block: Block | undefined;
 
@@ -148,13 +148,11 @@ class PlanCompiler implements BlockCompiler {
       indexOf: this.#indexOf,
       outputRefs: refs,
       isStepOnly: nodes.every(({ kind }) => kind.isLeaf),
-      hasEffects: this.#hasEffects,
       hasGates: nodes.some((node) => node.type === 'step' && node.gate !== undefined),
     };
   }
 
   #node(block: Block, around: Enclosing, branch: number, position: number): number {
-    const depth = around.depth + 1;
     const index = this.#nodes.length;
     const kind = kindOf(block);
     const details = this.#details.get(block) ?? this.#compile(block, around, index);
@@ -168,7 +166,6 @@ class PlanCompiler implements BlockCompiler {
       parent: around.parent,
       branch,
       position,
-      depth,
       end: index + 1,
       lists: [],
       loops: around.loops,
@@ -208,7 +205,8 @@ class PlanCompiler implements BlockCompiler {
   }
 
   #lists(block: Block, node: NodePlace, around: Enclosing): number[][] {
-    const { kind, index, depth } = node;
+    const { kind, index } = node;
+    const depth = around.depth + 1;
     const lists = kind.lists(block);
     if (kind.repeats === 'never') {
       return lists.map((list, number) => {
@@ -268,9 +266,5 @@ class PlanCompiler implements BlockCompiler {
       this.#compileSchema?.(schema) ??
       this.refuse('output_schema', 'output_schema is not supported')
     );
-  }
-
-  noteEffect(): void {
-    this.#hasEffects = true;
   }
 }

@@ -18,8 +18,6 @@ import { type Parsed, refused } from './parsed.js';
 import type { SecretText } from './secret-texts.js';
 
 export interface Template {
-  /** Rendering returns the compiled value itself. */
-  readonly isConstant: boolean;
   /** Some strings name secrets, which rendering leaves in place (see `secretTextsOf`). */
   readonly hasSecrets: boolean;
   /** The blocks whose outputs it can read: only these have to be loaded. */
@@ -28,6 +26,7 @@ export interface Template {
 }
 
 type Node =
+  /** Rendering returns the compiled value itself. */
   | { readonly kind: 'constant'; readonly value: JsonValue }
   | { readonly kind: 'chain'; readonly chain: ParsedChain }
   | { readonly kind: 'text'; readonly parts: readonly Part[] }
@@ -48,8 +47,7 @@ export const RENDERED_SIZE_MAX = 16 * 1024 * 1024;
 /** Compiles every string in `value`, but not its keys. `value` must not change afterwards. */
 export function compileTemplate(value: JsonValue): Template {
   const root = compile(value);
-  const isConstant = root.kind === 'constant';
-  return { isConstant, hasSecrets: hasSecrets(root), outputs: outputReads(pathsOf(root)), root };
+  return { hasSecrets: hasSecrets(root), outputs: outputReads(pathsOf(root)), root };
 }
 
 /** The value of the template in `scope`; it may share structure with both. `ok: false` fails the step permanently. */

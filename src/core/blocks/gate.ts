@@ -47,7 +47,6 @@ export function compileGate(block: StepBlock, compiler: BlockCompiler): GatePlan
   // Definitions of older versions may have stored false for an absent gate.
   const gate = block.wait_for_input || undefined;
   if (gate === undefined) return undefined;
-  compiler.noteEffect();
   if (gate.escalation_handler != null && gate.timeout == null) {
     const message = 'escalation_handler has no effect without a timeout';
     compiler.warn('wait_for_input.escalation_handler', message);

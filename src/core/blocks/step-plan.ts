@@ -59,7 +59,6 @@ export interface StepNode extends NodePlace {
 export function compileStep(block: StepBlock, compiler: BlockCompiler): Details<StepNode> {
   const { handler } = block;
   const mode = modeOf(handler);
-  if (mode !== 'pure') compiler.noteEffect();
   const { schema, params } = readParams(block, mode, compiler);
   const use = mode === 'in_process' || mode === 'external' ? 'call' : undefined;
   const template = params === undefined ? undefined : compiler.template(params, 'params', use);
@@ -136,7 +135,6 @@ function breachHandler(block: StepBlock, compiler: BlockCompiler): BreachHandler
       `on_deadline_breach.handler must be a built-in handler that does something (${able}), not ${handler}`,
     );
   }
-  if (mode === 'in_process') compiler.noteEffect();
   if (handler === 'assert') compiler.reads('all');
   return {
     handler,

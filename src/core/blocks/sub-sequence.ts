@@ -26,14 +26,11 @@ export interface SubSequenceNode extends NodePlace {
 }
 
 export const subSequence = leaf<SubSequenceBlock, SubSequenceNode>({
-  compile(block, compiler) {
-    compiler.noteEffect();
-    return {
-      sequenceName: block.sequence_name,
-      version: block.version ?? null,
-      input: compiler.template(block.input ?? {}, 'input'),
-    };
-  },
+  compile: (block, compiler) => ({
+    sequenceName: block.sequence_name,
+    version: block.version ?? null,
+    input: compiler.template(block.input ?? {}, 'input'),
+  }),
   outputRow: 'last',
   isKept: true,
   owes: (_run, _node, { z }) => z === 1,

@@ -280,8 +280,6 @@ class Lint implements BlockCompiler {
 
   reads(): void {}
 
-  noteEffect(): void {}
-
   #readStrings(value: JsonValue, path: string): void {
     if (typeof value === 'string') {
       if (!value.includes('{{')) return;
