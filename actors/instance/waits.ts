@@ -4,7 +4,7 @@ import type { Failure } from '../../schema/failure.js';
 import { isEnded } from '../../schema/states.js';
 import { cancellingIn } from '../../src/core/instance-state.js';
 import type { StepNode } from '../../src/core/plan-nodes.js';
-import { type InstanceStatus, type WaitFacts, waitsOf, whole } from '../../src/core/waits.js';
+import { type WaitFacts, waitsOf, whole } from '../../src/core/waits.js';
 import { owedPaths } from './core/owed-clean-ups.js';
 import { isRetried, runsAgain, standsFor } from './core/retry-preview.js';
 import { truncatedOutputs } from './core/truncated-outputs.js';
@@ -12,7 +12,7 @@ import type { LiveInstance } from './live-instance.js';
 import { failureOf, type InstanceRecord } from './record.js';
 
 /** @param child one that it started: what that is to it is told, too */
-export function standingOf(actor: LiveInstance, child?: string): InstanceStatus {
+export function standingOf(actor: LiveInstance, child?: string) {
   const { record, plan, env } = actor;
   const { id, sequence_id, tenant_id, created_at, continuity_id, snapshot } = record;
   const failure = failureOf(record);
@@ -37,6 +37,9 @@ export function standingOf(actor: LiveInstance, child?: string): InstanceStatus 
     ...waitsOf(plan, snapshot, env.now(), waitsOfWhole(record), factsOf),
   };
 }
+
+/** The explanation of an instance as far as its own state goes. */
+export type InstanceStatus = Readonly<ReturnType<typeof standingOf>>;
 
 /** The block of the root list in which it failed, or else the first one. */
 function rootOf({ plan }: LiveInstance, failure: Failure | null): string | null {

@@ -4,15 +4,8 @@
  */
 
 import type { Execution, StepRecord } from '../../schema/execution.js';
-import {
-  type ParentStands,
-  type RunsAgain,
-  WAITS_MAX,
-  type Wait,
-} from '../../schema/explanation.js';
-import type { Failure } from '../../schema/failure.js';
-import type { Cancelling } from '../../schema/instance.js';
-import { type InstanceState, isEnded } from '../../schema/states.js';
+import { WAITS_MAX, type Wait } from '../../schema/explanation.js';
+import { isEnded } from '../../schema/states.js';
 import { isoTime, isoTimeOrNull, type UnixMs } from '../base/time.js';
 import { earlier, limitOf } from './deadlines.js';
 import { iterationOf, pathOf } from './paths.js';
@@ -24,32 +17,6 @@ export type WaitFacts = Omit<Wait, 'summary'>;
 export interface Waits {
   readonly waits: readonly WaitFacts[];
   readonly count: number;
-}
-
-/** The explanation of an instance as far as its own state goes. */
-export interface InstanceStatus extends Waits {
-  readonly id: string;
-  readonly sequence_id: string;
-  readonly tenant_id: string;
-  readonly state: InstanceState;
-  readonly created_at: string;
-  readonly failure: Failure | null;
-  /** The instance was cancelled or has timed out, and still runs protected work. */
-  readonly cancelling?: Cancelling | undefined;
-  /** What a retry would run again; null: it cannot be retried. */
-  readonly again: RunsAgain | null;
-  readonly owes: boolean;
-  readonly is_dry_run: boolean;
-  /** About the child that the caller named. */
-  readonly stands?: ParentStands | undefined;
-  /** The paths of the clean-up that it has yet to run. */
-  readonly owed: readonly string[];
-  readonly cut: readonly string[];
-  readonly parent: string | null;
-  /** The top-level block in which it failed, else the first one. */
-  readonly root: string | null;
-  /** The execution that it belongs to, across versions and servers. */
-  readonly continuity_id: string | null;
 }
 
 /** What is known about a step besides its record, such as its task. */

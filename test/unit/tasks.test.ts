@@ -9,6 +9,7 @@ import { TaskCache } from '../../actors/instance/memory.js';
 import type { InstanceMessage } from '../../actors/instance/messages.js';
 import { failureOf, newRecord, permitStatus } from '../../actors/instance/record.js';
 import { TASK } from '../../actors/instance/task-tables.js';
+import type { InstanceStatus } from '../../actors/instance/waits.js';
 import {
   type Attempt,
   endRow,
@@ -26,7 +27,7 @@ import { WorkerTask } from '../../schema/worker.js';
 import { stepIdempotencyKey } from '../../src/base/ids.js';
 import { LIMITS } from '../../src/base/limits.js';
 import type { Dispatch } from '../../src/core/progress.js';
-import { type InstanceStatus, type WaitFacts, whole } from '../../src/core/waits.js';
+import { type WaitFacts, whole } from '../../src/core/waits.js';
 import { fieldsOf } from '../../src/db/mutation.js';
 import { column } from '../helpers/columns.js';
 import { instanceEnv, newInstance } from '../helpers/instances.js';
@@ -302,6 +303,7 @@ function explained(waits: readonly WaitFacts[], around: Partial<ExplanationConte
     state: 'scheduled',
     created_at: AT,
     failure: null,
+    cancelling: undefined,
     ...{ again: null, owes: false, is_dry_run: false, owed: [], cut: [] },
     parent: null,
     root: 'a',

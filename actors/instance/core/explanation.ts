@@ -11,7 +11,8 @@ import type { Failure } from '../../../schema/failure.js';
 import type { InstanceState } from '../../../schema/states.js';
 import type { JsonObject } from '../../../src/base/json.js';
 import type { UnixMs } from '../../../src/base/time.js';
-import type { InstanceStatus, WaitFacts } from '../../../src/core/waits.js';
+import type { WaitFacts } from '../../../src/core/waits.js';
+import type { InstanceStatus } from '../waits.js';
 import { nextActions } from './next-actions.js';
 
 export interface ExplanationContext {

@@ -3,7 +3,7 @@
 import type { NextAction, RunsAgain, Wait } from '../../../schema/explanation.js';
 import { type InstanceState, isEnded } from '../../../schema/states.js';
 import type { JsonObject } from '../../../src/base/json.js';
-import type { InstanceStatus } from '../../../src/core/waits.js';
+import type { InstanceStatus } from '../waits.js';
 import { retryText } from './retry-words.js';
 
 export function nextActions(standing: InstanceStatus, waits: readonly Wait[]): NextAction[] {

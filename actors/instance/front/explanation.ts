@@ -6,10 +6,11 @@
 import { AHEAD_MAX, HOLDERS_MAX, WAITS_MAX } from '../../../schema/explanation.js';
 import { concurrencyKeyId, rateLimitId } from '../../../src/base/ids.js';
 import type { JsonObject } from '../../../src/base/json.js';
-import type { InstanceStatus, WaitFacts } from '../../../src/core/waits.js';
+import type { WaitFacts } from '../../../src/core/waits.js';
 import type { Reads } from '../../../src/db/reads.js';
 import { type FrontDeps, jsonReply, type Operation } from '../../../src/http/operation.js';
 import { type ExplanationContext, explain } from '../core/explanation.js';
+import type { InstanceStatus } from '../waits.js';
 import { promptsOf } from './approval-reads.js';
 import { entryOf, recentMoves } from './audit-reads.js';
 import { limitsOf, pollersOf, slotHolders, statesOf, waitersAhead } from './explanation-reads.js';

@@ -8,7 +8,6 @@ import { REPEATS_MAX } from '../../../schema/explanation.js';
 import type { InstanceState } from '../../../schema/states.js';
 import { EngineError } from '../../../src/base/errors.js';
 import { LIMITS } from '../../../src/base/limits.js';
-import type { InstanceStatus } from '../../../src/core/waits.js';
 import type { Shards } from '../../runtime/shards.js';
 import {
   isOrphan,
@@ -18,6 +17,7 @@ import {
   summaryOf,
 } from '../core/retry-words.js';
 import type { instanceOperations } from '../operations.js';
+import type { InstanceStatus } from '../waits.js';
 
 /** Children of one instance, and theirs, that are asked; of more it is taken that they repeat something. */
 const CHILDREN_ASKED_MAX = 50;
