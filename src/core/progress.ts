@@ -73,36 +73,38 @@ export interface StepTry {
   readonly attempt: number;
 }
 
+/** About one try of one block, whose kind handles it. */
+export type TryEvent = StepTry &
+  /** From a worker (`external`) or from a handler of this process. */
+  (
+    | { readonly kind: 'step.outcome'; readonly outcome: StepOutcome; readonly external: boolean }
+    /** The answer has been validated. */
+    | { readonly kind: 'gate.answered'; readonly answer: GateAnswer }
+    /** Postgres refused the output: the step fails for good. */
+    | { readonly kind: 'step.refused'; readonly message: string }
+    /** A worker has claimed the task: the timeout counts from now. */
+    | { readonly kind: 'step.claimed' }
+    /** The claim is over, and the task waits for a worker again. */
+    | { readonly kind: 'step.returned' }
+    | { readonly kind: 'rate.granted' }
+    /** The limit is reached: the step asks again at `until`. */
+    | { readonly kind: 'rate.deferred'; readonly until: UnixMs }
+    /** The limit was changed: deferred tries ask again. */
+    | { readonly kind: 'rate.changed' }
+    | { readonly kind: 'child.made'; readonly child: string }
+    /** The child of this block has ended, or could not be created. */
+    | { readonly kind: 'child.ended'; readonly end: ChildEnd }
+    /** The awaited event; without `event`, a kept signal. */
+    | {
+        readonly kind: 'event.arrived';
+        readonly event?: { readonly id: string; readonly payload: JsonValue };
+      }
+  );
+
 export type EngineEvent =
+  | TryEvent
   /** Created, resumed, due, or with more to do. `recovered`: tries of a process that is gone are dispatched again. */
   | { readonly kind: 'wake'; readonly recovered?: boolean }
-  /** From a worker (`external`) or from a handler of this process. */
-  | ({
-      readonly kind: 'step.outcome';
-      readonly outcome: StepOutcome;
-      readonly external: boolean;
-    } & StepTry)
-  /** The answer has been validated. */
-  | ({ readonly kind: 'gate.answered'; readonly answer: GateAnswer } & StepTry)
-  /** Postgres refused the output: the step fails for good. */
-  | ({ readonly kind: 'step.refused'; readonly message: string } & StepTry)
-  /** A worker has claimed the task: the timeout counts from now. */
-  | ({ readonly kind: 'step.claimed' } & StepTry)
-  /** The claim is over, and the task waits for a worker again. */
-  | ({ readonly kind: 'step.returned' } & StepTry)
-  | ({ readonly kind: 'rate.granted' } & StepTry)
-  /** The limit is reached: the step asks again at `until`. */
-  | ({ readonly kind: 'rate.deferred'; readonly until: UnixMs } & StepTry)
-  /** The limit was changed: deferred tries ask again. */
-  | ({ readonly kind: 'rate.changed' } & StepTry)
-  | ({ readonly kind: 'child.made'; readonly child: string } & StepTry)
-  /** The child of this block has ended, or could not be created. */
-  | ({ readonly kind: 'child.ended'; readonly end: ChildEnd } & StepTry)
-  /** The awaited event; without `event`, a kept signal. */
-  | ({
-      readonly kind: 'event.arrived';
-      readonly event?: { readonly id: string; readonly payload: JsonValue };
-    } & StepTry)
   /** The instance has got its slot; from now on `Env.holdsPermit` is true. */
   | { readonly kind: 'admitted' }
   /** The signal: everything but protected work is cut off. */
@@ -127,9 +129,6 @@ export type EngineEvent =
   | { readonly kind: 'retry' }
   /** In any state: scheduled now, as if this root and all later ones had not been reached. */
   | { readonly kind: 'rewind'; readonly node: number };
-
-/** Events about one try of one block, which its kind handles. */
-export type TryEvent = Extract<EngineEvent, StepTry>;
 
 export interface Env {
   readonly now: UnixMs;
