@@ -103,23 +103,17 @@ export function withdraw(
   run: Evaluation,
   node: NodePlace,
   record: StepRecord,
-  reason: Withdrawal['reason'],
+  reason: Withdrawal['reason'] = 'cancelled',
 ): void {
   run.endEffect(node, record, 'lost');
   if (record.p !== 'run' && record.p !== 'task') return;
+  const { dispatches, withdrawals } = run.progress;
   const step = run.tryOf(node, record.a);
-  const planned = run.progress.dispatches.findLastIndex((dispatch) => dispatch.node === node.index);
-  const dispatch = run.progress.dispatches[planned];
-  if (dispatch?.iteration === step.iteration && dispatch.attempt === step.attempt) {
-    run.progress.dispatches.splice(planned, 1);
-    return;
-  }
-  run.progress.withdrawals.push({
-    ...step,
-    blockId: node.id,
-    external: record.p === 'task',
-    reason,
-  });
+  const planned = dispatches.findLastIndex((dispatch) => dispatch.node === node.index);
+  const dispatch = dispatches[planned];
+  const isPlanned = dispatch?.iteration === step.iteration && dispatch.attempt === step.attempt;
+  if (isPlanned) dispatches.splice(planned, 1);
+  else withdrawals.push({ ...step, blockId: node.id, external: record.p === 'task', reason });
 }
 
 /** Cancels every open node, protected or not, and drops the queue. */

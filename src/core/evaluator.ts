@@ -21,7 +21,6 @@ import { isDeferred, limitOf, noteTimeOut, shiftLimits, startTimeLimit } from '.
 import { Evaluation } from './evaluation.js';
 import { failureOfWhole, isErrorRow } from './failures.js';
 import {
-  advanceHooks,
   beginHooks,
   forgetHooksThatFailed,
   isForHooks,
@@ -55,8 +54,12 @@ type Applied = 'run' | 'settle' | 'set' | 'stale';
 
 /** Applies one event. The snapshot is changed in place and must be stored with the progress. */
 export function advance(plan: Plan, snapshot: Snapshot, event: EngineEvent, env: Env): Progress {
-  if (isForHooks(event)) return advanceHooks(plan, snapshot, event, env);
   const run = new Evaluation(plan, snapshot, env);
+  const { progress } = run;
+  if (isForHooks(event)) {
+    Object.assign(progress, nextWake(run));
+    return withHooks(plan, snapshot, event, env, progress);
+  }
   const from = snapshot.state;
   const applied = applyEvent(run, event);
   if (applied === 'run') runOn(run);
@@ -64,7 +67,6 @@ export function advance(plan: Plan, snapshot: Snapshot, event: EngineEvent, env:
   auditTransition(run, from, event.kind === 'stop');
   if (isEnded(snapshot.state)) cleanUp(run);
   run.storeQueue();
-  const { progress } = run;
   Object.assign(progress, nextWake(run));
   if (applied === 'stale') progress.stale = true;
   const { hooks } = plan;

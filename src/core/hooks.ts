@@ -23,7 +23,7 @@ import { startAt } from './blocks/list.js';
 import { cutAll } from './cutting.js';
 import { deadlineOf, earlier } from './deadlines.js';
 import { Evaluation } from './evaluation.js';
-import { nextWake, openLeaves } from './instance-state.js';
+import { openLeaves } from './instance-state.js';
 import type { Plan } from './plan-nodes.js';
 import type {
   AuditEvent,
@@ -121,7 +121,7 @@ export function forgetHooksThatFailed({ j }: Execution): void {
   delete j?.a;
 }
 
-/** The progress of the instance joined with that of its hooks, which advance with a `wake`. */
+/** Advances the hooks, by a `wake` or an event about a step of a hook, and adds what follows to the progress. */
 export function withHooks(
   plan: Plan,
   snapshot: Snapshot,
@@ -129,23 +129,15 @@ export function withHooks(
   env: Env,
   progress: Progress,
 ): Progress {
-  if (!hasHooks(snapshot.execution)) return progress;
-  // The effect of an event is stored before the hooks begin.
-  const isMoved = event.kind === 'wake' || event.kind === 'hooks.dropped';
-  if (isMoved) move(plan, snapshot, event, env, progress);
-  wakeWithHooks(snapshot.execution, env, progress);
-  return progress;
-}
-
-/** Applies an event about a step of a hook. The instance itself may be running again by now. */
-export function advanceHooks(plan: Plan, snapshot: Snapshot, event: TryEvent, env: Env): Progress {
-  const run = new Evaluation(plan, snapshot, env);
-  const { progress } = run;
-  Object.assign(progress, nextWake(run));
   const [active] = snapshot.execution.j?.r ?? [];
-  const isKnown = active !== undefined && iterationOf(active) === event.iteration;
-  if (isKnown) move(plan, snapshot, event, env, progress);
-  else progress.stale = true;
+  const isOfHook = isForHooks(event);
+  if (isOfHook && (active === undefined || iterationOf(active) !== event.iteration)) {
+    progress.stale = true;
+  } else if (active !== undefined) {
+    // The effect of another event on the instance is stored before the hooks begin.
+    const isMoved = isOfHook || event.kind === 'wake' || event.kind === 'hooks.dropped';
+    if (isMoved) move(plan, snapshot, event, env, progress);
+  }
   wakeWithHooks(snapshot.execution, env, progress);
   return progress;
 }

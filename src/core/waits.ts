@@ -14,11 +14,6 @@ import type { Snapshot } from './progress.js';
 
 export type WaitFacts = Omit<Wait, 'summary'>;
 
-export interface Waits {
-  readonly waits: readonly WaitFacts[];
-  readonly count: number;
-}
-
 /** What is known about a step besides its record, such as its task. */
 export type StepFacts = (node: StepNode, iteration: string) => Partial<WaitFacts>;
 
@@ -29,7 +24,7 @@ export function waitsOf(
   now: UnixMs,
   ofWhole: readonly WaitFacts[],
   factsOf: StepFacts,
-): Waits {
+): { readonly waits: readonly WaitFacts[]; readonly count: number } {
   const { state, execution } = snapshot;
   if (isEnded(state)) return { waits: [], count: 0 };
   const waits = [...ofWhole, ...holds(snapshot, now)];

@@ -82,9 +82,7 @@ export const step = leaf<StepBlock, StepNode>({
   cut(run, node, record, by) {
     return (by === 'signal' && !node.isCancellable) || cutOff(run, node, record, by);
   },
-  withdraw(run, node, record) {
-    withdraw(run, node, record, 'cancelled');
-  },
+  withdraw: (run, node, record) => withdraw(run, node, record),
   openState: ({ p }) =>
     p === 'run' || p === 'sleep' || p === 'asking' || p === 'ready' ? 'running' : 'waiting',
 });
@@ -364,7 +362,7 @@ function handleEvent(run: Evaluation, node: StepNode, record: StepRecord, event:
       settleTry(run, node, record.a, event.outcome);
       break;
     case 'step.refused':
-      withdraw(run, node, record, 'cancelled');
+      withdraw(run, node, record);
       failStep(run, node, record.a, 'data_refused', event.message);
       break;
     case 'gate.answered':

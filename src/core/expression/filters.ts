@@ -8,7 +8,7 @@ import { createHash } from 'node:crypto';
 import { clip, displayText } from '../../base/bounds.js';
 import type { JsonValue } from '../../base/json.js';
 import { type Parsed, parsing, Refusal, refused } from '../parsed.js';
-import { occurrences, toNumber } from './operators.js';
+import { mapNumber, occurrences } from './operators.js';
 
 export interface FilterCall {
   readonly name: string;
@@ -73,7 +73,7 @@ const FILTERS: ReadonlyMap<string, FilterDefinition> = new Map<string, FilterDef
   ['url_encode', onText((text) => encodeURIComponent(Buffer.from(text).toString()))],
   ['base64', onText((text) => Buffer.from(text, 'utf8').toString('base64'))],
   ['base64_decode', onText(decodeBase64)],
-  ['abs', { least: 0, most: 0, bind: () => onNumber(Math.abs) }],
+  ['abs', { least: 0, most: 0, bind: () => (value) => mapNumber(value, Math.abs) }],
   ['round', { least: 0, most: 1, bind: bindRound }],
   ['replace', { least: 2, most: 2, bind: bindReplace }],
   ['default', { least: 1, most: 1, bind: bindDefault }],
@@ -91,13 +91,6 @@ function onText(apply: (text: string) => JsonValue): FilterDefinition {
 
 function textOf(value: JsonValue): string {
   return typeof value === 'string' ? value : '';
-}
-
-function onNumber(apply: (number: number) => number): Filter {
-  return (value) => {
-    const number = toNumber(value);
-    return number === null ? null : apply(number);
-  };
 }
 
 function decodeBase64(text: string): string {
@@ -120,7 +113,7 @@ function bindRound([digits = 0]: readonly JsonValue[]): Filter {
   if (!isCount(digits) || digits > ROUND_DIGITS_MAX) {
     throw new Refusal(`needs a whole number from 0 to ${ROUND_DIGITS_MAX}`);
   }
-  return onNumber((number) => Number(number.toFixed(digits)));
+  return (value) => mapNumber(value, (number) => Number(number.toFixed(digits)));
 }
 
 function isCount(value: JsonValue): value is number {

@@ -4,7 +4,14 @@ import { canonicalText, compareText, lengthOf } from '../../base/bounds.js';
 import { uuidText } from '../../base/ids.js';
 import { isJsonObject, type JsonValue } from '../../base/json.js';
 import { dayOfWeek, formatDate } from './dates.js';
-import { type Evaluation, isEqual, occurrences, spendSize, toNumber } from './operators.js';
+import {
+  type Evaluation,
+  isEqual,
+  mapNumber,
+  occurrences,
+  spendSize,
+  toNumber,
+} from './operators.js';
 
 type Arg = JsonValue | undefined;
 
@@ -20,7 +27,7 @@ export function isFunction(name: string): boolean {
 
 /** A map, so that a name such as `constructor` finds nothing. */
 const FUNCTIONS: ReadonlyMap<string, ExpressionFunction> = new Map<string, ExpressionFunction>([
-  ['abs', ([value]) => mapNumber(value, Math.abs)],
+  ['abs', ([value = null]) => mapNumber(value, Math.abs)],
   ['len', ([value = null], run) => chargedLength(value, run)],
   ['json', ([value = null], run) => (spendSize(value, run) ? JSON.stringify(value) : null)],
   ['now', (_, { scope }) => new Date(scope.now).toISOString()],
@@ -51,11 +58,6 @@ export const FUNCTION_NAMES: readonly string[] = [...FUNCTIONS.keys()];
 
 function finite(value: number): number | null {
   return Number.isFinite(value) ? value : null;
-}
-
-function mapNumber(value: Arg, apply: (number: number) => number): number | null {
-  const number = toNumber(value ?? null);
-  return number === null ? null : apply(number);
 }
 
 /** The length of an array costs nothing; keys and bytes have to be counted. */

@@ -32,6 +32,11 @@ export function toNumber(value: JsonValue): number | null {
   return Number.isFinite(number) ? number : null;
 }
 
+export function mapNumber(value: JsonValue, apply: (number: number) => number): number | null {
+  const number = toNumber(value);
+  return number === null ? null : apply(number);
+}
+
 export function combine(
   operator: ArithmeticOperator,
   left: JsonValue,

@@ -8,21 +8,18 @@
 import type { Block, SagaBlock, StepBlock } from '../../../schema/blocks.js';
 import { isBuiltin } from '../../../schema/handlers.js';
 import type { BlockPlace } from '../../../schema/members.js';
-import { isJsonObject, type JsonValue, ownValue } from '../../base/json.js';
+import { isJsonObject, ownValue } from '../../base/json.js';
 import { kindOf } from '../blocks/kinds.js';
 
-export interface PartialAction {
-  readonly member: string;
-  readonly step: string;
+type List = readonly Block[];
+/** The ids of a block that has had an effect, and of one that fails. */
+interface Pair {
   readonly done: string;
   readonly failing: string;
 }
 
-type List = readonly Block[];
-type Pair = Pick<PartialAction, 'done' | 'failing'>;
-
 /** At most one for each step. @param saga valid, including the blocks in it */
-export function partialActions({ steps }: SagaBlock): PartialAction[] {
+export function partialActions({ steps }: SagaBlock) {
   return steps.flatMap(({ id: step, action, compensation }, i) => {
     if ([compensation ?? []].flat().length === 0) return [];
     const pair = pairIn([action].flat());
@@ -92,10 +89,7 @@ function acts(block: Block): boolean {
   if (block.type === 'sub_sequence') return true;
   if (block.type !== 'step') return listsOf(block).some((list) => list.some(acts));
   if (block.handler !== 'http_request') return !isBuiltin(block.handler);
-  const { params } = block;
-  const method = isJsonObject(params as JsonValue)
-    ? ownValue(params as Record<string, JsonValue>, 'method')
-    : undefined;
+  const method = isJsonObject(block.params) ? ownValue(block.params, 'method') : undefined;
   return !['GET', 'HEAD'].includes(String(method ?? 'GET').toUpperCase());
 }
 
