@@ -18,19 +18,11 @@ import { isoTime } from '../../base/time.js';
 import type { BlockCompiler } from '../block-compiler.js';
 import type { Evaluation } from '../evaluation.js';
 import type { AuditEvent } from '../progress.js';
-import { renderTemplate, type Template } from '../template.js';
+import { renderTemplate } from '../template.js';
 import type { MaybeOpen } from './step-outcome.js';
 import type { StepNode } from './step-plan.js';
 
-export interface GatePlan {
-  readonly prompt: Template;
-  readonly choices: readonly GateChoice[];
-  readonly storeAs: string;
-  /** Null: the gate never times out. */
-  readonly timeoutMs: number | null;
-  readonly escalationHandler: string | null;
-  readonly allowComment: boolean;
-}
+export type GatePlan = Readonly<NonNullable<ReturnType<typeof compileGate>>>;
 
 export interface GateAnswer {
   readonly value: string;
@@ -43,7 +35,7 @@ export interface GateAnswer {
   readonly more: JsonObject;
 }
 
-export function compileGate(block: StepBlock, compiler: BlockCompiler): GatePlan | undefined {
+export function compileGate(block: StepBlock, compiler: BlockCompiler) {
   // Definitions of older versions may have stored false for an absent gate.
   const gate = block.wait_for_input || undefined;
   if (gate === undefined) return undefined;
@@ -51,10 +43,12 @@ export function compileGate(block: StepBlock, compiler: BlockCompiler): GatePlan
     const message = 'escalation_handler has no effect without a timeout';
     compiler.warn('wait_for_input.escalation_handler', message);
   }
+  const choices: readonly GateChoice[] = gate.choices ?? GATE_CHOICES_DEFAULT;
   return {
     prompt: compiler.template(gate.prompt ?? '', 'wait_for_input.prompt'),
-    choices: gate.choices ?? GATE_CHOICES_DEFAULT,
+    choices,
     storeAs: gate.store_as ?? block.id,
+    /** Null: the gate never times out. */
     timeoutMs: gate.timeout ?? null,
     escalationHandler: gate.escalation_handler ?? null,
     allowComment: gate.allow_comment ?? false,

@@ -11,7 +11,7 @@ import { permanentFailure, type StepFailure, type StepOutcome } from '../builtin
 import { holds } from '../condition.js';
 import type { Evaluation } from '../evaluation.js';
 import { backoffMs, redispatchMs } from '../timing.js';
-import type { RetryPolicy, StepNode } from './step-plan.js';
+import type { StepNode } from './step-plan.js';
 
 export type MaybeOpen = StepRecord | undefined;
 
@@ -92,7 +92,7 @@ function retry(
   if (policy === undefined) {
     const redispatches = node.mode === 'external' && run.env.unpoliciedRetry === 'redispatch';
     if (!redispatches || timedOut) return false;
-  } else if (number + 1 >= policy.maxAttempts || !allowsRetry(run, node, policy, failure)) {
+  } else if (number + 1 >= policy.maxAttempts || !allowsRetry(run, node, failure)) {
     return false;
   }
   const backoff = policy === undefined ? redispatchMs(number) : backoffMs(policy, number);
@@ -113,13 +113,9 @@ function retry(
   return true;
 }
 
-function allowsRetry(
-  run: Evaluation,
-  node: StepNode,
-  policy: RetryPolicy,
-  { message, details }: StepFailure,
-): boolean {
-  const { nonRetryableCodes: codes, retryIf } = policy;
+function allowsRetry(run: Evaluation, node: StepNode, failure: StepFailure): boolean {
+  const { message, details } = failure;
+  const { nonRetryableCodes: codes, retryIf } = node.retry!;
   if (details !== undefined && codes.size > 0) {
     for (const name of ['error_code', 'code', 'status']) {
       const code = ownValue(details, name);

@@ -5,58 +5,22 @@ import { RETRY_DEFAULTS, SEND_WINDOW_DEFAULTS } from '../../../schema/step-optio
 import { isJsonObject, type JsonObject, ownValue } from '../../base/json.js';
 import { timeLimit } from '../../base/time.js';
 import type { BlockCompiler } from '../block-compiler.js';
-import { BUILTIN_NAMES, PURE_HANDLERS, type PureHandler } from '../builtin.js';
-import type { Condition } from '../condition.js';
-import { type KeyExpression, keyExpressions } from '../key-params.js';
-import type { Parsed } from '../parsed.js';
-import type { Details, NodePlace, SchemaCheck } from '../plan-nodes.js';
-import type { Template } from '../template.js';
-import { type DelayTimes, isLocalTime, type RetryTimes, type WindowTimes } from '../timing.js';
-import { compileGate, type GatePlan } from './gate.js';
+import { BUILTIN_NAMES, PURE_HANDLERS } from '../builtin.js';
+import { keyExpressions } from '../key-params.js';
+import type { NodePlace } from '../plan-nodes.js';
+import { type DelayTimes, isLocalTime, type WindowTimes } from '../timing.js';
+import { compileGate } from './gate.js';
 
-export interface RetryPolicy extends RetryTimes {
-  /** Tries in total. */
-  readonly maxAttempts: number;
-  readonly retryIf: Parsed<Condition> | undefined;
-  readonly nonRetryableCodes: ReadonlySet<string>;
-}
-
-export interface BreachHandler {
-  readonly handler: string;
-  /** Undefined: the handler has an effect and is dispatched. */
-  readonly pure: PureHandler | undefined;
-  readonly params: Template | undefined;
-  readonly keys: readonly KeyExpression[];
-}
-
-export interface StepNode extends NodePlace {
+export interface StepNode extends NodePlace, Readonly<ReturnType<typeof compileStep>> {
   readonly type: 'step';
-  readonly handler: string;
-  /** `pure` is called in place, `in_process` has an effect, `external` runs on a worker. */
-  readonly mode: 'pure' | 'sleep' | 'event' | 'in_process' | 'external';
-  readonly pure: PureHandler | undefined;
-  readonly params: Template | undefined;
-  /** The expressions in `params` that must not evaluate to null. */
-  readonly keys: readonly KeyExpression[];
-  readonly delay: DelayTimes | undefined;
-  readonly window: WindowTimes | undefined;
-  readonly retry: RetryPolicy | undefined;
-  readonly queueTimeoutMs: number | null;
-  readonly deadlineMs: number | null;
-  readonly onBreach: BreachHandler | undefined;
-  readonly rateLimitKey: string | null;
-  readonly gate: GatePlan | undefined;
-  readonly queueName: string | null;
-  /** False: the signal `cancel` does not stop the step once it has begun. */
-  readonly isCancellable: boolean;
-  /** Whether the output is merged into context.data: only outputs of workers are. */
-  readonly isMerged: boolean;
-  readonly checkOutput: SchemaCheck | undefined;
-  /** The check of the payload that a wait_for_event accepts. */
-  readonly checkPayload: SchemaCheck | undefined;
 }
 
-export function compileStep(block: StepBlock, compiler: BlockCompiler): Details<StepNode> {
+/** `pure` is called in place, `in_process` has an effect, `external` runs on a worker. */
+type StepMode = 'pure' | 'sleep' | 'event' | 'in_process' | 'external';
+
+export type BreachHandler = NonNullable<ReturnType<typeof breachHandler>>;
+
+export function compileStep(block: StepBlock, compiler: BlockCompiler) {
   const { handler } = block;
   const mode = modeOf(handler);
   const { schema, params } = readParams(block, mode, compiler);
@@ -72,6 +36,7 @@ export function compileStep(block: StepBlock, compiler: BlockCompiler): Details<
     mode,
     pure: PURE_HANDLERS.get(handler),
     params: template,
+    /** The expressions in `params` that must not evaluate to null. */
     keys: keyExpressions(handler, params, use === 'call'),
     delay: delayTimes(block, compiler),
     window: windowTimes(block, compiler),
@@ -82,12 +47,15 @@ export function compileStep(block: StepBlock, compiler: BlockCompiler): Details<
     rateLimitKey: block.rate_limit_key ?? null,
     gate: compileGate(block, compiler),
     queueName: block.queue_name ?? null,
+    /** False: the signal `cancel` does not stop the step once it has begun. */
     isCancellable: block.cancellable ?? true,
+    /** Whether the output is merged into context.data: only outputs of workers are. */
     isMerged: mode === 'external' && block.merge_output !== false,
     checkOutput:
       block.output_schema == null
         ? undefined
         : compiler.outputSchema(block.output_schema as JsonObject),
+    /** The check of the payload that a wait_for_event accepts. */
     checkPayload: schema === undefined ? undefined : compiler.outputSchema(schema),
   };
 }
@@ -95,7 +63,7 @@ export function compileStep(block: StepBlock, compiler: BlockCompiler): Details<
 /** The schema of a wait is compiled once and is not rendered with the other params. */
 function readParams(
   block: StepBlock,
-  mode: StepNode['mode'],
+  mode: StepMode,
   compiler: BlockCompiler,
 ): { readonly params: JsonObject | undefined; readonly schema?: JsonObject } {
   const raw = (block.params ?? undefined) as JsonObject | undefined;
@@ -116,9 +84,9 @@ function readParams(
 }
 
 /** Whether the server runs the handler itself, without waiting for anything. */
-const isActing = (mode: StepNode['mode']) => mode === 'pure' || mode === 'in_process';
+const isActing = (mode: StepMode) => mode === 'pure' || mode === 'in_process';
 
-function breachHandler(block: StepBlock, compiler: BlockCompiler): BreachHandler | undefined {
+function breachHandler(block: StepBlock, compiler: BlockCompiler) {
   const { on_deadline_breach: breach } = block;
   // Versions that did not support the member may have stored false.
   if (!breach) return undefined;
@@ -138,13 +106,14 @@ function breachHandler(block: StepBlock, compiler: BlockCompiler): BreachHandler
   if (handler === 'assert') compiler.reads('all');
   return {
     handler,
+    /** Undefined: the handler has an effect and is dispatched. */
     pure: PURE_HANDLERS.get(handler),
     params: params == null ? undefined : compiler.template(params, 'on_deadline_breach.params'),
     keys: keyExpressions(handler, params ?? undefined, mode === 'in_process'),
   };
 }
 
-function modeOf(handler: string): StepNode['mode'] {
+function modeOf(handler: string): StepMode {
   if (PURE_HANDLERS.has(handler)) return 'pure';
   if (handler === 'sleep') return 'sleep';
   if (handler === 'wait_for_event') return 'event';
@@ -207,11 +176,12 @@ function windowTimes(block: StepBlock, compiler: BlockCompiler): WindowTimes | u
   return { start_hour: start, end_hour: end, days: days ?? [] };
 }
 
-function retryPolicy({ retry }: StepBlock, compiler: BlockCompiler): RetryPolicy | undefined {
+function retryPolicy({ retry }: StepBlock, compiler: BlockCompiler) {
   if (retry == null) return undefined;
   const use = { member: 'retry.retry_if', unparsed: 'ends the retries' };
   const retryIf = retry.retry_if == null ? undefined : compiler.expression(retry.retry_if, use);
   return {
+    /** Tries in total. */
     maxAttempts: retry.max_attempts,
     initial_backoff: retry.initial_backoff ?? RETRY_DEFAULTS.initial_backoff,
     max_backoff: retry.max_backoff ?? RETRY_DEFAULTS.max_backoff,

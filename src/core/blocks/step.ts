@@ -33,14 +33,7 @@ import type { TryEvent } from '../progress.js';
 import { runsOf } from '../runs-again.js';
 import { renderTemplate, secretTextsOf } from '../template.js';
 import { type DelayTimes, delayTarget, nextOpening } from '../timing.js';
-import {
-  accept,
-  availableAnswer,
-  expire,
-  type GateAnswer,
-  type GatePlan,
-  promptOf,
-} from './gate.js';
+import { accept, availableAnswer, expire, type GateAnswer, promptOf } from './gate.js';
 import { leaf } from './kind.js';
 import {
   enterPhase,
@@ -113,7 +106,7 @@ function attempt(run: Evaluation, node: StepNode, record: MaybeOpen): void {
   }
   let passed = record;
   if (node.gate !== undefined && number === 0 && record?.k === undefined) {
-    passed = passGate(run, node, node.gate, record);
+    passed = passGate(run, node, record);
     if (passed === undefined) return;
   }
   run.progress.counts.stepsExecuted += 1;
@@ -148,12 +141,8 @@ function attempt(run: Evaluation, node: StepNode, record: MaybeOpen): void {
 }
 
 /** The record with which the step continues after its gate; undefined: the step waits at the gate, or has failed. */
-function passGate(
-  run: Evaluation,
-  node: StepNode,
-  gate: GatePlan,
-  record: MaybeOpen,
-): StepRecord | undefined {
+function passGate(run: Evaluation, node: StepNode, record: MaybeOpen): StepRecord | undefined {
+  const { timeoutMs } = node.gate!;
   const prompt = promptOf(run, node);
   if (!prompt.ok) {
     failStep(run, node, 0, 'expression_error', prompt.message);
@@ -168,7 +157,7 @@ function passGate(
   }
   next.m = run.offset;
   if (record?.g === 1) next.g = 1;
-  if (gate.timeoutMs !== null) next.d = run.env.now + gate.timeoutMs;
+  if (timeoutMs !== null) next.d = run.env.now + timeoutMs;
   run.putLeaf(node, next);
   return undefined;
 }
