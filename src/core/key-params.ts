@@ -7,31 +7,20 @@
 import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '../base/json.js';
 import { templatesIn } from '../base/template-places.js';
 import type { Scope } from './expression/scope.js';
-import { compileTemplate, renderTemplate, type Template } from './template.js';
-
-export interface KeyExpression {
-  readonly member: string;
-  /** Including its braces. */
-  readonly text: string;
-  readonly template: Template;
-}
+import { compileTemplate, renderTemplate } from './template.js';
 
 interface Keyed {
   readonly handler: string;
-  readonly keys: readonly KeyExpression[];
+  readonly keys: ReturnType<typeof keyExpressions>;
 }
 
 /** @param acts whether the parameters are sent to a worker or another system */
-export function keyExpressions(
-  handler: string,
-  params: JsonObject | undefined,
-  acts: boolean,
-): readonly KeyExpression[] {
-  if (params === undefined) return NONE;
+export function keyExpressions(handler: string, params: JsonObject | undefined, acts: boolean) {
+  if (params === undefined) return [];
   if (handler === 'wait_for_event') {
     return ['name', 'key'].flatMap((name) => expressionsIn(name, ownValue(params, name)));
   }
-  if (!acts) return NONE;
+  if (!acts) return [];
   const own = expressionsIn('idempotency_key', ownValue(params, 'idempotency_key'));
   const headers = handler === 'http_request' ? ownValue(params, 'headers') : undefined;
   if (!isJsonObject(headers)) return own;
@@ -41,9 +30,8 @@ export function keyExpressions(
   return [...own, ...sent];
 }
 
-const NONE: readonly KeyExpression[] = [];
-
-function expressionsIn(member: string, value: JsonValue | undefined): KeyExpression[] {
+/** `text` includes the braces. */
+function expressionsIn(member: string, value: JsonValue | undefined) {
   if (typeof value !== 'string') return [];
   return templatesIn(value).map((text) => ({ member, text, template: compileTemplate(text) }));
 }

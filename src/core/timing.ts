@@ -191,19 +191,11 @@ export function zonedTime(zone: Zone, at: UnixMs): string {
   return time.toFormat("yyyy-MM-dd'T'HH:mm:ss.SSSZZ");
 }
 
-/** When clocks in a zone show a time. */
-export interface Showings {
-  /** Undefined for a time that they skip. */
-  readonly first: UnixMs | undefined;
-  /** When they show it once more. */
-  readonly second: UnixMs | undefined;
-  /** The offsets of the day before and of the day after. */
-  readonly before: number;
-  readonly behind: number;
-}
-
-/** A zone does not change twice within two days, so its offsets around the time are all there are. */
-export function showingsOf(local: LocalMs, zone: Zone): Showings {
+/**
+ * When clocks in the zone show a time: `first` is undefined for one that they skip, `second` for one that is not
+ * repeated. A zone does not change twice within two days, so its offsets before and behind the time are all there are.
+ */
+export function showingsOf(local: LocalMs, zone: Zone) {
   const before = offsetMs(zone, local - DAY_MS);
   const behind = offsetMs(zone, local + DAY_MS);
   if (before === behind) return { first: local - before, second: undefined, before, behind };

@@ -28,7 +28,7 @@ import { follow, isRootedPath } from '../expression/scope.js';
 import { collected, collectOutput, outputsOf } from '../loop-items.js';
 import { iterationAt } from '../paths.js';
 import type { NodePlace } from '../plan-nodes.js';
-import { renderTemplate, type Template } from '../template.js';
+import { renderTemplate } from '../template.js';
 import { concurrencyOf } from '../tree-rules.js';
 import { composite } from './kind.js';
 import { afterChild, type ListEnd, startList } from './list.js';
@@ -40,14 +40,8 @@ export interface LoopNode extends NodePlace {
   readonly maxIterations: number;
 }
 
-export interface ForEachNode extends NodePlace {
+export interface ForEachNode extends NodePlace, Readonly<ReturnType<typeof compileForEach>> {
   readonly type: 'for_each';
-  /** A path under context.data, or a template. */
-  readonly collection: readonly string[] | Template;
-  readonly itemVar: string;
-  readonly indexVar: string | undefined;
-  readonly concurrency: number;
-  readonly maxIterations: number;
 }
 
 export const loop = composite<LoopBlock, LoopNode, LoopRecord>({
@@ -96,22 +90,7 @@ export const forEach = composite<ForEachBlock, ForEachNode, ForEachRecord>({
   repeats: 'items',
   outputRow: 'last',
   isKept: true,
-  compile(block, compiler) {
-    const text = block.collection.trim();
-    const isTemplate = text.includes('{{');
-    if (!isTemplate) checkCollection(text, compiler);
-    const itemVar = block.item_var ?? ITEM_VAR_DEFAULT;
-    if (block.index_var === itemVar) {
-      compiler.refuse('index_var', `index_var ${clip(itemVar)} is the name of the item`);
-    }
-    return {
-      collection: isTemplate ? compiler.template(text, 'collection') : text.split('.'),
-      itemVar,
-      indexVar: block.index_var ?? undefined,
-      concurrency: concurrencyOf(block.concurrency),
-      maxIterations: block.max_iterations ?? MAX_ITERATIONS_DEFAULT,
-    };
-  },
+  compile: compileForEach,
   lists: (block) => [block.body],
   copies: ({ concurrency }) => concurrency,
   /** A step without `when` has an output, or the item fails. */
@@ -167,6 +146,24 @@ export const forEach = composite<ForEachBlock, ForEachNode, ForEachRecord>({
     return over;
   },
 });
+
+function compileForEach(block: ForEachBlock, compiler: BlockCompiler) {
+  const text = block.collection.trim();
+  const isTemplate = text.includes('{{');
+  if (!isTemplate) checkCollection(text, compiler);
+  const itemVar = block.item_var ?? ITEM_VAR_DEFAULT;
+  if (block.index_var === itemVar) {
+    compiler.refuse('index_var', `index_var ${clip(itemVar)} is the name of the item`);
+  }
+  return {
+    /** A path under context.data, or a template. */
+    collection: isTemplate ? compiler.template(text, 'collection') : text.split('.'),
+    itemVar,
+    indexVar: block.index_var ?? undefined,
+    concurrency: concurrencyOf(block.concurrency),
+    maxIterations: block.max_iterations ?? MAX_ITERATIONS_DEFAULT,
+  };
+}
 
 /** Warns about a path without braces that begins with a root: it is looked up in context.data like any other key. */
 function checkCollection(text: string, compiler: BlockCompiler): void {

@@ -10,27 +10,29 @@ import { COMPLETED, FAILED, type StepRecord } from '../../../schema/execution.js
 import type { FailureCode } from '../../../schema/failure.js';
 import { childInstanceId } from '../../base/ids.js';
 import type { JsonObject } from '../../base/json.js';
+import type { BlockCompiler } from '../block-compiler.js';
 import { timeOutBlock } from '../deadlines.js';
 import type { Evaluation } from '../evaluation.js';
 import { isCleanUpOnly } from '../owed.js';
 import type { NodePlace, PlannedExecution } from '../plan-nodes.js';
-import { renderTemplate, type Template } from '../template.js';
+import { renderTemplate } from '../template.js';
 import { leaf } from './kind.js';
 
-export interface SubSequenceNode extends NodePlace {
+export interface SubSequenceNode extends NodePlace, Readonly<ReturnType<typeof compile>> {
   readonly type: 'sub_sequence';
-  readonly sequenceName: string;
-  /** Null: the newest version at the start of the child. */
-  readonly version: number | null;
-  readonly input: Template;
+}
+
+function compile(block: SubSequenceBlock, compiler: BlockCompiler) {
+  return {
+    sequenceName: block.sequence_name,
+    /** Null: the newest version at the start of the child. */
+    version: block.version ?? null,
+    input: compiler.template(block.input ?? {}, 'input'),
+  };
 }
 
 export const subSequence = leaf<SubSequenceBlock, SubSequenceNode>({
-  compile: (block, compiler) => ({
-    sequenceName: block.sequence_name,
-    version: block.version ?? null,
-    input: compiler.template(block.input ?? {}, 'input'),
-  }),
+  compile,
   outputRow: 'last',
   isKept: true,
   owes: (_run, _node, { z }) => z === 1,

@@ -3,7 +3,7 @@
  * another, and all are the same after every start. Ids are made from public or derived material.
  */
 
-import { hkdfSync, type KeyObject } from 'node:crypto';
+import { hkdfSync } from 'node:crypto';
 import { isJsonObject } from '../../base/json.js';
 import { parseJson } from '../../base/json-guard.js';
 import { type Parsed, parsing, refuse } from '../parsed.js';
@@ -20,30 +20,12 @@ const SIGNING_LABEL = 'engine-continuity-signing-v1';
 const PAYLOAD_LABEL = 'engine-continuity-payload-v1';
 const LINK_LABEL = 'engine-approval-link-v1';
 
-export interface SigningKey {
-  readonly id: string;
-  readonly privateKey: KeyObject;
-  readonly publicKey: string;
-}
-
-export interface PayloadKey {
-  readonly id: string;
-  readonly key: Buffer;
-}
+export type SigningKey = Readonly<ReturnType<typeof signingKeyOf>>;
+export type PayloadKey = Readonly<ReturnType<typeof payloadKeyOf>>;
+export type Keyring = Readonly<ReturnType<typeof createKeyring>>;
 
 /** Public keys by their ids, in base64 as they were configured: one of them may be no key at all. */
 export type TrustedKeys = ReadonlyMap<string, string>;
-
-export interface Keyring {
-  readonly signing: SigningKey;
-  readonly payload: PayloadKey;
-  /** What payloads may have been sealed with: the present key first, then the one before it. */
-  readonly opening: readonly PayloadKey[];
-  /** What links to approvals are signed with: the present key first, then the one before it. */
-  readonly links: readonly Buffer[];
-  /** Own keys, present and former, and those of the configuration. */
-  readonly trusted: TrustedKeys;
-}
 
 /**
  * Reads ENGINE_CONTINUITY_TRUSTED_SIGNING_KEYS_JSON: an object of public keys in base64 by key id. The keys themselves
@@ -74,7 +56,8 @@ export function createKeyring(
   master: Uint8Array,
   former?: Uint8Array,
   configured: TrustedKeys = new Map(),
-): Keyring {
+) {
+  // The present key comes first: payloads are opened and links to approvals are verified with both.
   const masters = former === undefined ? [master] : [master, former];
   const own = masters.map(signingKeyOf);
   const opening = masters.map(payloadKeyOf);
@@ -120,13 +103,13 @@ export function signingKeyId(publicKey: string): string {
   return `continuity-signing-${keyMark(Buffer.from(publicKey, 'base64'))}`;
 }
 
-function signingKeyOf(master: Uint8Array): SigningKey {
+function signingKeyOf(master: Uint8Array) {
   const privateKey = privateKeyOf(derive(master, SIGNING_LABEL));
   const publicKey = publicKeyOf(privateKey);
   return { id: signingKeyId(publicKey), privateKey, publicKey };
 }
 
-function payloadKeyOf(master: Uint8Array): PayloadKey {
+function payloadKeyOf(master: Uint8Array) {
   const key = derive(master, PAYLOAD_LABEL);
   return { id: `continuity-payload-${keyMark(key)}`, key };
 }
