@@ -7,10 +7,9 @@ import { isEnded, rankOf } from '../../schema/states.js';
 import type { JsonObject, JsonValue } from '../../src/base/json.js';
 import { LIMITS } from '../../src/base/limits.js';
 import type { UnixMs } from '../../src/base/time.js';
-import type { TurnEnv } from '../../src/core/evaluation.js';
 import { advance as advancePlan } from '../../src/core/evaluator.js';
 import { charactersKept } from '../../src/core/loop-items.js';
-import type { EngineEvent, Progress, Snapshot, TryEvent } from '../../src/core/progress.js';
+import type { EngineEvent, Env, Progress, Snapshot, TryEvent } from '../../src/core/progress.js';
 import type { Turn } from '../runtime/turn.js';
 import { askAboutChildren } from './children.js';
 import { recordEventWaits } from './event-waits.js';
@@ -24,10 +23,10 @@ import { extendedUntil } from './spared-limits.js';
 const ALWAYS = (): boolean => true;
 
 /** One turn of the evaluator with one instance: made for every event, so nothing is copied for it. */
-class Surroundings implements TurnEnv {
+class Surroundings implements Env {
   readonly now: number;
   readonly random: () => number;
-  readonly unpoliciedRetry: TurnEnv['unpoliciedRetry'];
+  readonly unpoliciedRetry: Env['unpoliciedRetry'];
   readonly stepBudget = LIMITS.stepsPerTurn;
   readonly outputBytesBudget = LIMITS.outputBytesPerTurn;
   readonly holdsPermit: boolean;

@@ -51,18 +51,13 @@ import {
 } from './progress.js';
 import { clearError, Scopes } from './scopes.js';
 
-export interface TurnEnv extends Env {
-  /** Whether the turn has used up its time, which the budgets do not bound. Checked between blocks. Absent: never. */
-  readonly isOver?: () => boolean;
-}
-
 const LEAVES = new WeakMap<Execution, OpenLeaves>();
 
 export class Evaluation {
   readonly plan: Plan;
   readonly snapshot: Snapshot;
   readonly execution: Execution;
-  readonly env: TurnEnv;
+  readonly env: Env;
 
   readonly progress = noProgress();
   /** Why the node that is about to fail does; the blocks around it fail for the same reason. */
@@ -74,7 +69,7 @@ export class Evaluation {
   #charactersLeft: number;
   readonly #scopes: Scopes;
 
-  constructor(plan: Plan, snapshot: Snapshot, env: TurnEnv) {
+  constructor(plan: Plan, snapshot: Snapshot, env: Env) {
     this.plan = plan;
     this.snapshot = snapshot;
     this.execution = snapshot.execution;

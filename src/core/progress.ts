@@ -142,6 +142,8 @@ export interface Env {
   readonly stepBudget: number;
   /** Characters of outputs, parameters and snapshots in one turn; the last one may exceed it. */
   readonly outputBytesBudget: number;
+  /** Whether the turn has used up its time, which the budgets do not bound. Checked between blocks. Absent: never. */
+  readonly isOver?: () => boolean;
   /** False: the instance waits for a slot of its concurrency key (`Execution.w`). Absent: it needs none. */
   readonly holdsPermit?: boolean;
   readonly isRateLimited?: (key: string) => boolean;

@@ -4,9 +4,8 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { Block } from '../../schema/blocks.js';
 import type { JsonObject } from '../../src/base/json.js';
-import type { TurnEnv } from '../../src/core/evaluation.js';
 import { advance } from '../../src/core/evaluator.js';
-import type { EngineEvent, Progress, Snapshot } from '../../src/core/progress.js';
+import type { EngineEvent, Env, Progress, Snapshot } from '../../src/core/progress.js';
 import { treeOf } from '../../src/core/tree.js';
 import { lines } from '../helpers/columns.js';
 import {
@@ -271,7 +270,7 @@ describe('retry of a failed instance', () => {
   });
 });
 
-const TURN_ENV: TurnEnv = { ...ENV, stepBudget: 1_000 };
+const TURN_ENV: Env = { ...ENV, stepBudget: 1_000 };
 
 const stepOf = (id: string, handler: string, params: JsonObject): Block => ({
   type: 'step',
@@ -281,7 +280,7 @@ const stepOf = (id: string, handler: string, params: JsonObject): Block => ({
 });
 
 /** Wakes the instance until nothing is left to do; the block ids of the rows of each turn. */
-function turns(blocks: Block[], env: Partial<TurnEnv>, data: JsonObject = {}): string[][] {
+function turns(blocks: Block[], env: Partial<Env>, data: JsonObject = {}): string[][] {
   const plan = planOf(blocks);
   const snapshot = freshSnapshot(data);
   const rows: string[][] = [];

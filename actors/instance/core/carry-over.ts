@@ -16,12 +16,12 @@ import { isEnded } from '../../../schema/states.js';
 import type { JsonValue } from '../../../src/base/json.js';
 import { targetOf } from '../../../src/core/blocks/step.js';
 import { parseEventWait, sleepDuration } from '../../../src/core/builtin.js';
-import { Evaluation, type TurnEnv } from '../../../src/core/evaluation.js';
+import { Evaluation } from '../../../src/core/evaluation.js';
 import { nullInKey } from '../../../src/core/key-params.js';
 import { type FindingCode, migrationFinding } from '../../../src/core/migration-findings.js';
 import type { Parsed } from '../../../src/core/parsed.js';
 import type { Plan, PlanNode, StepNode, SubSequenceNode } from '../../../src/core/plan-nodes.js';
-import type { Snapshot, StepTry } from '../../../src/core/progress.js';
+import type { Env, Snapshot, StepTry } from '../../../src/core/progress.js';
 import { clashOf, continueAfterEnd, indexesIn, remapExecution } from '../../../src/core/remap.js';
 import { canonicalJson } from '../../../src/core/sealing/canonical-json.js';
 import { renderTemplate } from '../../../src/core/template.js';
@@ -44,7 +44,7 @@ export interface CarryOverCase {
   readonly outputs: Snapshot['outputs'];
   /** Blocks that have an output. */
   readonly ended: ReadonlySet<string>;
-  readonly env: TurnEnv;
+  readonly env: Env;
   readonly taskOf: (step: StepTry) => CarriedTask | undefined;
 }
 
