@@ -2,7 +2,7 @@
 
 import { machineOf, words } from './states.js';
 
-/** A migration keeps `owned` and raises the epoch. The last three are states of the instance (`execution-view.ts`). */
+/** A migration keeps `owned` and raises the epoch. The last three are states of the instance (`executionView`). */
 export const EXECUTION_STATES = words('owned transferring completed failed cancelled');
 
 const HANDOFF = machineOf({

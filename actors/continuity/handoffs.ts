@@ -1,23 +1,33 @@
-/** Handoffs: the creation, bound to a fresh preview, and the moves that need no capsule. */
+/**
+ * Handoffs: the creation, bound to a fresh preview, and the moves that need no capsule. Before each
+ * request, an execution is reconciled with what time or a crash has changed: an expired capsule, an
+ * interrupted export, an instance still fenced after its handoff has ended.
+ */
 
+import {
+  type HandoffState,
+  holdsExecution,
+  mayMoveHandoff,
+} from '../../schema/continuity-words.js';
 import type { Handoff } from '../../schema/handoff.js';
 import { conflict } from '../../src/base/errors.js';
+import { isoTime } from '../../src/base/time.js';
 import { Turn } from '../runtime/turn.js';
-import { creationConflict, requestedHandoff } from './core/handoff.js';
-import { handoffView } from './core/handoff-view.js';
-import type { ExecutionService } from './execution-service.js';
-import { commitWith, touchExecution } from './executions.js';
 import {
-  decisionOf,
-  type HandoffAndExecution,
-  moveHandoff,
-  putHandoff,
-  requireState,
-} from './handoff-rows.js';
+  creationConflict,
+  EXPORT_FAILED,
+  handoffStateAt,
+  handoffTerms,
+  handoffView,
+  requestedHandoff,
+} from './core/handoff.js';
+import type { PlacementDecision } from './core/placement.js';
+import type { ExecutionService } from './execution-service.js';
+import { commitWith, putExecution, putNextEntry, touchExecution } from './executions.js';
 import { type ExecutionRequest, refuseFor, type Serve } from './operation.js';
 import { previewOf, termsIn } from './placements.js';
-import { putNextEntry } from './provenance.js';
-import { handoffAndExecution, openHandoff, reclaim, takeBack } from './reconciliation.js';
+import type { ExecutionRow, HandoffRow } from './rows.js';
+import { HANDOFF } from './tables.js';
 
 export const createHandoff: Serve<'handoffs.create'> = async (service, { tenant, id, body }) => {
   const decision = await decisionOf(service, tenant, id);
@@ -88,4 +98,187 @@ function mover(
     await commit(service, turn, found);
     return handoffView(moved, service.now);
   };
+}
+
+export interface HandoffAndExecution {
+  readonly handoff: HandoffRow;
+  readonly execution: ExecutionRow;
+}
+
+/** Rejects with 404 when the tenant ('' is any) has none of that id. */
+export async function decisionOf(
+  { rows }: ExecutionService,
+  tenant: string,
+  id: string,
+): Promise<PlacementDecision> {
+  return JSON.parse((await rows.owned('decision', tenant, id)).record) as PlacementDecision;
+}
+
+/** @throws EngineError 409 unless the handoff is in that state now */
+export function requireState(
+  service: ExecutionService,
+  handoff: HandoffRow,
+  state: HandoffState,
+): void {
+  const is = handoffStateAt(handoff, service.now);
+  if (is !== state) throw conflict(`handoff ${handoff.id} is ${is}, not ${state}`);
+}
+
+/** @throws EngineError 409 unless the source owns the execution in that state and at the agreed epoch */
+export function requireExecution(
+  { handoff, execution }: HandoffAndExecution,
+  state: ExecutionRow['state'],
+): void {
+  const isSame =
+    execution.state === state &&
+    execution.epoch === handoff.expected_epoch &&
+    execution.owner_runtime_id === handoff.source_runtime_id;
+  if (!isSame) throw conflict(`execution ${execution.continuity_id} was changed meanwhile`);
+}
+
+export function putHandoff(turn: Turn, row: HandoffRow): void {
+  turn.put(HANDOFF.set, row.id, { ...row, terms: handoffTerms(row) });
+}
+
+/** The unit has to put or touch the execution too: its version guards the move. */
+export function moveHandoff(
+  service: ExecutionService,
+  turn: Turn,
+  before: HandoffRow,
+  state: HandoffState,
+  changes: Partial<Pick<HandoffRow, 'capsule_id' | 'capsule_expires_at' | 'failure_code'>> = {},
+): HandoffRow {
+  if (!mayMoveHandoff(before.state, state)) {
+    throw conflict(`handoff ${before.id} is ${before.state} and cannot become ${state}`);
+  }
+  const version = before.version + 1;
+  const after = { ...before, ...changes, state, version, updated_at: isoTime(service.now) };
+  putHandoff(turn, after);
+  return after;
+}
+
+/** Ends handoffs that are interrupted, expired or completed. @returns the execution after that */
+export async function settle(
+  service: ExecutionService,
+  execution: ExecutionRow,
+): Promise<ExecutionRow> {
+  const handoffs = await service.rows.all('handoffs', execution.continuity_id);
+  const open = handoffs.find(isOpen);
+  if (open !== undefined) return settleOpen(service, execution, open);
+  const resumed = handoffs.findLast(({ state }) => state === 'resumed');
+  return resumed === undefined ? execution : settleResumed(service, execution, resumed);
+}
+
+/** Both after `settle`. */
+export async function handoffAndExecution(
+  service: ExecutionService,
+  tenant: string,
+  id: string,
+): Promise<HandoffAndExecution> {
+  const { rows } = service;
+  const { tenant_id, continuity_id } = await rows.owned('handoff', tenant, id);
+  const execution = await settle(service, await rows.owned('execution', tenant_id, continuity_id));
+  return { handoff: await rows.owned('handoff', tenant, id), execution };
+}
+
+/** Settles, and takes back an execution that is in transfer without an open handoff. */
+export async function reclaim(
+  service: ExecutionService,
+  before: ExecutionRow,
+): Promise<ExecutionRow> {
+  const execution = await settle(service, before);
+  if (execution.state !== 'transferring') return execution;
+  const open = await openHandoff(service, execution);
+  return open === undefined ? takeBack(service, execution, new Turn()) : execution;
+}
+
+export async function openHandoff(
+  { rows }: ExecutionService,
+  { continuity_id }: ExecutionRow,
+): Promise<HandoffRow | undefined> {
+  return (await rows.all('handoffs', continuity_id)).find(isOpen);
+}
+
+function isOpen({ state }: HandoffRow): boolean {
+  return holdsExecution(state);
+}
+
+/** Answers a fenced instance that asks whether its fence still applies. */
+export async function answerFence(
+  service: ExecutionService,
+  continuityId: string,
+  instance: string,
+): Promise<void> {
+  const found = await service.rows.one('execution', continuityId);
+  if (found === undefined) return;
+  if (found.current_instance_id !== instance) {
+    await fenceMoved(service, { ...found, current_instance_id: instance });
+    return;
+  }
+  const execution = await reclaim(service, found);
+  const open = await openHandoff(service, execution);
+  const { epoch } = execution;
+  const expect = { fence: 'transferring', epoch } as const;
+  if (open !== undefined) {
+    const fence = { reason: 'transferring', until: open.capsule_expires_at } as const;
+    await service.order(execution, { expect, changes: [{ kind: 'fence', fence }] });
+  } else if (found.version === execution.version) {
+    const turn = new Turn();
+    touchExecution(turn, execution);
+    await service.order(execution, { expect, changes: [{ kind: 'own', epoch }] }, turn);
+  }
+}
+
+/** The execution continues as another instance: this one never runs again. */
+export const MOVED_FENCE = { kind: 'fence', fence: { reason: 'moved', until: null } } as const;
+
+export async function fenceMoved(
+  service: ExecutionService,
+  source: Pick<ExecutionRow, 'current_instance_id' | 'tenant_id'>,
+): Promise<void> {
+  await service.order(source, { expect: { fence: 'transferring' }, changes: [MOVED_FENCE] });
+}
+
+async function settleOpen(
+  service: ExecutionService,
+  execution: ExecutionRow,
+  open: HandoffRow,
+): Promise<ExecutionRow> {
+  const turn = new Turn();
+  // An export runs in this line: one found here was interrupted.
+  if (open.state === 'quiescing') {
+    moveHandoff(service, turn, open, 'failed', { failure_code: EXPORT_FAILED });
+  } else if (handoffStateAt(open, service.now) === 'expired') {
+    moveHandoff(service, turn, open, 'expired');
+  } else return execution;
+  return takeBack(service, execution, turn);
+}
+
+/** Completes the handoff if the instance at the destination has ended. */
+async function settleResumed(
+  service: ExecutionService,
+  execution: ExecutionRow,
+  resumed: HandoffRow,
+): Promise<ExecutionRow> {
+  const epoch = resumed.expected_epoch + 1;
+  const destination = await service.rows.one('stateAt', execution.continuity_id, epoch);
+  if (handoffStateAt(resumed, service.now, destination?.state) !== 'completed') return execution;
+  const turn = new Turn();
+  moveHandoff(service, turn, resumed, 'completed');
+  touchExecution(turn, execution);
+  await service.commit(turn);
+  return { ...execution, version: execution.version + 1 };
+}
+
+/** The source owns the execution again at the same epoch; its instance continues if it is here. */
+export async function takeBack(
+  service: ExecutionService,
+  execution: ExecutionRow,
+  turn: Turn,
+): Promise<ExecutionRow> {
+  const after = putExecution(service, turn, execution, { state: 'owned' });
+  const { epoch, version } = execution;
+  const expect = { fence: 'transferring', epoch } as const;
+  await commitWith(service, turn, execution, { expect, changes: [{ kind: 'own', epoch }] });
+  return { ...after, version: version + 1 };
 }

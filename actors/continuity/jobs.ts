@@ -5,14 +5,14 @@ import type { Parsed } from '../../src/core/parsed.js';
 import type { PositionVerdict } from '../release/core/position.js';
 import { REPLAY_JOB_MS } from '../release/jobs.js';
 import type { MigrationReplay } from '../release/stored-replays.js';
+import type { OpenedCapsule, OpenTask, SealedCapsule, SealTask } from './core/capsule.js';
 import type { StoredChain } from './core/provenance.js';
-import type { OpenedCapsule, OpenTask, SealedCapsule, SealTask } from './core/sealed-payload.js';
 
 const SMALL_CAPSULE_BYTES = 256 * 1024;
 
 export const SEAL_CAPSULE: Job<SealTask, Parsed<SealedCapsule>> = {
   name: 'sealCapsule',
-  load: async () => (await import('./core/sealed-payload.js')).sealCapsule,
+  load: async () => (await import('./core/capsule.js')).sealCapsule,
   isSmall: ({ outputs }) =>
     outputs.reduce((sum, { output_size }) => sum + output_size, 0) <= SMALL_CAPSULE_BYTES,
   ms: LARGE_JOB_MS,

@@ -15,11 +15,9 @@ import { itemOutputsOf, itemsAmong } from '../instance/kept-outputs.js';
 import type { OrderedRestore } from '../instance/orders.js';
 import { OUTPUT, SNAPSHOT } from '../instance/output-tables.js';
 import { Turn } from '../runtime/turn.js';
-import { workOn } from './capsule-sealing.js';
-import { rollbackCapsuleOf } from './core/capsule.js';
-import { manifestFault, trustOf } from './core/capsule-import.js';
+import { type Place, workOn } from './capsules.js';
+import { manifestFault, type OpenedCapsule, rollbackCapsuleOf, trustOf } from './core/capsule.js';
 import { readTree } from './core/execution-tree.js';
-import type { OpenedCapsule } from './core/sealed-payload.js';
 import type { ExecutionService } from './execution-service.js';
 import { OPEN_CAPSULE } from './jobs.js';
 import {
@@ -27,10 +25,9 @@ import {
   moveMigration,
   type OpenMigration,
   openMigration,
-  presentPlace,
 } from './migration-rows.js';
+import { presentPlace } from './migration-verdicts.js';
 import { keysOf, refuseFor, type Serve, unwrapped } from './operation.js';
-import type { Place } from './places.js';
 import type { ExecutionRow, OutputKeyRow } from './rows.js';
 
 /** Rejects with 404, or 409 when the migration cannot be undone. */

@@ -3,12 +3,13 @@
 import { randomBytes } from 'node:crypto';
 import type { MigrationRecord } from '../../schema/continuity.js';
 import { type MigrationState, mayMoveMigration } from '../../schema/continuity-words.js';
-import { conflict, notFound, unavailable } from '../../src/base/errors.js';
+import { conflict, unavailable } from '../../src/base/errors.js';
 import type { JsonValue } from '../../src/base/json.js';
 import { isoTime } from '../../src/base/time.js';
 import { NONCE_BYTES } from '../../src/core/sealing/sealing.js';
 import type { Expectations, OrderedChange, OrderView } from '../instance/orders.js';
 import type { Turn } from '../runtime/turn.js';
+import type { Place } from './capsules.js';
 import {
   type MigrationSecrets,
   openSecrets,
@@ -17,19 +18,19 @@ import {
   type StoredSecrets,
   sealSecrets,
   storedOf,
-} from './core/migration-record.js';
+} from './core/migration.js';
 import type { ExecutionService } from './execution-service.js';
 import {
+  type NewEntry,
   putCheckpoint,
   putExecution,
   putLocation,
   putNewExecution,
+  putNextEntry,
   shownExecution,
 } from './executions.js';
 import type { RequestTarget } from './operation.js';
-import { type Place, placeOf } from './places.js';
-import { type NewEntry, putNextEntry } from './provenance.js';
-import type { ExecutionRow, MigrationRow, VersionRow } from './rows.js';
+import type { ExecutionRow, MigrationRow } from './rows.js';
 import { MIGRATION } from './tables.js';
 
 export interface OpenMigration {
@@ -91,27 +92,6 @@ export function moveMigration(
   const updated_at = isoTime(service.now);
   turn.put(MIGRATION.set, row.id, { ...row, state, record, secrets: sealed, updated_at });
   return recordOf(record, state, secrets);
-}
-
-/** Rejects with 404 when the current instance of the execution is not here. */
-export async function presentPlace(
-  { rows }: ExecutionService,
-  { current_instance_id: instance }: ExecutionRow,
-): Promise<Place> {
-  const place = await placeOf(rows, instance);
-  if (place === undefined) throw notFound(`instance ${instance}`);
-  return place;
-}
-
-/** Rejects with 404 when the tenant has no such sequence. */
-export async function versionOf(
-  service: ExecutionService,
-  tenant: string,
-  id: string,
-): Promise<VersionRow> {
-  const row = await service.rows.one('version', id);
-  if (row?.tenant_id !== tenant) throw notFound(`sequence ${id}`);
-  return row;
 }
 
 interface VersionChange {

@@ -1,28 +1,45 @@
-/** The verdict on the migration of one instance, from its rows. */
+/** The migration of an instance to another version: the facts it is decided on, and the verdict. */
 
-import type { MigrationFinding, MigrationVerdict } from '../../schema/continuity.js';
+import type {
+  CheckpointRecord,
+  MigrateTo,
+  MigrationFinding,
+  MigrationVerdict,
+} from '../../schema/continuity.js';
 import type { SemanticDiff } from '../../schema/release.js';
-import { EngineError, notFound } from '../../src/base/errors.js';
-import type { JsonObject } from '../../src/base/json.js';
+import { isTerminal } from '../../schema/states.js';
+import { conflict, EngineError, invalid, notFound } from '../../src/base/errors.js';
+import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '../../src/base/json.js';
 import { TooCostly } from '../../src/base/offload.js';
+import { isoTime } from '../../src/base/time.js';
+import { conflictFor } from '../../src/core/migration-findings.js';
+import { liveCheckpoint } from '../instance/core/live-place.js';
 import { failure, type PositionVerdict } from '../release/core/position.js';
 import { COMPARE_DEFINITIONS } from '../release/jobs.js';
-import { findingCodes, findingsIn, verdictOn } from './core/migration-plan.js';
+import { type Place, placeOf } from './capsules.js';
+import { findingCodes, findingsIn, mayApply, verdictOn } from './core/migration.js';
+import { applyTransforms, type Transform } from './core/transforms.js';
 import type { ExecutionService } from './execution-service.js';
 import { REPLAY_MIGRATION } from './jobs.js';
 import { unchanged } from './migration-rows.js';
-import type { Place } from './places.js';
+import { unwrapped } from './operation.js';
 import type { ExecutionRow, VersionRow } from './rows.js';
 
-export interface JudgedMigration {
+interface Found {
   readonly execution: ExecutionRow;
   readonly place: Place;
   readonly source: VersionRow;
   readonly target: VersionRow;
+  readonly checkpoint: CheckpointRecord;
+  readonly transforms: readonly Transform[];
+}
+
+export interface Subject extends Found {
+  /** The data of the checkpoint after the transforms. */
+  readonly migrated: JsonValue;
   /** context.data before and after the transforms. */
   readonly sourceData: JsonObject;
   readonly targetData: JsonObject;
-  readonly hasTransforms: boolean;
 }
 
 export interface Verdict {
@@ -31,14 +48,109 @@ export interface Verdict {
   readonly findings: readonly MigrationFinding[];
 }
 
+type Target = Pick<MigrateTo, 'version' | 'sequence_id' | 'to_sequence_id' | 'target_sequence_id'>;
+
+// ---------------------------------------------------------------- facts
+
+/** Rejects with 404 when the current instance of the execution is not here. */
+export async function presentPlace(
+  { rows }: ExecutionService,
+  { current_instance_id: instance }: ExecutionRow,
+): Promise<Place> {
+  const place = await placeOf(rows, instance);
+  if (place === undefined) throw notFound(`instance ${instance}`);
+  return place;
+}
+
+/** Rejects with 404 like `presentPlace`, 409 when the instance has ended. */
+export async function livePlace(
+  service: ExecutionService,
+  execution: ExecutionRow,
+): Promise<Place> {
+  const place = await presentPlace(service, execution);
+  const { state } = place.row;
+  if (isTerminal(state)) throw conflict(`instance ${execution.current_instance_id} is ${state}`);
+  return place;
+}
+
+/** A checkpoint of the current state of the instance, which is not stored yet. */
+export async function captured(
+  service: ExecutionService,
+  { current_instance_id: instance_id }: ExecutionRow,
+  place: Place,
+): Promise<CheckpointRecord> {
+  const { sequence_id } = place.row;
+  const stored = await service.plans.load(sequence_id);
+  if (stored === undefined) throw notFound(`sequence ${sequence_id}`);
+  return {
+    id: service.newIdLike(instance_id),
+    instance_id,
+    checkpoint_data: liveCheckpoint(stored.plan, place, place.runtime),
+    created_at: isoTime(service.now),
+  };
+}
+
+/** Rejects with 404 when the tenant has no such sequence. */
+export async function versionOf(
+  service: ExecutionService,
+  tenant: string,
+  id: string,
+): Promise<VersionRow> {
+  const row = await service.rows.one('version', id);
+  if (row?.tenant_id !== tenant) throw notFound(`sequence ${id}`);
+  return row;
+}
+
+/** Rejects with 404 when there is no such version, 400 when it is of another sequence. */
+export async function targetOf(
+  service: ExecutionService,
+  { tenant_id, namespace, name }: VersionRow,
+  { version, sequence_id, to_sequence_id, target_sequence_id }: Target,
+): Promise<VersionRow> {
+  const id = sequence_id ?? to_sequence_id ?? target_sequence_id;
+  if (id == null) {
+    const row = await service.rows.one('versionNamed', tenant_id, namespace, name, version ?? 0);
+    if (row === undefined) throw notFound(`version ${version} of sequence ${name}`);
+    return row;
+  }
+  const target = await versionOf(service, tenant_id, id);
+  if (version != null && target.version !== version) {
+    throw notFound(`version ${version} of sequence ${id}`);
+  }
+  if (target.namespace !== namespace || target.name !== name) {
+    throw invalid(`sequence ${target.id} has another namespace or name than that of the instance`);
+  }
+  return target;
+}
+
+/** Rejects with 400 when the transforms do not apply to the checkpoint. */
+export function subjectOf(found: Found): Subject {
+  const { place, checkpoint, transforms } = found;
+  const { checkpoint_data } = checkpoint;
+  const migrated = unwrapped(applyTransforms(checkpoint_data, transforms), invalid);
+  const sourceData = dataIn(checkpoint_data, place);
+  return { ...found, migrated, sourceData, targetData: dataIn(migrated, place) };
+}
+
+/** context.data: the snapshot of the checkpoint, if it has one. */
+function dataIn(checkpointData: JsonValue, { data }: Place): JsonObject {
+  const snapshot = isJsonObject(checkpointData)
+    ? ownValue(checkpointData, 'context_snapshot')
+    : undefined;
+  return isJsonObject(snapshot) ? snapshot : data;
+}
+
+// ---------------------------------------------------------------- verdict
+
 /** Total size of the outputs that a replay holds in memory. */
 const HISTORY_BYTES_MAX = 32 * 1024 * 1024;
 
 export async function judgeMigration(
   service: ExecutionService,
-  migration: JudgedMigration,
+  subject: Subject,
 ): Promise<Verdict> {
-  const { source, target, execution, hasTransforms } = migration;
+  const { source, target, execution, transforms } = subject;
+  const hasTransforms = transforms.length > 0;
   const [diffText, outputBlocks, stored] = await Promise.all([
     service.offload.run(execution.tenant_id, COMPARE_DEFINITIONS, {
       baseline: source.definition,
@@ -53,8 +165,8 @@ export async function judgeMigration(
     .map(({ block_id }) => block_id)
     .filter((block) => !stored.plan.indexOf.has(block));
   const [replayed, { obstacles = [], lost = [] }] = await Promise.all([
-    replay(service, migration, diff.entries.length === 0),
-    foreseen(service, migration),
+    replay(service, subject, diff.entries.length === 0),
+    foreseen(service, subject),
   ]);
   if (!replayed.passed) {
     const { continuity_id } = execution;
@@ -67,18 +179,29 @@ export async function judgeMigration(
   return { disposition: verdictOn(codes, hasTransforms), codes, findings };
 }
 
+/** @throws EngineError 409 */
+export function checkVerdict(
+  { disposition: verdict, findings }: Pick<Verdict, 'disposition' | 'findings'>,
+  isApproved: boolean,
+): void {
+  if (mayApply(verdict, isApproved)) return;
+  const isOpen = verdict === 'approval_required';
+  const told = isOpen ? 'the migration has to be approved' : `the verdict is ${verdict}`;
+  throw conflictFor(findings, { reason: told, verdict });
+}
+
 /** Asks the instance for waits it could not keep and clean-ups it would lose. */
-async function foreseen(
+function foreseen(
   service: ExecutionService,
-  { execution, place, target, targetData: data }: JudgedMigration,
+  { execution, place, target, targetData: data }: Subject,
 ) {
   const change = { kind: 'foresee', sequenceId: target.id, data } as const;
-  return await service.order(execution, { expect: unchanged(execution, place), changes: [change] });
+  return service.order(execution, { expect: unchanged(execution, place), changes: [change] });
 }
 
 async function replay(
   service: ExecutionService,
-  { execution, source, target, sourceData, targetData, hasTransforms }: JudgedMigration,
+  { execution, source, target, sourceData, targetData, transforms }: Subject,
   isSame: boolean,
 ): Promise<PositionVerdict> {
   const { rows, offload, log, unpoliciedRetry } = service;
@@ -100,7 +223,7 @@ async function replay(
       life,
       sourceData: JSON.stringify(sourceData),
       targetData: JSON.stringify(targetData),
-      hasTransforms,
+      hasTransforms: transforms.length > 0,
       receipts,
       unpoliciedRetry,
     });

@@ -1,72 +1,73 @@
 /**
- * Live migration of an execution to another version of its sequence: plan and apply. A plan stores
- * its findings and the facts they are based on. Applying it checks the facts again, and changes the
+ * Live migration of an execution to another version of its sequence. A plan stores its findings and
+ * the facts they are based on; applying it checks the facts again. An instance is also migrated by one
+ * request, without a plan: it need not be enrolled, and continues in its state. Both change the
  * instance, its execution and the record in one unit.
  */
 
-import type { CheckpointRecord, MigrationPlan, PlanMigration } from '../../schema/continuity.js';
-import { isTerminal } from '../../schema/states.js';
-import { conflict, invalid, notFound } from '../../src/base/errors.js';
-import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '../../src/base/json.js';
+import type {
+  MigratedInstance,
+  MigrateTo,
+  MigrationPlan,
+  MigrationRecord,
+  PlanMigration,
+} from '../../schema/continuity.js';
+import { conflict, invalid } from '../../src/base/errors.js';
+import { owned } from '../../src/base/tenancy.js';
 import { isoTime } from '../../src/base/time.js';
-import { conflictFor } from '../../src/core/migration-findings.js';
-import { liveCheckpoint } from '../instance/core/live-place.js';
-import type { OrderedMigration } from '../instance/orders.js';
 import { CHECKPOINT } from '../instance/output-tables.js';
 import { Turn } from '../runtime/turn.js';
-import { contentsOf } from './capsule-contents.js';
-import { putArtifact, sealContents } from './capsule-sealing.js';
+import { checkpointOf, contentsOf, contextOf, putArtifact, sealContents } from './capsules.js';
 import { rollbackCapsuleOf } from './core/capsule.js';
-import { mayApply, retentionSeconds } from './core/migration-plan.js';
-import type { StoredMigration } from './core/migration-record.js';
-import { applyTransforms, type Transform, transformsOf } from './core/transforms.js';
+import { type MigrationSecrets, retentionSeconds, type StoredMigration } from './core/migration.js';
+import { transformsOf } from './core/transforms.js';
 import type { ExecutionService } from './execution-service.js';
-import { touchExecution } from './executions.js';
+import { implicitExecution, touchExecution } from './executions.js';
+import { reclaim } from './handoffs.js';
 import {
   changeVersion,
   insertMigration,
   moveMigration,
   type OpenMigration,
   openMigration,
-  presentPlace,
   unchanged,
-  versionOf,
 } from './migration-rows.js';
-import { type JudgedMigration, judgeMigration, type Verdict } from './migration-verdicts.js';
-import { keysOf, type Serve, unwrapped } from './operation.js';
-import { checkpointOf, contextOf, type Place } from './places.js';
-import type { NewEntry } from './provenance.js';
-import { reclaim } from './reconciliation.js';
+import {
+  captured,
+  checkVerdict,
+  judgeMigration,
+  livePlace,
+  presentPlace,
+  type Subject,
+  subjectOf,
+  targetOf,
+  type Verdict,
+  versionOf,
+} from './migration-verdicts.js';
+import { keysOf, type RequestTarget, type Serve, unwrapped } from './operation.js';
 import type { ExecutionRow, VersionRow } from './rows.js';
 
 // ---------------------------------------------------------------- plan
 
-interface Found extends Pick<JudgedMigration, 'execution' | 'place' | 'source' | 'target'> {
-  readonly checkpoint: CheckpointRecord;
-  readonly transforms: readonly Transform[];
-}
-
-export interface Subject extends Found, JudgedMigration {
-  /** The data of the checkpoint after the transforms. */
-  readonly migrated: JsonValue;
-}
-
 export const planMigration: Serve<'migrations.plan'> = async (service, { tenant, body }) => {
-  const execution = await ownedExecution(service, tenant, body.continuity_id);
-  const place = await presentPlace(service, execution);
-  checkAlive(place.row, execution);
+  const { rows } = service;
+  const execution = await ownedExecution(
+    service,
+    await rows.owned('execution', tenant, body.continuity_id),
+  );
+  const place = await livePlace(service, execution);
   const saved =
     body.capture_checkpoint === true
       ? undefined
-      : await checkpointOf(service.rows, execution.current_instance_id);
-  const versions = await versionsOf(service, execution, place, body);
-  const { subject, verdict } = await judged(
-    service,
-    { execution, place, ...versions },
-    body,
-    saved,
-  );
-  const { checkpoint } = subject;
+      : await checkpointOf(rows, execution.current_instance_id);
+  const source = await versionOf(service, execution.tenant_id, place.row.sequence_id);
+  const { to_version: version, to_sequence_id } = body;
+  const target = await targetOf(service, source, { version, to_sequence_id });
+  if (target.id === source.id) throw invalid('the target is the version that the instance has');
+  const checkpoint = saved ?? (await captured(service, execution, place));
+  const transforms = unwrapped(transformsOf(body.transforms ?? []), invalid);
+  const subject = subjectOf({ execution, place, source, target, checkpoint, transforms });
+  const verdict = await judgeMigration(service, subject);
   const { stored, secrets } = storedPlan(service, subject, verdict, body);
   const turn = new Turn();
   touchExecution(turn, execution);
@@ -81,114 +82,23 @@ export const planMigration: Serve<'migrations.plan'> = async (service, { tenant,
   return stored.plan;
 };
 
-/**
- * The migration of an instance with its verdict.
- *
- * @param saved absent: a checkpoint of the current state
- */
-export async function judged(
-  service: ExecutionService,
-  facts: Omit<Found, 'checkpoint' | 'transforms'>,
-  body: Pick<PlanMigration, 'transforms'>,
-  saved?: CheckpointRecord,
-): Promise<{ readonly subject: Subject; readonly verdict: Verdict }> {
-  const checkpoint = saved ?? (await captured(service, facts.execution, facts.place));
-  const transforms = unwrapped(transformsOf(body.transforms ?? []), invalid);
-  const subject = subjectOf({ ...facts, checkpoint, transforms });
-  return { subject, verdict: await judgeMigration(service, subject) };
-}
-
-/** @throws EngineError 409 when the instance has ended */
-export function checkAlive(
-  { state }: Place['row'],
-  { current_instance_id: id }: Pick<ExecutionRow, 'current_instance_id'>,
-): void {
-  if (isTerminal(state)) throw conflict(`instance ${id} is ${state}`);
-}
-
-/** Rejects with 404, or 409 while the execution is being handed over. */
+/** Rejects with 409 while the execution is being handed over. */
 async function ownedExecution(
   service: ExecutionService,
-  tenant: string,
-  id: string,
+  found: ExecutionRow,
 ): Promise<ExecutionRow> {
-  return requireOwned(await reclaim(service, await service.rows.owned('execution', tenant, id)));
-}
-
-/** @throws EngineError 409 while the execution is being handed over */
-export function requireOwned(execution: ExecutionRow): ExecutionRow {
+  const execution = await reclaim(service, found);
   const { state, continuity_id } = execution;
   if (state !== 'owned') throw conflict(`execution ${continuity_id} is ${state}`);
   return execution;
 }
 
-async function captured(
-  service: ExecutionService,
-  { current_instance_id: instance_id }: ExecutionRow,
-  place: Place,
-): Promise<CheckpointRecord> {
-  const { sequence_id } = place.row;
-  const stored = await service.plans.load(sequence_id);
-  if (stored === undefined) throw notFound(`sequence ${sequence_id}`);
-  return {
-    id: service.newIdLike(instance_id),
-    instance_id,
-    checkpoint_data: liveCheckpoint(stored.plan, place, place.runtime),
-    created_at: isoTime(service.now),
-  };
-}
-
-/** Rejects with 404 when a version does not exist, 400 when they are not versions of one sequence. */
-async function versionsOf(
-  service: ExecutionService,
-  { tenant_id }: ExecutionRow,
-  { row: { sequence_id } }: Place,
-  { to_sequence_id, to_version }: PlanMigration,
-): Promise<{ source: VersionRow; target: VersionRow }> {
-  const source = await versionOf(service, tenant_id, sequence_id);
-  const target = await versionOf(service, tenant_id, to_sequence_id);
-  if (target.version !== to_version) {
-    throw notFound(`version ${to_version} of sequence ${to_sequence_id}`);
-  }
-  if (target.id === source.id) throw invalid('the target is the version that the instance has');
-  checkSameName(source, target);
-  return { source, target };
-}
-
-/** @throws EngineError 400 */
-export function checkSameName(source: VersionRow, target: VersionRow): void {
-  if (target.namespace === source.namespace && target.name === source.name) return;
-  throw invalid(`sequence ${target.id} has another namespace or name than that of the instance`);
-}
-
-/** Rejects with 400 when the transforms do not apply to the checkpoint. */
-function subjectOf(found: Found): Subject {
-  const { place, checkpoint, transforms } = found;
-  const { checkpoint_data } = checkpoint;
-  const migrated = unwrapped(applyTransforms(checkpoint_data, transforms), invalid);
-  return {
-    ...found,
-    migrated,
-    sourceData: dataIn(checkpoint_data, place),
-    targetData: dataIn(migrated, place),
-    hasTransforms: transforms.length > 0,
-  };
-}
-
-/** context.data: the snapshot of the checkpoint, if it has one. */
-function dataIn(checkpointData: JsonValue, { data }: Place): JsonObject {
-  const snapshot = isJsonObject(checkpointData)
-    ? ownValue(checkpointData, 'context_snapshot')
-    : undefined;
-  return isJsonObject(snapshot) ? snapshot : data;
-}
-
-export function storedPlan(
+function storedPlan(
   service: ExecutionService,
   { execution, place, source, target, checkpoint, transforms }: Subject,
   { disposition, codes, findings }: Verdict,
   { rollback_retention_seconds }: Pick<PlanMigration, 'rollback_retention_seconds'>,
-) {
+): { readonly stored: StoredMigration; readonly secrets: MigrationSecrets } {
   const { continuity_id, tenant_id, epoch } = execution;
   const { now } = service;
   const plan: MigrationPlan = {
@@ -208,7 +118,7 @@ export function storedPlan(
     created_at: isoTime(now),
   };
   const { checkpoint_data, ...source_checkpoint } = checkpoint;
-  const stored: StoredMigration = {
+  const stored = {
     plan,
     expected_epoch: epoch,
     source_checkpoint,
@@ -237,8 +147,11 @@ export const applyMigration: Serve<'migrations.apply'> = async (service, { tenan
   const { plan, rollback_expires_at } = migration.stored;
   const isApproved = body.approved === true;
   checkVerdict(plan, isApproved);
-  const execution = await ownedExecution(service, plan.tenant_id, plan.continuity_id);
-  const subject = subjectOf(await foundAgain(service, migration, execution));
+  const execution = await ownedExecution(
+    service,
+    await service.rows.owned('execution', plan.tenant_id, plan.continuity_id),
+  );
+  const subject = await plannedSubject(service, migration, execution);
   keysOf(service);
   if (service.now >= Date.parse(rollback_expires_at)) {
     throw conflict(`migration ${id} could not be rolled back any more: plan it anew`);
@@ -246,78 +159,74 @@ export const applyMigration: Serve<'migrations.apply'> = async (service, { tenan
   // The findings may have changed with the effects, and with the version of the engine.
   checkVerdict(await judgeMigration(service, subject), isApproved);
   const turn = new Turn();
-  const rollback = await sealRollback(service, turn, subject, rollback_expires_at);
-  const epoch = execution.epoch + 1;
-  const applied = { ...rollback, applied_epoch: epoch, applied_at: isoTime(service.now) };
+  const applied = await sealRollback(service, turn, subject, rollback_expires_at);
   const record = moveMigration(service, turn, migration, 'applied', applied);
-  const { place, checkpoint } = subject;
-  await changeVersion(service, turn, {
-    execution,
-    place,
-    checkpoint_data: subject.migrated,
-    entry: entryOf(subject, id, rollback.rollback_capsule.manifest_sha256),
-    change: migrationOf(subject, { pauses: true }),
-    expect: { checkpointId: checkpoint.id },
-  });
+  await toTarget(service, turn, subject, record, { pauses: true });
   return record;
 };
 
-/** Seals the instance before the migration, in a capsule that only a rollback opens. */
-export async function sealRollback(
+/**
+ * What the record of an applied migration has beside the plan. The instance before the migration is
+ * sealed in a capsule that only a rollback opens; without keys there is no rollback.
+ */
+async function sealRollback(
   service: ExecutionService,
   turn: Turn,
-  { execution, checkpoint }: Pick<Subject, 'execution' | 'checkpoint'>,
-  expires_at: string,
+  { execution, checkpoint }: Subject,
+  rollback_expires_at: string,
 ) {
+  const applied_at = isoTime(service.now);
+  const applied = { applied_epoch: execution.epoch + 1, applied_at };
+  if (service.keyring === undefined) {
+    return { ...applied, manifest: null, rollback_capsule: null, rollback_expires_at: applied_at };
+  }
   const contents = await contentsOf(service, execution.current_instance_id, checkpoint);
   const sealed = await sealContents(service, execution, contents, {
     capsule_id: service.newIdLike(execution.continuity_id),
     allowed_destination_runtime_id: null,
     requirements: {},
-    expires_at,
+    expires_at: rollback_expires_at,
   });
   putArtifact(service, turn, sealed);
   const { capsule } = sealed;
-  return { manifest: capsule.manifest, rollback_capsule: rollbackCapsuleOf(capsule) };
+  const rollback_capsule = rollbackCapsuleOf(capsule);
+  return { ...applied, manifest: capsule.manifest, rollback_capsule, rollback_expires_at };
 }
 
-export function entryOf(
-  { source, target }: Pick<Subject, 'source' | 'target'>,
-  id: string,
-  capsule_sha256: string | null,
-): NewEntry {
-  return {
-    kind: 'migration_applied',
-    summary: `migrated from version ${source.version} to version ${target.version}`,
-    evidence: { id, capsule_sha256, from_sequence_id: source.id, to_sequence_id: target.id },
-  };
-}
-
-export function migrationOf(
-  { execution, target, targetData: data }: Subject,
-  { pauses }: Pick<OrderedMigration, 'pauses'>,
-): OrderedMigration {
+/** Commits the turn, which also moves the instance to the target. */
+function toTarget(
+  service: ExecutionService,
+  turn: Turn,
+  { execution, place, source, target, checkpoint, migrated, targetData: data }: Subject,
+  { plan: { id }, rollback_capsule }: Pick<MigrationRecord, 'plan' | 'rollback_capsule'>,
+  { isNew = false, pauses }: { readonly isNew?: boolean; readonly pauses: boolean },
+) {
   const { continuity_id: continuityId, epoch } = execution;
-  return { kind: 'migrate', sequenceId: target.id, data, continuityId, epoch: epoch + 1, pauses };
-}
-
-/** @throws EngineError 409 */
-export function checkVerdict(
-  { disposition: verdict, findings }: Pick<Verdict, 'disposition' | 'findings'>,
-  isApproved: boolean,
-): void {
-  if (mayApply(verdict, isApproved)) return;
-  const isOpen = verdict === 'approval_required';
-  const told = isOpen ? 'the migration has to be approved' : `the verdict is ${verdict}`;
-  throw conflictFor(findings, { reason: told, verdict });
+  const evidence = {
+    id,
+    capsule_sha256: rollback_capsule?.manifest_sha256 ?? null,
+    from_sequence_id: source.id,
+    to_sequence_id: target.id,
+  };
+  const summary = `migrated from version ${source.version} to version ${target.version}`;
+  const sequenceId = target.id;
+  return changeVersion(service, turn, {
+    execution,
+    isNew,
+    place,
+    checkpoint_data: migrated,
+    entry: { kind: 'migration_applied', summary, evidence },
+    change: { kind: 'migrate', sequenceId, data, continuityId, epoch: epoch + 1, pauses },
+    expect: pauses ? { checkpointId: checkpoint.id } : {},
+  });
 }
 
 /** The facts the plan was made on. Rejects with 404 or 409 when they have changed. */
-async function foundAgain(
+async function plannedSubject(
   service: ExecutionService,
   { stored, secrets }: OpenMigration,
   execution: ExecutionRow,
-): Promise<Found> {
+): Promise<Subject> {
   const { plan, expected_epoch, source_state, source_checkpoint } = stored;
   const place = await presentPlace(service, execution);
   const stale = (what: string) => conflict(`the migration is stale: ${what}`);
@@ -332,5 +241,102 @@ async function foundAgain(
   if (place.sha256 !== secrets.place_sha256) throw stale('the context or the progress has changed');
   const checkpoint = { ...source_checkpoint, checkpoint_data: secrets.checkpoint_data };
   const transforms = unwrapped(transformsOf(plan.transforms), invalid);
-  return { execution, place, source, target, checkpoint, transforms };
+  return subjectOf({ execution, place, source, target, checkpoint, transforms });
+}
+
+// ---------------------------------------------------------------- in one request
+
+/** The execution of an imported instance has another id. */
+export async function executionOfInstance(
+  { rows }: ExecutionService,
+  { tenant, id }: RequestTarget,
+): Promise<string> {
+  owned(await rows.one('instance', id), tenant, `instance ${id}`);
+  return (await rows.one('importOf', id))?.continuity_id ?? id;
+}
+
+export const migrateInstance: Serve<'migrations.migrate'> = async (service, request) => {
+  const { body } = request;
+  const { execution, isNew } = await presentExecution(service, request);
+  const place = await livePlace(service, execution);
+  const source = await versionOf(service, execution.tenant_id, place.row.sequence_id);
+  const target = await targetOf(service, source, body);
+  const answer = replyOf(request.id, source, target, place.row.state);
+  if (target.id === source.id) return answer(SAME_VERSION);
+  const checkpoint = await captured(service, execution, place);
+  const transforms = unwrapped(transformsOf(body.transforms ?? []), invalid);
+  const subject = subjectOf({ execution, place, source, target, checkpoint, transforms });
+  const verdict = await judgeMigration(service, subject);
+  if (body.dry_run === true) return { ...answer(verdict), dry_run: true };
+  checkVerdict(verdict, body.approved === true);
+  return answer(verdict, await apply(service, subject, isNew, verdict, body));
+};
+
+const SAME_VERSION: Verdict = { disposition: 'automatic', codes: [], findings: [] };
+
+/** Rejects with 404, or with 409 when the execution is in transfer or continues elsewhere. */
+async function presentExecution(
+  service: ExecutionService,
+  target: RequestTarget,
+): Promise<{ readonly execution: ExecutionRow; readonly isNew: boolean }> {
+  const { id, tenant } = target;
+  const { rows } = service;
+  const row = await rows.one('execution', await executionOfInstance(service, target));
+  if (row === undefined) {
+    const instance = owned(await rows.one('instance', id), tenant, `instance ${id}`);
+    const implicit = implicitExecution(service, { id, tenant_id: instance.tenant_id });
+    return { execution: { ...implicit, version: 0 }, isNew: true };
+  }
+  const execution = await ownedExecution(service, row);
+  if (execution.current_instance_id !== id) throw conflict(`instance ${id} was handed over`);
+  return { execution, isNew: false };
+}
+
+type Applied = Pick<MigratedInstance, 'state' | 'migration_id' | 'rollback_expires_at'>;
+
+/** One unit: the instance in the target version, its execution, and the rollback capsule. */
+async function apply(
+  service: ExecutionService,
+  subject: Subject,
+  isNew: boolean,
+  verdict: Verdict,
+  body: MigrateTo,
+): Promise<Applied> {
+  const { stored, secrets } = storedPlan(service, subject, verdict, body);
+  const turn = new Turn();
+  turn.put(CHECKPOINT.insert, subject.checkpoint.id, subject.checkpoint);
+  const rollback = await sealRollback(service, turn, subject, stored.rollback_expires_at);
+  const applied = { ...stored, ...rollback, goes_on: true } as const;
+  insertMigration(service, turn, applied, secrets, 'applied');
+  const { state } = await toTarget(service, turn, subject, applied, { isNew, pauses: false });
+  const { rollback_capsule, rollback_expires_at } = rollback;
+  return {
+    state,
+    migration_id: stored.plan.id,
+    rollback_expires_at: rollback_capsule && rollback_expires_at,
+  };
+}
+
+function replyOf(
+  instance_id: string,
+  source: VersionRow,
+  target: VersionRow,
+  before: MigratedInstance['state'],
+) {
+  const of = ({ id, version }: VersionRow) => ({ sequence_id: id, version });
+  return (
+    { disposition, codes, findings }: Verdict,
+    { migration_id = null, rollback_expires_at = null, state = before }: Partial<Applied> = {},
+  ): MigratedInstance => ({
+    migrated: migration_id !== null,
+    instance_id,
+    from: of(source),
+    to: of(target),
+    verdict: disposition,
+    finding_codes: [...codes],
+    findings: [...findings],
+    state,
+    migration_id,
+    rollback_expires_at,
+  });
 }

@@ -6,25 +6,32 @@ import { tenantOf } from '../../src/base/tenancy.js';
 import type { OrderAnswer } from '../instance/orders.js';
 import type { Call, Operation } from '../runtime/operation.js';
 import type { Messages, Room } from '../runtime/room.js';
-import { acceptHandoff } from './acceptance.js';
-import { attachCapsule } from './attachments.js';
-import { claimExecution, executionIn } from './claims.js';
 import { ExecutionService, type ExecutionServiceDeps } from './execution-service.js';
 import { appendProvenance, createExecution, effectOf, settleEffect } from './executions.js';
-import { exportHandoff } from './exports.js';
-import { createHandoff, rejectHandoff, resumeHandoff, revokeHandoff } from './handoffs.js';
+import { attachCapsule, exportHandoff } from './exports.js';
+import {
+  answerFence,
+  createHandoff,
+  rejectHandoff,
+  resumeHandoff,
+  revokeHandoff,
+} from './handoffs.js';
 import { importCapsule } from './imports.js';
 import { rollBack } from './migration-rollback.js';
-import { applyMigration, planMigration } from './migrations.js';
+import {
+  applyMigration,
+  executionOfInstance,
+  migrateInstance,
+  planMigration,
+} from './migrations.js';
 import type {
   ContinuityOperation,
   ExecutionOperation,
   ExecutionOperations,
   RequestTarget,
 } from './operation.js';
+import { acceptHandoff, claimExecution, executionIn } from './ownership.js';
 import { place, preview, registerRuntime } from './placements.js';
-import { answerFence } from './reconciliation.js';
-import { executionOfInstance, migrateInstance } from './simple-migration.js';
 
 const OPERATIONS: ExecutionOperations = {
   'continuity.create': { ledBy: (body) => body.instance_id, serve: createExecution },

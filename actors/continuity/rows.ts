@@ -8,9 +8,9 @@ import { PAYLOAD_LIST_MAX } from '../../schema/capsule.js';
 import type { EffectReceipt, Execution } from '../../schema/continuity.js';
 import { isEffectInDoubt } from '../../schema/continuity-words.js';
 import type { RuntimeCapabilities } from '../../schema/handoff.js';
-import type { InstanceState } from '../../schema/states.js';
+import { type InstanceState, isEnded } from '../../schema/states.js';
 import { owned } from '../../src/base/tenancy.js';
-import { isoTime, type UnixMs } from '../../src/base/time.js';
+import { isoTime, laterOf, type UnixMs } from '../../src/base/time.js';
 import type { Query } from '../../src/db/reads/query.js';
 import { Runner } from '../../src/db/runner.js';
 import {
@@ -30,8 +30,7 @@ import {
 } from '../instance/output-tables.js';
 import { INSTANCES } from '../instance/tables.js';
 import { REPLAY_SQL, type StoredRun } from '../release/replay-reads.js';
-import type { ShownExecutionRow } from './core/execution-view.js';
-import type { HandoffFacts } from './core/handoff-view.js';
+import type { HandoffFacts } from './core/handoff.js';
 import { CANDIDATES_MAX } from './core/placement.js';
 import {
   doubtfulEffects,
@@ -300,4 +299,26 @@ export class ContinuityRows {
 
 function capabilitiesIn({ capabilities }: RowOf<'runtime'>): RuntimeCapabilities {
   return JSON.parse(capabilities) as RuntimeCapabilities;
+}
+
+/** The columns of the instance are null when the instance is not here. */
+export interface ShownExecutionRow
+  extends Omit<StoredRow<typeof CONTINUITY_EXECUTIONS>, 'state' | 'ended'> {
+  readonly state: Execution['state'];
+  readonly ended: Execution['state'] | null;
+  readonly instance_state: InstanceState | null;
+  readonly instance_updated_at: string | null;
+}
+
+export function executionView(row: ShownExecutionRow): Execution {
+  const { version: _, ended, instance_state, instance_updated_at, ...execution } = row;
+  // In transfer, the instance is fenced and cannot have ended.
+  if (execution.state !== 'owned') return execution;
+  if (instance_state === null) return { ...execution, state: ended ?? 'owned' };
+  if (!isEnded(instance_state)) return execution;
+  return {
+    ...execution,
+    state: instance_state as Execution['state'],
+    updated_at: laterOf(execution.updated_at, instance_updated_at ?? ''),
+  };
 }

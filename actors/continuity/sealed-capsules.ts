@@ -2,7 +2,7 @@
 
 import { createValidators } from '../../schema/validators.js';
 import type { Parsed } from '../../src/core/parsed.js';
-import { type OpenedCapsule, type OpenTask, openSealed } from './core/sealed-payload.js';
+import { type OpenedCapsule, type OpenTask, openSealed } from './core/capsule.js';
 
 const { checkPayload } = createValidators();
 

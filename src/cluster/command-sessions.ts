@@ -30,3 +30,18 @@ export async function connectCommand(
   await client.query(DURABLE);
   return client;
 }
+
+export async function transaction<Result>(
+  client: pg.ClientBase,
+  work: () => Promise<Result>,
+): Promise<Result> {
+  await client.query('begin');
+  try {
+    const result = await work();
+    await client.query('commit');
+    return result;
+  } catch (error) {
+    await client.query('rollback').catch(() => undefined);
+    throw error;
+  }
+}

@@ -12,7 +12,7 @@ import type { JsonValue } from '../base/json.js';
 import { packageFile } from '../base/package-files.js';
 import { type ConnectionOptions, createClient, createPool, withClient } from '../db/pool.js';
 import { inTransaction, statementsIn } from '../db/sql-script.js';
-import { transaction } from './transaction.js';
+import { transaction } from './command-sessions.js';
 
 export type CellState = (typeof CELL_STATES)[number];
 

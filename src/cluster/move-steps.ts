@@ -7,7 +7,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type pg from 'pg';
 import { inSchema } from '../db/database-url.js';
 import { newestMigration } from '../db/migrate.js';
-import { connectCommand } from './command-sessions.js';
+import { connectCommand, transaction } from './command-sessions.js';
 import type { MoveRow } from './directory.js';
 import {
   type CellMove,
@@ -30,7 +30,6 @@ import {
 } from './move-rows.js';
 import type { Moves } from './moves.js';
 import type { TenantTable } from './tenant-rows.js';
-import { transaction } from './transaction.js';
 
 export interface MoverOptions {
   /** Whose rows go with the tenant. */

@@ -8,11 +8,10 @@ import { randomInt } from 'node:crypto';
 import type pg from 'pg';
 import { createIdGenerator } from '../base/ids.js';
 import { newestMigration } from '../db/migrate.js';
-import { connectCommand } from './command-sessions.js';
+import { connectCommand, transaction } from './command-sessions.js';
 import { MOVE_COLUMNS, type MoveRow, RAISED } from './directory.js';
 import { type CellTraits, expectCompatible, MoveError } from './move-plan.js';
 import type { Tallies } from './move-rows.js';
-import { transaction } from './transaction.js';
 
 /** Short statements. */
 const STATEMENT_TIMEOUT_MS = 10_000;

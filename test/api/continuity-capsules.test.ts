@@ -3,8 +3,11 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { describe } from 'node:test';
-import { type CapsuleFacts, signManifest } from '../../actors/continuity/core/capsule.js';
-import { decodePayload } from '../../actors/continuity/core/capsule-payload.js';
+import {
+  type CapsuleFacts,
+  decodePayload,
+  signManifest,
+} from '../../actors/continuity/core/capsule.js';
 import type { CapsulePayload } from '../../schema/capsule.js';
 import type { CapsuleAttached, Handoff } from '../../schema/handoff.js';
 import { createValidators } from '../../schema/validators.js';

@@ -1,7 +1,7 @@
 /** Capsules without an instance behind them: only their outputs matter. */
 
 import { randomBytes } from 'node:crypto';
-import type { OutputText, SealTask } from '../../actors/continuity/core/sealed-payload.js';
+import type { OutputText, SealTask } from '../../actors/continuity/core/capsule.js';
 import { createKeyring } from '../../src/core/sealing/keys.js';
 
 export const KEYRING = createKeyring(Buffer.alloc(32, 7));

@@ -7,8 +7,8 @@
 import assert from 'node:assert/strict';
 import { after, describe, test } from 'node:test';
 import { MessageChannel } from 'node:worker_threads';
+import type { OutputText } from '../../actors/continuity/core/capsule.js';
 import { nextProvenanceEntry, type StoredChain } from '../../actors/continuity/core/provenance.js';
-import type { OutputText } from '../../actors/continuity/core/sealed-payload.js';
 import {
   OPEN_CAPSULE,
   REPLAY_MIGRATION,

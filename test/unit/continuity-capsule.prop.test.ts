@@ -11,19 +11,19 @@ import fc from 'fast-check';
 import {
   type CapsuleFacts,
   createCapsule,
-  isManifestSigned,
-  rollbackCapsuleOf,
-  signManifest,
-} from '../../actors/continuity/core/capsule.js';
-import {
+  decodePayload,
+  encodePayload,
   type ImportExpectation,
+  isManifestSigned,
   manifestFault,
+  type OutputText,
   openCapsule,
+  rollbackCapsuleOf,
+  sealCapsule,
   sequenceFault,
+  signManifest,
   trustOf,
-} from '../../actors/continuity/core/capsule-import.js';
-import { decodePayload, encodePayload } from '../../actors/continuity/core/capsule-payload.js';
-import { type OutputText, sealCapsule } from '../../actors/continuity/core/sealed-payload.js';
+} from '../../actors/continuity/core/capsule.js';
 import type { Transform } from '../../actors/continuity/core/transforms.js';
 import { applyTransforms, PATH_BYTES_MAX } from '../../actors/continuity/core/transforms.js';
 import { admitted, SEALED_BYTES_MAX } from '../../actors/continuity/imports.js';

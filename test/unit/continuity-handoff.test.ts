@@ -2,8 +2,6 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { compatibilityFindings } from '../../actors/continuity/core/compatibility.js';
-import { outcomeOf } from '../../actors/continuity/core/findings.js';
 import {
   creationConflict,
   type ExportFacts,
@@ -11,16 +9,21 @@ import {
   type HandoffRequest,
   requestedHandoff,
 } from '../../actors/continuity/core/handoff.js';
-import { localityFindings } from '../../actors/continuity/core/locality.js';
 import {
   CANDIDATES_MAX,
   liveCandidates,
+  type PreviewFacts,
   placeExecution,
   placementDecision,
+  previewHandoff,
   termsOf,
 } from '../../actors/continuity/core/placement.js';
-import { type PreviewFacts, previewHandoff } from '../../actors/continuity/core/preview.js';
 import { areSameTerms } from '../../actors/continuity/core/requirements.js';
+import {
+  compatibilityFindings,
+  localityFindings,
+  outcomeOf,
+} from '../../actors/continuity/core/runtimes.js';
 import { familyFindings } from '../../actors/instance/core/family.js';
 import type { Classification } from '../../schema/continuity-words.js';
 import type { RuntimeCapabilities } from '../../schema/handoff.js';

@@ -5,15 +5,13 @@ import { describe, test } from 'node:test';
 import {
   findingCodes,
   mayApply,
-  REPLAY_FAIL,
-  REPLAY_PASS,
-  verdictOn,
-} from '../../actors/continuity/core/migration-plan.js';
-import {
   migrationView,
   openSecrets,
+  REPLAY_FAIL,
+  REPLAY_PASS,
   sealSecrets,
-} from '../../actors/continuity/core/migration-record.js';
+  verdictOn,
+} from '../../actors/continuity/core/migration.js';
 import { carryOver, isCarried } from '../../actors/instance/core/carry-over.js';
 import { lostCleanUps } from '../../actors/instance/core/lost-clean-ups.js';
 import { brokenRule, type JudgedReceipt } from '../../actors/release/core/invariants.js';

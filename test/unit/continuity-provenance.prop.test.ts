@@ -7,14 +7,6 @@ import fc from 'fast-check';
 import { pino } from 'pino';
 import { Plans } from '../../actors/catalog/plans.js';
 import {
-  boundaryBlock,
-  checkpointBoundary,
-} from '../../actors/continuity/core/checkpoint-boundary.js';
-import {
-  executionView,
-  type ShownExecutionRow,
-} from '../../actors/continuity/core/execution-view.js';
-import {
   nextProvenanceEntry,
   type ProvenanceFacts,
   verifyProvenance,
@@ -22,7 +14,12 @@ import {
 import type { GrantFacts } from '../../actors/continuity/core/statements.js';
 import { openStatement, signStatement } from '../../actors/continuity/core/statements.js';
 import { ExecutionService } from '../../actors/continuity/execution-service.js';
-import { ContinuityRows } from '../../actors/continuity/rows.js';
+import { boundaryBlock, checkpointBoundary } from '../../actors/continuity/front/reads.js';
+import {
+  ContinuityRows,
+  executionView,
+  type ShownExecutionRow,
+} from '../../actors/continuity/rows.js';
 import { EXECUTION as EXECUTION_ROW } from '../../actors/continuity/tables.js';
 import {
   type ApprovalGrant,

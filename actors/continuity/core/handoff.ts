@@ -3,15 +3,17 @@
  * conflict, never a reason to choose another destination.
  */
 
-import type { RuntimeCapabilities } from '../../../schema/handoff.js';
+import { toUnixMs } from '../../../schema/common.js';
+import type { HandoffState } from '../../../schema/continuity-words.js';
+import type { Handoff, RuntimeCapabilities } from '../../../schema/handoff.js';
 import { type InstanceState, isTerminal } from '../../../schema/states.js';
 import { isoTime, type UnixMs } from '../../../src/base/time.js';
 import { canonicalJson } from '../../../src/core/sealing/canonical-json.js';
-import { isLive } from './capabilities.js';
-import type { HandoffFacts } from './handoff-view.js';
-import { judge, type PlacementDecision, termsOf } from './placement.js';
-import type { HandoffPreview } from './preview.js';
+import type { StoredRow } from '../../../src/db/table.js';
+import type { HANDOFFS } from '../tables.js';
+import { type HandoffPreview, judge, type PlacementDecision, termsOf } from './placement.js';
 import { areSameTerms, type PlacementTerms, type Requirements } from './requirements.js';
+import { isLive } from './runtimes.js';
 
 export const EXPORT_FAILED = 'CAPSULE_EXPORT_FAILED';
 
@@ -137,4 +139,41 @@ export function exportConflict(facts: ExportFacts, now: UnixMs): string | undefi
 function isDurableWait({ instanceState, hasBegun }: ExportFacts): boolean {
   if (instanceState === 'paused' || instanceState === 'waiting') return true;
   return hasBegun && !isTerminal(instanceState);
+}
+
+/** `terms` is the JSON text of PlacementTerms. */
+export interface HandoffFacts extends Omit<StoredRow<typeof HANDOFFS>, 'state'> {
+  readonly state: HandoffState;
+}
+
+/** @param destination state of the instance at the epoch after the expected one, if it is here */
+export function handoffView(
+  row: HandoffFacts,
+  now: UnixMs,
+  destination?: InstanceState | undefined,
+): Handoff {
+  const { capsule_expires_at: _, terms: text, ...shown } = row;
+  const { requirements, policy, classification } = handoffTerms(row);
+  return {
+    ...shown,
+    state: handoffStateAt(row, now, destination),
+    data_classification: classification,
+    ...(policy && { locality_policy: policy }),
+    requirements,
+  };
+}
+
+export function handoffTerms({ terms }: Pick<HandoffFacts, 'terms'>): PlacementTerms {
+  return JSON.parse(terms) as PlacementTerms;
+}
+
+export function handoffStateAt(
+  { state, capsule_expires_at }: Pick<HandoffFacts, 'state' | 'capsule_expires_at'>,
+  now: UnixMs,
+  destination?: InstanceState | undefined,
+): HandoffState {
+  const expiresMs = capsule_expires_at === null ? undefined : toUnixMs(capsule_expires_at);
+  if (state === 'exported' && expiresMs !== undefined && expiresMs <= now) return 'expired';
+  const isOver = destination !== undefined && isTerminal(destination);
+  return state === 'resumed' && isOver ? 'completed' : state;
 }

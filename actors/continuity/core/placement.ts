@@ -1,17 +1,29 @@
-/** Placement: judges and scores the live runtimes of a tenant, and selects the best allowed one. */
+/**
+ * Placement: judges and scores the live runtimes of a tenant, and selects the best allowed one. The
+ * preview of a handoff has a hash of the execution, the terms and the capabilities of the destination,
+ * to which the handoff is bound. Other runtimes and times of registration do not affect it.
+ */
 
-import type { Execution } from '../../../schema/continuity.js';
+import type { EffectReceipt, Execution, MigrationFinding } from '../../../schema/continuity.js';
+import { isEffectInDoubt } from '../../../schema/continuity-words.js';
 import type {
   RuntimeCapabilities,
   PlacementDecision as SentDecision,
+  HandoffPreview as SentPreview,
 } from '../../../schema/handoff.js';
 import { compareText } from '../../../src/base/bounds.js';
 import type { UnixMs } from '../../../src/base/time.js';
-import { isLive, negated, trustRank } from './capabilities.js';
-import { compatibilityFindings } from './compatibility.js';
-import { type Finding, type Outcome, outcomeOf } from './findings.js';
-import { localityFindings } from './locality.js';
+import { canonicalSha256 } from '../../../src/core/sealing/canonical-json.js';
 import type { LocalityPolicy, PlacementTerms, Requirements } from './requirements.js';
+import {
+  compatibilityFindings,
+  type Finding,
+  isLive,
+  localityFindings,
+  type Outcome,
+  outcomeOf,
+  trustRank,
+} from './runtimes.js';
 
 export const CANDIDATES_MAX = 1_000;
 
@@ -54,17 +66,17 @@ export function placeExecution(
   ownerRuntimeId: string,
   now: UnixMs,
 ): Placement {
-  const battery = ranks(runtimes.map((one) => negated(one.battery_percent)));
-  const cost = ranks(runtimes.map((one) => one.estimated_cost_microunits));
-  const latency = ranks(runtimes.map((one) => one.estimated_latency_ms));
+  const battery = ranking(runtimes.map(drainOf));
+  const cost = ranking(runtimes.map((one) => one.estimated_cost_microunits));
+  const latency = ranking(runtimes.map((one) => one.estimated_latency_ms));
   const candidates = runtimes.map((one): Candidate => {
     const score_factors = {
       trust: 10 * trustRank(one.trust),
       current_runtime: one.runtime_id === ownerRuntimeId ? 5 : 0,
       offline_capable: one.offline_capable ? 3 : 0,
-      battery_rank: rankIn(battery, negated(one.battery_percent)),
-      cost_rank: rankIn(cost, one.estimated_cost_microunits),
-      latency_rank: rankIn(latency, one.estimated_latency_ms),
+      battery_rank: battery(drainOf(one)),
+      cost_rank: cost(one.estimated_cost_microunits),
+      latency_rank: latency(one.estimated_latency_ms),
     };
     const { outcome, findings } = judge(one, terms, now);
     const score = Object.values(score_factors).reduce((sum, factor) => sum + factor, 0);
@@ -114,17 +126,77 @@ export function termsOf(decision: PlacementDecision): PlacementTerms {
   return { requirements, policy: policy ?? null, classification };
 }
 
-/** The score of each value: ten for the lowest; equal values share the best score. */
-function ranks(values: readonly (number | undefined)[]): ReadonlyMap<number, number> {
+/** The lowest is the fullest battery. */
+function drainOf({ battery_percent }: RuntimeCapabilities): number | undefined {
+  return battery_percent === undefined ? undefined : -battery_percent;
+}
+
+/** Scores a value: ten for the lowest, none for an unknown one; equal values share the best score. */
+function ranking(values: readonly (number | undefined)[]) {
   const known = values.filter((value) => value !== undefined).sort((a, b) => a - b);
-  const scores = new Map<number, number>();
+  const scores = new Map<number | undefined, number>();
   for (const [i, value] of known.entries()) {
     const score = Math.floor(((known.length - i) * 10) / known.length);
     if (!scores.has(value)) scores.set(value, score);
   }
-  return scores;
+  return (value: number | undefined) => scores.get(value) ?? 0;
 }
 
-function rankIn(scores: ReadonlyMap<number, number>, value: number | undefined): number {
-  return value === undefined ? 0 : (scores.get(value) ?? 0);
+/** Findings: compatibility and policy violations of the destination, then obstacles of the instance. */
+export interface HandoffPreview extends Omit<SentPreview, 'placement_decision'> {
+  readonly placement_decision: PlacementDecision;
+}
+
+export interface PreviewFacts {
+  readonly execution: PlacedExecution;
+  /** The registrations of the tenant that may be live. */
+  readonly runtimes: readonly RuntimeCapabilities[];
+  readonly destination_runtime_id: string;
+  readonly terms: PlacementTerms;
+  /** All receipts of the execution, in a fixed order. */
+  readonly effects: readonly EffectReceipt[];
+  /** Obstacles of the instance, independent of the destination. */
+  readonly obstacles: readonly MigrationFinding[];
+  readonly now: UnixMs;
+  readonly decision: Pick<PlacementDecision, 'id' | 'created_at'>;
+}
+
+/** Undefined when the destination is not registered or no longer live. */
+export function previewHandoff(facts: PreviewFacts): HandoffPreview | undefined {
+  const { execution, destination_runtime_id, terms, now } = facts;
+  const candidates = liveCandidates(facts.runtimes, now, destination_runtime_id);
+  const destination = candidates.find((one) => one.runtime_id === destination_runtime_id);
+  if (destination === undefined) return undefined;
+  const placement = placeExecution(candidates, terms, execution.owner_runtime_id, now);
+  const judgement = judge(destination, terms, now);
+  const isAllowed = judgement.outcome === 'allow';
+  // The caller's choice beats a better score, never a denial.
+  const selected_runtime_id = isAllowed ? destination_runtime_id : placement.selected_runtime_id;
+  const chosen = { ...placement, selected_runtime_id };
+  const decision = placementDecision(facts.decision, execution, terms, chosen);
+  const unresolved_effects = facts.effects.filter(({ state }) => isEffectInDoubt(state));
+  const shown = {
+    continuity_id: execution.continuity_id,
+    source_runtime_id: execution.owner_runtime_id,
+    compatible: isAllowed && unresolved_effects.length === 0 && facts.obstacles.length === 0,
+    // Passed policies are listed with the candidate only.
+    findings: [
+      ...judgement.findings.filter(
+        ({ code, status }) => status !== 'pass' || code === 'COMPATIBLE',
+      ),
+      ...facts.obstacles.map(({ code, summary, remedy }) => {
+        return { code, status: 'fail' as const, summary, remedy };
+      }),
+    ],
+    unresolved_effects,
+  };
+  const { observed_at: _, expires_at: _until, ...offered } = destination;
+  const evidence = { ...shown, ...terms, epoch: execution.epoch, destination: offered };
+  return {
+    ...shown,
+    destination_runtime_id,
+    placement_decision: decision,
+    placement_decision_id: decision.id,
+    preview_sha256: canonicalSha256(evidence),
+  };
 }

@@ -20,11 +20,11 @@ import {
   pageReply,
 } from '../../../src/http/operation.js';
 import { instanceTenant } from '../../instance/front/instance-reads.js';
-import { executionView } from '../core/execution-view.js';
-import { handoffView } from '../core/handoff-view.js';
-import { migrationView } from '../core/migration-record.js';
+import { handoffView } from '../core/handoff.js';
+import { migrationView } from '../core/migration.js';
 import { effectList, effectsOfExecution, effectsOfInstance } from '../effect-reads.js';
 import { VERIFY_PROVENANCE } from '../jobs.js';
+import { executionView } from '../rows.js';
 import {
   boundaries,
   boundaryOfCheckpoint,

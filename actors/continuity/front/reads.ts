@@ -3,12 +3,18 @@
  * execution service (`actors/continuity/rows.ts`).
  */
 
-import type { Boundary, ProvenanceEntry } from '../../../schema/continuity.js';
+import type {
+  Boundary,
+  CheckpointRecord,
+  Location,
+  ProvenanceEntry,
+} from '../../../schema/continuity.js';
 import type { InstanceState } from '../../../schema/states.js';
 import { unavailable } from '../../../src/base/errors.js';
-import type { JsonValue } from '../../../src/base/json.js';
+import { isJsonObject, type JsonValue, ownValue } from '../../../src/base/json.js';
 import { LIMITS } from '../../../src/base/limits.js';
 import { isoTime, type UnixMs } from '../../../src/base/time.js';
+import { canonicalSha256 } from '../../../src/core/sealing/canonical-json.js';
 import { filtersOf } from '../../../src/db/reads/filters.js';
 import { list } from '../../../src/db/reads/list.js';
 import { lookup, TRY_LATER } from '../../../src/db/reads/lookup.js';
@@ -17,14 +23,13 @@ import { columnsBut, type StoredRow, selected } from '../../../src/db/table.js';
 import type { CHECKPOINTS } from '../../instance/output-tables.js';
 import type { INSTANCES } from '../../instance/tables.js';
 import { CHECKPOINT_COLUMNS, type CheckpointWireRow } from '../../instance/wire-texts.js';
-import { checkpointBoundary } from '../core/checkpoint-boundary.js';
-import type { ShownExecutionRow } from '../core/execution-view.js';
 import {
   CONTINUITY_SQL,
   type HandoffRow,
   LIVE_MS,
   type MigrationRow,
   type ProvenanceRow,
+  type ShownExecutionRow,
 } from '../rows.js';
 import { CONTINUITY_LOCATIONS, PROVENANCE_ENTRIES, type RUNTIMES } from '../tables.js';
 
@@ -207,4 +212,32 @@ function textOf({ checkpoint_data }: CheckpointWireRow): string {
 function entryOf({ seq: _, redacted_summary, ...entry }: ProvenanceRow): ProvenanceEntry {
   const record = entry as Omit<ProvenanceEntry, 'redacted_summary'>;
   return redacted_summary === null ? record : { ...record, redacted_summary };
+}
+
+const UNKNOWN_BOUNDARY = 'unknown_boundary';
+
+export function checkpointBoundary(
+  checkpoint: CheckpointRecord,
+  { continuity_id, epoch }: Location,
+  sequence: { readonly id: string; readonly version: number },
+): Boundary {
+  return {
+    checkpoint_id: checkpoint.id,
+    instance_id: checkpoint.instance_id,
+    continuity_id,
+    epoch,
+    sequence_id: sequence.id,
+    sequence_version: sequence.version,
+    block_id: boundaryBlock(checkpoint.checkpoint_data) ?? UNKNOWN_BOUNDARY,
+    checkpoint_sha256: canonicalSha256(checkpoint.checkpoint_data),
+    provenance_head: null,
+    created_at: checkpoint.created_at,
+  };
+}
+
+/** The block that the data names by convention. */
+export function boundaryBlock(data: JsonValue): string | undefined {
+  if (!isJsonObject(data)) return undefined;
+  const names = [ownValue(data, 'safe_boundary'), ownValue(data, 'block_id')];
+  return names.find((name) => typeof name === 'string');
 }

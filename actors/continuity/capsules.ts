@@ -1,0 +1,238 @@
+/**
+ * Capsules of an instance, read while it is fenced: its context, and the outputs, the position in the
+ * plan, the items of running loops and the injected blocks, so that no finished step runs again. They
+ * are sealed and signed, and the payload is stored as an artifact.
+ */
+
+import { randomBytes } from 'node:crypto';
+import type { Block } from '../../schema/blocks.js';
+import type { CheckpointRecord } from '../../schema/continuity.js';
+import type { Execution } from '../../schema/execution.js';
+import { PRIORITIES } from '../../schema/states.js';
+import { conflict, invalid, tooLarge } from '../../src/base/errors.js';
+import type { JsonObject, JsonValue } from '../../src/base/json.js';
+import { type Job, TooCostly } from '../../src/base/offload.js';
+import { isoTime } from '../../src/base/time.js';
+import type { Plan } from '../../src/core/plan.js';
+import { KEY_BYTES, type PayloadKey, parseTransferKey } from '../../src/core/sealing/keys.js';
+import { NONCE_BYTES } from '../../src/core/sealing/sealing.js';
+import type { Plans } from '../catalog/plans.js';
+import { type LivePlace, placeSha256 } from '../instance/core/live-place.js';
+import type { Turn } from '../runtime/turn.js';
+import {
+  CAPSULE_CONTENT_TYPE,
+  type CapsuleFacts,
+  type OutputText,
+  PAYLOAD_BYTES_MAX,
+  type PayloadFrame,
+  type SealedCapsule,
+} from './core/capsule.js';
+import { writeTree } from './core/execution-tree.js';
+import type { ExecutionService } from './execution-service.js';
+import { SEAL_CAPSULE } from './jobs.js';
+import { keysOf, unwrapped } from './operation.js';
+import type { ContinuityRows, ExecutionRow, PlaceRow } from './rows.js';
+import { ARTIFACT } from './tables.js';
+
+export interface CapsuleContents
+  extends Pick<CapsuleFacts, 'sequence_version' | 'sequence_definition' | 'current_step'> {
+  readonly frame: PayloadFrame;
+  readonly outputs: readonly OutputText[];
+}
+
+/**
+ * Rejects with 409 when the instance has no checkpoint, is not here, or is too large for a capsule.
+ *
+ * @param instance fenced, or compared later by `placeSha256`
+ * @param chosen absent: the latest checkpoint
+ */
+export async function contentsOf(
+  { rows, plans }: ExecutionService,
+  instance: string,
+  chosen?: CheckpointRecord,
+): Promise<CapsuleContents> {
+  const [place, totals] = await Promise.all([
+    placeOf(rows, instance),
+    rows.one('outputTotals', instance),
+  ]);
+  if (place === undefined) throw conflict(`instance ${instance} is not here`);
+  const checkpoint = chosen ?? (await checkpointOf(rows, instance));
+  // Checked before they are read.
+  if ((totals?.bytes ?? 0) > PAYLOAD_BYTES_MAX) {
+    throw conflict(`the outputs of instance ${instance} are too large for a capsule`);
+  }
+  const { row, execution, runtime } = place;
+  const blocks = JSON.parse(row.injected ?? '[]') as JsonObject[];
+  const [outputs, lists, signals, effects, plan] = await Promise.all([
+    rows.all('outputs', instance),
+    rows.all('items', instance),
+    rows.all('signals', instance),
+    rows.all('effectIds', instance),
+    planOf(plans, row.sequence_id, blocks),
+  ]);
+  const items = new Map(lists.map(({ key, items: list }) => [key, JSON.parse(list)]));
+  const { current_step: step } = runtime;
+  return {
+    frame: {
+      instance: {
+        sequence_id: row.sequence_id,
+        namespace: row.namespace,
+        priority: PRIORITIES[row.priority] ?? 'normal',
+        timezone: row.timezone,
+        metadata: JSON.parse(row.metadata) as JsonObject,
+        context: contextOf(place),
+        budget: null,
+        parent_instance_id: row.parent_instance_id,
+        ...(row.timeout === null ? {} : { timeout: row.timeout }),
+      },
+      checkpoint,
+      execution_tree: writeTree({ execution, items, blocks }, plan),
+      effect_ids: effects.map(({ id }) => id),
+      pending_waits: [],
+      pending_signals: signals.map(({ payload, ...signal }) => {
+        return { ...signal, payload: JSON.parse(payload ?? 'null') as JsonValue };
+      }),
+      artifacts: [],
+      stream_cursors: [],
+      redacted_audit_context: null,
+    },
+    outputs,
+    sequence_version: row.version,
+    sequence_definition: JSON.parse(row.definition) as JsonValue,
+    current_step: typeof step === 'string' ? step : null,
+  };
+}
+
+/** What the exporter decides; the rest follows from the execution and the contents. */
+type CapsuleTerms = Pick<
+  CapsuleFacts,
+  'capsule_id' | 'allowed_destination_runtime_id' | 'requirements' | 'expires_at'
+>;
+
+/**
+ * Rejects with 409 or 413 when the contents are over a bound.
+ *
+ * @param transferKey absent: the payload is sealed with the server's own key
+ */
+export async function sealContents(
+  service: ExecutionService,
+  execution: ExecutionRow,
+  { frame, outputs, ...about }: CapsuleContents,
+  terms: CapsuleTerms,
+  transferKey?: PayloadKey,
+): Promise<SealedCapsule> {
+  const { continuity_id, tenant_id, epoch } = execution;
+  const { signing, payload } = keysOf(service);
+  const head = await service.rows.one('provenanceHead', continuity_id);
+  const made = await workOn(service, tenant_id, SEAL_CAPSULE, {
+    facts: {
+      ...terms,
+      ...about,
+      continuity_id,
+      tenant_id,
+      epoch,
+      source_instance_id: execution.current_instance_id,
+      source_runtime_id: execution.owner_runtime_id,
+      provenance_head: head?.entry_sha256 ?? null,
+      issued_at: isoTime(service.now),
+    },
+    frame,
+    outputs,
+    keys: { signing, payload: transferKey ?? payload },
+    nonce: randomBytes(NONCE_BYTES),
+  });
+  return unwrapped(made, conflict);
+}
+
+/** Rejects with 413 when the capsule takes too much time or memory, 503 when the pool is busy. */
+export async function workOn<Input, Output>(
+  service: ExecutionService,
+  tenant: string,
+  job: Job<Input, Output>,
+  input: Input,
+): Promise<Output> {
+  try {
+    return await service.offload.run(tenant, job, input);
+  } catch (error) {
+    if (!(error instanceof TooCostly)) throw error;
+    throw tooLarge('the capsule takes too long or too much memory');
+  }
+}
+
+/** @throws EngineError 400 unless the key, if there is one, is base64 of 32 bytes */
+export function transferKeyIn(text: string | null | undefined): PayloadKey | undefined {
+  if (text == null) return undefined;
+  const key = parseTransferKey(text);
+  if (key === undefined) throw invalid(`payload_key_base64 must be base64 of ${KEY_BYTES} bytes`);
+  return key;
+}
+
+/** Stores the sealed payload as an artifact of the source instance. */
+export function putArtifact(
+  service: ExecutionService,
+  turn: Turn,
+  { capsule, payload_base64 }: SealedCapsule,
+): void {
+  const { payload_artifact, tenant_id, source_instance_id } = capsule.manifest;
+  const { key, sha256 } = payload_artifact;
+  const columns = JSON.stringify({
+    key,
+    instance_id: source_instance_id,
+    tenant_id,
+    content_type: CAPSULE_CONTENT_TYPE,
+    sha256,
+    created_at: isoTime(service.now),
+  });
+  // Base64 needs no escaping; JSON.stringify would scan the large text.
+  turn.put(ARTIFACT.insert, key, `${columns.slice(0, -1)},"content":"${payload_base64}"}`);
+}
+
+export interface Place extends LivePlace {
+  readonly row: PlaceRow;
+  readonly runtime: JsonObject;
+  readonly sha256: string;
+}
+
+/** Undefined when the instance is not here. */
+export async function placeOf(rows: ContinuityRows, instance: string): Promise<Place | undefined> {
+  const row = await rows.one('place', instance);
+  if (row === undefined) return undefined;
+  const place = {
+    data: JSON.parse(row.data) as JsonObject,
+    config: JSON.parse(row.config) as JsonObject,
+    audit: JSON.parse(row.context_audit) as JsonValue[],
+    execution: JSON.parse(row.execution) as Execution,
+  };
+  const runtime = JSON.parse(row.runtime) as JsonObject;
+  return { ...place, row, runtime, sha256: placeSha256(place) };
+}
+
+export function contextOf({ data, config, audit, runtime }: Place): JsonObject {
+  return { data, config, audit: [...audit], runtime };
+}
+
+/** The latest checkpoint. Rejects with 409 when there is none. */
+export async function checkpointOf(
+  rows: ContinuityRows,
+  instance: string,
+): Promise<CheckpointRecord> {
+  const row = await rows.one('lastCheckpoint', instance);
+  if (row === undefined) throw conflict(`instance ${instance} has no checkpoint`);
+  return { ...row, checkpoint_data: JSON.parse(row.checkpoint_data ?? 'null') as JsonValue };
+}
+
+/** The plan of a sequence with the injected blocks of one instance. Rejects with 409 when there is none. */
+export async function planOf(
+  plans: Plans,
+  sequence: string,
+  blocks: readonly JsonObject[],
+): Promise<Plan> {
+  const own = blocks as unknown as Block[];
+  const compiled =
+    own.length === 0
+      ? await plans.load(sequence).then((stored) => stored && { ok: true as const, ...stored })
+      : await plans.compile(sequence, own);
+  if (compiled === undefined) throw conflict(`sequence ${sequence} is not stored here`);
+  if (!compiled.ok) throw conflict(compiled.message);
+  return compiled.plan;
+}
