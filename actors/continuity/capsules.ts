@@ -29,9 +29,10 @@ import {
 } from './core/capsule.js';
 import { writeTree } from './core/execution-tree.js';
 import type { ExecutionService } from './execution-service.js';
+import type { ExecutionBefore } from './execution-unit.js';
 import { SEAL_CAPSULE } from './jobs.js';
 import { keysOf, unwrapped } from './operation.js';
-import type { ContinuityRows, ExecutionRow, PlaceRow } from './rows.js';
+import type { ContinuityRows, PlaceRow } from './rows.js';
 import { ARTIFACT } from './tables.js';
 
 export interface CapsuleContents
@@ -116,7 +117,7 @@ type CapsuleTerms = Pick<
  */
 export async function sealContents(
   service: ExecutionService,
-  execution: ExecutionRow,
+  execution: ExecutionBefore,
   { frame, outputs, ...about }: CapsuleContents,
   terms: CapsuleTerms,
   transferKey?: PayloadKey,

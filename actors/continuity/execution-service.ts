@@ -17,36 +17,27 @@ import { routeOf, shardOf } from '../../src/base/ids.js';
 import type { Logger } from '../../src/base/log.js';
 import type { Offload } from '../../src/base/offload.js';
 import type { UnixMs } from '../../src/base/time.js';
-import type { Env } from '../../src/core/progress.js';
 import type { Keyring } from '../../src/core/sealing/keys.js';
 import type { Plans } from '../catalog/plans.js';
 import type { Order, OrderAnswer, OrderView } from '../instance/orders.js';
-import type { CommitLog } from '../runtime/commit-log.js';
+import type { ShardSettings } from '../runtime/kernel.js';
 import type { PeerMessage } from '../runtime/protocol.js';
-import { Service } from '../runtime/service.js';
-import { type Effect, Turn } from '../runtime/turn.js';
+import { Service, type ServiceDeps } from '../runtime/service.js';
+import { Turn } from '../runtime/turn.js';
 import type { ContinuityRows } from './rows.js';
 
-export interface ExecutionServiceDeps {
+export interface ExecutionServiceDeps extends ServiceDeps {
   readonly shard: number;
   readonly shards: number;
-  readonly commits: CommitLog;
+  readonly settings: Pick<ShardSettings, 'unpoliciedRetry' | 'maxContextBytes'>;
   readonly rows: ContinuityRows;
   readonly plans: Plans;
   /** Undefined without an encryption key. */
   readonly keyring: Keyring | undefined;
-  readonly unpoliciedRetry: Env['unpoliciedRetry'];
-  /** Of an imported instance; 0: no limit. */
-  readonly maxContextBytes: number;
-  readonly log: Logger;
   readonly offload: Offload;
   readonly now: () => UnixMs;
   /** A new id with the routing bits of another one. */
   readonly newIdLike: (id: string) => string;
-  readonly release: (effects: readonly Effect[]) => void;
-  readonly schedule: (work: () => void) => void;
-  /** Runs the function when rows are current: not while units of a failed writer are unsettled. */
-  readonly whenWriterKnown: (then: () => void) => void;
 }
 
 /** More orders than a service gives. */
@@ -62,13 +53,13 @@ interface PendingOrder {
 type Ordered = Pick<Execution, 'current_instance_id' | 'tenant_id'>;
 
 export class ExecutionService {
+  readonly settings: ExecutionServiceDeps['settings'];
   readonly rows: ContinuityRows;
   readonly plans: Plans;
   readonly keyring: Keyring | undefined;
-  readonly unpoliciedRetry: Env['unpoliciedRetry'];
-  readonly maxContextBytes: number;
   readonly log: Logger;
   readonly offload: Offload;
+  readonly newIdLike: (id: string) => string;
   readonly #deps: ExecutionServiceDeps;
   readonly #service: Service;
   readonly #pending = new Map<number, PendingOrder>();
@@ -78,22 +69,18 @@ export class ExecutionService {
   constructor(deps: ExecutionServiceDeps) {
     this.#deps = deps;
     this.#service = new Service('continuity', deps);
+    this.settings = deps.settings;
     this.rows = deps.rows;
     this.plans = deps.plans;
     this.keyring = deps.keyring;
-    this.unpoliciedRetry = deps.unpoliciedRetry;
-    this.maxContextBytes = deps.maxContextBytes;
     this.log = deps.log;
     this.offload = deps.offload;
+    this.newIdLike = deps.newIdLike;
     this.#tickets = Math.floor(deps.now()) * TICKETS_PER_MS;
   }
 
   get now(): UnixMs {
     return this.#deps.now();
-  }
-
-  newIdLike(id: string): string {
-    return this.#deps.newIdLike(id);
   }
 
   /**
@@ -107,13 +94,11 @@ export class ExecutionService {
     lineOf: () => Promise<string>,
     work: () => Promise<object>,
   ): void {
-    const line = this.#whenWriterKnown().then(lineOf);
-    const served = line.then((execution) => this.inLine(execution, work));
-    this.#service.reply(
-      request,
-      status,
-      served.catch((error: unknown) => Promise.reject(this.#errorOf(error))),
-    );
+    const served = this.#whenWriterKnown()
+      .then(lineOf)
+      .then((execution) => this.inLine(execution, work))
+      .catch((error: unknown) => Promise.reject(this.#errorOf(error)));
+    this.#service.reply(request, status, served);
   }
 
   /** Runs work that no request waits for, and that is retried by a later request if it fails. */
@@ -153,14 +138,14 @@ export class ExecutionService {
   ): Promise<OrderView> {
     this.#tickets += 1;
     const ticket = this.#tickets;
-    const shard = shardOf(routeOf(instance), this.#deps.shards);
-    const { shard: replyTo } = this.#deps;
+    const { shard: replyTo, shards, schedule, release } = this.#deps;
+    const shard = shardOf(routeOf(instance), shards);
     const order: Order = { ticket, replyTo, tenant, expect, changes, mutations: turn.mutations };
     const text = JSON.stringify(order);
     const message: PeerMessage = { kind: 'continuity.order', instance, order: text };
     return new Promise((resolve, reject) => {
       this.#pending.set(ticket, { shard, resolve, reject });
-      this.#deps.schedule(() => this.#deps.release([{ kind: 'peer', shard, message }]));
+      schedule(() => release([{ kind: 'peer', shard, message }]));
     });
   }
 

@@ -11,18 +11,16 @@ import { isoTime } from '../../src/base/time.js';
 import { canonicalSha256 } from '../../src/core/sealing/canonical-json.js';
 import type { PayloadKey } from '../../src/core/sealing/keys.js';
 import type { OrderedChange } from '../instance/orders.js';
-import { Turn } from '../runtime/turn.js';
 import { contentsOf, placeOf, putArtifact, sealContents, transferKeyIn } from './capsules.js';
-import type { ImportExpectation, SealedCapsule } from './core/capsule.js';
+import type { ImportExpectation } from './core/capsule.js';
 import { exportConflict, handoffStateAt, handoffTerms, handoffView } from './core/handoff.js';
 import { isLive } from './core/runtimes.js';
 import type { ExecutionService } from './execution-service.js';
-import { commitWith, putExecution, putNextEntry, touchExecution } from './executions.js';
+import { ExecutionUnit } from './execution-unit.js';
 import {
   decisionOf,
   type HandoffAndExecution,
   handoffAndExecution,
-  moveHandoff,
   reclaim,
   requireExecution,
   requireState,
@@ -44,7 +42,7 @@ export const exportHandoff: Serve<'handoffs.export'> = async (service, { tenant,
   await checkExport(service, requested, body);
   const begun = await quiesce(service, requested, body);
   try {
-    return await finish(service, begun, await seal(service, begun, transferKey));
+    return await seal(service, begun, transferKey);
   } catch (error) {
     await undo(service, begun);
     throw error;
@@ -101,10 +99,8 @@ async function quiesce(
   const seconds = expires_in_seconds ?? EXPIRES_DEFAULT_SECONDS;
   const capsule_id = service.newIdLike(continuity_id);
   const capsule_expires_at = isoTime(service.now + seconds * 1_000);
-  const turn = new Turn();
-  const named = { capsule_id, capsule_expires_at };
-  const moved = moveHandoff(service, turn, handoff, 'quiescing', named);
-  touchExecution(turn, execution);
+  const unit = new ExecutionUnit(service, execution);
+  const moved = unit.moveHandoff(handoff, 'quiescing', { capsule_id, capsule_expires_at });
   const changes: OrderedChange[] = [
     { kind: 'fence', fence: { reason: 'transferring', until: capsule_expires_at } },
   ];
@@ -113,15 +109,15 @@ async function quiesce(
   }
   const states = ['paused', 'waiting', 'running', 'scheduled', 'failed'] as const;
   const expect = { states, fence: 'none', epoch } as const;
-  await service.order(execution, { expect, changes }, turn);
-  return { handoff: moved, execution: { ...execution, version: execution.version + 1 } };
+  await service.order(execution, { expect, changes }, unit);
+  return { handoff: moved, execution: unit.row };
 }
 
 async function seal(
   service: ExecutionService,
   { handoff, execution }: HandoffAndExecution,
   transferKey: PayloadKey | undefined,
-): Promise<SealedCapsule> {
+): Promise<HandoffExported> {
   const { capsule_id, capsule_expires_at: expires_at } = handoff;
   if (capsule_id === null || expires_at === null) throw new Error('the handoff names no capsule');
   // Effects may have begun between the check and the fence.
@@ -133,24 +129,16 @@ async function seal(
     allowed_destination_runtime_id: handoff.destination_runtime_id,
     requirements: handoffTerms(handoff).requirements,
   };
-  return sealContents(service, execution, contents, terms, transferKey);
-}
-
-async function finish(
-  service: ExecutionService,
-  { handoff, execution }: HandoffAndExecution,
-  sealed: SealedCapsule,
-): Promise<HandoffExported> {
-  const turn = new Turn();
-  const moved = moveHandoff(service, turn, handoff, 'exported');
-  putExecution(service, turn, execution, { state: 'transferring' });
-  putArtifact(service, turn, sealed);
-  await putNextEntry(service, turn, execution, {
+  const sealed = await sealContents(service, execution, contents, terms, transferKey);
+  const unit = new ExecutionUnit(service, execution, { state: 'transferring' });
+  const moved = unit.moveHandoff(handoff, 'exported');
+  putArtifact(service, unit, sealed);
+  await unit.enter({
     kind: 'capsule_exported',
     summary: 'capsule exported',
     evidence: sealed.capsule.manifest,
   });
-  await service.commit(turn);
+  await unit.commit();
   return { handoff: handoffView(moved, service.now), ...sealed };
 }
 
@@ -193,7 +181,7 @@ export const attachCapsule: Serve<'handoffs.attach'> = async (service, { tenant,
   requireState(service, handoff, 'requested');
   const execution = await reclaim(service, found);
   requireExecution({ handoff, execution }, 'owned');
-  await refuseServer(service, execution);
+  await checkSource(service, execution);
   if (known === undefined) await importInstance(service, capsule, opened, destination, instance);
   return attached(await markExported(service, { handoff, execution }, capsule));
 };
@@ -224,7 +212,7 @@ async function expected(
  *
  * @throws EngineError 409 when the execution is on another server
  */
-async function refuseServer({ rows }: ExecutionService, execution: ExecutionRow): Promise<void> {
+async function checkSource({ rows }: ExecutionService, execution: ExecutionRow): Promise<void> {
   const source = await rows.runtime(execution.tenant_id, execution.owner_runtime_id);
   if (source?.kind !== 'server' || (await rows.isHere(execution.current_instance_id))) return;
   throw conflict('the capsule of another server is imported, accepted there, and claimed');
@@ -237,16 +225,13 @@ async function markExported(
   { manifest }: Capsule,
 ): Promise<HandoffRow> {
   const { capsule_id, expires_at } = manifest;
-  const turn = new Turn();
+  const unit = new ExecutionUnit(service, execution, { state: 'transferring' });
   const named = { capsule_id, capsule_expires_at: expires_at };
-  const quiescing = moveHandoff(service, turn, handoff, 'quiescing', named);
-  const exported = moveHandoff(service, turn, quiescing, 'exported');
-  putExecution(service, turn, execution, { state: 'transferring' });
-  const { epoch } = execution;
+  const exported = unit.moveHandoff(unit.moveHandoff(handoff, 'quiescing', named), 'exported');
   const entry = { kind: 'capsule_exported', summary: 'device capsule attached' } as const;
-  await putNextEntry(service, turn, execution, { ...entry, evidence: manifest });
+  await unit.enter({ ...entry, evidence: manifest });
   const fence = { reason: 'transferring', until: expires_at } as const;
-  const expect = { fence: 'none', epoch } as const;
-  await commitWith(service, turn, execution, { expect, changes: [{ kind: 'fence', fence }] });
+  const expect = { fence: 'none', epoch: execution.epoch } as const;
+  await unit.commit({ expect, changes: [{ kind: 'fence', fence }] });
   return exported;
 }

@@ -4,30 +4,23 @@
  * interrupted export, an instance still fenced after its handoff has ended.
  */
 
-import {
-  type HandoffState,
-  holdsExecution,
-  mayMoveHandoff,
-} from '../../schema/continuity-words.js';
+import type { Execution } from '../../schema/continuity.js';
+import { type HandoffState, holdsExecution } from '../../schema/continuity-words.js';
 import type { Handoff } from '../../schema/handoff.js';
 import { conflict } from '../../src/base/errors.js';
-import { isoTime } from '../../src/base/time.js';
-import { Turn } from '../runtime/turn.js';
 import {
   creationConflict,
   EXPORT_FAILED,
   handoffStateAt,
-  handoffTerms,
   handoffView,
   requestedHandoff,
 } from './core/handoff.js';
 import type { PlacementDecision } from './core/placement.js';
 import type { ExecutionService } from './execution-service.js';
-import { commitWith, putExecution, putNextEntry, touchExecution } from './executions.js';
+import { ExecutionUnit } from './execution-unit.js';
 import { type ExecutionRequest, refuseFor, type Serve } from './operation.js';
 import { previewOf, termsIn } from './placements.js';
 import type { ExecutionRow, HandoffRow } from './rows.js';
-import { HANDOFF } from './tables.js';
 
 export const createHandoff: Serve<'handoffs.create'> = async (service, { tenant, id, body }) => {
   const decision = await decisionOf(service, tenant, id);
@@ -49,56 +42,51 @@ export const createHandoff: Serve<'handoffs.create'> = async (service, { tenant,
   }
   const handoffId = service.newIdLike(free.continuity_id);
   const row = requestedHandoff(handoffId, asked, seen, decision, service.now);
-  const turn = new Turn();
-  putHandoff(turn, row);
-  touchExecution(turn, free);
-  await service.commit(turn);
+  const unit = new ExecutionUnit(service, free);
+  unit.putHandoff(row);
+  await unit.commit();
   return handoffView(row, service.now);
 };
 
-export const rejectHandoff = mover('requested', 'rejected', async (service, turn, of) => {
-  touchExecution(turn, of.execution);
-  await service.commit(turn);
-});
+export const rejectHandoff = mover('requested', 'rejected', (unit) => unit.commit());
 
 /** One unit invalidates the capsule and resumes the source instance. */
-export const revokeHandoff = mover('exported', 'revoked', (service, turn, { execution }) =>
-  takeBack(service, execution, turn),
-);
+export const revokeHandoff = mover('exported', 'revoked', takeBack, { state: 'owned' });
 
-export const resumeHandoff = mover('accepted', 'resumed', async (service, turn, of) => {
-  const { handoff, execution } = of;
-  if (execution.owner_runtime_id !== handoff.destination_runtime_id) {
-    throw conflict(`execution ${execution.continuity_id} has another owner by now`);
+export const resumeHandoff = mover('accepted', 'resumed', async (unit, handoff) => {
+  const { continuity_id, owner_runtime_id, current_instance_id, epoch } = unit.execution;
+  if (owner_runtime_id !== handoff.destination_runtime_id) {
+    throw conflict(`execution ${continuity_id} has another owner by now`);
   }
-  const { current_instance_id: instance_id, epoch } = execution;
-  touchExecution(turn, execution);
-  await putNextEntry(service, turn, execution, {
+  await unit.enter({
     kind: 'execution_resumed',
     summary: 'execution resumed',
-    evidence: { handoff_id: handoff.id, instance_id, epoch },
+    evidence: { handoff_id: handoff.id, instance_id: current_instance_id, epoch },
   });
   const expect = { states: ['paused'], fence: 'none' } as const;
-  await commitWith(service, turn, execution, { expect, changes: [{ kind: 'resume' }] });
+  await unit.commit({ expect, changes: [{ kind: 'resume' }] });
 });
 
 type Moves = 'handoffs.reject' | 'handoffs.revoke' | 'handoffs.resume';
 
-/** @param commit commits the turn, in which the move already is, with what else belongs to it */
+/** @param commit commits the unit, in which the move already is, with what else belongs to it */
 function mover(
   from: Handoff['state'],
   to: Handoff['state'],
-  commit: (service: ExecutionService, turn: Turn, of: HandoffAndExecution) => Promise<unknown>,
+  commit: (unit: ExecutionUnit, handoff: HandoffRow) => Promise<unknown>,
+  changes?: Pick<Execution, 'state'>,
 ) {
   return async (service: ExecutionService, { tenant, id }: ExecutionRequest<Moves>) => {
-    const found = await handoffAndExecution(service, tenant, id);
-    requireState(service, found.handoff, from);
-    const turn = new Turn();
-    const moved = moveHandoff(service, turn, found.handoff, to);
-    await commit(service, turn, found);
+    const { handoff, execution } = await handoffAndExecution(service, tenant, id);
+    requireState(service, handoff, from);
+    const unit = new ExecutionUnit(service, execution, changes);
+    const moved = unit.moveHandoff(handoff, to);
+    await commit(unit, handoff);
     return handoffView(moved, service.now);
   };
 }
+
+// ---------------------------------------------------------------- rows
 
 export interface HandoffAndExecution {
   readonly handoff: HandoffRow;
@@ -136,26 +124,7 @@ export function requireExecution(
   if (!isSame) throw conflict(`execution ${execution.continuity_id} was changed meanwhile`);
 }
 
-export function putHandoff(turn: Turn, row: HandoffRow): void {
-  turn.put(HANDOFF.set, row.id, { ...row, terms: handoffTerms(row) });
-}
-
-/** The unit has to put or touch the execution too: its version guards the move. */
-export function moveHandoff(
-  service: ExecutionService,
-  turn: Turn,
-  before: HandoffRow,
-  state: HandoffState,
-  changes: Partial<Pick<HandoffRow, 'capsule_id' | 'capsule_expires_at' | 'failure_code'>> = {},
-): HandoffRow {
-  if (!mayMoveHandoff(before.state, state)) {
-    throw conflict(`handoff ${before.id} is ${before.state} and cannot become ${state}`);
-  }
-  const version = before.version + 1;
-  const after = { ...before, ...changes, state, version, updated_at: isoTime(service.now) };
-  putHandoff(turn, after);
-  return after;
-}
+// ---------------------------------------------------------------- reconciliation
 
 /** Ends handoffs that are interrupted, expired or completed. @returns the execution after that */
 export async function settle(
@@ -189,7 +158,9 @@ export async function reclaim(
   const execution = await settle(service, before);
   if (execution.state !== 'transferring') return execution;
   const open = await openHandoff(service, execution);
-  return open === undefined ? takeBack(service, execution, new Turn()) : execution;
+  return open === undefined
+    ? takeBack(new ExecutionUnit(service, execution, { state: 'owned' }))
+    : execution;
 }
 
 export async function openHandoff(
@@ -223,9 +194,8 @@ export async function answerFence(
     const fence = { reason: 'transferring', until: open.capsule_expires_at } as const;
     await service.order(execution, { expect, changes: [{ kind: 'fence', fence }] });
   } else if (found.version === execution.version) {
-    const turn = new Turn();
-    touchExecution(turn, execution);
-    await service.order(execution, { expect, changes: [{ kind: 'own', epoch }] }, turn);
+    const unit = new ExecutionUnit(service, execution);
+    await service.order(execution, { expect, changes: [{ kind: 'own', epoch }] }, unit);
   }
 }
 
@@ -244,14 +214,14 @@ async function settleOpen(
   execution: ExecutionRow,
   open: HandoffRow,
 ): Promise<ExecutionRow> {
-  const turn = new Turn();
+  const unit = new ExecutionUnit(service, execution, { state: 'owned' });
   // An export runs in this line: one found here was interrupted.
   if (open.state === 'quiescing') {
-    moveHandoff(service, turn, open, 'failed', { failure_code: EXPORT_FAILED });
+    unit.moveHandoff(open, 'failed', { failure_code: EXPORT_FAILED });
   } else if (handoffStateAt(open, service.now) === 'expired') {
-    moveHandoff(service, turn, open, 'expired');
+    unit.moveHandoff(open, 'expired');
   } else return execution;
-  return takeBack(service, execution, turn);
+  return takeBack(unit);
 }
 
 /** Completes the handoff if the instance at the destination has ended. */
@@ -263,22 +233,19 @@ async function settleResumed(
   const epoch = resumed.expected_epoch + 1;
   const destination = await service.rows.one('stateAt', execution.continuity_id, epoch);
   if (handoffStateAt(resumed, service.now, destination?.state) !== 'completed') return execution;
-  const turn = new Turn();
-  moveHandoff(service, turn, resumed, 'completed');
-  touchExecution(turn, execution);
-  await service.commit(turn);
-  return { ...execution, version: execution.version + 1 };
+  const unit = new ExecutionUnit(service, execution);
+  unit.moveHandoff(resumed, 'completed');
+  await unit.commit();
+  return unit.row;
 }
 
-/** The source owns the execution again at the same epoch; its instance continues if it is here. */
-export async function takeBack(
-  service: ExecutionService,
-  execution: ExecutionRow,
-  turn: Turn,
-): Promise<ExecutionRow> {
-  const after = putExecution(service, turn, execution, { state: 'owned' });
-  const { epoch, version } = execution;
+/**
+ * Commits that the source owns the execution again at the same epoch; its instance continues if it is
+ * here.
+ */
+async function takeBack(unit: ExecutionUnit): Promise<ExecutionRow> {
+  const { epoch } = unit.execution;
   const expect = { fence: 'transferring', epoch } as const;
-  await commitWith(service, turn, execution, { expect, changes: [{ kind: 'own', epoch }] });
-  return { ...after, version: version + 1 };
+  await unit.commit({ expect, changes: [{ kind: 'own', epoch }] });
+  return unit.row;
 }

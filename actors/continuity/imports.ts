@@ -17,7 +17,7 @@ import { base64Length, decodeBase64 } from '../../src/core/sealing/base64.js';
 import { canonicalSha256 } from '../../src/core/sealing/canonical-json.js';
 import type { Keyring, PayloadKey } from '../../src/core/sealing/keys.js';
 import { checkSize } from '../instance/memory.js';
-import { OUTPUT, SIGNAL, SNAPSHOT } from '../instance/output-tables.js';
+import { CHECKPOINT, OUTPUT, SIGNAL, SNAPSHOT } from '../instance/output-tables.js';
 import { type InstanceRecord, newRecord, wholeLine } from '../instance/record.js';
 import { INJECTION, INSTANCE } from '../instance/tables.js';
 import { putOwnership } from '../instance/version-switch.js';
@@ -36,7 +36,6 @@ import { type ExecutionTree, readOwnBlocks, readTree } from './core/execution-tr
 import { handoffStateAt, handoffTerms } from './core/handoff.js';
 import { type ImportFacts, signStatement } from './core/statements.js';
 import type { ExecutionService } from './execution-service.js';
-import { putCheckpoint } from './executions.js';
 import { OPEN_CAPSULE } from './jobs.js';
 import { keysOf, refuseFor, type Serve, unwrapped } from './operation.js';
 import type { ImportRow } from './rows.js';
@@ -169,7 +168,7 @@ export async function importUnit(
   const plan = await planOf(service.plans, frame.instance.sequence_id, readOwnBlocks(entries));
   const tree = unwrapped(readTree(entries, plan), conflict);
   const record = recordOf(service, imported, frame, tree);
-  refuseLarge(service, record);
+  checkContext(service.settings, record);
   const signals = keptSignals(frame);
   record.signal_count = signals.length;
   const turn = new Turn();
@@ -193,7 +192,9 @@ export async function importUnit(
     turn.put(SIGNAL.insert, id, columns);
   }
   // So that the instance can be migrated or handed over again.
-  putCheckpoint(service, turn, record.id, checkpoint);
+  const { checkpoint_data, created_at } = checkpoint;
+  const id = service.newIdLike(record.id);
+  turn.put(CHECKPOINT.insert, id, { id, instance_id: record.id, checkpoint_data, created_at });
   const { capsule_id, destination_runtime_id } = imported;
   const row = { ...imported, created_at: isoTime(service.now) };
   turn.put(CAPSULE_IMPORT.insert, `${capsule_id}:${destination_runtime_id}`, row);
@@ -227,8 +228,8 @@ function refuseUnknown(frame: PayloadFrame): void {
 }
 
 /** The limit of a creation with the same context. @throws EngineError 413 */
-function refuseLarge(
-  { maxContextBytes }: ExecutionService,
+function checkContext(
+  { maxContextBytes }: ExecutionService['settings'],
   { snapshot, context_audit }: InstanceRecord,
 ): void {
   if (maxContextBytes === 0) return;

@@ -14,7 +14,7 @@ import { canonicalJson } from '../../src/core/sealing/canonical-json.js';
 import { itemOutputsOf, itemsAmong } from '../instance/kept-outputs.js';
 import type { OrderedRestore } from '../instance/orders.js';
 import { OUTPUT, SNAPSHOT } from '../instance/output-tables.js';
-import { Turn } from '../runtime/turn.js';
+import type { Turn } from '../runtime/turn.js';
 import { type Place, workOn } from './capsules.js';
 import { manifestFault, type OpenedCapsule, rollbackCapsuleOf, trustOf } from './core/capsule.js';
 import { readTree } from './core/execution-tree.js';
@@ -23,6 +23,7 @@ import { OPEN_CAPSULE } from './jobs.js';
 import {
   changeVersion,
   moveMigration,
+  nextEpoch,
   type OpenMigration,
   openMigration,
 } from './migration-rows.js';
@@ -43,13 +44,13 @@ export const rollBack: Serve<'migrations.rollback'> = async (service, { tenant, 
   const opened = await openedCapsule(service, migration, execution);
   // Read after the place, which the order compares: a later effect changes the place.
   await checkEffects(service, execution);
-  const turn = new Turn();
+  const unit = nextEpoch(service, execution);
   const rolled_back_at = isoTime(service.now);
-  const record = moveMigration(service, turn, migration, 'rolled_back', { rolled_back_at });
+  const record = moveMigration(service, unit, migration, 'rolled_back', { rolled_back_at });
   const { stored, secrets } = migration;
   const { current_instance_id: instance, epoch } = execution;
   const address = { instance, sequenceId: plan.from_sequence_id, opened };
-  await changeVersion(service, turn, {
+  await changeVersion(service, unit, {
     execution,
     place,
     checkpoint_data: opened.frame.checkpoint.checkpoint_data,
@@ -59,7 +60,7 @@ export const rollBack: Serve<'migrations.rollback'> = async (service, { tenant, 
       evidence: { id, capsule_sha256: stored.rollback_capsule?.manifest_sha256 ?? null },
     },
     change: {
-      ...(await putProgress(service, turn, address)),
+      ...(await putProgress(service, unit, address)),
       kind: 'restore',
       sequenceId: plan.from_sequence_id,
       context: opened.frame.instance.context,

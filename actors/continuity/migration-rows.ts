@@ -1,13 +1,14 @@
 /** Migrations as rows: how one is read, its sealed part opened, and written. */
 
 import { randomBytes } from 'node:crypto';
-import type { MigrationRecord } from '../../schema/continuity.js';
+import type { Execution, MigrationRecord } from '../../schema/continuity.js';
 import { type MigrationState, mayMoveMigration } from '../../schema/continuity-words.js';
 import { conflict, unavailable } from '../../src/base/errors.js';
 import type { JsonValue } from '../../src/base/json.js';
 import { isoTime } from '../../src/base/time.js';
 import { NONCE_BYTES } from '../../src/core/sealing/sealing.js';
 import type { Expectations, OrderedChange, OrderView } from '../instance/orders.js';
+import { CHECKPOINT } from '../instance/output-tables.js';
 import type { Turn } from '../runtime/turn.js';
 import type { Place } from './capsules.js';
 import {
@@ -20,17 +21,9 @@ import {
   storedOf,
 } from './core/migration.js';
 import type { ExecutionService } from './execution-service.js';
-import {
-  type NewEntry,
-  putCheckpoint,
-  putExecution,
-  putLocation,
-  putNewExecution,
-  putNextEntry,
-  shownExecution,
-} from './executions.js';
+import { type ExecutionBefore, ExecutionUnit, type NewEntry } from './execution-unit.js';
 import type { RequestTarget } from './operation.js';
-import type { ExecutionRow, MigrationRow } from './rows.js';
+import type { MigrationRow } from './rows.js';
 import { MIGRATION } from './tables.js';
 
 export interface OpenMigration {
@@ -94,10 +87,17 @@ export function moveMigration(
   return recordOf(record, state, secrets);
 }
 
+/** A unit that moves the execution to the next epoch, or creates it and moves it there. */
+export function nextEpoch(service: ExecutionService, execution: ExecutionBefore): ExecutionUnit {
+  const changes = { epoch: execution.epoch + 1 };
+  return execution.version === undefined
+    ? ExecutionUnit.begin(service, execution, changes)
+    : new ExecutionUnit(service, execution, changes);
+}
+
 interface VersionChange {
-  readonly execution: ExecutionRow;
-  /** The execution has no row yet. */
-  readonly isNew?: boolean;
+  /** Before the unit. */
+  readonly execution: ExecutionBefore;
   readonly place: Place;
   readonly checkpoint_data: JsonValue;
   readonly entry: NewEntry;
@@ -105,27 +105,24 @@ interface VersionChange {
   readonly expect?: Expectations;
 }
 
-/** Commits the turn, which also moves the instance to another version and the next epoch. */
+/** Commits a unit of `nextEpoch`, which also moves the instance to another version. */
 export async function changeVersion(
   service: ExecutionService,
-  turn: Turn,
-  { execution, isNew, place, checkpoint_data, entry, change, expect }: VersionChange,
+  unit: ExecutionUnit,
+  { execution, place, checkpoint_data, entry, change, expect }: VersionChange,
 ): Promise<OrderView> {
+  const { current_instance_id: instance_id } = execution;
+  const id = service.newIdLike(instance_id);
   const created_at = isoTime(service.now);
-  putCheckpoint(service, turn, execution.current_instance_id, { checkpoint_data, created_at });
-  const changes = { epoch: execution.epoch + 1 };
-  if (isNew === true) putNewExecution(service, turn, shownExecution(execution), changes, entry);
-  else {
-    const after = putExecution(service, turn, execution, changes);
-    putLocation(turn, after, null);
-    await putNextEntry(service, turn, after, entry);
-  }
+  unit.put(CHECKPOINT.insert, id, { id, instance_id, checkpoint_data, created_at });
+  unit.locate(null);
+  await unit.enter(entry);
   const order = { expect: { ...unchanged(execution, place), ...expect }, changes: [change] };
-  return service.order(execution, order, turn);
+  return service.order(execution, order, unit);
 }
 
 /** The instance has not changed since it was read. */
-export function unchanged({ epoch }: ExecutionRow, { row, sha256 }: Place): Expectations {
+export function unchanged({ epoch }: Execution, { row, sha256 }: Place): Expectations {
   return {
     states: [row.state],
     sequenceId: row.sequence_id,

@@ -2,6 +2,7 @@
 
 import type {
   CheckpointRecord,
+  Execution,
   MigrateTo,
   MigrationFinding,
   MigrationVerdict,
@@ -20,13 +21,14 @@ import { type Place, placeOf } from './capsules.js';
 import { findingCodes, findingsIn, mayApply, verdictOn } from './core/migration.js';
 import { applyTransforms, type Transform } from './core/transforms.js';
 import type { ExecutionService } from './execution-service.js';
+import type { ExecutionBefore } from './execution-unit.js';
 import { REPLAY_MIGRATION } from './jobs.js';
 import { unchanged } from './migration-rows.js';
 import { unwrapped } from './operation.js';
-import type { ExecutionRow, VersionRow } from './rows.js';
+import type { VersionRow } from './rows.js';
 
 interface Found {
-  readonly execution: ExecutionRow;
+  readonly execution: ExecutionBefore;
   readonly place: Place;
   readonly source: VersionRow;
   readonly target: VersionRow;
@@ -55,7 +57,7 @@ type Target = Pick<MigrateTo, 'version' | 'sequence_id' | 'to_sequence_id' | 'ta
 /** Rejects with 404 when the current instance of the execution is not here. */
 export async function presentPlace(
   { rows }: ExecutionService,
-  { current_instance_id: instance }: ExecutionRow,
+  { current_instance_id: instance }: Execution,
 ): Promise<Place> {
   const place = await placeOf(rows, instance);
   if (place === undefined) throw notFound(`instance ${instance}`);
@@ -63,10 +65,7 @@ export async function presentPlace(
 }
 
 /** Rejects with 404 like `presentPlace`, 409 when the instance has ended. */
-export async function livePlace(
-  service: ExecutionService,
-  execution: ExecutionRow,
-): Promise<Place> {
+export async function livePlace(service: ExecutionService, execution: Execution): Promise<Place> {
   const place = await presentPlace(service, execution);
   const { state } = place.row;
   if (isTerminal(state)) throw conflict(`instance ${execution.current_instance_id} is ${state}`);
@@ -76,7 +75,7 @@ export async function livePlace(
 /** A checkpoint of the current state of the instance, which is not stored yet. */
 export async function captured(
   service: ExecutionService,
-  { current_instance_id: instance_id }: ExecutionRow,
+  { current_instance_id: instance_id }: Execution,
   place: Place,
 ): Promise<CheckpointRecord> {
   const { sequence_id } = place.row;
@@ -204,7 +203,7 @@ async function replay(
   { execution, source, target, sourceData, targetData, transforms }: Subject,
   isSame: boolean,
 ): Promise<PositionVerdict> {
-  const { rows, offload, log, unpoliciedRetry } = service;
+  const { rows, offload, log, settings } = service;
   const { current_instance_id: instance, continuity_id, tenant_id } = execution;
   const totals = await rows.one('outputTotals', instance);
   if ((totals?.bytes ?? 0) > HISTORY_BYTES_MAX) {
@@ -225,7 +224,7 @@ async function replay(
       targetData: JSON.stringify(targetData),
       hasTransforms: transforms.length > 0,
       receipts,
-      unpoliciedRetry,
+      unpoliciedRetry: settings.unpoliciedRetry,
     });
   } catch (error) {
     if (error instanceof EngineError && !(error instanceof TooCostly)) throw error;

@@ -15,19 +15,22 @@ import type {
 import { conflict, invalid } from '../../src/base/errors.js';
 import { owned } from '../../src/base/tenancy.js';
 import { isoTime } from '../../src/base/time.js';
+import type { OrderedMigration } from '../instance/orders.js';
 import { CHECKPOINT } from '../instance/output-tables.js';
-import { Turn } from '../runtime/turn.js';
+import type { Turn } from '../runtime/turn.js';
 import { checkpointOf, contentsOf, contextOf, putArtifact, sealContents } from './capsules.js';
 import { rollbackCapsuleOf } from './core/capsule.js';
 import { type MigrationSecrets, retentionSeconds, type StoredMigration } from './core/migration.js';
 import { transformsOf } from './core/transforms.js';
 import type { ExecutionService } from './execution-service.js';
-import { implicitExecution, touchExecution } from './executions.js';
+import { type ExecutionBefore, ExecutionUnit } from './execution-unit.js';
+import { implicitExecution } from './executions.js';
 import { reclaim } from './handoffs.js';
 import {
   changeVersion,
   insertMigration,
   moveMigration,
+  nextEpoch,
   type OpenMigration,
   openMigration,
   unchanged,
@@ -69,15 +72,14 @@ export const planMigration: Serve<'migrations.plan'> = async (service, { tenant,
   const subject = subjectOf({ execution, place, source, target, checkpoint, transforms });
   const verdict = await judgeMigration(service, subject);
   const { stored, secrets } = storedPlan(service, subject, verdict, body);
-  const turn = new Turn();
-  touchExecution(turn, execution);
-  insertMigration(service, turn, stored, secrets);
-  if (saved !== undefined) await service.commit(turn);
+  const unit = new ExecutionUnit(service, execution);
+  insertMigration(service, unit, stored, secrets);
+  if (saved !== undefined) await unit.commit();
   else {
     // The instance must not have changed since the checkpoint was captured.
-    turn.put(CHECKPOINT.insert, checkpoint.id, checkpoint);
+    unit.put(CHECKPOINT.insert, checkpoint.id, checkpoint);
     const order = { expect: unchanged(execution, place), changes: [] };
-    await service.order(execution, order, turn);
+    await service.order(execution, order, unit);
   }
   return stored.plan;
 };
@@ -158,10 +160,10 @@ export const applyMigration: Serve<'migrations.apply'> = async (service, { tenan
   }
   // The findings may have changed with the effects, and with the version of the engine.
   checkVerdict(await judgeMigration(service, subject), isApproved);
-  const turn = new Turn();
-  const applied = await sealRollback(service, turn, subject, rollback_expires_at);
-  const record = moveMigration(service, turn, migration, 'applied', applied);
-  await toTarget(service, turn, subject, record, { pauses: true });
+  const unit = nextEpoch(service, execution);
+  const applied = await sealRollback(service, unit, subject, rollback_expires_at);
+  const record = moveMigration(service, unit, migration, 'applied', applied);
+  await toTarget(service, unit, subject, record, { pauses: true });
   return record;
 };
 
@@ -193,13 +195,13 @@ async function sealRollback(
   return { ...applied, manifest: capsule.manifest, rollback_capsule, rollback_expires_at };
 }
 
-/** Commits the turn, which also moves the instance to the target. */
+/** Commits the unit, which also moves the instance to the target. */
 function toTarget(
   service: ExecutionService,
-  turn: Turn,
+  unit: ExecutionUnit,
   { execution, place, source, target, checkpoint, migrated, targetData: data }: Subject,
   { plan: { id }, rollback_capsule }: Pick<MigrationRecord, 'plan' | 'rollback_capsule'>,
-  { isNew = false, pauses }: { readonly isNew?: boolean; readonly pauses: boolean },
+  { pauses }: Pick<OrderedMigration, 'pauses'>,
 ) {
   const { continuity_id: continuityId, epoch } = execution;
   const evidence = {
@@ -210,9 +212,8 @@ function toTarget(
   };
   const summary = `migrated from version ${source.version} to version ${target.version}`;
   const sequenceId = target.id;
-  return changeVersion(service, turn, {
+  return changeVersion(service, unit, {
     execution,
-    isNew,
     place,
     checkpoint_data: migrated,
     entry: { kind: 'migration_applied', summary, evidence },
@@ -257,7 +258,7 @@ export async function executionOfInstance(
 
 export const migrateInstance: Serve<'migrations.migrate'> = async (service, request) => {
   const { body } = request;
-  const { execution, isNew } = await presentExecution(service, request);
+  const execution = await presentExecution(service, request);
   const place = await livePlace(service, execution);
   const source = await versionOf(service, execution.tenant_id, place.row.sequence_id);
   const target = await targetOf(service, source, body);
@@ -269,27 +270,29 @@ export const migrateInstance: Serve<'migrations.migrate'> = async (service, requ
   const verdict = await judgeMigration(service, subject);
   if (body.dry_run === true) return { ...answer(verdict), dry_run: true };
   checkVerdict(verdict, body.approved === true);
-  return answer(verdict, await apply(service, subject, isNew, verdict, body));
+  return answer(verdict, await apply(service, subject, verdict, body));
 };
 
 const SAME_VERSION: Verdict = { disposition: 'automatic', codes: [], findings: [] };
 
-/** Rejects with 404, or with 409 when the execution is in transfer or continues elsewhere. */
+/**
+ * Of an instance that is not enrolled, the execution that it would have. Rejects with 404, or with 409
+ * when the execution is in transfer or continues elsewhere.
+ */
 async function presentExecution(
   service: ExecutionService,
   target: RequestTarget,
-): Promise<{ readonly execution: ExecutionRow; readonly isNew: boolean }> {
+): Promise<ExecutionBefore> {
   const { id, tenant } = target;
   const { rows } = service;
   const row = await rows.one('execution', await executionOfInstance(service, target));
   if (row === undefined) {
-    const instance = owned(await rows.one('instance', id), tenant, `instance ${id}`);
-    const implicit = implicitExecution(service, { id, tenant_id: instance.tenant_id });
-    return { execution: { ...implicit, version: 0 }, isNew: true };
+    const { tenant_id } = owned(await rows.one('instance', id), tenant, `instance ${id}`);
+    return implicitExecution(service, { id, tenant_id });
   }
   const execution = await ownedExecution(service, row);
   if (execution.current_instance_id !== id) throw conflict(`instance ${id} was handed over`);
-  return { execution, isNew: false };
+  return execution;
 }
 
 type Applied = Pick<MigratedInstance, 'state' | 'migration_id' | 'rollback_expires_at'>;
@@ -298,17 +301,16 @@ type Applied = Pick<MigratedInstance, 'state' | 'migration_id' | 'rollback_expir
 async function apply(
   service: ExecutionService,
   subject: Subject,
-  isNew: boolean,
   verdict: Verdict,
   body: MigrateTo,
 ): Promise<Applied> {
   const { stored, secrets } = storedPlan(service, subject, verdict, body);
-  const turn = new Turn();
-  turn.put(CHECKPOINT.insert, subject.checkpoint.id, subject.checkpoint);
-  const rollback = await sealRollback(service, turn, subject, stored.rollback_expires_at);
+  const unit = nextEpoch(service, subject.execution);
+  unit.put(CHECKPOINT.insert, subject.checkpoint.id, subject.checkpoint);
+  const rollback = await sealRollback(service, unit, subject, stored.rollback_expires_at);
   const applied = { ...stored, ...rollback, goes_on: true } as const;
-  insertMigration(service, turn, applied, secrets, 'applied');
-  const { state } = await toTarget(service, turn, subject, applied, { isNew, pauses: false });
+  insertMigration(service, unit, applied, secrets, 'applied');
+  const { state } = await toTarget(service, unit, subject, applied, { pauses: false });
   const { rollback_capsule, rollback_expires_at } = rollback;
   return {
     state,

@@ -4,7 +4,6 @@
  * ownership grant, with which it claims the execution there. The claimed instance stays paused.
  */
 
-import type { Execution } from '../../schema/continuity.js';
 import { isUuid } from '../../schema/formats.js';
 import type {
   AcceptHandoff,
@@ -17,30 +16,20 @@ import { conflict, EngineError, invalid, notFound } from '../../src/base/errors.
 import { isJsonObject, type JsonObject, ownValue } from '../../src/base/json.js';
 import { parseJson } from '../../src/base/json-guard.js';
 import { isoTime } from '../../src/base/time.js';
-import { Turn } from '../runtime/turn.js';
 import { handoffView } from './core/handoff.js';
 import { type GrantFacts, openStatement, signStatement, states } from './core/statements.js';
 import type { ExecutionService } from './execution-service.js';
-import {
-  commitWith,
-  ownImported,
-  putExecution,
-  putLocation,
-  putNextEntry,
-  shownExecution,
-} from './executions.js';
+import { ExecutionUnit, shownExecution } from './execution-unit.js';
 import {
   fenceMoved,
   type HandoffAndExecution,
   handoffAndExecution,
   MOVED_FENCE,
-  moveHandoff,
   requireExecution,
   requireState,
 } from './handoffs.js';
 import { keysOf, type Serve } from './operation.js';
-import type { ExecutionRow, ImportRow } from './rows.js';
-import { EXECUTION } from './tables.js';
+import type { ImportRow } from './rows.js';
 
 interface Acceptance extends HandoffAndExecution {
   /** The destination's, as named by the caller. */
@@ -64,9 +53,15 @@ export const acceptHandoff: Serve<'handoffs.accept'> = async (service, { tenant,
     imported.capsule_id === handoff.capsule_id &&
     imported.destination_runtime_id === handoff.destination_runtime_id;
   if (!isImport) throw conflict(`instance ${instance} was not imported from its capsule`);
-  const { turn, reply } = await accepted(service, acceptance);
-  await ownImported(service, turn, reply.execution);
-  await fenceSource(service, execution);
+  const { unit, reply } = await accepted(service, acceptance);
+  await unit.commitImported();
+  try {
+    await fenceMoved(service, execution);
+  } catch (error) {
+    if (!(error instanceof EngineError)) throw error;
+    // The source was fenced at the export, and asks again.
+    service.log.info({ err: error }, 'the source of a handoff is told later');
+  }
   return reply;
 };
 
@@ -94,9 +89,9 @@ async function acceptElsewhere(
     return granted({ handoff: shown, execution: shownExecution(execution) });
   }
   requireTransfer(service, acceptance);
-  const { turn, reply } = await accepted(service, acceptance);
+  const { unit, reply } = await accepted(service, acceptance);
   const expect = { fence: 'transferring', epoch: execution.epoch } as const;
-  await commitWith(service, turn, execution, { expect, changes: [MOVED_FENCE] });
+  await unit.commit({ expect, changes: [MOVED_FENCE] });
   return granted(reply);
 }
 
@@ -106,36 +101,26 @@ function requireTransfer(service: ExecutionService, acceptance: Acceptance): voi
   requireExecution(acceptance, 'transferring');
 }
 
-/** What every acceptance writes; the caller commits the turn. */
+/** What every acceptance writes; the caller commits the unit. */
 async function accepted(
   service: ExecutionService,
-  { handoff, execution, instance }: Acceptance,
-): Promise<{ turn: Turn; reply: HandoffAccepted }> {
-  const turn = new Turn();
-  const epoch = execution.epoch + 1;
-  const after = putExecution(service, turn, execution, {
+  { handoff, execution: before, instance }: Acceptance,
+): Promise<{ unit: ExecutionUnit; reply: HandoffAccepted }> {
+  const unit = new ExecutionUnit(service, before, {
     state: 'owned',
-    epoch,
+    epoch: before.epoch + 1,
     owner_runtime_id: handoff.destination_runtime_id,
     current_instance_id: instance,
   });
-  putLocation(turn, after, handoff.id);
-  const moved = handoffView(moveHandoff(service, turn, handoff, 'accepted'), service.now);
-  const evidence = { handoff: moved, execution: after };
-  const entry = { kind: 'runtime_claimed', summary: 'runtime claimed', evidence } as const;
-  await putNextEntry(service, turn, after, entry);
-  return { turn, reply: evidence };
+  const { execution } = unit;
+  unit.locate(handoff.id);
+  const moved = unit.moveHandoff(handoff, 'accepted');
+  const reply = { handoff: handoffView(moved, service.now), execution };
+  await unit.enter({ ...CLAIMED, evidence: reply });
+  return { unit, reply };
 }
 
-/** The source was fenced at the export, and asks again if this order is lost. */
-async function fenceSource(service: ExecutionService, execution: ExecutionRow): Promise<void> {
-  try {
-    await fenceMoved(service, execution);
-  } catch (error) {
-    if (!(error instanceof EngineError)) throw error;
-    service.log.info({ err: error }, 'the source of a handoff is told later');
-  }
-}
+const CLAIMED = { kind: 'runtime_claimed', summary: 'runtime claimed' } as const;
 
 /**
  * The receipt must be signed with the destination's registered key; with a trusted key only if it
@@ -211,11 +196,28 @@ export const claimExecution: Serve<'continuity.claim'> = async (service, { tenan
   ) {
     throw conflict('the grant does not give an execution that was imported here');
   }
+  const { continuity_id, tenant_id, instance_id, destination_runtime_id } = imported;
   const epoch = imported.source_epoch + 1;
   const before = await rows.one('execution', id);
-  return before !== undefined && before.epoch >= epoch
-    ? claimedBefore(before, imported, epoch)
-    : takeOver(service, before, imported, grant);
+  if (before?.epoch === epoch && before.current_instance_id === instance_id) {
+    return shownExecution(before);
+  }
+  if (before !== undefined && before.epoch >= epoch) {
+    throw conflict(`execution ${id} is at epoch ${before.epoch} by now`);
+  }
+  const owned = {
+    current_instance_id: instance_id,
+    owner_runtime_id: destination_runtime_id,
+    epoch,
+    state: 'owned',
+  } as const;
+  const first = { continuity_id, tenant_id, ...owned, updated_at: isoTime(service.now) };
+  const unit = new ExecutionUnit(service, before ?? first, owned);
+  const { execution } = unit;
+  unit.locate(grant.handoff_id as string);
+  await unit.enter({ ...CLAIMED, evidence: { grant, execution } });
+  await unit.commitImported();
+  return execution;
 };
 
 /** Whether the statement grants exactly what this server imported. */
@@ -232,41 +234,4 @@ function isGranted(grant: JsonObject, imported: ImportRow, importer: string): bo
     instance_id,
   });
   return isStated && typeof grant.handoff_id === 'string' && isUuid(grant.handoff_id);
-}
-
-/** @throws EngineError 409 when the execution is at another epoch or instance */
-function claimedBefore(
-  execution: ExecutionRow,
-  { instance_id }: ImportRow,
-  epoch: number,
-): Execution {
-  if (execution.epoch === epoch && execution.current_instance_id === instance_id) {
-    return shownExecution(execution);
-  }
-  throw conflict(`execution ${execution.continuity_id} is at epoch ${execution.epoch} by now`);
-}
-
-async function takeOver(
-  service: ExecutionService,
-  before: ExecutionRow | undefined,
-  imported: ImportRow,
-  grant: JsonObject,
-): Promise<Execution> {
-  const { continuity_id, tenant_id, instance_id, destination_runtime_id } = imported;
-  const epoch = imported.source_epoch + 1;
-  const turn = new Turn();
-  const owned = {
-    current_instance_id: instance_id,
-    owner_runtime_id: destination_runtime_id,
-    epoch,
-    state: 'owned',
-  } as const;
-  const first = { continuity_id, tenant_id, ...owned, updated_at: isoTime(service.now) };
-  const execution = before === undefined ? first : putExecution(service, turn, before, owned);
-  if (before === undefined) turn.put(EXECUTION.insert, continuity_id, first);
-  putLocation(turn, execution, grant.handoff_id as string);
-  const entry = { kind: 'runtime_claimed', summary: 'runtime claimed' } as const;
-  await putNextEntry(service, turn, execution, { ...entry, evidence: { grant, execution } });
-  await ownImported(service, turn, execution);
-  return execution;
 }

@@ -16,15 +16,12 @@ interface ContinuityNeeds extends Pick<CatalogRoom, 'plans'> {
 
 export function openContinuity(kernel: Kernel, needs: ContinuityNeeds) {
   const { plans, keyring, offload, continuityRows: rows } = needs;
-  const { unpoliciedRetry, maxContextBytes } = kernel.settings;
   const continuity = new Continuity({
     ...kernel,
     plans,
     keyring,
     offload,
     rows,
-    unpoliciedRetry,
-    maxContextBytes,
     newIdLike: (id) => kernel.ids.next(routeOf(id)),
   });
   return { parts: [continuity], operations: continuityOperations(continuity) };

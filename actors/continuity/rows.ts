@@ -16,7 +16,6 @@ import { Runner } from '../../src/db/runner.js';
 import {
   type ColumnOf,
   columnsBut,
-  columnType,
   type StoredRow,
   selected,
   type Table,
@@ -92,16 +91,12 @@ type Words<T extends Table> = T extends typeof INSTANCES
 type Selected<T extends Table, C extends ColumnOf<T>> = StoredRow<T, Exclude<C, keyof Words<T>>> &
   Pick<Words<T>, C & keyof Words<T>>;
 
-/** The driver returns bigint columns as text: they are cast to numbers. */
 function select<T extends Table, const C extends ColumnOf<T> = ColumnOf<T>>(
   table: T,
   rest: string,
   columns: readonly C[] = columnsBut(table) as C[],
 ): Sql<Selected<T, C>> {
-  const list = columns.map((column) =>
-    columnType(table, column).base === 'bigint' ? `${column}::float8 as ${column}` : column,
-  );
-  return `select ${list.join(', ')} from ${table.name} ${rest}`;
+  return `select ${selected(columns)} from ${table.name} ${rest}`;
 }
 
 const VERSION = ['id', 'tenant_id', 'namespace', 'name', 'version', 'definition'] as const;
@@ -119,8 +114,7 @@ export const CONTINUITY_SQL = {
     columnsBut(CONTINUITY_EXECUTIONS, 'ended'),
   ),
   shownExecution: sql<ShownExecutionRow>(
-    `select ${selected(columnsBut(CONTINUITY_EXECUTIONS, 'epoch', 'version'), 'e')}, ` +
-      'e.epoch::float8 as epoch, e.version::float8 as version, ' +
+    `select ${selected(columnsBut(CONTINUITY_EXECUTIONS), 'e')}, ` +
       'i.state as instance_state, i.updated_at as instance_updated_at ' +
       'from continuity_executions e left join lateral (select state, updated_at from instances ' +
       'where id = e.current_instance_id offset 0) i on true where e.continuity_id = $1::uuid',
@@ -159,7 +153,7 @@ export const CONTINUITY_SQL = {
   ),
   // With its injected blocks and its version.
   place: sql<PlaceRow>(
-    `select ${PLACE.map((column) => `i.${column}`).join(', ')}, b.blocks as injected, ` +
+    `select ${selected(PLACE, 'i')}, b.blocks as injected, ` +
       's.version, s.definition from instances i cross join lateral (select version, definition ' +
       'from sequences where id = i.sequence_id offset 0) s ' +
       'left join injected_blocks b on b.instance_id = i.id where i.id = $1::uuid',

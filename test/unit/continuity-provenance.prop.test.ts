@@ -472,7 +472,7 @@ function newService(): ExecutionService {
     rows: new ContinuityRows({ query: () => assert.fail('no rows are read') } as never),
     plans: new Plans({} as never),
     keyring: undefined,
-    ...{ unpoliciedRetry: 'fail', maxContextBytes: 0 },
+    settings: { unpoliciedRetry: 'fail', maxContextBytes: 0 },
     log: pino({ level: 'silent' }),
     offload: IN_PLACE,
     now: () => now,
