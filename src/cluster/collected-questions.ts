@@ -14,16 +14,17 @@ export interface QuestionOptions<Answer> {
 }
 
 interface Asked<Answer> {
-  readonly answer: Promise<Answer | undefined>;
   readonly resolve: (answer: Answer | undefined) => void;
   readonly reject: (error: unknown) => void;
 }
 
 export class CollectedQuestions<Answer> {
   readonly #options: QuestionOptions<Answer>;
+  /** By tenant, with the batch that is being asked. */
+  readonly #answers = new Map<string, Promise<Answer | undefined>>();
   /** By tenant, in the order of arrival, without the batch that is being asked. */
   readonly #waiting = new Map<string, Asked<Answer>>();
-  readonly #asking = new Map<string, Asked<Answer>>();
+  #isAsking = false;
 
   constructor(options: QuestionOptions<Answer>) {
     this.#options = options;
@@ -31,44 +32,33 @@ export class CollectedQuestions<Answer> {
 
   /** Rejects with what the batch rejected with. @throws the error of `tooMany` */
   about(tenant: string): Promise<Answer | undefined> {
-    const asked = this.#asking.get(tenant) ?? this.#waiting.get(tenant);
-    if (asked !== undefined) return asked.answer;
+    const asked = this.#answers.get(tenant);
+    if (asked !== undefined) return asked;
     const { waitingMax, tooMany } = this.#options;
     if (this.#waiting.size >= waitingMax) throw tooMany();
-    const made = newAsked<Answer>();
-    this.#waiting.set(tenant, made);
-    if (this.#asking.size === 0 && this.#waiting.size === 1) queueMicrotask(() => this.#next());
-    return made.answer;
+    const answer = new Promise<Answer | undefined>((resolve, reject) => {
+      this.#waiting.set(tenant, { resolve, reject });
+    });
+    this.#answers.set(tenant, answer);
+    if (!this.#isAsking && this.#waiting.size === 1) queueMicrotask(() => this.#ask());
+    return answer;
   }
 
-  #next(): void {
-    if (this.#asking.size > 0) return;
-    for (const [tenant, asked] of this.#waiting) {
-      if (this.#asking.size >= this.#options.togetherMax) break;
-      this.#waiting.delete(tenant);
-      this.#asking.set(tenant, asked);
-    }
-    if (this.#asking.size > 0) void this.#ask();
-  }
-
+  /** Asks one batch after the other, until none waits. */
   async #ask(): Promise<void> {
-    try {
-      const answers = await this.#options.ask([...this.#asking.keys()]);
-      for (const [tenant, { resolve }] of this.#asking) resolve(answers.get(tenant));
-    } catch (error) {
-      for (const { reject } of this.#asking.values()) reject(error);
+    const { ask, togetherMax } = this.#options;
+    this.#isAsking = true;
+    while (this.#waiting.size > 0) {
+      const batch = [...this.#waiting].slice(0, togetherMax);
+      for (const [tenant] of batch) this.#waiting.delete(tenant);
+      try {
+        const answers = await ask(batch.map(([tenant]) => tenant));
+        for (const [tenant, { resolve }] of batch) resolve(answers.get(tenant));
+      } catch (error) {
+        for (const [, { reject }] of batch) reject(error);
+      }
+      for (const [tenant] of batch) this.#answers.delete(tenant);
     }
-    this.#asking.clear();
-    this.#next();
+    this.#isAsking = false;
   }
-}
-
-function newAsked<Answer>(): Asked<Answer> {
-  let resolve: Asked<Answer>['resolve'] = () => undefined;
-  let reject: Asked<Answer>['reject'] = () => undefined;
-  const answer = new Promise<Answer | undefined>((yes, no) => {
-    resolve = yes;
-    reject = no;
-  });
-  return { answer, resolve, reject };
 }

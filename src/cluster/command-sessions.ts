@@ -15,17 +15,16 @@ const SETTINGS =
 const DURABLE = `select set_config('synchronous_commit', coalesce(
   nullif(current_setting('synchronous_commit'), 'off'), 'on'), false)`;
 
-/** @param onError the session was lost; the next query rejects */
+/** A query of a lost session rejects. */
 export async function connectCommand(
   options: Omit<ConnectionOptions, 'applicationName'>,
-  onError: (error: Error) => void = () => undefined,
 ): Promise<pg.Client> {
   const client = createClient({
     ...options,
     connectionString: withSettings(options.connectionString, SETTINGS),
     applicationName: 'tenants move',
   });
-  client.on('error', onError);
+  client.on('error', () => undefined);
   await client.connect();
   await client.query(DURABLE);
   return client;

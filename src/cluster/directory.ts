@@ -6,24 +6,18 @@
 
 import { readFileSync } from 'node:fs';
 import type pg from 'pg';
-import type { CELL_STATES, MOVE_STATES } from '../../schema/cell.js';
+import type { Cell, CellEngine, TenantMove } from '../../schema/cell.js';
 import { ConfigError } from '../base/config-error.js';
-import type { JsonValue } from '../base/json.js';
 import { packageFile } from '../base/package-files.js';
 import { type ConnectionOptions, createClient, createPool, withClient } from '../db/pool.js';
 import { inTransaction, statementsIn } from '../db/sql-script.js';
 import { transaction } from './command-sessions.js';
 
-export type CellState = (typeof CELL_STATES)[number];
+export type CellState = Cell['state'];
 
-export interface CellRow {
-  readonly name: string;
-  /** Of its database, without a password. */
-  readonly database_url: string;
+export interface CellRow extends Omit<Cell, 'addresses' | 'engines' | keyof CellCounts> {
   /** The addresses of its engines for proxies, as host:port. */
   readonly engines: readonly string[];
-  readonly state: CellState;
-  readonly created_at: string;
   /** When its first engine joined. Null: none has yet. */
   readonly joined_at: string | null;
   /** When all tenants with rows in the cell had been settled. Null: the cell is yet to be searched for them. */
@@ -47,33 +41,14 @@ export interface PlacementRow extends Settled {
   readonly revision: number;
 }
 
-export type MoveState = (typeof MOVE_STATES)[number];
-
-export interface MoveRow {
-  readonly id: string;
-  readonly tenant_id: string;
-  readonly from_cell: string;
-  readonly to_cell: string;
-  readonly state: MoveState;
-  /** What was copied, by table. Null before the copy. */
-  readonly rows: JsonValue;
-  readonly error: string | null;
-  readonly started_at: string;
-  readonly updated_at: string;
-  readonly ended_at: string | null;
-}
+export type MoveRow = Readonly<TenantMove>;
 
 /** Sent by each engine every few seconds. */
-export interface EngineReport {
+export interface EngineReport
+  extends Readonly<Pick<CellEngine, 'address' | 'role' | 'version' | 'lag_ms'>> {
   /** Of one process. */
   readonly id: string;
   readonly cell: string;
-  /** host:port */
-  readonly address: string;
-  readonly role: 'owner' | 'standby';
-  readonly version: string;
-  /** Null: it does not write. */
-  readonly lag_ms: number | null;
   /** The latest migration of the cell's tables. */
   readonly migration: number;
   /** Of the encryption keys with which it can open sealed data. */
@@ -86,13 +61,9 @@ export interface EngineRow extends EngineReport {
   readonly silent_ms: number;
 }
 
-export interface CellCounts {
-  readonly tenants: number;
-  /** Moves from the cell or to it that have not ended. */
-  readonly moves_under_way: number;
-}
+type CellCounts = Pick<Cell, 'tenants' | 'moves_under_way'>;
 
-/** The directory is missing or has another version; the message says what to do. */
+/** The directory is missing or has another version. */
 export class DirectoryError extends ConfigError {
   override readonly name = 'DirectoryError';
 }
@@ -130,7 +101,6 @@ const connection = (url: string, applicationName: string): ConnectionOptions => 
   connectTimeoutMs: CONNECT_TIMEOUT_MS,
 });
 
-/** While this setting is on, Citus distributes every schema that the session creates. */
 const SHARDS = 'citus.enable_schema_based_sharding';
 
 /** Creates the tables of the directory that are missing. */
@@ -139,7 +109,7 @@ export async function makeDirectory(url: string): Promise<void> {
   const statements = [
     // Two commands at the same time could both begin to create the schema.
     `select pg_advisory_xact_lock(hashtext('${CHANNEL}'))`,
-    // Notifications do not leave the node on which they were sent (docs/operate/citus.md).
+    // Citus would distribute the schema, but notifications stay on the node (docs/operate/citus.md).
     `select set_config('${SHARDS}', 'off', true) where current_setting('${SHARDS}', true) is not null`,
     ...statementsIn(text),
   ];
@@ -208,17 +178,17 @@ export class Directory {
    * @throws DirectoryError when the directory is missing or has another version
    */
   async check(): Promise<void> {
-    const [found] = await this.#rows<{ readonly exists: boolean }>(
+    const [found] = await this.#rows<{ exists: boolean }>(
       "select to_regclass('cluster.revision') is not null as exists",
     );
     if (found?.exists !== true) {
       throw new DirectoryError('the database has no directory of a cluster: cells create makes it');
     }
-    let version = await this.#version();
+    let version = await this.#number('schema_version');
     if (version < SCHEMA_VERSION) {
       // Without the right to, the version stays, and the message below says what to do.
       await makeDirectory(this.#url).catch(() => undefined);
-      version = await this.#version();
+      version = await this.#number('schema_version');
     }
     if (version !== SCHEMA_VERSION) {
       throw new DirectoryError(
@@ -230,18 +200,13 @@ export class Directory {
     }
   }
 
-  async #version(): Promise<number> {
-    const [row] = await this.#rows<{ readonly version: number }>(
-      'select schema_version as version from cluster.revision',
-    );
-    return row?.version ?? 0;
+  revision(): Promise<number> {
+    return this.#number('number');
   }
 
-  async revision(): Promise<number> {
-    const [row] = await this.#rows<{ readonly number: number }>(
-      'select number from cluster.revision',
-    );
-    return row?.number ?? 0;
+  async #number(column: 'number' | 'schema_version'): Promise<number> {
+    const text = `select ${column} as value from cluster.revision`;
+    return (await this.#rows<{ value: number }>(text))[0]?.value ?? 0;
   }
 
   /**
@@ -306,16 +271,11 @@ export class Directory {
     return rows[0];
   }
 
-  /** Notes that an engine of the cell joined, or whether all tenants with rows in the cell are settled. */
   async markCell(name: string, mark: keyof typeof MARKS): Promise<void> {
     await this.#rows(`with ${RAISED} update cluster.cells ${MARKS[mark]}`, [name]);
   }
 
-  /**
-   * Removes a cell that nothing refers to, and the rows of its engines.
-   *
-   * @returns why it was not removed; undefined: it was
-   */
+  /** Removes a cell that nothing refers to. @returns why it was not removed; undefined: it was */
   removeCell(
     name: string,
   ): Promise<'missing' | 'has tenants' | 'has engines' | 'is moved' | undefined> {
@@ -358,7 +318,6 @@ export class Directory {
 
   // ---------------------------------------------------------------- placements
 
-  /** Tenants that are not settled are left out. */
   placementsOf(tenants: readonly string[]): Promise<PlacementRow[]> {
     return this.#rows<PlacementRow>(
       `select ${PLACEMENT_COLUMNS} from cluster.placements where tenant_id = any($1::text[])`,
@@ -383,11 +342,7 @@ export class Directory {
     );
   }
 
-  /**
-   * Later placements, as they are now: one row for each tenant. Several may have the same revision.
-   *
-   * @param after the last known row; an empty tenant stands before all rows of its revision
-   */
+  /** Later placements as they are now. @param after an empty tenant precedes all of its revision */
   placedSince(
     after: Pick<PlacementRow, 'revision' | 'tenant_id'>,
     limit: number,
@@ -440,7 +395,7 @@ export class Directory {
 
   /** Those of the tenants with a move that has not ended. */
   async movedOf(tenants: readonly string[]): Promise<string[]> {
-    const rows = await this.#rows<{ readonly tenant_id: string }>(
+    const rows = await this.#rows<Pick<MoveRow, 'tenant_id'>>(
       `select tenant_id from cluster.moves where ended_at is null and tenant_id = any($1::text[])`,
       [tenants],
     );
@@ -449,7 +404,6 @@ export class Directory {
 
   // ---------------------------------------------------------------- engines
 
-  /** Replaces the last report of the engine. */
   async report(report: EngineReport): Promise<void> {
     const { id, cell, address, role, version, lag_ms, migration, key_ids } = report;
     const values = [id, cell, address, role, version, lag_ms, migration, key_ids];

@@ -5,7 +5,7 @@
 
 import { setTimeout as pause } from 'node:timers/promises';
 import { BackgroundJob } from '../base/background-job.js';
-import type { Clock, TimerHandle } from '../base/clock.js';
+import type { Clock } from '../base/clock.js';
 import { ConfigError } from '../base/config-error.js';
 import type { Logger } from '../base/log.js';
 import { within } from '../base/real-clock.js';
@@ -17,14 +17,11 @@ import { CellPlacement, DIRECTORY_UNAVAILABLE } from './placement.js';
 import { WriterLag, type WriterReading } from './writer-lag.js';
 
 export interface MembershipOptions {
-  /** Of the directory. */
   readonly url: string;
-  /** The cell of this engine. */
   readonly cell: string;
   /** Names this process in the directory and in its sessions. */
   readonly id: string;
   readonly version: string;
-  /** Reported to the directory. */
   readonly keyIds: readonly string[];
   readonly clock: Clock;
   readonly log: Logger;
@@ -36,7 +33,7 @@ export type TenantPage = (
   limit: number,
 ) => Promise<readonly { readonly tenant_id: string }[]>;
 
-/** How often the revision is read, in case a notification was lost. */
+/** A notification may be lost. */
 const FOLLOW_MS = 2_000;
 const REPORT_MS = 5_000;
 /** How often the cell is searched for tenants that are settled nowhere. */
@@ -55,12 +52,11 @@ const SPLIT_LINES_MAX = 20;
 export class Membership {
   readonly placement: CellPlacement;
   readonly directory: Directory;
-  readonly #options: MembershipOptions;
+  protected readonly options: MembershipOptions;
   /** All placements up to this revision are known. */
   #revision = 0;
   #isListening = false;
   #stopListening: () => void = () => undefined;
-  readonly #timers = new Set<TimerHandle>();
   #following: Promise<void> | undefined;
   /** A notification arrived while a read was under way. */
   #mustFollowAgain = false;
@@ -74,12 +70,13 @@ export class Membership {
   /** Resolves when the last report was sent. */
   #reported = Promise.resolve();
   readonly #search: BackgroundJob;
+  readonly #polls: readonly BackgroundJob[];
   #page: TenantPage = async () => [];
   #isStopped = false;
   readonly #split = new Set<string>();
 
   constructor(options: MembershipOptions) {
-    this.#options = options;
+    this.options = options;
     const { cell, url, id, clock, log } = options;
     this.directory = new Directory(url, `${id} cluster`);
     this.placement = new CellPlacement({
@@ -88,13 +85,15 @@ export class Membership {
       onUnavailable: (error) => this.#unavailable(error),
       clock,
     });
-    this.#search = new BackgroundJob({
-      clock,
-      log,
-      name: 'tenants of the cell',
-      everyMs: SEARCH_MS,
-      run: () => this.#settleFound((work) => this.#search.step(work)),
-    });
+    const job = (name: string, everyMs: number, run: () => Promise<void>) =>
+      new BackgroundJob({ clock, log, name, firstAfterMs: everyMs, everyMs, run });
+    this.#search = job('tenants of the cell', SEARCH_MS, () =>
+      this.#settleFound((work) => this.#search.step(work)),
+    );
+    this.#polls = [
+      job('changes of the directory', FOLLOW_MS, () => this.#follow()),
+      job('report to the directory', REPORT_MS, () => this.#report()),
+    ];
   }
 
   /** @throws EngineError 503 while the directory is unavailable */
@@ -132,7 +131,7 @@ export class Membership {
       } catch (error) {
         if (error instanceof ConfigError) throw error;
         if (!isUnavailable(error)) {
-          throw databaseRefusal(this.#options.url, error as Error, 'ENGINE_CLUSTER_URL');
+          throw databaseRefusal(this.options.url, error as Error, 'ENGINE_CLUSTER_URL');
         }
         this.#unavailable(error);
         await pause(RETRY_MS, undefined, { signal }).catch(() => undefined);
@@ -141,16 +140,15 @@ export class Membership {
     signal.throwIfAborted();
     this.#available();
     const facts = { tenants: this.placement.size, revision: this.#revision };
-    this.#options.log.info(facts, 'joined the cluster');
-    this.#every(FOLLOW_MS, () => this.#follow());
-    this.#every(REPORT_MS, () => this.#report());
+    this.options.log.info(facts, 'joined the cluster');
+    for (const poll of this.#polls) poll.start();
     await Promise.all([this.#follow(), this.#report()]);
   }
 
   /** @throws ConfigError when the cluster has no such cell */
   async #load(): Promise<void> {
     const { directory, placement } = this;
-    const { cell } = this.#options;
+    const { cell } = this.options;
     await directory.check();
     const revision = await directory.revision();
     const cells = await directory.cells();
@@ -178,12 +176,12 @@ export class Membership {
    * directory is unavailable. Tenants with rows here are settled: before the engine serves if the cell was never
    * searched, since it may be older than its cluster, otherwise in the background.
    */
-  async own(page: TenantPage): Promise<void> {
+  async takeOver(page: TenantPage): Promise<void> {
     this.#page = page;
     const isFirst = (await this.#isCaughtUp()) && !this.#isSearched;
     if (isFirst) {
       await this.#settleFound((work) => work()).catch((error: unknown) =>
-        this.#options.log.warn(
+        this.options.log.warn(
           { err: error },
           'tenants of the cell are settled beside the requests',
         ),
@@ -203,7 +201,7 @@ export class Membership {
       await this.#follow();
       isRead = true;
     };
-    const { clock } = this.#options;
+    const { clock } = this.options;
     await within(clock.monotonic() + TAKE_OVER_WAIT_MS, read(), clock);
     return isRead && !this.#isUnavailable;
   }
@@ -244,7 +242,7 @@ export class Membership {
       if (moved.has(tenantId) || this.#split.has(tenantId)) continue;
       this.#split.add(tenantId);
       if (this.#split.size > SPLIT_LINES_MAX) continue;
-      this.#options.log.error(
+      this.options.log.error(
         { tenantId, settledIn },
         'a tenant has rows in this cell and is settled in another one: its requests are refused here',
       );
@@ -300,7 +298,7 @@ export class Membership {
    */
   async #refill(): Promise<void> {
     const { directory, placement } = this;
-    this.#options.log.warn('the directory of the cluster is an earlier one: it is filled again');
+    this.options.log.warn('the directory of the cluster is an earlier one: it is filled again');
     if (this.#isOwner) {
       await directory.markCell(placement.cell, 'unsearched');
       const tenants = placement.tenants();
@@ -338,7 +336,7 @@ export class Membership {
   }
 
   async #reportNow(): Promise<void> {
-    const { id, cell, version, keyIds: key_ids } = this.#options;
+    const { id, cell, version, keyIds: key_ids } = this.options;
     const role = this.#isOwner ? 'owner' : 'standby';
     const lag_ms = this.#isOwner ? (this.#lag?.ms() ?? 0) : null;
     const own = { address: this.#address, migration: this.#migration, key_ids };
@@ -353,34 +351,24 @@ export class Membership {
   #unavailable(error: unknown): void {
     if (this.#isUnavailable) return;
     this.#isUnavailable = true;
-    this.#options.log.warn({ err: error }, 'the directory of the cluster cannot be reached');
+    this.options.log.warn({ err: error }, 'the directory of the cluster cannot be reached');
   }
 
   #available(): void {
     if (!this.#isUnavailable) return;
     this.#isUnavailable = false;
-    this.#options.log.info('the directory of the cluster is back');
-  }
-
-  #every(ms: number, work: () => Promise<void>): void {
-    if (this.#isStopped) return;
-    const { clock } = this.#options;
-    const timer = clock.setTimeout(() => {
-      this.#timers.delete(timer);
-      void work().then(() => this.#every(ms, work));
-    }, ms);
-    this.#timers.add(timer);
+    this.options.log.info('the directory of the cluster is back');
   }
 
   /** Removes the engine from the directory. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     this.#search.stop();
-    for (const timer of this.#timers) this.#options.clock.clearTimeout(timer);
+    for (const poll of this.#polls) poll.stop();
     this.#stopListening();
     await this.#reported;
     // While the directory is unavailable the row stays, and soon counts as that of a stopped engine.
-    await this.directory.forgetEngine(this.#options.id).catch(() => undefined);
+    await this.directory.forgetEngine(this.options.id).catch(() => undefined);
     await this.directory.close();
   }
 }

@@ -10,7 +10,7 @@
  * suspension of the source on. A step that concerns one cell does not read the other, which may be lost.
  */
 
-import type { MoveState } from './directory.js';
+import type { MoveRow } from './directory.js';
 
 /** The row of `tenant_moves` in one of the cells. */
 export interface CellMove {
@@ -24,7 +24,7 @@ export interface CellMove {
 
 export interface MoveFacts {
   readonly moveId: string;
-  readonly state: MoveState;
+  readonly state: MoveRow['state'];
   readonly isEnded: boolean;
   /** Undefined: there is no row. unknown: it has not been read. */
   readonly source: CellMove | undefined | 'unknown';
@@ -140,7 +140,7 @@ function afterSwitch({ moveId, source, target }: MoveFacts): Step {
   }
   if (source === 'unknown') return 'ask-source';
   if (source?.moveId !== moveId) {
-    throw new MoveError('the source has forgotten that the tenant has left');
+    throw new MoveError('the source has no row of the move that the tenant left by');
   }
   return source.state === 'leaving' ? 'depart-source' : 'clear-source';
 }
@@ -157,13 +157,13 @@ function afterGivingUp({ moveId, source, target }: MoveFacts): Step {
 }
 
 function expectOwn(
-  says: CellMove,
+  row: CellMove,
   moveId: string,
   cell: 'source' | 'target',
   state: CellMove['state'],
 ): void {
-  if (says.moveId === moveId && says.state === state) return;
+  if (row.moveId === moveId && row.state === state) return;
   throw new MoveError(
-    `the ${cell} says that the tenant is ${says.state} by move ${says.moveId}, not ${state} by ${moveId}`,
+    `in the ${cell}, the tenant is ${row.state} by move ${row.moveId}, not ${state} by ${moveId}`,
   );
 }

@@ -132,7 +132,7 @@ export class TenantMover {
       const { from_cell, to_cell } = this.#move;
       const isTarget = step === 'await-target' || step === 'await-admission';
       throw new MoveError(
-        `the engine of cell ${isTarget ? to_cell : from_cell} says nothing: see that one runs, ` +
+        `the engine of cell ${isTarget ? to_cell : from_cell} does not respond: check that one is running, ` +
           'then run this again, or give the move up',
       );
     }
@@ -170,7 +170,7 @@ export class TenantMover {
       case 'end':
         return moves.end(id);
       default:
-        throw new MoveError(`${step} is no step that is done`);
+        throw new MoveError(`${step} cannot be carried out`);
     }
   }
 
@@ -235,8 +235,8 @@ export class TenantMover {
       const before = await tablesWithRows(target, this.#options.tables, tenant);
       if (before.length > 0) {
         throw new MoveError(
-          `cell ${this.#move.to_cell} has rows of tenant ${tenant} that this move has not brought, in ` +
-            `${before.map(({ name }) => name).join(', ')}: look whose they are, and remove them`,
+          `cell ${this.#move.to_cell} has rows of tenant ${tenant} that this move has not copied, in ` +
+            `${before.map(({ name }) => name).join(', ')}: check whose they are, and remove them`,
         );
       }
       const tables = await tablesWithRows(source, this.#options.tables, tenant);
@@ -254,7 +254,7 @@ export class TenantMover {
       const [there, here] = await Promise.all([tally(source), tally(target)]);
       const different = differences(there, here);
       if (different.length > 0) {
-        throw new MoveError(`what has come is not what was sent, in ${different.join(', ')}`);
+        throw new MoveError(`the copied rows differ from the source, in ${different.join(', ')}`);
       }
       await target.query(
         `update tenant_moves set copied = $2::json, stamps_from = $3::timestamptz, changed_at = now()

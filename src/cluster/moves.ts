@@ -24,20 +24,19 @@ export class Moves {
 
   private constructor(client: pg.Client) {
     this.#client = client;
+    client.on('error', (error) => {
+      this.#failure = error;
+    });
   }
 
   /** @param url of the database with the directory */
   static async open(url: string): Promise<Moves> {
-    const timeouts = {
+    const client = await connectCommand({
+      connectionString: url,
       statementTimeoutMs: STATEMENT_TIMEOUT_MS,
       queryTimeoutMs: STATEMENT_TIMEOUT_MS,
-    };
-    let moves: Moves | undefined;
-    const client = await connectCommand({ connectionString: url, ...timeouts }, (error) => {
-      if (moves !== undefined) moves.#failure = error;
     });
-    moves = new Moves(client);
-    return moves;
+    return new Moves(client);
   }
 
   async close(): Promise<void> {
@@ -83,8 +82,8 @@ export class Moves {
       [tenant, to],
     );
     const { home = null, state = null } = found ?? {};
-    if (home === null) throw new MoveError(`tenant ${tenant} lives in no cell yet: tenants place`);
-    if (home === to) throw new MoveError(`tenant ${tenant} lives in cell ${to} already`);
+    if (home === null) throw new MoveError(`tenant ${tenant} is in no cell yet: use tenants place`);
+    if (home === to) throw new MoveError(`tenant ${tenant} is in cell ${to} already`);
     if (state === null) throw new MoveError(`there is no cell ${to}`);
     if (state === 'draining') throw new MoveError(`cell ${to} is being drained`);
     const [source, target] = await Promise.all([this.#traitsOf(home), this.#traitsOf(to)]);
@@ -168,7 +167,7 @@ export class Moves {
        where id = $1::uuid and state = 'copying' returning id`,
       [id],
     );
-    if (rows.length === 0) throw new MoveError('too late: the tenant lives in the other cell');
+    if (rows.length === 0) throw new MoveError('too late: the tenant is settled in the other cell');
   }
 
   async end(id: string): Promise<void> {

@@ -37,17 +37,14 @@ export function placeOf(
   return { is: settled === undefined ? 'new' : 'here' };
 }
 
-/** What placement needs of a cell. */
 export type CellKnown = Pick<CellRow, 'name' | 'state'> &
   Partial<Pick<CellRow, 'joined_at' | 'found_at'>>;
 
 export interface PlacementOptions {
-  /** The cell of this engine. */
   readonly cell: string;
   readonly directory: Pick<Directory, 'settle'> & {
     placementsOf(tenants: readonly string[]): Promise<readonly Settled[]>;
   };
-  /** Called each time the directory could not be asked. */
   readonly onUnavailable: (error: unknown) => void;
   readonly clock: Pick<Clock, 'monotonic'>;
 }
@@ -102,7 +99,7 @@ const unsearched = (cell: string) =>
     `the cell ${cell} was not looked through yet for tenants that it has: new ones wait`,
   );
 
-/** An exchange that ends once its tenant is no longer served here. */
+/** An exchange that ends when its tenant is no longer served here. */
 interface Bound {
   readonly isPoll: boolean;
   readonly end: (why: EngineError) => void;
@@ -136,8 +133,10 @@ export class CellPlacement implements Placement {
     this.#clock = clock;
     this.#onUnavailable = onUnavailable;
     const bounds = { togetherMax: TOGETHER_MAX, waitingMax: WAITING_MAX, tooMany: () => TOO_MANY };
-    const ask = async (tenants: readonly string[]) =>
-      byTenant(await directory.placementsOf(tenants));
+    const ask = async (tenants: readonly string[]) => {
+      const placed = await directory.placementsOf(tenants);
+      return new Map(placed.map(({ tenant_id, cell }) => [tenant_id, cell]));
+    };
     this.#questions = new CollectedQuestions({ ...bounds, ask });
     this.#strangers = new CollectedQuestions({
       ...bounds,
@@ -151,7 +150,6 @@ export class CellPlacement implements Placement {
     });
   }
 
-  /** Tenants known to be settled here. */
   get size(): number {
     return this.#here.size + this.#suspended.size;
   }
@@ -166,7 +164,7 @@ export class CellPlacement implements Placement {
     return since === undefined ? 0 : this.#clock.monotonic() - since;
   }
 
-  /** Those known to be settled here. */
+  /** Known to be settled here. */
   tenants(): string[] {
     return [...this.#here, ...this.#suspended.keys()];
   }
@@ -309,7 +307,6 @@ export class CellPlacement implements Placement {
     this.#endBound(tenant);
   }
 
-  /** Serves the tenant again. */
   resume(tenant: string): void {
     this.#arriving.delete(tenant);
     if (this.#suspended.delete(tenant)) this.#here.add(tenant);
@@ -349,6 +346,3 @@ export class CellPlacement implements Placement {
     if (wasHere || this.#bound.has(tenant)) this.#endBound(tenant);
   }
 }
-
-const byTenant = (rows: readonly Settled[]) =>
-  new Map(rows.map(({ tenant_id, cell }) => [tenant_id, cell]));

@@ -69,7 +69,7 @@ test('a take-over does not wait for a directory that is silent, whether its cell
     const rows = [`${cell}-1`];
     try {
       way.stall();
-      const tookMs = await msOf(membership.own(pageOf(rows)));
+      const tookMs = await msOf(membership.takeOver(pageOf(rows)));
       assert.ok(tookMs < SOON_MS, `${cell}: ${tookMs} ms`);
       assert.equal((await directory.placement(`${cell}-1`))?.cell, undefined);
     } finally {

@@ -281,7 +281,7 @@ test('the command moves a tenant, goes on with what was cut off, and takes a mov
   assert.match((await run(tenant)).err, /--to is required/);
   assert.equal((await run(tenant, '--to', 'east')).out, 'by command is in cell east.\n');
   assert.match((await run(tenant, '--to', 'north')).err, /there is no cell north/);
-  assert.match((await run('nobody', '--to', 'west')).err, /lives in no cell yet/);
+  assert.match((await run('nobody', '--to', 'west')).err, /is in no cell yet/);
   assert.match((await run(tenant, '--give-up')).err, /is not being moved/);
 
   assert.ok(await cells.moveUntil(tenant, 'west', 'behind copy'));
