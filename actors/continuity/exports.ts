@@ -154,6 +154,7 @@ async function undo(service: ExecutionService, { execution }: HandoffAndExecutio
 
 export const attachCapsule: Serve<'handoffs.attach'> = async (service, { tenant, id, body }) => {
   keysOf(service);
+  const { rows } = service;
   const { capsule } = body;
   const { handoff, execution: found } = await handoffAndExecution(service, tenant, id);
   const opened = await openFor(service, body, await expected(service, handoff));
@@ -181,7 +182,12 @@ export const attachCapsule: Serve<'handoffs.attach'> = async (service, { tenant,
   requireState(service, handoff, 'requested');
   const execution = await reclaim(service, found);
   requireExecution({ handoff, execution }, 'owned');
-  await checkSource(service, execution);
+  // A device stops for good when it seals its execution. A server takes the execution back when the
+  // capsule expires, so its handoff has to be made and accepted on that server.
+  const source = await rows.runtime(execution.tenant_id, execution.owner_runtime_id);
+  if (source?.kind === 'server' && !(await rows.isHere(execution.current_instance_id))) {
+    throw conflict('the capsule of another server is imported, accepted there, and claimed');
+  }
   if (known === undefined) await importInstance(service, capsule, opened, destination, instance);
   return attached(await markExported(service, { handoff, execution }, capsule));
 };
@@ -204,18 +210,6 @@ async function expected(
     isTrusted: (_, publicKey) => publicKey === key,
     requirements_sha256: canonicalSha256(handoffTerms(handoff).requirements),
   };
-}
-
-/**
- * A device stops for good when it seals its execution. A server takes the execution back when the
- * capsule expires, so its handoff has to be made and accepted on that server.
- *
- * @throws EngineError 409 when the execution is on another server
- */
-async function checkSource({ rows }: ExecutionService, execution: ExecutionRow): Promise<void> {
-  const source = await rows.runtime(execution.tenant_id, execution.owner_runtime_id);
-  if (source?.kind !== 'server' || (await rows.isHere(execution.current_instance_id))) return;
-  throw conflict('the capsule of another server is imported, accepted there, and claimed');
 }
 
 /** Makes both moves in one unit, which also fences the device's instance if that is here. */

@@ -158,7 +158,7 @@ export async function importInstance(
 }
 
 /** @throws EngineError 409 when the capsule does not fit the stored sequence, 413 when its context is too large */
-export async function importUnit(
+async function importUnit(
   service: ExecutionService,
   imported: ImportRow,
   { frame, outputs }: OpenedCapsule,
@@ -168,7 +168,13 @@ export async function importUnit(
   const plan = await planOf(service.plans, frame.instance.sequence_id, readOwnBlocks(entries));
   const tree = unwrapped(readTree(entries, plan), conflict);
   const record = recordOf(service, imported, frame, tree);
-  checkContext(service.settings, record);
+  const { maxContextBytes } = service.settings;
+  if (maxContextBytes > 0) {
+    // The limit of a creation with the same context.
+    const { data, config } = record.snapshot;
+    const context = { data, config, audit: record.context_audit };
+    checkSize('the context of the capsule is', context, maxContextBytes);
+  }
   const signals = keptSignals(frame);
   record.signal_count = signals.length;
   const turn = new Turn();
@@ -225,16 +231,6 @@ function refuseUnknown(frame: PayloadFrame): void {
   if (!isTimeZone(frame.instance.timezone)) {
     throw conflict('the capsule names an unknown time zone');
   }
-}
-
-/** The limit of a creation with the same context. @throws EngineError 413 */
-function checkContext(
-  { maxContextBytes }: ExecutionService['settings'],
-  { snapshot, context_audit }: InstanceRecord,
-): void {
-  if (maxContextBytes === 0) return;
-  const context = { data: snapshot.data, config: snapshot.config, audit: context_audit };
-  checkSize('the context of the capsule is', context, maxContextBytes);
 }
 
 function recordOf(

@@ -49,7 +49,6 @@ export const rollBack: Serve<'migrations.rollback'> = async (service, { tenant, 
   const record = moveMigration(service, unit, migration, 'rolled_back', { rolled_back_at });
   const { stored, secrets } = migration;
   const { current_instance_id: instance, epoch } = execution;
-  const address = { instance, sequenceId: plan.from_sequence_id, opened };
   await changeVersion(service, unit, {
     execution,
     place,
@@ -60,7 +59,7 @@ export const rollBack: Serve<'migrations.rollback'> = async (service, { tenant, 
       evidence: { id, capsule_sha256: stored.rollback_capsule?.manifest_sha256 ?? null },
     },
     change: {
-      ...(await putProgress(service, unit, address)),
+      ...(await putProgress(service, unit, instance, plan.from_sequence_id, opened)),
       kind: 'restore',
       sequenceId: plan.from_sequence_id,
       context: opened.frame.instance.context,
@@ -126,23 +125,19 @@ async function openedCapsule(
   return unwrapped(await workOn(service, execution.tenant_id, OPEN_CAPSULE, task), conflict);
 }
 
-interface ReturnAddress {
-  readonly instance: string;
-  /** The version in the capsule. */
-  readonly sequenceId: string;
-  readonly opened: OpenedCapsule;
-}
-
 /**
  * Restores the rows beside the instance from the capsule: work of the target without an effect is
  * deleted, so that the source version does it again.
  *
+ * @param sequenceId the version in the capsule
  * @returns the part of the rows that the instance holds in memory
  */
 async function putProgress(
   service: ExecutionService,
   turn: Turn,
-  { instance, sequenceId, opened }: ReturnAddress,
+  instance: string,
+  sequenceId: string,
+  opened: OpenedCapsule,
 ): Promise<Pick<OrderedRestore, 'dropped' | 'outputs' | 'items' | 'itemOutputs'>> {
   const { rows, plans } = service;
   const [present, presentItems, stored] = await Promise.all([

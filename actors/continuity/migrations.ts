@@ -48,7 +48,7 @@ import {
   versionOf,
 } from './migration-verdicts.js';
 import { keysOf, type RequestTarget, type Serve, unwrapped } from './operation.js';
-import type { ExecutionRow, VersionRow } from './rows.js';
+import type { ExecutionRow } from './rows.js';
 
 // ---------------------------------------------------------------- plan
 
@@ -262,7 +262,19 @@ export const migrateInstance: Serve<'migrations.migrate'> = async (service, requ
   const place = await livePlace(service, execution);
   const source = await versionOf(service, execution.tenant_id, place.row.sequence_id);
   const target = await targetOf(service, source, body);
-  const answer = replyOf(request.id, source, target, place.row.state);
+  const answer = (
+    { disposition, codes, findings }: Verdict,
+    applied?: Applied,
+  ): MigratedInstance => ({
+    migrated: applied !== undefined,
+    instance_id: request.id,
+    from: { sequence_id: source.id, version: source.version },
+    to: { sequence_id: target.id, version: target.version },
+    verdict: disposition,
+    finding_codes: [...codes],
+    findings: [...findings],
+    ...(applied ?? { state: place.row.state, migration_id: null, rollback_expires_at: null }),
+  });
   if (target.id === source.id) return answer(SAME_VERSION);
   const checkpoint = await captured(service, execution, place);
   const transforms = unwrapped(transformsOf(body.transforms ?? []), invalid);
@@ -317,28 +329,4 @@ async function apply(
     migration_id: stored.plan.id,
     rollback_expires_at: rollback_capsule && rollback_expires_at,
   };
-}
-
-function replyOf(
-  instance_id: string,
-  source: VersionRow,
-  target: VersionRow,
-  before: MigratedInstance['state'],
-) {
-  const of = ({ id, version }: VersionRow) => ({ sequence_id: id, version });
-  return (
-    { disposition, codes, findings }: Verdict,
-    { migration_id = null, rollback_expires_at = null, state = before }: Partial<Applied> = {},
-  ): MigratedInstance => ({
-    migrated: migration_id !== null,
-    instance_id,
-    from: of(source),
-    to: of(target),
-    verdict: disposition,
-    finding_codes: [...codes],
-    findings: [...findings],
-    state,
-    migration_id,
-    rollback_expires_at,
-  });
 }

@@ -4,7 +4,6 @@
  */
 
 import type { Execution } from '../../schema/execution.js';
-import type { RuntimeCapabilities } from '../../schema/handoff.js';
 import { invalid, notFound } from '../../src/base/errors.js';
 import { isoTime } from '../../src/base/time.js';
 import { familyFindings } from '../instance/core/family.js';
@@ -68,43 +67,30 @@ export async function previewOf(
   terms: PlacementTerms,
   destination: string,
 ): Promise<HandoffPreview | undefined> {
-  const { rows } = service;
-  const runtimes = await runtimesWith(service, execution.tenant_id, destination);
+  const { rows, now } = service;
+  const { tenant_id, current_instance_id: instance } = execution;
+  const live = await rows.runtimes(tenant_id, now);
+  // The destination is a candidate even when it was observed too long ago.
+  const isLive = live.some(({ runtime_id }) => runtime_id === destination);
+  const late = isLive ? undefined : await rows.runtime(tenant_id, destination);
   const effects = await rows.unresolvedEffects(execution);
-  const obstacles = await familyOf(service, execution);
+  // Parents and children keep the instance here. The export checks the instance itself.
+  const row = await rows.one('kin', instance);
+  const family = row && {
+    instance,
+    parent: row.parent_instance_id,
+    execution: JSON.parse(row.execution) as Execution,
+  };
   return previewHandoff({
     execution,
-    runtimes,
+    runtimes: late === undefined ? live : [...live, late],
     destination_runtime_id: destination,
     terms,
     effects,
-    obstacles,
+    obstacles: family === undefined ? [] : familyFindings(family),
     now: service.now,
     decision: newDecision(service, execution),
   });
-}
-
-/** Parents and children that keep the instance here, by its row; the export checks the instance itself. */
-async function familyOf(
-  { rows }: ExecutionService,
-  { current_instance_id: instance }: ExecutionRow,
-) {
-  const row = await rows.one('kin', instance);
-  if (row === undefined) return [];
-  const execution = JSON.parse(row.execution) as Execution;
-  return familyFindings({ instance, parent: row.parent_instance_id, execution });
-}
-
-/** The candidates, always with the destination, even when it was observed too long ago. */
-async function runtimesWith(
-  { rows, now }: ExecutionService,
-  tenant: string,
-  destination: string,
-): Promise<RuntimeCapabilities[]> {
-  const runtimes = await rows.runtimes(tenant, now);
-  if (runtimes.some(({ runtime_id }) => runtime_id === destination)) return runtimes;
-  const wanted = await rows.runtime(tenant, destination);
-  return wanted === undefined ? runtimes : [...runtimes, wanted];
 }
 
 function newDecision(service: ExecutionService, { continuity_id }: ExecutionRow) {

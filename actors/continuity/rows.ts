@@ -304,6 +304,7 @@ export interface ShownExecutionRow
   readonly instance_updated_at: string | null;
 }
 
+/** An execution ends with its instance. Its end is stored only when the instance is deleted. */
 export function executionView(row: ShownExecutionRow): Execution {
   const { version: _, ended, instance_state, instance_updated_at, ...execution } = row;
   // In transfer, the instance is fenced and cannot have ended.

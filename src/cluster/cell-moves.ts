@@ -9,12 +9,13 @@ import { BackgroundJob } from '../base/background-job.js';
 import type { Clock } from '../base/clock.js';
 import type { Logger } from '../base/log.js';
 import type { UnixMs } from '../base/time.js';
+import type { CellMove } from './move-plan.js';
 import type { CellPlacement } from './placement.js';
 
 export interface MoveRowHere {
   readonly tenant_id: string;
   readonly move_id: string;
-  readonly state: 'leaving' | 'arriving' | 'left' | 'admitted';
+  readonly state: CellMove['state'];
   readonly other_cell: string;
   readonly held_epoch: number | null;
   readonly stamps_from: string | null;

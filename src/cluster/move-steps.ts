@@ -51,6 +51,10 @@ const LOOK_EVERY_MS = 100;
 
 const CONNECT_TIMEOUT_MS = 10_000;
 
+const READ_MOVE = `select move_id as "moveId", state, held_epoch is not null as "isSuspended",
+    copied is not null as "isCopied"
+  from tenant_moves where tenant_id = $1`;
+
 type Side = 'source' | 'target';
 
 /** The SQLSTATE class of violated constraints. */
@@ -109,7 +113,10 @@ export class TenantMover {
     const { moves } = this.#options;
     this.#move = await moves.read(this.#move.id);
     const { id: moveId, state, ended_at, tenant_id } = this.#move;
-    const asked = async (side: Side) => readMove(await this.#client(side), tenant_id);
+    const asked = async (side: Side) => {
+      const client = await this.#client(side);
+      return (await client.query<CellMove>(READ_MOVE, [tenant_id])).rows[0];
+    };
     let facts: MoveFacts = {
       moveId,
       state,
@@ -205,20 +212,15 @@ export class TenantMover {
     );
   }
 
-  /** The latest time of an audit entry or of a cursor of the source, which writes no more entries. */
-  async #stampsFrom(): Promise<string> {
-    const source = await this.#client('source');
-    const { rows } = await source.query<{ at: string }>(
-      `select greatest(clock_timestamp(), (select max(stamps_from) from change_mark)) as at`,
-    );
-    return rows[0]?.at as string;
-  }
-
   async #copy(): Promise<void> {
     const { moves, at } = this.#options;
     const { id, tenant_id: tenant } = this.#move;
     const [source, target] = [await this.#client('source'), await this.#client('target')];
-    const stampsFrom = await this.#stampsFrom();
+    // The latest time of an audit entry or of a cursor of the source, which writes no more entries.
+    const latest = await source.query<{ at: string }>(
+      'select greatest(clock_timestamp(), (select max(stamps_from) from change_mark)) as at',
+    );
+    const stampsFrom = latest.rows[0]?.at;
     // Outside the transaction of the copy: units of all tenants wait for this row.
     await target.query(
       `insert into change_mark (id, stamps_from) values (1, $1::timestamptz)
@@ -303,16 +305,6 @@ export class TenantMover {
       await become(target, tenant, id, 'arriving', 'left');
     });
   }
-}
-
-async function readMove(client: pg.Client, tenant: string): Promise<CellMove | undefined> {
-  const { rows } = await client.query<CellMove>(
-    `select move_id as "moveId", state, held_epoch is not null as "isSuspended",
-       copied is not null as "isCopied"
-     from tenant_moves where tenant_id = $1`,
-    [tenant],
-  );
-  return rows[0];
 }
 
 /** Replaces the row of an earlier move. */

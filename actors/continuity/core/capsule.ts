@@ -37,18 +37,15 @@ const NO_STEP = 'checkpoint';
 
 /** The part of the manifest that does not follow from the payload and the keys. */
 export interface CapsuleFacts
-  extends Pick<
+  extends Omit<
     CapsuleManifest,
-    | 'capsule_id'
-    | 'continuity_id'
-    | 'source_instance_id'
-    | 'epoch'
-    | 'tenant_id'
-    | 'source_runtime_id'
-    | 'allowed_destination_runtime_id'
-    | 'provenance_head'
-    | 'issued_at'
-    | 'expires_at'
+    | 'schema'
+    | 'sequence'
+    | 'checkpoint'
+    | 'requirements_sha256'
+    | 'payload_artifact'
+    | 'signing_key_id'
+    | 'encryption_key_id'
   > {
   readonly sequence_version: number;
   readonly sequence_definition: unknown;
@@ -190,9 +187,24 @@ export function manifestFault(
   expected: ImportExpectation,
   now: UnixMs,
 ): string | undefined {
-  return (
-    authenticityFault(capsule, expected.isTrusted) ?? addressFault(capsule.manifest, expected, now)
-  );
+  const { manifest, manifest_sha256, public_key } = capsule;
+  if (canonicalSha256(manifest) !== manifest_sha256) return 'the manifest has another hash';
+  if (!isManifestSigned(capsule)) return 'the signature of the manifest is not valid';
+  const { signing_key_id, schema } = manifest;
+  if (!expected.isTrusted(signing_key_id, public_key)) return 'the signing key is not trusted';
+  if (schema.major !== CAPSULE_SCHEMA.major || schema.minor > CAPSULE_SCHEMA.minor) {
+    return 'the schema of the capsule is not supported';
+  }
+  const { allowed_destination_runtime_id: allowed, requirements_sha256 } = manifest;
+  if (manifest.tenant_id !== expected.tenant_id) return 'the capsule is for another tenant';
+  const expiresMs = toUnixMs(manifest.expires_at);
+  if (expiresMs === undefined || expiresMs <= now) return 'the capsule is expired';
+  if (allowed !== null && allowed !== expected.destination_runtime_id) {
+    return 'the capsule is for another destination';
+  }
+  if (manifest.epoch !== expected.expected_epoch) return 'the capsule is of another epoch';
+  const isSame = (expected.requirements_sha256 ?? requirements_sha256) === requirements_sha256;
+  return isSame ? undefined : 'the capsule was made for other requirements';
 }
 
 /** Stage 2: the bytes are those of the manifest, and one of the keys opens them. */
@@ -221,35 +233,6 @@ export function sequenceFault(
   if (storedDefinition === undefined) return 'the sequence of the capsule is not stored here';
   const isSame = canonicalSha256(storedDefinition) === sequence.content_sha256;
   return isSame ? undefined : 'the stored sequence is not the one of the capsule';
-}
-
-function authenticityFault(capsule: Capsule, isTrusted: SignerTrust): string | undefined {
-  const { manifest, manifest_sha256, public_key } = capsule;
-  if (canonicalSha256(manifest) !== manifest_sha256) return 'the manifest has another hash';
-  if (!isManifestSigned(capsule)) return 'the signature of the manifest is not valid';
-  if (!isTrusted(manifest.signing_key_id, public_key)) return 'the signing key is not trusted';
-  const { major, minor } = manifest.schema;
-  const isReadable = major === CAPSULE_SCHEMA.major && minor <= CAPSULE_SCHEMA.minor;
-  return isReadable ? undefined : 'the schema of the capsule is not supported';
-}
-
-function addressFault(
-  manifest: CapsuleManifest,
-  expected: ImportExpectation,
-  now: UnixMs,
-): string | undefined {
-  const { allowed_destination_runtime_id: allowed, requirements_sha256 } = manifest;
-  if (manifest.tenant_id !== expected.tenant_id) return 'the capsule is for another tenant';
-  const expiresMs = toUnixMs(manifest.expires_at);
-  if (expiresMs === undefined || expiresMs <= now) return 'the capsule is expired';
-  if (allowed !== null && allowed !== expected.destination_runtime_id) {
-    return 'the capsule is for another destination';
-  }
-  if (manifest.epoch !== expected.expected_epoch) return 'the capsule is of another epoch';
-  if ((expected.requirements_sha256 ?? requirements_sha256) !== requirements_sha256) {
-    return 'the capsule was made for other requirements';
-  }
-  return undefined;
 }
 
 function payloadFault(

@@ -167,6 +167,7 @@ export function handoffTerms({ terms }: Pick<HandoffFacts, 'terms'>): PlacementT
   return JSON.parse(terms) as PlacementTerms;
 }
 
+/** Handoffs expire with their capsule, and are completed with the instance at the destination. */
 export function handoffStateAt(
   { state, capsule_expires_at }: Pick<HandoffFacts, 'state' | 'capsule_expires_at'>,
   now: UnixMs,

@@ -92,29 +92,22 @@ export function verifyChain({ text, trusted, expectedHead }: StoredChain): strin
   return JSON.stringify(verifyProvenance(chain, new Map(trusted), expectedHead));
 }
 
+/** @param keys cache of parsed keys: most chains are signed by one */
 function faultOf(
   entry: ProvenanceEntry,
   previous: ProvenanceEntry | undefined,
   trusted: TrustedKeys,
   keys: Map<string, KeyObject | undefined>,
 ): ProvenanceCode | undefined {
+  const { epoch, entry_sha256, signing_key_id, signature } = entry;
   const isLinked =
     previous === undefined
       ? entry.previous_sha256 === null
       : entry.previous_sha256 === previous.entry_sha256 &&
         entry.continuity_id === previous.continuity_id;
   if (!isLinked) return 'PROVENANCE_LINK_MISMATCH';
-  const isHashable = Number.isSafeInteger(entry.epoch) && entry.epoch >= 0;
-  if (!isHashable || entryHash(entry) !== entry.entry_sha256) return 'PROVENANCE_HASH_MISMATCH';
-  return signatureFault(entry, trusted, keys);
-}
-
-/** @param keys cache of parsed keys: most chains are signed by one */
-function signatureFault(
-  { signing_key_id, signature, entry_sha256 }: ProvenanceEntry,
-  trusted: TrustedKeys,
-  keys: Map<string, KeyObject | undefined>,
-): ProvenanceCode | undefined {
+  const isHashable = Number.isSafeInteger(epoch) && epoch >= 0;
+  if (!isHashable || entryHash(entry) !== entry_sha256) return 'PROVENANCE_HASH_MISMATCH';
   if (signing_key_id === null && signature === null) return undefined;
   if (signing_key_id === null || signature === null) return 'PROVENANCE_SIGNATURE_INCOMPLETE';
   const text = trusted.get(signing_key_id);

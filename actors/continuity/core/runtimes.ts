@@ -58,10 +58,22 @@ export function capabilitiesOf(
   now: UnixMs,
 ): Parsed<RuntimeCapabilities> {
   return parsing(() => {
+    const refuseField = (field: string, rule: string) => refuse(`capabilities.${field}`, rule);
     const key = sent.capsule_signing_public_key ?? undefined;
     if (key !== undefined && parsePublicKey(key) === undefined) {
       const rule = 'must be an Ed25519 public key of 32 bytes in base64';
-      refuse('capabilities.capsule_signing_public_key', rule);
+      refuseField('capsule_signing_public_key', rule);
+    }
+    const observedMs = Date.parse(sent.observed_at);
+    const expiresMs = Date.parse(sent.expires_at);
+    if (observedMs > now + OBSERVED_AHEAD_MS_MAX) {
+      refuseField('observed_at', `must be at most ${OBSERVED_AHEAD_MS_MAX / 1_000} s from now`);
+    }
+    if (expiresMs <= now) refuseField('expires_at', 'must be in the future');
+    if (expiresMs <= observedMs) refuseField('expires_at', 'must be after observed_at');
+    if (expiresMs > observedMs + CAPABILITIES_LIFE_MS_MAX) {
+      const minutes = CAPABILITIES_LIFE_MS_MAX / 60_000;
+      refuseField('expires_at', `must be at most ${minutes} minutes after observed_at`);
     }
     const present = KEPT.filter((field) => {
       const value = sent[field] ?? [];
@@ -71,28 +83,10 @@ export function capabilitiesOf(
       ...(Object.fromEntries(present.map((field) => [field, sent[field]])) as unknown as Kept),
       offline_capable: sent.offline_capable ?? false,
       draining: sent.draining ?? false,
-      ...lifeOf(sent, now),
+      observed_at: isoTime(observedMs),
+      expires_at: isoTime(expiresMs),
     };
   });
-}
-
-function lifeOf(
-  { observed_at, expires_at }: RegisterRuntime['capabilities'],
-  now: UnixMs,
-): { observed_at: string; expires_at: string } {
-  const observedMs = Date.parse(observed_at);
-  const expiresMs = Date.parse(expires_at);
-  const refuseField = (field: string, rule: string) => refuse(`capabilities.${field}`, rule);
-  if (observedMs > now + OBSERVED_AHEAD_MS_MAX) {
-    refuseField('observed_at', `must be at most ${OBSERVED_AHEAD_MS_MAX / 1_000} s from now`);
-  }
-  if (expiresMs <= now) refuseField('expires_at', 'must be in the future');
-  if (expiresMs <= observedMs) refuseField('expires_at', 'must be after observed_at');
-  if (expiresMs > observedMs + CAPABILITIES_LIFE_MS_MAX) {
-    const minutes = CAPABILITIES_LIFE_MS_MAX / 60_000;
-    refuseField('expires_at', `must be at most ${minutes} minutes after observed_at`);
-  }
-  return { observed_at: isoTime(observedMs), expires_at: isoTime(expiresMs) };
 }
 
 // ---------------------------------------------------------------- requirements

@@ -10,28 +10,27 @@ import { canonicalJson, sha256Hex } from '../../../src/core/sealing/canonical-js
 import { isSignedBy, parsePublicKey, signText } from '../../../src/core/sealing/ed25519.js';
 import type { SigningKey } from '../../../src/core/sealing/keys.js';
 
-/** Stated by the destination when it has imported a capsule. */
-export interface ImportFacts {
-  readonly kind: 'capsule_imported';
+interface Facts {
   readonly tenant_id: string;
   readonly capsule_id: string;
   readonly continuity_id: string;
-  /** Of the capsule. */
-  readonly epoch: number;
-  readonly destination_runtime_id: string;
   readonly instance_id: string;
 }
 
+/** Stated by the destination when it has imported a capsule. */
+export interface ImportFacts extends Facts {
+  readonly kind: 'capsule_imported';
+  /** Of the capsule. */
+  readonly epoch: number;
+  readonly destination_runtime_id: string;
+}
+
 /** Stated by the source when the destination owns the execution. */
-export interface GrantFacts {
+export interface GrantFacts extends Facts {
   readonly kind: 'ownership_granted';
-  readonly tenant_id: string;
-  readonly capsule_id: string;
-  readonly continuity_id: string;
   /** The first epoch of the destination. */
   readonly epoch: number;
   readonly owner_runtime_id: string;
-  readonly instance_id: string;
   readonly handoff_id: string;
   /** Of the server whose import was accepted: no other server may claim. */
   readonly importer_public_key: string;

@@ -46,16 +46,6 @@ interface FoundKey extends BoundaryKey {
   readonly previous_instance_id: string | null;
 }
 
-/** One boundary with its data and its predecessor. */
-interface FoundBoundary {
-  readonly boundary: Boundary;
-  /** JSON text. */
-  readonly data: string;
-  readonly previousId: string | null;
-  /** JSON text; `{}` before the first. */
-  readonly previousData: string;
-}
-
 const CHEAPER = 'ask for a smaller limit';
 
 /** Checkpoints of up to 256 KiB hashed without a pause: 40 ms at worst. */
@@ -166,12 +156,12 @@ export async function boundaries(
   });
 }
 
-/** The first boundary of that checkpoint. */
+/** The first boundary of that checkpoint, with the JSON text of its data and its predecessor's. */
 export async function boundaryOfCheckpoint(
   reads: Reader,
   executionId: string,
   checkpointId: string,
-): Promise<FoundBoundary | undefined> {
+) {
   const key = await BOUNDARY_LOOKUPS.ofCheckpoint.row(reads, executionId, checkpointId);
   if (key === undefined) return undefined;
   const { previous_id: previousId, previous_instance_id: instance_id } = key;
