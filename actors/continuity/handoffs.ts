@@ -32,16 +32,16 @@ export const createHandoff: Serve<'handoffs.create'> = async (service, { tenant,
   );
   const destination = body.destination_runtime_id;
   const seen = await previewOf(service, execution, terms, destination);
-  const asked = { ...body, terms };
+  const request = { ...body, terms };
   if (seen === undefined) throw conflict(`the destination ${destination} is not live`);
-  refuseFor(creationConflict(asked, decision, seen));
+  refuseFor(creationConflict(request, decision, seen));
   const free = await reclaim(service, execution);
   const open = await openHandoff(service, free);
   if (open !== undefined) {
     throw conflict(`execution ${free.continuity_id} is being handed over by handoff ${open.id}`);
   }
   const handoffId = service.newIdLike(free.continuity_id);
-  const row = requestedHandoff(handoffId, asked, seen, decision, service.now);
+  const row = requestedHandoff(handoffId, request, seen, decision, service.now);
   const unit = new ExecutionUnit(service, free);
   unit.putHandoff(row);
   await unit.commit();

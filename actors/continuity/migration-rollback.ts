@@ -111,7 +111,8 @@ async function openedCapsule(
   const { manifest_sha256, signature, public_key, payload_artifact } = retained;
   const capsule = { manifest, manifest_sha256, signature, public_key };
   const sealed = await service.rows.artifact(payload_artifact.key);
-  if (sealed === undefined) throw conflict('the payload of the rollback capsule is gone');
+  if (sealed === undefined)
+    throw conflict('the payload of the rollback capsule is not stored here');
   const isWhole = canonicalJson(rollbackCapsuleOf(capsule)) === canonicalJson(retained);
   if (!isWhole) throw conflict('the manifest is not that of the rollback capsule');
   const expected = {

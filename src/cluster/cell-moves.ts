@@ -21,7 +21,6 @@ export interface MoveRowHere {
   readonly stamps_from: string | null;
 }
 
-/** The parts of the engine that a move concerns. */
 export interface MovingParts {
   readonly pool: Pick<pg.Pool, 'query'>;
   readonly shards: {
@@ -77,7 +76,6 @@ export class CellMoves {
   readonly #suspended = new Map<string, MoveRowHere['state']>();
   readonly #job: BackgroundJob;
   #epoch = 0;
-  /** In a row. */
   #failures = 0;
 
   constructor(deps: CellMovesDeps) {
@@ -113,7 +111,6 @@ export class CellMoves {
     shards.beginHeld([...this.#suspended.keys()]);
   }
 
-  /** Follows the rows from now on. */
   start(): void {
     this.#job.wake();
   }

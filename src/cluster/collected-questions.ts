@@ -20,9 +20,8 @@ interface Asked<Answer> {
 
 export class CollectedQuestions<Answer> {
   readonly #options: QuestionOptions<Answer>;
-  /** By tenant, with the batch that is being asked. */
   readonly #answers = new Map<string, Promise<Answer | undefined>>();
-  /** By tenant, in the order of arrival, without the batch that is being asked. */
+  /** In the order of arrival, without the batch that is being asked. */
   readonly #waiting = new Map<string, Asked<Answer>>();
   #isAsking = false;
 
@@ -32,8 +31,8 @@ export class CollectedQuestions<Answer> {
 
   /** Rejects with what the batch rejected with. @throws the error of `tooMany` */
   about(tenant: string): Promise<Answer | undefined> {
-    const asked = this.#answers.get(tenant);
-    if (asked !== undefined) return asked;
+    const pending = this.#answers.get(tenant);
+    if (pending !== undefined) return pending;
     const { waitingMax, tooMany } = this.#options;
     if (this.#waiting.size >= waitingMax) throw tooMany();
     const answer = new Promise<Answer | undefined>((resolve, reject) => {

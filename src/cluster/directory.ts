@@ -91,7 +91,7 @@ const ENGINE_FORGOTTEN_MS = 86_400_000;
  */
 export const RAISED = `raised as (
   update cluster.revision set number = number + 1
-  returning number, pg_notify('${CHANNEL}', number::text) as told)`;
+  returning number, pg_notify('${CHANNEL}', number::text) as notified)`;
 
 const connection = (url: string, applicationName: string): ConnectionOptions => ({
   connectionString: url,
@@ -116,7 +116,6 @@ export async function makeDirectory(url: string): Promise<void> {
   await withClient(connection(url, 'cluster'), (client) => inTransaction(client, statements));
 }
 
-/** What `markCell` writes. */
 const MARKS = {
   joined: 'set joined_at = now() from raised where name = $1 and joined_at is null',
   searched: 'set found_at = now() from raised where name = $1 and found_at is null',
@@ -156,7 +155,6 @@ export class Directory {
     return (await this.#pool.query<Row>(text, [...values])).rows;
   }
 
-  /** Runs `work` in one transaction, which is rolled back if `work` rejects. */
   async transaction<Result>(work: (client: pg.ClientBase) => Promise<Result>): Promise<Result> {
     const client = await this.#pool.connect();
     let failure: Error | undefined;
@@ -330,7 +328,7 @@ export class Directory {
   }
 
   /** By name of the tenant, after `after`. @param cell absent: of all cells */
-  placements(asked: {
+  placements(query: {
     readonly after: string;
     readonly limit: number;
     readonly cell?: string | undefined;
@@ -338,7 +336,7 @@ export class Directory {
     return this.#rows<PlacementRow>(
       `select ${PLACEMENT_COLUMNS} from cluster.placements
        where tenant_id > $1 and ($3::text is null or cell = $3) order by tenant_id limit $2`,
-      [asked.after, asked.limit, asked.cell ?? null],
+      [query.after, query.limit, query.cell ?? null],
     );
   }
 
@@ -380,8 +378,8 @@ export class Directory {
 
   // ---------------------------------------------------------------- moves
 
-  /** Newest first. @param asked.before the id of the last one of the page before */
-  moves(asked: {
+  /** Newest first. @param query.before the id of the last one of the page before */
+  moves(query: {
     readonly limit: number;
     readonly before?: string | undefined;
     readonly isUnderWay?: boolean;
@@ -389,7 +387,7 @@ export class Directory {
     return this.#rows<MoveRow>(
       `select ${MOVE_COLUMNS} from cluster.moves
        where ($2::uuid is null or id < $2) and (not $3 or ended_at is null) order by id desc limit $1`,
-      [asked.limit, asked.before ?? null, asked.isUnderWay ?? false],
+      [query.limit, query.before ?? null, query.isUnderWay ?? false],
     );
   }
 
@@ -430,8 +428,8 @@ export const MOVE_COLUMNS =
   'id, tenant_id, from_cell, to_cell, state, rows, error, started_at, updated_at, ended_at';
 
 const SETTLE = `insert into cluster.placements (tenant_id, cell, placed_by, revision)
-select asked.tenant_id, $2::text, $3::text, revision.number
-from unnest($1::text[]) as asked (tenant_id), cluster.revision
+select wanted.tenant_id, $2::text, $3::text, revision.number
+from unnest($1::text[]) as wanted (tenant_id), cluster.revision
 where exists (select from cluster.cells where name = $2 and ($3 <> 'hash' or state = 'open'))
   and ($3 <> 'hash' or not exists (
     select from cluster.cells where joined_at is not null and found_at is null))
@@ -439,7 +437,7 @@ order by 1
 on conflict (tenant_id) do nothing
 returning tenant_id, cell`;
 
-const REPORT = `with gone as (
+const REPORT = `with forgotten as (
   delete from cluster.engines where seen_at < now() - $9::int * interval '1 millisecond')
 insert into cluster.engines (id, cell, address, role, version, lag_ms, migration, key_ids)
 values ($1, $2, $3, $4, $5, $6, $7, $8)

@@ -58,8 +58,6 @@ export class Membership {
   #isListening = false;
   #stopListening: () => void = () => undefined;
   #following: Promise<void> | undefined;
-  /** A notification arrived while a read was under way. */
-  #mustFollowAgain = false;
   #isUnavailable = false;
   #address = '';
   readonly #migration = newestMigration();
@@ -67,10 +65,10 @@ export class Membership {
   #isOwner = false;
   /** All tenants with rows in the cell are settled. */
   #isSearched = false;
-  /** Resolves when the last report was sent. */
   #reported = Promise.resolve();
   readonly #search: BackgroundJob;
-  readonly #polls: readonly BackgroundJob[];
+  readonly #changes: BackgroundJob;
+  readonly #reports: BackgroundJob;
   #page: TenantPage = async () => [];
   #isStopped = false;
   readonly #split = new Set<string>();
@@ -90,14 +88,12 @@ export class Membership {
     this.#search = job('tenants of the cell', SEARCH_MS, () =>
       this.#settleFound((work) => this.#search.step(work)),
     );
-    this.#polls = [
-      job('changes of the directory', FOLLOW_MS, () => this.#follow()),
-      job('report to the directory', REPORT_MS, () => this.#report()),
-    ];
+    this.#changes = job('changes of the directory', FOLLOW_MS, () => this.#followAnew());
+    this.#reports = job('report to the directory', REPORT_MS, () => this.#report());
   }
 
   /** @throws EngineError 503 while the directory is unavailable */
-  async asked<Answer>(question: (directory: Directory) => Promise<Answer>): Promise<Answer> {
+  async query<Answer>(question: (directory: Directory) => Promise<Answer>): Promise<Answer> {
     try {
       return await question(this.directory);
     } catch (error) {
@@ -141,7 +137,8 @@ export class Membership {
     this.#available();
     const facts = { tenants: this.placement.size, revision: this.#revision };
     this.options.log.info(facts, 'joined the cluster');
-    for (const poll of this.#polls) poll.start();
+    this.#changes.start();
+    this.#reports.start();
     await Promise.all([this.#follow(), this.#report()]);
   }
 
@@ -196,9 +193,7 @@ export class Membership {
     if (this.#isUnavailable) return false;
     let isRead = false;
     const read = async () => {
-      // A read under way may have begun before the last owner stopped.
-      await this.#following;
-      await this.#follow();
+      await this.#followAnew();
       isRead = true;
     };
     const { clock } = this.options;
@@ -255,11 +250,14 @@ export class Membership {
   #follow(): Promise<void> {
     this.#following ??= this.#read().finally(() => {
       this.#following = undefined;
-      if (!this.#mustFollowAgain || this.#isStopped) return;
-      this.#mustFollowAgain = false;
-      void this.#follow();
     });
     return this.#following;
+  }
+
+  /** A read under way may have begun before the latest change. */
+  async #followAnew(): Promise<void> {
+    await this.#following;
+    await this.#follow();
   }
 
   async #read(): Promise<void> {
@@ -315,10 +313,7 @@ export class Membership {
     if (this.#isListening || this.#isStopped) return;
     const stop = await this.directory.listen(
       (revision) => {
-        if (revision === this.#revision) return;
-        // The read under way may have begun before this change.
-        if (this.#following !== undefined) this.#mustFollowAgain = true;
-        else void this.#follow();
+        if (revision !== this.#revision) this.#changes.wake();
       },
       () => {
         this.#isListening = false;
@@ -360,11 +355,11 @@ export class Membership {
     this.options.log.info('the directory of the cluster is back');
   }
 
-  /** Removes the engine from the directory. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     this.#search.stop();
-    for (const poll of this.#polls) poll.stop();
+    this.#changes.stop();
+    this.#reports.stop();
     this.#stopListening();
     await this.#reported;
     // While the directory is unavailable the row stays, and soon counts as that of a stopped engine.

@@ -30,24 +30,22 @@ export async function beginCopy(target: pg.Client): Promise<void> {
   await target.query(`begin; ${ALIKE}`);
 }
 
-/** The tables with rows of the tenant. */
 export async function tablesWithRows(
   client: pg.Client,
   tables: readonly TenantTable[],
   tenant: string,
 ): Promise<TenantTable[]> {
   const literal = pg.escapeLiteral(tenant);
-  const asked = tables.map(
+  const exist = tables.map(
     (table) => `exists (select from ${table.name} where ${rowsOf(table, literal)})`,
   );
   const { rows } = await client.query<boolean[]>({
-    text: `select ${asked.join(', ')}`,
+    text: `select ${exist.join(', ')}`,
     rowMode: 'array',
   });
   return tables.filter((_, at) => rows[0]?.[at] === true);
 }
 
-/** Copies the rows of one table. */
 export async function copyTable(
   source: pg.Client,
   target: pg.Client,
@@ -80,7 +78,6 @@ export async function tallyOf(
   return { rows: Number(count), hash: sum };
 }
 
-/** The tables that differ. */
 export function differences(source: Tallies, target: Tallies): string[] {
   const names = new Set([...Object.keys(source), ...Object.keys(target)]);
   return [...names].filter((name) => {
@@ -134,7 +131,7 @@ async function deleteSome(
        select ctid as place from ${name}
        where (${rowsOf(table, pg.escapeLiteral(tenant))}) and exists (select from mine)
        limit ${atOnce}),
-     gone as (delete from ${name} where ctid = any(array(select place from doomed)))
+     deleted as (delete from ${name} where ctid = any(array(select place from doomed)))
      select exists (select from mine) as is_mine, (select count(*)::int from doomed) as found`,
     [tenant, move, state],
   );

@@ -32,10 +32,8 @@ import type { Moves } from './moves.js';
 import type { TenantTable } from './tenant-rows.js';
 
 export interface MoverOptions {
-  /** Whose rows go with the tenant. */
   readonly tables: readonly TenantTable[];
   readonly moves: Moves;
-  /** Of the databases of the two cells. */
   readonly sourceUrl: string;
   readonly targetUrl: string;
   /** Called before each step; once for a step that waits. */
@@ -113,7 +111,7 @@ export class TenantMover {
     const { moves } = this.#options;
     this.#move = await moves.read(this.#move.id);
     const { id: moveId, state, ended_at, tenant_id } = this.#move;
-    const asked = async (side: Side) => {
+    const read = async (side: Side) => {
       const client = await this.#client(side);
       return (await client.query<CellMove>(READ_MOVE, [tenant_id])).rows[0];
     };
@@ -126,8 +124,8 @@ export class TenantMover {
     };
     for (;;) {
       const step = nextStep(facts);
-      if (step === 'ask-source') facts = { ...facts, source: await asked('source') };
-      else if (step === 'ask-target') facts = { ...facts, target: await asked('target') };
+      if (step === 'ask-source') facts = { ...facts, source: await read('source') };
+      else if (step === 'ask-target') facts = { ...facts, target: await read('target') };
       else return step;
     }
   }

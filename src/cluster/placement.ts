@@ -1,7 +1,7 @@
 /**
  * Which tenants are served in the cell of this engine (docs/operate/cells.md). Checked for every request before any
  * work: a tenant of another cell is refused with 421, so that a wrong map of a proxy never splits a tenant. A tenant
- * that is served here costs one lookup in a set. For unknown tenants the directory is asked, once for all requests
+ * that is served here costs one lookup in a set. Unknown tenants are looked up in the directory, once for all requests
  * that wait for the answer; while it is unavailable, known tenants are served as before.
  */
 
@@ -52,7 +52,7 @@ export interface PlacementOptions {
 /** Tenants known to be served here: about 50 MB. */
 const HERE_MAX = 500_000;
 
-/** The tenants last asked for that are settled elsewhere or nowhere. */
+/** The tenants last looked up that are settled elsewhere or nowhere. */
 const OTHERS_MAX = 50_000;
 
 /** Of one question to the directory, and waiting for the next ones. */
@@ -80,7 +80,7 @@ const TOO_MANY = unavailable('ENG_OVERLOADED', 'too many tenants wait for the di
 
 export const DIRECTORY_UNAVAILABLE = unavailable(
   'ENG_DIRECTORY_DOWN',
-  'the directory of the cluster cannot be asked',
+  'the directory of the cluster is unavailable',
 );
 
 /** @param cell of the tenant or of the request; @param own this engine's */
@@ -96,7 +96,7 @@ const isUnsearched = ({ joined_at = null, found_at = null }: CellKnown) =>
 const unsearched = (cell: string) =>
   unavailable(
     'ENG_NO_CELL',
-    `the cell ${cell} was not looked through yet for tenants that it has: new ones wait`,
+    `cell ${cell} has not been searched for its tenants yet: new tenants wait`,
   );
 
 /** An exchange that ends when its tenant is no longer served here. */
@@ -171,7 +171,7 @@ export class CellPlacement implements Placement {
 
   // ---------------------------------------------------------------- requests
 
-  /** Undefined: unknown, the directory has to be asked. */
+  /** Undefined: unknown, to be looked up in the directory. */
   of(tenant: string): TenantPlace | undefined {
     if (this.#here.has(tenant)) return HERE;
     if (this.#suspended.has(tenant)) return SUSPENDED;

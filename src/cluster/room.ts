@@ -18,9 +18,9 @@ export class ClusterRoom extends Membership {
 
   get lists() {
     return {
-      cells: () => this.asked(cellsOf),
-      moves: (asked: { limit: number; before: string | undefined; isUnderWay: boolean }) =>
-        this.asked((directory) => directory.moves(asked)),
+      cells: () => this.query(cellsOf),
+      moves: (page: { limit: number; before: string | undefined; isUnderWay: boolean }) =>
+        this.query((directory) => directory.moves(page)),
     };
   }
 

@@ -56,7 +56,7 @@ export function creationConflict(
     now.selected_runtime_id === destination_runtime_id &&
     areSameTerms(termsOf(decision), terms) &&
     areSameTerms(termsOf(now), terms);
-  return isBound ? undefined : 'the placement decision is for something else than what is asked';
+  return isBound ? undefined : 'the placement decision does not fit the request';
 }
 
 function reasonsAgainst({ findings, unresolved_effects }: HandoffPreview): string {

@@ -110,8 +110,8 @@ const RETENTION_MIN_S = 60;
 const RETENTION_MAX_S = 2_592_000;
 
 /** How long a migration can be rolled back, in seconds. */
-export function retentionSeconds(asked: number | null | undefined): number {
-  const seconds = asked ?? RETENTION_DEFAULT_S;
+export function retentionSeconds(requested: number | null | undefined): number {
+  const seconds = requested ?? RETENTION_DEFAULT_S;
   return Math.min(RETENTION_MAX_S, Math.max(RETENTION_MIN_S, seconds));
 }
 

@@ -33,7 +33,6 @@ import {
 } from '../rows.js';
 import { CONTINUITY_LOCATIONS, PROVENANCE_ENTRIES, type RUNTIMES } from '../tables.js';
 
-/** A checkpoint of an instance of the execution. */
 interface BoundaryKey
   extends StoredRow<typeof CONTINUITY_LOCATIONS>,
     StoredRow<typeof CHECKPOINTS, 'id'>,
