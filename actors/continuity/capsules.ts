@@ -22,7 +22,6 @@ import type { Turn } from '../runtime/turn.js';
 import {
   CAPSULE_CONTENT_TYPE,
   type CapsuleFacts,
-  type OutputText,
   PAYLOAD_BYTES_MAX,
   type PayloadFrame,
   type SealedCapsule,
@@ -35,23 +34,72 @@ import { keysOf, unwrapped } from './operation.js';
 import type { ContinuityRows, PlaceRow } from './rows.js';
 import { ARTIFACT } from './tables.js';
 
-export interface CapsuleContents
-  extends Pick<CapsuleFacts, 'sequence_version' | 'sequence_definition' | 'current_step'> {
-  readonly frame: PayloadFrame;
-  readonly outputs: readonly OutputText[];
+/** What the exporter decides; the rest follows from the execution and its instance. */
+type CapsuleTerms = Pick<
+  CapsuleFacts,
+  'capsule_id' | 'allowed_destination_runtime_id' | 'requirements' | 'expires_at'
+>;
+
+interface SealOptions {
+  /** Absent: the latest one. */
+  readonly checkpoint?: CheckpointRecord;
+  /** Absent: the payload is sealed with the server's own key. */
+  readonly transferKey?: PayloadKey | undefined;
 }
 
 /**
- * Rejects with 409 when the instance has no checkpoint, is not here, or is too large for a capsule.
- *
- * @param instance fenced, or compared later by `placeSha256`
- * @param chosen absent: the latest checkpoint
+ * Seals the instance of an execution, which is fenced, or compared later by `placeSha256`. The turn
+ * stores the payload as an artifact of the instance. Rejects with 409 when the instance has no
+ * checkpoint or is not here, 409 or 413 when it is too large for a capsule.
  */
-export async function contentsOf(
+export async function sealInstance(
+  service: ExecutionService,
+  turn: Turn,
+  execution: ExecutionBefore,
+  terms: CapsuleTerms,
+  { checkpoint, transferKey }: SealOptions,
+): Promise<SealedCapsule> {
+  const { continuity_id, tenant_id, epoch, current_instance_id, owner_runtime_id } = execution;
+  const { frame, outputs, ...about } = await contentsOf(service, current_instance_id, checkpoint);
+  const { signing, payload } = keysOf(service);
+  const head = await service.rows.one('provenanceHead', continuity_id);
+  const made = await workOn(service, tenant_id, SEAL_CAPSULE, {
+    facts: {
+      ...terms,
+      ...about,
+      continuity_id,
+      tenant_id,
+      epoch,
+      source_instance_id: current_instance_id,
+      source_runtime_id: owner_runtime_id,
+      provenance_head: head?.entry_sha256 ?? null,
+      issued_at: isoTime(service.now),
+    },
+    frame,
+    outputs,
+    keys: { signing, payload: transferKey ?? payload },
+    nonce: randomBytes(NONCE_BYTES),
+  });
+  const sealed = unwrapped(made, conflict);
+  const { key, sha256 } = sealed.capsule.manifest.payload_artifact;
+  const columns = JSON.stringify({
+    key,
+    instance_id: current_instance_id,
+    tenant_id,
+    content_type: CAPSULE_CONTENT_TYPE,
+    sha256,
+    created_at: isoTime(service.now),
+  });
+  // Base64 needs no escaping; JSON.stringify would scan the large text.
+  turn.put(ARTIFACT.insert, key, `${columns.slice(0, -1)},"content":"${sealed.payload_base64}"}`);
+  return sealed;
+}
+
+async function contentsOf(
   { rows, plans }: ExecutionService,
   instance: string,
   chosen?: CheckpointRecord,
-): Promise<CapsuleContents> {
+) {
   const [place, totals] = await Promise.all([
     placeOf(rows, instance),
     rows.one('outputTotals', instance),
@@ -73,76 +121,36 @@ export async function contentsOf(
   ]);
   const items = new Map(lists.map(({ key, items: list }) => [key, JSON.parse(list)]));
   const { current_step: step } = runtime;
-  return {
-    frame: {
-      instance: {
-        sequence_id: row.sequence_id,
-        namespace: row.namespace,
-        priority: PRIORITIES[row.priority] ?? 'normal',
-        timezone: row.timezone,
-        metadata: JSON.parse(row.metadata) as JsonObject,
-        context: contextOf(place),
-        budget: null,
-        parent_instance_id: row.parent_instance_id,
-        ...(row.timeout === null ? {} : { timeout: row.timeout }),
-      },
-      checkpoint,
-      execution_tree: writeTree({ execution, items, blocks }, plan),
-      effect_ids: effects.map(({ id }) => id),
-      pending_waits: [],
-      pending_signals: signals.map(({ payload, ...signal }) => {
-        return { ...signal, payload: JSON.parse(payload ?? 'null') as JsonValue };
-      }),
-      artifacts: [],
-      stream_cursors: [],
-      redacted_audit_context: null,
+  const frame: PayloadFrame = {
+    instance: {
+      sequence_id: row.sequence_id,
+      namespace: row.namespace,
+      priority: PRIORITIES[row.priority] ?? 'normal',
+      timezone: row.timezone,
+      metadata: JSON.parse(row.metadata) as JsonObject,
+      context: contextOf(place),
+      budget: null,
+      parent_instance_id: row.parent_instance_id,
+      ...(row.timeout === null ? {} : { timeout: row.timeout }),
     },
+    checkpoint,
+    execution_tree: writeTree({ execution, items, blocks }, plan),
+    effect_ids: effects.map(({ id }) => id),
+    pending_waits: [],
+    pending_signals: signals.map(({ payload, ...signal }) => {
+      return { ...signal, payload: JSON.parse(payload ?? 'null') as JsonValue };
+    }),
+    artifacts: [],
+    stream_cursors: [],
+    redacted_audit_context: null,
+  };
+  return {
+    frame,
     outputs,
     sequence_version: row.version,
     sequence_definition: JSON.parse(row.definition) as JsonValue,
     current_step: typeof step === 'string' ? step : null,
   };
-}
-
-/** What the exporter decides; the rest follows from the execution and the contents. */
-type CapsuleTerms = Pick<
-  CapsuleFacts,
-  'capsule_id' | 'allowed_destination_runtime_id' | 'requirements' | 'expires_at'
->;
-
-/**
- * Rejects with 409 or 413 when the contents are over a bound.
- *
- * @param transferKey absent: the payload is sealed with the server's own key
- */
-export async function sealContents(
-  service: ExecutionService,
-  execution: ExecutionBefore,
-  { frame, outputs, ...about }: CapsuleContents,
-  terms: CapsuleTerms,
-  transferKey?: PayloadKey,
-): Promise<SealedCapsule> {
-  const { continuity_id, tenant_id, epoch } = execution;
-  const { signing, payload } = keysOf(service);
-  const head = await service.rows.one('provenanceHead', continuity_id);
-  const made = await workOn(service, tenant_id, SEAL_CAPSULE, {
-    facts: {
-      ...terms,
-      ...about,
-      continuity_id,
-      tenant_id,
-      epoch,
-      source_instance_id: execution.current_instance_id,
-      source_runtime_id: execution.owner_runtime_id,
-      provenance_head: head?.entry_sha256 ?? null,
-      issued_at: isoTime(service.now),
-    },
-    frame,
-    outputs,
-    keys: { signing, payload: transferKey ?? payload },
-    nonce: randomBytes(NONCE_BYTES),
-  });
-  return unwrapped(made, conflict);
 }
 
 /** Rejects with 413 when the capsule takes too much time or memory, 503 when the pool is busy. */
@@ -166,26 +174,6 @@ export function transferKeyIn(text: string | null | undefined): PayloadKey | und
   const key = parseTransferKey(text);
   if (key === undefined) throw invalid(`payload_key_base64 must be base64 of ${KEY_BYTES} bytes`);
   return key;
-}
-
-/** Stores the sealed payload as an artifact of the source instance. */
-export function putArtifact(
-  service: ExecutionService,
-  turn: Turn,
-  { capsule, payload_base64 }: SealedCapsule,
-): void {
-  const { payload_artifact, tenant_id, source_instance_id } = capsule.manifest;
-  const { key, sha256 } = payload_artifact;
-  const columns = JSON.stringify({
-    key,
-    instance_id: source_instance_id,
-    tenant_id,
-    content_type: CAPSULE_CONTENT_TYPE,
-    sha256,
-    created_at: isoTime(service.now),
-  });
-  // Base64 needs no escaping; JSON.stringify would scan the large text.
-  turn.put(ARTIFACT.insert, key, `${columns.slice(0, -1)},"content":"${payload_base64}"}`);
 }
 
 export interface Place extends LivePlace {

@@ -11,7 +11,7 @@ import { isoTime } from '../../src/base/time.js';
 import { canonicalSha256 } from '../../src/core/sealing/canonical-json.js';
 import type { PayloadKey } from '../../src/core/sealing/keys.js';
 import type { OrderedChange } from '../instance/orders.js';
-import { contentsOf, placeOf, putArtifact, sealContents, transferKeyIn } from './capsules.js';
+import { placeOf, sealInstance, transferKeyIn } from './capsules.js';
 import type { ImportExpectation } from './core/capsule.js';
 import { exportConflict, handoffStateAt, handoffTerms, handoffView } from './core/handoff.js';
 import { isLive } from './core/runtimes.js';
@@ -122,17 +122,15 @@ async function seal(
   if (capsule_id === null || expires_at === null) throw new Error('the handoff names no capsule');
   // Effects may have begun between the check and the fence.
   await checkEffects(service, execution);
-  const contents = await contentsOf(service, execution.current_instance_id);
+  const unit = new ExecutionUnit(service, execution, { state: 'transferring' });
   const terms = {
     capsule_id,
     expires_at,
     allowed_destination_runtime_id: handoff.destination_runtime_id,
     requirements: handoffTerms(handoff).requirements,
   };
-  const sealed = await sealContents(service, execution, contents, terms, transferKey);
-  const unit = new ExecutionUnit(service, execution, { state: 'transferring' });
+  const sealed = await sealInstance(service, unit, execution, terms, { transferKey });
   const moved = unit.moveHandoff(handoff, 'exported');
-  putArtifact(service, unit, sealed);
   await unit.enter({
     kind: 'capsule_exported',
     summary: 'capsule exported',

@@ -43,12 +43,16 @@ export const rollBack: Serve<'migrations.rollback'> = async (service, { tenant, 
   checkTarget(migration, execution, place);
   const opened = await openedCapsule(service, migration, execution);
   // Read after the place, which the order compares: a later effect changes the place.
-  await checkEffects(service, execution);
+  const { current_instance_id: instance, epoch } = execution;
+  const effects = await service.rows.effects(execution.continuity_id);
+  const sent = effects.find((effect) => effect.epoch === epoch && forbidsRollback(effect.state));
+  if (sent !== undefined) {
+    throw conflict(`effect ${sent.id} of block ${sent.block_id} is ${sent.state}`);
+  }
   const unit = nextEpoch(service, execution);
   const rolled_back_at = isoTime(service.now);
   const record = moveMigration(service, unit, migration, 'rolled_back', { rolled_back_at });
   const { stored, secrets } = migration;
-  const { current_instance_id: instance, epoch } = execution;
   await changeVersion(service, unit, {
     execution,
     place,
@@ -87,16 +91,6 @@ function checkTarget(
   if (row.state !== 'paused' && !(isKept && row.state === source_state)) {
     throw refused(`the instance is ${row.state}: pause it`);
   }
-}
-
-async function checkEffects(
-  { rows }: ExecutionService,
-  { continuity_id, epoch }: ExecutionRow,
-): Promise<void> {
-  const effects = await rows.effects(continuity_id);
-  const sent = effects.find((effect) => effect.epoch === epoch && forbidsRollback(effect.state));
-  if (sent === undefined) return;
-  throw conflict(`effect ${sent.id} of block ${sent.block_id} is ${sent.state}`);
 }
 
 /** Rejects with 409 when the retained capsule was changed. */

@@ -19,7 +19,7 @@ import { failure, type PositionVerdict } from '../release/core/position.js';
 import { COMPARE_DEFINITIONS } from '../release/jobs.js';
 import { type Place, placeOf } from './capsules.js';
 import { findingCodes, findingsIn, mayApply, verdictOn } from './core/migration.js';
-import { applyTransforms, type Transform } from './core/transforms.js';
+import { applyTransforms, type Transform, transformsOf } from './core/transforms.js';
 import type { ExecutionService } from './execution-service.js';
 import type { ExecutionBefore } from './execution-unit.js';
 import { REPLAY_MIGRATION } from './jobs.js';
@@ -33,10 +33,10 @@ interface Found {
   readonly source: VersionRow;
   readonly target: VersionRow;
   readonly checkpoint: CheckpointRecord;
-  readonly transforms: readonly Transform[];
 }
 
 export interface Subject extends Found {
+  readonly transforms: readonly Transform[];
   /** The data of the checkpoint after the transforms. */
   readonly migrated: JsonValue;
   /** context.data before and after the transforms. */
@@ -122,13 +122,14 @@ export async function targetOf(
   return target;
 }
 
-/** Rejects with 400 when the transforms do not apply to the checkpoint. */
-export function subjectOf(found: Found): Subject {
-  const { place, checkpoint, transforms } = found;
+/** @throws EngineError 400 when the transforms are invalid, or do not apply to the checkpoint */
+export function subjectOf(found: Found, sent: MigrateTo['transforms']): Subject {
+  const { place, checkpoint } = found;
   const { checkpoint_data } = checkpoint;
+  const transforms = unwrapped(transformsOf(sent ?? []), invalid);
   const migrated = unwrapped(applyTransforms(checkpoint_data, transforms), invalid);
   const sourceData = dataIn(checkpoint_data, place);
-  return { ...found, migrated, sourceData, targetData: dataIn(migrated, place) };
+  return { ...found, transforms, migrated, sourceData, targetData: dataIn(migrated, place) };
 }
 
 /** context.data: the snapshot of the checkpoint, if it has one. */

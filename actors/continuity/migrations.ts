@@ -18,10 +18,9 @@ import { isoTime } from '../../src/base/time.js';
 import type { OrderedMigration } from '../instance/orders.js';
 import { CHECKPOINT } from '../instance/output-tables.js';
 import type { Turn } from '../runtime/turn.js';
-import { checkpointOf, contentsOf, contextOf, putArtifact, sealContents } from './capsules.js';
+import { checkpointOf, contextOf, sealInstance } from './capsules.js';
 import { rollbackCapsuleOf } from './core/capsule.js';
 import { type MigrationSecrets, retentionSeconds, type StoredMigration } from './core/migration.js';
-import { transformsOf } from './core/transforms.js';
 import type { ExecutionService } from './execution-service.js';
 import { type ExecutionBefore, ExecutionUnit } from './execution-unit.js';
 import { implicitExecution } from './executions.js';
@@ -47,7 +46,7 @@ import {
   type Verdict,
   versionOf,
 } from './migration-verdicts.js';
-import { keysOf, type RequestTarget, type Serve, unwrapped } from './operation.js';
+import { keysOf, type RequestTarget, type Serve } from './operation.js';
 import type { ExecutionRow } from './rows.js';
 
 // ---------------------------------------------------------------- plan
@@ -68,8 +67,7 @@ export const planMigration: Serve<'migrations.plan'> = async (service, { tenant,
   const target = await targetOf(service, source, { version, to_sequence_id });
   if (target.id === source.id) throw invalid('the target is the version that the instance has');
   const checkpoint = saved ?? (await captured(service, execution, place));
-  const transforms = unwrapped(transformsOf(body.transforms ?? []), invalid);
-  const subject = subjectOf({ execution, place, source, target, checkpoint, transforms });
+  const subject = subjectOf({ execution, place, source, target, checkpoint }, body.transforms);
   const verdict = await judgeMigration(service, subject);
   const { stored, secrets } = storedPlan(service, subject, verdict, body);
   const unit = new ExecutionUnit(service, execution);
@@ -182,15 +180,13 @@ async function sealRollback(
   if (service.keyring === undefined) {
     return { ...applied, manifest: null, rollback_capsule: null, rollback_expires_at: applied_at };
   }
-  const contents = await contentsOf(service, execution.current_instance_id, checkpoint);
-  const sealed = await sealContents(service, execution, contents, {
+  const terms = {
     capsule_id: service.newIdLike(execution.continuity_id),
     allowed_destination_runtime_id: null,
     requirements: {},
     expires_at: rollback_expires_at,
-  });
-  putArtifact(service, turn, sealed);
-  const { capsule } = sealed;
+  };
+  const { capsule } = await sealInstance(service, turn, execution, terms, { checkpoint });
   const rollback_capsule = rollbackCapsuleOf(capsule);
   return { ...applied, manifest: capsule.manifest, rollback_capsule, rollback_expires_at };
 }
@@ -241,8 +237,7 @@ async function plannedSubject(
   if (newest.id !== source_checkpoint.id) throw stale('there is a newer checkpoint');
   if (place.sha256 !== secrets.place_sha256) throw stale('the context or the progress has changed');
   const checkpoint = { ...source_checkpoint, checkpoint_data: secrets.checkpoint_data };
-  const transforms = unwrapped(transformsOf(plan.transforms), invalid);
-  return subjectOf({ execution, place, source, target, checkpoint, transforms });
+  return subjectOf({ execution, place, source, target, checkpoint }, plan.transforms);
 }
 
 // ---------------------------------------------------------------- in one request
@@ -277,8 +272,7 @@ export const migrateInstance: Serve<'migrations.migrate'> = async (service, requ
   });
   if (target.id === source.id) return answer(SAME_VERSION);
   const checkpoint = await captured(service, execution, place);
-  const transforms = unwrapped(transformsOf(body.transforms ?? []), invalid);
-  const subject = subjectOf({ execution, place, source, target, checkpoint, transforms });
+  const subject = subjectOf({ execution, place, source, target, checkpoint }, body.transforms);
   const verdict = await judgeMigration(service, subject);
   if (body.dry_run === true) return { ...answer(verdict), dry_run: true };
   checkVerdict(verdict, body.approved === true);
