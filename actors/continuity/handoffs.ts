@@ -131,11 +131,27 @@ export async function settle(
   service: ExecutionService,
   execution: ExecutionRow,
 ): Promise<ExecutionRow> {
-  const handoffs = await service.rows.all('handoffs', execution.continuity_id);
+  const { rows, now } = service;
+  const handoffs = await rows.all('handoffs', execution.continuity_id);
   const open = handoffs.find(isOpen);
-  if (open !== undefined) return settleOpen(service, execution, open);
+  if (open !== undefined) {
+    const unit = new ExecutionUnit(service, execution, { state: 'owned' });
+    // An export runs in this line: one found here was interrupted.
+    if (open.state === 'quiescing') {
+      unit.moveHandoff(open, 'failed', { failure_code: EXPORT_FAILED });
+    } else if (handoffStateAt(open, now) === 'expired') unit.moveHandoff(open, 'expired');
+    else return execution;
+    return takeBack(unit);
+  }
   const resumed = handoffs.findLast(({ state }) => state === 'resumed');
-  return resumed === undefined ? execution : settleResumed(service, execution, resumed);
+  if (resumed === undefined) return execution;
+  const epoch = resumed.expected_epoch + 1;
+  const destination = await rows.one('stateAt', execution.continuity_id, epoch);
+  if (handoffStateAt(resumed, now, destination?.state) !== 'completed') return execution;
+  const unit = new ExecutionUnit(service, execution);
+  unit.moveHandoff(resumed, 'completed');
+  await unit.commit();
+  return unit.row;
 }
 
 /** Both after `settle`. */
@@ -170,9 +186,7 @@ export async function openHandoff(
   return (await rows.all('handoffs', continuity_id)).find(isOpen);
 }
 
-function isOpen({ state }: HandoffRow): boolean {
-  return holdsExecution(state);
-}
+const isOpen = ({ state }: HandoffRow) => holdsExecution(state);
 
 /** Answers a fenced instance that asks whether its fence still applies. */
 export async function answerFence(
@@ -207,36 +221,6 @@ export async function fenceMoved(
   source: Pick<ExecutionRow, 'current_instance_id' | 'tenant_id'>,
 ): Promise<void> {
   await service.order(source, { expect: { fence: 'transferring' }, changes: [MOVED_FENCE] });
-}
-
-async function settleOpen(
-  service: ExecutionService,
-  execution: ExecutionRow,
-  open: HandoffRow,
-): Promise<ExecutionRow> {
-  const unit = new ExecutionUnit(service, execution, { state: 'owned' });
-  // An export runs in this line: one found here was interrupted.
-  if (open.state === 'quiescing') {
-    unit.moveHandoff(open, 'failed', { failure_code: EXPORT_FAILED });
-  } else if (handoffStateAt(open, service.now) === 'expired') {
-    unit.moveHandoff(open, 'expired');
-  } else return execution;
-  return takeBack(unit);
-}
-
-/** Completes the handoff if the instance at the destination has ended. */
-async function settleResumed(
-  service: ExecutionService,
-  execution: ExecutionRow,
-  resumed: HandoffRow,
-): Promise<ExecutionRow> {
-  const epoch = resumed.expected_epoch + 1;
-  const destination = await service.rows.one('stateAt', execution.continuity_id, epoch);
-  if (handoffStateAt(resumed, service.now, destination?.state) !== 'completed') return execution;
-  const unit = new ExecutionUnit(service, execution);
-  unit.moveHandoff(resumed, 'completed');
-  await unit.commit();
-  return unit.row;
 }
 
 /**

@@ -7,7 +7,6 @@
 
 import type {
   MigratedInstance,
-  MigrateTo,
   MigrationPlan,
   MigrationRecord,
   PlanMigration,
@@ -259,7 +258,7 @@ export const migrateInstance: Serve<'migrations.migrate'> = async (service, requ
   const target = await targetOf(service, source, body);
   const answer = (
     { disposition, codes, findings }: Verdict,
-    applied?: Applied,
+    applied?: Pick<MigratedInstance, 'state' | 'migration_id' | 'rollback_expires_at'>,
   ): MigratedInstance => ({
     migrated: applied !== undefined,
     instance_id: request.id,
@@ -276,7 +275,19 @@ export const migrateInstance: Serve<'migrations.migrate'> = async (service, requ
   const verdict = await judgeMigration(service, subject);
   if (body.dry_run === true) return { ...answer(verdict), dry_run: true };
   checkVerdict(verdict, body.approved === true);
-  return answer(verdict, await apply(service, subject, verdict, body));
+  const { stored, secrets } = storedPlan(service, subject, verdict, body);
+  const unit = nextEpoch(service, execution);
+  unit.put(CHECKPOINT.insert, checkpoint.id, checkpoint);
+  const rollback = await sealRollback(service, unit, subject, stored.rollback_expires_at);
+  const applied = { ...stored, ...rollback, goes_on: true } as const;
+  insertMigration(service, unit, applied, secrets, 'applied');
+  const { state } = await toTarget(service, unit, subject, applied, { pauses: false });
+  const { rollback_capsule, rollback_expires_at } = rollback;
+  return answer(verdict, {
+    state,
+    migration_id: stored.plan.id,
+    rollback_expires_at: rollback_capsule && rollback_expires_at,
+  });
 };
 
 const SAME_VERSION: Verdict = { disposition: 'automatic', codes: [], findings: [] };
@@ -299,28 +310,4 @@ async function presentExecution(
   const execution = await ownedExecution(service, row);
   if (execution.current_instance_id !== id) throw conflict(`instance ${id} was handed over`);
   return execution;
-}
-
-type Applied = Pick<MigratedInstance, 'state' | 'migration_id' | 'rollback_expires_at'>;
-
-/** One unit: the instance in the target version, its execution, and the rollback capsule. */
-async function apply(
-  service: ExecutionService,
-  subject: Subject,
-  verdict: Verdict,
-  body: MigrateTo,
-): Promise<Applied> {
-  const { stored, secrets } = storedPlan(service, subject, verdict, body);
-  const unit = nextEpoch(service, subject.execution);
-  unit.put(CHECKPOINT.insert, subject.checkpoint.id, subject.checkpoint);
-  const rollback = await sealRollback(service, unit, subject, stored.rollback_expires_at);
-  const applied = { ...stored, ...rollback, goes_on: true } as const;
-  insertMigration(service, unit, applied, secrets, 'applied');
-  const { state } = await toTarget(service, unit, subject, applied, { pauses: false });
-  const { rollback_capsule, rollback_expires_at } = rollback;
-  return {
-    state,
-    migration_id: stored.plan.id,
-    rollback_expires_at: rollback_capsule && rollback_expires_at,
-  };
 }

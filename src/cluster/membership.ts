@@ -55,8 +55,7 @@ export class Membership {
   protected readonly options: MembershipOptions;
   /** All placements up to this revision are known. */
   #revision = 0;
-  #isListening = false;
-  #stopListening: () => void = () => undefined;
+  #stopListening: (() => void) | undefined;
   #following: Promise<void> | undefined;
   #isUnavailable = false;
   #address = '';
@@ -310,16 +309,15 @@ export class Membership {
   }
 
   async #listen(): Promise<void> {
-    if (this.#isListening || this.#isStopped) return;
+    if (this.#stopListening !== undefined || this.#isStopped) return;
     const stop = await this.directory.listen(
       (revision) => {
         if (revision !== this.#revision) this.#changes.wake();
       },
       () => {
-        this.#isListening = false;
+        this.#stopListening = undefined;
       },
     );
-    this.#isListening = true;
     this.#stopListening = stop;
     if (this.#isStopped) stop();
   }
@@ -360,7 +358,7 @@ export class Membership {
     this.#search.stop();
     this.#changes.stop();
     this.#reports.stop();
-    this.#stopListening();
+    this.#stopListening?.();
     await this.#reported;
     // While the directory is unavailable the row stays, and soon counts as that of a stopped engine.
     await this.directory.forgetEngine(this.options.id).catch(() => undefined);

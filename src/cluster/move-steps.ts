@@ -21,6 +21,7 @@ import {
   beginCopy,
   beginSnapshot,
   copyTable,
+  type Deletion,
   deleteRows,
   differences,
   type Tallies,
@@ -146,29 +147,25 @@ export class TenantMover {
 
   async #do(step: Step): Promise<void> {
     const { moves } = this.#options;
-    const { id, tenant_id: tenant, from_cell, to_cell } = this.#move;
+    const { id, from_cell, to_cell } = this.#move;
     switch (step) {
       case 'suspend-source':
         await this.#expectFreeSlugs();
-        return put(await this.#client('source'), tenant, id, 'leaving', to_cell);
+        return this.#put('source', 'leaving', to_cell);
       case 'suspend-target':
-        return put(await this.#client('target'), tenant, id, 'arriving', from_cell);
+        return this.#put('target', 'arriving', from_cell);
       case 'copy':
         return this.#copy();
       case 'switch':
         return moves.switchOver(id);
       case 'admit-target':
-        return become(await this.#client('target'), tenant, id, 'arriving', 'admitted');
+        return this.#become('target', 'arriving', 'admitted');
       case 'depart-source':
-        return become(await this.#client('source'), tenant, id, 'leaving', 'left');
+        return this.#become('source', 'leaving', 'left');
       case 'readmit-source':
-        return become(await this.#client('source'), tenant, id, 'leaving', 'admitted');
+        return this.#become('source', 'leaving', 'admitted');
       case 'clear-source':
-        await deleteRows(await this.#client('source'), this.#options.tables, {
-          tenant,
-          move: id,
-          state: 'left',
-        });
+        await this.#delete('source', 'left');
         return moves.end(id);
       case 'clear-target':
         return this.#clearTarget();
@@ -177,6 +174,36 @@ export class TenantMover {
       default:
         throw new MoveError(`${step} cannot be carried out`);
     }
+  }
+
+  /** Replaces the row of an earlier move. */
+  async #put(side: Side, state: CellMove['state'], otherCell: string): Promise<void> {
+    const { id, tenant_id } = this.#move;
+    const client = await this.#client(side);
+    await client.query(
+      `insert into tenant_moves (tenant_id, move_id, state, other_cell)
+       values ($1, $2::uuid, $3, $4)
+       on conflict (tenant_id) do update set move_id = excluded.move_id, state = excluded.state,
+         other_cell = excluded.other_cell, stamps_from = null, held_epoch = null, copied = null,
+         changed_at = excluded.changed_at
+       where tenant_moves.move_id <> excluded.move_id`,
+      [tenant_id, id, state, otherCell],
+    );
+  }
+
+  async #become(side: Side, from: CellMove['state'], to: CellMove['state']): Promise<void> {
+    const { id, tenant_id } = this.#move;
+    const client = await this.#client(side);
+    await client.query(
+      `update tenant_moves set state = $4, changed_at = now()
+       where tenant_id = $1 and move_id = $2::uuid and state = $3`,
+      [tenant_id, id, from, to],
+    );
+  }
+
+  async #delete(side: Side, state: Deletion['state']): Promise<void> {
+    const { id: move, tenant_id: tenant } = this.#move;
+    await deleteRows(await this.#client(side), this.#options.tables, { tenant, move, state });
   }
 
   /** Reads the tables, which may be newer than the last reports of their owners. */
@@ -299,43 +326,10 @@ export class TenantMover {
         [tenant, id],
       );
       if (rowCount === 0) return;
-      await deleteRows(target, this.#options.tables, { tenant, move: id, state: 'arriving' });
-      await become(target, tenant, id, 'arriving', 'left');
+      await this.#delete('target', 'arriving');
+      await this.#become('target', 'arriving', 'left');
     });
   }
-}
-
-/** Replaces the row of an earlier move. */
-async function put(
-  client: pg.Client,
-  tenant: string,
-  move: string,
-  state: 'leaving' | 'arriving',
-  otherCell: string,
-): Promise<void> {
-  await client.query(
-    `insert into tenant_moves (tenant_id, move_id, state, other_cell)
-     values ($1, $2::uuid, $3, $4)
-     on conflict (tenant_id) do update set move_id = excluded.move_id, state = excluded.state,
-       other_cell = excluded.other_cell, stamps_from = null, held_epoch = null, copied = null,
-       changed_at = excluded.changed_at
-     where tenant_moves.move_id <> excluded.move_id`,
-    [tenant, move, state, otherCell],
-  );
-}
-
-async function become(
-  client: pg.Client,
-  tenant: string,
-  move: string,
-  from: CellMove['state'],
-  to: CellMove['state'],
-): Promise<void> {
-  await client.query(
-    `update tenant_moves set state = $4, changed_at = now()
-     where tenant_id = $1 and move_id = $2::uuid and state = $3`,
-    [tenant, move, from, to],
-  );
 }
 
 async function levelOf(client: pg.Client): Promise<number> {

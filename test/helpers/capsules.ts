@@ -127,6 +127,5 @@ export function deviceCapsule(
   if (transfer === undefined) throw new Error('the transfer key is none');
   const made = createCapsule(facts, payload, { signing, payload: transfer }, randomBytes(12));
   if (!made.ok) throw new Error(made.message);
-  const { capsule, sealed } = made.value;
-  return { capsule, payload_base64: sealed.toString('base64') };
+  return made.value;
 }

@@ -358,7 +358,8 @@ function made(facts: Partial<CapsuleFacts> = {}, keyring = KEYRING, transferKey?
   const keys = { signing: keyring.signing, payload: transfer ?? keyring.payload };
   const result = createCapsule({ ...FACTS, ...facts }, PAYLOAD, keys, NONCE);
   assert.ok(result.ok);
-  return result.value;
+  const { capsule, payload_base64 } = result.value;
+  return { capsule, sealed: Buffer.from(payload_base64, 'base64') };
 }
 
 /** The capsule that most tests try to get in, and its sealed payload. */

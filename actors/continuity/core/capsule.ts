@@ -65,12 +65,13 @@ export function createCapsule(
   payload: CapsulePayload,
   keys: CapsuleKeys,
   nonce: Uint8Array,
-): Parsed<{ readonly capsule: Capsule; readonly sealed: Buffer }> {
+): Parsed<SealedCapsule> {
   const plain = encodePayload(payload);
   if (!plain.ok) return plain;
   const sealed = seal(plain.value, keys.payload.key, nonce, facts);
   const manifest = manifestOf(facts, payload, keys, sealed);
-  return { ok: true, value: { capsule: signManifest(manifest, keys.signing), sealed } };
+  const capsule = signManifest(manifest, keys.signing);
+  return { ok: true, value: { capsule, payload_base64: sealed.toString('base64') } };
 }
 
 export function signManifest(manifest: CapsuleManifest, signing: SigningKey): Capsule {
@@ -221,8 +222,18 @@ export function openCapsule(
   const plain = openWith(keys, sealed, manifest);
   if (plain === undefined) return refused('capsule payload decryption failed');
   const payload = decodePayload(plain, check);
-  const fault = payload.ok ? payloadFault(manifest, payload.value) : undefined;
-  return fault === undefined ? payload : refused(fault);
+  if (!payload.ok) return payload;
+  const { instance, checkpoint } = payload.value;
+  if (instance.sequence_id !== manifest.sequence.id) {
+    return refused('the payload is of another sequence');
+  }
+  if (checkpoint.instance_id !== manifest.source_instance_id) {
+    return refused('the checkpoint of the payload is of another instance');
+  }
+  if (canonicalSha256(checkpoint) !== manifest.checkpoint.sha256) {
+    return refused('the checkpoint of the payload has another hash');
+  }
+  return payload;
 }
 
 /** Stage 3: the stored sequence is the one that the instance ran. */
@@ -233,20 +244,6 @@ export function sequenceFault(
   if (storedDefinition === undefined) return 'the sequence of the capsule is not stored here';
   const isSame = canonicalSha256(storedDefinition) === sequence.content_sha256;
   return isSame ? undefined : 'the stored sequence is not the one of the capsule';
-}
-
-function payloadFault(
-  manifest: CapsuleManifest,
-  { instance, checkpoint }: CapsulePayload,
-): string | undefined {
-  if (instance.sequence_id !== manifest.sequence.id) return 'the payload is of another sequence';
-  if (checkpoint.instance_id !== manifest.source_instance_id) {
-    return 'the checkpoint of the payload is of another instance';
-  }
-  if (canonicalSha256(checkpoint) !== manifest.checkpoint.sha256) {
-    return 'the checkpoint of the payload has another hash';
-  }
-  return undefined;
 }
 
 /** A row of outputs; the output is JSON text. */
@@ -269,18 +266,9 @@ export interface SealTask {
 
 export type SealedCapsule = Pick<HandoffExported, 'capsule' | 'payload_base64'>;
 
-export function sealCapsule({
-  facts,
-  frame,
-  outputs,
-  keys,
-  nonce,
-}: SealTask): Parsed<SealedCapsule> {
-  const payload = { ...frame, outputs: outputs.map(parsedOutput) };
-  const made = createCapsule(facts, payload, keys, nonce);
-  if (!made.ok) return made;
-  const { capsule, sealed } = made.value;
-  return { ok: true, value: { capsule, payload_base64: sealed.toString('base64') } };
+export function sealCapsule(task: SealTask): Parsed<SealedCapsule> {
+  const payload = { ...task.frame, outputs: task.outputs.map(parsedOutput) };
+  return createCapsule(task.facts, payload, task.keys, task.nonce);
 }
 
 /** Without its receipt: the importer did not have this effect; the capsule lists the receipt's id. */

@@ -6,6 +6,7 @@
 import { toUnixMs } from '../../../schema/common.js';
 import type { HandoffState } from '../../../schema/continuity-words.js';
 import type { Handoff, RuntimeCapabilities } from '../../../schema/handoff.js';
+import type { BodyOf } from '../../../schema/routes.js';
 import { type InstanceState, isTerminal } from '../../../schema/states.js';
 import { isoTime, type UnixMs } from '../../../src/base/time.js';
 import { canonicalJson } from '../../../src/core/sealing/canonical-json.js';
@@ -17,11 +18,11 @@ import { isLive } from './runtimes.js';
 
 export const EXPORT_FAILED = 'CAPSULE_EXPORT_FAILED';
 
-export interface HandoffRequest {
-  /** Absent: that of the decision. */
-  readonly continuity_id?: string | null;
-  readonly preview_sha256: string;
-  readonly destination_runtime_id: string;
+export interface HandoffRequest
+  extends Pick<
+    BodyOf<'handoffs.create'>,
+    'continuity_id' | 'preview_sha256' | 'destination_runtime_id'
+  > {
   readonly terms: PlacementTerms;
 }
 
@@ -127,18 +128,14 @@ export function exportConflict(facts: ExportFacts, now: UnixMs): string | undefi
   if (judge(destination, termsOf(decision), now).outcome !== 'allow') {
     return 'the destination is no longer allowed to take the execution';
   }
-  if (!isDurableWait(facts)) {
+  const isAtRest = instanceState === 'paused' || instanceState === 'waiting';
+  if (!isAtRest && (!facts.hasBegun || isTerminal(instanceState))) {
     return (
       'only a paused or waiting instance, or one that waits for a time or has failed, can be ' +
       `exported; this one is ${instanceState}`
     );
   }
   return facts.hasCheckpoint ? undefined : 'the instance has no checkpoint';
-}
-
-function isDurableWait({ instanceState, hasBegun }: ExportFacts): boolean {
-  if (instanceState === 'paused' || instanceState === 'waiting') return true;
-  return hasBegun && !isTerminal(instanceState);
 }
 
 /** `terms` is the JSON text of PlacementTerms. */

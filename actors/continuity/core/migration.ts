@@ -75,14 +75,16 @@ export function findingsIn(
     ...replayed,
     ...cleanUps,
     ...removedOutputs.map((block_id) => ({
-      ...migrationFinding('OUTPUT_REMOVED', removedSummary(block_id), { block_id }),
+      ...migrationFinding(
+        'OUTPUT_REMOVED',
+        `block ${block_id} has an output and is not in the target`,
+        { block_id },
+      ),
       code: OUTPUT_REMOVED + block_id,
     })),
     ...(hasTransforms ? [migrationFinding('TRANSFORMS', 'the data are transformed')] : []),
   ];
 }
-
-const removedSummary = (block: string) => `block ${block} has an output and is not in the target`;
 
 /**
  * | verdict           | the first condition that holds                                             |
