@@ -87,10 +87,10 @@ export function effectById(id: string): Query {
   const conditions = new Conditions();
   const wanted = `${conditions.param(id)}::uuid`;
   const sources = [
-    taskSource('', `t.id = ${wanted}`),
+    `${TASK_WHERE}t.id = ${wanted}`,
     openSource('(select instance_id from timers where recover) h', '', `f.id = ${wanted}`),
-    outputSource('', `o.effect is not null and o.id = ${wanted}`),
-    trySource('', `e.id = ${wanted}`),
+    `${OUTPUT_WHERE}o.effect is not null and o.id = ${wanted}`,
+    `${TRY_WHERE}e.id = ${wanted}`,
   ];
   return conditions.query(resolved(sources, ''));
 }
@@ -105,7 +105,12 @@ const ENDED_AS: ReadonlyMap<string, EffectOutcome> = new Map([
 ]);
 
 export function effectOfRow(row: EffectRow): EffectReceipt {
-  const resolution = row.resolved_state === null ? null : resolutionOf(row, row.resolved_state);
+  const { resolved_state, resolved_provider, resolved_at } = row;
+  const resolution = resolved_state && {
+    state: resolved_state,
+    provider_receipt_id: resolved_provider,
+    updated_at: resolved_at ?? row.created_at,
+  };
   const output = parsed(row.output);
   if (row.source === 'task') {
     const handler_name = row.handler_name ?? '';
@@ -117,11 +122,6 @@ export function effectOfRow(row: EffectRow): EffectReceipt {
   const outcome = row.source === 'open' ? 'in_flight' : (ENDED_AS.get(row.state) ?? 'lost');
   const handler_name = facts.handler_name ?? HTTP_HANDLER;
   return inProcessReceipt({ ...facts, ...row, handler_name, outcome, output }, resolution);
-}
-
-function resolutionOf(row: EffectRow, state: EffectState) {
-  const { resolved_provider: provider_receipt_id, resolved_at } = row;
-  return { state, provider_receipt_id, updated_at: resolved_at ?? row.created_at };
 }
 
 function parsed(text: string | null): JsonValue {
@@ -167,10 +167,10 @@ function select(
   const { task, open, output, try: tries } = narrowed;
   const { own, holders } = wanted;
   const sources = [
-    task && taskSource(filter, `t.instance_id ${own} and ${task}`),
+    task && `${TASK_WHERE}t.instance_id ${own} and ${task}${filter}`,
     open && openSource(`${holders} h`, filter, open),
-    output && outputSource(filter, `o.instance_id ${own} and o.effect is not null and ${output}`),
-    tries && trySource(filter, `e.instance_id ${own} and ${tries}`),
+    output && `${OUTPUT_WHERE}o.instance_id ${own} and o.effect is not null and ${output}${filter}`,
+    tries && `${TRY_WHERE}e.instance_id ${own} and ${tries}${filter}`,
   ];
   const present = sources.filter((source) => source !== undefined);
   const place = new Conditions(conditions.values);
@@ -200,15 +200,12 @@ const OF_INSTANCE = 'cross join lateral (select id, tenant_id, continuity_id fro
 const TASK_WORDS = `${IS_REPORTED} as is_reported, ${IS_TOUCHED} as is_touched`;
 const NO_TASK = 'false as is_reported, false as is_touched';
 
-function taskSource(filter: string, condition: string): string {
-  return (
-    `select 'task' as source, t.id, ${SCOPE}, ` +
-    'coalesce(t.ownership_epoch, 0)::float8 as epoch, t.instance_id, t.block_id, t.attempt, ' +
-    `t.handler_name, t.params, t.state, ${TASK_WORDS}, t.output, null::json as facts, ` +
-    't.created_at, t.completed_at as updated_at ' +
-    `from ${TASKS} t ${OF_INSTANCE} where id = t.instance_id offset 0) i where ${condition}${filter}`
-  );
-}
+const TASK_WHERE =
+  `select 'task' as source, t.id, ${SCOPE}, ` +
+  'coalesce(t.ownership_epoch, 0)::float8 as epoch, t.instance_id, t.block_id, t.attempt, ' +
+  `t.handler_name, t.params, t.state, ${TASK_WORDS}, t.output, null::json as facts, ` +
+  't.created_at, t.completed_at as updated_at ' +
+  `from ${TASKS} t ${OF_INSTANCE} where id = t.instance_id offset 0) i where `;
 
 /** @param holders rows of `h` with ids of instances that may have open steps */
 function openSource(holders: string, filter: string, condition: string): string {
@@ -229,28 +226,22 @@ function openSource(holders: string, filter: string, condition: string): string 
   );
 }
 
-function outputSource(filter: string, condition: string): string {
-  return (
-    `select 'output' as source, o.id, ${SCOPE}, (o.effect ->> 'epoch')::float8 as epoch, ` +
-    'o.instance_id, o.block_id, o.try as attempt, null as handler_name, null::json as params, ' +
-    `o.effect ->> 'state' as state, ${NO_TASK}, ` +
-    "json_build_object('provider_receipt_id', o.effect ->> 'provider_receipt_id') as output, " +
-    "o.effect as facts, (o.effect ->> 'created_at')::timestamptz as created_at, " +
-    // Not the creation of the row, which is later: the receipt keeps its time when the row is deleted.
-    "(o.effect ->> 'updated_at')::timestamptz as updated_at from block_outputs o " +
-    `${OF_INSTANCE} where id = o.instance_id offset 0) i where ${condition}${filter}`
-  );
-}
+const OUTPUT_WHERE =
+  `select 'output' as source, o.id, ${SCOPE}, (o.effect ->> 'epoch')::float8 as epoch, ` +
+  'o.instance_id, o.block_id, o.try as attempt, null as handler_name, null::json as params, ' +
+  `o.effect ->> 'state' as state, ${NO_TASK}, ` +
+  "json_build_object('provider_receipt_id', o.effect ->> 'provider_receipt_id') as output, " +
+  "o.effect as facts, (o.effect ->> 'created_at')::timestamptz as created_at, " +
+  // Not the creation of the row, which is later: the receipt keeps its time when the row is deleted.
+  "(o.effect ->> 'updated_at')::timestamptz as updated_at from block_outputs o " +
+  `${OF_INSTANCE} where id = o.instance_id offset 0) i where `;
 
-function trySource(filter: string, condition: string): string {
-  return (
-    `select 'try' as source, e.id, ${SCOPE}, e.epoch::float8 as epoch, e.instance_id, ` +
-    'e.block_id, e.attempt, null as handler_name, null::json as params, e.state, ' +
-    `${NO_TASK}, ` +
-    "json_build_object('provider_receipt_id', e.provider_receipt_id) as output, " +
-    "json_build_object('request_sha256', e.request_sha256, 'destination_fingerprint', " +
-    "e.destination_fingerprint, 'idempotency_key', e.idempotency_key) as facts, " +
-    'e.created_at, e.updated_at from effect_receipts e ' +
-    `${OF_INSTANCE} where id = e.instance_id offset 0) i where ${condition}${filter}`
-  );
-}
+const TRY_WHERE =
+  `select 'try' as source, e.id, ${SCOPE}, e.epoch::float8 as epoch, e.instance_id, ` +
+  'e.block_id, e.attempt, null as handler_name, null::json as params, e.state, ' +
+  `${NO_TASK}, ` +
+  "json_build_object('provider_receipt_id', e.provider_receipt_id) as output, " +
+  "json_build_object('request_sha256', e.request_sha256, 'destination_fingerprint', " +
+  "e.destination_fingerprint, 'idempotency_key', e.idempotency_key) as facts, " +
+  'e.created_at, e.updated_at from effect_receipts e ' +
+  `${OF_INSTANCE} where id = e.instance_id offset 0) i where `;

@@ -57,7 +57,9 @@ export function creationConflict(
     now.selected_runtime_id === destination_runtime_id &&
     areSameTerms(termsOf(decision), terms) &&
     areSameTerms(termsOf(now), terms);
-  return isBound ? undefined : 'the placement decision does not fit the request';
+  return isBound
+    ? undefined
+    : 'the placement decision is for something else than what is requested';
 }
 
 function reasonsAgainst({ findings, unresolved_effects }: HandoffPreview): string {
