@@ -11,7 +11,7 @@ import { isoTime } from '../../src/base/time.js';
 import { BULK_CHANGE } from '../instance/tables.js';
 import type { HostDeps } from '../runtime/host.js';
 import type { Kernel } from '../runtime/kernel.js';
-import type { Call } from '../runtime/operation.js';
+import type { Call, Operations, RouteOperations } from '../runtime/operation.js';
 import { Service } from '../runtime/service.js';
 import { Turn } from '../runtime/turn.js';
 import type { BulkCounts } from './front/work.js';
@@ -55,13 +55,22 @@ export class BulkJobs {
   /** Requests about one job are serialized, and so are new jobs of one tenant. */
   readonly #service: Service;
 
+  readonly #routes = {
+    'bulkJobs.cancel': { serve: (call) => this.#cancel(call) },
+  } satisfies RouteOperations;
+  readonly operations = {
+    ...this.#routes,
+    'bulkJobs.begin': { serve: (call: Call<BeginBulkJob>) => this.#begin(call) },
+    'bulkJobs.progress': { serve: (call: Call<BulkProgress>) => this.#progress(call) },
+  } satisfies Operations;
+
   constructor(deps: BulkJobsDeps) {
     this.#deps = deps;
     this.#service = new Service('bulk-jobs', deps);
   }
 
   /** @throws EngineError 429 when the tenant has too many open jobs */
-  begin({ request: asker, tenant: tenant_id, body }: Call<BeginBulkJob>): void {
+  #begin({ request: asker, tenant: tenant_id, body }: Call<BeginBulkJob>): void {
     const { loader, now, newId } = this.#deps;
     this.#service.answer(asker, 200, `tenant:${tenant_id}`, async () => {
       const before = isoTime(now() - LIMITS.bulkJobKeptMs);
@@ -100,8 +109,9 @@ export class BulkJobs {
   }
 
   /** The marks of settled instances are deleted in the same unit, so that each is counted once. */
-  progress({ request, target: id, body }: Call<BulkProgress>): void {
-    this.#withJob(request, id, '', async (row) => {
+  #progress({ request, target: id, body }: Call<BulkProgress>): void {
+    this.#service.answer(request, 200, id, async () => {
+      const row = await this.#own('', id);
       const { counts, from, place, settled, end, error } = body;
       if (row.place !== from || row.ended_at !== null) throw conflict(`job ${id} stands elsewhere`);
       const turn = new Turn();
@@ -127,24 +137,18 @@ export class BulkJobs {
   }
 
   /** The current window is still counted before the job ends. */
-  cancel({ request, tenant, target: id }: Call): void {
-    this.#withJob(request, id, tenant, async (row) => {
+  #cancel({ request, tenant, target: id }: Call): void {
+    this.#service.answer(request, 200, id, async () => {
+      const row = await this.#own(tenant, id);
       if (row.state === 'cancelling' || row.state === 'cancelled') return wireJob(row);
       if (row.state !== 'running') throw conflict(`job ${id} is ${row.state}`);
       return this.#update({ ...row, state: 'cancelling' }, new Turn());
     });
   }
 
-  #withJob(
-    request: number,
-    id: string,
-    tenant: string,
-    work: (row: BulkJobRow) => Promise<BulkJob>,
-  ): void {
-    this.#service.answer(request, 200, id, async () => {
-      const row = await this.#service.read(() => this.#deps.loader.bulkJob(id));
-      return work(owned(row, tenant, `job ${id}`));
-    });
+  async #own(tenant: string, id: string): Promise<BulkJobRow> {
+    const row = await this.#service.read(() => this.#deps.loader.bulkJob(id));
+    return owned(row, tenant, `job ${id}`);
   }
 
   async #update(changed: BulkJobRow, turn: Turn): Promise<BulkJob> {

@@ -18,14 +18,11 @@ import type { JsonObject } from '../../src/base/json.js';
 import { checkTenant, owned } from '../../src/base/tenancy.js';
 import { isoTime } from '../../src/base/time.js';
 import { checkUnchanged, updatedAt } from '../../src/base/unchanged-since.js';
-import type { Keyring } from '../../src/core/sealing/keys.js';
-import { NONCE_BYTES } from '../../src/core/sealing/sealing.js';
 import { sequenceNotFound } from '../../src/core/sequence-not-found.js';
-import { storeSecret } from '../../src/core/stored-secret.js';
-import { weaknessOf } from '../../src/core/weak-secret.js';
 import type { HostDeps } from '../runtime/host.js';
 import type { Kernel } from '../runtime/kernel.js';
-import type { Call } from '../runtime/operation.js';
+import type { Call, RouteOperations } from '../runtime/operation.js';
+import { type RowSecretsDeps, storedSecret, warnOfSecret } from '../runtime/row-secrets.js';
 import type { NamedId, SequenceName } from '../runtime/sequence-name.js';
 import { Service } from '../runtime/service.js';
 import { Turn } from '../runtime/turn.js';
@@ -38,22 +35,26 @@ export type TriggerNeededLoads = TriggerLoads & {
 
 export interface TriggersDeps
   extends HostDeps,
-    Pick<Kernel<TriggerNeededLoads>, 'loader' | 'now' | 'random'> {
-  /** Undefined without an encryption key. */
-  readonly keyring: Keyring | undefined;
-}
+    RowSecretsDeps,
+    Pick<Kernel<TriggerNeededLoads>, 'loader' | 'now'> {}
 
 export class Triggers {
   readonly #deps: TriggersDeps;
   /** Requests about one slug are serialized, so that it is taken once. */
   readonly #service: Service;
 
+  readonly operations = {
+    'triggers.create': { serve: (call) => this.#create(call) },
+    'triggers.update': { serve: (call) => this.#update(call) },
+    'triggers.delete': { serve: (call) => this.#delete(call) },
+  } satisfies RouteOperations;
+
   constructor(deps: TriggersDeps) {
     this.#deps = deps;
     this.#service = new Service('triggers', deps);
   }
 
-  create({ request, tenant, body }: Call<CreateTrigger>): void {
+  #create({ request, tenant, body }: Call<CreateTrigger>): void {
     checkTenant(tenant, body.tenant_id);
     const type = body.trigger_type ?? 'webhook';
     const config = (body.config ?? {}) as JsonObject;
@@ -82,9 +83,9 @@ export class Triggers {
     });
   }
 
-  update({ request, tenant, target: slug, body }: Call<UpdateTrigger>): void {
+  #update({ request, tenant, target: slug, body }: Call<UpdateTrigger>): void {
     this.#service.answer(request, 200, slug, async () => {
-      const row = owned(await this.#read(slug), tenant, `trigger ${slug}`);
+      const row = await this.#own(tenant, slug);
       checkUnchanged(body.if_unchanged_since, row.updated_at);
       const { secret } = body;
       const before = JSON.parse(row.config) as JsonObject;
@@ -106,10 +107,10 @@ export class Triggers {
     });
   }
 
-  delete({ request, tenant, target: slug }: Call): void {
+  #delete({ request, tenant, target: slug }: Call): void {
     this.#service.answer(request, 204, slug, async () => {
-      const row = owned(await this.#read(slug), tenant, `trigger ${slug}`);
-      const turn = new Turn(row.tenant_id);
+      const { tenant_id } = await this.#own(tenant, slug);
+      const turn = new Turn(tenant_id);
       turn.put(TRIGGER.clear, slug, { slug });
       await this.#service.commit(turn, { key: `trigger:${slug}` });
       return undefined;
@@ -120,6 +121,10 @@ export class Triggers {
 
   #read(slug: string): Promise<TriggerRow | undefined> {
     return this.#service.read(() => this.#deps.loader.trigger(slug));
+  }
+
+  async #own(tenant: string, slug: string): Promise<TriggerRow> {
+    return owned(await this.#read(slug), tenant, `trigger ${slug}`);
   }
 
   /** Rejects with 404 for an unknown sequence. */
@@ -143,13 +148,8 @@ export class Triggers {
   }
 
   #sealed({ slug: id, tenant_id }: Pick<TriggerRow, 'slug' | 'tenant_id'>, secret: string): string {
-    const { keyring, random, log } = this.#deps;
-    if (keyring === undefined)
-      log.warn({ trigger: id }, 'the secret of a trigger is stored unsealed');
-    const why = weaknessOf(secret);
-    if (why !== undefined) log.warn({ trigger: id, why }, 'a secret can be guessed');
-    const nonce = Uint8Array.from({ length: NONCE_BYTES }, () => Math.floor(random() * 256));
-    return JSON.stringify(storeSecret({ id, tenant_id }, secret, keyring, nonce));
+    warnOfSecret(this.#deps, secret, 'trigger', { trigger: id });
+    return JSON.stringify(storedSecret(this.#deps, { id, tenant_id }, secret));
   }
 }
 

@@ -4,7 +4,6 @@ import type { Keyring } from '../../src/core/sealing/keys.js';
 import type { WebhookSender } from '../../src/handlers/webhook-sender.js';
 import { type Kernel, onFirstShard } from '../runtime/kernel.js';
 import type { WebhookLoads } from './loads.js';
-import { subscriptionOperations, webhookOperations } from './operations.js';
 import { Subscribers } from './subscribers.js';
 import { Subscriptions } from './subscriptions.js';
 import { Webhooks } from './webhooks.js';
@@ -24,10 +23,6 @@ export function openWebhooks(
     gone: (subscriptions) => webhooks.giveUp(subscriptions),
   });
   const webhooks = new Webhooks({ ...kernel, sender, subscribers, keyring });
-  const ofTenants = onFirstShard(kernel, () => {
-    const subscriptions = new Subscriptions({ ...kernel, subscribers, sender, keyring });
-    return { parts: [subscriptions], operations: subscriptionOperations(subscriptions) };
-  });
-  const parts = [subscribers, webhooks, ofTenants];
-  return { subscribers, parts, operations: webhookOperations(webhooks) };
+  const makeOwner = () => new Subscriptions({ ...kernel, subscribers, sender, keyring });
+  return { subscribers, parts: [subscribers, webhooks, onFirstShard(kernel, makeOwner)] };
 }

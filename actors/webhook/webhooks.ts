@@ -27,6 +27,7 @@ import type { WebhookSender } from '../../src/handlers/webhook-sender.js';
 import type { Settlement } from '../runtime/commit-log.js';
 import type { HostDeps } from '../runtime/host.js';
 import type { Kernel } from '../runtime/kernel.js';
+import type { RouteOperations } from '../runtime/operation.js';
 import { pruning } from '../runtime/pruning.js';
 import type { Effects, Room } from '../runtime/room.js';
 import { Service } from '../runtime/service.js';
@@ -63,6 +64,14 @@ export class Webhooks implements Room {
   readonly #pruning: BackgroundJob | undefined;
   #isDraining = false;
 
+  readonly operations = {
+    'webhooks.redeliver': {
+      serve: ({ request, target }) => this.redeliver(target, request),
+    },
+    'webhooks.discard': {
+      serve: ({ request, target }) => this.discard(target, request),
+    },
+  } satisfies RouteOperations;
   readonly effects = { webhook: ({ row }) => this.added(row) } satisfies Effects;
 
   constructor(deps: WebhooksDeps) {

@@ -8,7 +8,7 @@ import type { SequenceRow } from '../../actors/catalog/loads.js';
 import { Plans } from '../../actors/catalog/plans.js';
 import type { Outcomes } from '../../actors/release/core/gates.js';
 import type { ReleaseRow } from '../../actors/release/core/record.js';
-import { releaseOperations } from '../../actors/release/operations.js';
+import { releaseOperations } from '../../actors/release/room.js';
 import { Releases } from '../../actors/release/releases.js';
 import type { Operation } from '../../actors/runtime/operation.js';
 import type { Effect } from '../../actors/runtime/turn.js';

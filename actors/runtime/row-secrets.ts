@@ -1,0 +1,36 @@
+/** Secrets of rows that are written and never shown: sealed, or plain without an encryption key. */
+
+import type { Keyring } from '../../src/core/sealing/keys.js';
+import { NONCE_BYTES } from '../../src/core/sealing/sealing.js';
+import { type SecretPlace, type StoredSecret, storeSecret } from '../../src/core/stored-secret.js';
+import { weaknessOf } from '../../src/core/weak-secret.js';
+import type { Kernel } from './kernel.js';
+
+export interface RowSecretsDeps extends Pick<Kernel, 'random' | 'log'> {
+  /** Undefined without an encryption key. */
+  readonly keyring: Keyring | undefined;
+}
+
+export function storedSecret(
+  { keyring, random }: RowSecretsDeps,
+  place: SecretPlace,
+  secret: string,
+): StoredSecret {
+  return storeSecret(place, secret, keyring, randomBytes(random, NONCE_BYTES));
+}
+
+/** Logs why the secret is not safe: it can be guessed, or is stored in plain text. */
+export function warnOfSecret(
+  { keyring, log }: RowSecretsDeps,
+  secret: string,
+  thing: 'trigger' | 'webhook',
+  fields: object,
+): void {
+  if (keyring === undefined) log.warn(fields, `the secret of a ${thing} is stored unsealed`);
+  const why = weaknessOf(secret);
+  if (why !== undefined) log.warn({ ...fields, why }, 'a secret can be guessed');
+}
+
+export function randomBytes(random: () => number, count: number): Buffer {
+  return Buffer.from(Array.from({ length: count }, () => Math.floor(random() * 256)));
+}
