@@ -7,6 +7,7 @@
 
 import type {
   CreateRelease,
+  GateReport,
   PromoteRelease,
   StartCanary,
   ValidateRelease,
@@ -24,18 +25,20 @@ import type { Call } from '../runtime/operation.js';
 import { Publisher } from '../runtime/publisher.js';
 import type { Messages, Room } from '../runtime/room.js';
 import { Service, type ServiceDeps } from '../runtime/service.js';
-import { type Evidence, findVerdict, judge, runsToJudge } from './core/gates.js';
 import {
   canaryReason,
   DEPRECATION,
+  findVerdict,
   gateActor,
   gateReason,
+  judge,
   OPERATOR,
   promotionReason,
   REASONS,
+  runsToJudge,
   VALIDATION,
   validationReason,
-} from './core/reasons.js';
+} from './core/gates.js';
 import { type ReleaseRow, releaseOf } from './core/record.js';
 import { GateWatch } from './gate-watch.js';
 import { expectMove, type Move, ReleaseStore, type ReleaseStoreDeps } from './store.js';
@@ -415,7 +418,7 @@ export class Releases implements Room {
 }
 
 interface Judged {
-  readonly evidence: Evidence;
+  readonly evidence: GateReport;
   readonly before: ReleaseRow;
   /** The release after a rollback that a failing gate caused. */
   readonly after: ReleaseRow;

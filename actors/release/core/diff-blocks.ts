@@ -224,7 +224,8 @@ function presenceChange(name: string, had: boolean, has: boolean): Change[] {
   return [{ category: 'structure_changed', what: `${list} is ${has ? 'added' : 'removed'}` }];
 }
 
-function withoutAbsent(settings: JsonObject): JsonObject {
+/** Null and false stand for an absent member. */
+export function withoutAbsent(settings: object): JsonObject {
   const set = Object.entries(settings).filter(([, value]) => value !== null && value !== false);
   return Object.fromEntries(set);
 }

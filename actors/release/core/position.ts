@@ -14,8 +14,8 @@ import { type FindingCode, migrationFinding } from '../../../src/core/migration-
 import { iterationOf } from '../../../src/core/paths.js';
 import type { Plan } from '../../../src/core/plan-nodes.js';
 import { clashOf } from '../../../src/core/remap.js';
-import { brokenRule, type JudgedReceipt } from './invariants.js';
-import { type OtherCall, otherCallIn } from './position-calls.js';
+import { nodeNamed } from './calls.js';
+import { brokenRule, type JudgedReceipt, type OtherCall, otherCallIn } from './position-checks.js';
 import {
   NotReplayable,
   type RecordedLife,
@@ -265,9 +265,8 @@ function judgedReceipts(
   const rows = [...life.outputs, ...life.tasks];
   const iterations = new Map(rows.map(({ id, iteration }) => [id, iteration]));
   return receipts.map((receipt) => {
-    const node = plan.nodes[plan.indexOf.get(receipt.block_id) ?? -1];
-    const outside = node !== undefined && node.loops.length === 0 ? '' : null;
-    return { ...receipt, iteration: iterations.get(receipt.id) ?? outside };
+    const isOutside = nodeNamed(plan, receipt.block_id)?.loops.length === 0;
+    return { ...receipt, iteration: iterations.get(receipt.id) ?? (isOutside ? '' : null) };
   });
 }
 

@@ -8,6 +8,7 @@ import {
   isSameCall,
   isSameRequest,
   type RecordedCall,
+  stepNamed,
 } from './calls.js';
 import { NotReplayable, type RecordedRun, type Recording, recordingOf } from './recording.js';
 import { Rerun, type RerunOptions } from './rerun.js';
@@ -22,11 +23,7 @@ export type Verdict =
 /** Maximum ids in each list of one divergence, because summaries are stored. */
 const IDS_MAX = 200;
 
-/**
- * @param candidate the plan to replay with
- *
- * @param baseline the plan of the run
- */
+/** @param baseline the plan of the run */
 export function replay(
   candidate: Plan,
   baseline: Plan,
@@ -35,14 +32,15 @@ export function replay(
 ): Verdict {
   try {
     const recording = recordingOf(run, baseline);
-    const inputs = inputsOf(candidate, baseline, run, recording, options);
-    const rerunOf = (plan: Plan, known?: typeof inputs) => {
-      const rerun = new Rerun('end', plan, new Script(recording, baseline, known), run, options);
+    const rerunOf = (plan: Plan, inputs?: ReadonlyMap<string, string>) => {
+      const rerun = new Rerun('end', plan, new Script(recording, baseline, inputs), run, options);
       rerun.run();
       return rerun;
     };
-    const rerun = rerunOf(candidate, inputs);
-    let control: Rerun | null | undefined;
+    // Only a replay of the run's own plan yields the inputs of children.
+    const hasChildren = candidate.nodes.some(({ type }) => type === 'sub_sequence');
+    let control: Rerun | null | undefined = hasChildren ? rerunOf(baseline) : undefined;
+    const rerun = rerunOf(candidate, control?.childInputs);
     const controlOf = () => {
       if (control === undefined) control = carriedOut(() => rerunOf(baseline)) ?? null;
       return control ?? undefined;
@@ -72,17 +70,14 @@ function callsOf(
   let doubt: string | undefined;
   // Steps now evaluated in place need no call.
   for (const block of new Set(executed.map((step) => step.block))) {
-    const [before, after] = [script.stepOf(block), plan.nodes[plan.indexOf.get(block) ?? -1]];
-    const isCall = before !== undefined && before.mode !== 'pure' && before.mode !== 'sleep';
-    if (isCall && after?.type === 'step' && after.mode === 'pure') {
+    const mode = script.stepOf(block)?.mode ?? 'pure';
+    const isCall = mode !== 'pure' && mode !== 'sleep';
+    if (isCall && stepNamed(plan, block)?.mode === 'pure') {
       changed.push({ block_id: block, member: 'handler' });
     }
   }
   if (script.otherCalls.length === 0) return { changed, doubt };
-  const isSaid = (block: string) => {
-    const [before, after] = [script.stepOf(block), plan.nodes[plan.indexOf.get(block) ?? -1]];
-    return before !== undefined && after?.type === 'step' && isSameRequest(before, after);
-  };
+  const isSaid = (block: string) => isSameRequest(script.stepOf(block), stepNamed(plan, block));
   const control = controlOf()?.calls;
   for (const { block, place, recorded, made, isDoubtful } of script.otherCalls) {
     const repeated = control?.get(place);
@@ -123,20 +118,6 @@ function carriedOut(run: () => Rerun): Rerun | undefined {
 function distinct(changed: readonly ChangedCall[]): ChangedCall[] {
   const byName = new Map(changed.map((one) => [JSON.stringify(one), one]));
   return [...byName.values()];
-}
-
-/** The inputs of the children, which only a replay of the run's own plan yields; computed where needed. */
-function inputsOf(
-  candidate: Plan,
-  baseline: Plan,
-  run: RecordedRun,
-  recording: Recording,
-  options: RerunOptions,
-): ReadonlyMap<string, string> | undefined {
-  if (!candidate.nodes.some(({ type }) => type === 'sub_sequence')) return undefined;
-  const rerun = new Rerun('end', baseline, new Script(recording, baseline), run, options);
-  rerun.run();
-  return rerun.childInputs;
 }
 
 function verdictOn(

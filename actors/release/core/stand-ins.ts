@@ -8,7 +8,15 @@ import type { JsonObject } from '../../../src/base/json.js';
 import type { StepOutcome } from '../../../src/core/builtin.js';
 import type { Plan, PlanNode } from '../../../src/core/plan.js';
 import type { StepNode, SubSequenceNode } from '../../../src/core/plan-nodes.js';
-import { type Call, isSameCall, isSameRequest, placeOf, type RecordedCall } from './calls.js';
+import {
+  type Call,
+  isSameCall,
+  isSameRequest,
+  nodeNamed,
+  placeOf,
+  type RecordedCall,
+  stepNamed,
+} from './calls.js';
 import {
   NotReplayable,
   type RecordedAnswer,
@@ -88,8 +96,7 @@ export class Script {
       return undefined;
     }
     if (recorded === undefined || !isSameCall(recorded, made)) {
-      const isSaid = before !== undefined && isSameRequest(before, node);
-      const isDoubtful = this.gap !== undefined && isSaid;
+      const isDoubtful = this.gap !== undefined && isSameRequest(before, node);
       this.otherCalls.push({ block: node.id, place, recorded, made, isDoubtful });
     }
     return taken;
@@ -101,7 +108,7 @@ export class Script {
    * @param input as text
    */
   takeChild(node: SubSequenceNode, iteration: string, input: string): RecordedTry | undefined {
-    const before = this.#baseline.nodes[this.#baseline.indexOf.get(node.id) ?? -1];
+    const before = nodeNamed(this.#baseline, node.id);
     const isSame =
       before?.type === 'sub_sequence' &&
       before.sequenceName === node.sequenceName &&
@@ -138,8 +145,7 @@ export class Script {
   }
 
   stepOf(block: string): StepNode | undefined {
-    const node = this.#baseline.nodes[this.#baseline.indexOf.get(block) ?? -1];
-    return node?.type === 'step' ? node : undefined;
+    return stepNamed(this.#baseline, block);
   }
 
   outcomeOf(block: string, taken: RecordedTry | undefined): StepOutcome {
