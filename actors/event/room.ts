@@ -3,14 +3,23 @@
 import type { ReceivedEvent } from '../../schema/event.js';
 import { eventKeyId, routeOf } from '../../src/base/ids.js';
 import { eventTenant } from '../../src/base/tenancy.js';
-import type { Kernel } from '../runtime/kernel.js';
+import { type Kernel, onFirstShard } from '../runtime/kernel.js';
 import type { Call, Operations, RouteOperations } from '../runtime/operation.js';
+import { pruning } from '../runtime/pruning.js';
 import { Events, type FiredEvent } from './events.js';
 import type { EventLoads } from './loads.js';
+import { EVENT } from './tables.js';
+
+/** Deduplication period of producer_event_id. */
+const KEPT_MS = 7 * 24 * 60 * 60 * 1_000;
 
 export function openEvents(kernel: Kernel<EventLoads>) {
   const events = new Events({ ...kernel, maxOutputBytes: kernel.settings.maxOutputBytes });
-  return { parts: [events], operations: eventOperations(events) };
+  const oldest = () => kernel.loader.oldestEndedEvent();
+  const prune = onFirstShard(kernel, () =>
+    pruning(kernel, { name: 'old events', by: EVENT.prune, keptMs: KEPT_MS, oldest }),
+  );
+  return { parts: [events, prune], operations: eventOperations(events) };
 }
 
 export function eventOperations(events: Events) {

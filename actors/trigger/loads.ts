@@ -12,11 +12,8 @@ export const TRIGGER_SQL = {
 
 export function triggerLoads(queries: Queries) {
   const sql = queries.of(TRIGGER_SQL);
-
   return {
-    trigger(slug: string): Promise<TriggerRow | undefined> {
-      return sql.one('trigger', [slug]);
-    },
+    trigger: (slug: string) => sql.one<TriggerRow>('trigger', [slug]),
   };
 }
 

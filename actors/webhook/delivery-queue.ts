@@ -6,6 +6,7 @@
 
 import type { WebhookRow } from '../../src/core/webhook.js';
 import type { CommitLog } from '../runtime/commit-log.js';
+import type { WebhookPlace } from './loads.js';
 import type { Attempt } from './record.js';
 
 /** Before every row: Postgres reads it as a time. */
@@ -106,7 +107,7 @@ export class DeliveryQueue {
   isUnread = true;
   isReading = false;
   /** The last row read. */
-  place: { readonly at: string; readonly id: string } = BEGINNING;
+  place: WebhookPlace = BEGINNING;
   /** A skipped row may precede `place`. */
   #isMissed = false;
   readonly #entries = new Map<string, Entry>();

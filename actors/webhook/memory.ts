@@ -16,7 +16,6 @@ export interface WebhookMemoryDeps
   extends Pick<Kernel<WebhookLoads>, 'commits' | 'loader' | 'clock' | 'now' | 'schedule'> {
   /** The configured addresses; rows with other addresses are delivered too. */
   readonly settings: {
-    readonly shard: number;
     readonly shards: number;
     readonly webhookUrls: readonly string[];
   };

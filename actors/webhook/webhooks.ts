@@ -9,7 +9,6 @@
  * slots, and a webhook is sent again only if its first outcome could not be recorded.
  */
 
-import type { BackgroundJob } from '../../src/base/background-job.js';
 import {
   conflict,
   DATABASE_AWAY,
@@ -28,7 +27,6 @@ import type { Settlement } from '../runtime/commit-log.js';
 import type { HostDeps } from '../runtime/host.js';
 import type { Kernel } from '../runtime/kernel.js';
 import type { RouteOperations } from '../runtime/operation.js';
-import { pruning } from '../runtime/pruning.js';
 import type { Effects, Room } from '../runtime/room.js';
 import { Service } from '../runtime/service.js';
 import { TENANT_SUSPENDED } from '../runtime/suspended-tenants.js';
@@ -37,7 +35,7 @@ import type { Entry } from './delivery-queue.js';
 import { RELOAD_MS, WebhookMemory, type WebhookMemoryDeps } from './memory.js';
 import { type Attempt, beginAttempt, claimed, recordAttempt, unclaimed } from './record.js';
 import type { Subscribers } from './subscribers.js';
-import { DELIVERY, WEBHOOK } from './tables.js';
+import { WEBHOOK } from './tables.js';
 
 export interface WebhooksDeps extends WebhookMemoryDeps, HostDeps, Pick<Kernel, 'ids'> {
   readonly sender: Pick<WebhookSender, 'isSigned' | 'turn' | 'send'>;
@@ -50,7 +48,6 @@ export interface WebhooksDeps extends WebhookMemoryDeps, HostDeps, Pick<Kernel, 
 export const ATTEMPTS_AT_ONCE_MAX = 64;
 /** Share of one tenant in the slots of a shard. */
 const TENANT_SHARE = 3 / 4;
-const LOG_KEPT_MS = 7 * 24 * 60 * 60 * 1_000;
 /** How often the database may refuse the outcome of an attempt. */
 const REFUSALS_MAX = 5;
 
@@ -60,19 +57,14 @@ export class Webhooks implements Room {
   readonly #memory: WebhookMemory;
   readonly #slotsMax: number;
   readonly #slots: FairSlots;
-  /** On the first shard only. */
-  readonly #pruning: BackgroundJob | undefined;
   #isDraining = false;
 
   readonly operations = {
-    'webhooks.redeliver': {
-      serve: ({ request, target }) => this.redeliver(target, request),
-    },
-    'webhooks.discard': {
-      serve: ({ request, target }) => this.discard(target, request),
-    },
+    'webhooks.redeliver': { serve: ({ request, target }) => this.redeliver(target, request) },
+    'webhooks.discard': { serve: ({ request, target }) => this.discard(target, request) },
   } satisfies RouteOperations;
-  readonly effects = { webhook: ({ row }) => this.added(row) } satisfies Effects;
+  /** A webhook was committed with the end of its instance. */
+  readonly effects = { webhook: ({ row }) => this.#memory.added(row) } satisfies Effects;
 
   constructor(deps: WebhooksDeps) {
     this.#deps = deps;
@@ -82,19 +74,12 @@ export class Webhooks implements Room {
     const ofTenant = Math.max(1, Math.floor(slotsMax * TENANT_SHARE));
     this.#slotsMax = slotsMax;
     this.#slots = new FairSlots([{ activeMax: slotsMax }, { activeMax: ofTenant }]);
-    const name = 'delivery log';
-    const oldest = () => deps.loader.oldestDelivery();
-    this.#pruning =
-      deps.settings.shard === 0
-        ? pruning(deps, { name, by: DELIVERY.prune, keptMs: LOG_KEPT_MS, oldest })
-        : undefined;
   }
 
   // ---------------------------------------------------------------- life
 
   start(): void {
     this.#memory.rescan();
-    this.#pruning?.wake();
   }
 
   /** A failed writer may have committed webhooks without a report. */
@@ -113,7 +98,6 @@ export class Webhooks implements Room {
   }
 
   stop(): void {
-    this.#pruning?.stop();
     this.#memory.stop();
     for (const entry of this.#memory.entries) entry.controller?.abort();
   }
@@ -130,11 +114,6 @@ export class Webhooks implements Room {
   }
 
   // ---------------------------------------------------------------- what comes in
-
-  /** A webhook was committed with the end of its instance. */
-  added(row: WebhookRow): void {
-    this.#memory.added(row);
-  }
 
   /** Starts an attempt now; its outcome is the response. */
   redeliver(id: string, request: number): void {
