@@ -4,35 +4,17 @@
  * Input is already checked, so nothing is cached here.
  */
 
+import type { StoredRow, WrittenRow } from '../../src/db/table.js';
 import type { Call, Operations } from '../runtime/operation.js';
 import { Service, type ServiceDeps } from '../runtime/service.js';
 import type { Turn } from '../runtime/turn.js';
-import { API_KEY, TENANT_LIMIT } from './tables.js';
+import { API_KEY, type API_KEYS, TENANT_LIMIT, type TENANT_LIMITS } from './tables.js';
 
-export interface KeyRow {
-  readonly id: string;
-  readonly tenant_id: string;
-  readonly name: string;
+export type KeyRow = Omit<StoredRow<typeof API_KEYS>, 'capabilities'> & {
   readonly capabilities: readonly string[];
-  /** Hexadecimal SHA-256 of the secret. */
-  readonly secret_hash: string;
-  readonly created_at: string;
-  readonly expires_at: string | null;
-  readonly last_used_at: null;
-  readonly revoked: false;
-}
+};
 
-export interface KeyUse {
-  readonly id: string;
-  readonly last_used_at: string | null;
-}
-
-/** A row of `tenant_limits`. */
-export interface TenantLimitsRow {
-  readonly tenant_id: string;
-  readonly limits: Readonly<Record<string, number | null>>;
-  readonly set_at: string;
-}
+export type KeyUse = StoredRow<typeof API_KEYS, 'id' | 'last_used_at'>;
 
 export function keyOperations(deps: ServiceDeps) {
   const commit = committer('api-keys', deps);
@@ -62,7 +44,7 @@ export function tenantLimitOperations(deps: ServiceDeps) {
   const commit = committer('tenant-limits', deps);
   return {
     'tenantLimits.store': {
-      serve: ({ request, body: row }: Call<TenantLimitsRow>) =>
+      serve: ({ request, body: row }: Call<WrittenRow<typeof TENANT_LIMITS>>) =>
         commit(request, row.tenant_id, (turn) => turn.put(TENANT_LIMIT.set, row.tenant_id, row)),
     },
     'tenantLimits.remove': {

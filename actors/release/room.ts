@@ -4,13 +4,12 @@ import type { ValidateRelease } from '../../schema/release.js';
 import type { CatalogRoom } from '../catalog/room.js';
 import { type Kernel, onFirstShard } from '../runtime/kernel.js';
 import type { Call, Operations, RouteOperations } from '../runtime/operation.js';
-import { Releases, type ValidationEnd } from './releases.js';
+import { Releases, type ReleasesLoads, type ValidationEnd } from './releases.js';
 import { Routing } from './routing.js';
-import type { StoreLoads } from './store.js';
 
 export type ReleaseRoom = ReturnType<typeof openReleases>;
 
-export function openReleases(kernel: Kernel<StoreLoads>, { plans }: Pick<CatalogRoom, 'plans'>) {
+export function openReleases(kernel: Kernel<ReleasesLoads>, { plans }: Pick<CatalogRoom, 'plans'>) {
   const routing = new Routing(kernel);
   const releases = onFirstShard(kernel, () => new Releases({ ...kernel, plans }));
   const operations = releases && releaseOperations(releases);
