@@ -30,12 +30,10 @@ export interface BeginBulkJob {
   /** After the last processed instance; null: none. */
   readonly place: string | null;
   readonly traceparent: string | undefined;
-  /** The name of the API key that requested it. */
   readonly by: string;
 }
 
 export interface BulkProgress {
-  /** Added to the counts of the job. */
   readonly counts: BulkCounts;
   /** The expected position of the job. */
   readonly from: string | null;
@@ -47,7 +45,6 @@ export interface BulkProgress {
   readonly error: string | null;
 }
 
-/** Old jobs that are deleted with each new one. */
 const FORGOTTEN_AT_ONCE = 100;
 
 export class BulkJobs {

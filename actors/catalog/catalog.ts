@@ -38,7 +38,6 @@ import { SEQUENCE, TOMBSTONE } from './tables.js';
 
 type NeedingRelease = { readonly id: string; readonly state: string };
 
-/** Reads of releases. */
 export type CatalogNeededLoads = CatalogLoads & {
   readonly releaseNaming: (sequence: string) => Promise<NeedingRelease | undefined>;
 };
@@ -52,7 +51,6 @@ export interface CatalogDeps
   readonly stepTimeoutMaxMs: number;
 }
 
-/** Of its units. */
 const KEY = 'catalog';
 
 /** The database does not tell which of the two unique keys was violated. */
@@ -63,7 +61,6 @@ const existsAlready = ({ id, namespace, name, version }: CreateSequence) =>
 
 interface Deletion {
   readonly request: number;
-  /** The tenant of the sequence. */
   readonly tenant: string;
   /** Failed instances are deleted with it. */
   readonly isCascading: boolean;
@@ -77,7 +74,6 @@ export class Catalog implements Room {
   readonly #service: Service;
   readonly #deps: CatalogDeps;
   readonly #deletions = new Map<string, Deletion>();
-  /** Invalidates names on every shard. */
   readonly #publisher: Publisher<string>;
 
   readonly messages = {
@@ -359,7 +355,6 @@ function warningsOf(
   return [...warnings];
 }
 
-/** What prevents the deletion of the sequence. */
 function needOf(
   id: string,
   isCascading: boolean,

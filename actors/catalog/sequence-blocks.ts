@@ -12,7 +12,6 @@ export interface SequenceBlocksDeps
   readonly plans: Plans;
 }
 
-/** Interval of confirmations while a sequence is blocked. */
 const BLOCKED_AGAIN_MS = 5_000;
 
 export class SequenceBlocks implements Room {

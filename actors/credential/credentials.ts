@@ -122,8 +122,6 @@ export class Credentials {
     });
   }
 
-  // ---------------------------------------------------------------- how
-
   /** @throws EngineError 400, 404 */
   async #own(tenant_id: string, id: string): Promise<CredentialRow> {
     if (tenant_id === '') throw invalid('x-tenant-id is required');

@@ -22,7 +22,6 @@ export const CREDENTIAL_SQL = {
 export function credentialLoads(queries: Queries) {
   const sql = queries.of(CREDENTIAL_SQL);
   return {
-    /** The existing ones of these. */
     credentials: (places: readonly CredentialPlace[]) =>
       sql.all<CredentialRow>('credentials', [
         places.map(({ tenant_id }) => tenant_id),

@@ -30,14 +30,12 @@ export interface FiredEvent {
   readonly fires: readonly string[] | null;
 }
 
-/** A received event before its commit. */
 interface NewEvent {
   readonly request: number;
   readonly tenant: string;
   readonly given: ReceivedEvent;
   /** JSON text. */
   readonly payload: string;
-  /** The slugs of the triggers that it fires. */
   readonly fires: readonly string[];
 }
 
@@ -129,8 +127,6 @@ export class Events implements Room {
     this.#service.commitNow(turn, { key: `event:${id}` });
   }
 
-  // ---------------------------------------------------------------- receiving
-
   /** The slugs of the triggers that the event fires. */
   async #firedBy(tenant: string, event: ReceivedEvent): Promise<string[]> {
     const rows = await this.#deps.loader.eventTriggers({ tenant, name: event.event_name });
@@ -216,7 +212,6 @@ export class Events implements Room {
     );
   }
 
-  /** Answers with the stored event of the same producer_event_id. */
   #repeat(request: number, id: string): void {
     const { loader, schedule, release } = this.#deps;
     loader.storedEvent(id).then(

@@ -32,7 +32,6 @@ export interface OpenEvent {
   readonly payload: string;
   readonly expiresAt: UnixMs;
   status: EventStatus;
-  /** How many waits it was sent to. */
   matched: number;
   /** Waits that have not answered, each with its instance. */
   readonly targets: Map<string, string>;
@@ -51,7 +50,6 @@ export type Outcome = 'taken' | 'refused' | 'gone';
 export class EventKey {
   readonly #id: string;
   readonly #deps: EventKeyDeps;
-  /** Known from the first event on: before it there is nothing to write. */
   tenant: string | undefined;
   /** Open waits, each with its instance. */
   readonly #waits: Map<string, string>;
@@ -59,14 +57,12 @@ export class EventKey {
   readonly #free: Set<string>;
   /** Open events in their order: kept ones and those in flight. */
   readonly #events = new Map<string, OpenEvent>();
-  /** Events with unwritten rows. */
   readonly #changed = new Set<OpenEvent>();
   /** No further open events are in the table. */
   #isComplete: boolean;
   #isInDoubt = false;
   #lastSeq = 0;
 
-  /** @param id from `eventKeyId` */
   constructor(id: string, deps: EventKeyDeps, { events, waits }: EventKeyRows) {
     this.#id = id;
     this.#deps = deps;
@@ -135,7 +131,6 @@ export class EventKey {
     return this.#lastSeq;
   }
 
-  /** Reserves the open waits for an incoming event. */
   reserve(): Map<string, string> {
     const targets = new Map<string, string>();
     for (const wait of this.#free) {

@@ -73,17 +73,14 @@ export function eventLoads(queries: Queries) {
   const eventWaits = sql.batch<string, EventWaitRow>('eventWaits', columnOf);
   const openEvents = sql.batch<string, EventRow>('openEvents', columnOf);
   return {
-    /** The first open events of the key. */
     openEvents: (key: string) => openEvents.read(key),
     /** The open waits for events of the key, in their order. */
     eventWaits: (key: string) => eventWaits.read(key),
-    /** The answers to these events so far. */
     eventTakes: async (events: readonly string[]) =>
       events.length === 0 ? [] : sql.all<EventTakeRow>('eventTakes', [events]),
     /** For the response to a duplicate event. */
     storedEvent: (id: string) =>
       sql.one<StoredRow<typeof EVENTS, 'status' | 'matched'>>('storedEvent', [id]),
-    /** The enabled triggers of events with the name. */
     eventTriggers: (name: EventName) => eventTriggers.read(name),
     /** The shard's next keys with pending work, in order. */
     async dueEventKeys(after: string, now: UnixMs, limit: number): Promise<string[]> {

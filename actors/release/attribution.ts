@@ -18,7 +18,6 @@ export interface Routable {
     BodyOf<'instances.create'>,
     'sequence_id' | 'version' | 'tenant_id' | 'idempotency_key' | 'metadata'
   >;
-  /** Present when the sequence was requested by name. */
   readonly named?: NamedId;
   readonly route?: Route | undefined;
 }

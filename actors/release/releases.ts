@@ -427,8 +427,6 @@ export class Releases implements Room {
     return row;
   }
 
-  // ---------------------------------------------------------------- answers
-
   #serve(request: number, status: number, work: () => Promise<object>): void {
     this.#service.answer(request, status, undefined, work);
   }

@@ -86,5 +86,4 @@ const CHEAPER = 'ask for a smaller sample, or try again later';
 /** Completed and failed runs of a sequence, newest first, without dry runs. */
 export const sampledRuns = lookup<SampledRun>('reads_replay_sample', REPLAY_SQL.sample, CHEAPER);
 
-/** Undefined when it has been removed meanwhile. */
 export const storedRun = lookup<StoredRun>('reads_replay_run', REPLAY_SQL.run, CHEAPER);

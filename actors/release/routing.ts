@@ -84,7 +84,6 @@ export class Routing implements Room {
     return route === undefined ? instance : { ...instance, route };
   }
 
-  /** @throws EngineError 503, see `routed` */
   route(sequenceId: string, tenant: string, keyOf: () => string): Route | undefined {
     if (this.#table === undefined) throw UNKNOWN;
     return this.#table.route(sequenceId, tenant, keyOf);

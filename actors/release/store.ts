@@ -17,7 +17,6 @@ export interface Decision {
 
 export interface Move extends Decision {
   readonly to: ReleaseState;
-  /** Further columns to set. */
   readonly set?: Partial<Pick<ReleaseRow, 'canary_percent' | 'validation_summary'>>;
 }
 

@@ -39,7 +39,6 @@ export interface CronDeps {
   readonly plans: Pick<Plans, 'checkUsable' | 'deletions' | 'get' | 'isBlocked'>;
   readonly names: Pick<Names, 'get'>;
   readonly routing: Pick<Routing, 'route'>;
-  /** Sends `due` to the schedule at that time. */
   readonly wakeAt: (id: string, at: UnixMs) => void;
   /** Sends `due` to the schedule soon after one of the runs changes. */
   readonly awaitRuns: (id: string, runs: readonly string[]) => void;
@@ -70,15 +69,12 @@ export interface CreatedRun {
 export interface Look {
   /** As of the request. */
   readonly row: CronSchedule;
-  /** The instance that the fire would create. */
   readonly run: string;
-  /** The sequence that the fire would start. */
   readonly target: string;
 }
 
 /** A unit in progress that creates an instance or moves on to the next fire. */
 interface Step {
-  /** The fire time, if it is a fire. */
   readonly firing?: UnixMs;
   /** The instance of a fire, adopted at commit so that it need not be loaded. */
   readonly created?: CreatedRun | undefined;
@@ -101,7 +97,6 @@ export interface Found {
   readonly runs: readonly string[];
 }
 
-/** An instance that a schedule creates. */
 interface Run {
   readonly id: string;
   readonly idempotency_key: string | null;
@@ -113,7 +108,6 @@ export interface AskedRun extends Run {
   readonly sequence: StoredSequence;
 }
 
-/** Interval between checks of an earlier run that is waited for. */
 const BUFFERED_AGAIN_MS = 5_000;
 /** Retry interval after a database failure or while the sequence is being deleted. */
 const LATER_MS = 1_000;
@@ -172,7 +166,6 @@ export class Cron {
     this.#step = undefined;
   }
 
-  /** @returns the created instance */
   committed(unit: PendingUnit): CreatedRun | undefined {
     const step = this.#steps.get(unit);
     this.#steps.delete(unit);
@@ -269,7 +262,6 @@ export class Cron {
     turn.put(CRON.set, row.id, row);
   }
 
-  /** @throws EngineError 404 */
   #ownedBy(tenant: string): CronSchedule {
     return owned(this.#row, tenant, `cron schedule ${this.#id}`);
   }
@@ -301,7 +293,6 @@ export class Cron {
     look(this.#looking);
   }
 
-  /** The lookup failed. */
   unknown(look: Look): void {
     if (this.#looking !== look) return;
     this.#looking = undefined;

@@ -6,7 +6,6 @@ import { isoTimeOrNull, type UnixMs } from '../../src/base/time.js';
 import { nextFire } from './core/cron.js';
 import { type CronFields, parseCron } from './core/cron-fields.js';
 
-/** The next or current fire. */
 export function fireTimeOf({ next_fire_at }: CronSchedule): UnixMs {
   return Date.parse(next_fire_at ?? '');
 }

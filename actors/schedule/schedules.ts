@@ -54,7 +54,6 @@ export interface SchedulesDeps
   readonly adoptRun: (run: CreatedRun) => void;
 }
 
-/** Schedules in memory; the least recently used are evicted beyond it. */
 const SCHEDULES_MAX = 10_000;
 /** Fires per turn, or in half of its time; a burst takes several turns, with requests between them. */
 const FIRES_PER_TURN = 250;
@@ -64,7 +63,6 @@ const OVERDUE_MS = 1_000;
 /** A run that is waited for changes often: its end is checked after this delay. */
 const CHANGED_MS = 50;
 const RELOAD_MS = 1_000;
-/** Delay of fires while the writer is behind. */
 const BEHIND_MS = 100;
 
 const NOTHING: Memo = {};
@@ -423,8 +421,6 @@ export class Schedules implements Room {
       after = last;
     }
   }
-
-  // ---------------------------------------------------------------- before a fire
 
   #look(look: Look): void {
     const { schedule, log } = this.#deps;

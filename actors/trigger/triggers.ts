@@ -117,8 +117,6 @@ export class Triggers {
     });
   }
 
-  // ---------------------------------------------------------------- how
-
   #read(slug: string): Promise<TriggerRow | undefined> {
     return this.#service.read(() => this.#deps.loader.trigger(slug));
   }

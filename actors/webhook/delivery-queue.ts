@@ -33,7 +33,6 @@ export class Entry {
   dueAt = 0;
   attempt: Attempt | undefined;
   controller: AbortController | undefined;
-  /** Releases its slot; undefined while it has none. */
   releaseSlot: (() => void) | undefined;
   /** The redelivery request that waits for the outcome. */
   request: number | undefined;
@@ -101,17 +100,14 @@ function firstBelow(queues: ReadonlySet<DeliveryQueue>, share: number): Delivery
 
 export class DeliveryQueue {
   readonly url: string;
-  /** Attempts in flight. */
   active = 0;
   /** There may be unread rows. */
   isUnread = true;
   isReading = false;
-  /** The last row read. */
   place: WebhookPlace = BEGINNING;
   /** A skipped row may precede `place`. */
   #isMissed = false;
   readonly #entries = new Map<string, Entry>();
-  /** By tenant; none is empty. */
   readonly #ready = new Map<string, Entry[]>();
   readonly #turns: Turns;
 
@@ -170,7 +166,6 @@ export class DeliveryQueue {
     this.#dropIfEmpty(entry.tenant);
   }
 
-  /** The tenant has at least one. */
   takeReady(tenant: string): Entry {
     const entry = this.#ready.get(tenant)?.shift() as Entry;
     this.#dropIfEmpty(tenant);

@@ -81,7 +81,6 @@ export function webhookLoads(queries: Queries) {
     /** Of all tenants, by id. */
     allSubscriptions: (after: string | undefined, limit: number) =>
       sql.all<SubscriptionRow>('allSubscriptions', [after ?? NO_ID, limit]),
-    /** The time of the oldest attempt in the log. */
     async oldestDelivery(): Promise<UnixMs | undefined> {
       const oldest = await sql.one<{ attempted_at: string }>('oldestDelivery', []);
       return oldest && Date.parse(oldest.attempted_at);

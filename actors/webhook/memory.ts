@@ -25,11 +25,9 @@ export interface WebhookMemoryDeps
 export const WINDOW_MAX = 500;
 const WINDOW_MIN = 10;
 const ENTRIES_MAX = 50_000;
-/** Addresses read by one query. */
 const PAGE_URLS = 500;
 /** Webhooks that are skipped until the next start; beyond it the oldest are tried again. */
 const ABANDONED_MAX = 10_000;
-/** Retry interval after a failed read. */
 export const RELOAD_MS = 1_000;
 /** Upper bound of a timer, because clocks may be set. */
 const WAIT_MS_MAX = 60_000;
@@ -155,8 +153,6 @@ export class WebhookMemory {
     return entry;
   }
 
-  // ---------------------------------------------------------------- reading on
-
   /** Reads ahead where a window runs low, and forgets empty queues. */
   readOn(): void {
     const window = this.#window;
@@ -167,7 +163,6 @@ export class WebhookMemory {
     }
   }
 
-  /** @param after the last address found */
   #findQueues(after = ''): void {
     const { loader, schedule, clock } = this.#deps;
     loader.webhookUrls(after, PAGE_URLS).then(
@@ -185,7 +180,6 @@ export class WebhookMemory {
     );
   }
 
-  /** @param window maximum rows of one read */
   #read(queue: DeliveryQueue, window: number): void {
     const { loader, schedule, clock } = this.#deps;
     const done = () => {
@@ -233,8 +227,6 @@ export class WebhookMemory {
     }
   }
 
-  // ---------------------------------------------------------------- time
-
   takeDue(): void {
     const now = this.#deps.now();
     for (;;) {
@@ -245,7 +237,6 @@ export class WebhookMemory {
     }
   }
 
-  /** Sets the timer for the next due webhook. */
   arm(): void {
     const { clock, now, schedule } = this.#deps;
     clock.clearTimeout(this.#timer);

@@ -17,7 +17,6 @@ export interface Attempt {
   readonly isRedelivery: boolean;
 }
 
-/** @param newDelivery the id of the delivery, if the attempt begins one */
 export function beginAttempt(
   row: WebhookRow,
   newDelivery: () => string,

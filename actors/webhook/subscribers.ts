@@ -19,7 +19,6 @@ import {
 export interface SubscribersDeps
   extends Pick<Kernel, 'shard' | 'clock' | 'log' | 'release' | 'schedule'> {
   readonly loader: Pick<WebhookLoads, 'subscriptions' | 'allSubscriptions'>;
-  /** Addresses of the deployment. */
   readonly urls: readonly string[];
   /** Called for deleted subscriptions: their pending webhooks are given up. */
   readonly gone: (subscriptions: ReadonlySet<string>) => void;
@@ -63,7 +62,6 @@ export class Subscribers implements Room {
     this.#rows.stop();
   }
 
-  /** Of all tenants. */
   get size(): number {
     return this.#byId.size;
   }

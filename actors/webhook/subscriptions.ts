@@ -47,7 +47,6 @@ export interface SubscriptionsDeps
 export const SUBSCRIPTIONS_PER_TENANT_MAX = 20;
 /** Every shard has a replica of all of them, at some 500 bytes each. */
 const SUBSCRIPTIONS_MAX = 20_000;
-/** Of a generated secret. */
 const SECRET_BYTES = 32;
 
 export class Subscriptions implements Room {
@@ -87,8 +86,6 @@ export class Subscriptions implements Room {
   peerBack(shard: number): void {
     this.#publisher.shardBack(shard);
   }
-
-  // ---------------------------------------------------------------- requests
 
   #create({ request, tenant: header, body }: Call<CreateSubscription>): void {
     const tenant = tenantOf(header, body.tenant_id);
@@ -150,8 +147,6 @@ export class Subscriptions implements Room {
     });
   }
 
-  // ---------------------------------------------------------------- how
-
   async #own(tenant: string, id: string): Promise<Subscription> {
     const row = await this.#service.read(() => this.#deps.loader.subscription(id));
     return subscriptionOf(owned(row, tenant, `webhook subscription ${id}`));
@@ -184,7 +179,6 @@ function ordered(events: readonly WebhookSubscription['events'][number][]) {
   return WEBHOOK_EVENTS.filter((event) => events.includes(event));
 }
 
-/** Without its secret. */
 function wireOf({ secret: _, ...row }: Subscription): WebhookSubscription {
   return { ...row, events: [...row.events] };
 }

@@ -115,7 +115,6 @@ export class Webhooks implements Room {
 
   // ---------------------------------------------------------------- what comes in
 
-  /** Starts an attempt now; its outcome is the response. */
   redeliver(id: string, request: number): void {
     if (this.#isDraining) this.#fail(request, STOPPING);
     else this.#withEntry(id, request, (entry) => this.#deliverNow(entry, request));
@@ -148,7 +147,6 @@ export class Webhooks implements Room {
     this.#memory.forget(entry);
   }
 
-  /** Answers the request if the webhook does not exist. */
   #withEntry(id: string, request: number, then: (entry: Entry) => void): void {
     this.#memory.find(
       id,
@@ -413,7 +411,6 @@ export class Webhooks implements Room {
   }
 }
 
-/** The key that sealed the subscription's secret is missing. */
 const LOCKED: AttemptOutcome = {
   delivered: false,
   errorClass: 'signature_configuration',

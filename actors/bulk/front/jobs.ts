@@ -41,7 +41,6 @@ export interface BulkJobsDeps {
   readonly progress: (id: string, progress: BulkProgress) => Promise<unknown>;
 }
 
-/** Maximum tenants per lookup. */
 const TENANTS_AT_ONCE = 1_000;
 const FIRST_AFTER_MS = 500;
 /** A new job wakes this one; the interval is for retries. */
@@ -63,7 +62,6 @@ export class BulkJobs extends BackgroundJob {
     this.#deps = deps;
   }
 
-  /** Repeats while any job makes progress. */
   async work(): Promise<void> {
     for (let isMoving = true; isMoving && !this.isStopped; ) {
       isMoving = false;
@@ -134,7 +132,6 @@ export class BulkJobs extends BackgroundJob {
   }
 }
 
-/** Statuses of temporary failures. */
 const PASSING: ReadonlySet<number> = new Set([409, 429, 500, 503]);
 
 function appliedBefore(count: number): BulkCounts {

@@ -118,8 +118,6 @@ function filterOf(
   return { ...filter, tenant_id, sequence_id: id, state: states };
 }
 
-// ---------------------------------------------------------------- what became of them
-
 type Counted = Exclude<MigrationVerdict, 'pin'> | 'pinned' | 'migrated' | 'failed';
 type Told = InstancesMigrated['findings'][number];
 

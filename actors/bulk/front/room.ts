@@ -81,7 +81,6 @@ export function openBulkFront({ client, reads, clock, log }: Kernel) {
 
 export interface BulkDeps extends WindowDeps {
   readonly clock: Pick<Clock, 'monotonic'>;
-  /** Resolves with the durable job. */
   readonly begin: (tenant: string, job: BeginBulkJob) => Promise<BulkJob>;
 }
 

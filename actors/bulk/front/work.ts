@@ -21,7 +21,6 @@ import {
 } from '../../instance/change-many.js';
 import type { Candidate, CandidateFilter } from '../../instance/front/instance-reads.js';
 
-/** Checked. */
 export type BulkRequest =
   | { readonly operation: 'state'; readonly request: BulkState }
   | { readonly operation: 'reschedule'; readonly request: BulkReschedule }

@@ -88,10 +88,8 @@ const SHARD = 0;
 /** How old the stored time of a key's last use may be, and how long a stream may outlive its key. */
 const ROUND_MS = 60_000;
 
-/** Uses stored by one unit. */
 const USED_BATCH = 1_000;
 
-/** Retry interval of a revocation with an unknown outcome. */
 const REVOKE_AGAIN_MS = 1_000;
 
 /** The status of requests that another engine serves. */

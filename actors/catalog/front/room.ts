@@ -56,7 +56,6 @@ const byName: Operation<'sequences.byName'> = async (deps, call) => {
   throw notFound(sequenceNotFound(null, asked, isOnHold ? null : undefined));
 };
 
-/** Whether the name has any that are not deprecated. */
 async function hasVersions({ reads }: FrontDeps, query: SequenceByNameQuery): Promise<boolean> {
   return (await reads.batch(versionList({ ...query, limit: 1 }))).texts.length > 0;
 }

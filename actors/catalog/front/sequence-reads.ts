@@ -50,7 +50,6 @@ const LISTED = {
 };
 const KNOWN_BY = selected(columnsBut(SEQUENCES, 'definition'));
 
-/** Every version, with or without its large members. */
 const EVERY_VERSION = {
   whole: list<SequenceListedRow, never, keyof typeof LISTED.by>(LISTED),
   brief: list<SequenceListedRow, never, keyof typeof LISTED.by>({ ...LISTED, columns: KNOWN_BY }),

@@ -10,7 +10,6 @@ import type { Logger } from '../../../src/base/log.js';
 import type { StoredRow } from '../../../src/db/table.js';
 import type { EVENTS } from '../tables.js';
 
-/** An event with triggers to fire. */
 export type FiringEvent = StoredRow<
   typeof EVENTS,
   | 'id'
@@ -38,7 +37,6 @@ export interface EventFiringDeps {
 const PAGE_ROWS = 20;
 /** Events wake the job; the interval covers lost messages and retries. */
 const EVERY_MS = 10_000;
-/** Before every event. */
 const FIRST_PLACE = ['-infinity', '00000000-0000-0000-0000-000000000000'] as const;
 
 export class EventFiring extends BackgroundJob {

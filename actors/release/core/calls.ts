@@ -17,7 +17,6 @@ export interface Call {
 /** Calls of in-process handlers are recorded as a hash only. */
 export type RecordedCall = Call | { readonly sha256: string };
 
-/** Reported differing members of one call. */
 const MEMBERS_MAX = 20;
 
 export function nodeNamed({ nodes, indexOf }: Plan, block: string): PlanNode | undefined {
@@ -40,7 +39,6 @@ export function callOf({ handler }: Pick<StepNode, 'handler'>, params: JsonValue
   return { handler, params: duration?.ok === true ? sleepOf(duration.value) : params };
 }
 
-/** The parameters of a sleep, as in its output. */
 export function sleepOf(ms: JsonValue): JsonValue {
   return { duration_ms: ms };
 }

@@ -70,7 +70,6 @@ function changesOf(before: PlacedBlock, after: PlacedBlock): Change[] {
 
 // ---------------------------------------------------------------- what a step does
 
-/** Members that are not compared by value here. */
 const COMPARED_APART: ReadonlySet<string> = new Set([
   'step.handler',
   'step.params',
@@ -229,8 +228,6 @@ export function withoutAbsent(settings: object): JsonObject {
   const set = Object.entries(settings).filter(([, value]) => value !== null && value !== false);
   return Object.fromEntries(set);
 }
-
-// ---------------------------------------------------------------- words
 
 function changed(
   category: DiffCategory,

@@ -50,7 +50,6 @@ export function semanticDiff(baseline: ReleaseSide, candidate: ReleaseSide): Sem
   };
 }
 
-/** Two stored `SequenceDefinition`s as JSON. */
 export interface DefinitionPair {
   readonly baseline: string;
   readonly candidate: string;
@@ -130,7 +129,6 @@ function moveOf(from: PlacedBlock, to: PlacedBlock): Entry {
 /** Finds blocks that are in another list than before. */
 class Moves {
   readonly #before: BlockTree;
-  /** Keyed by parent block. */
   readonly #continued = new Map<string, readonly number[] | undefined>();
 
   constructor(before: BlockTree) {

@@ -24,10 +24,8 @@ export interface Outcomes {
 }
 
 export interface RunsToJudge {
-  /** The start of the canary. */
   readonly since: string;
   readonly baseline: string;
-  /** The maximum age of earlier runs. */
   readonly from: string;
   /** Earlier runs are read only while the baseline has fewer runs. */
   readonly sample: number;
@@ -35,7 +33,6 @@ export interface RunsToJudge {
 
 /** Maximum age of baseline runs from before the canary. */
 const HISTORY_MS = 30 * 86_400_000;
-/** Upper bound of earlier runs read by one look. */
 const HISTORY_RUNS_MAX = 100_000;
 
 export function runsToJudge(
@@ -125,7 +122,6 @@ function leastOf(gate: Gate): number {
   return Math.max(1, gate.min_sample);
 }
 
-/** The ended instances that the metric counts. */
 function countedBy(metric: GateMetric, counts: EndedCounts): number {
   return metric === 'error_rate' ? counts.failed : counts.cancelled;
 }

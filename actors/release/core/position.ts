@@ -206,7 +206,6 @@ function completedIn({ executed }: Rerun): string[] {
   return executed.filter(({ hasFailed }) => !hasFailed).map(({ block, mark }) => block + mark);
 }
 
-/** Names the first one that differs. */
 function differs(reason: string, a: readonly string[], b: readonly string[]): Reason {
   const at = a.findIndex((name, i) => name !== b[i]);
   const place = at < 0 ? a.length : at;
@@ -274,14 +273,12 @@ function isSameList(a: readonly string[], b: readonly string[]): boolean {
   return a.length === b.length && a.every((item, i) => item === b[i]);
 }
 
-/** For the log, and for people. */
 interface Reason {
   readonly reason: string;
   /** Absent: the same as the reason. */
   readonly summary?: string;
 }
 
-/** @param block_id the block concerned, if any */
 export function failure(
   code: FindingCode,
   told: string | Reason,

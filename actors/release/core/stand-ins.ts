@@ -24,7 +24,6 @@ import {
   type Recording,
 } from './recording.js';
 
-/** The output of an unrecorded step. */
 const NOTHING: JsonObject = Object.freeze({});
 
 /** A call that differs from the recorded one, or may differ. */
@@ -38,7 +37,6 @@ export interface OtherCall {
   readonly isDoubtful: boolean;
 }
 
-/** Serves a recording, step by step. */
 export class Script {
   readonly recording: Recording;
   readonly #baseline: Plan;

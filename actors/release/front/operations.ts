@@ -102,7 +102,6 @@ export function openReleaseFront(kernel: FrontKernel<Shards<typeof releaseOperat
   } satisfies FrontRoom;
 }
 
-/** @throws EngineError 404 */
 export async function releaseNamed(
   { reads }: FrontDeps,
   { params, tenant }: CallById,

@@ -46,10 +46,8 @@ type Evidence = Omit<ValidationReport, 'release_state'>;
 
 interface Validation {
   readonly front: FrontDeps;
-  /** The tenant of the request. */
   readonly caller: string;
   readonly release: Release;
-  /** Runs to replay. */
   readonly size: number;
 }
 
@@ -72,12 +70,10 @@ const END_AGAIN_MS = 1_000;
 export class Validations {
   readonly #deps: ValidationsDeps;
   readonly #timers = new Set<TimerHandle>();
-  /** Running and waiting validations. */
   readonly #places = new FairSlots([
     { activeMax: VALIDATIONS_MAX },
     { activeMax: VALIDATIONS_PER_TENANT_MAX },
   ]);
-  /** Running validations. */
   readonly #turns = new FairSlots([
     { activeMax: AT_ONCE_MAX },
     { activeMax: AT_ONCE_PER_TENANT_MAX },

@@ -37,7 +37,6 @@ export function nextFire(fields: CronFields, timezone: string, after: UnixMs): U
   return next ?? null;
 }
 
-/** The next fires in order, at most `count`. */
 export function nextFires(
   fields: CronFields,
   timezone: string,
@@ -96,8 +95,6 @@ function shownAgain(
   const local = nextLocal(fields, turn + offset);
   return local !== undefined && local < turn + old ? local - offset : undefined;
 }
-
-// ---------------------------------------------------------------- the calendar
 
 /** The first matching local time at or after `from`. */
 function nextLocal(fields: CronFields, from: LocalMs): LocalMs | undefined {

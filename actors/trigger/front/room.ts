@@ -88,7 +88,6 @@ export function openTriggerFront(kernel: Kernel, admission: Admission) {
   } satisfies FrontRoom;
 }
 
-/** @throws EngineError 404 */
 async function ownTrigger(
   reads: FrontDeps['reads'],
   tenant: string,
@@ -109,8 +108,6 @@ function secretOf({ keyring }: FrontDeps, row: TriggerRow): string | undefined {
   if (secret !== undefined) return secret;
   throw unauthenticated('the secret of the trigger cannot be opened with the key of the server');
 }
-
-// ---------------------------------------------------------------- fires
 
 /**
  * Creates the instance.
