@@ -33,11 +33,7 @@ export class Secrets {
     });
   }
 
-  /**
-   * The parameters with their secrets; `ok: false` names a missing one.
-   *
-   * @throws when the rows cannot be read
-   */
+  /** `ok: false` names a missing secret. @throws when the rows cannot be read */
   async fill(params: JsonValue, { tenant, texts }: NamedSecrets): Promise<Parsed<Filled>> {
     const ids = secretIdsIn(texts);
     const rows = await Promise.all(ids.map((id) => this.#reads.read({ tenant_id: tenant, id })));

@@ -227,10 +227,9 @@ export class Cron {
   }
 
   /**
-   * Creates an instance on request, without effect on the fires.
+   * An instance on request, without effect on the fires; the answer is null when its target has changed.
    *
    * @param run does not exist yet, and no earlier run prevents it
-   * @returns null as the answer when its target has changed
    */
   run(turn: Turn, request: number, tenant: string, run: AskedRun): void {
     const row = this.#ownedBy(tenant);
@@ -299,11 +298,7 @@ export class Cron {
     this.#later(LATER_MS);
   }
 
-  /**
-   * The lookup has ended. It is void if what it depends on has changed.
-   *
-   * @returns `reload` when the rows have to be read first
-   */
+  /** Void if what it depends on has changed. @returns `reload` when rows have to be read first */
   found(turn: Turn, look: Look, found: Found): 'done' | 'reload' {
     const { memo, remember } = this.#deps;
     const { named, target, sequence, runs } = found;

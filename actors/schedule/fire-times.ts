@@ -10,11 +10,7 @@ export function fireTimeOf({ next_fire_at }: CronSchedule): UnixMs {
   return Date.parse(next_fire_at ?? '');
 }
 
-/**
- * The first fire after an instant, as stored.
- *
- * @throws EngineError 400 when the expression cannot be parsed
- */
+/** After an instant, as stored. @throws EngineError 400 when the expression cannot be parsed */
 export function nextFireOf(
   { cron_expr, timezone }: Pick<CronSchedule, 'cron_expr' | 'timezone'>,
   after: UnixMs,
@@ -22,11 +18,7 @@ export function nextFireOf(
   return isoTimeOrNull(nextFire(readExpression(cron_expr), timezone, after));
 }
 
-/**
- * The same for a new expression.
- *
- * @throws EngineError 400 also when it never fires
- */
+/** The same for a new expression. @throws EngineError 400 also when it never fires */
 export function firstFireOf(
   times: Pick<CronSchedule, 'cron_expr' | 'timezone'>,
   after: UnixMs,
@@ -43,11 +35,7 @@ export function readExpression(expression: string): CronFields {
   return parsed.fields;
 }
 
-/**
- * Only a change of the fire times replaces the next or current fire.
- *
- * @throws EngineError 400 when the new expression never fires
- */
+/** Only other times replace the next or current fire. @throws as `firstFireOf` */
 export function nextAfterChange(
   before: CronSchedule,
   after: CronSchedule,

@@ -32,11 +32,7 @@ export interface RunsDeps
   readonly tellRun: (run: string, message: InstanceMessage) => void;
 }
 
-/**
- * Under a policy that cancels earlier runs, these are cancelled when this resolves.
- *
- * @param run the instance to be created
- */
+/** Where the policy cancels earlier runs, they are cancelled when this resolves. */
 export async function findRun(deps: RunsDeps, row: CronSchedule, run: string): Promise<Found> {
   const { plans, names, loader } = deps;
   const name = nameIn(row);

@@ -112,11 +112,7 @@ export class WebhookMemory {
     this.forget(entry);
   }
 
-  /**
-   * Calls `then` with the webhook, loaded if needed, or with undefined when it does not exist.
-   *
-   * @param fail called instead when it cannot be read
-   */
+  /** Calls `then` with the webhook, loaded if needed; with undefined when it does not exist. */
   find(id: string, then: (entry: Entry | undefined) => void, fail: () => void): void {
     const known = this.#get(id);
     if (known !== undefined) {

@@ -39,11 +39,8 @@ export function unclaimed(row: WebhookRow): WebhookRow {
 }
 
 /**
- * Fills the turn with the changes of the attempt.
+ * Fills the turn with the changes of the attempt, of which `id` is the row in the log.
  *
- * @param id of its row in the log
- * @param tookMs its duration
- * @param now when the next wait begins
  * @returns the webhook's row; undefined when it is delivered and the row is deleted
  */
 export function recordAttempt(

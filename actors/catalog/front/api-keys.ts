@@ -58,11 +58,7 @@ const storedKeyList = list({
   cheaper: 'ask for a smaller offset and limit',
 });
 
-/**
- * `ApiKey` records of a tenant, oldest first.
- *
- * @param lastUsedAt a time that is not stored yet; undefined: the row has the last use
- */
+/** @param lastUsedAt a time that is not stored yet; undefined: the row has the last use */
 export function keyList(
   asked: Parameters<typeof storedKeyList>[0],
   lastUsedAt: (id: string) => string | undefined,

@@ -56,10 +56,9 @@ export class RouteTable {
   }
 
   /**
-   * @param tenant of the creation: releases of other tenants do not apply
+   * Undefined when no release of the tenant routes it.
    *
    * @param keyOf the cohort key, requested only for a canary
-   * @returns undefined when no release routes it
    */
   route(sequenceId: string, tenant: string, keyOf: () => string): Route | undefined {
     const path = this.#paths.get(sequenceId);

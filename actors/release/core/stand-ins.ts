@@ -45,21 +45,14 @@ export class Script {
   /** The first step with unrecorded output: agreeing ends prove nothing then. */
   gap: string | undefined;
 
-  /**
-   * @param inputs of children in the recorded run, by block and iteration; absent when the recorded run itself is
-   *   replayed
-   */
+  /** @param inputs of recorded children, by block and iteration; absent for the recorded run itself */
   constructor(recording: Recording, baseline: Plan, inputs?: ReadonlyMap<string, string>) {
     this.recording = recording;
     this.#baseline = baseline;
     this.#inputs = inputs;
   }
 
-  /**
-   * The recorded result of this attempt for any call; undefined when there is none.
-   *
-   * @throws NotReplayable when the step depends on unrecorded data
-   */
+  /** For any call; undefined when nothing is recorded. @throws NotReplayable for unrecorded data */
   take(node: StepNode, iteration: string, attempt: number): RecordedTry | undefined {
     // An expired gate says nothing about its handler, which was never called.
     if (this.hasExpired(node.id, iteration)) {
@@ -100,11 +93,7 @@ export class Script {
     return taken;
   }
 
-  /**
-   * The recorded result of a child; undefined for another sequence, version or input.
-   *
-   * @param input as text
-   */
+  /** Undefined for another sequence, version or input. @param input as text */
   takeChild(node: SubSequenceNode, iteration: string, input: string): RecordedTry | undefined {
     const before = nodeNamed(this.#baseline, node.id);
     const isSame =

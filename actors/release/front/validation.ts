@@ -215,13 +215,7 @@ export class Validations {
   }
 }
 
-/**
- * The stored definitions to compare.
- *
- * @param tenant '' is any
- *
- * @throws EngineError 404
- */
+/** @param tenant '' is any @throws EngineError 404 */
 export async function definitionsOf(
   { reads }: FrontDeps,
   tenant: string,

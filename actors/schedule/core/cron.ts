@@ -21,12 +21,7 @@ import { type CronFields, YEAR_MAX, type YearRange } from './cron-fields.js';
 
 const HOURS = 24;
 
-/**
- * The first fire strictly after an instant.
- *
- * @param timezone IANA name
- * @returns null when none remains
- */
+/** Strictly after an instant; null when none remains. @param timezone IANA name */
 export function nextFire(fields: CronFields, timezone: string, after: UnixMs): UnixMs | null {
   const zone = zoneOf(timezone);
   const shown = after + offsetMs(zone, after);

@@ -109,11 +109,7 @@ function secretOf({ keyring }: FrontDeps, row: TriggerRow): string | undefined {
   throw unauthenticated('the secret of the trigger cannot be opened with the key of the server');
 }
 
-/**
- * Creates the instance.
- *
- * @param event the fire, for the metadata of the instance
- */
+/** @param event the fire, for the metadata of the instance */
 async function create(
   client: Client,
   { slug, ...row }: TriggerRow,
@@ -196,12 +192,7 @@ async function dataIn(bodies: FrontBodies, tenant: string, raw: Buffer): Promise
   return bodyIn(bodies, 'triggers.receive', tenant, text);
 }
 
-/**
- * Starts the instance of an event trigger, once for each event. A trigger that was disabled after the event still
- * fires.
- *
- * @throws EngineError 404 for a deleted trigger, or as a creation does
- */
+/** Once for each event, even if the trigger was disabled meanwhile. @throws EngineError */
 async function fireByEvent(
   client: Client,
   reads: FrontDeps['reads'],
