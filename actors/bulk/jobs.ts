@@ -9,7 +9,6 @@ import { LIMITS } from '../../src/base/limits.js';
 import { owned } from '../../src/base/tenancy.js';
 import { isoTime } from '../../src/base/time.js';
 import { BULK_CHANGE } from '../instance/tables.js';
-import type { HostDeps } from '../runtime/host.js';
 import type { Kernel } from '../runtime/kernel.js';
 import type { Call, Operations, RouteOperations } from '../runtime/operation.js';
 import { Service } from '../runtime/service.js';
@@ -17,10 +16,6 @@ import { Turn } from '../runtime/turn.js';
 import type { BulkCounts } from './front/work.js';
 import type { BulkJobRow, BulkLoads } from './loads.js';
 import { BULK_JOB } from './tables.js';
-
-export interface BulkJobsDeps
-  extends HostDeps,
-    Pick<Kernel<BulkLoads>, 'loader' | 'now' | 'newId'> {}
 
 /** The state of a bulk request when it becomes a job. */
 export interface BeginBulkJob {
@@ -48,7 +43,7 @@ export interface BulkProgress {
 const FORGOTTEN_AT_ONCE = 100;
 
 export class BulkJobs {
-  readonly #deps: BulkJobsDeps;
+  readonly #deps: Kernel<BulkLoads>;
   /** Requests about one job are serialized, and so are new jobs of one tenant. */
   readonly #service: Service;
 
@@ -61,7 +56,7 @@ export class BulkJobs {
     'bulkJobs.progress': { serve: (call: Call<BulkProgress>) => this.#progress(call) },
   } satisfies Operations;
 
-  constructor(deps: BulkJobsDeps) {
+  constructor(deps: Kernel<BulkLoads>) {
     this.#deps = deps;
     this.#service = new Service('bulk-jobs', deps);
   }

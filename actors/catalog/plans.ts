@@ -131,10 +131,7 @@ export class Plans implements Room {
     }
     const row = await this.#loader.sequence(sequenceId);
     if (row === undefined) return undefined;
-    const { blocks, on_failure, on_cancel } = definitionOf(row);
-    const { id, name, version } = row;
-    const all = [...blocks, ...injected];
-    return compilePlan({ id, name, version, blocks: all, on_failure, on_cancel }, whenUsed);
+    return compiledPlan(row, definitionOf(row), injected);
   }
 
   async #read(sequenceId: string): Promise<StoredSequence | undefined> {
@@ -144,9 +141,7 @@ export class Plans implements Room {
     // It may have been deleted while its row was being read.
     if (deletions !== this.#deletions) return this.#read(sequenceId);
     const definition = definitionOf(row);
-    const { id, name, version } = row;
-    const { blocks, on_failure, on_cancel } = definition;
-    const compiled = compilePlan({ id, name, version, blocks, on_failure, on_cancel }, whenUsed);
+    const compiled = compiledPlan(row, definition, []);
     if (!compiled.ok) {
       throw new Error(`stored sequence ${row.id} does not compile: ${compiled.message}`);
     }
@@ -170,6 +165,15 @@ interface StoredDefinition extends Hooks {
 
 function definitionOf(row: SequenceRow): StoredDefinition {
   return JSON.parse(row.definition);
+}
+
+function compiledPlan(
+  { id, name, version }: SequenceRow,
+  { blocks: stored, on_failure, on_cancel }: StoredDefinition,
+  injected: readonly Block[],
+): CompiledPlan {
+  const blocks = [...stored, ...injected];
+  return compilePlan({ id, name, version, blocks, on_failure, on_cancel }, whenUsed);
 }
 
 /** Compiling a schema takes half a millisecond, so it waits for the first value. */

@@ -15,7 +15,6 @@ import { conflict, EngineError, invalid, notFound, tooLarge } from '../../src/ba
 import { tenantOf } from '../../src/base/tenancy.js';
 import { isoTime } from '../../src/base/time.js';
 import type { WebhookSender } from '../../src/handlers/webhook-sender.js';
-import type { HostDeps } from '../runtime/host.js';
 import type { Kernel } from '../runtime/kernel.js';
 import type { Call, RouteOperations } from '../runtime/operation.js';
 import { type RowSecretsDeps, storedSecret } from '../runtime/row-secrets.js';
@@ -24,10 +23,7 @@ import { Turn } from '../runtime/turn.js';
 import { type CredentialLoads, type CredentialPlace, type CredentialRow, keyOf } from './loads.js';
 import { CREDENTIAL } from './tables.js';
 
-export interface CredentialsDeps
-  extends HostDeps,
-    RowSecretsDeps,
-    Pick<Kernel<CredentialLoads>, 'loader' | 'now'> {
+export interface CredentialsDeps extends Kernel<CredentialLoads>, RowSecretsDeps {
   readonly sender: Pick<WebhookSender, 'problemOf'>;
 }
 

@@ -6,19 +6,16 @@
 import type { JsonValue } from '../../src/base/json.js';
 import type { UnixMs } from '../../src/base/time.js';
 import type { Parsed } from '../../src/core/expression/syntax.js';
-import type { Keyring } from '../../src/core/sealing/keys.js';
 import { type Filled, fillSecrets, secretIdsIn } from '../../src/core/secret-texts.js';
 import { openSecret, type StoredSecret } from '../../src/core/stored-secret.js';
 import { BatchedReads } from '../runtime/batched-reads.js';
 import type { Kernel } from '../runtime/kernel.js';
 import type { NamedSecrets } from '../runtime/protocol.js';
+import type { RowSecretsDeps } from '../runtime/row-secrets.js';
 import { type CredentialLoads, type CredentialPlace, type CredentialRow, keyOf } from './loads.js';
 
-export interface SecretsDeps extends Pick<Kernel, 'now'> {
-  readonly loader: Pick<CredentialLoads, 'credentials'>;
-  /** Undefined without an encryption key. */
-  readonly keyring: Keyring | undefined;
-}
+type SecretsDeps = Pick<Kernel<CredentialLoads>, 'loader' | 'now'> &
+  Pick<RowSecretsDeps, 'keyring'>;
 
 export class Secrets {
   readonly #deps: SecretsDeps;

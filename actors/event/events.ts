@@ -10,18 +10,13 @@ import { eventId, eventKeyId } from '../../src/base/ids.js';
 import type { JsonObject } from '../../src/base/json.js';
 import { isoTime } from '../../src/base/time.js';
 import type { Kernel } from '../runtime/kernel.js';
-import { KeyActors, type KeyActorsDeps } from '../runtime/key-actors.js';
+import { KeyActors } from '../runtime/key-actors.js';
 import type { Messages, Room } from '../runtime/room.js';
 import { type NowOptions, Service } from '../runtime/service.js';
 import { Turn } from '../runtime/turn.js';
 import { EventKey, type EventKeyRows, type OpenEvent } from './key.js';
 import type { EventLoads, EventTriggerRow } from './loads.js';
 import { EVENT } from './tables.js';
-
-export type EventsDeps = KeyActorsDeps &
-  Pick<Kernel<EventLoads>, 'loader' | 'now' | 'shards'> & {
-    readonly maxOutputBytes: number;
-  };
 
 /** The remaining triggers of an event. */
 export interface FiredEvent {
@@ -40,7 +35,7 @@ interface NewEvent {
 }
 
 export class Events implements Room {
-  readonly #deps: EventsDeps;
+  readonly #deps: Kernel<EventLoads>;
   readonly #keys: KeyActors<EventKey, EventKeyRows>;
   readonly #service: Service;
   /**
@@ -60,7 +55,7 @@ export class Events implements Room {
       this.#keys.tell(id, 'taken', (key, turn) => key.answered(turn, event, wait, outcome)),
   } satisfies Messages;
 
-  constructor(deps: EventsDeps) {
+  constructor(deps: Kernel<EventLoads>) {
     this.#deps = deps;
     this.#service = new Service('events', deps);
     const { loader, now } = deps;
@@ -98,7 +93,8 @@ export class Events implements Room {
   receive(request: number, tenant: string, event: ReceivedEvent): void {
     const { event_name: name, correlation_key: key } = event;
     const payload = JSON.stringify(event.payload ?? null);
-    const { maxOutputBytes: max, schedule } = this.#deps;
+    const { schedule, settings } = this.#deps;
+    const { maxOutputBytes: max } = settings;
     const bytes = Buffer.byteLength(payload);
     if (max > 0 && bytes > max) throw tooLarge(`payload is ${bytes} bytes, the limit is ${max}`);
     const id = eventKeyId(tenant, name, key ?? undefined);

@@ -6,15 +6,18 @@
 
 import { routeOf, shardOf } from '../../src/base/ids.js';
 import { isoTime, type UnixMs } from '../../src/base/time.js';
+import type { Kernel } from '../runtime/kernel.js';
 import type { Turn } from '../runtime/turn.js';
-import type { EventRow, EventTakeRow, EventWaitRow } from './loads.js';
-import { EVENT_WAITS_MAX, OPEN_EVENTS_MAX } from './loads.js';
+import {
+  EVENT_WAITS_MAX,
+  type EventRow,
+  type EventTakeRow,
+  type EventWaitRow,
+  OPEN_EVENTS_MAX,
+} from './loads.js';
 import { EVENT } from './tables.js';
 
-export interface EventKeyDeps {
-  readonly now: () => UnixMs;
-  readonly shards: number;
-}
+type EventKeyDeps = Pick<Kernel, 'now' | 'shards'>;
 
 export interface EventKeyRows {
   readonly events: readonly EventRow[];

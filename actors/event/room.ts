@@ -14,7 +14,7 @@ import { EVENT } from './tables.js';
 const KEPT_MS = 7 * 24 * 60 * 60 * 1_000;
 
 export function openEvents(kernel: Kernel<EventLoads>) {
-  const events = new Events({ ...kernel, maxOutputBytes: kernel.settings.maxOutputBytes });
+  const events = new Events(kernel);
   const oldest = () => kernel.loader.oldestEndedEvent();
   const prune = onFirstShard(kernel, () =>
     pruning(kernel, { name: 'old events', by: EVENT.prune, keptMs: KEPT_MS, oldest }),

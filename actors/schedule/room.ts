@@ -15,14 +15,11 @@ export interface ScheduleNeeds
 
 export function openSchedules(kernel: Kernel<ScheduleNeededLoads>, needs: ScheduleNeeds) {
   const { plans, names, routing, instances, env } = needs;
-  const { maxContextBytes, cronTickMs } = kernel.settings;
   const schedules = new Schedules({
     ...kernel,
     plans,
     names,
     routing,
-    maxContextBytes,
-    cronTickMs,
     tellRun: (run, message) => instances.tell(run, message),
     adoptRun: ({ record, plan, characters }) =>
       instances.adopt(firstActor(env, record, plan), characters),

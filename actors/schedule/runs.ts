@@ -14,7 +14,6 @@ import type { InstanceLoads } from '../instance/loads.js';
 import type { InstanceMessage } from '../instance/messages.js';
 import { nameIn } from '../instance/record.js';
 import type { Routing } from '../release/routing.js';
-import type { HostDeps } from '../runtime/host.js';
 import type { Kernel } from '../runtime/kernel.js';
 import type { Service } from '../runtime/service.js';
 import { type AskedRun, aimOf, type Found } from './cron.js';
@@ -22,9 +21,7 @@ import { type ScheduleLoads, scheduleOf } from './loads.js';
 
 export type ScheduleNeededLoads = ScheduleLoads & Pick<InstanceLoads, 'instances'>;
 
-export interface RunsDeps
-  extends Pick<HostDeps, 'schedule'>,
-    Pick<Kernel<ScheduleNeededLoads>, 'loader' | 'ids' | 'internalRequests'> {
+export interface RunsDeps extends Kernel<ScheduleNeededLoads> {
   readonly plans: Plans;
   readonly names: Names;
   readonly routing: Routing;

@@ -19,8 +19,7 @@ import { isoTime, type UnixMs } from '../../src/base/time.js';
 import { sequenceNotFound } from '../../src/core/sequence-not-found.js';
 import { checkSize } from '../instance/memory.js';
 import { givenContext, nameIn } from '../instance/record.js';
-import { ActorHost, type HostDeps } from '../runtime/host.js';
-import type { Kernel } from '../runtime/kernel.js';
+import { ActorHost } from '../runtime/host.js';
 import type { HostedMessage, Ready } from '../runtime/kind.js';
 import type { Call, RouteOperations } from '../runtime/operation.js';
 import type { Room } from '../runtime/room.js';
@@ -42,14 +41,7 @@ import { type DueSchedule, scheduleOf } from './loads.js';
 import { findRun, type RequestedRunDeps, type RunsDeps, requestedRun } from './runs.js';
 import { settingsOf } from './settings.js';
 
-export interface SchedulesDeps
-  extends RunsDeps,
-    HostDeps,
-    Pick<Kernel, 'clock' | 'now' | 'shards' | 'newId'> {
-  /** 0: no limit. */
-  readonly maxContextBytes: number;
-  /** Upper bound between two scans. */
-  readonly cronTickMs: number;
+export interface SchedulesDeps extends RunsDeps {
   /** Takes over a committed instance and starts it. */
   readonly adoptRun: (run: CreatedRun) => void;
 }
@@ -104,12 +96,8 @@ export class Schedules implements Room {
 
   constructor(deps: SchedulesDeps) {
     this.#deps = deps;
-    const { now, plans, names, routing } = deps;
     const cronDeps: CronDeps = {
-      now,
-      plans,
-      names,
-      routing,
+      ...deps,
       wakeAt: (id, at) => this.#wakeAt(id, at),
       awaitRuns: (id, runs) => {
         for (const run of runs) this.#awaited.set(run, id);
@@ -142,7 +130,7 @@ export class Schedules implements Room {
         },
         abandoned: (id, error) => {
           // After a defect, the scan for overdue schedules is soon enough.
-          if (error === DATABASE_AWAY) this.#heap.push(now() + RELOAD_MS, id);
+          if (error === DATABASE_AWAY) this.#heap.push(deps.now() + RELOAD_MS, id);
         },
         // Only the scan retries a schedule: it stays due until it fires.
         givesUp: (_cell, message) => message.request === undefined,
@@ -156,7 +144,7 @@ export class Schedules implements Room {
       clock,
       log,
       name: 'schedules',
-      everyMs: deps.cronTickMs,
+      everyMs: deps.settings.cronTickMs,
       run: () =>
         this.#scan().catch((error: unknown) =>
           log.debug({ err: error }, 'schedules were not read'),
@@ -243,7 +231,7 @@ export class Schedules implements Room {
   }
 
   #checkSize(body: Pick<CreateSchedule, 'context'>): void {
-    const { maxContextBytes } = this.#deps;
+    const { maxContextBytes } = this.#deps.settings;
     if (maxContextBytes === 0 || body.context == null) return;
     checkSize('context is', givenContext(body), maxContextBytes);
   }
@@ -395,10 +383,10 @@ export class Schedules implements Room {
 
   /** Raises the horizon, then reads below it; fires set meanwhile are pushed by their units. */
   async #scan(): Promise<void> {
-    const { clock, cronTickMs } = this.#deps;
+    const { clock, settings } = this.#deps;
     const now = clock.now();
     const from = this.#read;
-    this.#horizon = Math.max(this.#horizon, now + 2 * cronTickMs);
+    this.#horizon = Math.max(this.#horizon, now + 2 * settings.cronTickMs);
     const horizon = this.#horizon;
     await this.#pages(from, horizon, (id, at) => this.#heap.push(at, id));
     this.#read = horizon;

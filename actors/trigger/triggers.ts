@@ -19,7 +19,6 @@ import { checkTenant, owned } from '../../src/base/tenancy.js';
 import { isoTime } from '../../src/base/time.js';
 import { checkUnchanged, updatedAt } from '../../src/base/unchanged-since.js';
 import { sequenceNotFound } from '../../src/core/sequence-not-found.js';
-import type { HostDeps } from '../runtime/host.js';
 import type { Kernel } from '../runtime/kernel.js';
 import type { Call, RouteOperations } from '../runtime/operation.js';
 import { type RowSecretsDeps, storedSecret, warnOfSecret } from '../runtime/row-secrets.js';
@@ -33,10 +32,7 @@ export type TriggerNeededLoads = TriggerLoads & {
   readonly namedSequence: (name: SequenceName) => Promise<NamedId>;
 };
 
-export interface TriggersDeps
-  extends HostDeps,
-    RowSecretsDeps,
-    Pick<Kernel<TriggerNeededLoads>, 'loader' | 'now'> {}
+export type TriggersDeps = Kernel<TriggerNeededLoads> & RowSecretsDeps;
 
 export class Triggers {
   readonly #deps: TriggersDeps;

@@ -160,18 +160,23 @@ export class WebhookMemory {
   }
 
   #findQueues(after = ''): void {
-    const { loader, schedule, clock } = this.#deps;
-    loader.webhookUrls(after, PAGE_URLS).then(
-      (urls) =>
-        schedule(() => {
-          for (const url of urls) this.#queue(url);
-          this.isTouched = true;
-          const last = urls.at(-1);
-          if (last !== undefined && urls.length === PAGE_URLS) this.#findQueues(last);
-        }),
+    const read = () => this.#deps.loader.webhookUrls(after, PAGE_URLS);
+    this.readUntilKnown(read, (urls) => {
+      for (const url of urls) this.#queue(url);
+      this.isTouched = true;
+      const last = urls.at(-1);
+      if (last !== undefined && urls.length === PAGE_URLS) this.#findQueues(last);
+    });
+  }
+
+  /** Repeats a read that fails, and continues in a turn. */
+  readUntilKnown<T>(read: () => Promise<T>, then: (found: T) => void): void {
+    const { schedule, clock } = this.#deps;
+    read().then(
+      (found) => schedule(() => then(found)),
       () =>
         clock.setTimeout(() => {
-          if (!this.#isStopped) this.#findQueues(after);
+          if (!this.#isStopped) this.readUntilKnown(read, then);
         }, RELOAD_MS),
     );
   }

@@ -18,7 +18,6 @@ import { isoTime } from '../../src/base/time.js';
 import { checkUnchanged, updatedAt } from '../../src/base/unchanged-since.js';
 import type { StoredSecret } from '../../src/core/stored-secret.js';
 import type { WebhookSender } from '../../src/handlers/webhook-sender.js';
-import type { HostDeps } from '../runtime/host.js';
 import type { Kernel } from '../runtime/kernel.js';
 import type { Call, RouteOperations } from '../runtime/operation.js';
 import { Publisher } from '../runtime/publisher.js';
@@ -35,10 +34,7 @@ import { type Subscription, subscriptionOf, type WebhookLoads } from './loads.js
 import { EVERY_TENANT, type Subscribers } from './subscribers.js';
 import { SUBSCRIPTION, WEBHOOK } from './tables.js';
 
-export interface SubscriptionsDeps
-  extends HostDeps,
-    RowSecretsDeps,
-    Pick<Kernel<WebhookLoads>, 'loader' | 'clock' | 'now' | 'newId' | 'shards'> {
+export interface SubscriptionsDeps extends Kernel<WebhookLoads>, RowSecretsDeps {
   readonly subscribers: Pick<Subscribers, 'size'>;
   readonly sender: Pick<WebhookSender, 'problemOf'>;
 }

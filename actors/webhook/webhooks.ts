@@ -380,16 +380,13 @@ export class Webhooks implements Room {
   }
 
   #readAgain(entry: Entry): void {
-    const { loader, schedule, clock } = this.#deps;
-    loader.webhook(entry.id).then(
-      (row) =>
-        schedule(() => {
-          this.#memory.forget(entry);
-          if (row !== undefined && row.next_attempt_at !== null) {
-            this.#memory.admit(entry.queue, row);
-          }
-        }),
-      () => clock.setTimeout(() => schedule(() => this.#readAgain(entry)), RELOAD_MS),
+    const memory = this.#memory;
+    memory.readUntilKnown(
+      () => this.#deps.loader.webhook(entry.id),
+      (row) => {
+        memory.forget(entry);
+        if (row !== undefined && row.next_attempt_at !== null) memory.admit(entry.queue, row);
+      },
     );
   }
 

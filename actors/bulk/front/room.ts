@@ -74,7 +74,7 @@ export function openBulkFront({ client, reads, clock, log }: Kernel) {
         changeMany: (tenant, ids, change) => many.change(tenant, ids, change),
         ...lookups,
       }),
-      'sequences.migrateInstances': migrationOfMany({ client, clock }),
+      'sequences.migrateInstances': migrationOfMany(client, clock),
     },
   } satisfies FrontRoom;
 }
