@@ -3,7 +3,7 @@
  * front thread does the work (`actors/bulk/front/jobs.ts`) and reports progress here.
  */
 
-import type { BulkJob, BulkJobState, BulkOperation } from '../../schema/bulk-job.js';
+import type { BulkJob, BulkOperation } from '../../schema/bulk-job.js';
 import { conflict, shareTaken } from '../../src/base/errors.js';
 import { LIMITS } from '../../src/base/limits.js';
 import { owned } from '../../src/base/tenancy.js';
@@ -14,7 +14,7 @@ import type { Call, Operations, RouteOperations } from '../runtime/operation.js'
 import { Service } from '../runtime/service.js';
 import { Turn } from '../runtime/turn.js';
 import type { BulkCounts } from './front/work.js';
-import type { BulkJobRow, BulkLoads } from './loads.js';
+import { type BulkJobRow, type BulkLoads, wireJob } from './loads.js';
 import { BULK_JOB } from './tables.js';
 
 /** The state of a bulk request when it becomes a job. */
@@ -151,18 +151,4 @@ export class BulkJobs {
     await this.#service.commit(turn, { key: `bulkJob:${row.id}` });
     return wireJob(row);
   }
-}
-
-function wireJob({
-  place: _place,
-  traceparent: _trace,
-  asked_by: _by,
-  ...row
-}: BulkJobRow): BulkJob {
-  return {
-    ...row,
-    operation: row.operation as BulkOperation,
-    state: row.state as BulkJobState,
-    request: JSON.parse(row.request) as BulkJob['request'],
-  };
 }

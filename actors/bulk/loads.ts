@@ -1,10 +1,25 @@
 /** Statements of bulk jobs. */
 
+import type { BulkJob, BulkJobState, BulkOperation } from '../../schema/bulk-job.js';
 import { columnsBut, type StoredRow, selected } from '../../src/db/table.js';
 import { idsOf, type Queries } from '../runtime/queries.js';
 import { BULK_JOBS } from './tables.js';
 
 export type BulkJobRow = StoredRow<typeof BULK_JOBS>;
+
+export function wireJob({
+  place: _place,
+  traceparent: _trace,
+  asked_by: _by,
+  ...row
+}: BulkJobRow): BulkJob {
+  return {
+    ...row,
+    operation: row.operation as BulkOperation,
+    state: row.state as BulkJobState,
+    request: JSON.parse(row.request) as BulkJob['request'],
+  };
+}
 
 export const BULK_SQL = {
   bulkJob: `select ${selected(columnsBut(BULK_JOBS))} from bulk_jobs where id = $1::uuid`,

@@ -1,6 +1,7 @@
 /**
- * A cache of compiled plans on one shard, by the size of their definitions. Definitions are immutable; a deletion
- * blocks creations first (see `catalog.ts`).
+ * A cache of compiled plans on one shard, by the size of their definitions. Definitions are immutable. A deletion blocks
+ * the sequence first (see `catalog.ts`): the shard creates no more instances of it, and confirms to the first shard when
+ * the earlier ones are durable.
  */
 
 import { LRUCache } from 'lru-cache';
@@ -10,7 +11,8 @@ import { unavailable } from '../../src/base/errors.js';
 import type { JsonObject, JsonValue } from '../../src/base/json.js';
 import { LIMITS } from '../../src/base/limits.js';
 import { type CompiledPlan, compilePlan, type Plan } from '../../src/core/plan.js';
-import type { Room } from '../runtime/room.js';
+import type { Kernel } from '../runtime/kernel.js';
+import type { Messages, Room } from '../runtime/room.js';
 import { UnknownId } from '../runtime/unknown-id.js';
 import type { CatalogLoads, SequenceRow } from './loads.js';
 
@@ -183,4 +185,46 @@ function whenUsed(schema: JsonObject): (value: JsonValue) => string | undefined 
     check ??= compileUserSchema(schema);
     return check(value);
   };
+}
+
+export interface SequenceBlocksDeps
+  extends Pick<Kernel, 'shard' | 'clock' | 'commits' | 'release' | 'schedule'> {
+  readonly plans: Plans;
+}
+
+const BLOCKED_AGAIN_MS = 5_000;
+
+export class SequenceBlocks implements Room {
+  readonly #deps: SequenceBlocksDeps;
+  #stopped = false;
+
+  readonly messages = {
+    'sequence.block': ({ sequence, isBlocked }) => this.#block(sequence, isBlocked),
+  } satisfies Messages;
+
+  constructor(deps: SequenceBlocksDeps) {
+    this.#deps = deps;
+  }
+
+  stop(): void {
+    this.#stopped = true;
+  }
+
+  #block(sequence: string, isBlocked: boolean): void {
+    const { plans } = this.#deps;
+    if (!isBlocked) plans.unblock(sequence);
+    else if (!plans.isBlocked(sequence)) {
+      plans.block(sequence);
+      this.#tellSettled(sequence);
+    }
+  }
+
+  /** Repeated while it is blocked: the message that ends the block may be lost. */
+  #tellSettled(sequence: string): void {
+    const { plans, commits, release, schedule, clock, shard } = this.#deps;
+    if (this.#stopped || !plans.isBlocked(sequence)) return;
+    const message = { kind: 'sequence.settled', sequence, shard } as const;
+    commits.whenSettled(() => release([{ kind: 'peer', shard: 0, message }]));
+    clock.setTimeout(() => schedule(() => this.#tellSettled(sequence)), BLOCKED_AGAIN_MS);
+  }
 }

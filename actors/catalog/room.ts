@@ -6,8 +6,7 @@ import type { Call, Operations, RouteOperations } from '../runtime/operation.js'
 import { Catalog, type CatalogDeps, type CatalogNeededLoads } from './catalog.js';
 import { keyOperations, tenantLimitOperations } from './front-rows.js';
 import { Names } from './names.js';
-import { Plans } from './plans.js';
-import { SequenceBlocks } from './sequence-blocks.js';
+import { Plans, SequenceBlocks } from './plans.js';
 
 export interface CatalogNeeds extends Pick<CatalogDeps, 'deprecated'> {
   /** The number of routing tables so far: what names lead to may change with each. */

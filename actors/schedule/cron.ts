@@ -29,9 +29,8 @@ import type { Routing } from '../release/routing.js';
 import type { PendingUnit } from '../runtime/commit-log.js';
 import type { NamedId } from '../runtime/sequence-name.js';
 import type { Turn } from '../runtime/turn.js';
-import { fireTimeOf, nextAfterChange, nextFireOf } from './fire-times.js';
 import { type ScheduleRow, scheduleOf } from './loads.js';
-import { settingsOf } from './settings.js';
+import { fireTimeOf, nextAfterChange, nextFireOf, settingsOf } from './settings.js';
 import { CRON } from './tables.js';
 
 export interface CronDeps {

@@ -36,10 +36,9 @@ import {
   type Look,
   type Memo,
 } from './cron.js';
-import { firstFireOf, readExpression } from './fire-times.js';
 import { type DueSchedule, scheduleOf } from './loads.js';
 import { findRun, type RequestedRunDeps, type RunsDeps, requestedRun } from './runs.js';
-import { settingsOf } from './settings.js';
+import { firstFireOf, readExpression, settingsOf } from './settings.js';
 
 export interface SchedulesDeps extends RunsDeps {
   /** Takes over a committed instance and starts it. */

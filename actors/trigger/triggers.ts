@@ -4,7 +4,6 @@
  */
 
 import { changedTo } from '../../schema/change-shapes.js';
-import { REDACTED } from '../../schema/common.js';
 import { matchRoute } from '../../schema/route-match.js';
 import { findingOfStray } from '../../schema/strict.js';
 import {
@@ -25,7 +24,7 @@ import { type RowSecretsDeps, storedSecret, warnOfSecret } from '../runtime/row-
 import type { NamedId, SequenceName } from '../runtime/sequence-name.js';
 import { Service } from '../runtime/service.js';
 import { Turn } from '../runtime/turn.js';
-import type { TriggerLoads, TriggerRow } from './loads.js';
+import { type TriggerLoads, type TriggerRow, wireTrigger } from './loads.js';
 import { TRIGGER } from './tables.js';
 
 export type TriggerNeededLoads = TriggerLoads & {
@@ -131,14 +130,12 @@ export class Triggers {
   }
 
   async #put(row: TriggerRow): Promise<Trigger> {
-    const { secret, config, event_name, ...rest } = row;
-    const shown = { ...rest, config: JSON.parse(config) as JsonObject };
     const turn = new Turn();
-    const stored = secret === null ? null : (JSON.parse(secret) as object);
-    turn.put(TRIGGER.set, row.slug, { ...shown, event_name, secret: stored });
+    const secret = row.secret === null ? null : (JSON.parse(row.secret) as object);
+    const config = JSON.parse(row.config) as JsonObject;
+    turn.put(TRIGGER.set, row.slug, { ...row, config, secret });
     await this.#service.commit(turn, { key: `trigger:${row.slug}` });
-    const trigger_type = rest.trigger_type as Trigger['trigger_type'];
-    return { ...shown, trigger_type, secret: secret === null ? null : REDACTED };
+    return wireTrigger(row);
   }
 
   #sealed({ slug: id, tenant_id }: Pick<TriggerRow, 'slug' | 'tenant_id'>, secret: string): string {

@@ -9,7 +9,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import pg from 'pg';
 import { failuresQuery, minutesQuery, outcomesQuery } from '../../actors/activity/front/reads.js';
-import { bulkJobList, bulkJobStanding, openBulkJobs } from '../../actors/bulk/front/reads.js';
+import { bulkJobList, bulkJobStanding, openBulkJobs } from '../../actors/bulk/front/room.js';
 import { keyList, keyState, liveKeys } from '../../actors/catalog/front/api-keys.js';
 import {
   SEQUENCE_LOOKUPS,

@@ -12,7 +12,7 @@ import type { Logger } from '../../../src/base/log.js';
 import type { ChangeCounts } from '../../instance/change-many.js';
 import type { Candidates } from '../../instance/front/instance-reads.js';
 import type { BulkProgress } from '../jobs.js';
-import type { BulkJobStanding } from './reads.js';
+import type { BulkJobStanding } from './room.js';
 import {
   added,
   type BulkCounts,

@@ -8,7 +8,11 @@ import type { Clock } from '../../../src/base/clock.js';
 import { invalid } from '../../../src/base/errors.js';
 import { LIMITS } from '../../../src/base/limits.js';
 import { checkTenant } from '../../../src/base/tenancy.js';
-import { rowOf } from '../../../src/db/reads/lookup.js';
+import { filtersOf } from '../../../src/db/reads/filters.js';
+import { list } from '../../../src/db/reads/list.js';
+import { lookup, rowOf } from '../../../src/db/reads/lookup.js';
+import { orderBy } from '../../../src/db/reads/order.js';
+import { columnsBut, selected } from '../../../src/db/table.js';
 import type { FrontKernel, FrontRoom } from '../../../src/http/front-room.js';
 import {
   type AnyCall,
@@ -24,9 +28,10 @@ import { RetryPreviews } from '../../instance/front/retry-previews.js';
 import type { instanceOperations } from '../../instance/operations.js';
 import type { Shards } from '../../runtime/shards.js';
 import type { BeginBulkJob, BulkJobs as Owner } from '../jobs.js';
+import { BULK_SQL, type BulkJobRow, wireJob } from '../loads.js';
+import { BULK_JOBS } from '../tables.js';
 import { BulkJobs } from './jobs.js';
 import { migrationOfMany } from './migrate-many.js';
-import { bulkJobById, bulkJobList, bulkJobStanding, bulkJobText, openBulkJobs } from './reads.js';
 import {
   added,
   type BulkCounts,
@@ -37,6 +42,37 @@ import {
   windowSize,
   workOf,
 } from './work.js';
+
+const COLUMNS = selected(columnsBut(BULK_JOBS));
+
+/** `BulkJob` records, newest first. */
+export const bulkJobList = list({
+  columns: COLUMNS,
+  from: 'bulk_jobs',
+  by: filtersOf(BULK_JOBS, ['tenant_id', 'state']),
+  order: orderBy(BULK_JOBS, ['created_at', 'id'], 'descending'),
+  toText: (row: BulkJobRow) => JSON.stringify(wireJob(row)),
+});
+
+const bulkJobById = lookup<BulkJobRow>('read_bulk_job', BULK_SQL.bulkJob);
+
+/** The oldest open job of each tenant. */
+export const openBulkJobs = lookup<{ readonly id: string }>(
+  'read_open_bulk_jobs',
+  'select distinct on (tenant_id) id from bulk_jobs where ended_at is null ' +
+    'order by tenant_id, created_at, id limit $1::int',
+);
+
+export interface BulkJobStanding extends BulkJobRow {
+  /** Changed but uncounted instances, as JSON. */
+  readonly uncounted: string;
+}
+
+export const bulkJobStanding = lookup<BulkJobStanding>(
+  'read_bulk_job_standing',
+  `select ${COLUMNS}, (select coalesce(json_agg(instance_id), '[]') from bulk_changes ` +
+    'where job_id = id)::text as uncounted from bulk_jobs where id = $1::uuid',
+);
 
 type JobClient = Shards<() => Owner['operations']>;
 type Kernel = FrontKernel<JobClient & Shards<typeof instanceOperations>>;
@@ -94,7 +130,7 @@ export function bulkOperations(bulk: BulkDeps) {
       changeAll(bulk, deps, call, { operation: 'batch_action', request: call.body }, actionReply),
     'bulkJobs.list': listBy(bulkJobList),
     'bulkJobs.get': async ({ reads }, { tenant, params: { id } }) =>
-      jsonReply(bulkJobText(await rowOf(reads, bulkJobById, 'job', id, tenant))),
+      jsonReply(JSON.stringify(wireJob(await rowOf(reads, bulkJobById, 'job', id, tenant)))),
   } satisfies Partial<FrontOperations>;
 }
 

@@ -30,10 +30,7 @@ import type { releaseOperations } from '../room.js';
 import { RELEASE_DECISIONS, RELEASES } from '../tables.js';
 import { definitionsOf, Validations } from './validation.js';
 
-export const releaseById = lookup<StoredRelease>(
-  'reads_release_get',
-  `select ${RELEASE_COLUMNS} from releases where id = $1::uuid`,
-);
+export const releaseById = lookup<StoredRelease>('reads_release_get', RELEASE_SQL.release);
 
 /** `Release` records, newest first. */
 export const releaseList = list({

@@ -24,8 +24,8 @@ import {
   pageReply,
 } from '../../../src/http/operation.js';
 import { nextFires } from '../core/cron.js';
-import { readExpression } from '../fire-times.js';
 import { type ScheduleRow, scheduleOf } from '../loads.js';
+import { readExpression } from '../settings.js';
 import { CRON_SCHEDULES } from '../tables.js';
 
 const COLUMNS = selected(columnsBut(CRON_SCHEDULES));

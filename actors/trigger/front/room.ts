@@ -4,7 +4,6 @@
  * used once.
  */
 
-import { REDACTED } from '../../../schema/common.js';
 import type { CreateInstance } from '../../../schema/instance.js';
 import { ROUTES } from '../../../schema/routes.js';
 import { EngineError, invalid, notFound } from '../../../src/base/errors.js';
@@ -18,7 +17,7 @@ import { filtersOf } from '../../../src/db/reads/filters.js';
 import { list } from '../../../src/db/reads/list.js';
 import { lookup } from '../../../src/db/reads/lookup.js';
 import { orderBy } from '../../../src/db/reads/order.js';
-import { columnsBut, type StoredRow, selected } from '../../../src/db/table.js';
+import { columnsBut, selected } from '../../../src/db/table.js';
 import type { Admission } from '../../../src/http/admission.js';
 import type { FrontKernel, FrontRoom } from '../../../src/http/front-room.js';
 import {
@@ -34,32 +33,22 @@ import { firingEvents } from '../../event/front/operations.js';
 import type { eventOperations } from '../../event/room.js';
 import type { Shards } from '../../runtime/shards.js';
 import { isSameText, signatureProblem } from '../core/trigger-signature.js';
+import { TRIGGER_SQL, type TriggerRow, wireTrigger } from '../loads.js';
 import { TRIGGERS } from '../tables.js';
 
 type Kernel = FrontKernel<Shards<typeof eventOperations>>;
 type Client = Pick<Shards, 'ask' | 'anyShard'>;
 
-const COLUMNS = columnsBut(TRIGGERS, 'event_name');
-type TriggerRow = StoredRow<typeof TRIGGERS, (typeof COLUMNS)[number]>;
-
 /** `Trigger` records, oldest first, without their secrets. */
 const triggerList = list({
-  columns: selected(COLUMNS),
+  columns: selected(columnsBut(TRIGGERS)),
   from: 'triggers',
   by: filtersOf(TRIGGERS, ['tenant_id', 'namespace', 'sequence_name', 'trigger_type']),
   order: orderBy(TRIGGERS, ['created_at', 'slug']),
-  toText: triggerText,
+  toText: (row: TriggerRow) => JSON.stringify(wireTrigger(row)),
 });
 
-const triggerBySlug = lookup<TriggerRow>(
-  'read_trigger',
-  `select ${selected(COLUMNS)} from triggers where slug = $1`,
-);
-
-function triggerText({ config, secret, ...row }: TriggerRow): string {
-  const shown = secret === null ? null : REDACTED;
-  return JSON.stringify({ ...row, config: JSON.parse(config), secret: shown });
-}
+const triggerBySlug = lookup<TriggerRow>('read_trigger', TRIGGER_SQL.trigger);
 
 const RECEIVE = ROUTES['triggers.receive'];
 
@@ -77,7 +66,7 @@ export function openTriggerFront(kernel: Kernel, admission: Admission) {
     operations: {
       'triggers.list': listBy(triggerList),
       'triggers.get': async (deps, { tenant, params: { slug } }) =>
-        jsonReply(triggerText(await ownTrigger(deps.reads, tenant, slug))),
+        jsonReply(JSON.stringify(wireTrigger(await ownTrigger(deps.reads, tenant, slug)))),
       'triggers.fire': fireBy(client),
       'triggers.receive': receiveBy(client, bodies, admission),
     },
