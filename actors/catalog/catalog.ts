@@ -84,20 +84,15 @@ export class Catalog implements Room {
   constructor(deps: CatalogDeps) {
     this.#deps = deps;
     this.#service = new Service(KEY, deps);
-    this.#publisher = new Publisher<string>(deps, (version, names) => ({
+    this.#publisher = new Publisher<string>(deps, EVERY_NAME, (version, names) => ({
       kind: 'names.forget',
       version,
       names,
     }));
   }
 
-  /** The last commit of a previous owner may not have been published to every shard. */
-  start(): void {
-    void this.#publisher.publish(EVERY_NAME);
-  }
-
-  stop(): void {
-    this.#publisher.stop();
+  get parts() {
+    return [this.#publisher];
   }
 
   create(call: Call<CreateSequence>, query: SequenceCheckQuery): void {
@@ -259,7 +254,6 @@ export class Catalog implements Room {
   }
 
   peerBack(shard: number): void {
-    this.#publisher.shardBack(shard);
     for (const id of this.#deletions.keys()) this.#block(id, true, shard);
   }
 

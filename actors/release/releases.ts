@@ -79,7 +79,10 @@ export class Releases implements Room {
   constructor(deps: ReleasesDeps) {
     this.#deps = deps;
     this.#service = new Service('releases', deps);
-    this.#publisher = new Publisher(deps, (version) => ({ kind: 'routes.read', version }));
+    this.#publisher = new Publisher<void>(deps, undefined, (version) => ({
+      kind: 'routes.read',
+      version,
+    }));
     const { clock, log } = deps;
     this.#sweeping = new BackgroundJob({
       clock,
@@ -93,28 +96,26 @@ export class Releases implements Room {
 
   // ---------------------------------------------------------------- life
 
+  get parts() {
+    return [this.#publisher];
+  }
+
   start(): void {
-    // The last commit of a previous owner may not have been published to every shard.
-    void this.#publisher.publish();
     this.#sweeping.wake();
   }
 
   stop(): void {
     this.#sweeping.stop();
-    this.#publisher.stop();
     this.#watch.stop();
   }
 
   tenantBack(): void {
+    this.#publisher.start();
     this.start();
   }
 
   routesSettled(version: number, shard: number): void {
     this.#publisher.settled(version, shard);
-  }
-
-  peerBack(shard: number): void {
-    this.#publisher.shardBack(shard);
   }
 
   ended(release: string): void {

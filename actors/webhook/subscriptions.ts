@@ -63,24 +63,15 @@ export class Subscriptions implements Room {
   constructor(deps: SubscriptionsDeps) {
     this.#deps = deps;
     this.#service = new Service('subscriptions', deps);
-    this.#publisher = new Publisher<string>(deps, (version, tenants) => ({
+    this.#publisher = new Publisher<string>(deps, EVERY_TENANT, (version, tenants) => ({
       kind: 'subscriptions.read',
       version,
       tenants,
     }));
   }
 
-  /** The last commit of a previous owner may not have been published to every shard. */
-  start(): void {
-    void this.#publisher.publish(EVERY_TENANT);
-  }
-
-  stop(): void {
-    this.#publisher.stop();
-  }
-
-  peerBack(shard: number): void {
-    this.#publisher.shardBack(shard);
+  get parts() {
+    return [this.#publisher];
   }
 
   #create({ request, tenant: header, body }: Call<CreateSubscription>): void {
