@@ -83,7 +83,6 @@ export class Plans implements Room {
 
   /**
    * Call it in the turn that creates an instance, so that the count before a deletion does not miss it.
-   *
    * @param deletions as of the lookup of the sequence: a later one may be of it
    * @throws EngineError 503 when the sequence is being deleted, or may just have been
    */
@@ -111,7 +110,6 @@ export class Plans implements Room {
 
   /**
    * The same for a request: a sequence of another tenant takes a read, like an unknown one.
-   *
    * @param tenantId of the caller, who has to check the owner
    */
   async seek(sequenceId: string, tenantId: string): Promise<StoredSequence | undefined> {
@@ -123,7 +121,6 @@ export class Plans implements Room {
 
   /**
    * The plan of an instance with injected blocks, which is not cached because few instances have them.
-   *
    * @returns undefined for an unknown sequence; `ok: false` when the blocks do not fit together
    */
   async compile(sequenceId: string, injected: readonly Block[]): Promise<CompiledPlan | undefined> {

@@ -73,7 +73,6 @@ export class Routing implements Room {
 
   /**
    * Stamps the instance with its route. Call it in the turn that makes its unit.
-   *
    * @returns the instance itself when no release routes it
    * @throws EngineError 503 while the routes are unknown: creations must not fall back to the baseline
    */

@@ -35,7 +35,6 @@ export function moved(row: ReleaseRow, { to, set }: Move, now: UnixMs): ReleaseR
 
 /**
  * Resolves when the release and its decision are durable, as one unit.
- *
  * @throws EngineError as the check does, or 503 when the outcome is unknown
  */
 export async function commitRelease(

@@ -227,7 +227,6 @@ export class Cron {
 
   /**
    * An instance on request, without effect on the fires; the answer is null when its target has changed.
-   *
    * @param run does not exist yet, and no earlier run prevents it
    */
   run(turn: Turn, request: number, tenant: string, run: AskedRun): void {

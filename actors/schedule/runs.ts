@@ -70,7 +70,6 @@ export interface RequestedRunDeps extends RunsDeps {
 
 /**
  * Creates a run on request. Those of one schedule must be serialized, so that each sees the ones before.
- *
  * @param key idempotency key; an existing instance with this key is the answer
  */
 export async function requestedRun(

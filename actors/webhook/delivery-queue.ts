@@ -71,7 +71,6 @@ export class Turns {
 
   /**
    * The next webhook to send, and its slot.
-   *
    * @param share attempts that one address may have in flight
    * @param takeSlot undefined when the tenant has used its share
    */

@@ -40,7 +40,6 @@ export function unclaimed(row: WebhookRow): WebhookRow {
 
 /**
  * Fills the turn with the changes of the attempt, of which `id` is the row in the log.
- *
  * @returns the webhook's row; undefined when it is delivered and the row is deleted
  */
 export function recordAttempt(

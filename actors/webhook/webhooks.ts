@@ -303,7 +303,6 @@ export class Webhooks implements Room {
 
   /**
    * Commits the known state of the webhook.
-   *
    * @param fill puts the rows; called again if the database refuses them
    * @param tell answers the waiting request, once
    */

@@ -68,8 +68,6 @@ function changesOf(before: PlacedBlock, after: PlacedBlock): Change[] {
   return changes;
 }
 
-// ---------------------------------------------------------------- what a step does
-
 const COMPARED_APART: ReadonlySet<string> = new Set([
   'step.handler',
   'step.params',
@@ -109,8 +107,6 @@ function changedKeys(before: JsonValue, after: JsonValue): string {
 function isSame(a: JsonValue | undefined, b: JsonValue | undefined): boolean {
   return a === undefined || b === undefined ? a === b : isDeepEqual(a, b);
 }
-
-// ---------------------------------------------------------------- members
 
 interface Member {
   readonly category: DiffCategory;

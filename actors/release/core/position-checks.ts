@@ -22,7 +22,6 @@ export interface OtherCall {
 
 /**
  * The first recorded call that the target would not have made; undefined when all agree.
- *
  * @param before the replay with the source
  * @param after the replay with the target, with the same steps
  * @param isOver whether the step makes no further attempt in this iteration

@@ -104,8 +104,6 @@ function inputsOf({ sourceData, targetData, life, ...asked }: FrontierCase): Inp
   return [present, { before: life.data, after: life.data, signals: life.signals }];
 }
 
-// ---------------------------------------------------------------- the verdict
-
 /** Whether the replay reaches the position of the instance through everything that is recorded. */
 function reproduces(rerun: Rerun, { life, source }: FrontierCase, recording: Recording): boolean {
   const reached = new Set(rerun.openSteps().map(placeOf));

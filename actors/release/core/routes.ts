@@ -57,7 +57,6 @@ export class RouteTable {
 
   /**
    * Undefined when no release of the tenant routes it.
-   *
    * @param keyOf the cohort key, requested only for a canary
    */
   route(sequenceId: string, tenant: string, keyOf: () => string): Route | undefined {
