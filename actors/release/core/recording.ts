@@ -106,7 +106,8 @@ export interface RecordedAnswer {
 }
 
 export interface Recording {
-  readonly answers: ReadonlyMap<string, ReadonlyMap<string, RecordedAnswer>>;
+  /** By `block/iteration`. */
+  readonly answers: ReadonlyMap<string, RecordedAnswer>;
   /** Visits of steps whose gate expired without an answer. */
   readonly expired: ReadonlyMap<string, ReadonlySet<string>>;
   /** By block and by iteration, in the order of iterations. */
@@ -185,14 +186,13 @@ function callsOf(
   return calls;
 }
 
-function answersIn({ outputs }: RecordedLife): Map<string, Map<string, RecordedAnswer>> {
-  const answers = new Map<string, Map<string, RecordedAnswer>>();
+function answersIn({ outputs }: RecordedLife): Map<string, RecordedAnswer> {
+  const answers = new Map<string, RecordedAnswer>();
   for (const { block_id, iteration, output, output_ref, created_at, id } of outputs) {
     if (output_ref !== GATE_REF) continue;
-    const { value } = output as JsonObject;
-    const own = answers.get(block_id) ?? new Map<string, RecordedAnswer>();
-    const [place = ''] = iteration.split(NOTE_MARK);
-    answers.set(block_id, own.set(place, { at: Date.parse(created_at), id, value: String(value) }));
+    const value = String((output as JsonObject).value);
+    const [path = ''] = iteration.split(NOTE_MARK);
+    answers.set(`${block_id}/${path}`, { at: Date.parse(created_at), id, value });
   }
   return answers;
 }
@@ -205,10 +205,9 @@ function expiredIn(
   const expired = new Map<string, Set<string>>();
   for (const [block, own] of visits) {
     if (stepNamed(baseline, block)?.gate === undefined) continue;
-    const unanswered = [...own].filter(
-      ([iteration, { isEnded }]) => isEnded && answers.get(block)?.has(iteration) !== true,
-    );
-    if (unanswered.length > 0) expired.set(block, new Set(unanswered.map(([place]) => place)));
+    const ended = [...own.keys()].filter((path) => own.get(path)?.isEnded);
+    const unanswered = ended.filter((path) => !answers.has(`${block}/${path}`));
+    if (unanswered.length > 0) expired.set(block, new Set(unanswered));
   }
   return expired;
 }

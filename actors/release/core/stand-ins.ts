@@ -110,7 +110,7 @@ export class Script {
   }
 
   answerAt(block: string, iteration: string): RecordedAnswer | undefined {
-    return this.recording.answers.get(block)?.get(iteration);
+    return this.recording.answers.get(`${block}/${iteration}`);
   }
 
   /** @param iteration absent: in any */
