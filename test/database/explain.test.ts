@@ -17,7 +17,8 @@ import {
   versionList,
 } from '../../actors/catalog/front/sequence-reads.js';
 import { effectList, effectsOfInstance } from '../../actors/continuity/effect-reads.js';
-import { eventList, firingEvents } from '../../actors/event/front/operations.js';
+import { firingEvents } from '../../actors/event/front/firing.js';
+import { eventList } from '../../actors/event/front/operations.js';
 import { FEED_START } from '../../actors/feed/core/change-cursor.js';
 import { changesQuery, windowQuery } from '../../actors/feed/front/change-reads.js';
 import {

@@ -18,12 +18,7 @@ import { orderBy } from '../../../src/db/reads/order.js';
 import type { PageRequest } from '../../../src/db/reads/reader.js';
 import { columnsBut, columnsOf, type StoredRow, selected } from '../../../src/db/table.js';
 import type { KeyRegistry, LiveKeyRow, ResidentKey } from '../../../src/http/key-registry.js';
-import {
-  type FrontDeps,
-  type FrontOperations,
-  type Operation,
-  pageReply,
-} from '../../../src/http/operation.js';
+import { type FrontDeps, type FrontOperations, pageReply } from '../../../src/http/operation.js';
 import type { HttpReply } from '../../../src/http/server.js';
 import type { Shards } from '../../runtime/shards.js';
 import type { KeyRow, KeyUse, keyOperations } from '../front-rows.js';
@@ -110,51 +105,45 @@ export class KeyOperations {
     this.#timers.clear();
   }
 
-  readonly #mint: Operation<'apiKeys.mint'> = async (front, call) => {
-    const { registry, client } = this.#deps;
-    const secret = `sk_${randomBytes(32).toString('hex')}`;
-    const row = newRow(call.body, secret, front.now());
-    registry.reserve(row.id);
-    try {
-      await client.ask(SHARD, 'keys.insert', '', '', row);
-      registry.add({ ...row, capabilities: JSON.stringify(row.capabilities) });
-    } finally {
-      registry.release(row.id);
-    }
-    return { status: 201, body: JSON.stringify(mintedOf(row, secret)) };
-  };
-
-  readonly #list: Operation<'apiKeys.list'> = async (front, call) => {
-    const { query } = call;
-    const { registry } = this.#deps;
-    const request = keyList(query, (id) => {
-      const at = registry.lastUsedAt(id);
-      return at === undefined ? undefined : isoTime(at);
-    });
-    return pageReply(call, query, await front.reads.page(request));
-  };
-
-  /** Repeating it succeeds again. An expired key can be revoked, too. */
-  readonly #revoke: Operation<'apiKeys.revoke'> = async (front, call) => {
-    const { id } = call.params;
-    const { registry } = this.#deps;
-    const live = registry.tenantOf(id);
-    const stored = live === undefined ? await keyState.row(front.reads, id) : undefined;
-    const tenant = live ?? stored?.tenant_id;
-    if (tenant === undefined) throw notFound(`key ${id}`);
-    // A key that has moved with its tenant has to be revoked in its new cell.
-    const admitted = front.admitTenant(tenant);
-    if (admitted !== undefined) await admitted;
-    const key = registry.remove(id);
-    if (key !== undefined) return this.#commitRevocation(front, tenant, useOf(key));
-    if (stored === undefined || stored.revoked) return NO_CONTENT;
-    return this.#commitRevocation(front, tenant, { id, last_used_at: stored.last_used_at });
-  };
-
   readonly operations = {
-    'apiKeys.mint': this.#mint,
-    'apiKeys.list': this.#list,
-    'apiKeys.revoke': this.#revoke,
+    'apiKeys.mint': async (front, call) => {
+      const { registry, client } = this.#deps;
+      const secret = `sk_${randomBytes(32).toString('hex')}`;
+      const row = newRow(call.body, secret, front.now());
+      registry.reserve(row.id);
+      try {
+        await client.ask(SHARD, 'keys.insert', '', '', row);
+        registry.add({ ...row, capabilities: JSON.stringify(row.capabilities) });
+      } finally {
+        registry.release(row.id);
+      }
+      return { status: 201, body: JSON.stringify(mintedOf(row, secret)) };
+    },
+    'apiKeys.list': async (front, call) => {
+      const { query } = call;
+      const { registry } = this.#deps;
+      const request = keyList(query, (id) => {
+        const at = registry.lastUsedAt(id);
+        return at === undefined ? undefined : isoTime(at);
+      });
+      return pageReply(call, query, await front.reads.page(request));
+    },
+    /** Repeating it succeeds again. An expired key can be revoked, too. */
+    'apiKeys.revoke': async (front, call) => {
+      const { id } = call.params;
+      const { registry } = this.#deps;
+      const live = registry.tenantOf(id);
+      const stored = live === undefined ? await keyState.row(front.reads, id) : undefined;
+      const tenant = live ?? stored?.tenant_id;
+      if (tenant === undefined) throw notFound(`key ${id}`);
+      // A key that has moved with its tenant has to be revoked in its new cell.
+      const admitted = front.admitTenant(tenant);
+      if (admitted !== undefined) await admitted;
+      const key = registry.remove(id);
+      if (key !== undefined) return this.#commitRevocation(front, tenant, useOf(key));
+      if (stored === undefined || stored.revoked) return NO_CONTENT;
+      return this.#commitRevocation(front, tenant, { id, last_used_at: stored.last_used_at });
+    },
   } satisfies Partial<FrontOperations>;
 
   /**

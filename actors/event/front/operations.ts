@@ -22,7 +22,6 @@ import { jsonReply, listBy } from '../../../src/http/operation.js';
 import type { Shards } from '../../runtime/shards.js';
 import type { eventOperations } from '../room.js';
 import { type EVENT_TAKES, EVENTS } from '../tables.js';
-import type { FiringEvent } from './firing.js';
 
 const EVENT_COLUMNS = columnsBut(EVENTS, 'key_id', 'seq', 'status', 'targets', 'fires');
 type EventRow = StoredRow<typeof EVENTS, (typeof EVENT_COLUMNS)[number]> & {
@@ -64,14 +63,6 @@ export const eventList = list({
 const eventById = lookup<EventRow>(
   'read_event',
   `select ${COLUMNS} from events where id = $1::uuid`,
-);
-
-/** Events with triggers to fire, oldest first, after a time and an id; `$3` at most. */
-export const firingEvents = lookup<FiringEvent>(
-  'read_firing_events',
-  'select id, key_id, tenant_id, event_name, correlation_key, payload, fires, created_at ' +
-    'from events where fires is not null and (created_at, id) > ($1::timestamptz, $2::uuid) ' +
-    'order by created_at, id limit $3::int',
 );
 
 /** `EventTaker` records, oldest first. */

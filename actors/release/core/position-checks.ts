@@ -92,15 +92,8 @@ const DONE: ReadonlySet<EffectState> = new Set<EffectState>(['committed', 'verif
 
 /** Done twice: by one step in one iteration, or under one idempotency key at one destination. */
 function isDoneTwice(receipts: readonly JudgedReceipt[]): boolean {
-  const seen = new Set<string>();
-  for (const receipt of receipts) {
-    if (!DONE.has(receipt.state)) continue;
-    for (const name of namesOf(receipt)) {
-      if (seen.has(name)) return true;
-      seen.add(name);
-    }
-  }
-  return false;
+  const names = receipts.filter(({ state }) => DONE.has(state)).flatMap(namesOf);
+  return new Set(names).size < names.length;
 }
 
 /** Keys that only one receipt may have. */

@@ -28,8 +28,7 @@ import {
   listBy,
   type Operation,
 } from '../../../src/http/operation.js';
-import { EventFiring, type FiringEvent } from '../../event/front/firing.js';
-import { firingEvents } from '../../event/front/operations.js';
+import { EventFiring, type FiringEvent, firingEvents } from '../../event/front/firing.js';
 import type { eventOperations } from '../../event/room.js';
 import type { Shards } from '../../runtime/shards.js';
 import { isSameText, signatureProblem } from '../core/trigger-signature.js';
