@@ -263,7 +263,9 @@ export class Catalog implements Room {
     // A shard restarted since then: its confirmation leads here again.
     if (this.#deletions.get(id) !== deletion) return;
     if (found instanceof EngineError) {
-      this.#giveUp(id, request, found);
+      this.#deletions.delete(id);
+      this.#blockEverywhere(id, false);
+      this.#service.fail(request, found);
       return;
     }
     const turn = new Turn(tenant);
@@ -288,12 +290,6 @@ export class Catalog implements Room {
       turn.put(TOMBSTONE.clear, id, { id });
       turn.reply(request, 204, '');
     });
-  }
-
-  #giveUp(id: string, request: number, error: EngineError): void {
-    this.#deletions.delete(id);
-    this.#blockEverywhere(id, false);
-    this.#service.fail(request, error);
   }
 
   /** @throws EngineError 404 */

@@ -52,7 +52,12 @@ export class Routing implements Room {
         };
       },
       failed: (err) => deps.log.warn({ err }, 'routes could not be read; trying again'),
-      settled: (version) => this.#tellSettled(version),
+      // Units made so far may rest on an older table: they are settled first.
+      settled: (version) => {
+        const { commits, release, shard } = deps;
+        const message = { kind: 'routes.settled', version, shard } as const;
+        commits.whenSettled(() => release([{ kind: 'peer', shard: OWNER, message }]));
+      },
     });
   }
 
@@ -120,16 +125,6 @@ export class Routing implements Room {
         shard: OWNER,
         message: { kind: 'release.ended', release },
       })),
-    );
-  }
-
-  /** Units made so far may rest on an older table: they are settled first. */
-  #tellSettled(version: number): void {
-    const { commits, release, shard } = this.#deps;
-    commits.whenSettled(() =>
-      release([
-        { kind: 'peer', shard: OWNER, message: { kind: 'routes.settled', version, shard } },
-      ]),
     );
   }
 }

@@ -97,7 +97,10 @@ export class Schedules implements Room {
     this.#deps = deps;
     const cronDeps: CronDeps = {
       ...deps,
-      wakeAt: (id, at) => this.#wakeAt(id, at),
+      // A time beyond the horizon is found by a later scan.
+      wakeAt: (id, at) => {
+        if (at <= this.#horizon) this.#heap.push(at, id);
+      },
       awaitRuns: (id, runs) => {
         for (const run of runs) this.#awaited.set(run, id);
       },
@@ -345,11 +348,6 @@ export class Schedules implements Room {
   /** The clock was set: the end of the turn sets another timer. */
   clockSet(): void {
     this.#sleepsUntil = undefined;
-  }
-
-  /** A time beyond the horizon is found by a later scan. */
-  #wakeAt(id: string, at: UnixMs): void {
-    if (at <= this.#horizon) this.#heap.push(at, id);
   }
 
   #sleep(): void {

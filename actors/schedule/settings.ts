@@ -5,7 +5,7 @@
 
 import { changedTo } from '../../schema/change-shapes.js';
 import type { CronSchedule, UpdateSchedule } from '../../schema/cron.js';
-import { type Priority, priorityRank } from '../../schema/states.js';
+import { priorityRank } from '../../schema/states.js';
 import { invalid } from '../../src/base/errors.js';
 import type { JsonObject } from '../../src/base/json.js';
 import { isoTimeOrNull, type UnixMs } from '../../src/base/time.js';
@@ -35,19 +35,16 @@ export function settingsOf(
 ): Settings {
   const atFirst = SETTINGS_AT_FIRST;
   const { context, metadata, priority } = given;
+  const label = priority && (priorityLabel(priorityRank(priority)) as Settings['priority']);
   return {
     timezone: changedTo(given.timezone, before.timezone, atFirst.timezone),
     enabled: changedTo(given.enabled, before.enabled, atFirst.enabled),
     metadata: changedTo(metadata as JsonObject | null | undefined, before.metadata, {}),
     context: context === undefined ? before.context : givenContext(given),
-    priority: changedTo(priority && capitalised(priority), before.priority, atFirst.priority),
+    priority: changedTo(label, before.priority, atFirst.priority),
     timeout: changedTo(given.timeout, before.timeout, null),
     overlap_policy: changedTo(given.overlap_policy, before.overlap_policy, atFirst.overlap_policy),
   };
-}
-
-function capitalised(priority: Priority): CronSchedule['priority'] {
-  return priorityLabel(priorityRank(priority)) as CronSchedule['priority'];
 }
 
 export function fireTimeOf({ next_fire_at }: CronSchedule): UnixMs {

@@ -1,8 +1,7 @@
 /** The database changes of an attempt: a row in the delivery log, and the webhook's next state. Pure. */
 
 import { isoTime, type UnixMs } from '../../src/base/time.js';
-import type { WebhookRow } from '../../src/core/webhook.js';
-import { type AttemptOutcome, nextWaitMs } from '../../src/core/webhook.js';
+import { type AttemptOutcome, nextWaitMs, type WebhookRow } from '../../src/core/webhook.js';
 import type { Turn } from '../runtime/turn.js';
 import { DELIVERY, WEBHOOK } from './tables.js';
 

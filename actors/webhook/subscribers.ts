@@ -8,11 +8,11 @@ import type { WebhookEvent } from '../../src/core/webhook.js';
 import type { Kernel } from '../runtime/kernel.js';
 import { Replica } from '../runtime/replica.js';
 import type { Messages, Room } from '../runtime/room.js';
-import type { WebhookLoads } from './loads.js';
 import {
   type Subscription,
   type SubscriptionRow,
   subscriptionOf,
+  type WebhookLoads,
   type WebhookTarget,
 } from './loads.js';
 
@@ -49,7 +49,10 @@ export class Subscribers implements Room {
       read: (tenants) => this.#read(tenants),
       failed: (err) =>
         deps.log.warn({ err }, 'webhook subscriptions could not be read; trying again'),
-      settled: (version) => this.#tellSettled(version),
+      settled: (version) => {
+        const message = { kind: 'subscriptions.settled', version, shard: deps.shard } as const;
+        deps.release([{ kind: 'peer', shard: OWNER, message }]);
+      },
     });
   }
 
@@ -95,7 +98,10 @@ export class Subscribers implements Room {
   async #read(tenants: ReadonlySet<string>): Promise<() => void> {
     if (tenants.has(EVERY_TENANT)) {
       const rows = await this.#readAll();
-      return () => this.#takeAll(rows);
+      return () => {
+        const all = [...this.#byTenant.keys(), ...rows.map((row) => row.tenant_id)];
+        this.#take(new Set(all), rows);
+      };
     }
     const rows = await this.#deps.loader.subscriptions([...tenants]);
     return () => this.#take(tenants, rows);
@@ -108,10 +114,6 @@ export class Subscribers implements Room {
       rows.push(...page);
       if (page.length < PAGE_ROWS) return rows;
     }
-  }
-
-  #takeAll(rows: readonly SubscriptionRow[]): void {
-    this.#take(new Set([...this.#byTenant.keys(), ...rows.map((row) => row.tenant_id)]), rows);
   }
 
   /** @param rows all subscriptions of these tenants */
@@ -130,11 +132,5 @@ export class Subscribers implements Room {
       gone.delete(id);
     }
     if (gone.size > 0) this.#deps.gone(gone);
-  }
-
-  #tellSettled(version: number): void {
-    const { release, shard } = this.#deps;
-    const message = { kind: 'subscriptions.settled', version, shard } as const;
-    release([{ kind: 'peer', shard: OWNER, message }]);
   }
 }

@@ -295,7 +295,8 @@ export class Webhooks implements Room {
   #logParked(row: WebhookRow, outcome: AttemptOutcome): void {
     const { id, instance_id: instanceId, attempts } = row;
     const errorClass = outcome.delivered ? undefined : outcome.errorClass;
-    const facts = { webhookId: id, instanceId, host: hostOf(row.url), attempts, errorClass };
+    const host = URL.canParse(row.url) ? new URL(row.url).host : '';
+    const facts = { webhookId: id, instanceId, host, attempts, errorClass };
     this.#deps.log.warn(facts, 'webhook parked');
   }
 
@@ -423,10 +424,6 @@ function answer(turn: Turn, request: number, attempt: Attempt, outcome: AttemptO
   }
   const reason = outcome.status === undefined ? outcome.errorClass : `status ${outcome.status}`;
   turn.fail(request, new EngineError('ENG_DELIVERY_FAILED', `not delivered: ${reason}`));
-}
-
-function hostOf(url: string): string {
-  return URL.canParse(url) ? new URL(url).host : '';
 }
 
 /** The error for the request; a refused unit is repeated, so its outcome is unknown. */

@@ -146,7 +146,9 @@ async function changeAll(
   const { traceparent, by } = call;
   const tenant = tenantOf(call, asked.request.filter.tenant_id);
   const work = workOf(asked, tenant, { traceparent, by });
-  const endsAt = clock.monotonic() + (wantsJob(call) ? 0 : LIMITS.bulkAnswerMs);
+  const { query, header } = call;
+  const wantsJob = query.async || /(^|,)\s*respond-async\s*(,|;|$)/i.test(header('prefer') ?? '');
+  const endsAt = clock.monotonic() + (wantsJob ? 0 : LIMITS.bulkAnswerMs);
   let counts = NOTHING_YET;
   let place: string | undefined;
   while (windowSize(work, counts.matched) > 0) {
@@ -161,10 +163,6 @@ async function changeAll(
     place = next;
   }
   return reply(counts, work.isDryRun);
-}
-
-function wantsJob({ query, header }: Parameters<typeof changeAll>[2]): boolean {
-  return query.async || /(^|,)\s*respond-async\s*(,|;|$)/i.test(header('prefer') ?? '');
 }
 
 /** The location has the prefix of the request's path. */

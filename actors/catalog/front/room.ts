@@ -1,16 +1,9 @@
 /** Sequences and API keys on the front thread. All live keys are loaded before requests are served. */
 
-import type { SequenceByNameQuery } from '../../../schema/sequence.js';
 import { notFound } from '../../../src/base/errors.js';
 import { sequenceNotFound } from '../../../src/core/sequence-not-found.js';
 import type { FrontKernel, FrontRoom } from '../../../src/http/front-room.js';
-import {
-  type FrontDeps,
-  jsonReply,
-  listBy,
-  listQuery,
-  type Operation,
-} from '../../../src/http/operation.js';
+import { jsonReply, listBy, listQuery, type Operation } from '../../../src/http/operation.js';
 import type { Shards } from '../../runtime/shards.js';
 import type { keyOperations } from '../front-rows.js';
 import type { sequenceOperations } from '../room.js';
@@ -51,11 +44,8 @@ const byName: Operation<'sequences.byName'> = async (deps, call) => {
   const query = listQuery(call);
   const text = await sequenceByName(deps.reads, query, version);
   if (text !== undefined) return jsonReply(text);
-  const isOnHold = version === undefined && (await hasVersions(deps, query));
+  const listed = versionList({ ...query, limit: 1 });
+  const isOnHold = version === undefined && (await deps.reads.batch(listed)).texts.length > 0;
   const asked = { namespace, name, version: version ?? null };
   throw notFound(sequenceNotFound(null, asked, isOnHold ? null : undefined));
 };
-
-async function hasVersions({ reads }: FrontDeps, query: SequenceByNameQuery): Promise<boolean> {
-  return (await reads.batch(versionList({ ...query, limit: 1 }))).texts.length > 0;
-}

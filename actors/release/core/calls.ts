@@ -5,8 +5,7 @@
 
 import { isJsonObject, type JsonValue, ownValue } from '../../../src/base/json.js';
 import { sleepDuration } from '../../../src/core/builtin.js';
-import type { Plan } from '../../../src/core/plan.js';
-import type { PlanNode, StepNode } from '../../../src/core/plan-nodes.js';
+import type { Plan, PlanNode, StepNode } from '../../../src/core/plan-nodes.js';
 import { canonicalJson, canonicalSha256 } from '../../../src/core/sealing/canonical-json.js';
 
 export interface Call {

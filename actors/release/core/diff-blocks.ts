@@ -4,7 +4,6 @@
  */
 
 import {
-  type AbSplitBlock,
   type Block,
   ITEM_VAR_DEFAULT,
   kindName,
@@ -171,7 +170,9 @@ const BLOCKS = '\0blocks';
 function contentOf({ block, members, lists }: PlacedBlock, name: string): JsonValue {
   if (block.type === 'router' && name === 'routes') return conditionsOf(block);
   if (block.type === 'saga' && name === 'steps') return stepsIn(block);
-  if (isSplit(block) && name === 'variants') return sharesIn(block);
+  if (isSplit(block) && name === 'variants') {
+    return block.variants.map(({ name: variant, weight }) => ({ name: variant, weight }));
+  }
   const byDefault = memberOf(block, name)?.byDefault;
   const value = ownValue(block as unknown as JsonObject, name) ?? byDefault ?? null;
   // Older versions stored false for an absent member.
@@ -186,10 +187,6 @@ function stepsIn({ steps }: SagaBlock): JsonValue {
     id,
     is_compensated: [compensation ?? []].flat().length > 0,
   }));
-}
-
-function sharesIn({ variants }: AbSplitBlock): JsonValue {
-  return variants.map(({ name, weight }) => ({ name, weight }));
 }
 
 /** A breach handler may act outside. */

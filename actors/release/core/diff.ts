@@ -110,7 +110,10 @@ function keptAndAddedBlocks(before: BlockTree, after: BlockTree): Entry[] {
     const old = before.get(id);
     if (old !== undefined) {
       for (const entry of blockChanges(old, placed)) entries.push(entry);
-      if (moves.hasMoved(old, placed)) entries.push(moveOf(old, placed));
+      if (moves.hasMoved(old, placed)) {
+        const summary = `${nameOf(block)} moves from ${placeName(old)} to ${placeName(placed)}`;
+        entries.push(entryOf('structure_changed', summary, { block_id: id }));
+      }
       continue;
     }
     const handler = block.type === 'step' ? ` with the handler ${listed([block.handler])}` : '';
@@ -119,11 +122,6 @@ function keptAndAddedBlocks(before: BlockTree, after: BlockTree): Entry[] {
     entries.push(entryOf('block_added', summary, { severity, block_id: id }));
   }
   return entries;
-}
-
-function moveOf(from: PlacedBlock, to: PlacedBlock): Entry {
-  const summary = `${nameOf(to.block)} moves from ${placeName(from)} to ${placeName(to)}`;
-  return entryOf('structure_changed', summary, { block_id: to.block.id });
 }
 
 /** Finds blocks that are in another list than before. */

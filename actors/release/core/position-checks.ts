@@ -81,7 +81,8 @@ export interface JudgedReceipt
 
 /** The first violated rule, or one that cannot be decided. */
 export function brokenRule(receipts: readonly JudgedReceipt[]): string | undefined {
-  if (isDoneTwice(receipts)) return 'effect_at_most_once: fail';
+  const names = receipts.filter(({ state }) => DONE.has(state)).flatMap(namesOf);
+  if (new Set(names).size < names.length) return 'effect_at_most_once: fail';
   const states = new Set(receipts.map(({ state }) => state));
   if (states.has('unknown')) return 'no_unknown_effects: fail';
   return states.has('dispatched') ? 'no_unknown_effects: unknown' : undefined;
@@ -90,13 +91,7 @@ export function brokenRule(receipts: readonly JudgedReceipt[]): string | undefin
 /** Undone effects, such as compensated ones, may be done again. */
 const DONE: ReadonlySet<EffectState> = new Set<EffectState>(['committed', 'verified']);
 
-/** Done twice: by one step in one iteration, or under one idempotency key at one destination. */
-function isDoneTwice(receipts: readonly JudgedReceipt[]): boolean {
-  const names = receipts.filter(({ state }) => DONE.has(state)).flatMap(namesOf);
-  return new Set(names).size < names.length;
-}
-
-/** Keys that only one receipt may have. */
+/** One step in one iteration, and one idempotency key at one destination, has one effect. */
 function namesOf(receipt: JudgedReceipt): string[] {
   const { block_id, iteration, idempotency_key, destination_fingerprint } = receipt;
   const names: string[] = [];

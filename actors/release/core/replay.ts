@@ -2,14 +2,7 @@
 
 import type { ChangedCall, Divergence } from '../../../schema/release.js';
 import type { Plan } from '../../../src/core/plan.js';
-import {
-  type Call,
-  differingMembers,
-  isSameCall,
-  isSameRequest,
-  type RecordedCall,
-  stepNamed,
-} from './calls.js';
+import { differingMembers, isSameCall, isSameRequest, stepNamed } from './calls.js';
 import { NotReplayable, type RecordedRun, type Recording, recordingOf } from './recording.js';
 import { Rerun, type RerunOptions } from './rerun.js';
 import { Script } from './stand-ins.js';
@@ -83,25 +76,25 @@ function callsOf(
     const repeated = control?.get(place);
     if (script.stepOf(block)?.handler !== made.handler) {
       changed.push({ block_id: block, member: 'handler' });
-    } else if (repeated === undefined || !isRepeated(recorded, repeated) || isDoubtful) {
-      doubt ??= doubtAt(block);
-    } else {
+      continue;
+    }
+    // An unrecorded call is compared with the baseline's.
+    const isRepeated = repeated && (recorded === undefined || isSameCall(recorded, repeated));
+    if (!isRepeated || isDoubtful) doubt ??= doubtAt(block);
+    else {
       const members = differingMembers(repeated, made);
       // The recording has the same hash, which proves nothing where the steps are written differently.
       if (members.length === 0 && !isSaid(block)) doubt ??= doubtAt(block);
       changed.push(...members.map((member) => ({ block_id: block, member })));
     }
   }
-  return { changed: distinct(changed), doubt };
+  // A step in a loop may make the same difference in every iteration.
+  const distinct = new Map(changed.map((one) => [JSON.stringify(one), one]));
+  return { changed: [...distinct.values()], doubt };
 }
 
 function doubtAt(block: string): string {
   return `the call of step ${block} depends on time or on what nobody recorded`;
-}
-
-/** An unrecorded call is compared with the baseline's. */
-function isRepeated(recorded: RecordedCall | undefined, repeated: Call): boolean {
-  return recorded === undefined || isSameCall(recorded, repeated);
 }
 
 /** Undefined when the run cannot be replayed. */
@@ -112,12 +105,6 @@ function carriedOut(run: () => Rerun): Rerun | undefined {
     if (error instanceof NotReplayable) return undefined;
     throw error;
   }
-}
-
-/** A step in a loop may make the same difference in every iteration. */
-function distinct(changed: readonly ChangedCall[]): ChangedCall[] {
-  const byName = new Map(changed.map((one) => [JSON.stringify(one), one]));
-  return [...byName.values()];
 }
 
 function verdictOn(

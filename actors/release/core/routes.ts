@@ -79,16 +79,18 @@ function splitBy(
     : { releaseId, variant: 'baseline', sequenceId: baseline };
 }
 
+/** At most one release of a baseline routes; were there two, the newest would win. */
 function pathsOf(rows: readonly RoutingRow[]): Map<string, Path> {
   const byBaseline = new Map<string, RoutingRow>();
-  for (const row of [...rows].sort(byCreation)) byBaseline.set(row.baseline_sequence_id, row);
+  for (const row of [...rows].sort(byTime('created_at')))
+    byBaseline.set(row.baseline_sequence_id, row);
   breakCycles(byBaseline);
   return new Map([...byBaseline.keys()].map((baseline) => [baseline, walk(byBaseline, baseline)]));
 }
 
-/** At most one release of a baseline routes; were there two, the newest would win. */
-function byCreation(a: RoutingRow, b: RoutingRow): number {
-  return Date.parse(a.created_at) - Date.parse(b.created_at) || (a.id < b.id ? -1 : 1);
+function byTime(time: 'created_at' | 'updated_at') {
+  return (a: RoutingRow, b: RoutingRow) =>
+    Date.parse(a[time]) - Date.parse(b[time]) || (a.id < b.id ? -1 : 1);
 }
 
 function walk(byBaseline: ReadonlyMap<string, RoutingRow>, from: string): Path {
@@ -136,7 +138,7 @@ function breakCycles(byBaseline: Map<string, RoutingRow>): void {
     }
     const entry = row === undefined ? undefined : at.get(row.baseline_sequence_id);
     if (entry === undefined) continue;
-    const [oldest] = trail.slice(entry).sort(byPromotion);
+    const [oldest] = trail.slice(entry).sort(byTime('updated_at'));
     if (oldest !== undefined) byBaseline.delete(oldest.baseline_sequence_id);
   }
 }
@@ -147,10 +149,6 @@ function promotionOf(
 ): RoutingRow | undefined {
   const row = byBaseline.get(baseline);
   return row?.state === 'promoted' ? row : undefined;
-}
-
-function byPromotion(a: RoutingRow, b: RoutingRow): number {
-  return Date.parse(a.updated_at) - Date.parse(b.updated_at) || (a.id < b.id ? -1 : 1);
 }
 
 // ---------------------------------------------------------------- cohorts

@@ -6,8 +6,7 @@
 
 import type { JsonObject } from '../../../src/base/json.js';
 import type { StepOutcome } from '../../../src/core/builtin.js';
-import type { Plan, PlanNode } from '../../../src/core/plan.js';
-import type { StepNode, SubSequenceNode } from '../../../src/core/plan-nodes.js';
+import type { Plan, PlanNode, StepNode, SubSequenceNode } from '../../../src/core/plan-nodes.js';
 import {
   type Call,
   isSameCall,
@@ -62,7 +61,11 @@ export class Script {
     const before = this.stepOf(node.id);
     const tries = this.recording.visits.get(node.id)?.get(iteration)?.tries ?? [];
     // Failures are those of one handler: another one might not have failed.
-    const taken = (before?.handler === node.handler ? tries : tries.filter(isSuccess))[attempt];
+    const taken = (
+      before?.handler === node.handler
+        ? tries
+        : tries.filter(({ outcome }) => outcome.kind === 'success')
+    )[attempt];
     if (taken?.isKnown === false && choosesRetries(node)) {
       throw new NotReplayable(`how step ${node.id} failed before a retry is not recorded`);
     }
@@ -151,10 +154,6 @@ function forGood(taken: RecordedTry): RecordedTry {
   return outcome.kind === 'success'
     ? taken
     : { ...taken, outcome: { ...outcome, retryable: false } };
-}
-
-function isSuccess({ outcome }: RecordedTry): boolean {
-  return outcome.kind === 'success';
 }
 
 function choosesRetries({ retry }: StepNode): boolean {

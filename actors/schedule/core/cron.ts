@@ -95,7 +95,8 @@ function shownAgain(
 function nextLocal(fields: CronFields, from: LocalMs): LocalMs | undefined {
   const today = Math.floor(from / DAY_MS) * DAY_MS;
   const year = new Date(today).getUTCFullYear();
-  if (isYear(fields.years, year) && dayIn(fields, year, today, today + DAY_MS) !== undefined) {
+  const isYear = nextYear(fields.years, year) === year;
+  if (isYear && dayIn(fields, year, today, today + DAY_MS) !== undefined) {
     const time = timeOfDay(fields, (from - today) / SECOND_MS);
     if (time !== undefined) return today + time * SECOND_MS;
   }
@@ -152,10 +153,6 @@ function dayIn(
 /** 0 is Sunday; 1970 began on a Thursday. */
 function weekdayOf(day: LocalMs): number {
   return (((day / DAY_MS + 4) % 7) + 7) % 7;
-}
-
-function isYear(years: readonly YearRange[], year: number): boolean {
-  return nextYear(years, year) === year;
 }
 
 function nextYear(years: readonly YearRange[], from: number): number | undefined {
