@@ -212,16 +212,16 @@ export class SequenceBlocks implements Room {
     if (!isBlocked) plans.unblock(sequence);
     else if (!plans.isBlocked(sequence)) {
       plans.block(sequence);
-      this.#tellSettled(sequence);
+      this.#confirm(sequence);
     }
   }
 
   /** Repeated while it is blocked: the message that ends the block may be lost. */
-  #tellSettled(sequence: string): void {
+  #confirm(sequence: string): void {
     const { plans, commits, release, schedule, clock, shard } = this.#deps;
     if (this.#stopped || !plans.isBlocked(sequence)) return;
     const message = { kind: 'sequence.settled', sequence, shard } as const;
     commits.whenSettled(() => release([{ kind: 'peer', shard: 0, message }]));
-    clock.setTimeout(() => schedule(() => this.#tellSettled(sequence)), BLOCKED_AGAIN_MS);
+    clock.setTimeout(() => schedule(() => this.#confirm(sequence)), BLOCKED_AGAIN_MS);
   }
 }

@@ -46,7 +46,7 @@ export interface OpenEvent {
 
 /** Payload characters in flight, because each wait gets a copy. Further waits follow as others answer. */
 const CHARACTERS_IN_FLIGHT_MAX = 16 * 1024 * 1024;
-const TOLD_AT_ONCE_MIN = 64;
+const SENT_AT_ONCE_MIN = 64;
 
 export type Outcome = 'taken' | 'refused' | 'gone';
 
@@ -104,22 +104,22 @@ export class EventKey {
         event.unsent.push(wait);
       } else if (event.targets.delete(wait)) this.#changed.add(event);
     }
-    this.#tellFirst(turn, event);
+    this.#sendFirst(turn, event);
     this.#closeAnswered(event);
   }
 
-  #tellFirst(turn: Turn, event: OpenEvent): void {
+  #sendFirst(turn: Turn, event: OpenEvent): void {
     const fitting = Math.floor(CHARACTERS_IN_FLIGHT_MAX / event.payload.length);
     for (
-      let left = Math.max(TOLD_AT_ONCE_MIN, fitting);
+      let left = Math.max(SENT_AT_ONCE_MIN, fitting);
       left > 0 && event.unsent.length > 0;
       left -= 1
     ) {
-      this.#tellNext(turn, event);
+      this.#sendNext(turn, event);
     }
   }
 
-  #tellNext(turn: Turn, event: OpenEvent): void {
+  #sendNext(turn: Turn, event: OpenEvent): void {
     const wait = event.unsent.pop();
     if (wait !== undefined) this.#send(turn, event, wait);
   }
@@ -168,7 +168,7 @@ export class EventKey {
     if (isKept) this.#match(turn);
     else {
       event.unsent.push(...[...event.targets.keys()].reverse());
-      this.#tellFirst(turn, event);
+      this.#sendFirst(turn, event);
     }
   }
 
@@ -197,7 +197,7 @@ export class EventKey {
     event.isUsed = true;
     if (outcome === 'taken') this.unwanted(wait);
     else if (this.#waits.has(wait)) this.#free.add(wait);
-    this.#tellNext(turn, event);
+    this.#sendNext(turn, event);
     this.#closeAnswered(event);
     this.#match(turn);
   }

@@ -112,10 +112,10 @@ export class Routing implements Room {
     if (this.#table?.isCanary(release) !== true) return;
     this.#ended.add(release);
     const { clock, schedule } = this.#deps;
-    this.#endedHandle ??= clock.setTimeout(() => schedule(() => this.#tellEnded()), ENDED_MS);
+    this.#endedHandle ??= clock.setTimeout(() => schedule(() => this.#reportEnded()), ENDED_MS);
   }
 
-  #tellEnded(): void {
+  #reportEnded(): void {
     this.#endedHandle = undefined;
     const ended = [...this.#ended];
     this.#ended.clear();

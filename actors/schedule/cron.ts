@@ -24,7 +24,6 @@ import type { Plans, StoredSequence } from '../catalog/plans.js';
 import { type InstanceRecord, nameIn, newRecord, wholeLine } from '../instance/record.js';
 import { INSTANCE, TIMER } from '../instance/tables.js';
 import { cohortKeyIn, isPinned } from '../release/attribution.js';
-import type { Route } from '../release/core/routes.js';
 import type { Routing } from '../release/routing.js';
 import type { PendingUnit } from '../runtime/commit-log.js';
 import type { NamedId } from '../runtime/sequence-name.js';
@@ -102,7 +101,7 @@ interface Run {
 }
 
 /** A run on request, with its lookup. */
-export interface AskedRun extends Run {
+export interface RequestedRun extends Run {
   readonly target: string;
   readonly sequence: StoredSequence;
 }
@@ -229,7 +228,7 @@ export class Cron {
    * An instance on request, without effect on the fires; the answer is null when its target has changed.
    * @param run does not exist yet, and no earlier run prevents it
    */
-  run(turn: Turn, request: number, tenant: string, run: AskedRun): void {
+  run(turn: Turn, request: number, tenant: string, run: RequestedRun): void {
     const row = this.#ownedBy(tenant);
     const { id, target, sequence, idempotency_key } = run;
     if (this.#targetOf(row, id) !== target) {
@@ -406,22 +405,15 @@ function inputText({ context }: CronSchedule, { checkInput }: StoredSequence): s
   return problem === undefined ? null : `context.data ${problem}`;
 }
 
-interface Aim {
-  /** The sequence id of the schedule, given or resolved by name; '' when unknown. */
-  readonly asked: string;
-  readonly route: Route | undefined;
-  readonly target: string;
-}
-
 /**
- * A release may route the instance unless its version is pinned; without a cohort key each instance is routed
- * separately.
+ * The requested sequence id, '' when unknown, and where it leads: a release may route the instance unless its version is
+ * pinned. Without a cohort key each instance is routed separately.
  */
 export function aimOf(
   { names, routing }: Pick<CronDeps, 'names' | 'routing'>,
   row: CronSchedule,
   run: string,
-): Aim {
+) {
   const name = nameIn(row);
   const asked = row.sequence_id ?? (name && names.get(name)) ?? '';
   const keyOf = () => cohortKeyIn(row.metadata) ?? run;

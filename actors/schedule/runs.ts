@@ -16,7 +16,7 @@ import { nameIn } from '../instance/record.js';
 import type { Routing } from '../release/routing.js';
 import type { Kernel } from '../runtime/kernel.js';
 import type { Service } from '../runtime/service.js';
-import { type AskedRun, aimOf, type Found } from './cron.js';
+import { aimOf, type Found, type RequestedRun } from './cron.js';
 import { type ScheduleLoads, scheduleOf } from './loads.js';
 
 export type ScheduleNeededLoads = ScheduleLoads & Pick<InstanceLoads, 'instances'>;
@@ -26,7 +26,7 @@ export interface RunsDeps extends Kernel<ScheduleNeededLoads> {
   readonly names: Names;
   readonly routing: Routing;
   /** Sends a message to an instance of this shard. */
-  readonly tellRun: (run: string, message: InstanceMessage) => void;
+  readonly sendToRun: (run: string, message: InstanceMessage) => void;
 }
 
 /** Where the policy cancels earlier runs, they are cancelled when this resolves. */
@@ -49,7 +49,7 @@ export async function findRun(deps: RunsDeps, row: CronSchedule, run: string): P
 
 /** Resolves when the run has the signal or has ended; rejects when that is unknown. */
 function cancel(deps: RunsDeps, run: string, tenant: string): Promise<void> {
-  const { schedule, tellRun, internalRequests } = deps;
+  const { schedule, sendToRun, internalRequests } = deps;
   const body = { signal_type: 'cancel' };
   const signal = { kind: 'signal', tenant, target: run, body, traceparent: undefined } as const;
   return new Promise((resolve, reject) => {
@@ -58,14 +58,14 @@ function cancel(deps: RunsDeps, run: string, tenant: string): Promise<void> {
       if (!('error' in answer) || answer.error.status < 500) resolve();
       else reject(answer.error);
     });
-    schedule(() => tellRun(run, { ...signal, request }));
+    schedule(() => sendToRun(run, { ...signal, request }));
   });
 }
 
 export interface RequestedRunDeps extends RunsDeps {
   readonly service: Service;
   /** Has the schedule create the run in its turn, and answer the internal request. */
-  readonly tell: (request: number, run: AskedRun) => void;
+  readonly send: (request: number, run: RequestedRun) => void;
 }
 
 /**
@@ -104,14 +104,14 @@ export async function requestedRun(
 
 /** Resolves with null when names or routes have changed since the lookup. */
 function create(
-  { internalRequests, schedule, tell }: RequestedRunDeps,
-  run: AskedRun,
+  { internalRequests, schedule, send }: RequestedRunDeps,
+  run: RequestedRun,
 ): Promise<ScheduleRun | null> {
   return new Promise((resolve, reject) => {
     const request = internalRequests.open((answer) => {
       if ('error' in answer) reject(answer.error);
       else resolve(JSON.parse(answer.body) as ScheduleRun | null);
     });
-    schedule(() => tell(request, run));
+    schedule(() => send(request, run));
   });
 }

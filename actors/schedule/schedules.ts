@@ -213,13 +213,13 @@ export class Schedules implements Room {
   #update({ request, tenant, target: id, body: changes }: Call<UpdateSchedule>): void {
     if (changes.cron_expr !== undefined) readExpression(changes.cron_expr);
     const take: CronMessage['take'] = (cron, turn) => cron.update(turn, request, tenant, changes);
-    const tell = () => this.#ask(tenant, id, { kind: 'update', request, take });
+    const send = () => this.#ask(tenant, id, { kind: 'update', request, take });
     if (changes.context === undefined) {
-      tell();
+      send();
       return;
     }
     this.#checkSize(changes);
-    this.#afterCheck(request, this.#checkContext(tenant, id, changes), tell);
+    this.#afterCheck(request, this.#checkContext(tenant, id, changes), send);
   }
 
   /** An unchanged context is checked by the fires only. */
@@ -266,11 +266,11 @@ export class Schedules implements Room {
 
   /** Fires once, beside the scheduled fires; an existing instance with the key is the answer. */
   #run({ request, tenant, target: id, body }: Call<RunSchedule>): void {
-    const tell: RequestedRunDeps['tell'] = (own, run) => {
+    const send: RequestedRunDeps['send'] = (own, run) => {
       const take: CronMessage['take'] = (cron, turn) => cron.run(turn, own, tenant, run);
       this.#host.tell(id, { kind: 'run', request: own, take });
     };
-    const deps = { ...this.#deps, service: this.#service, tell };
+    const deps = { ...this.#deps, service: this.#service, send };
     this.#service.answer(request, 201, id, () =>
       requestedRun(deps, tenant, id, body.idempotency_key || null),
     );
@@ -362,10 +362,10 @@ export class Schedules implements Room {
       Math.max(isBehind ? BEHIND_MS : 0, at - clock.now()),
       LIMITS.timerHorizonMs,
     );
-    this.#wakeHandle = clock.setTimeout(() => schedule(() => this.#tellDue()), wait);
+    this.#wakeHandle = clock.setTimeout(() => schedule(() => this.#sendDue()), wait);
   }
 
-  #tellDue(): void {
+  #sendDue(): void {
     const { clock, commits } = this.#deps;
     this.#sleepsUntil = undefined;
     const began = clock.monotonic();
@@ -410,13 +410,13 @@ export class Schedules implements Room {
   #look(look: Look): void {
     const { schedule, log } = this.#deps;
     const { row, run } = look;
-    const tell = (take: CronMessage['take']) =>
+    const send = (take: CronMessage['take']) =>
       schedule(() => this.#host.tell(row.id, { kind: 'looked', take }));
     findRun(this.#deps, row, run).then(
-      (found) => tell((cron, turn) => cron.found(turn, look, found)),
+      (found) => send((cron, turn) => cron.found(turn, look, found)),
       (error: unknown) => {
         log.debug({ actor: `cron:${row.id}`, err: error }, 'a fire is put off');
-        tell((cron) => cron.unknown(look));
+        send((cron) => cron.unknown(look));
       },
     );
   }

@@ -4,10 +4,9 @@ import type { Keyring } from '../../src/core/sealing/keys.js';
 import { type Kernel, onFirstShard } from '../runtime/kernel.js';
 import { type TriggerNeededLoads, Triggers } from './triggers.js';
 
-export interface TriggerNeeds {
-  readonly keyring?: Keyring | undefined;
-}
-
-export function openTriggers(kernel: Kernel<TriggerNeededLoads>, { keyring }: TriggerNeeds) {
+export function openTriggers(
+  kernel: Kernel<TriggerNeededLoads>,
+  { keyring }: { keyring?: Keyring | undefined },
+) {
   return { parts: [onFirstShard(kernel, () => new Triggers({ ...kernel, keyring }))] };
 }

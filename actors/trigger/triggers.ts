@@ -97,7 +97,7 @@ export class Triggers {
       };
       const { sequence_name, version } = row;
       const isSame = changed.sequence_name === sequence_name && changed.version === version;
-      // A trigger whose sequence is gone can be disabled.
+      // A trigger whose sequence is deleted can be disabled.
       return isSame ? this.#put(changed) : this.#putChecked(changed);
     });
   }

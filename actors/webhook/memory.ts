@@ -102,7 +102,7 @@ export class WebhookMemory {
 
   forget(entry: Entry): void {
     entry.queue.remove(entry);
-    for (const gone of this.#reads) gone.add(entry.id);
+    for (const forgotten of this.#reads) forgotten.add(entry.id);
     this.isTouched = true;
   }
 
@@ -119,9 +119,9 @@ export class WebhookMemory {
       then(known);
       return;
     }
-    this.#reading(this.#deps.loader.webhook(id), (row, gone) => {
+    this.#reading(this.#deps.loader.webhook(id), (row, forgotten) => {
       // The result may be older than changes made meanwhile.
-      if (this.#get(id) !== undefined || gone.has(id)) this.find(id, then, fail);
+      if (this.#get(id) !== undefined || forgotten.has(id)) this.find(id, then, fail);
       else then(row === undefined ? undefined : this.#newEntry(this.#queue(row.url), row));
     }).catch(() => this.#deps.schedule(fail));
   }
@@ -188,22 +188,22 @@ export class WebhookMemory {
       this.isTouched = true;
     };
     queue.isReading = true;
-    this.#reading(loader.dueWebhooks(queue.url, queue.place, window), (rows, gone) => {
+    this.#reading(loader.dueWebhooks(queue.url, queue.place, window), (rows, forgotten) => {
       done();
-      this.#takeRows(queue, rows, gone, window);
+      this.#takeRows(queue, rows, forgotten, window);
     }).catch(() => clock.setTimeout(() => schedule(done), RELOAD_MS));
   }
 
   #takeRows(
     queue: DeliveryQueue,
     rows: readonly WebhookRow[],
-    gone: ReadonlySet<string>,
+    forgotten: ReadonlySet<string>,
     window: number,
   ): void {
     for (const row of rows) {
       if (queue.isFull(window)) return;
       queue.place = { at: row.next_attempt_at as string, id: row.id };
-      const isLeftOut = gone.has(row.id) || this.#abandoned.has(row.id);
+      const isLeftOut = forgotten.has(row.id) || this.#abandoned.has(row.id);
       if (!isLeftOut && queue.get(row.id) === undefined) this.admit(queue, row);
     }
     if (rows.length < window) queue.reachedEnd();
@@ -212,18 +212,18 @@ export class WebhookMemory {
   /** @param then also gets the webhooks forgotten since the read began. Rejects as it does. */
   async #reading<T>(
     read: Promise<T>,
-    then: (answer: T, gone: ReadonlySet<string>) => void,
+    then: (answer: T, forgotten: ReadonlySet<string>) => void,
   ): Promise<void> {
-    const gone = new Set<string>();
-    this.#reads.add(gone);
+    const forgotten = new Set<string>();
+    this.#reads.add(forgotten);
     try {
       const answer = await read;
       this.#deps.schedule(() => {
-        this.#reads.delete(gone);
-        then(answer, gone);
+        this.#reads.delete(forgotten);
+        then(answer, forgotten);
       });
     } catch (error) {
-      this.#reads.delete(gone);
+      this.#reads.delete(forgotten);
       throw error;
     }
   }

@@ -24,7 +24,7 @@ export function openWebhooks(
   const subscribers: Subscribers = new Subscribers({
     ...kernel,
     urls: kernel.settings.webhookUrls,
-    gone: (subscriptions) => webhooks.giveUp(subscriptions),
+    deleted: (subscriptions) => webhooks.giveUp(subscriptions),
   });
   const webhooks = new Webhooks({ ...kernel, sender, subscribers, keyring });
   const oldest = () => kernel.loader.oldestDelivery();

@@ -21,7 +21,7 @@ export interface SubscribersDeps
   readonly loader: Pick<WebhookLoads, 'subscriptions' | 'allSubscriptions'>;
   readonly urls: readonly string[];
   /** Called for deleted subscriptions: their pending webhooks are given up. */
-  readonly gone: (subscriptions: ReadonlySet<string>) => void;
+  readonly deleted: (subscriptions: ReadonlySet<string>) => void;
 }
 
 /** Stands for every tenant in a change report. */
@@ -118,19 +118,19 @@ export class Subscribers implements Room {
 
   /** @param rows all subscriptions of these tenants */
   #take(tenants: ReadonlySet<string>, rows: readonly SubscriptionRow[]): void {
-    const gone = new Set<string>();
+    const deleted = new Set<string>();
     for (const tenant of tenants) {
-      for (const { id } of this.#byTenant.get(tenant) ?? []) gone.add(id);
+      for (const { id } of this.#byTenant.get(tenant) ?? []) deleted.add(id);
       this.#byTenant.delete(tenant);
     }
-    for (const id of gone) this.#byId.delete(id);
+    for (const id of deleted) this.#byId.delete(id);
     for (const row of rows) {
       const subscription = subscriptionOf(row);
       const { id, tenant_id } = subscription;
       this.#byId.set(id, subscription);
       this.#byTenant.set(tenant_id, [...(this.#byTenant.get(tenant_id) ?? []), subscription]);
-      gone.delete(id);
+      deleted.delete(id);
     }
-    if (gone.size > 0) this.#deps.gone(gone);
+    if (deleted.size > 0) this.#deps.deleted(deleted);
   }
 }

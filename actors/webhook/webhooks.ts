@@ -192,9 +192,9 @@ export class Webhooks implements Room {
     this.#clear(entry);
   }
 
-  #clear(entry: Entry, tell?: (turn: Turn) => void): void {
+  #clear(entry: Entry, reply?: (turn: Turn) => void): void {
     entry.row = undefined;
-    this.#record(entry, (turn) => turn.put(WEBHOOK.clear, entry.id, { id: entry.id }), tell);
+    this.#record(entry, (turn) => turn.put(WEBHOOK.clear, entry.id, { id: entry.id }), reply);
   }
 
   #withdraw(entry: Entry): void {
@@ -305,12 +305,12 @@ export class Webhooks implements Room {
   /**
    * Commits the known state of the webhook.
    * @param fill puts the rows; called again if the database refuses them
-   * @param tell answers the waiting request, once
+   * @param reply answers the waiting request, once
    */
-  #record(entry: Entry, fill: (turn: Turn) => void, tell?: (turn: Turn) => void): void {
+  #record(entry: Entry, fill: (turn: Turn) => void, reply?: (turn: Turn) => void): void {
     const turn = new Turn();
     fill(turn);
-    tell?.(turn);
+    reply?.(turn);
     entry.phase = 'settling';
     entry.recordAgain = () => this.#record(entry, fill);
     this.#commit(entry, turn);

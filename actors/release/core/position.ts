@@ -279,10 +279,10 @@ interface Reason {
 
 export function failure(
   code: FindingCode,
-  told: string | Reason,
+  cause: string | Reason,
   block_id?: string,
 ): PositionVerdict {
-  const { reason, summary = reason } = typeof told === 'string' ? { reason: told } : told;
+  const { reason, summary = reason } = typeof cause === 'string' ? { reason: cause } : cause;
   const about = block_id === undefined ? {} : { block_id };
   return { passed: false, reason, finding: migrationFinding(code, summary, about) };
 }

@@ -4,9 +4,8 @@ import type { Gate, Release, ValidationSummary } from '../../../schema/release.j
 import { columnsBut, selected } from '../../../src/db/table.js';
 import { RELEASES } from '../tables.js';
 
-type Absent = 'gates' | 'validation_summary' | 'canary_started_at';
-
-export interface ReleaseRow extends Omit<Release, Absent> {
+export interface ReleaseRow
+  extends Omit<Release, 'gates' | 'validation_summary' | 'canary_started_at'> {
   readonly gates: readonly Gate[];
   readonly validation_summary: ValidationSummary | null;
   readonly canary_started_at: string | null;
