@@ -19,14 +19,7 @@ export function storedSecret(
   return storeSecret(place, secret, keyring, randomBytes(random, NONCE_BYTES));
 }
 
-/** Logs why the secret is not safe: it can be guessed, or is stored in plain text. */
-export function warnOfSecret(
-  { keyring, log }: RowSecretsDeps,
-  secret: string,
-  thing: 'trigger' | 'webhook',
-  fields: object,
-): void {
-  if (keyring === undefined) log.warn(fields, `the secret of a ${thing} is stored unsealed`);
+export function warnIfWeak({ log }: RowSecretsDeps, secret: string, fields: object): void {
   const why = weaknessOf(secret);
   if (why !== undefined) log.warn({ ...fields, why }, 'a secret can be guessed');
 }

@@ -20,7 +20,7 @@ import { checkUnchanged, updatedAt } from '../../src/base/unchanged-since.js';
 import { sequenceNotFound } from '../../src/core/sequence-not-found.js';
 import type { Kernel } from '../runtime/kernel.js';
 import type { Call, RouteOperations } from '../runtime/operation.js';
-import { type RowSecretsDeps, storedSecret, warnOfSecret } from '../runtime/row-secrets.js';
+import { type RowSecretsDeps, storedSecret, warnIfWeak } from '../runtime/row-secrets.js';
 import type { NamedId, SequenceName } from '../runtime/sequence-name.js';
 import { Service } from '../runtime/service.js';
 import { Turn } from '../runtime/turn.js';
@@ -139,7 +139,10 @@ export class Triggers {
   }
 
   #sealed({ slug: id, tenant_id }: Pick<TriggerRow, 'slug' | 'tenant_id'>, secret: string): string {
-    warnOfSecret(this.#deps, secret, 'trigger', { trigger: id });
+    const { keyring, log } = this.#deps;
+    const fields = { trigger: id };
+    if (keyring === undefined) log.warn(fields, 'the secret of a trigger is stored unsealed');
+    warnIfWeak(this.#deps, secret, fields);
     return JSON.stringify(storedSecret(this.#deps, { id, tenant_id }, secret));
   }
 }

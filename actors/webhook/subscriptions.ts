@@ -26,7 +26,7 @@ import {
   type RowSecretsDeps,
   randomBytes,
   storedSecret,
-  warnOfSecret,
+  warnIfWeak,
 } from '../runtime/row-secrets.js';
 import { Service } from '../runtime/service.js';
 import { Turn } from '../runtime/turn.js';
@@ -156,7 +156,10 @@ export class Subscriptions implements Room {
   }
 
   #stored(place: Pick<Subscription, 'id' | 'tenant_id'>, secret: string): StoredSecret {
-    warnOfSecret(this.#deps, secret, 'webhook', { subscriptionId: place.id });
+    const { keyring, log } = this.#deps;
+    const fields = { subscriptionId: place.id };
+    if (keyring === undefined) log.warn(fields, 'the secret of a webhook is stored unsealed');
+    warnIfWeak(this.#deps, secret, fields);
     return storedSecret(this.#deps, place, secret);
   }
 }
