@@ -3,24 +3,19 @@
  * front thread does the work (`actors/bulk/front/jobs.ts`) and reports progress here.
  */
 
-import type { BulkJob, BulkJobState, BulkOperation } from '../../schema/bulk-job.js';
+import type { BulkJob, BulkOperation } from '../../schema/bulk-job.js';
 import { conflict, shareTaken } from '../../src/base/errors.js';
 import { LIMITS } from '../../src/base/limits.js';
 import { owned } from '../../src/base/tenancy.js';
 import { isoTime } from '../../src/base/time.js';
 import { BULK_CHANGE } from '../instance/tables.js';
-import type { HostDeps } from '../runtime/host.js';
 import type { Kernel } from '../runtime/kernel.js';
-import type { Call } from '../runtime/operation.js';
+import type { Call, Operations, RouteOperations } from '../runtime/operation.js';
 import { Service } from '../runtime/service.js';
 import { Turn } from '../runtime/turn.js';
 import type { BulkCounts } from './front/work.js';
-import type { BulkJobRow, BulkLoads } from './loads.js';
+import { type BulkJobRow, type BulkLoads, wireJob } from './loads.js';
 import { BULK_JOB } from './tables.js';
-
-export interface BulkJobsDeps
-  extends HostDeps,
-    Pick<Kernel<BulkLoads>, 'loader' | 'now' | 'newId'> {}
 
 /** The state of a bulk request when it becomes a job. */
 export interface BeginBulkJob {
@@ -30,12 +25,10 @@ export interface BeginBulkJob {
   /** After the last processed instance; null: none. */
   readonly place: string | null;
   readonly traceparent: string | undefined;
-  /** The name of the API key that requested it. */
   readonly by: string;
 }
 
 export interface BulkProgress {
-  /** Added to the counts of the job. */
   readonly counts: BulkCounts;
   /** The expected position of the job. */
   readonly from: string | null;
@@ -47,21 +40,29 @@ export interface BulkProgress {
   readonly error: string | null;
 }
 
-/** Old jobs that are deleted with each new one. */
 const FORGOTTEN_AT_ONCE = 100;
 
 export class BulkJobs {
-  readonly #deps: BulkJobsDeps;
+  readonly #deps: Kernel<BulkLoads>;
   /** Requests about one job are serialized, and so are new jobs of one tenant. */
   readonly #service: Service;
 
-  constructor(deps: BulkJobsDeps) {
+  readonly #routes = {
+    'bulkJobs.cancel': { serve: (call) => this.#cancel(call) },
+  } satisfies RouteOperations;
+  readonly operations = {
+    ...this.#routes,
+    'bulkJobs.begin': { serve: (call: Call<BeginBulkJob>) => this.#begin(call) },
+    'bulkJobs.progress': { serve: (call: Call<BulkProgress>) => this.#progress(call) },
+  } satisfies Operations;
+
+  constructor(deps: Kernel<BulkLoads>) {
     this.#deps = deps;
     this.#service = new Service('bulk-jobs', deps);
   }
 
   /** @throws EngineError 429 when the tenant has too many open jobs */
-  begin({ request: asker, tenant: tenant_id, body }: Call<BeginBulkJob>): void {
+  #begin({ request: asker, tenant: tenant_id, body }: Call<BeginBulkJob>): void {
     const { loader, now, newId } = this.#deps;
     this.#service.answer(asker, 200, `tenant:${tenant_id}`, async () => {
       const before = isoTime(now() - LIMITS.bulkJobKeptMs);
@@ -100,8 +101,9 @@ export class BulkJobs {
   }
 
   /** The marks of settled instances are deleted in the same unit, so that each is counted once. */
-  progress({ request, target: id, body }: Call<BulkProgress>): void {
-    this.#withJob(request, id, '', async (row) => {
+  #progress({ request, target: id, body }: Call<BulkProgress>): void {
+    this.#service.answer(request, 200, id, async () => {
+      const row = await this.#own('', id);
       const { counts, from, place, settled, end, error } = body;
       if (row.place !== from || row.ended_at !== null) throw conflict(`job ${id} stands elsewhere`);
       const turn = new Turn();
@@ -127,24 +129,18 @@ export class BulkJobs {
   }
 
   /** The current window is still counted before the job ends. */
-  cancel({ request, tenant, target: id }: Call): void {
-    this.#withJob(request, id, tenant, async (row) => {
+  #cancel({ request, tenant, target: id }: Call): void {
+    this.#service.answer(request, 200, id, async () => {
+      const row = await this.#own(tenant, id);
       if (row.state === 'cancelling' || row.state === 'cancelled') return wireJob(row);
       if (row.state !== 'running') throw conflict(`job ${id} is ${row.state}`);
       return this.#update({ ...row, state: 'cancelling' }, new Turn());
     });
   }
 
-  #withJob(
-    request: number,
-    id: string,
-    tenant: string,
-    work: (row: BulkJobRow) => Promise<BulkJob>,
-  ): void {
-    this.#service.answer(request, 200, id, async () => {
-      const row = await this.#service.read(() => this.#deps.loader.bulkJob(id));
-      return work(owned(row, tenant, `job ${id}`));
-    });
+  async #own(tenant: string, id: string): Promise<BulkJobRow> {
+    const row = await this.#service.read(() => this.#deps.loader.bulkJob(id));
+    return owned(row, tenant, `job ${id}`);
   }
 
   async #update(changed: BulkJobRow, turn: Turn): Promise<BulkJob> {
@@ -155,18 +151,4 @@ export class BulkJobs {
     await this.#service.commit(turn, { key: `bulkJob:${row.id}` });
     return wireJob(row);
   }
-}
-
-function wireJob({
-  place: _place,
-  traceparent: _trace,
-  asked_by: _by,
-  ...row
-}: BulkJobRow): BulkJob {
-  return {
-    ...row,
-    operation: row.operation as BulkOperation,
-    state: row.state as BulkJobState,
-    request: JSON.parse(row.request) as BulkJob['request'],
-  };
 }

@@ -1,10 +1,25 @@
 /** Statements of bulk jobs. */
 
+import type { BulkJob, BulkJobState, BulkOperation } from '../../schema/bulk-job.js';
 import { columnsBut, type StoredRow, selected } from '../../src/db/table.js';
-import type { Queries } from '../runtime/queries.js';
+import { idsOf, type Queries } from '../runtime/queries.js';
 import { BULK_JOBS } from './tables.js';
 
 export type BulkJobRow = StoredRow<typeof BULK_JOBS>;
+
+export function wireJob({
+  place: _place,
+  traceparent: _trace,
+  asked_by: _by,
+  ...row
+}: BulkJobRow): BulkJob {
+  return {
+    ...row,
+    operation: row.operation as BulkOperation,
+    state: row.state as BulkJobState,
+    request: JSON.parse(row.request) as BulkJob['request'],
+  };
+}
 
 export const BULK_SQL = {
   bulkJob: `select ${selected(columnsBut(BULK_JOBS))} from bulk_jobs where id = $1::uuid`,
@@ -17,21 +32,14 @@ export const BULK_SQL = {
 
 export function bulkLoads(queries: Queries) {
   const sql = queries.of(BULK_SQL);
-
   return {
-    bulkJob(id: string): Promise<BulkJobRow | undefined> {
-      return sql.one('bulkJob', [id]);
-    },
-
+    bulkJob: (id: string) => sql.one<BulkJobRow>('bulkJob', [id]),
     async openBulkJobs(tenant: string): Promise<number> {
       return (await sql.one<{ count: number }>('openBulkJobs', [tenant]))?.count ?? 0;
     },
-
     /** Ended before the given time, oldest first. */
-    async oldBulkJobs(tenant: string, before: string, limit: number): Promise<string[]> {
-      const rows = await sql.all<{ id: string }>('oldBulkJobs', [tenant, before, limit]);
-      return rows.map(({ id }) => id);
-    },
+    oldBulkJobs: async (tenant: string, before: string, limit: number) =>
+      idsOf(await sql.all('oldBulkJobs', [tenant, before, limit])),
   };
 }
 

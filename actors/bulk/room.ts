@@ -3,9 +3,7 @@
 import { type Kernel, onFirstShard } from '../runtime/kernel.js';
 import { BulkJobs } from './jobs.js';
 import type { BulkLoads } from './loads.js';
-import { bulkOperations } from './operations.js';
 
 export function openBulkJobs(kernel: Kernel<BulkLoads>) {
-  const operations = onFirstShard(kernel, () => bulkOperations(new BulkJobs(kernel)));
-  return { operations };
+  return { parts: [onFirstShard(kernel, () => new BulkJobs(kernel))] };
 }

@@ -21,8 +21,8 @@ import {
   type SequenceValidated,
   type UpdateSequence,
 } from '../../schema/sequence.js';
-import { conflict, DATABASE_AWAY, EngineError, invalid, notFound } from '../../src/base/errors.js';
-import { checkTenant, isForeign } from '../../src/base/tenancy.js';
+import { conflict, EngineError, invalid } from '../../src/base/errors.js';
+import { checkTenant, owned } from '../../src/base/tenancy.js';
 import { isoTime } from '../../src/base/time.js';
 import { judgeDefinition, judgementOf } from '../../src/http/definition.js';
 import type { HostDeps } from '../runtime/host.js';
@@ -38,7 +38,6 @@ import { SEQUENCE, TOMBSTONE } from './tables.js';
 
 type NeedingRelease = { readonly id: string; readonly state: string };
 
-/** Reads of releases. */
 export type CatalogNeededLoads = CatalogLoads & {
   readonly releaseNaming: (sequence: string) => Promise<NeedingRelease | undefined>;
 };
@@ -52,7 +51,6 @@ export interface CatalogDeps
   readonly stepTimeoutMaxMs: number;
 }
 
-/** Of its units. */
 const KEY = 'catalog';
 
 /** The database does not tell which of the two unique keys was violated. */
@@ -61,12 +59,8 @@ const existsAlready = ({ id, namespace, name, version }: CreateSequence) =>
   `${id === undefined ? '' : `, or a sequence with the id ${id},`} exists already or is being removed; ` +
   'what is stored never changes: store another version';
 
-/** Its instances, and a release that needs it. */
-type UsesOfSequence = readonly [InstanceCounts, NeedingRelease | undefined];
-
 interface Deletion {
   readonly request: number;
-  /** The tenant of the sequence. */
   readonly tenant: string;
   /** Failed instances are deleted with it. */
   readonly isCascading: boolean;
@@ -80,35 +74,25 @@ export class Catalog implements Room {
   readonly #service: Service;
   readonly #deps: CatalogDeps;
   readonly #deletions = new Map<string, Deletion>();
-  /** Invalidates names on every shard. */
   readonly #publisher: Publisher<string>;
 
   readonly messages = {
     'sequence.settled': ({ sequence, shard }) => this.blocked(sequence, shard),
-    'names.settled': ({ version, shard }) => this.namesSettled(version, shard),
+    'names.settled': ({ version, shard }) => this.#publisher.settled(version, shard),
   } satisfies Messages;
 
   constructor(deps: CatalogDeps) {
     this.#deps = deps;
     this.#service = new Service(KEY, deps);
-    this.#publisher = new Publisher<string>(deps, (version, names) => ({
+    this.#publisher = new Publisher<string>(deps, EVERY_NAME, (version, names) => ({
       kind: 'names.forget',
       version,
       names,
     }));
   }
 
-  /** The last commit of a previous owner may not have been published to every shard. */
-  start(): void {
-    void this.#publisher.publish(EVERY_NAME);
-  }
-
-  stop(): void {
-    this.#publisher.stop();
-  }
-
-  namesSettled(version: number, shard: number): void {
-    this.#publisher.settled(version, shard);
+  get parts() {
+    return [this.#publisher];
   }
 
   create(call: Call<CreateSequence>, query: SequenceCheckQuery): void {
@@ -182,51 +166,45 @@ export class Catalog implements Room {
     put: (turn: Turn) => void,
     then: () => Promise<void> = async () => undefined,
   ): void {
-    this.#withSequence(request, tenant, id, ({ tenant_id, namespace, name }) => {
+    this.#service.answer(request, 204, undefined, async () => {
+      const { tenant_id, namespace, name } = await this.#own(tenant, id);
       const turn = new Turn(tenant_id);
       put(turn);
       const publish = async () => {
         await this.#publisher.publish(wordOf(tenant_id, namespace, name));
         await then();
       };
-      this.#service.answer(request, 204, undefined, async () => {
-        await this.#service.commit(turn, { publish });
-        return undefined;
-      });
+      await this.#service.commit(turn, { publish });
+      return undefined;
     });
   }
 
   delete(request: number, tenant: string, id: string, query: SequenceDeleteQuery): void {
-    const isCascading = query.cascade;
-    this.#withSequence(request, tenant, id, ({ tenant_id }) => {
-      if (query.dry_run) {
-        this.#foresee(request, id, isCascading);
-        return;
-      }
-      if (this.#deletions.has(id)) {
-        this.#service.fail(request, conflict(`sequence ${id} is being deleted already`));
-        return;
-      }
-      const unsettled = new Set(Array.from({ length: this.#deps.shards }, (_, shard) => shard));
-      const deletion = { request, tenant: tenant_id, isCascading, unsettled, isDecided: false };
-      this.#deletions.set(id, deletion);
-      this.#blockEverywhere(id, true);
-    });
+    const { cascade: isCascading } = query;
+    if (query.dry_run) {
+      // Counted by the rows as they are; nothing is blocked.
+      this.#service.answer(request, 200, undefined, async () => {
+        await this.#own(tenant, id);
+        const { ended, failed } = await this.#countUnneeded(id, isCascading);
+        return { count: ended + failed, ended, failed, dry_run: true };
+      });
+      return;
+    }
+    this.#inTurn(
+      this.#own(tenant, id),
+      (row) => this.#begin(request, row, isCascading),
+      (error) => this.#service.fail(request, error),
+    );
   }
 
-  /** What a deletion would do by the rows as they are; nothing is blocked. */
-  #foresee(request: number, id: string, isCascading: boolean): void {
-    this.#count(id, (found) => {
-      if (found instanceof EngineError) {
-        this.#service.fail(request, found);
-        return;
-      }
-      const [{ ended, failed }] = found;
-      const refusal = needOf(id, isCascading, ...found);
-      const body = JSON.stringify({ count: ended + failed, ended, failed, dry_run: true });
-      if (refusal !== undefined) this.#service.fail(request, refusal);
-      else this.#deps.release([{ kind: 'reply', request, status: 200, body }]);
-    });
+  #begin(request: number, { id, tenant_id: tenant }: SequenceRow, isCascading: boolean): void {
+    if (this.#deletions.has(id)) {
+      this.#service.fail(request, conflict(`sequence ${id} is being deleted already`));
+      return;
+    }
+    const unsettled = new Set(Array.from({ length: this.#deps.shards }, (_, shard) => shard));
+    this.#deletions.set(id, { request, tenant, isCascading, unsettled, isDecided: false });
+    this.#blockEverywhere(id, true);
   }
 
   /**
@@ -245,28 +223,22 @@ export class Catalog implements Room {
       return;
     }
     if (unsettled.size > 0) return;
-    this.#deps.whenWriterKnown(() => this.#look(id, deletion));
-  }
-
-  #look(id: string, deletion: Deletion): void {
-    this.#count(id, (found) => {
-      if (found instanceof EngineError) {
-        this.#decide(id, deletion, found);
-        return;
-      }
-      const [{ ended, failed }] = found;
-      const refusal = needOf(id, deletion.isCascading, ...found);
-      this.#decide(id, deletion, refusal ?? ended + failed > 0);
-    });
-  }
-
-  /** Counts the uses of the sequence. */
-  #count(id: string, then: (found: UsesOfSequence | EngineError) => void): void {
-    const { loader, schedule } = this.#deps;
-    Promise.all([loader.instanceCounts(id), loader.releaseNaming(id)]).then(
-      (found) => schedule(() => then(found)),
-      () => schedule(() => then(DATABASE_AWAY)),
+    this.#inTurn(
+      this.#countUnneeded(id, deletion.isCascading),
+      ({ ended, failed }) => this.#decide(id, deletion, ended + failed > 0),
+      (error) => this.#decide(id, deletion, error),
     );
+  }
+
+  /** The instances of the sequence. @throws EngineError 409 when some need it, or a release does */
+  async #countUnneeded(id: string, isCascading: boolean): Promise<InstanceCounts> {
+    const { loader } = this.#deps;
+    const [counts, release] = await this.#service.read(() =>
+      Promise.all([loader.instanceCounts(id), loader.releaseNaming(id)]),
+    );
+    const refusal = needOf(id, isCascading, counts, release);
+    if (refusal !== undefined) throw refusal;
+    return counts;
   }
 
   /** The successor of the shard has no block yet. */
@@ -282,7 +254,6 @@ export class Catalog implements Room {
   }
 
   peerBack(shard: number): void {
-    this.#publisher.shardBack(shard);
     for (const id of this.#deletions.keys()) this.#block(id, true, shard);
   }
 
@@ -292,7 +263,9 @@ export class Catalog implements Room {
     // A shard restarted since then: its confirmation leads here again.
     if (this.#deletions.get(id) !== deletion) return;
     if (found instanceof EngineError) {
-      this.#giveUp(id, request, found);
+      this.#deletions.delete(id);
+      this.#blockEverywhere(id, false);
+      this.#service.fail(request, found);
       return;
     }
     const turn = new Turn(tenant);
@@ -319,26 +292,21 @@ export class Catalog implements Room {
     });
   }
 
-  #giveUp(id: string, request: number, error: EngineError): void {
-    this.#deletions.delete(id);
-    this.#blockEverywhere(id, false);
-    this.#service.fail(request, error);
+  /** @throws EngineError 404 */
+  async #own(tenant: string, id: string): Promise<SequenceRow> {
+    const row = await this.#service.read(() => this.#deps.loader.sequence(id));
+    return owned(row, tenant, `sequence ${id}`);
   }
 
-  #withSequence(
-    request: number,
-    tenant: string,
-    id: string,
-    then: (row: SequenceRow) => void,
+  #inTurn<T>(
+    work: Promise<T>,
+    then: (result: T) => void,
+    fail: (error: EngineError) => void,
   ): void {
-    this.#deps.loader.sequence(id).then(
-      (row) =>
-        this.#deps.schedule(() => {
-          if (row === undefined || isForeign(row, tenant)) {
-            this.#service.fail(request, notFound(`sequence ${id}`));
-          } else then(row);
-        }),
-      () => this.#deps.schedule(() => this.#service.fail(request, DATABASE_AWAY)),
+    const { schedule } = this.#deps;
+    work.then(
+      (result) => schedule(() => then(result)),
+      (error: unknown) => schedule(() => fail(this.#service.errorOf(error))),
     );
   }
 
@@ -377,7 +345,6 @@ function warningsOf(
   return [...warnings];
 }
 
-/** What prevents the deletion of the sequence. */
 function needOf(
   id: string,
   isCascading: boolean,

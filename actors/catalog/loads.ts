@@ -18,15 +18,6 @@ export interface InstanceCounts {
   readonly ended: number;
 }
 
-function namesOf(names: readonly SequenceName[]): readonly unknown[] {
-  return [
-    names.map(({ tenant }) => tenant),
-    names.map(({ namespace }) => namespace),
-    names.map(({ name }) => name),
-    names.map(({ version }) => version),
-  ];
-}
-
 export const CATALOG_SQL = {
   sequence:
     'select id, tenant_id, namespace, name, version, deprecated, definition from sequences ' +
@@ -53,18 +44,19 @@ export function catalogLoads(queries: Queries) {
   const sql = queries.of(CATALOG_SQL);
   const namedSequence = sql.batch<SequenceName, { id: string; is_on_hold: boolean }>(
     'namedSequence',
-    namesOf,
+    (names) => [
+      names.map(({ tenant }) => tenant),
+      names.map(({ namespace }) => namespace),
+      names.map(({ name }) => name),
+      names.map(({ version }) => version),
+    ],
   );
   return {
-    sequence(id: string): Promise<SequenceRow | undefined> {
-      return sql.one('sequence', [id]);
-    },
-
+    sequence: (id: string) => sql.one<SequenceRow>('sequence', [id]),
     async namedSequence(name: SequenceName): Promise<NamedId> {
       const [found] = await namedSequence.read(name);
       return found?.is_on_hold ? null : found?.id;
     },
-
     async instanceCounts(sequence: string): Promise<InstanceCounts> {
       return (await sql.one<InstanceCounts>('instanceCounts', [sequence])) as InstanceCounts;
     },

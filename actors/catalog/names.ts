@@ -26,7 +26,6 @@ export const EVERY_NAME = '';
 export class Names implements Room {
   readonly #deps: NamesDeps;
   readonly #ids = lastUsed<string, string>(NAMES_MAX);
-  /** The `since` of the entries. */
   #since = 0;
   /** Counts invalidations: reads in progress at one may be stale. */
   #changes = 0;
@@ -48,7 +47,6 @@ export class Names implements Room {
     return this.#ids.get(placeOf(name));
   }
 
-  /** Rejects when the rows cannot be read. */
   async load(name: SequenceName): Promise<NamedId> {
     this.#refresh();
     const place = placeOf(name);

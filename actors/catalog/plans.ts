@@ -1,6 +1,7 @@
 /**
- * A cache of compiled plans on one shard, by the size of their definitions. Definitions are immutable; a deletion
- * blocks creations first (see `catalog.ts`).
+ * A cache of compiled plans on one shard, by the size of their definitions. Definitions are immutable. A deletion blocks
+ * the sequence first (see `catalog.ts`): the shard creates no more instances of it, and confirms to the first shard when
+ * the earlier ones are durable.
  */
 
 import { LRUCache } from 'lru-cache';
@@ -10,7 +11,8 @@ import { unavailable } from '../../src/base/errors.js';
 import type { JsonObject, JsonValue } from '../../src/base/json.js';
 import { LIMITS } from '../../src/base/limits.js';
 import { type CompiledPlan, compilePlan, type Plan } from '../../src/core/plan.js';
-import type { Room } from '../runtime/room.js';
+import type { Kernel } from '../runtime/kernel.js';
+import type { Messages, Room } from '../runtime/room.js';
 import { UnknownId } from '../runtime/unknown-id.js';
 import type { CatalogLoads, SequenceRow } from './loads.js';
 
@@ -81,7 +83,6 @@ export class Plans implements Room {
 
   /**
    * Call it in the turn that creates an instance, so that the count before a deletion does not miss it.
-   *
    * @param deletions as of the lookup of the sequence: a later one may be of it
    * @throws EngineError 503 when the sequence is being deleted, or may just have been
    */
@@ -109,7 +110,6 @@ export class Plans implements Room {
 
   /**
    * The same for a request: a sequence of another tenant takes a read, like an unknown one.
-   *
    * @param tenantId of the caller, who has to check the owner
    */
   async seek(sequenceId: string, tenantId: string): Promise<StoredSequence | undefined> {
@@ -121,7 +121,6 @@ export class Plans implements Room {
 
   /**
    * The plan of an instance with injected blocks, which is not cached because few instances have them.
-   *
    * @returns undefined for an unknown sequence; `ok: false` when the blocks do not fit together
    */
   async compile(sequenceId: string, injected: readonly Block[]): Promise<CompiledPlan | undefined> {
@@ -131,10 +130,7 @@ export class Plans implements Room {
     }
     const row = await this.#loader.sequence(sequenceId);
     if (row === undefined) return undefined;
-    const { blocks, on_failure, on_cancel } = definitionOf(row);
-    const { id, name, version } = row;
-    const all = [...blocks, ...injected];
-    return compilePlan({ id, name, version, blocks: all, on_failure, on_cancel }, whenUsed);
+    return compiledPlan(row, definitionOf(row), injected);
   }
 
   async #read(sequenceId: string): Promise<StoredSequence | undefined> {
@@ -144,9 +140,7 @@ export class Plans implements Room {
     // It may have been deleted while its row was being read.
     if (deletions !== this.#deletions) return this.#read(sequenceId);
     const definition = definitionOf(row);
-    const { id, name, version } = row;
-    const { blocks, on_failure, on_cancel } = definition;
-    const compiled = compilePlan({ id, name, version, blocks, on_failure, on_cancel }, whenUsed);
+    const compiled = compiledPlan(row, definition, []);
     if (!compiled.ok) {
       throw new Error(`stored sequence ${row.id} does not compile: ${compiled.message}`);
     }
@@ -172,6 +166,15 @@ function definitionOf(row: SequenceRow): StoredDefinition {
   return JSON.parse(row.definition);
 }
 
+function compiledPlan(
+  { id, name, version }: SequenceRow,
+  { blocks: stored, on_failure, on_cancel }: StoredDefinition,
+  injected: readonly Block[],
+): CompiledPlan {
+  const blocks = [...stored, ...injected];
+  return compilePlan({ id, name, version, blocks, on_failure, on_cancel }, whenUsed);
+}
+
 /** Compiling a schema takes half a millisecond, so it waits for the first value. */
 function whenUsed(schema: JsonObject): (value: JsonValue) => string | undefined {
   let check: ((value: JsonValue) => string | undefined) | undefined;
@@ -179,4 +182,46 @@ function whenUsed(schema: JsonObject): (value: JsonValue) => string | undefined 
     check ??= compileUserSchema(schema);
     return check(value);
   };
+}
+
+export interface SequenceBlocksDeps
+  extends Pick<Kernel, 'shard' | 'clock' | 'commits' | 'release' | 'schedule'> {
+  readonly plans: Plans;
+}
+
+const BLOCKED_AGAIN_MS = 5_000;
+
+export class SequenceBlocks implements Room {
+  readonly #deps: SequenceBlocksDeps;
+  #stopped = false;
+
+  readonly messages = {
+    'sequence.block': ({ sequence, isBlocked }) => this.#block(sequence, isBlocked),
+  } satisfies Messages;
+
+  constructor(deps: SequenceBlocksDeps) {
+    this.#deps = deps;
+  }
+
+  stop(): void {
+    this.#stopped = true;
+  }
+
+  #block(sequence: string, isBlocked: boolean): void {
+    const { plans } = this.#deps;
+    if (!isBlocked) plans.unblock(sequence);
+    else if (!plans.isBlocked(sequence)) {
+      plans.block(sequence);
+      this.#confirm(sequence);
+    }
+  }
+
+  /** Repeated while it is blocked: the message that ends the block may be lost. */
+  #confirm(sequence: string): void {
+    const { plans, commits, release, schedule, clock, shard } = this.#deps;
+    if (this.#stopped || !plans.isBlocked(sequence)) return;
+    const message = { kind: 'sequence.settled', sequence, shard } as const;
+    commits.whenSettled(() => release([{ kind: 'peer', shard: 0, message }]));
+    clock.setTimeout(() => schedule(() => this.#confirm(sequence)), BLOCKED_AGAIN_MS);
+  }
 }

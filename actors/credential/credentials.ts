@@ -14,23 +14,17 @@ import {
 import { conflict, EngineError, invalid, notFound, tooLarge } from '../../src/base/errors.js';
 import { tenantOf } from '../../src/base/tenancy.js';
 import { isoTime } from '../../src/base/time.js';
-import type { Keyring } from '../../src/core/sealing/keys.js';
-import { NONCE_BYTES, storeSecret } from '../../src/core/sealing/sealing.js';
 import type { WebhookSender } from '../../src/handlers/webhook-sender.js';
-import type { HostDeps } from '../runtime/host.js';
 import type { Kernel } from '../runtime/kernel.js';
-import type { Call } from '../runtime/operation.js';
+import type { Call, RouteOperations } from '../runtime/operation.js';
+import { type RowSecretsDeps, storedSecret } from '../runtime/row-secrets.js';
 import { Service } from '../runtime/service.js';
 import { Turn } from '../runtime/turn.js';
 import { type CredentialLoads, type CredentialPlace, type CredentialRow, keyOf } from './loads.js';
 import { CREDENTIAL } from './tables.js';
 
-export interface CredentialsDeps
-  extends HostDeps,
-    Pick<Kernel<CredentialLoads>, 'loader' | 'now' | 'random'> {
+export interface CredentialsDeps extends Kernel<CredentialLoads>, RowSecretsDeps {
   readonly sender: Pick<WebhookSender, 'problemOf'>;
-  /** Undefined without an encryption key. */
-  readonly keyring: Keyring | undefined;
 }
 
 /** Limits a tenant's rows, which have up to half a megabyte. */
@@ -45,12 +39,18 @@ export class Credentials {
   /** Requests of one tenant are serialized, so that the limit holds. */
   readonly #service: Service;
 
+  readonly operations = {
+    'credentials.create': { serve: (call) => this.#create(call) },
+    'credentials.update': { serve: (call) => this.#update(call) },
+    'credentials.delete': { serve: (call) => this.#delete(call) },
+  } satisfies RouteOperations;
+
   constructor(deps: CredentialsDeps) {
     this.#deps = deps;
     this.#service = new Service('credentials', deps);
   }
 
-  create({ request, tenant: header, body }: Call<CreateCredential>): void {
+  #create({ request, tenant: header, body }: Call<CreateCredential>): void {
     const tenant = tenantOf(header, body.tenant_id);
     if (tenant.trim() === '') throw invalid('tenant_id must not be blank');
     const id = body.id ?? body.name;
@@ -65,10 +65,10 @@ export class Credentials {
       throw invalid('name must not be . or .., which no address has, or id must be sent beside it');
     }
     this.#check(body);
-    this.#service.answer(request, 201, tenant, () => this.#create(tenant, id, body));
+    this.#service.answer(request, 201, tenant, () => this.#insert(tenant, id, body));
   }
 
-  async #create(tenant_id: string, id: string, body: CreateCredential): Promise<Credential> {
+  async #insert(tenant_id: string, id: string, body: CreateCredential): Promise<Credential> {
     const { loader, now } = this.#deps;
     const { present, count } = await this.#service.read(async () => {
       const [row] = await loader.credentials([{ tenant_id, id }]);
@@ -92,10 +92,11 @@ export class Credentials {
     });
   }
 
-  update({ request, tenant, target: id, body }: Call<UpdateCredential>): void {
+  #update({ request, tenant, target: id, body }: Call<UpdateCredential>): void {
     this.#check(body);
-    this.#withOwn(request, 200, tenant, id, (row) =>
-      this.#put({
+    this.#service.answer(request, 200, tenant, async () => {
+      const row = await this.#own(tenant, id);
+      return this.#put({
         ...row,
         name: changedTo(body.name, row.name, id),
         kind: changedTo(body.kind, row.kind, KIND_AT_FIRST),
@@ -103,12 +104,13 @@ export class Credentials {
         enabled: changedTo(body.enabled, row.enabled, true),
         ...this.#changed(row, body, row),
         updated_at: isoTime(this.#deps.now()),
-      }),
-    );
+      });
+    });
   }
 
-  delete({ request, tenant, target: id }: Call): void {
-    this.#withOwn(request, 204, tenant, id, async ({ tenant_id }) => {
+  #delete({ request, tenant, target }: Call): void {
+    this.#service.answer(request, 204, tenant, async () => {
+      const { tenant_id, id } = await this.#own(tenant, target);
       const turn = new Turn();
       turn.put(CREDENTIAL.clear, keyOf({ tenant_id, id }), { tenant_id, id });
       await this.#service.commit(turn, { key: `credential:${keyOf({ tenant_id, id })}` });
@@ -116,22 +118,13 @@ export class Credentials {
     });
   }
 
-  // ---------------------------------------------------------------- how
-
-  #withOwn(
-    request: number,
-    status: number,
-    tenant_id: string,
-    id: string,
-    work: (row: CredentialRow) => Promise<object | undefined>,
-  ): void {
+  /** @throws EngineError 400, 404 */
+  async #own(tenant_id: string, id: string): Promise<CredentialRow> {
     if (tenant_id === '') throw invalid('x-tenant-id is required');
-    this.#service.answer(request, status, tenant_id, async () => {
-      const read = () => this.#deps.loader.credentials([{ tenant_id, id }]);
-      const [row] = await this.#service.read(read);
-      if (row === undefined) throw notFound(`credential ${id}`);
-      return work(row);
-    });
+    const read = () => this.#deps.loader.credentials([{ tenant_id, id }]);
+    const [row] = await this.#service.read(read);
+    if (row === undefined) throw notFound(`credential ${id}`);
+    return row;
   }
 
   /** @throws EngineError 400, 413, or 503 without a key to seal with */
@@ -171,9 +164,7 @@ export class Credentials {
   }
 
   #sealed(place: CredentialPlace, secret: string): string {
-    const { keyring, random } = this.#deps;
-    const nonce = Uint8Array.from({ length: NONCE_BYTES }, () => Math.floor(random() * 256));
-    return JSON.stringify(storeSecret(place, secret, keyring, nonce));
+    return JSON.stringify(storedSecret(this.#deps, place, secret));
   }
 
   async #put(row: CredentialRow): Promise<Credential> {

@@ -21,14 +21,12 @@ export const CREDENTIAL_SQL = {
 
 export function credentialLoads(queries: Queries) {
   const sql = queries.of(CREDENTIAL_SQL);
-
   return {
-    /** The existing ones of these. */
-    credentials(places: readonly CredentialPlace[]): Promise<CredentialRow[]> {
-      const tenants = places.map(({ tenant_id }) => tenant_id);
-      return sql.all('credentials', [tenants, places.map(({ id }) => id)]);
-    },
-
+    credentials: (places: readonly CredentialPlace[]) =>
+      sql.all<CredentialRow>('credentials', [
+        places.map(({ tenant_id }) => tenant_id),
+        places.map(({ id }) => id),
+      ]),
     async credentialCount(tenant: string): Promise<number> {
       return (await sql.one<{ count: number }>('credentialCount', [tenant]))?.count ?? 0;
     },

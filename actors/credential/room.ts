@@ -3,7 +3,6 @@
 import type { Keyring } from '../../src/core/sealing/keys.js';
 import type { WebhookSender } from '../../src/handlers/webhook-sender.js';
 import { type Kernel, onFirstShard } from '../runtime/kernel.js';
-import type { RouteOperations } from '../runtime/operation.js';
 import { Credentials } from './credentials.js';
 import type { CredentialLoads } from './loads.js';
 import { Secrets } from './secrets.js';
@@ -19,13 +18,6 @@ export function openCredentials(
   kernel: Kernel<CredentialLoads>,
   { webhookSender: sender, keyring }: CredentialNeeds,
 ) {
-  const operations = onFirstShard(kernel, () => {
-    const credentials = new Credentials({ ...kernel, sender, keyring });
-    return {
-      'credentials.create': { serve: (call) => credentials.create(call) },
-      'credentials.update': { serve: (call) => credentials.update(call) },
-      'credentials.delete': { serve: (call) => credentials.delete(call) },
-    } satisfies RouteOperations;
-  });
-  return { secrets: new Secrets({ ...kernel, keyring }), operations };
+  const credentials = onFirstShard(kernel, () => new Credentials({ ...kernel, sender, keyring }));
+  return { secrets: new Secrets({ ...kernel, keyring }), parts: [credentials] };
 }

@@ -12,13 +12,11 @@ import { type Filled, fillSecrets, secretIdsIn } from '../../src/core/secret-tex
 import { BatchedReads } from '../runtime/batched-reads.js';
 import type { Kernel } from '../runtime/kernel.js';
 import type { NamedSecrets } from '../runtime/protocol.js';
+import type { RowSecretsDeps } from '../runtime/row-secrets.js';
 import { type CredentialLoads, type CredentialPlace, type CredentialRow, keyOf } from './loads.js';
 
-export interface SecretsDeps extends Pick<Kernel, 'now'> {
-  readonly loader: Pick<CredentialLoads, 'credentials'>;
-  /** Undefined without an encryption key. */
-  readonly keyring: Keyring | undefined;
-}
+type SecretsDeps = Pick<Kernel<CredentialLoads>, 'loader' | 'now'> &
+  Pick<RowSecretsDeps, 'keyring'>;
 
 export class Secrets {
   readonly #deps: SecretsDeps;
@@ -33,11 +31,7 @@ export class Secrets {
     });
   }
 
-  /**
-   * The parameters with their secrets; `ok: false` names a missing one.
-   *
-   * @throws when the rows cannot be read
-   */
+  /** `ok: false` names a missing secret. @throws when the rows cannot be read */
   async fill(params: JsonValue, { tenant, texts }: NamedSecrets): Promise<Parsed<Filled>> {
     const ids = secretIdsIn(texts);
     const rows = await Promise.all(ids.map((id) => this.#reads.read({ tenant_id: tenant, id })));

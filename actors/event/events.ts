@@ -5,28 +5,18 @@
  */
 
 import { EVENT_TTL_SECS_DEFAULT, type ReceivedEvent } from '../../schema/event.js';
-import type { BackgroundJob } from '../../src/base/background-job.js';
 import { DATABASE_AWAY, type EngineError, tooLarge } from '../../src/base/errors.js';
 import { eventId, eventKeyId } from '../../src/base/ids.js';
 import type { JsonObject } from '../../src/base/json.js';
 import { isoTime } from '../../src/base/time.js';
 import type { Kernel } from '../runtime/kernel.js';
-import { KeyActors, type KeyActorsDeps } from '../runtime/key-actors.js';
-import { pruning } from '../runtime/pruning.js';
+import { KeyActors } from '../runtime/key-actors.js';
 import type { Messages, Room } from '../runtime/room.js';
 import { type NowOptions, Service } from '../runtime/service.js';
 import { Turn } from '../runtime/turn.js';
-import { EventKey, type EventKeyRows, type OpenEvent, type Outcome } from './key.js';
+import { EventKey, type EventKeyRows, type OpenEvent } from './key.js';
 import type { EventLoads, EventTriggerRow } from './loads.js';
 import { EVENT } from './tables.js';
-
-export type EventsDeps = KeyActorsDeps &
-  Pick<Kernel<EventLoads>, 'loader' | 'now' | 'shard' | 'shards'> & {
-    readonly maxOutputBytes: number;
-  };
-
-/** Deduplication period of producer_event_id. */
-const KEPT_MS = 7 * 24 * 60 * 60 * 1_000;
 
 /** The remaining triggers of an event. */
 export interface FiredEvent {
@@ -35,22 +25,19 @@ export interface FiredEvent {
   readonly fires: readonly string[] | null;
 }
 
-/** A received event before its commit. */
 interface NewEvent {
   readonly request: number;
   readonly tenant: string;
   readonly given: ReceivedEvent;
   /** JSON text. */
   readonly payload: string;
-  /** The slugs of the triggers that it fires. */
   readonly fires: readonly string[];
 }
 
 export class Events implements Room {
-  readonly #deps: EventsDeps;
+  readonly #deps: Kernel<EventLoads>;
   readonly #keys: KeyActors<EventKey, EventKeyRows>;
   readonly #service: Service;
-  readonly #pruning: BackgroundJob | undefined;
   /**
    * By key, resolved when the last received event was handed to it. A shard-wide order would make each event wait for
    * the slowest lookup before it.
@@ -58,12 +45,17 @@ export class Events implements Room {
   readonly #lastCame = new Map<string, Promise<void>>();
 
   readonly messages = {
-    'event.wanted': ({ key, wait, instance }) => this.wanted(key, wait, instance),
-    'event.unwanted': ({ key, wait }) => this.unwanted(key, wait),
-    'event.taken': ({ key, event, wait, outcome }) => this.taken(key, event, wait, outcome),
+    'event.wanted': ({ key: id, wait, instance }) =>
+      this.#keys.tell(id, 'wanted', (key, turn) => key.wanted(turn, wait, instance)),
+    // A key that is not in memory reads it from the rows.
+    'event.unwanted': ({ key: id, wait }) => {
+      if (this.#keys.isResident(id)) this.#keys.tell(id, 'unwanted', (key) => key.unwanted(wait));
+    },
+    'event.taken': ({ key: id, event, wait, outcome }) =>
+      this.#keys.tell(id, 'taken', (key, turn) => key.answered(turn, event, wait, outcome)),
   } satisfies Messages;
 
-  constructor(deps: EventsDeps) {
+  constructor(deps: Kernel<EventLoads>) {
     this.#deps = deps;
     this.#service = new Service('events', deps);
     const { loader, now } = deps;
@@ -85,22 +77,10 @@ export class Events implements Room {
       },
       deps,
     );
-    const name = 'old events';
-    const oldest = () => loader.oldestEndedEvent();
-    this.#pruning =
-      deps.shard === 0
-        ? pruning(deps, { name, by: EVENT.prune, keptMs: KEPT_MS, oldest })
-        : undefined;
   }
 
-  start(): void {
-    this.#keys.start();
-    this.#pruning?.wake();
-  }
-
-  stop(): void {
-    this.#keys.stop();
-    this.#pruning?.stop();
+  get parts() {
+    return [this.#keys];
   }
 
   /** Messages of a restarted shard may be lost. */
@@ -109,23 +89,12 @@ export class Events implements Room {
     this.#keys.start();
   }
 
-  tenantBack(): void {
-    this.#keys.tenantBack();
-  }
-
-  tenantSuspended(): void {
-    this.#keys.tenantSuspended();
-  }
-
-  endTurn(): void {
-    this.#keys.endTurn();
-  }
-
   /** @throws EngineError 413 */
   receive(request: number, tenant: string, event: ReceivedEvent): void {
     const { event_name: name, correlation_key: key } = event;
     const payload = JSON.stringify(event.payload ?? null);
-    const { maxOutputBytes: max, schedule } = this.#deps;
+    const { schedule, settings } = this.#deps;
+    const { maxOutputBytes: max } = settings;
     const bytes = Buffer.byteLength(payload);
     if (max > 0 && bytes > max) throw tooLarge(`payload is ${bytes} bytes, the limit is ${max}`);
     const id = eventKeyId(tenant, name, key ?? undefined);
@@ -153,21 +122,6 @@ export class Events implements Room {
     turn.reply(request, 200, '');
     this.#service.commitNow(turn, { key: `event:${id}` });
   }
-
-  wanted(id: string, wait: string, instance: string): void {
-    this.#keys.tell(id, 'wanted', (key, turn) => key.wanted(turn, wait, instance));
-  }
-
-  /** A key that is not in memory reads it from the rows. */
-  unwanted(id: string, wait: string): void {
-    if (this.#keys.isResident(id)) this.#keys.tell(id, 'unwanted', (key) => key.unwanted(wait));
-  }
-
-  taken(id: string, event: string, wait: string, outcome: Outcome): void {
-    this.#keys.tell(id, 'taken', (key, turn) => key.answered(turn, event, wait, outcome));
-  }
-
-  // ---------------------------------------------------------------- receiving
 
   /** The slugs of the triggers that the event fires. */
   async #firedBy(tenant: string, event: ReceivedEvent): Promise<string[]> {
@@ -254,7 +208,6 @@ export class Events implements Room {
     );
   }
 
-  /** Answers with the stored event of the same producer_event_id. */
   #repeat(request: number, id: string): void {
     const { loader, schedule, release } = this.#deps;
     loader.storedEvent(id).then(

@@ -6,15 +6,18 @@
 
 import { routeOf, shardOf } from '../../src/base/ids.js';
 import { isoTime, type UnixMs } from '../../src/base/time.js';
+import type { Kernel } from '../runtime/kernel.js';
 import type { Turn } from '../runtime/turn.js';
-import type { EventRow, EventTakeRow, EventWaitRow } from './loads.js';
-import { EVENT_WAITS_MAX, OPEN_EVENTS_MAX } from './loads.js';
+import {
+  EVENT_WAITS_MAX,
+  type EventRow,
+  type EventTakeRow,
+  type EventWaitRow,
+  OPEN_EVENTS_MAX,
+} from './loads.js';
 import { EVENT } from './tables.js';
 
-export interface EventKeyDeps {
-  readonly now: () => UnixMs;
-  readonly shards: number;
-}
+type EventKeyDeps = Pick<Kernel, 'now' | 'shards'>;
 
 export interface EventKeyRows {
   readonly events: readonly EventRow[];
@@ -32,7 +35,6 @@ export interface OpenEvent {
   readonly payload: string;
   readonly expiresAt: UnixMs;
   status: EventStatus;
-  /** How many waits it was sent to. */
   matched: number;
   /** Waits that have not answered, each with its instance. */
   readonly targets: Map<string, string>;
@@ -44,14 +46,13 @@ export interface OpenEvent {
 
 /** Payload characters in flight, because each wait gets a copy. Further waits follow as others answer. */
 const CHARACTERS_IN_FLIGHT_MAX = 16 * 1024 * 1024;
-const TOLD_AT_ONCE_MIN = 64;
+const SENT_AT_ONCE_MIN = 64;
 
 export type Outcome = 'taken' | 'refused' | 'gone';
 
 export class EventKey {
   readonly #id: string;
   readonly #deps: EventKeyDeps;
-  /** Known from the first event on: before it there is nothing to write. */
   tenant: string | undefined;
   /** Open waits, each with its instance. */
   readonly #waits: Map<string, string>;
@@ -59,14 +60,12 @@ export class EventKey {
   readonly #free: Set<string>;
   /** Open events in their order: kept ones and those in flight. */
   readonly #events = new Map<string, OpenEvent>();
-  /** Events with unwritten rows. */
   readonly #changed = new Set<OpenEvent>();
   /** No further open events are in the table. */
   #isComplete: boolean;
   #isInDoubt = false;
   #lastSeq = 0;
 
-  /** @param id from `eventKeyId` */
   constructor(id: string, deps: EventKeyDeps, { events, waits }: EventKeyRows) {
     this.#id = id;
     this.#deps = deps;
@@ -105,22 +104,22 @@ export class EventKey {
         event.unsent.push(wait);
       } else if (event.targets.delete(wait)) this.#changed.add(event);
     }
-    this.#tellFirst(turn, event);
+    this.#sendFirst(turn, event);
     this.#closeAnswered(event);
   }
 
-  #tellFirst(turn: Turn, event: OpenEvent): void {
+  #sendFirst(turn: Turn, event: OpenEvent): void {
     const fitting = Math.floor(CHARACTERS_IN_FLIGHT_MAX / event.payload.length);
     for (
-      let left = Math.max(TOLD_AT_ONCE_MIN, fitting);
+      let left = Math.max(SENT_AT_ONCE_MIN, fitting);
       left > 0 && event.unsent.length > 0;
       left -= 1
     ) {
-      this.#tellNext(turn, event);
+      this.#sendNext(turn, event);
     }
   }
 
-  #tellNext(turn: Turn, event: OpenEvent): void {
+  #sendNext(turn: Turn, event: OpenEvent): void {
     const wait = event.unsent.pop();
     if (wait !== undefined) this.#send(turn, event, wait);
   }
@@ -135,7 +134,6 @@ export class EventKey {
     return this.#lastSeq;
   }
 
-  /** Reserves the open waits for an incoming event. */
   reserve(): Map<string, string> {
     const targets = new Map<string, string>();
     for (const wait of this.#free) {
@@ -170,7 +168,7 @@ export class EventKey {
     if (isKept) this.#match(turn);
     else {
       event.unsent.push(...[...event.targets.keys()].reverse());
-      this.#tellFirst(turn, event);
+      this.#sendFirst(turn, event);
     }
   }
 
@@ -199,7 +197,7 @@ export class EventKey {
     event.isUsed = true;
     if (outcome === 'taken') this.unwanted(wait);
     else if (this.#waits.has(wait)) this.#free.add(wait);
-    this.#tellNext(turn, event);
+    this.#sendNext(turn, event);
     this.#closeAnswered(event);
     this.#match(turn);
   }

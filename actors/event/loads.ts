@@ -32,10 +32,6 @@ export interface EventName {
   readonly name: string;
 }
 
-function eventNamesOf(names: readonly EventName[]): readonly unknown[] {
-  return [names.map(({ tenant }) => tenant), names.map(({ name }) => name)];
-}
-
 export const EVENT_SQL = {
   // One more than is kept in memory shows that there are more.
   openEvents: ofIds(
@@ -70,41 +66,27 @@ export const EVENT_SQL = {
 
 export function eventLoads(queries: Queries) {
   const sql = queries.of(EVENT_SQL);
-  const eventTriggers = sql.batch<EventName, EventTriggerRow>('eventTriggers', eventNamesOf);
+  const eventTriggers = sql.batch<EventName, EventTriggerRow>('eventTriggers', (names) => [
+    names.map(({ tenant }) => tenant),
+    names.map(({ name }) => name),
+  ]);
   const eventWaits = sql.batch<string, EventWaitRow>('eventWaits', columnOf);
   const openEvents = sql.batch<string, EventRow>('openEvents', columnOf);
   return {
-    /** The first open events of the key. */
-    openEvents(key: string): Promise<EventRow[]> {
-      return openEvents.read(key);
-    },
-
+    openEvents: (key: string) => openEvents.read(key),
     /** The open waits for events of the key, in their order. */
-    eventWaits(key: string): Promise<EventWaitRow[]> {
-      return eventWaits.read(key);
-    },
-
-    /** The answers to these events so far. */
-    async eventTakes(events: readonly string[]): Promise<EventTakeRow[]> {
-      return events.length === 0 ? [] : sql.all('eventTakes', [events]);
-    },
-
+    eventWaits: (key: string) => eventWaits.read(key),
+    eventTakes: async (events: readonly string[]) =>
+      events.length === 0 ? [] : sql.all<EventTakeRow>('eventTakes', [events]),
     /** For the response to a duplicate event. */
-    storedEvent(id: string): Promise<StoredRow<typeof EVENTS, 'status' | 'matched'> | undefined> {
-      return sql.one('storedEvent', [id]);
-    },
-
-    /** The enabled triggers of events with the name. */
-    eventTriggers(name: EventName): Promise<EventTriggerRow[]> {
-      return eventTriggers.read(name);
-    },
-
+    storedEvent: (id: string) =>
+      sql.one<StoredRow<typeof EVENTS, 'status' | 'matched'>>('storedEvent', [id]),
+    eventTriggers: (name: EventName) => eventTriggers.read(name),
     /** The shard's next keys with pending work, in order. */
     async dueEventKeys(after: string, now: UnixMs, limit: number): Promise<string[]> {
       const rows = await sql.own<{ key_id: string }>('dueEventKeys', [after, isoTime(now), limit]);
       return rows.map((row) => row.key_id);
     },
-
     /** The earliest end of a stored event. */
     async oldestEndedEvent(): Promise<UnixMs | undefined> {
       const oldest = await sql.one<{ ended_at: string }>('oldestEndedEvent', []);

@@ -1,11 +1,49 @@
 /** Events, and the steps that wait for them. */
 
-import type { Kernel } from '../runtime/kernel.js';
-import { Events } from './events.js';
+import type { ReceivedEvent } from '../../schema/event.js';
+import { eventKeyId, routeOf } from '../../src/base/ids.js';
+import { eventTenant } from '../../src/base/tenancy.js';
+import { type Kernel, onFirstShard } from '../runtime/kernel.js';
+import type { Call, Operations, RouteOperations } from '../runtime/operation.js';
+import { pruning } from '../runtime/pruning.js';
+import { Events, type FiredEvent } from './events.js';
 import type { EventLoads } from './loads.js';
-import { eventOperations } from './operations.js';
+import { EVENT } from './tables.js';
+
+/** Deduplication period of producer_event_id. */
+const KEPT_MS = 7 * 24 * 60 * 60 * 1_000;
 
 export function openEvents(kernel: Kernel<EventLoads>) {
-  const events = new Events({ ...kernel, maxOutputBytes: kernel.settings.maxOutputBytes });
-  return { parts: [events], operations: eventOperations(events) };
+  const events = new Events(kernel);
+  const oldest = () => kernel.loader.oldestEndedEvent();
+  const prune = onFirstShard(kernel, () =>
+    pruning(kernel, { name: 'old events', by: EVENT.prune, keptMs: KEPT_MS, oldest }),
+  );
+  return { parts: [events, prune], operations: eventOperations(events) };
+}
+
+export function eventOperations(events: Events) {
+  const routes = {
+    'events.send': {
+      // The event must see every wait that its caller saw.
+      isBehindHints: true,
+      leadsTo: ({ tenant_id, event_name, correlation_key }, tenant) =>
+        routeOf(eventKeyId(tenant_id ?? tenant, event_name, correlation_key ?? undefined)),
+      serve: ({ request, tenant, body }) =>
+        events.receive(request, eventTenant(tenant, body.tenant_id), body),
+    },
+  } satisfies RouteOperations;
+  const own = {
+    /** One event of a batch, whose tenant is known. */
+    'events.receive': {
+      isBehindHints: true,
+      serve: ({ request, tenant, body }: Call<ReceivedEvent>) =>
+        events.receive(request, tenant, body),
+    },
+    /** Triggers were fired (`actors/event/front/firing.ts`). */
+    'events.fired': {
+      serve: ({ request, body }: Call<FiredEvent>) => events.fired(request, body),
+    },
+  } satisfies Operations;
+  return { ...routes, ...own };
 }

@@ -18,7 +18,6 @@ export interface Routable {
     BodyOf<'instances.create'>,
     'sequence_id' | 'version' | 'tenant_id' | 'idempotency_key' | 'metadata'
   >;
-  /** Present when the sequence was requested by name. */
   readonly named?: NamedId;
   readonly route?: Route | undefined;
 }
@@ -68,11 +67,7 @@ export function stamped(metadata: JsonObject, route: Route | undefined): JsonObj
   return own;
 }
 
-/**
- * Keeps the outcome row equal to the state, in the unit that changes the state. A dry run has none.
- *
- * @param before the state before the unit
- */
+/** Keeps the outcome row equal to the state, in the unit that changes it. A dry run has none. */
 export function noteOutcome(record: Attributed, turn: Turn, before: InstanceState): void {
   const { id, release_id, sequence_id, created_at, snapshot } = record;
   if (release_id === null || snapshot.runtime.dry_run === true) return;

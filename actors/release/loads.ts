@@ -62,43 +62,25 @@ export const RELEASE_SQL = {
 
 export function releaseLoads(queries: Queries) {
   const sql = queries.of(RELEASE_SQL);
-
   return {
     async release(id: string): Promise<ReleaseRow | undefined> {
       const stored = await sql.one<StoredRelease>('release', [id]);
       return stored && releaseRowOf(stored);
     },
-
-    routingRelease(baseline: string): Promise<ReleaseStateRow | undefined> {
-      return sql.one('routingRelease', [baseline]);
-    },
-
+    routingRelease: (baseline: string) => sql.one<ReleaseStateRow>('routingRelease', [baseline]),
     /** A release that has the sequence as baseline or candidate. */
-    releaseNaming(sequence: string): Promise<ReleaseStateRow | undefined> {
-      return sql.one('releaseNaming', [sequence]);
-    },
-
-    leadingReleases(candidate: string): Promise<ReleaseStateRow[]> {
-      return sql.all('leadingReleases', [candidate]);
-    },
-
+    releaseNaming: (sequence: string) => sql.one<ReleaseStateRow>('releaseNaming', [sequence]),
+    leadingReleases: (candidate: string) =>
+      sql.all<ReleaseStateRow>('leadingReleases', [candidate]),
     /** Releases in validation, and canaries with gates or a deprecated candidate. */
-    openReleases(): Promise<OpenReleaseRow[]> {
-      return sql.all('openReleases', []);
-    },
-
+    openReleases: () => sql.all<OpenReleaseRow>('openReleases', []),
     /**
      * Outcomes of instances that the release routed since its canary began, plus the newest earlier runs of its
      * baseline as far as those are too few.
      */
-    releaseOutcomes(release: string, runs: RunsToJudge): Promise<Outcomes[]> {
-      const { since, baseline, from, sample } = runs;
-      return sql.all('releaseOutcomes', [release, since, baseline, from, sample]);
-    },
-
-    routingReleases(): Promise<RoutingRow[]> {
-      return sql.all('routingReleases', []);
-    },
+    releaseOutcomes: (release: string, { since, baseline, from, sample }: RunsToJudge) =>
+      sql.all<Outcomes>('releaseOutcomes', [release, since, baseline, from, sample]),
+    routingReleases: () => sql.all<RoutingRow>('routingReleases', []),
   };
 }
 

@@ -7,6 +7,7 @@
 
 import type {
   CreateRelease,
+  GateReport,
   PromoteRelease,
   StartCanary,
   ValidateRelease,
@@ -17,38 +18,42 @@ import { BackgroundJob } from '../../src/base/background-job.js';
 import { conflict, EngineError, invalid, notFound } from '../../src/base/errors.js';
 import { owned, tenantOf } from '../../src/base/tenancy.js';
 import { isoTime } from '../../src/base/time.js';
-import type { SequenceRow } from '../catalog/loads.js';
+import type { CatalogLoads, SequenceRow } from '../catalog/loads.js';
 import type { Plans } from '../catalog/plans.js';
 import type { Kernel } from '../runtime/kernel.js';
 import type { Call } from '../runtime/operation.js';
 import { Publisher } from '../runtime/publisher.js';
 import type { Messages, Room } from '../runtime/room.js';
 import { Service, type ServiceDeps } from '../runtime/service.js';
-import { type Evidence, findVerdict, judge, runsToJudge } from './core/gates.js';
 import {
   canaryReason,
   DEPRECATION,
+  findVerdict,
   gateActor,
   gateReason,
+  judge,
   OPERATOR,
   promotionReason,
   REASONS,
+  runsToJudge,
   VALIDATION,
   validationReason,
-} from './core/reasons.js';
+} from './core/gates.js';
 import { type ReleaseRow, releaseOf } from './core/record.js';
 import { GateWatch } from './gate-watch.js';
-import { expectMove, type Move, ReleaseStore, type ReleaseStoreDeps } from './store.js';
+import type { ReleaseLoads } from './loads.js';
+import { type Check, commitRelease, expectMove, type Move, moved } from './store.js';
 
 /** The body of `releases.endValidation`, which only the front sends. */
 export type ValidationEnd =
   | { readonly outcome: 'ready'; readonly evidence: Omit<ValidationSummary, 'validated_at'> }
   | { readonly outcome: 'failed' | 'draft'; readonly reason: string };
 
+export type ReleasesLoads = ReleaseLoads & Pick<CatalogLoads, 'sequence'>;
+
 export interface ReleasesDeps
-  extends Omit<ReleaseStoreDeps, 'service'>,
-    ServiceDeps,
-    Pick<Kernel, 'clock' | 'shards'> {
+  extends ServiceDeps,
+    Pick<Kernel<ReleasesLoads>, 'loader' | 'clock' | 'now' | 'newId' | 'shards'> {
   readonly plans: Pick<Plans, 'checkUsable' | 'deletions'>;
 }
 
@@ -59,7 +64,6 @@ const DEFAULT_TENANT = 'default';
 
 export class Releases implements Room {
   readonly #deps: ReleasesDeps;
-  readonly #store: ReleaseStore;
   readonly #publisher: Publisher;
   readonly #watch: GateWatch;
   readonly #service: Service;
@@ -75,8 +79,10 @@ export class Releases implements Room {
   constructor(deps: ReleasesDeps) {
     this.#deps = deps;
     this.#service = new Service('releases', deps);
-    this.#store = new ReleaseStore({ ...deps, service: this.#service });
-    this.#publisher = new Publisher(deps, (version) => ({ kind: 'routes.read', version }));
+    this.#publisher = new Publisher<void>(deps, undefined, (version) => ({
+      kind: 'routes.read',
+      version,
+    }));
     const { clock, log } = deps;
     this.#sweeping = new BackgroundJob({
       clock,
@@ -90,28 +96,26 @@ export class Releases implements Room {
 
   // ---------------------------------------------------------------- life
 
+  get parts() {
+    return [this.#publisher];
+  }
+
   start(): void {
-    // The last commit of a previous owner may not have been published to every shard.
-    void this.#publisher.publish();
     this.#sweeping.wake();
   }
 
   stop(): void {
     this.#sweeping.stop();
-    this.#publisher.stop();
     this.#watch.stop();
   }
 
   tenantBack(): void {
+    this.#publisher.start();
     this.start();
   }
 
   routesSettled(version: number, shard: number): void {
     this.#publisher.settled(version, shard);
-  }
-
-  peerBack(shard: number): void {
-    this.#publisher.shardBack(shard);
   }
 
   ended(release: string): void {
@@ -162,7 +166,8 @@ export class Releases implements Room {
       created_at: at,
       updated_at: at,
     };
-    await this.#store.create(row, { actor: OPERATOR, reason: REASONS.created }, () => {
+    const decision = { actor: OPERATOR, reason: REASONS.created };
+    await commitRelease(this.#deps, this.#service, row, 'draft', decision, () => {
       plans.checkUsable(baseline.id, deletions);
       plans.checkUsable(candidate.id, deletions);
     });
@@ -181,16 +186,16 @@ export class Releases implements Room {
         const check = () => plans.checkUsable(row.candidate_sequence_id);
         if (skip === true) {
           const reason = REASONS.validationSkipped;
-          await this.#store.move(row, { to: 'ready', actor: OPERATOR, reason }, check);
+          await this.#move(row, { to: 'ready', actor: OPERATOR, reason }, check);
           return SKIPPED;
         }
         this.#validations.set(id, clock.monotonic() + VALIDATION_MS_MAX);
         const begun: Move = { to: 'validating', actor: OPERATOR, reason: REASONS.validationBegun };
-        const moved = await this.#store.move(row, begun, check).catch((error: unknown) => {
+        const after = await this.#move(row, begun, check).catch((error: unknown) => {
           this.#validations.delete(id);
           throw error;
         });
-        return { release: releaseOf(moved) };
+        return { release: releaseOf(after) };
       }),
     );
   }
@@ -200,7 +205,7 @@ export class Releases implements Room {
       this.#inTurn(tenant, id, async (row) => {
         if (row.state !== 'validating') throw conflict(`release ${id} is not being validated`);
         this.#validations.delete(id);
-        return releaseOf(await this.#store.move(row, this.#endOf(end)));
+        return releaseOf(await this.#move(row, this.#endOf(end)));
       }),
     );
   }
@@ -216,7 +221,7 @@ export class Releases implements Room {
   // ---------------------------------------------------------------- routing
 
   canary({ request, tenant, target: id, body: { percent } }: Call<StartCanary>): void {
-    this.#reroute(request, tenant, id, async (row) => {
+    this.#serveMove(request, tenant, id, async (row) => {
       expectMove(row, 'canary');
       await this.#expectUnrouted(row.baseline_sequence_id);
       // A release that was made ready without a validation may have lost its candidate.
@@ -224,21 +229,26 @@ export class Releases implements Room {
       if (candidate.deprecated) throw conflict(`the candidate of release ${id} is deprecated`);
       // Decisions may have a later time than the clock that instances are created by.
       const set = { canary_percent: percent };
-      return this.#move(row, { to: 'canary', actor: OPERATOR, reason: canaryReason(percent), set });
+      return this.#reroute(row, {
+        to: 'canary',
+        actor: OPERATOR,
+        reason: canaryReason(percent),
+        set,
+      });
     });
   }
 
   pause({ request, tenant, target: id }: Call): void {
-    this.#reroute(request, tenant, id, (row) =>
-      this.#move(row, { to: 'paused', actor: OPERATOR, reason: REASONS.paused }),
+    this.#serveMove(request, tenant, id, (row) =>
+      this.#reroute(row, { to: 'paused', actor: OPERATOR, reason: REASONS.paused }),
     );
   }
 
   /** Repeating it changes nothing, and is answered after the same publish as the first one. */
   rollback({ request, tenant, target: id }: Call): void {
-    this.#reroute(request, tenant, id, async (row) => {
+    this.#serveMove(request, tenant, id, async (row) => {
       if (row.state === 'rolled_back') return row;
-      return this.#move(row, { to: 'rolled_back', actor: OPERATOR, reason: REASONS.rolledBack });
+      return this.#reroute(row, { to: 'rolled_back', actor: OPERATOR, reason: REASONS.rolledBack });
     });
   }
 
@@ -263,7 +273,7 @@ export class Releases implements Room {
       throw conflict(`the evidence for the gate ${open.gate.metric} is inconclusive`);
     }
     const reason = promotionReason(force, judged.evidence);
-    const after = await this.#move(row, { to: 'promoted', actor: OPERATOR, reason });
+    const after = await this.#reroute(row, { to: 'promoted', actor: OPERATOR, reason });
     return { ...judged, after };
   }
 
@@ -279,7 +289,7 @@ export class Releases implements Room {
   /** Evaluates the gates; a failing one rolls a canary back. */
   async #judge(before: ReleaseRow): Promise<Judged> {
     const asked = runsToJudge(before);
-    const outcomes = await this.#store.read((rows) => rows.releaseOutcomes(before.id, asked));
+    const outcomes = await this.#read((rows) => rows.releaseOutcomes(before.id, asked));
     const evidence = judge(before.gates, before, outcomes);
     const failing = findVerdict(evidence, 'fail');
     if (before.state !== 'canary' || failing === undefined) {
@@ -287,7 +297,7 @@ export class Releases implements Room {
     }
     const reason = gateReason(failing, evidence);
     const rollback: Move = { to: 'rolled_back', actor: gateActor(failing), reason };
-    return { evidence, before, after: await this.#move(before, rollback) };
+    return { evidence, before, after: await this.#reroute(before, rollback) };
   }
 
   // ---------------------------------------------------------------- by itself
@@ -309,7 +319,7 @@ export class Releases implements Room {
 
   /** Ends abandoned validations, evaluates all canaries, and pauses those with a deprecated candidate. */
   async #sweep(): Promise<void> {
-    for (const open of await this.#store.read((rows) => rows.openReleases())) {
+    for (const open of await this.#read((rows) => rows.openReleases())) {
       const { id, state, is_deprecated } = open;
       try {
         if (state !== 'canary') await this.#inTurn('', id, (row) => this.#recover(row));
@@ -327,13 +337,13 @@ export class Releases implements Room {
     if (row.state !== 'validating' || until > this.#deps.clock.monotonic()) return;
     this.#validations.delete(row.id);
     const reason = REASONS.validationLost;
-    await this.#store.move(row, { to: 'draft', actor: VALIDATION, reason });
+    await this.#move(row, { to: 'draft', actor: VALIDATION, reason });
   }
 
   /** A sequence was deprecated; resolves when no shard routes to it any more. */
   async deprecated(sequence: string): Promise<void> {
     try {
-      const leading = await this.#store.read((rows) => rows.leadingReleases(sequence));
+      const leading = await this.#read((rows) => rows.leadingReleases(sequence));
       if (leading.length === 0) return;
       for (const { id, state } of leading) if (state === 'canary') await this.#pauseDeprecated(id);
     } catch (error) {
@@ -347,7 +357,7 @@ export class Releases implements Room {
   async #pauseDeprecated(id: string): Promise<void> {
     await this.#inTurn('', id, async (row) => {
       if (row.state !== 'canary') return;
-      await this.#move(row, { to: 'paused', actor: DEPRECATION, reason: REASONS.deprecated });
+      await this.#reroute(row, { to: 'paused', actor: DEPRECATION, reason: REASONS.deprecated });
     });
   }
 
@@ -360,7 +370,7 @@ export class Releases implements Room {
   // ---------------------------------------------------------------- in turn
 
   async #find(tenant: string, id: string): Promise<ReleaseRow> {
-    return owned(await this.#store.read((rows) => rows.release(id)), tenant, `release ${id}`);
+    return owned(await this.#read((rows) => rows.release(id)), tenant, `release ${id}`);
   }
 
   /** Runs the work with the stored release, serialized with all other work on its baseline. */
@@ -371,7 +381,7 @@ export class Releases implements Room {
     );
   }
 
-  #reroute(
+  #serveMove(
     request: number,
     tenant: string,
     id: string,
@@ -385,29 +395,38 @@ export class Releases implements Room {
   }
 
   /** A move with an unknown outcome may have changed routing. */
-  async #move(row: ReleaseRow, move: Move): Promise<ReleaseRow> {
+  async #reroute(row: ReleaseRow, move: Move): Promise<ReleaseRow> {
     expectMove(row, move.to);
     try {
-      return await this.#store.move(row, move);
+      return await this.#move(row, move);
     } catch (error) {
       this.#deps.whenWriterKnown(() => void this.#publisher.publish());
       throw error;
     }
   }
 
+  async #move(row: ReleaseRow, move: Move, check?: Check): Promise<ReleaseRow> {
+    const after = moved(row, move, this.#deps.now());
+    await commitRelease(this.#deps, this.#service, after, row.state, move, check);
+    return after;
+  }
+
+  /** @throws EngineError 503 when the rows cannot be read */
+  #read<T>(read: (rows: ReleasesLoads) => Promise<T>): Promise<T> {
+    return this.#service.read(() => read(this.#deps.loader));
+  }
+
   async #expectUnrouted(baseline: string): Promise<void> {
-    const other = await this.#store.read((rows) => rows.routingRelease(baseline));
+    const other = await this.#read((rows) => rows.routingRelease(baseline));
     if (other === undefined) return;
     throw conflict(`release ${other.id} of the same baseline is ${other.state}`);
   }
 
   async #sequence(tenant: string, id: string): Promise<SequenceRow> {
-    const row = await this.#store.read((rows) => rows.sequence(id));
+    const row = await this.#read((rows) => rows.sequence(id));
     if (row === undefined || row.tenant_id !== tenant) throw notFound(`sequence ${id}`);
     return row;
   }
-
-  // ---------------------------------------------------------------- answers
 
   #serve(request: number, status: number, work: () => Promise<object>): void {
     this.#service.answer(request, status, undefined, work);
@@ -415,7 +434,7 @@ export class Releases implements Room {
 }
 
 interface Judged {
-  readonly evidence: Evidence;
+  readonly evidence: GateReport;
   readonly before: ReleaseRow;
   /** The release after a rollback that a failing gate caused. */
   readonly after: ReleaseRow;

@@ -4,28 +4,22 @@
  */
 
 import { lookup } from '../../src/db/reads/lookup.js';
+import type { RecordedRun } from './core/recording.js';
 
 export interface SampledRun {
   readonly id: string;
   readonly bytes: number;
 }
 
-/** A stored run with JSON as text. `RecordedRun` is the same, parsed. */
-export interface StoredRun {
-  readonly id: string;
+type JsonMember = 'data' | 'config' | 'execution' | 'outputs' | 'tasks' | 'receipts' | 'signals';
+
+/** A stored run, with JSON as text. */
+export interface StoredRun
+  extends Omit<RecordedRun, JsonMember | 'state'>,
+    Readonly<Record<JsonMember, string>> {
   readonly state: string;
-  readonly timezone: string;
-  readonly data: string;
-  readonly config: string;
-  readonly execution: string;
-  readonly timeout: number | null;
-  readonly created_at: string;
   /** It ran injected blocks, beside those of its sequence. */
   readonly has_injected: boolean;
-  readonly outputs: string;
-  readonly tasks: string;
-  readonly receipts: string;
-  readonly signals: string;
 }
 
 /** Rows of `block_outputs` with the result of a step or the answer of a person; others are notes on attempts. */
@@ -86,5 +80,4 @@ const CHEAPER = 'ask for a smaller sample, or try again later';
 /** Completed and failed runs of a sequence, newest first, without dry runs. */
 export const sampledRuns = lookup<SampledRun>('reads_replay_sample', REPLAY_SQL.sample, CHEAPER);
 
-/** Undefined when it has been removed meanwhile. */
 export const storedRun = lookup<StoredRun>('reads_replay_run', REPLAY_SQL.run, CHEAPER);

@@ -52,7 +52,12 @@ export class Routing implements Room {
         };
       },
       failed: (err) => deps.log.warn({ err }, 'routes could not be read; trying again'),
-      settled: (version) => this.#tellSettled(version),
+      // Units made so far may rest on an older table: they are settled first.
+      settled: (version) => {
+        const { commits, release, shard } = deps;
+        const message = { kind: 'routes.settled', version, shard } as const;
+        commits.whenSettled(() => release([{ kind: 'peer', shard: OWNER, message }]));
+      },
     });
   }
 
@@ -73,7 +78,6 @@ export class Routing implements Room {
 
   /**
    * Stamps the instance with its route. Call it in the turn that makes its unit.
-   *
    * @returns the instance itself when no release routes it
    * @throws EngineError 503 while the routes are unknown: creations must not fall back to the baseline
    */
@@ -84,7 +88,6 @@ export class Routing implements Room {
     return route === undefined ? instance : { ...instance, route };
   }
 
-  /** @throws EngineError 503, see `routed` */
   route(sequenceId: string, tenant: string, keyOf: () => string): Route | undefined {
     if (this.#table === undefined) throw UNKNOWN;
     return this.#table.route(sequenceId, tenant, keyOf);
@@ -109,10 +112,10 @@ export class Routing implements Room {
     if (this.#table?.isCanary(release) !== true) return;
     this.#ended.add(release);
     const { clock, schedule } = this.#deps;
-    this.#endedHandle ??= clock.setTimeout(() => schedule(() => this.#tellEnded()), ENDED_MS);
+    this.#endedHandle ??= clock.setTimeout(() => schedule(() => this.#reportEnded()), ENDED_MS);
   }
 
-  #tellEnded(): void {
+  #reportEnded(): void {
     this.#endedHandle = undefined;
     const ended = [...this.#ended];
     this.#ended.clear();
@@ -122,16 +125,6 @@ export class Routing implements Room {
         shard: OWNER,
         message: { kind: 'release.ended', release },
       })),
-    );
-  }
-
-  /** Units made so far may rest on an older table: they are settled first. */
-  #tellSettled(version: number): void {
-    const { commits, release, shard } = this.#deps;
-    commits.whenSettled(() =>
-      release([
-        { kind: 'peer', shard: OWNER, message: { kind: 'routes.settled', version, shard } },
-      ]),
     );
   }
 }

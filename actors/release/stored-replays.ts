@@ -20,8 +20,6 @@ import { replay, type Verdict } from './core/replay.js';
 import type { RerunOptions } from './core/rerun.js';
 import type { StoredRun } from './replay-reads.js';
 
-// ---------------------------------------------------------------- ended runs, for a release
-
 export interface RunReplay extends RerunOptions {
   readonly definitions: DefinitionPair;
   readonly run: StoredRun;
@@ -77,8 +75,6 @@ function prepared(definitions: DefinitionPair): Prepared {
   return last;
 }
 
-// ---------------------------------------------------------------- an instance, for its migration
-
 export interface MigrationReplay extends Pick<RerunOptions, 'unpoliciedRetry'> {
   readonly source: string;
   readonly target: string;
@@ -111,8 +107,6 @@ export function replayMigration(asked: MigrationReplay): PositionVerdict {
     { unpoliciedRetry },
   );
 }
-
-// ---------------------------------------------------------------- from texts
 
 function compiled(definition: string): CompiledPlan {
   const { blocks } = JSON.parse(definition) as { blocks: Block[] };

@@ -8,6 +8,7 @@
 import type { TimerHandle } from '../../src/base/clock.js';
 import type { Kernel } from './kernel.js';
 import type { PeerMessage } from './protocol.js';
+import type { Room } from './room.js';
 
 export type PublisherDeps = Pick<Kernel, 'shards' | 'clock' | 'now' | 'release'>;
 
@@ -20,8 +21,9 @@ interface Waiting<Change> {
 /** How soon an unacknowledged change is sent again. */
 const AGAIN_MS = 1_000;
 
-export class Publisher<Change = void> {
+export class Publisher<Change = void> implements Room {
   readonly #deps: PublisherDeps;
+  readonly #everything: Change;
   readonly #message: (version: number, changes: readonly Change[]) => PeerMessage;
   /** Above those of an earlier owner, which started from its own time. */
   #version = 0;
@@ -30,12 +32,17 @@ export class Publisher<Change = void> {
   #waiting: Waiting<Change>[] = [];
   #again: TimerHandle | undefined;
 
-  /** @param message sent to a shard: the latest version, and the changes that it has not acknowledged */
+  /**
+   * @param everything stands for every change
+   * @param message sent to a shard: the latest version, and the changes that it has not acknowledged
+   */
   constructor(
     deps: PublisherDeps,
+    everything: Change,
     message: (version: number, changes: readonly Change[]) => PeerMessage,
   ) {
     this.#deps = deps;
+    this.#everything = everything;
     this.#message = message;
     this.#settled = Array.from({ length: deps.shards }, () => 0);
   }
@@ -67,8 +74,13 @@ export class Publisher<Change = void> {
     for (const { pass } of passing) pass();
   }
 
+  /** The last commit of a previous owner may not have been published to every shard. */
+  start(): void {
+    void this.publish(this.#everything);
+  }
+
   /** It was replaced, and its predecessor may not have received the change. */
-  shardBack(shard: number): void {
+  peerBack(shard: number): void {
     if (!this.#hasSettled(shard)) this.#tell(shard);
   }
 
@@ -85,7 +97,7 @@ export class Publisher<Change = void> {
       const isPassed = this.#settled.every((_settled, shard) => this.#hasSettled(shard));
       this.#again = isPassed ? undefined : this.#tellLater();
       this.#settled.forEach((_settled, shard) => {
-        this.shardBack(shard);
+        this.peerBack(shard);
       });
     }, AGAIN_MS);
   }

@@ -24,14 +24,12 @@ import type { Plans, StoredSequence } from '../catalog/plans.js';
 import { type InstanceRecord, nameIn, newRecord, wholeLine } from '../instance/record.js';
 import { INSTANCE, TIMER } from '../instance/tables.js';
 import { cohortKeyIn, isPinned } from '../release/attribution.js';
-import type { Route } from '../release/core/routes.js';
 import type { Routing } from '../release/routing.js';
 import type { PendingUnit } from '../runtime/commit-log.js';
 import type { NamedId } from '../runtime/sequence-name.js';
 import type { Turn } from '../runtime/turn.js';
-import { fireTimeOf, nextAfterChange, nextFireOf } from './fire-times.js';
 import { type ScheduleRow, scheduleOf } from './loads.js';
-import { settingsOf } from './settings.js';
+import { fireTimeOf, nextAfterChange, nextFireOf, settingsOf } from './settings.js';
 import { CRON } from './tables.js';
 
 export interface CronDeps {
@@ -39,7 +37,6 @@ export interface CronDeps {
   readonly plans: Pick<Plans, 'checkUsable' | 'deletions' | 'get' | 'isBlocked'>;
   readonly names: Pick<Names, 'get'>;
   readonly routing: Pick<Routing, 'route'>;
-  /** Sends `due` to the schedule at that time. */
   readonly wakeAt: (id: string, at: UnixMs) => void;
   /** Sends `due` to the schedule soon after one of the runs changes. */
   readonly awaitRuns: (id: string, runs: readonly string[]) => void;
@@ -70,15 +67,12 @@ export interface CreatedRun {
 export interface Look {
   /** As of the request. */
   readonly row: CronSchedule;
-  /** The instance that the fire would create. */
   readonly run: string;
-  /** The sequence that the fire would start. */
   readonly target: string;
 }
 
 /** A unit in progress that creates an instance or moves on to the next fire. */
 interface Step {
-  /** The fire time, if it is a fire. */
   readonly firing?: UnixMs;
   /** The instance of a fire, adopted at commit so that it need not be loaded. */
   readonly created?: CreatedRun | undefined;
@@ -101,19 +95,17 @@ export interface Found {
   readonly runs: readonly string[];
 }
 
-/** An instance that a schedule creates. */
 interface Run {
   readonly id: string;
   readonly idempotency_key: string | null;
 }
 
 /** A run on request, with its lookup. */
-export interface AskedRun extends Run {
+export interface RequestedRun extends Run {
   readonly target: string;
   readonly sequence: StoredSequence;
 }
 
-/** Interval between checks of an earlier run that is waited for. */
 const BUFFERED_AGAIN_MS = 5_000;
 /** Retry interval after a database failure or while the sequence is being deleted. */
 const LATER_MS = 1_000;
@@ -172,7 +164,6 @@ export class Cron {
     this.#step = undefined;
   }
 
-  /** @returns the created instance */
   committed(unit: PendingUnit): CreatedRun | undefined {
     const step = this.#steps.get(unit);
     this.#steps.delete(unit);
@@ -234,12 +225,10 @@ export class Cron {
   }
 
   /**
-   * Creates an instance on request, without effect on the fires.
-   *
+   * An instance on request, without effect on the fires; the answer is null when its target has changed.
    * @param run does not exist yet, and no earlier run prevents it
-   * @returns null as the answer when its target has changed
    */
-  run(turn: Turn, request: number, tenant: string, run: AskedRun): void {
+  run(turn: Turn, request: number, tenant: string, run: RequestedRun): void {
     const row = this.#ownedBy(tenant);
     const { id, target, sequence, idempotency_key } = run;
     if (this.#targetOf(row, id) !== target) {
@@ -269,7 +258,6 @@ export class Cron {
     turn.put(CRON.set, row.id, row);
   }
 
-  /** @throws EngineError 404 */
   #ownedBy(tenant: string): CronSchedule {
     return owned(this.#row, tenant, `cron schedule ${this.#id}`);
   }
@@ -301,18 +289,13 @@ export class Cron {
     look(this.#looking);
   }
 
-  /** The lookup failed. */
   unknown(look: Look): void {
     if (this.#looking !== look) return;
     this.#looking = undefined;
     this.#later(LATER_MS);
   }
 
-  /**
-   * The lookup has ended. It is void if what it depends on has changed.
-   *
-   * @returns `reload` when the rows have to be read first
-   */
+  /** Void if what it depends on has changed. @returns `reload` when rows have to be read first */
   found(turn: Turn, look: Look, found: Found): 'done' | 'reload' {
     const { memo, remember } = this.#deps;
     const { named, target, sequence, runs } = found;
@@ -422,22 +405,15 @@ function inputText({ context }: CronSchedule, { checkInput }: StoredSequence): s
   return problem === undefined ? null : `context.data ${problem}`;
 }
 
-interface Aim {
-  /** The sequence id of the schedule, given or resolved by name; '' when unknown. */
-  readonly asked: string;
-  readonly route: Route | undefined;
-  readonly target: string;
-}
-
 /**
- * A release may route the instance unless its version is pinned; without a cohort key each instance is routed
- * separately.
+ * The requested sequence id, '' when unknown, and where it leads: a release may route the instance unless its version is
+ * pinned. Without a cohort key each instance is routed separately.
  */
 export function aimOf(
   { names, routing }: Pick<CronDeps, 'names' | 'routing'>,
   row: CronSchedule,
   run: string,
-): Aim {
+) {
   const name = nameIn(row);
   const asked = row.sequence_id ?? (name && names.get(name)) ?? '';
   const keyOf = () => cohortKeyIn(row.metadata) ?? run;

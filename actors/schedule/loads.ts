@@ -47,16 +47,11 @@ export function scheduleLoads(queries: Queries) {
       const rows = await sql.all<ScheduleRow>('schedules', [ids]);
       return new Map(rows.map((row) => [row.id, row]));
     },
-
     /** The shard's next enabled schedules after the given one, by fire time. */
-    dueSchedules(after: DueSchedule, to: UnixMs, limit: number): Promise<DueSchedule[]> {
-      return sql.own('dueSchedules', [after.next_fire_at, after.id, isoTime(to), limit]);
-    },
-
+    dueSchedules: (after: DueSchedule, to: UnixMs, limit: number) =>
+      sql.own<DueSchedule>('dueSchedules', [after.next_fire_at, after.id, isoTime(to), limit]),
     /** The unfinished ones of the schedule's thousand newest runs. */
-    async activeRuns(schedule: string): Promise<string[]> {
-      return idsOf(await activeRuns.read(schedule));
-    },
+    activeRuns: async (schedule: string) => idsOf(await activeRuns.read(schedule)),
   };
 }
 

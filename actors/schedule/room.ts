@@ -5,8 +5,7 @@ import { firstActor } from '../instance/restore.js';
 import type { InstanceRoom } from '../instance/room.js';
 import type { ReleaseRoom } from '../release/room.js';
 import type { Kernel } from '../runtime/kernel.js';
-import type { ScheduleNeededLoads } from './find-run.js';
-import { scheduleOperations } from './operations.js';
+import type { ScheduleNeededLoads } from './runs.js';
 import { Schedules } from './schedules.js';
 
 export interface ScheduleNeeds
@@ -16,17 +15,14 @@ export interface ScheduleNeeds
 
 export function openSchedules(kernel: Kernel<ScheduleNeededLoads>, needs: ScheduleNeeds) {
   const { plans, names, routing, instances, env } = needs;
-  const { maxContextBytes, cronTickMs } = kernel.settings;
   const schedules = new Schedules({
     ...kernel,
     plans,
     names,
     routing,
-    maxContextBytes,
-    cronTickMs,
-    tellRun: (run, message) => instances.tell(run, message),
+    sendToRun: (run, message) => instances.tell(run, message),
     adoptRun: ({ record, plan, characters }) =>
       instances.adopt(firstActor(env, record, plan), characters),
   });
-  return { parts: [schedules], operations: scheduleOperations(schedules) };
+  return { parts: [schedules] };
 }

@@ -12,50 +12,39 @@ import type {
 } from '../../schema/cron.js';
 import { BackgroundJob } from '../../src/base/background-job.js';
 import type { TimerHandle } from '../../src/base/clock.js';
-import { DATABASE_AWAY, type EngineError, invalid, notFound } from '../../src/base/errors.js';
+import { DATABASE_AWAY, EngineError, invalid, notFound } from '../../src/base/errors.js';
 import { LIMITS } from '../../src/base/limits.js';
-import { isForeign } from '../../src/base/tenancy.js';
+import { checkTenant, seenBy } from '../../src/base/tenancy.js';
 import { isoTime, type UnixMs } from '../../src/base/time.js';
 import { sequenceNotFound } from '../../src/core/sequence-not-found.js';
 import { checkSize } from '../instance/memory.js';
 import { givenContext, nameIn } from '../instance/record.js';
-import { ActorHost, type HostDeps } from '../runtime/host.js';
-import type { Kernel } from '../runtime/kernel.js';
+import { ActorHost } from '../runtime/host.js';
 import type { HostedMessage, Ready } from '../runtime/kind.js';
+import type { Call, RouteOperations } from '../runtime/operation.js';
 import type { Room } from '../runtime/room.js';
 import { Service } from '../runtime/service.js';
 import { reloadOwnerless } from '../runtime/suspended-tenants.js';
 import { TimerHeap } from '../runtime/timer-heap.js';
 import type { Turn } from '../runtime/turn.js';
 import { UnknownId } from '../runtime/unknown-id.js';
-import { AskedRuns, type AskedRunsDeps } from './asked-runs.js';
 import {
   type CreatedRun,
   Cron,
   type CronDeps,
   type CronRows,
-  type Found,
   type Look,
   type Memo,
 } from './cron.js';
-import { findRun } from './find-run.js';
-import { firstFireOf, readExpression } from './fire-times.js';
 import { type DueSchedule, scheduleOf } from './loads.js';
-import { settingsOf } from './settings.js';
+import { findRun, type RequestedRunDeps, type RunsDeps, requestedRun } from './runs.js';
+import { firstFireOf, readExpression, settingsOf } from './settings.js';
 
-export interface SchedulesDeps
-  extends Omit<AskedRunsDeps, 'service'>,
-    HostDeps,
-    Pick<Kernel, 'clock' | 'now' | 'shards' | 'newId'> {
-  /** 0: no limit. */
-  readonly maxContextBytes: number;
-  /** Upper bound between two scans. */
-  readonly cronTickMs: number;
+export interface SchedulesDeps extends RunsDeps {
   /** Takes over a committed instance and starts it. */
   readonly adoptRun: (run: CreatedRun) => void;
 }
 
-/** Schedules in memory; the least recently used are evicted beyond it. */
 const SCHEDULES_MAX = 10_000;
 /** Fires per turn, or in half of its time; a burst takes several turns, with requests between them. */
 const FIRES_PER_TURN = 250;
@@ -65,7 +54,6 @@ const OVERDUE_MS = 1_000;
 /** A run that is waited for changes often: its end is checked after this delay. */
 const CHANGED_MS = 50;
 const RELOAD_MS = 1_000;
-/** Delay of fires while the writer is behind. */
 const BEHIND_MS = 100;
 
 const NOTHING: Memo = {};
@@ -85,7 +73,6 @@ export class Schedules implements Room {
   readonly #deps: SchedulesDeps;
   readonly #host: ActorHost<Cron, CronMessage, CronRows>;
   readonly #service: Service;
-  readonly #askedRuns: AskedRuns;
   readonly #unknownId = new UnknownId();
   readonly #memos = new Map<string, Memo>();
   readonly #heap = new TimerHeap<string>();
@@ -99,15 +86,21 @@ export class Schedules implements Room {
   #sleepsUntil: UnixMs | undefined;
   readonly #scanning: BackgroundJob;
 
+  readonly operations = {
+    'cron.create': { serve: (call) => this.#create(call) },
+    'cron.update': { serve: (call) => this.#update(call) },
+    'cron.run': { serve: (call) => this.#run(call) },
+    'cron.delete': { serve: (call) => this.#delete(call) },
+  } satisfies RouteOperations;
+
   constructor(deps: SchedulesDeps) {
     this.#deps = deps;
-    const { now, plans, names, routing } = deps;
     const cronDeps: CronDeps = {
-      now,
-      plans,
-      names,
-      routing,
-      wakeAt: (id, at) => this.#wakeAt(id, at),
+      ...deps,
+      // A time beyond the horizon is found by a later scan.
+      wakeAt: (id, at) => {
+        if (at <= this.#horizon) this.#heap.push(at, id);
+      },
       awaitRuns: (id, runs) => {
         for (const run of runs) this.#awaited.set(run, id);
       },
@@ -139,7 +132,7 @@ export class Schedules implements Room {
         },
         abandoned: (id, error) => {
           // After a defect, the scan for overdue schedules is soon enough.
-          if (error === DATABASE_AWAY) this.#heap.push(now() + RELOAD_MS, id);
+          if (error === DATABASE_AWAY) this.#heap.push(deps.now() + RELOAD_MS, id);
         },
         // Only the scan retries a schedule: it stays due until it fires.
         givesUp: (_cell, message) => message.request === undefined,
@@ -148,15 +141,12 @@ export class Schedules implements Room {
       deps,
     );
     this.#service = new Service('schedules', deps);
-    this.#askedRuns = new AskedRuns({ ...deps, service: this.#service }, (id, request, take) =>
-      this.#host.tell(id, { kind: 'run', request, take }),
-    );
     const { clock, log } = deps;
     this.#scanning = new BackgroundJob({
       clock,
       log,
       name: 'schedules',
-      everyMs: deps.cronTickMs,
+      everyMs: deps.settings.cronTickMs,
       run: () =>
         this.#scan().catch((error: unknown) =>
           log.debug({ err: error }, 'schedules were not read'),
@@ -186,21 +176,14 @@ export class Schedules implements Room {
 
   // ---------------------------------------------------------------- requests
 
-  /**
-   * @param body checked, including its tenant
-   *
-   * @throws EngineError 400 when the expression is invalid or never fires, 413
-   */
-  create(request: number, body: CreateSchedule): void {
+  #create({ request, tenant, body }: Call<CreateSchedule>): void {
+    checkTenant(tenant, body.tenant_id);
     this.#checkSize(body);
     const row = this.#newRow(body);
     const { deletions } = this.#deps.plans;
-    this.#afterCheck(request, row, () =>
-      this.#host.tell(row.id, {
-        kind: 'create',
-        request,
-        take: (cron, turn) => cron.create(turn, request, row, deletions),
-      }),
+    const take: CronMessage['take'] = (cron, turn) => cron.create(turn, request, row, deletions);
+    this.#afterCheck(request, this.#checkTarget(row), () =>
+      this.#host.tell(row.id, { kind: 'create', request, take }),
     );
   }
 
@@ -227,79 +210,75 @@ export class Schedules implements Room {
     };
   }
 
-  /** @throws EngineError 400 when the expression is invalid, 413 */
-  update(request: number, tenant: string, id: string, changes: UpdateSchedule): void {
+  #update({ request, tenant, target: id, body: changes }: Call<UpdateSchedule>): void {
     if (changes.cron_expr !== undefined) readExpression(changes.cron_expr);
-    const tell = () =>
-      this.#ask(tenant, id, {
-        kind: 'update',
-        request,
-        take: (cron, turn) => cron.update(turn, request, tenant, changes),
-      });
+    const take: CronMessage['take'] = (cron, turn) => cron.update(turn, request, tenant, changes);
+    const send = () => this.#ask(tenant, id, { kind: 'update', request, take });
     if (changes.context === undefined) {
-      tell();
+      send();
       return;
     }
     this.#checkSize(changes);
-    const { loader, schedule, release } = this.#deps;
-    loader.schedules([id]).then(
-      (rows) =>
-        schedule(() => {
-          const row = rows.get(id);
-          const before = row === undefined || isForeign(row, tenant) ? undefined : scheduleOf(row);
-          const context = givenContext(changes);
-          // An unchanged context is checked by the fires only.
-          if (before === undefined || isDeepStrictEqual(before.context, context)) tell();
-          else this.#afterCheck(request, { ...before, context }, tell);
-        }),
-      () => schedule(() => release([{ kind: 'error', request, error: DATABASE_AWAY }])),
-    );
+    this.#afterCheck(request, this.#checkContext(tenant, id, changes), send);
+  }
+
+  /** An unchanged context is checked by the fires only. */
+  async #checkContext(tenant: string, id: string, changes: UpdateSchedule): Promise<void> {
+    const row = seenBy(tenant, (await this.#deps.loader.schedules([id])).get(id));
+    if (row === undefined) return;
+    const before = scheduleOf(row);
+    const context = givenContext(changes);
+    if (isDeepStrictEqual(before.context, context)) return;
+    await this.#checkTarget({ ...before, context });
   }
 
   #checkSize(body: Pick<CreateSchedule, 'context'>): void {
-    const { maxContextBytes } = this.#deps;
+    const { maxContextBytes } = this.#deps.settings;
     if (maxContextBytes === 0 || body.context == null) return;
     checkSize('context is', givenContext(body), maxContextBytes);
   }
 
-  /** Continues in a turn if the sequence exists and accepts the context. */
-  #afterCheck(request: number, row: CronSchedule, then: () => void): void {
-    const { schedule, release } = this.#deps;
-    const fail = (error: EngineError) => release([{ kind: 'error', request, error }]);
-    this.#sequenceOf(row).then(
-      ({ named, sequence }) =>
-        schedule(() => {
-          const problem = sequence?.checkInput?.(row.context.data);
-          if (sequence === undefined)
-            fail(notFound(sequenceNotFound(row.sequence_id, nameIn(row), named)));
-          else if (problem !== undefined) fail(invalid(`context.data ${problem}`));
-          else then();
-        }),
-      () => schedule(() => fail(DATABASE_AWAY)),
-    );
-  }
-
-  /** Undefined also when it belongs to another tenant. */
-  async #sequenceOf(row: CronSchedule): Promise<Pick<Found, 'named' | 'sequence'>> {
+  /** Rejects with 404 or 400 unless the sequence exists and accepts the context. */
+  async #checkTarget(row: CronSchedule): Promise<void> {
     const { names, plans } = this.#deps;
     const name = nameIn(row);
     const named = name && (await names.load(name));
     const id = row.sequence_id ?? named;
-    const found = id == null ? undefined : await plans.seek(id, row.tenant_id);
-    return { named, sequence: found?.tenantId === row.tenant_id ? found : undefined };
+    const sequence = id == null ? undefined : await plans.seek(id, row.tenant_id);
+    if (sequence?.tenantId !== row.tenant_id) {
+      throw notFound(sequenceNotFound(row.sequence_id, name, named));
+    }
+    const problem = sequence.checkInput?.(row.context.data);
+    if (problem !== undefined) throw invalid(`context.data ${problem}`);
+  }
+
+  /** Continues in a turn unless the check rejects; what is not its own error is that of a read. */
+  #afterCheck(request: number, check: Promise<void>, then: () => void): void {
+    const { schedule } = this.#deps;
+    check.then(
+      () => schedule(then),
+      (error: unknown) => {
+        const reason = error instanceof EngineError ? error : DATABASE_AWAY;
+        schedule(() => this.#service.fail(request, reason));
+      },
+    );
   }
 
   /** Fires once, beside the scheduled fires; an existing instance with the key is the answer. */
-  run(request: number, tenant: string, id: string, body: RunSchedule): void {
-    this.#askedRuns.create(request, tenant, id, body.idempotency_key || null);
+  #run({ request, tenant, target: id, body }: Call<RunSchedule>): void {
+    const send: RequestedRunDeps['send'] = (own, run) => {
+      const take: CronMessage['take'] = (cron, turn) => cron.run(turn, own, tenant, run);
+      this.#host.tell(id, { kind: 'run', request: own, take });
+    };
+    const deps = { ...this.#deps, service: this.#service, send };
+    this.#service.answer(request, 201, id, () =>
+      requestedRun(deps, tenant, id, body.idempotency_key || null),
+    );
   }
 
-  delete(request: number, tenant: string, id: string): void {
-    this.#ask(tenant, id, {
-      kind: 'delete',
-      request,
-      take: (cron, turn) => cron.delete(turn, request, tenant),
-    });
+  #delete({ request, tenant, target: id }: Call): void {
+    const take: CronMessage['take'] = (cron, turn) => cron.delete(turn, request, tenant);
+    this.#ask(tenant, id, { kind: 'delete', request, take });
   }
 
   /** A missing or foreign schedule is reported after a read, whatever is in memory. */
@@ -371,11 +350,6 @@ export class Schedules implements Room {
     this.#sleepsUntil = undefined;
   }
 
-  /** A time beyond the horizon is found by a later scan. */
-  #wakeAt(id: string, at: UnixMs): void {
-    if (at <= this.#horizon) this.#heap.push(at, id);
-  }
-
   #sleep(): void {
     const { clock, schedule, commits } = this.#deps;
     const at = this.#heap.nextAt;
@@ -388,10 +362,10 @@ export class Schedules implements Room {
       Math.max(isBehind ? BEHIND_MS : 0, at - clock.now()),
       LIMITS.timerHorizonMs,
     );
-    this.#wakeHandle = clock.setTimeout(() => schedule(() => this.#tellDue()), wait);
+    this.#wakeHandle = clock.setTimeout(() => schedule(() => this.#sendDue()), wait);
   }
 
-  #tellDue(): void {
+  #sendDue(): void {
     const { clock, commits } = this.#deps;
     this.#sleepsUntil = undefined;
     const began = clock.monotonic();
@@ -406,10 +380,10 @@ export class Schedules implements Room {
 
   /** Raises the horizon, then reads below it; fires set meanwhile are pushed by their units. */
   async #scan(): Promise<void> {
-    const { clock, cronTickMs } = this.#deps;
+    const { clock, settings } = this.#deps;
     const now = clock.now();
     const from = this.#read;
-    this.#horizon = Math.max(this.#horizon, now + 2 * cronTickMs);
+    this.#horizon = Math.max(this.#horizon, now + 2 * settings.cronTickMs);
     const horizon = this.#horizon;
     await this.#pages(from, horizon, (id, at) => this.#heap.push(at, id));
     this.#read = horizon;
@@ -433,18 +407,16 @@ export class Schedules implements Room {
     }
   }
 
-  // ---------------------------------------------------------------- before a fire
-
   #look(look: Look): void {
     const { schedule, log } = this.#deps;
     const { row, run } = look;
-    const tell = (take: CronMessage['take']) =>
+    const send = (take: CronMessage['take']) =>
       schedule(() => this.#host.tell(row.id, { kind: 'looked', take }));
     findRun(this.#deps, row, run).then(
-      (found) => tell((cron, turn) => cron.found(turn, look, found)),
+      (found) => send((cron, turn) => cron.found(turn, look, found)),
       (error: unknown) => {
         log.debug({ actor: `cron:${row.id}`, err: error }, 'a fire is put off');
-        tell((cron) => cron.unknown(look));
+        send((cron) => cron.unknown(look));
       },
     );
   }

@@ -159,7 +159,9 @@ export class Supervisor {
     await this.#joinWriter(ownership);
     for (let shard = 0; shard < this.#shards.length; shard++) await this.#joinPeers(shard, shard);
     await Promise.all(
-      this.#shards.map((running) => running?.link.remote.start(this.#clockOffsetMs, this.#suspendedNow)),
+      this.#shards.map((running) =>
+        running?.link.remote.start(this.#clockOffsetMs, this.#suspendedNow),
+      ),
     );
     this.#isServing = true;
   }

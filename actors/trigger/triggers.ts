@@ -4,7 +4,6 @@
  */
 
 import { changedTo } from '../../schema/change-shapes.js';
-import { REDACTED } from '../../schema/common.js';
 import { findingOfStray } from '../../schema/finding.js';
 import { matchRoute } from '../../schema/route-match.js';
 import {
@@ -18,41 +17,39 @@ import type { JsonObject } from '../../src/base/json.js';
 import { checkTenant, owned } from '../../src/base/tenancy.js';
 import { isoTime } from '../../src/base/time.js';
 import { checkUnchanged, updatedAt } from '../../src/base/unchanged-since.js';
-import type { Keyring } from '../../src/core/sealing/keys.js';
-import { NONCE_BYTES, storeSecret } from '../../src/core/sealing/sealing.js';
 import { sequenceNotFound } from '../../src/core/sequence-not-found.js';
-import { weaknessOf } from '../../src/core/weak-secret.js';
-import type { HostDeps } from '../runtime/host.js';
 import type { Kernel } from '../runtime/kernel.js';
-import type { Call } from '../runtime/operation.js';
+import type { Call, RouteOperations } from '../runtime/operation.js';
+import { type RowSecretsDeps, storedSecret, warnIfWeak } from '../runtime/row-secrets.js';
 import type { NamedId, SequenceName } from '../runtime/sequence-name.js';
 import { Service } from '../runtime/service.js';
 import { Turn } from '../runtime/turn.js';
-import type { TriggerLoads, TriggerRow } from './loads.js';
+import { type TriggerLoads, type TriggerRow, wireTrigger } from './loads.js';
 import { TRIGGER } from './tables.js';
 
 export type TriggerNeededLoads = TriggerLoads & {
   readonly namedSequence: (name: SequenceName) => Promise<NamedId>;
 };
 
-export interface TriggersDeps
-  extends HostDeps,
-    Pick<Kernel<TriggerNeededLoads>, 'loader' | 'now' | 'random'> {
-  /** Undefined without an encryption key. */
-  readonly keyring: Keyring | undefined;
-}
+export type TriggersDeps = Kernel<TriggerNeededLoads> & RowSecretsDeps;
 
 export class Triggers {
   readonly #deps: TriggersDeps;
   /** Requests about one slug are serialized, so that it is taken once. */
   readonly #service: Service;
 
+  readonly operations = {
+    'triggers.create': { serve: (call) => this.#create(call) },
+    'triggers.update': { serve: (call) => this.#update(call) },
+    'triggers.delete': { serve: (call) => this.#delete(call) },
+  } satisfies RouteOperations;
+
   constructor(deps: TriggersDeps) {
     this.#deps = deps;
     this.#service = new Service('triggers', deps);
   }
 
-  create({ request, tenant, body }: Call<CreateTrigger>): void {
+  #create({ request, tenant, body }: Call<CreateTrigger>): void {
     checkTenant(tenant, body.tenant_id);
     const type = body.trigger_type ?? 'webhook';
     const config = (body.config ?? {}) as JsonObject;
@@ -81,9 +78,9 @@ export class Triggers {
     });
   }
 
-  update({ request, tenant, target: slug, body }: Call<UpdateTrigger>): void {
+  #update({ request, tenant, target: slug, body }: Call<UpdateTrigger>): void {
     this.#service.answer(request, 200, slug, async () => {
-      const row = owned(await this.#read(slug), tenant, `trigger ${slug}`);
+      const row = await this.#own(tenant, slug);
       checkUnchanged(body.if_unchanged_since, row.updated_at);
       const { secret } = body;
       const before = JSON.parse(row.config) as JsonObject;
@@ -100,25 +97,27 @@ export class Triggers {
       };
       const { sequence_name, version } = row;
       const isSame = changed.sequence_name === sequence_name && changed.version === version;
-      // A trigger whose sequence is gone can be disabled.
+      // A trigger whose sequence is deleted can be disabled.
       return isSame ? this.#put(changed) : this.#putChecked(changed);
     });
   }
 
-  delete({ request, tenant, target: slug }: Call): void {
+  #delete({ request, tenant, target: slug }: Call): void {
     this.#service.answer(request, 204, slug, async () => {
-      const row = owned(await this.#read(slug), tenant, `trigger ${slug}`);
-      const turn = new Turn(row.tenant_id);
+      const { tenant_id } = await this.#own(tenant, slug);
+      const turn = new Turn(tenant_id);
       turn.put(TRIGGER.clear, slug, { slug });
       await this.#service.commit(turn, { key: `trigger:${slug}` });
       return undefined;
     });
   }
 
-  // ---------------------------------------------------------------- how
-
   #read(slug: string): Promise<TriggerRow | undefined> {
     return this.#service.read(() => this.#deps.loader.trigger(slug));
+  }
+
+  async #own(tenant: string, slug: string): Promise<TriggerRow> {
+    return owned(await this.#read(slug), tenant, `trigger ${slug}`);
   }
 
   /** Rejects with 404 for an unknown sequence. */
@@ -131,24 +130,20 @@ export class Triggers {
   }
 
   async #put(row: TriggerRow): Promise<Trigger> {
-    const { secret, config, event_name, ...rest } = row;
-    const shown = { ...rest, config: JSON.parse(config) as JsonObject };
     const turn = new Turn();
-    const stored = secret === null ? null : (JSON.parse(secret) as object);
-    turn.put(TRIGGER.set, row.slug, { ...shown, event_name, secret: stored });
+    const secret = row.secret === null ? null : (JSON.parse(row.secret) as object);
+    const config = JSON.parse(row.config) as JsonObject;
+    turn.put(TRIGGER.set, row.slug, { ...row, config, secret });
     await this.#service.commit(turn, { key: `trigger:${row.slug}` });
-    const trigger_type = rest.trigger_type as Trigger['trigger_type'];
-    return { ...shown, trigger_type, secret: secret === null ? null : REDACTED };
+    return wireTrigger(row);
   }
 
   #sealed({ slug: id, tenant_id }: Pick<TriggerRow, 'slug' | 'tenant_id'>, secret: string): string {
-    const { keyring, random, log } = this.#deps;
-    if (keyring === undefined)
-      log.warn({ trigger: id }, 'the secret of a trigger is stored unsealed');
-    const why = weaknessOf(secret);
-    if (why !== undefined) log.warn({ trigger: id, why }, 'a secret can be guessed');
-    const nonce = Uint8Array.from({ length: NONCE_BYTES }, () => Math.floor(random() * 256));
-    return JSON.stringify(storeSecret({ id, tenant_id }, secret, keyring, nonce));
+    const { keyring, log } = this.#deps;
+    const fields = { trigger: id };
+    if (keyring === undefined) log.warn(fields, 'the secret of a trigger is stored unsealed');
+    warnIfWeak(this.#deps, secret, fields);
+    return JSON.stringify(storedSecret(this.#deps, { id, tenant_id }, secret));
   }
 }
 

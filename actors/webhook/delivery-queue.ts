@@ -6,6 +6,7 @@
 
 import type { WebhookRow } from '../../src/core/webhook.js';
 import type { CommitLog } from '../runtime/commit-log.js';
+import type { WebhookPlace } from './loads.js';
 import type { Attempt } from './record.js';
 
 /** Before every row: Postgres reads it as a time. */
@@ -32,7 +33,6 @@ export class Entry {
   dueAt = 0;
   attempt: Attempt | undefined;
   controller: AbortController | undefined;
-  /** Releases its slot; undefined while it has none. */
   releaseSlot: (() => void) | undefined;
   /** The redelivery request that waits for the outcome. */
   request: number | undefined;
@@ -71,7 +71,6 @@ export class Turns {
 
   /**
    * The next webhook to send, and its slot.
-   *
    * @param share attempts that one address may have in flight
    * @param takeSlot undefined when the tenant has used its share
    */
@@ -100,17 +99,14 @@ function firstBelow(queues: ReadonlySet<DeliveryQueue>, share: number): Delivery
 
 export class DeliveryQueue {
   readonly url: string;
-  /** Attempts in flight. */
   active = 0;
   /** There may be unread rows. */
   isUnread = true;
   isReading = false;
-  /** The last row read. */
-  place: { readonly at: string; readonly id: string } = BEGINNING;
+  place: WebhookPlace = BEGINNING;
   /** A skipped row may precede `place`. */
   #isMissed = false;
   readonly #entries = new Map<string, Entry>();
-  /** By tenant; none is empty. */
   readonly #ready = new Map<string, Entry[]>();
   readonly #turns: Turns;
 
@@ -169,7 +165,6 @@ export class DeliveryQueue {
     this.#dropIfEmpty(entry.tenant);
   }
 
-  /** The tenant has at least one. */
   takeReady(tenant: string): Entry {
     const entry = this.#ready.get(tenant)?.shift() as Entry;
     this.#dropIfEmpty(tenant);

@@ -7,8 +7,9 @@ import { columnsBut, type StoredRow, selected } from '../../src/db/table.js';
 import { isOwn, NO_ID, type Queries } from '../runtime/queries.js';
 import { WEBHOOK_OUTBOX, WEBHOOK_SUBSCRIPTIONS } from './tables.js';
 
-export interface Subscription
-  extends Omit<StoredRow<typeof WEBHOOK_SUBSCRIPTIONS>, 'events' | 'secret'> {
+export type SubscriptionRow = StoredRow<typeof WEBHOOK_SUBSCRIPTIONS>;
+
+export interface Subscription extends Omit<SubscriptionRow, 'events' | 'secret'> {
   readonly events: readonly WebhookEvent[];
   readonly secret: StoredSecret;
 }
@@ -19,7 +20,12 @@ export interface WebhookTarget {
   readonly subscription: string | null;
 }
 
-export type SubscriptionRow = StoredRow<typeof WEBHOOK_SUBSCRIPTIONS>;
+/** The place of a row among those of its address. */
+export interface WebhookPlace {
+  /** Of the next attempt. */
+  readonly at: string;
+  readonly id: string;
+}
 
 export function subscriptionOf({ events, secret, ...row }: SubscriptionRow): Subscription {
   return {
@@ -60,40 +66,21 @@ export const WEBHOOK_SQL = {
 
 export function webhookLoads(queries: Queries) {
   const sql = queries.of(WEBHOOK_SQL);
-
   return {
     /** The shard's next addresses with pending webhooks, in order. */
     async webhookUrls(after: string, limit: number): Promise<string[]> {
       return (await sql.own<{ url: string }>('webhookUrls', [after, limit])).map((row) => row.url);
     },
-
     /** The shard's pending webhooks of an address after the given one, by time, without parked ones. */
-    dueWebhooks(
-      url: string,
-      after: { readonly at: string; readonly id: string },
-      limit: number,
-    ): Promise<WebhookRow[]> {
-      return sql.own('dueWebhooks', [url, after.at, after.id, limit]);
-    },
-
-    webhook(id: string): Promise<WebhookRow | undefined> {
-      return sql.one('webhook', [id]);
-    },
-
-    subscription(id: string): Promise<SubscriptionRow | undefined> {
-      return sql.one('subscription', [id]);
-    },
-
-    subscriptions(tenants: readonly string[]): Promise<SubscriptionRow[]> {
-      return sql.all('subscriptions', [tenants]);
-    },
-
+    dueWebhooks: (url: string, after: WebhookPlace, limit: number) =>
+      sql.own<WebhookRow>('dueWebhooks', [url, after.at, after.id, limit]),
+    webhook: (id: string) => sql.one<WebhookRow>('webhook', [id]),
+    subscription: (id: string) => sql.one<SubscriptionRow>('subscription', [id]),
+    subscriptions: (tenants: readonly string[]) =>
+      sql.all<SubscriptionRow>('subscriptions', [tenants]),
     /** Of all tenants, by id. */
-    allSubscriptions(after: string | undefined, limit: number): Promise<SubscriptionRow[]> {
-      return sql.all('allSubscriptions', [after ?? NO_ID, limit]);
-    },
-
-    /** The time of the oldest attempt in the log. */
+    allSubscriptions: (after: string | undefined, limit: number) =>
+      sql.all<SubscriptionRow>('allSubscriptions', [after ?? NO_ID, limit]),
     async oldestDelivery(): Promise<UnixMs | undefined> {
       const oldest = await sql.one<{ attempted_at: string }>('oldestDelivery', []);
       return oldest && Date.parse(oldest.attempted_at);

@@ -16,7 +16,6 @@ export interface WebhookMemoryDeps
   extends Pick<Kernel<WebhookLoads>, 'commits' | 'loader' | 'clock' | 'now' | 'schedule'> {
   /** The configured addresses; rows with other addresses are delivered too. */
   readonly settings: {
-    readonly shard: number;
     readonly shards: number;
     readonly webhookUrls: readonly string[];
   };
@@ -26,11 +25,9 @@ export interface WebhookMemoryDeps
 export const WINDOW_MAX = 500;
 const WINDOW_MIN = 10;
 const ENTRIES_MAX = 50_000;
-/** Addresses read by one query. */
 const PAGE_URLS = 500;
 /** Webhooks that are skipped until the next start; beyond it the oldest are tried again. */
 const ABANDONED_MAX = 10_000;
-/** Retry interval after a failed read. */
 export const RELOAD_MS = 1_000;
 /** Upper bound of a timer, because clocks may be set. */
 const WAIT_MS_MAX = 60_000;
@@ -105,7 +102,7 @@ export class WebhookMemory {
 
   forget(entry: Entry): void {
     entry.queue.remove(entry);
-    for (const gone of this.#reads) gone.add(entry.id);
+    for (const forgotten of this.#reads) forgotten.add(entry.id);
     this.isTouched = true;
   }
 
@@ -115,20 +112,16 @@ export class WebhookMemory {
     this.forget(entry);
   }
 
-  /**
-   * Calls `then` with the webhook, loaded if needed, or with undefined when it does not exist.
-   *
-   * @param fail called instead when it cannot be read
-   */
+  /** Calls `then` with the webhook, loaded if needed; with undefined when it does not exist. */
   find(id: string, then: (entry: Entry | undefined) => void, fail: () => void): void {
     const known = this.#get(id);
     if (known !== undefined) {
       then(known);
       return;
     }
-    this.#reading(this.#deps.loader.webhook(id), (row, gone) => {
+    this.#reading(this.#deps.loader.webhook(id), (row, forgotten) => {
       // The result may be older than changes made meanwhile.
-      if (this.#get(id) !== undefined || gone.has(id)) this.find(id, then, fail);
+      if (this.#get(id) !== undefined || forgotten.has(id)) this.find(id, then, fail);
       else then(row === undefined ? undefined : this.#newEntry(this.#queue(row.url), row));
     }).catch(() => this.#deps.schedule(fail));
   }
@@ -156,8 +149,6 @@ export class WebhookMemory {
     return entry;
   }
 
-  // ---------------------------------------------------------------- reading on
-
   /** Reads ahead where a window runs low, and forgets empty queues. */
   readOn(): void {
     const window = this.#window;
@@ -168,25 +159,28 @@ export class WebhookMemory {
     }
   }
 
-  /** @param after the last address found */
   #findQueues(after = ''): void {
-    const { loader, schedule, clock } = this.#deps;
-    loader.webhookUrls(after, PAGE_URLS).then(
-      (urls) =>
-        schedule(() => {
-          for (const url of urls) this.#queue(url);
-          this.isTouched = true;
-          const last = urls.at(-1);
-          if (last !== undefined && urls.length === PAGE_URLS) this.#findQueues(last);
-        }),
+    const read = () => this.#deps.loader.webhookUrls(after, PAGE_URLS);
+    this.readUntilKnown(read, (urls) => {
+      for (const url of urls) this.#queue(url);
+      this.isTouched = true;
+      const last = urls.at(-1);
+      if (last !== undefined && urls.length === PAGE_URLS) this.#findQueues(last);
+    });
+  }
+
+  /** Repeats a read that fails, and continues in a turn. */
+  readUntilKnown<T>(read: () => Promise<T>, then: (found: T) => void): void {
+    const { schedule, clock } = this.#deps;
+    read().then(
+      (found) => schedule(() => then(found)),
       () =>
         clock.setTimeout(() => {
-          if (!this.#isStopped) this.#findQueues(after);
+          if (!this.#isStopped) this.readUntilKnown(read, then);
         }, RELOAD_MS),
     );
   }
 
-  /** @param window maximum rows of one read */
   #read(queue: DeliveryQueue, window: number): void {
     const { loader, schedule, clock } = this.#deps;
     const done = () => {
@@ -194,22 +188,22 @@ export class WebhookMemory {
       this.isTouched = true;
     };
     queue.isReading = true;
-    this.#reading(loader.dueWebhooks(queue.url, queue.place, window), (rows, gone) => {
+    this.#reading(loader.dueWebhooks(queue.url, queue.place, window), (rows, forgotten) => {
       done();
-      this.#takeRows(queue, rows, gone, window);
+      this.#takeRows(queue, rows, forgotten, window);
     }).catch(() => clock.setTimeout(() => schedule(done), RELOAD_MS));
   }
 
   #takeRows(
     queue: DeliveryQueue,
     rows: readonly WebhookRow[],
-    gone: ReadonlySet<string>,
+    forgotten: ReadonlySet<string>,
     window: number,
   ): void {
     for (const row of rows) {
       if (queue.isFull(window)) return;
       queue.place = { at: row.next_attempt_at as string, id: row.id };
-      const isLeftOut = gone.has(row.id) || this.#abandoned.has(row.id);
+      const isLeftOut = forgotten.has(row.id) || this.#abandoned.has(row.id);
       if (!isLeftOut && queue.get(row.id) === undefined) this.admit(queue, row);
     }
     if (rows.length < window) queue.reachedEnd();
@@ -218,23 +212,21 @@ export class WebhookMemory {
   /** @param then also gets the webhooks forgotten since the read began. Rejects as it does. */
   async #reading<T>(
     read: Promise<T>,
-    then: (answer: T, gone: ReadonlySet<string>) => void,
+    then: (answer: T, forgotten: ReadonlySet<string>) => void,
   ): Promise<void> {
-    const gone = new Set<string>();
-    this.#reads.add(gone);
+    const forgotten = new Set<string>();
+    this.#reads.add(forgotten);
     try {
       const answer = await read;
       this.#deps.schedule(() => {
-        this.#reads.delete(gone);
-        then(answer, gone);
+        this.#reads.delete(forgotten);
+        then(answer, forgotten);
       });
     } catch (error) {
-      this.#reads.delete(gone);
+      this.#reads.delete(forgotten);
       throw error;
     }
   }
-
-  // ---------------------------------------------------------------- time
 
   takeDue(): void {
     const now = this.#deps.now();
@@ -246,7 +238,6 @@ export class WebhookMemory {
     }
   }
 
-  /** Sets the timer for the next due webhook. */
   arm(): void {
     const { clock, now, schedule } = this.#deps;
     clock.clearTimeout(this.#timer);

@@ -1,8 +1,7 @@
 /** The database changes of an attempt: a row in the delivery log, and the webhook's next state. Pure. */
 
 import { isoTime, type UnixMs } from '../../src/base/time.js';
-import type { WebhookRow } from '../../src/core/webhook.js';
-import { type AttemptOutcome, nextWaitMs } from '../../src/core/webhook.js';
+import { type AttemptOutcome, nextWaitMs, type WebhookRow } from '../../src/core/webhook.js';
 import type { Turn } from '../runtime/turn.js';
 import { DELIVERY, WEBHOOK } from './tables.js';
 
@@ -17,7 +16,6 @@ export interface Attempt {
   readonly isRedelivery: boolean;
 }
 
-/** @param newDelivery the id of the delivery, if the attempt begins one */
 export function beginAttempt(
   row: WebhookRow,
   newDelivery: () => string,
@@ -40,11 +38,7 @@ export function unclaimed(row: WebhookRow): WebhookRow {
 }
 
 /**
- * Fills the turn with the changes of the attempt.
- *
- * @param id of its row in the log
- * @param tookMs its duration
- * @param now when the next wait begins
+ * Fills the turn with the changes of the attempt, of which `id` is the row in the log.
  * @returns the webhook's row; undefined when it is delivered and the row is deleted
  */
 export function recordAttempt(

@@ -3,11 +3,14 @@
 import type { Keyring } from '../../src/core/sealing/keys.js';
 import type { WebhookSender } from '../../src/handlers/webhook-sender.js';
 import { type Kernel, onFirstShard } from '../runtime/kernel.js';
+import { pruning } from '../runtime/pruning.js';
 import type { WebhookLoads } from './loads.js';
-import { subscriptionOperations, webhookOperations } from './operations.js';
 import { Subscribers } from './subscribers.js';
 import { Subscriptions } from './subscriptions.js';
+import { DELIVERY } from './tables.js';
 import { Webhooks } from './webhooks.js';
+
+const LOG_KEPT_MS = 7 * 24 * 60 * 60 * 1_000;
 
 export interface WebhookNeeds {
   readonly webhookSender: WebhookSender;
@@ -21,13 +24,15 @@ export function openWebhooks(
   const subscribers: Subscribers = new Subscribers({
     ...kernel,
     urls: kernel.settings.webhookUrls,
-    gone: (subscriptions) => webhooks.giveUp(subscriptions),
+    deleted: (subscriptions) => webhooks.giveUp(subscriptions),
   });
   const webhooks = new Webhooks({ ...kernel, sender, subscribers, keyring });
-  const ofTenants = onFirstShard(kernel, () => {
-    const subscriptions = new Subscriptions({ ...kernel, subscribers, sender, keyring });
-    return { parts: [subscriptions], operations: subscriptionOperations(subscriptions) };
-  });
-  const parts = [subscribers, webhooks, ofTenants];
-  return { subscribers, parts, operations: webhookOperations(webhooks) };
+  const oldest = () => kernel.loader.oldestDelivery();
+  const ofFirstShard = onFirstShard(kernel, () => ({
+    parts: [
+      new Subscriptions({ ...kernel, subscribers, sender, keyring }),
+      pruning(kernel, { name: 'delivery log', by: DELIVERY.prune, keptMs: LOG_KEPT_MS, oldest }),
+    ],
+  }));
+  return { subscribers, parts: [subscribers, webhooks, ofFirstShard] };
 }

@@ -8,21 +8,20 @@ import type { WebhookEvent } from '../../src/core/webhook.js';
 import type { Kernel } from '../runtime/kernel.js';
 import { Replica } from '../runtime/replica.js';
 import type { Messages, Room } from '../runtime/room.js';
-import type { WebhookLoads } from './loads.js';
 import {
   type Subscription,
   type SubscriptionRow,
   subscriptionOf,
+  type WebhookLoads,
   type WebhookTarget,
 } from './loads.js';
 
 export interface SubscribersDeps
   extends Pick<Kernel, 'shard' | 'clock' | 'log' | 'release' | 'schedule'> {
   readonly loader: Pick<WebhookLoads, 'subscriptions' | 'allSubscriptions'>;
-  /** Addresses of the deployment. */
   readonly urls: readonly string[];
   /** Called for deleted subscriptions: their pending webhooks are given up. */
-  readonly gone: (subscriptions: ReadonlySet<string>) => void;
+  readonly deleted: (subscriptions: ReadonlySet<string>) => void;
 }
 
 /** Stands for every tenant in a change report. */
@@ -50,7 +49,10 @@ export class Subscribers implements Room {
       read: (tenants) => this.#read(tenants),
       failed: (err) =>
         deps.log.warn({ err }, 'webhook subscriptions could not be read; trying again'),
-      settled: (version) => this.#tellSettled(version),
+      settled: (version) => {
+        const message = { kind: 'subscriptions.settled', version, shard: deps.shard } as const;
+        deps.release([{ kind: 'peer', shard: OWNER, message }]);
+      },
     });
   }
 
@@ -63,7 +65,6 @@ export class Subscribers implements Room {
     this.#rows.stop();
   }
 
-  /** Of all tenants. */
   get size(): number {
     return this.#byId.size;
   }
@@ -97,7 +98,10 @@ export class Subscribers implements Room {
   async #read(tenants: ReadonlySet<string>): Promise<() => void> {
     if (tenants.has(EVERY_TENANT)) {
       const rows = await this.#readAll();
-      return () => this.#takeAll(rows);
+      return () => {
+        const all = [...this.#byTenant.keys(), ...rows.map((row) => row.tenant_id)];
+        this.#take(new Set(all), rows);
+      };
     }
     const rows = await this.#deps.loader.subscriptions([...tenants]);
     return () => this.#take(tenants, rows);
@@ -112,31 +116,21 @@ export class Subscribers implements Room {
     }
   }
 
-  #takeAll(rows: readonly SubscriptionRow[]): void {
-    this.#take(new Set([...this.#byTenant.keys(), ...rows.map((row) => row.tenant_id)]), rows);
-  }
-
   /** @param rows all subscriptions of these tenants */
   #take(tenants: ReadonlySet<string>, rows: readonly SubscriptionRow[]): void {
-    const gone = new Set<string>();
+    const deleted = new Set<string>();
     for (const tenant of tenants) {
-      for (const { id } of this.#byTenant.get(tenant) ?? []) gone.add(id);
+      for (const { id } of this.#byTenant.get(tenant) ?? []) deleted.add(id);
       this.#byTenant.delete(tenant);
     }
-    for (const id of gone) this.#byId.delete(id);
+    for (const id of deleted) this.#byId.delete(id);
     for (const row of rows) {
       const subscription = subscriptionOf(row);
       const { id, tenant_id } = subscription;
       this.#byId.set(id, subscription);
       this.#byTenant.set(tenant_id, [...(this.#byTenant.get(tenant_id) ?? []), subscription]);
-      gone.delete(id);
+      deleted.delete(id);
     }
-    if (gone.size > 0) this.#deps.gone(gone);
-  }
-
-  #tellSettled(version: number): void {
-    const { release, shard } = this.#deps;
-    const message = { kind: 'subscriptions.settled', version, shard } as const;
-    release([{ kind: 'peer', shard: OWNER, message }]);
+    if (deleted.size > 0) this.#deps.deleted(deleted);
   }
 }

@@ -16,36 +16,33 @@ import { conflict, invalid } from '../../src/base/errors.js';
 import { owned, tenantOf } from '../../src/base/tenancy.js';
 import { isoTime } from '../../src/base/time.js';
 import { checkUnchanged, updatedAt } from '../../src/base/unchanged-since.js';
-import type { Keyring } from '../../src/core/sealing/keys.js';
-import { NONCE_BYTES, type StoredSecret, storeSecret } from '../../src/core/sealing/sealing.js';
-import { weaknessOf } from '../../src/core/weak-secret.js';
+import type { StoredSecret } from '../../src/core/sealing/sealing.js';
 import type { WebhookSender } from '../../src/handlers/webhook-sender.js';
-import type { HostDeps } from '../runtime/host.js';
 import type { Kernel } from '../runtime/kernel.js';
-import type { Call } from '../runtime/operation.js';
+import type { Call, RouteOperations } from '../runtime/operation.js';
 import { Publisher } from '../runtime/publisher.js';
 import type { Messages, Room } from '../runtime/room.js';
+import {
+  type RowSecretsDeps,
+  randomBytes,
+  storedSecret,
+  warnIfWeak,
+} from '../runtime/row-secrets.js';
 import { Service } from '../runtime/service.js';
 import { Turn } from '../runtime/turn.js';
-import type { WebhookLoads } from './loads.js';
-import { type Subscription, subscriptionOf } from './loads.js';
+import { type Subscription, subscriptionOf, type WebhookLoads } from './loads.js';
 import { EVERY_TENANT, type Subscribers } from './subscribers.js';
 import { SUBSCRIPTION, WEBHOOK } from './tables.js';
 
-export interface SubscriptionsDeps
-  extends HostDeps,
-    Pick<Kernel<WebhookLoads>, 'loader' | 'clock' | 'now' | 'newId' | 'random' | 'shards'> {
+export interface SubscriptionsDeps extends Kernel<WebhookLoads>, RowSecretsDeps {
   readonly subscribers: Pick<Subscribers, 'size'>;
   readonly sender: Pick<WebhookSender, 'problemOf'>;
-  /** Undefined without an encryption key. */
-  readonly keyring: Keyring | undefined;
 }
 
 /** Each adds one row to the end of every instance of the tenant. */
 export const SUBSCRIPTIONS_PER_TENANT_MAX = 20;
 /** Every shard has a replica of all of them, at some 500 bytes each. */
 const SUBSCRIPTIONS_MAX = 20_000;
-/** Of a generated secret. */
 const SECRET_BYTES = 32;
 
 export class Subscriptions implements Room {
@@ -54,48 +51,38 @@ export class Subscriptions implements Room {
   /** Requests of one tenant are serialized, so that the limit holds. */
   readonly #service: Service;
 
+  readonly operations = {
+    'webhooks.subscribe': { serve: (call) => this.#create(call) },
+    'webhooks.update': { serve: (call) => this.#update(call) },
+    'webhooks.unsubscribe': { serve: (call) => this.#delete(call) },
+  } satisfies RouteOperations;
   readonly messages = {
-    'subscriptions.settled': ({ version, shard }) => this.settled(version, shard),
+    'subscriptions.settled': ({ version, shard }) => this.#publisher.settled(version, shard),
   } satisfies Messages;
 
   constructor(deps: SubscriptionsDeps) {
     this.#deps = deps;
     this.#service = new Service('subscriptions', deps);
-    this.#publisher = new Publisher<string>(deps, (version, tenants) => ({
+    this.#publisher = new Publisher<string>(deps, EVERY_TENANT, (version, tenants) => ({
       kind: 'subscriptions.read',
       version,
       tenants,
     }));
   }
 
-  /** The last commit of a previous owner may not have been published to every shard. */
-  start(): void {
-    void this.#publisher.publish(EVERY_TENANT);
+  get parts() {
+    return [this.#publisher];
   }
 
-  stop(): void {
-    this.#publisher.stop();
-  }
-
-  settled(version: number, shard: number): void {
-    this.#publisher.settled(version, shard);
-  }
-
-  peerBack(shard: number): void {
-    this.#publisher.shardBack(shard);
-  }
-
-  // ---------------------------------------------------------------- requests
-
-  create({ request, tenant: header, body }: Call<CreateSubscription>): void {
+  #create({ request, tenant: header, body }: Call<CreateSubscription>): void {
     const tenant = tenantOf(header, body.tenant_id);
     if (tenant.trim() === '') throw invalid('tenant_id must not be blank');
     this.#checkUrl(body.url);
-    this.#service.answer(request, 201, tenant, () => this.#create(tenant, body));
+    this.#service.answer(request, 201, tenant, () => this.#insert(tenant, body));
   }
 
-  async #create(tenant_id: string, body: CreateSubscription): Promise<SubscriptionCreated> {
-    const { loader, subscribers, newId, now } = this.#deps;
+  async #insert(tenant_id: string, body: CreateSubscription): Promise<SubscriptionCreated> {
+    const { loader, subscribers, newId, now, random } = this.#deps;
     const known = await this.#service.read(() => loader.subscriptions([tenant_id]));
     if (known.length >= SUBSCRIPTIONS_PER_TENANT_MAX) {
       throw conflict(`a tenant has at most ${SUBSCRIPTIONS_PER_TENANT_MAX} webhook subscriptions`);
@@ -103,7 +90,7 @@ export class Subscriptions implements Room {
     if (subscribers.size >= SUBSCRIPTIONS_MAX) {
       throw conflict(`there are at most ${SUBSCRIPTIONS_MAX} webhook subscriptions of all tenants`);
     }
-    const secret = body.secret ?? `whsec_${this.#randomBytes(SECRET_BYTES).toString('hex')}`;
+    const secret = body.secret ?? `whsec_${randomBytes(random, SECRET_BYTES).toString('hex')}`;
     const at = isoTime(now());
     const place = { id: newId(), tenant_id };
     const row: Subscription = {
@@ -118,9 +105,10 @@ export class Subscriptions implements Room {
     return { ...wireOf(row), secret };
   }
 
-  update({ request, tenant, target: id, body }: Call<UpdateSubscription>): void {
+  #update({ request, tenant, target: id, body }: Call<UpdateSubscription>): void {
     if (body.url !== undefined) this.#checkUrl(body.url);
-    this.#withOwn(request, 200, tenant, id, async (row) => {
+    this.#service.answer(request, 200, id, async () => {
+      const row = await this.#own(tenant, id);
       checkUnchanged(body.if_unchanged_since, row.updated_at);
       const changed: Subscription = {
         ...row,
@@ -135,8 +123,9 @@ export class Subscriptions implements Room {
   }
 
   /** Shards give up pending deliveries; parked ones are deleted with the row. */
-  delete({ request, tenant, target: id }: Call): void {
-    this.#withOwn(request, 204, tenant, id, async (row) => {
+  #delete({ request, tenant, target: id }: Call): void {
+    this.#service.answer(request, 204, id, async () => {
+      const row = await this.#own(tenant, id);
       const turn = new Turn(row.tenant_id);
       turn.put(SUBSCRIPTION.clear, id, { id });
       turn.put(WEBHOOK.dropParked, id, { subscription_id: id });
@@ -145,19 +134,9 @@ export class Subscriptions implements Room {
     });
   }
 
-  // ---------------------------------------------------------------- how
-
-  #withOwn(
-    request: number,
-    status: number,
-    tenant: string,
-    id: string,
-    work: (row: Subscription) => Promise<object | undefined>,
-  ): void {
-    this.#service.answer(request, status, id, async () => {
-      const row = await this.#service.read(() => this.#deps.loader.subscription(id));
-      return work(subscriptionOf(owned(row, tenant, `webhook subscription ${id}`)));
-    });
+  async #own(tenant: string, id: string): Promise<Subscription> {
+    const row = await this.#service.read(() => this.#deps.loader.subscription(id));
+    return subscriptionOf(owned(row, tenant, `webhook subscription ${id}`));
   }
 
   #put(row: Subscription): Promise<void> {
@@ -178,17 +157,10 @@ export class Subscriptions implements Room {
 
   #stored(place: Pick<Subscription, 'id' | 'tenant_id'>, secret: string): StoredSecret {
     const { keyring, log } = this.#deps;
-    if (keyring === undefined) {
-      log.warn({ subscriptionId: place.id }, 'the secret of a webhook is stored unsealed');
-    }
-    const why = weaknessOf(secret);
-    if (why !== undefined) log.warn({ subscriptionId: place.id, why }, 'a secret can be guessed');
-    return storeSecret(place, secret, keyring, this.#randomBytes(NONCE_BYTES));
-  }
-
-  #randomBytes(count: number): Buffer {
-    const { random } = this.#deps;
-    return Buffer.from(Array.from({ length: count }, () => Math.floor(random() * 256)));
+    const fields = { subscriptionId: place.id };
+    if (keyring === undefined) log.warn(fields, 'the secret of a webhook is stored unsealed');
+    warnIfWeak(this.#deps, secret, fields);
+    return storedSecret(this.#deps, place, secret);
   }
 }
 
@@ -197,7 +169,6 @@ function ordered(events: readonly WebhookSubscription['events'][number][]) {
   return WEBHOOK_EVENTS.filter((event) => events.includes(event));
 }
 
-/** Without its secret. */
 function wireOf({ secret: _, ...row }: Subscription): WebhookSubscription {
   return { ...row, events: [...row.events] };
 }

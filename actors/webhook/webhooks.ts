@@ -9,7 +9,6 @@
  * slots, and a webhook is sent again only if its first outcome could not be recorded.
  */
 
-import type { BackgroundJob } from '../../src/base/background-job.js';
 import {
   conflict,
   DATABASE_AWAY,
@@ -27,7 +26,7 @@ import type { WebhookSender } from '../../src/handlers/webhook-sender.js';
 import type { Settlement } from '../runtime/commit-log.js';
 import type { HostDeps } from '../runtime/host.js';
 import type { Kernel } from '../runtime/kernel.js';
-import { pruning } from '../runtime/pruning.js';
+import type { RouteOperations } from '../runtime/operation.js';
 import type { Effects, Room } from '../runtime/room.js';
 import { Service } from '../runtime/service.js';
 import { TENANT_SUSPENDED } from '../runtime/suspended-tenants.js';
@@ -36,7 +35,7 @@ import type { Entry } from './delivery-queue.js';
 import { RELOAD_MS, WebhookMemory, type WebhookMemoryDeps } from './memory.js';
 import { type Attempt, beginAttempt, claimed, recordAttempt, unclaimed } from './record.js';
 import type { Subscribers } from './subscribers.js';
-import { DELIVERY, WEBHOOK } from './tables.js';
+import { WEBHOOK } from './tables.js';
 
 export interface WebhooksDeps extends WebhookMemoryDeps, HostDeps, Pick<Kernel, 'ids'> {
   readonly sender: Pick<WebhookSender, 'isSigned' | 'turn' | 'send'>;
@@ -49,7 +48,6 @@ export interface WebhooksDeps extends WebhookMemoryDeps, HostDeps, Pick<Kernel, 
 export const ATTEMPTS_AT_ONCE_MAX = 64;
 /** Share of one tenant in the slots of a shard. */
 const TENANT_SHARE = 3 / 4;
-const LOG_KEPT_MS = 7 * 24 * 60 * 60 * 1_000;
 /** How often the database may refuse the outcome of an attempt. */
 const REFUSALS_MAX = 5;
 
@@ -59,11 +57,14 @@ export class Webhooks implements Room {
   readonly #memory: WebhookMemory;
   readonly #slotsMax: number;
   readonly #slots: FairSlots;
-  /** On the first shard only. */
-  readonly #pruning: BackgroundJob | undefined;
   #isDraining = false;
 
-  readonly effects = { webhook: ({ row }) => this.added(row) } satisfies Effects;
+  readonly operations = {
+    'webhooks.redeliver': { serve: ({ request, target }) => this.redeliver(target, request) },
+    'webhooks.discard': { serve: ({ request, target }) => this.discard(target, request) },
+  } satisfies RouteOperations;
+  /** A webhook was committed with the end of its instance. */
+  readonly effects = { webhook: ({ row }) => this.#memory.added(row) } satisfies Effects;
 
   constructor(deps: WebhooksDeps) {
     this.#deps = deps;
@@ -73,19 +74,12 @@ export class Webhooks implements Room {
     const ofTenant = Math.max(1, Math.floor(slotsMax * TENANT_SHARE));
     this.#slotsMax = slotsMax;
     this.#slots = new FairSlots([{ activeMax: slotsMax }, { activeMax: ofTenant }]);
-    const name = 'delivery log';
-    const oldest = () => deps.loader.oldestDelivery();
-    this.#pruning =
-      deps.settings.shard === 0
-        ? pruning(deps, { name, by: DELIVERY.prune, keptMs: LOG_KEPT_MS, oldest })
-        : undefined;
   }
 
   // ---------------------------------------------------------------- life
 
   start(): void {
     this.#memory.rescan();
-    this.#pruning?.wake();
   }
 
   /** A failed writer may have committed webhooks without a report. */
@@ -104,7 +98,6 @@ export class Webhooks implements Room {
   }
 
   stop(): void {
-    this.#pruning?.stop();
     this.#memory.stop();
     for (const entry of this.#memory.entries) entry.controller?.abort();
   }
@@ -122,12 +115,6 @@ export class Webhooks implements Room {
 
   // ---------------------------------------------------------------- what comes in
 
-  /** A webhook was committed with the end of its instance. */
-  added(row: WebhookRow): void {
-    this.#memory.added(row);
-  }
-
-  /** Starts an attempt now; its outcome is the response. */
   redeliver(id: string, request: number): void {
     if (this.#isDraining) this.#fail(request, STOPPING);
     else this.#withEntry(id, request, (entry) => this.#deliverNow(entry, request));
@@ -160,7 +147,6 @@ export class Webhooks implements Room {
     this.#memory.forget(entry);
   }
 
-  /** Answers the request if the webhook does not exist. */
   #withEntry(id: string, request: number, then: (entry: Entry) => void): void {
     this.#memory.find(
       id,
@@ -206,9 +192,9 @@ export class Webhooks implements Room {
     this.#clear(entry);
   }
 
-  #clear(entry: Entry, tell?: (turn: Turn) => void): void {
+  #clear(entry: Entry, reply?: (turn: Turn) => void): void {
     entry.row = undefined;
-    this.#record(entry, (turn) => turn.put(WEBHOOK.clear, entry.id, { id: entry.id }), tell);
+    this.#record(entry, (turn) => turn.put(WEBHOOK.clear, entry.id, { id: entry.id }), reply);
   }
 
   #withdraw(entry: Entry): void {
@@ -309,7 +295,8 @@ export class Webhooks implements Room {
   #logParked(row: WebhookRow, outcome: AttemptOutcome): void {
     const { id, instance_id: instanceId, attempts } = row;
     const errorClass = outcome.delivered ? undefined : outcome.errorClass;
-    const facts = { webhookId: id, instanceId, host: hostOf(row.url), attempts, errorClass };
+    const host = URL.canParse(row.url) ? new URL(row.url).host : '';
+    const facts = { webhookId: id, instanceId, host, attempts, errorClass };
     this.#deps.log.warn(facts, 'webhook parked');
   }
 
@@ -317,14 +304,13 @@ export class Webhooks implements Room {
 
   /**
    * Commits the known state of the webhook.
-   *
    * @param fill puts the rows; called again if the database refuses them
-   * @param tell answers the waiting request, once
+   * @param reply answers the waiting request, once
    */
-  #record(entry: Entry, fill: (turn: Turn) => void, tell?: (turn: Turn) => void): void {
+  #record(entry: Entry, fill: (turn: Turn) => void, reply?: (turn: Turn) => void): void {
     const turn = new Turn();
     fill(turn);
-    tell?.(turn);
+    reply?.(turn);
     entry.phase = 'settling';
     entry.recordAgain = () => this.#record(entry, fill);
     this.#commit(entry, turn);
@@ -394,16 +380,13 @@ export class Webhooks implements Room {
   }
 
   #readAgain(entry: Entry): void {
-    const { loader, schedule, clock } = this.#deps;
-    loader.webhook(entry.id).then(
-      (row) =>
-        schedule(() => {
-          this.#memory.forget(entry);
-          if (row !== undefined && row.next_attempt_at !== null) {
-            this.#memory.admit(entry.queue, row);
-          }
-        }),
-      () => clock.setTimeout(() => schedule(() => this.#readAgain(entry)), RELOAD_MS),
+    const memory = this.#memory;
+    memory.readUntilKnown(
+      () => this.#deps.loader.webhook(entry.id),
+      (row) => {
+        memory.forget(entry);
+        if (row !== undefined && row.next_attempt_at !== null) memory.admit(entry.queue, row);
+      },
     );
   }
 
@@ -425,7 +408,6 @@ export class Webhooks implements Room {
   }
 }
 
-/** The key that sealed the subscription's secret is missing. */
 const LOCKED: AttemptOutcome = {
   delivered: false,
   errorClass: 'signature_configuration',
@@ -442,10 +424,6 @@ function answer(turn: Turn, request: number, attempt: Attempt, outcome: AttemptO
   }
   const reason = outcome.status === undefined ? outcome.errorClass : `status ${outcome.status}`;
   turn.fail(request, new EngineError('ENG_DELIVERY_FAILED', `not delivered: ${reason}`));
-}
-
-function hostOf(url: string): string {
-  return URL.canParse(url) ? new URL(url).host : '';
 }
 
 /** The error for the request; a refused unit is repeated, so its outcome is unknown. */

@@ -13,7 +13,7 @@ import { openFeedFront } from '../../actors/feed/front/room.js';
 import { openInstanceFront } from '../../actors/instance/front/room.js';
 import { openLimitsFront } from '../../actors/limits/front/room.js';
 import { openQueueFront } from '../../actors/queue/front/workers.js';
-import { openReleaseFront } from '../../actors/release/front/room.js';
+import { openReleaseFront } from '../../actors/release/front/operations.js';
 import { openScheduleFront } from '../../actors/schedule/front/operations.js';
 import type { ShardClient } from '../../actors/shard/client.js';
 import { openTriggerFront } from '../../actors/trigger/front/room.js';

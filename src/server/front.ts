@@ -7,7 +7,7 @@ import { instanceTenant } from '../../actors/instance/front/instance-reads.js';
 import { committedInstance } from '../../actors/instance/front/instances.js';
 import type { ShardClient } from '../../actors/shard/client.js';
 import type { Supervisor } from '../../actors/shard/supervisor.js';
-import { webhookTenant } from '../../actors/webhook/front/reads.js';
+import { webhookTenant } from '../../actors/webhook/front/operations.js';
 import { LIMITS } from '../base/limits.js';
 import type { Logger } from '../base/log.js';
 import type { OffloadPool } from '../base/offload-pool.js';

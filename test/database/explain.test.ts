@@ -9,15 +9,16 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import pg from 'pg';
 import { failuresQuery, minutesQuery, outcomesQuery } from '../../actors/activity/front/reads.js';
-import { bulkJobList, bulkJobStanding, openBulkJobs } from '../../actors/bulk/front/reads.js';
-import { keyList, keyState, liveKeys } from '../../actors/catalog/front/key-reads.js';
+import { bulkJobList, bulkJobStanding, openBulkJobs } from '../../actors/bulk/front/room.js';
+import { keyList, keyState, liveKeys } from '../../actors/catalog/front/api-keys.js';
 import {
   SEQUENCE_LOOKUPS,
   sequenceList,
   versionList,
 } from '../../actors/catalog/front/sequence-reads.js';
 import { effectList, effectsOfInstance } from '../../actors/continuity/effect-reads.js';
-import { eventList, firingEvents } from '../../actors/event/front/reads.js';
+import { firingEvents } from '../../actors/event/front/firing.js';
+import { eventList } from '../../actors/event/front/operations.js';
 import { FEED_START } from '../../actors/feed/core/change-cursor.js';
 import { changesQuery, windowQuery } from '../../actors/feed/front/change-reads.js';
 import {
@@ -53,9 +54,13 @@ import {
 } from '../../actors/limits/front/tenant-limit-reads.js';
 import { TENANTS_TEXT } from '../../actors/limits/front/tenant-reads.js';
 import { taskHistory, taskList } from '../../actors/queue/front/reads.js';
-import { decisionList, releaseById, releaseList } from '../../actors/release/front/reads.js';
+import { decisionList, releaseById, releaseList } from '../../actors/release/front/operations.js';
 import { sampledRuns, storedRun } from '../../actors/release/replay-reads.js';
-import { nextScheduleList, scheduleById, scheduleList } from '../../actors/schedule/front/reads.js';
+import {
+  nextScheduleList,
+  scheduleById,
+  scheduleList,
+} from '../../actors/schedule/front/operations.js';
 import { LOAD_SQL } from '../../actors/shard/loads.js';
 import {
   deliveryAttempts,
@@ -63,7 +68,7 @@ import {
   outboxList,
   webhookById,
   webhookTenant,
-} from '../../actors/webhook/front/reads.js';
+} from '../../actors/webhook/front/operations.js';
 import { FAILURES_LOOKED_AT_MAX } from '../../schema/statistics.js';
 import type { Query } from '../../src/db/reads/query.js';
 import type { PageRequest } from '../../src/db/reads/reader.js';

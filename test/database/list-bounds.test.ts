@@ -13,8 +13,8 @@ import {
   withVersions,
 } from '../../actors/instance/front/instance-reads.js';
 import { taskList } from '../../actors/queue/front/reads.js';
-import { releaseList } from '../../actors/release/front/reads.js';
-import { deliveryList } from '../../actors/webhook/front/reads.js';
+import { releaseList } from '../../actors/release/front/operations.js';
+import { deliveryList } from '../../actors/webhook/front/operations.js';
 import { LIMITS } from '../../src/base/limits.js';
 import { narrow } from '../../src/db/reads/filters.js';
 import { Conditions, type Query } from '../../src/db/reads/query.js';

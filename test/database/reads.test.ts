@@ -7,7 +7,7 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, type TestContext, test } from 'node:test';
 import type pg from 'pg';
-import { bulkOperations } from '../../actors/bulk/front/operations.js';
+import { bulkOperations } from '../../actors/bulk/front/room.js';
 import { NOTHING_YET } from '../../actors/bulk/front/work.js';
 import { candidates } from '../../actors/instance/front/instance-reads.js';
 import { instanceOperations } from '../../actors/instance/front/instances.js';

@@ -8,14 +8,16 @@ import type { SequenceRow } from '../../actors/catalog/loads.js';
 import { Plans } from '../../actors/catalog/plans.js';
 import type { Outcomes } from '../../actors/release/core/gates.js';
 import type { ReleaseRow } from '../../actors/release/core/record.js';
-import { releaseOperations } from '../../actors/release/operations.js';
 import { Releases } from '../../actors/release/releases.js';
+import { releaseOperations } from '../../actors/release/room.js';
 import type { Operation } from '../../actors/runtime/operation.js';
+import type { Room } from '../../actors/runtime/room.js';
 import type { Effect } from '../../actors/runtime/turn.js';
 import { parsersOf } from '../../actors/shard/bodies.js';
 import type { Loads } from '../../actors/shard/loads.js';
 import type { Release, ReleaseDecision } from '../../schema/release.js';
 import { EngineError } from '../../src/base/errors.js';
+import { withParts } from '../../src/base/rooms.js';
 import type { Ack, UnitEnvelope } from '../../src/db/units.js';
 import { ActorWorld, committed, refused } from './actor-world.js';
 import type { Json } from './api.js';
@@ -172,12 +174,16 @@ export class ReleaseWorld extends ActorWorld {
 
   /** The thread is replaced: only the tables are left. */
   async restart(): Promise<void> {
-    this.#actor.stop();
+    for (const part of this.#parts) part.stop?.();
     this.forget();
     this.#slow = [];
     this.#actor = this.#born();
-    this.#actor.start();
+    for (const part of this.#parts) part.start?.();
     await this.quiet();
+  }
+
+  get #parts(): Room[] {
+    return withParts<Room>([this.#actor]);
   }
 
   /** Time passes, and everything happens that is due by then. */

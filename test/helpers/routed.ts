@@ -1,7 +1,7 @@
 /** Releases as an operator leads them, and what they make of the creations of a tenant. */
 
 import { randomUUID } from 'node:crypto';
-import { bucketOf, cohortSeed } from '../../actors/release/core/cohort.js';
+import { bucketOf, cohortSeed } from '../../actors/release/core/routes.js';
 import type { TaskInstance } from '../../schema/instance.js';
 import type { Release } from '../../schema/release.js';
 import type { Variant } from '../../schema/release-states.js';

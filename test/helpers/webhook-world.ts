@@ -102,7 +102,7 @@ export class WebhookWorld extends ActorWorld {
   /** The same, and the sender is told. */
   async end(url: string, changes: Partial<WebhookRow> = {}): Promise<WebhookRow> {
     const row = this.store(url, changes);
-    this.sender.added(row);
+    this.sender.effects.webhook({ kind: 'webhook', row });
     await this.quiet();
     return row;
   }
@@ -167,7 +167,7 @@ export class WebhookWorld extends ActorWorld {
   #born(): Webhooks {
     const { urls = [] } = this.#options;
     let random = 0;
-    const rows: Pick<Loads, 'webhook' | 'webhookUrls' | 'dueWebhooks' | 'oldestDelivery'> = {
+    const rows: Pick<Loads, 'webhook' | 'webhookUrls' | 'dueWebhooks'> = {
       webhook: (id) => this.#read(this.outbox.get(id)),
       webhookUrls: async (after, limit) =>
         [...new Set(this.#open().map(({ url }) => url))]
@@ -183,10 +183,9 @@ export class WebhookWorld extends ActorWorld {
         this.rowsRead += found.length;
         return this.#read(found);
       },
-      oldestDelivery: async () => undefined,
     };
     return new Webhooks({
-      settings: { shard: 0, shards: 1, webhookUrls: urls },
+      settings: { shards: 1, webhookUrls: urls },
       sender: {
         isSigned: false,
         send: (request, signal) =>

@@ -14,9 +14,9 @@ import {
 } from '../../actors/continuity/core/migration.js';
 import { carryOver, isCarried } from '../../actors/instance/core/carry-over.js';
 import { lostCleanUps } from '../../actors/instance/core/lost-clean-ups.js';
-import { brokenRule, type JudgedReceipt } from '../../actors/release/core/invariants.js';
 import type { FrontierCase, PositionVerdict } from '../../actors/release/core/position.js';
 import { replayToPosition } from '../../actors/release/core/position.js';
+import { brokenRule, type JudgedReceipt } from '../../actors/release/core/position-checks.js';
 import type { RerunOptions } from '../../actors/release/core/rerun.js';
 import type { Block, Hooks } from '../../schema/blocks.js';
 import type { EffectReceipt } from '../../schema/continuity.js';

@@ -7,18 +7,24 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
-import { bucketOf, cohortSeed } from '../../actors/release/core/cohort.js';
-import type { EndedCounts } from '../../actors/release/core/gates.js';
-import { findVerdict, judge, largestSample, verdictOf } from '../../actors/release/core/gates.js';
 import {
   canaryReason,
+  findVerdict,
   gateActor,
   gateReason,
+  judge,
+  largestSample,
   promotionReason,
   validationReason,
-} from '../../actors/release/core/reasons.js';
-import { RouteTable, type RoutingRow } from '../../actors/release/core/routes.js';
-import type { Gate } from '../../schema/release.js';
+  verdictOf,
+} from '../../actors/release/core/gates.js';
+import {
+  bucketOf,
+  cohortSeed,
+  RouteTable,
+  type RoutingRow,
+} from '../../actors/release/core/routes.js';
+import type { EndedCounts, Gate } from '../../schema/release.js';
 import type { GateMetric, GateVerdict, ReleaseState } from '../../schema/release-states.js';
 import { mayMove, RELEASE_STATES } from '../../schema/release-states.js';
 import { check } from '../helpers/properties.js';

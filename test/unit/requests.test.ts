@@ -6,7 +6,7 @@ import { MessageChannel, type MessagePort } from 'node:worker_threads';
 import type { TSchema } from '@sinclair/typebox';
 import fc from 'fast-check';
 import { continuityOperations } from '../../actors/continuity/operations.js';
-import { eventOperations } from '../../actors/event/operations.js';
+import { eventOperations } from '../../actors/event/room.js';
 import { type InstanceParts, instanceOperations } from '../../actors/instance/operations.js';
 import { queueOperations } from '../../actors/queue/operations.js';
 import type { Operations } from '../../actors/runtime/operation.js';

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { beforeEach, test } from 'node:test';
 import { pino } from 'pino';
 import { BulkJobs } from '../../actors/bulk/front/jobs.js';
-import type { BulkJobStanding } from '../../actors/bulk/front/reads.js';
+import type { BulkJobStanding } from '../../actors/bulk/front/room.js';
 import type { BulkProgress } from '../../actors/bulk/jobs.js';
 import {
   type EndedPage,

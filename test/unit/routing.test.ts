@@ -214,7 +214,7 @@ beforeEach(() => {
     clock,
     log: createLogger('silent', 'test'),
     schedule: (work) => work(),
-    gone: (ids) => gone.push(...ids),
+    deleted: (ids) => gone.push(...ids),
     release: (effects) => {
       for (const effect of effects) {
         assert.ok(effect.kind === 'peer' && effect.shard === 0);

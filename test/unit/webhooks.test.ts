@@ -229,7 +229,8 @@ describe('many webhooks', () => {
   test('what comes while a window is full is found later, also when it is full of waits', async () => {
     await world.restart();
     const rows = 2 * WINDOW_MAX;
-    for (let i = 0; i < rows; i++) world.sender.added(world.store(A));
+    for (let i = 0; i < rows; i++)
+      world.sender.effects.webhook({ kind: 'webhook', row: world.store(A) });
     await world.quiet();
     const tried = new Set<string>();
     for (let i = 0; i < 200; i++) {

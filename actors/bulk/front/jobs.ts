@@ -12,21 +12,19 @@ import type { Logger } from '../../../src/base/log.js';
 import type { ChangeCounts } from '../../instance/change-many.js';
 import type { Candidates } from '../../instance/front/instance-reads.js';
 import type { BulkProgress } from '../jobs.js';
-import type { BulkJobStanding } from './reads.js';
+import type { BulkJobStanding } from './room.js';
 import {
   added,
   type BulkCounts,
   type BulkWork,
-  type ChangeManyOf,
   changeWindow,
   NOTHING_YET,
-  type OrphansOf,
-  type RepeatingOf,
+  type WindowDeps,
   windowSize,
   workOf,
 } from './work.js';
 
-export interface BulkJobsDeps {
+export interface BulkJobsDeps extends Pick<WindowDeps, 'repeating' | 'orphans'> {
   readonly clock: Clock;
   readonly log: Logger;
   /** The oldest open job of each tenant. */
@@ -35,13 +33,13 @@ export interface BulkJobsDeps {
   readonly standing: (id: string) => Promise<BulkJobStanding | undefined>;
   readonly candidates: (work: BulkWork, limit: number, place: string | null) => Promise<Candidates>;
   /** With marks of the job. */
-  readonly change: (job: string, ...asked: Parameters<ChangeManyOf>) => Promise<ChangeCounts>;
-  readonly repeating: RepeatingOf;
-  readonly orphans: OrphansOf;
+  readonly change: (
+    job: string,
+    ...asked: Parameters<WindowDeps['changeMany']>
+  ) => Promise<ChangeCounts>;
   readonly progress: (id: string, progress: BulkProgress) => Promise<unknown>;
 }
 
-/** Maximum tenants per lookup. */
 const TENANTS_AT_ONCE = 1_000;
 const FIRST_AFTER_MS = 500;
 /** A new job wakes this one; the interval is for retries. */
@@ -63,7 +61,6 @@ export class BulkJobs extends BackgroundJob {
     this.#deps = deps;
   }
 
-  /** Repeats while any job makes progress. */
   async work(): Promise<void> {
     for (let isMoving = true; isMoving && !this.isStopped; ) {
       isMoving = false;
@@ -93,16 +90,15 @@ export class BulkJobs extends BackgroundJob {
     if (row === undefined || row.ended_at !== null) return false;
     const { place: from, matched, tenant_id, traceparent, asked_by } = row;
     const uncounted = new Set(JSON.parse(row.uncounted) as string[]);
-    const ended = (end: BulkProgress['end'], counts: BulkCounts, settled: readonly string[]) =>
-      progress(id, { counts, from, place: from, settled, end, error: null }).then(() => true);
+    const all = [...uncounted];
     if (row.state === 'cancelling') {
-      return ended('cancelled', appliedBefore(uncounted.size), [...uncounted]);
+      return this.#end(row, 'cancelled', appliedBefore(all.length), all);
     }
     const asked = { operation: row.operation as BulkOperation, request: JSON.parse(row.request) };
     const sender = { traceparent: traceparent ?? undefined, by: asked_by ?? undefined };
     const work = workOf(asked, tenant_id, sender);
     const size = windowSize(work, matched + uncounted.size);
-    if (size === 0) return ended('completed', appliedBefore(uncounted.size), [...uncounted]);
+    if (size === 0) return this.#end(row, 'completed', appliedBefore(all.length), all);
     const { found, next } = await candidates(work, size, from);
     const fresh = found.filter((candidate) => !uncounted.has(candidate.id));
     const counts = await changeWindow(work, fresh, {
@@ -112,8 +108,8 @@ export class BulkJobs extends BackgroundJob {
     });
     const looked = found.map((candidate) => candidate.id);
     if (next === undefined) {
-      const all = new Set([...looked, ...uncounted]);
-      return ended('completed', added(counts, appliedBefore(uncounted.size)), [...all]);
+      const settled = [...new Set([...looked, ...all])];
+      return this.#end(row, 'completed', added(counts, appliedBefore(all.length)), settled);
     }
     // Marks of instances that may match again in a later window stay until then.
     const again = appliedBefore(found.length - fresh.length);
@@ -127,14 +123,21 @@ export class BulkJobs extends BackgroundJob {
     const row = await this.#deps.standing(id);
     if (row === undefined || row.ended_at !== null) return false;
     const settled = JSON.parse(row.uncounted) as string[];
-    const counts = appliedBefore(settled.length);
-    const { place } = row;
-    await this.#deps.progress(id, { counts, from: place, place, settled, end: 'failed', error });
+    return this.#end(row, 'failed', appliedBefore(settled.length), settled, error);
+  }
+
+  async #end(
+    { id, place }: BulkJobStanding,
+    end: BulkProgress['end'],
+    counts: BulkCounts,
+    settled: readonly string[],
+    error: string | null = null,
+  ): Promise<true> {
+    await this.#deps.progress(id, { counts, from: place, place, settled, end, error });
     return true;
   }
 }
 
-/** Statuses of temporary failures. */
 const PASSING: ReadonlySet<number> = new Set([409, 429, 500, 503]);
 
 function appliedBefore(count: number): BulkCounts {

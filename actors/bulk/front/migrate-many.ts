@@ -28,35 +28,20 @@ const AT_ONCE = 4;
 const CALL_MS_MAX = 15_000;
 const EXAMPLES_MAX = 5;
 
-export interface MigrateManyDeps {
-  readonly client: Pick<Shards, 'ask' | 'shardOf'>;
-  readonly clock: Pick<Clock, 'monotonic'>;
-}
-
-export function migrationOfMany({
-  client,
-  clock,
-}: MigrateManyDeps): Operation<'sequences.migrateInstances'> {
-  return async (deps, call) => {
-    const { body, params } = call;
-    const source = await rowOf(
-      deps.reads,
-      SEQUENCE_LOOKUPS.byId,
-      'sequence',
-      params.id,
-      call.tenant,
-    );
+export function migrationOfMany(
+  client: Pick<Shards, 'ask' | 'shardOf'>,
+  clock: Pick<Clock, 'monotonic'>,
+): Operation<'sequences.migrateInstances'> {
+  return async (deps, { body, params, tenant }) => {
+    const { byId } = SEQUENCE_LOOKUPS;
+    const source = await rowOf(deps.reads, byId, 'sequence', params.id, tenant);
     const { tenant_id } = source;
     const target = await targetOf(deps, source, body);
     const filter = filterOf(source, body.filter ?? {});
     const isDryRun = body.dry_run ?? false;
     const limit = body.limit ?? MIGRATE_MANY_LIMIT_DEFAULT;
-    const { found, next } = await candidates(
-      deps.reads,
-      { ...filter, is_open: true },
-      limit,
-      body.cursor,
-    );
+    const open = { ...filter, is_open: true as const };
+    const { found, next } = await candidates(deps.reads, open, limit, body.cursor);
     const tally = new Tally(isDryRun);
     const until = clock.monotonic() + CALL_MS_MAX;
     const approved = body.approved ?? false;
@@ -118,21 +103,13 @@ function filterOf(
   return { ...filter, tenant_id, sequence_id: id, state: states };
 }
 
-// ---------------------------------------------------------------- what became of them
+type Finding = InstancesMigrated['findings'][number];
 
-type Counted = Exclude<MigrationVerdict, 'pin'> | 'pinned' | 'migrated' | 'failed';
-type Told = InstancesMigrated['findings'][number];
-
-const COUNTED_AS: Readonly<Record<MigrationVerdict, Counted>> = {
-  automatic: 'automatic',
-  approval_required: 'approval_required',
-  pin: 'pinned',
-  incompatible: 'incompatible',
-};
+const countOf = (verdict: MigrationVerdict) => (verdict === 'pin' ? 'pinned' : verdict);
 
 class Tally {
   readonly #isDryRun: boolean;
-  readonly #counts: Record<Counted, number> = {
+  readonly #counts = {
     automatic: 0,
     migrated: 0,
     approval_required: 0,
@@ -140,7 +117,7 @@ class Tally {
     incompatible: 0,
     failed: 0,
   };
-  readonly #findings = new Map<string, Told>();
+  readonly #findings = new Map<string, Finding>();
   readonly #migrations: InstancesMigrated['migrations'] = [];
   #count = 0;
 
@@ -150,10 +127,10 @@ class Tally {
 
   answered(id: string, { verdict, migrated, findings, migration_id }: MigratedInstance): void {
     this.#count += 1;
-    this.#counts[COUNTED_AS[verdict]] += 1;
+    this.#counts[countOf(verdict)] += 1;
     if (migrated) this.#counts.migrated += 1;
     if (migration_id !== null) this.#migrations.push({ instance_id: id, migration_id });
-    this.#tell(id, findings);
+    this.#addFindings(id, findings);
   }
 
   /** @throws an error that is not a refusal */
@@ -161,8 +138,11 @@ class Tally {
     if (!(error instanceof EngineError)) throw error;
     this.#count += 1;
     const { verdict, findings } = (error.members ?? {}) as Partial<MigrationRefusal>;
-    this.#counts[verdict === undefined ? 'failed' : COUNTED_AS[verdict]] += 1;
-    this.#tell(id, findings ?? [{ code: error.code, summary: error.message, remedy: AGAIN }]);
+    this.#counts[verdict === undefined ? 'failed' : countOf(verdict)] += 1;
+    this.#addFindings(
+      id,
+      findings ?? [{ code: error.code, summary: error.message, remedy: AGAIN }],
+    );
   }
 
   /** @param place after the last processed instance; undefined: there are no more */
@@ -178,7 +158,7 @@ class Tally {
     };
   }
 
-  #tell(
+  #addFindings(
     id: string,
     findings: readonly Pick<MigrationFinding, 'code' | 'summary' | 'remedy'>[],
   ): void {
@@ -186,13 +166,16 @@ class Tally {
     for (const { code, summary, remedy } of findings) {
       if (codes.has(code)) continue;
       codes.add(code);
-      const told = this.#findings.get(code);
-      if (told === undefined) {
-        this.#findings.set(code, { code, count: 1, summary, remedy, example_ids: [id] });
-        continue;
-      }
-      told.count += 1;
-      if (told.example_ids.length < EXAMPLES_MAX) told.example_ids.push(id);
+      const finding = this.#findings.get(code) ?? {
+        code,
+        count: 0,
+        summary,
+        remedy,
+        example_ids: [],
+      };
+      finding.count += 1;
+      if (finding.example_ids.length < EXAMPLES_MAX) finding.example_ids.push(id);
+      this.#findings.set(code, finding);
     }
   }
 }

@@ -21,7 +21,6 @@ import {
 } from '../../instance/change-many.js';
 import type { Candidate, CandidateFilter } from '../../instance/front/instance-reads.js';
 
-/** Checked. */
 export type BulkRequest =
   | { readonly operation: 'state'; readonly request: BulkState }
   | { readonly operation: 'reschedule'; readonly request: BulkReschedule }
@@ -108,9 +107,16 @@ export function added(one: BulkCounts, other: BulkCounts): BulkCounts {
 }
 
 export interface WindowDeps {
-  readonly changeMany: ChangeManyOf;
-  readonly repeating: RepeatingOf;
-  readonly orphans: OrphansOf;
+  /** Sends the change to the owners; resolves with the durable results. */
+  readonly changeMany: (
+    tenant: string,
+    ids: readonly string[],
+    change: Change,
+  ) => Promise<ChangeCounts>;
+  /** How many of the instances would repeat effects if they were retried. */
+  readonly repeating: (tenant: string, ids: readonly string[]) => Promise<number>;
+  /** Those of the children whose parents no longer wait for them. */
+  readonly orphans: (tenant: string, ids: readonly string[]) => Promise<ReadonlySet<string>>;
 }
 
 /**
@@ -142,19 +148,6 @@ export async function changeWindow(
 const NONE: ReadonlySet<string> = new Set();
 
 const idsOf = (candidates: readonly Candidate[]) => candidates.map(({ id }) => id);
-
-/** Sends the change to the owners; resolves with the durable results. */
-export type ChangeManyOf = (
-  tenant: string,
-  ids: readonly string[],
-  change: Change,
-) => Promise<ChangeCounts>;
-
-/** How many of the instances would repeat effects if they were retried. */
-export type RepeatingOf = (tenant: string, ids: readonly string[]) => Promise<number>;
-
-/** Those of the children whose parents no longer wait for them. */
-export type OrphansOf = (tenant: string, ids: readonly string[]) => Promise<ReadonlySet<string>>;
 
 function actionOf({ action, signal_type, payload: given }: BatchAction, from: Sender): Change {
   const payload = (given ?? null) as JsonValue;

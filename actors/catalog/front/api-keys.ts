@@ -11,18 +11,61 @@ import type { Clock, TimerHandle } from '../../../src/base/clock.js';
 import { EngineError, notFound } from '../../../src/base/errors.js';
 import type { Logger } from '../../../src/base/log.js';
 import { isoTime, type UnixMs } from '../../../src/base/time.js';
-import type { KeyRegistry, ResidentKey } from '../../../src/http/key-registry.js';
-import {
-  type FrontDeps,
-  type FrontOperations,
-  type Operation,
-  pageReply,
-} from '../../../src/http/operation.js';
+import { filtersOf } from '../../../src/db/reads/filters.js';
+import { list } from '../../../src/db/reads/list.js';
+import { lookup } from '../../../src/db/reads/lookup.js';
+import { orderBy } from '../../../src/db/reads/order.js';
+import type { PageRequest } from '../../../src/db/reads/reader.js';
+import { columnsBut, columnsOf, type StoredRow, selected } from '../../../src/db/table.js';
+import type { KeyRegistry, LiveKeyRow, ResidentKey } from '../../../src/http/key-registry.js';
+import { type FrontDeps, type FrontOperations, pageReply } from '../../../src/http/operation.js';
 import type { HttpReply } from '../../../src/http/server.js';
 import type { Shards } from '../../runtime/shards.js';
-import type { KeyRow, KeyUse } from '../api-keys.js';
-import type { keyOperations } from '../operations.js';
-import { keyList, keyState } from './key-reads.js';
+import type { KeyRow, KeyUse, keyOperations } from '../front-rows.js';
+import { API_KEYS } from '../tables.js';
+
+const LIVE = columnsBut(API_KEYS, 'created_at', 'revoked');
+
+const STATE = columnsOf(API_KEYS, 'tenant_id', 'revoked', 'last_used_at');
+export type KeyState = StoredRow<typeof API_KEYS, (typeof STATE)[number]>;
+
+const LISTED = columnsBut(API_KEYS, 'secret_hash');
+type ListedKeyRow = StoredRow<typeof API_KEYS, (typeof LISTED)[number]>;
+
+/** By id, after `$1`. */
+export const liveKeys = lookup<LiveKeyRow>(
+  'reads_key_live',
+  `select ${selected(LIVE)} from api_keys where id > $1::text and not revoked ` +
+    'order by id limit $2::bigint',
+);
+
+export const keyState = lookup<KeyState>(
+  'reads_key_state',
+  `select ${selected(STATE)} from api_keys where id = $1::text`,
+);
+
+const storedKeyList = list({
+  columns: selected(LISTED),
+  from: 'api_keys',
+  of: filtersOf(API_KEYS, ['tenant_id']),
+  order: orderBy(API_KEYS, ['created_at', 'id']),
+  toText: keyText,
+  cheaper: 'ask for a smaller offset and limit',
+});
+
+/** @param lastUsedAt a time that is not stored yet; undefined: the row has the last use */
+export function keyList(
+  asked: Parameters<typeof storedKeyList>[0],
+  lastUsedAt: (id: string) => string | undefined,
+): PageRequest<ListedKeyRow> {
+  const toText = (row: ListedKeyRow) =>
+    keyText({ ...row, last_used_at: lastUsedAt(row.id) ?? row.last_used_at });
+  return { ...storedKeyList(asked), toText };
+}
+
+function keyText(row: ListedKeyRow): string {
+  return JSON.stringify({ ...row, capabilities: JSON.parse(row.capabilities) as unknown });
+}
 
 export interface KeyOperationsDeps {
   readonly registry: KeyRegistry;
@@ -36,10 +79,8 @@ const SHARD = 0;
 /** How old the stored time of a key's last use may be, and how long a stream may outlive its key. */
 const ROUND_MS = 60_000;
 
-/** Uses stored by one unit. */
 const USED_BATCH = 1_000;
 
-/** Retry interval of a revocation with an unknown outcome. */
 const REVOKE_AGAIN_MS = 1_000;
 
 /** The status of requests that another engine serves. */
@@ -64,51 +105,45 @@ export class KeyOperations {
     this.#timers.clear();
   }
 
-  readonly #mint: Operation<'apiKeys.mint'> = async (front, call) => {
-    const { registry, client } = this.#deps;
-    const secret = `sk_${randomBytes(32).toString('hex')}`;
-    const row = newRow(call.body, secret, front.now());
-    registry.reserve(row.id);
-    try {
-      await client.ask(SHARD, 'keys.insert', '', '', row);
-      registry.add({ ...row, capabilities: JSON.stringify(row.capabilities) });
-    } finally {
-      registry.release(row.id);
-    }
-    return { status: 201, body: JSON.stringify(mintedOf(row, secret)) };
-  };
-
-  readonly #list: Operation<'apiKeys.list'> = async (front, call) => {
-    const { query } = call;
-    const { registry } = this.#deps;
-    const request = keyList(query, (id) => {
-      const at = registry.lastUsedAt(id);
-      return at === undefined ? undefined : isoTime(at);
-    });
-    return pageReply(call, query, await front.reads.page(request));
-  };
-
-  /** Repeating it succeeds again. An expired key can be revoked, too. */
-  readonly #revoke: Operation<'apiKeys.revoke'> = async (front, call) => {
-    const { id } = call.params;
-    const { registry } = this.#deps;
-    const live = registry.tenantOf(id);
-    const stored = live === undefined ? await keyState.row(front.reads, id) : undefined;
-    const tenant = live ?? stored?.tenant_id;
-    if (tenant === undefined) throw notFound(`key ${id}`);
-    // A key that has moved with its tenant has to be revoked in its new cell.
-    const admitted = front.admitTenant(tenant);
-    if (admitted !== undefined) await admitted;
-    const key = registry.remove(id);
-    if (key !== undefined) return this.#commitRevocation(front, tenant, useOf(key));
-    if (stored === undefined || stored.revoked) return NO_CONTENT;
-    return this.#commitRevocation(front, tenant, { id, last_used_at: stored.last_used_at });
-  };
-
   readonly operations = {
-    'apiKeys.mint': this.#mint,
-    'apiKeys.list': this.#list,
-    'apiKeys.revoke': this.#revoke,
+    'apiKeys.mint': async (front, call) => {
+      const { registry, client } = this.#deps;
+      const secret = `sk_${randomBytes(32).toString('hex')}`;
+      const row = newRow(call.body, secret, front.now());
+      registry.reserve(row.id);
+      try {
+        await client.ask(SHARD, 'keys.insert', '', '', row);
+        registry.add({ ...row, capabilities: JSON.stringify(row.capabilities) });
+      } finally {
+        registry.release(row.id);
+      }
+      return { status: 201, body: JSON.stringify(mintedOf(row, secret)) };
+    },
+    'apiKeys.list': async (front, call) => {
+      const { query } = call;
+      const { registry } = this.#deps;
+      const request = keyList(query, (id) => {
+        const at = registry.lastUsedAt(id);
+        return at === undefined ? undefined : isoTime(at);
+      });
+      return pageReply(call, query, await front.reads.page(request));
+    },
+    /** Repeating it succeeds again. An expired key can be revoked, too. */
+    'apiKeys.revoke': async (front, call) => {
+      const { id } = call.params;
+      const { registry } = this.#deps;
+      const live = registry.tenantOf(id);
+      const stored = live === undefined ? await keyState.row(front.reads, id) : undefined;
+      const tenant = live ?? stored?.tenant_id;
+      if (tenant === undefined) throw notFound(`key ${id}`);
+      // A key that has moved with its tenant has to be revoked in its new cell.
+      const admitted = front.admitTenant(tenant);
+      if (admitted !== undefined) await admitted;
+      const key = registry.remove(id);
+      if (key !== undefined) return this.#commitRevocation(front, tenant, useOf(key));
+      if (stored === undefined || stored.revoked) return NO_CONTENT;
+      return this.#commitRevocation(front, tenant, { id, last_used_at: stored.last_used_at });
+    },
   } satisfies Partial<FrontOperations>;
 
   /**

@@ -1,25 +1,51 @@
 /** Sequences and API keys on the front thread. All live keys are loaded before requests are served. */
 
+import { notFound } from '../../../src/base/errors.js';
+import { sequenceNotFound } from '../../../src/core/sequence-not-found.js';
 import type { FrontKernel, FrontRoom } from '../../../src/http/front-room.js';
+import { jsonReply, listBy, listQuery, type Operation } from '../../../src/http/operation.js';
 import type { Shards } from '../../runtime/shards.js';
-import type { keyOperations, sequenceOperations as ownerOperations } from '../operations.js';
-import { KeyOperations } from './api-keys.js';
-import { liveKeys } from './key-reads.js';
-import { sequenceDeletion, sequenceOperations } from './sequences.js';
+import type { keyOperations } from '../front-rows.js';
+import type { sequenceOperations } from '../room.js';
+import { KeyOperations, liveKeys } from './api-keys.js';
+import { sequenceById, sequenceByName, sequenceList, versionList } from './sequence-reads.js';
 
-type Client = Shards<typeof keyOperations> & Shards<typeof ownerOperations>;
+type Client = Shards<typeof keyOperations> & Shards<typeof sequenceOperations>;
 
-/** @param sequenceDeleted called when a deleted sequence may have instances to remove */
-export function openCatalogFront(kernel: FrontKernel<Client>, sequenceDeleted: () => void) {
+const CATALOG_SHARD = 0;
+
+/** @param onDeleted called when a deleted sequence may have instances to remove */
+export function openCatalogFront(kernel: FrontKernel<Client>, onDeleted: () => void) {
   const { client, reads, keys } = kernel;
   const page = (after: string, limit: number) => liveKeys.rows(reads, after, limit);
   return {
     parts: [new KeyOperations({ ...kernel, registry: keys })],
     operations: {
-      ...sequenceOperations,
-      'sequences.delete': sequenceDeletion(client, sequenceDeleted),
+      'sequences.list': listBy(sequenceList),
+      'sequences.get': async (deps, { params, tenant }) =>
+        jsonReply(await sequenceById(deps.reads, params.id, tenant)),
+      'sequences.byName': byName,
+      'sequences.versions': async (deps, call) =>
+        jsonReply((await deps.reads.page(versionList(listQuery(call)))).text),
+      'sequences.delete': async (_deps, { tenant, params, query }) => {
+        const reply = await client.ask(CATALOG_SHARD, 'catalog.delete', tenant, params.id, query);
+        if (query.dry_run) return jsonReply(reply.body);
+        onDeleted();
+        return { status: 204, body: undefined };
+      },
     },
     prepare: () => keys.load(page),
     tenantComes: (tenant) => keys.reload(tenant, page),
   } satisfies FrontRoom;
 }
+
+const byName: Operation<'sequences.byName'> = async (deps, call) => {
+  const { namespace, name, version } = call.query;
+  const query = listQuery(call);
+  const text = await sequenceByName(deps.reads, query, version);
+  if (text !== undefined) return jsonReply(text);
+  const listed = versionList({ ...query, limit: 1 });
+  const isOnHold = version === undefined && (await deps.reads.batch(listed)).texts.length > 0;
+  const asked = { namespace, name, version: version ?? null };
+  throw notFound(sequenceNotFound(null, asked, isOnHold ? null : undefined));
+};

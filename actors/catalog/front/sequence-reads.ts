@@ -9,9 +9,25 @@ import { list } from '../../../src/db/reads/list.js';
 import { lookup, rowOf } from '../../../src/db/reads/lookup.js';
 import { orderBy } from '../../../src/db/reads/order.js';
 import type { PageRequest, Reader } from '../../../src/db/reads/reader.js';
-import { columnsBut, selected } from '../../../src/db/table.js';
-import { type SequenceListedRow, type SequenceWireRow, sequenceText } from '../sequence-text.js';
+import { columnsBut, type StoredRow, selected } from '../../../src/db/table.js';
 import { SEQUENCES } from '../tables.js';
+
+export type SequenceWireRow = StoredRow<typeof SEQUENCES>;
+/** In a list: without its definition, or with the number of versions of its name, on request. */
+export type SequenceListedRow = Omit<SequenceWireRow, 'definition'> &
+  Partial<Pick<SequenceWireRow, 'definition'>> & { readonly versions?: number };
+
+/** `SequenceDefinition` or `SequenceListed`: the stored part, `{"blocks": […], …}`, has only members with a value. */
+export function sequenceText(row: SequenceListedRow): string {
+  const { definition, versions } = row;
+  const fields = definition?.slice(definition.indexOf('{') + 1, definition.lastIndexOf('}'));
+  return (
+    `{"id":"${row.id}","tenant_id":${JSON.stringify(row.tenant_id)},"namespace":${JSON.stringify(row.namespace)}` +
+    `,"name":${JSON.stringify(row.name)},"version":${row.version},"deprecated":${row.deprecated}` +
+    `,"hold":${row.hold},"status":"${row.status}"${fields === undefined ? '' : `,${fields}`}` +
+    `${versions === undefined ? '' : `,"versions":${versions}`},"created_at":"${row.created_at}"}`
+  );
+}
 
 const SHOWN = {
   columns: selected(columnsBut(SEQUENCES)),
@@ -34,7 +50,6 @@ const LISTED = {
 };
 const KNOWN_BY = selected(columnsBut(SEQUENCES, 'definition'));
 
-/** Every version, with or without its large members. */
 const EVERY_VERSION = {
   whole: list<SequenceListedRow, never, keyof typeof LISTED.by>(LISTED),
   brief: list<SequenceListedRow, never, keyof typeof LISTED.by>({ ...LISTED, columns: KNOWN_BY }),

@@ -7,21 +7,24 @@ import { BackgroundJob } from '../../../src/base/background-job.js';
 import type { Clock } from '../../../src/base/clock.js';
 import { EngineError } from '../../../src/base/errors.js';
 import type { Logger } from '../../../src/base/log.js';
-import type { StoredRow } from '../../../src/db/table.js';
-import type { EVENTS } from '../tables.js';
+import { lookup } from '../../../src/db/reads/lookup.js';
+import { columnsOf, type StoredRow, selected } from '../../../src/db/table.js';
+import { EVENTS } from '../tables.js';
 
-/** An event with triggers to fire. */
-export type FiringEvent = StoredRow<
-  typeof EVENTS,
-  | 'id'
-  | 'key_id'
-  | 'tenant_id'
-  | 'event_name'
-  | 'correlation_key'
-  | 'payload'
-  | 'fires'
-  | 'created_at'
->;
+const COLUMNS = columnsOf(
+  EVENTS,
+  ...(['id', 'key_id', 'tenant_id', 'event_name', 'correlation_key'] as const),
+  ...(['payload', 'fires', 'created_at'] as const),
+);
+
+export type FiringEvent = StoredRow<typeof EVENTS, (typeof COLUMNS)[number]>;
+
+/** Events with triggers to fire, oldest first, after a time and an id; `$3` at most. */
+export const firingEvents = lookup<FiringEvent>(
+  'read_firing_events',
+  `select ${selected(COLUMNS)} from events where fires is not null ` +
+    'and (created_at, id) > ($1::timestamptz, $2::uuid) order by created_at, id limit $3::int',
+);
 
 export interface EventFiringDeps {
   readonly clock: Clock;
@@ -38,7 +41,6 @@ export interface EventFiringDeps {
 const PAGE_ROWS = 20;
 /** Events wake the job; the interval covers lost messages and retries. */
 const EVERY_MS = 10_000;
-/** Before every event. */
 const FIRST_PLACE = ['-infinity', '00000000-0000-0000-0000-000000000000'] as const;
 
 export class EventFiring extends BackgroundJob {

@@ -4,7 +4,7 @@
  */
 
 import type { FrontKernel, FrontRoom } from '../../../src/http/front-room.js';
-import type { sequenceOperations } from '../../catalog/operations.js';
+import type { sequenceOperations } from '../../catalog/room.js';
 import type { Shards } from '../../runtime/shards.js';
 import type { instanceOperations as ownerOperations } from '../operations.js';
 import { approvalOperations } from './approvals.js';

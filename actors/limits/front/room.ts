@@ -5,7 +5,7 @@
 
 import type { FrontKernel, FrontRoom } from '../../../src/http/front-room.js';
 import { listBy, pageReply } from '../../../src/http/operation.js';
-import type { tenantLimitOperations } from '../../catalog/operations.js';
+import type { tenantLimitOperations } from '../../catalog/front-rows.js';
 import type { Shards } from '../../runtime/shards.js';
 import { TenantAdmission } from './admission.js';
 import { rateLimitList } from './rate-limit-reads.js';

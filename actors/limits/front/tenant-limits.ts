@@ -10,7 +10,7 @@ import { Serial } from '../../../src/base/serial.js';
 import { checkUnchanged, updatedAt } from '../../../src/base/unchanged-since.js';
 import type { Reader } from '../../../src/db/reads/reader.js';
 import { type FrontOperations, jsonReply, type Operation } from '../../../src/http/operation.js';
-import type { tenantLimitOperations } from '../../catalog/operations.js';
+import type { tenantLimitOperations } from '../../catalog/front-rows.js';
 import type { Shards } from '../../runtime/shards.js';
 import { tenantLimitRow } from './tenant-limit-reads.js';
 import { type SetLimits, setLimitsOf, type TenantLimitRegistry } from './tenant-limit-registry.js';

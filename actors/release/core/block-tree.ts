@@ -86,7 +86,6 @@ export function conditionsOf(block: RouterBlock): string[] {
 /**
  * For each list of `after`, the list of the baseline's block that it continues; -1 for a new one. Routes are matched by
  * condition and branches by the blocks in them, so that inserting a route or branch does not move the blocks of others.
- *
  * @param before of the same id and type as `after`
  */
 export function continuedLists(before: Block, after: Block, baseline: BlockTree): number[] {

@@ -5,7 +5,7 @@
 
 import { isJsonObject, type JsonValue, ownValue } from '../../../src/base/json.js';
 import { sleepDuration } from '../../../src/core/builtin.js';
-import type { StepNode } from '../../../src/core/plan-nodes.js';
+import type { Plan, PlanNode, StepNode } from '../../../src/core/plan-nodes.js';
 import { canonicalJson, canonicalSha256 } from '../../../src/core/sealing/canonical-json.js';
 
 export interface Call {
@@ -16,8 +16,16 @@ export interface Call {
 /** Calls of in-process handlers are recorded as a hash only. */
 export type RecordedCall = Call | { readonly sha256: string };
 
-/** Reported differing members of one call. */
 const MEMBERS_MAX = 20;
+
+export function nodeNamed({ nodes, indexOf }: Plan, block: string): PlanNode | undefined {
+  return nodes[indexOf.get(block) ?? -1];
+}
+
+export function stepNamed(plan: Plan, block: string): StepNode | undefined {
+  const node = nodeNamed(plan, block);
+  return node?.type === 'step' ? node : undefined;
+}
 
 /** Identifies one attempt of a step in one iteration. */
 export function placeOf(block: string, iteration: string, attempt: number): string {
@@ -30,7 +38,6 @@ export function callOf({ handler }: Pick<StepNode, 'handler'>, params: JsonValue
   return { handler, params: duration?.ok === true ? sleepOf(duration.value) : params };
 }
 
-/** The parameters of a sleep, as in its output. */
 export function sleepOf(ms: JsonValue): JsonValue {
   return { duration_ms: ms };
 }
@@ -40,9 +47,10 @@ export function isSameCall(recorded: RecordedCall, { handler, params }: Call): b
   return recorded.handler === handler && canonicalJson(recorded.params) === canonicalJson(params);
 }
 
-/** Whether two steps have the same unrendered request. */
-export function isSameRequest(a: StepNode, b: StepNode): boolean {
-  return a.handler === b.handler && JSON.stringify(a.params) === JSON.stringify(b.params);
+/** Whether both steps exist and have the same unrendered request. */
+export function isSameRequest(a: StepNode | undefined, b: StepNode | undefined): boolean {
+  if (a === undefined || b === undefined || a.handler !== b.handler) return false;
+  return JSON.stringify(a.params) === JSON.stringify(b.params);
 }
 
 /** Paths such as `params.body.amount`; `handler` where that differs, `params` where only hashes are known. */

@@ -4,7 +4,6 @@
  */
 
 import {
-  type AbSplitBlock,
   type Block,
   ITEM_VAR_DEFAULT,
   kindName,
@@ -68,9 +67,6 @@ function changesOf(before: PlacedBlock, after: PlacedBlock): Change[] {
   return changes;
 }
 
-// ---------------------------------------------------------------- what a step does
-
-/** Members that are not compared by value here. */
 const COMPARED_APART: ReadonlySet<string> = new Set([
   'step.handler',
   'step.params',
@@ -110,8 +106,6 @@ function changedKeys(before: JsonValue, after: JsonValue): string {
 function isSame(a: JsonValue | undefined, b: JsonValue | undefined): boolean {
   return a === undefined || b === undefined ? a === b : isDeepEqual(a, b);
 }
-
-// ---------------------------------------------------------------- members
 
 interface Member {
   readonly category: DiffCategory;
@@ -176,7 +170,9 @@ const BLOCKS = '\0blocks';
 function contentOf({ block, members, lists }: PlacedBlock, name: string): JsonValue {
   if (block.type === 'router' && name === 'routes') return conditionsOf(block);
   if (block.type === 'saga' && name === 'steps') return stepsIn(block);
-  if (isSplit(block) && name === 'variants') return sharesIn(block);
+  if (isSplit(block) && name === 'variants') {
+    return block.variants.map(({ name: variant, weight }) => ({ name: variant, weight }));
+  }
   const byDefault = memberOf(block, name)?.byDefault;
   const value = ownValue(block as unknown as JsonObject, name) ?? byDefault ?? null;
   // Older versions stored false for an absent member.
@@ -191,10 +187,6 @@ function stepsIn({ steps }: SagaBlock): JsonValue {
     id,
     is_compensated: [compensation ?? []].flat().length > 0,
   }));
-}
-
-function sharesIn({ variants }: AbSplitBlock): JsonValue {
-  return variants.map(({ name, weight }) => ({ name, weight }));
 }
 
 /** A breach handler may act outside. */
@@ -224,12 +216,11 @@ function presenceChange(name: string, had: boolean, has: boolean): Change[] {
   return [{ category: 'structure_changed', what: `${list} is ${has ? 'added' : 'removed'}` }];
 }
 
-function withoutAbsent(settings: JsonObject): JsonObject {
+/** Null and false stand for an absent member. */
+export function withoutAbsent(settings: object): JsonObject {
   const set = Object.entries(settings).filter(([, value]) => value !== null && value !== false);
   return Object.fromEntries(set);
 }
-
-// ---------------------------------------------------------------- words
 
 function changed(
   category: DiffCategory,

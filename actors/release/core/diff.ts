@@ -28,8 +28,7 @@ import {
   placeName,
   treeOf,
 } from './block-tree.js';
-import { blockChanges, effectSeverity, listed } from './diff-blocks.js';
-import { credentialsIn, missingOutputs } from './diff-references.js';
+import { blockChanges, effectSeverity, listed, withoutAbsent } from './diff-blocks.js';
 
 /** The members of a stored sequence that decide what its instances do. */
 export interface ReleaseSide extends Hooks {
@@ -51,7 +50,6 @@ export function semanticDiff(baseline: ReleaseSide, candidate: ReleaseSide): Sem
   };
 }
 
-/** Two stored `SequenceDefinition`s as JSON. */
 export interface DefinitionPair {
   readonly baseline: string;
   readonly candidate: string;
@@ -112,7 +110,10 @@ function keptAndAddedBlocks(before: BlockTree, after: BlockTree): Entry[] {
     const old = before.get(id);
     if (old !== undefined) {
       for (const entry of blockChanges(old, placed)) entries.push(entry);
-      if (moves.hasMoved(old, placed)) entries.push(moveOf(old, placed));
+      if (moves.hasMoved(old, placed)) {
+        const summary = `${nameOf(block)} moves from ${placeName(old)} to ${placeName(placed)}`;
+        entries.push(entryOf('structure_changed', summary, { block_id: id }));
+      }
       continue;
     }
     const handler = block.type === 'step' ? ` with the handler ${listed([block.handler])}` : '';
@@ -123,15 +124,9 @@ function keptAndAddedBlocks(before: BlockTree, after: BlockTree): Entry[] {
   return entries;
 }
 
-function moveOf(from: PlacedBlock, to: PlacedBlock): Entry {
-  const summary = `${nameOf(to.block)} moves from ${placeName(from)} to ${placeName(to)}`;
-  return entryOf('structure_changed', summary, { block_id: to.block.id });
-}
-
 /** Finds blocks that are in another list than before. */
 class Moves {
   readonly #before: BlockTree;
-  /** Keyed by parent block. */
   readonly #continued = new Map<string, readonly number[] | undefined>();
 
   constructor(before: BlockTree) {
@@ -201,16 +196,10 @@ function hookChange(
   before: readonly HookStep[],
   after: readonly HookStep[],
 ): Entry[] {
-  if (isDeepEqual(asJson(before.map(said)), asJson(after.map(said)))) return [];
+  if (isDeepEqual(before.map(withoutAbsent), after.map(withoutAbsent))) return [];
   const reaches = [...before, ...after].some(({ handler }) => handler === 'http_request');
   const severity = reaches ? 'side_effect_risk' : 'behavioral';
   return [entryOf('hooks_changed', `${list} changes`, { severity })];
-}
-
-/** Normalizes null to absent, and the order of keys. */
-function said(hook: HookStep): HookStep {
-  const members = Object.entries(hook).filter(([, value]) => value !== null && value !== false);
-  return Object.fromEntries(members) as unknown as HookStep;
 }
 
 function schemaChange(before: JsonObject | null, after: JsonObject | null): Entry[] {
@@ -235,4 +224,61 @@ const LINTED = Type.Object({ blocks: RootBlocks });
 function lintOf({ blocks }: ReleaseSide): readonly string[] {
   const { errors, warnings } = lintDefinition(LINTED, { blocks }, { name: 'a sequence' });
   return [...errors, ...warnings].map(findingText);
+}
+
+// ---------------------------------------------------------------- references
+
+// Texts are searched as they are: references also occur outside of templates, as in the condition of an `assert`.
+
+/** A path segment after the root; ids cannot contain other characters. */
+const SEGMENT = /[^.|{}()[\]"'\n]{1,255}/uy;
+/** The part of a segment that is surely a name. */
+const WORD = /^[\p{L}\p{N}_-]+/u;
+/** Text before a root that makes it part of a longer name or path. */
+const NAME_END = /[\p{L}\p{N}_.-]$/u;
+
+const CREDENTIAL = /[^\s"'`<>{}|\\^,;)]+/y;
+
+/** Ids of missing blocks that strings of `value` reference as `outputs.<id>` or `steps.<id>`. */
+function missingOutputs(value: JsonValue, exists: (id: string) => boolean): Set<string> {
+  const segments = new Set<string>();
+  visitStrings(value, (text) => {
+    collect(text, 'outputs.', SEGMENT, segments);
+    if (text.includes('{{')) collect(text, 'steps.', SEGMENT, segments);
+  });
+  const missing = new Set<string>();
+  for (const segment of segments) {
+    const word = WORD.exec(segment)?.[0];
+    if (word !== undefined && !candidatesOf(segment, word).some(exists)) missing.add(word);
+  }
+  return missing;
+}
+
+/** In templates the id extends to the next dot; in conditions it is a word, as in a subtraction. */
+function candidatesOf(segment: string, word: string): string[] {
+  return [segment.trimEnd(), word, word.split('-', 1)[0] ?? word];
+}
+
+/** The ids in `credentials://ID` in any string of `value`. */
+function credentialsIn(value: JsonValue): Set<string> {
+  const ids = new Set<string>();
+  visitStrings(value, (text) => collect(text, 'credentials://', CREDENTIAL, ids));
+  return ids;
+}
+
+/** Collects what follows each `prefix` that is not part of a longer name. */
+function collect(text: string, prefix: string, rest: RegExp, found: Set<string>): void {
+  for (let at = text.indexOf(prefix); at >= 0; at = text.indexOf(prefix, at + prefix.length)) {
+    if (at > 0 && NAME_END.test(text.slice(Math.max(0, at - 2), at))) continue;
+    rest.lastIndex = at + prefix.length;
+    if (rest.test(text)) found.add(text.slice(at + prefix.length, rest.lastIndex));
+  }
+}
+
+/** Values only, not keys. The entry check bounds the depth. */
+function visitStrings(value: JsonValue, visit: (text: string) => void): void {
+  if (typeof value === 'string') visit(value);
+  else if (typeof value === 'object' && value !== null) {
+    for (const inner of Object.values(value)) visitStrings(inner, visit);
+  }
 }

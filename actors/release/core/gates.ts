@@ -1,10 +1,16 @@
 /**
- * The verdicts of a release's gates (docs/releases.md): whether the candidate's rate exceeds the baseline's by more
- * than a gate allows. Where the release routed too few instances to the baseline, its newest earlier runs count as
- * well. Pure.
+ * The verdicts of a release's gates, and the reason texts of decisions (docs/releases.md). A gate fails when the
+ * candidate's rate exceeds the baseline's by more than it allows. Where the release routed too few instances to the
+ * baseline, its newest earlier runs count as well. Pure.
  */
 
-import type { EndedCounts, Gate, GateJudgement } from '../../../schema/release.js';
+import type {
+  EndedCounts,
+  Gate,
+  GateJudgement,
+  GateReport,
+  ValidationSummary,
+} from '../../../schema/release.js';
 import type { GateMetric, GateVerdict } from '../../../schema/release-states.js';
 import { isoTime } from '../../../src/base/time.js';
 import type { ReleaseRow } from './record.js';
@@ -17,28 +23,9 @@ export interface Outcomes {
   readonly is_earlier: boolean;
 }
 
-export type { EndedCounts };
-export type Judgement = GateJudgement;
-
-export interface Evidence {
-  readonly baseline: EndedCounts;
-  /** The part of the baseline from before the canary. */
-  readonly baseline_history?: EndedCounts;
-  readonly candidate: EndedCounts;
-  /** In the order of the release's gates. */
-  readonly gates: Judgement[];
-}
-
-interface Versions {
-  readonly baseline_sequence_id: string;
-  readonly candidate_sequence_id: string;
-}
-
 export interface RunsToJudge {
-  /** The start of the canary. */
   readonly since: string;
   readonly baseline: string;
-  /** The maximum age of earlier runs. */
   readonly from: string;
   /** Earlier runs are read only while the baseline has fewer runs. */
   readonly sample: number;
@@ -46,7 +33,6 @@ export interface RunsToJudge {
 
 /** Maximum age of baseline runs from before the canary. */
 const HISTORY_MS = 30 * 86_400_000;
-/** Upper bound of earlier runs read by one look. */
 const HISTORY_RUNS_MAX = 100_000;
 
 export function runsToJudge(
@@ -69,10 +55,12 @@ export function largestSample(gates: readonly Gate[]): number {
 /** Outcomes of versions other than the two are ignored. */
 export function judge(
   gates: readonly Gate[],
-  versions: Versions,
+  {
+    baseline_sequence_id,
+    candidate_sequence_id,
+  }: Pick<ReleaseRow, 'baseline_sequence_id' | 'candidate_sequence_id'>,
   outcomes: readonly Outcomes[],
-): Evidence {
-  const { baseline_sequence_id, candidate_sequence_id } = versions;
+): GateReport {
   const since = outcomes.filter(({ is_earlier }) => !is_earlier);
   const earlier = outcomes.filter(({ is_earlier }) => is_earlier);
   const baseline = countsOf(baseline_sequence_id, since);
@@ -95,9 +83,9 @@ export function judge(
 }
 
 /** Baseline runs that a gate compares with: earlier ones only if there are too few. */
-export function baselineOf(
+function baselineOf(
   gate: Gate,
-  { baseline, baseline_history }: Pick<Evidence, 'baseline' | 'baseline_history'>,
+  { baseline, baseline_history }: Pick<GateReport, 'baseline' | 'baseline_history'>,
 ): EndedCounts {
   if (baseline_history === undefined || baseline.total >= leastOf(gate)) return baseline;
   return {
@@ -109,9 +97,9 @@ export function baselineOf(
 }
 
 export function findVerdict(
-  { gates }: Pick<Evidence, 'gates'>,
+  { gates }: Pick<GateReport, 'gates'>,
   verdict: GateVerdict,
-): Judgement | undefined {
+): GateJudgement | undefined {
   return gates.find((judgement) => judgement.verdict === verdict);
 }
 
@@ -134,8 +122,7 @@ function leastOf(gate: Gate): number {
   return Math.max(1, gate.min_sample);
 }
 
-/** The ended instances that the metric counts. */
-export function countedBy(metric: GateMetric, counts: EndedCounts): number {
+function countedBy(metric: GateMetric, counts: EndedCounts): number {
   return metric === 'error_rate' ? counts.failed : counts.cancelled;
 }
 
@@ -175,4 +162,55 @@ function decimalOf(value: number): { readonly digits: bigint; readonly scale: bi
   const [whole = '0', fraction = ''] = mantissa.split('.');
   const places = fraction.length - Number(exponent);
   return { digits: BigInt(whole + fraction), scale: 10n ** BigInt(places) };
+}
+
+// ---------------------------------------------------------------- reasons
+
+/** Who decided, unless it was a gate. */
+export const OPERATOR = 'operator';
+export const VALIDATION = 'validation';
+export const DEPRECATION = 'deprecation';
+
+export function gateActor({ gate }: GateJudgement): string {
+  return `gate:${gate.metric}`;
+}
+
+export const REASONS = {
+  created: 'release created',
+  validationBegun: 'validation by a replay of ended runs began',
+  validationSkipped: 'validation skipped',
+  validationLost: 'the validation was cut off by a restart: it can be started again',
+  paused: 'canary paused: new instances run the baseline',
+  deprecated: 'the candidate was deprecated: new instances run the baseline',
+  rolledBack: 'rolled back: new instances run the baseline',
+} as const;
+
+export function canaryReason(percent: number): string {
+  return `canary at ${percent}% of new instances`;
+}
+
+export function promotionReason(force: boolean, { gates }: GateReport): string {
+  const basis = gates.length === 0 ? 'there are no gates' : 'every gate passed';
+  return `${force ? 'promotion forced' : 'promoted'}: ${basis}`;
+}
+
+export function validationReason(evidence: Omit<ValidationSummary, 'validated_at'>): string {
+  const { replayed, matches, diverged, inconclusive } = evidence;
+  return `${replayed} replayed: ${matches} matched, ${diverged} diverged, ${inconclusive} inconclusive`;
+}
+
+/** Both rates, and the regression that the gate allows. */
+export function gateReason({ gate }: GateJudgement, evidence: GateReport): string {
+  const { metric, max_regression: budget } = gate;
+  const of = (counts: EndedCounts) => {
+    const counted = countedBy(metric, counts);
+    return `${counted / counts.total} (${counted} of ${counts.total})`;
+  };
+  const baseline = baselineOf(gate, evidence);
+  const isEnough = baseline.total >= leastOf(gate);
+  return (
+    `${metric} of the candidate is ${of(evidence.candidate)}, of the baseline ` +
+    `${isEnough ? of(baseline) : `taken as 0, for want of runs (${baseline.total})`}; ` +
+    `it may be higher by ${budget}`
+  );
 }

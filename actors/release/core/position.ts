@@ -14,8 +14,8 @@ import { type FindingCode, migrationFinding } from '../../../src/core/migration-
 import { iterationOf } from '../../../src/core/paths.js';
 import type { Plan } from '../../../src/core/plan-nodes.js';
 import { clashOf } from '../../../src/core/remap.js';
-import { brokenRule, type JudgedReceipt } from './invariants.js';
-import { type OtherCall, otherCallIn } from './position-calls.js';
+import { nodeNamed } from './calls.js';
+import { brokenRule, type JudgedReceipt, type OtherCall, otherCallIn } from './position-checks.js';
 import {
   NotReplayable,
   type RecordedLife,
@@ -103,8 +103,6 @@ function inputsOf({ sourceData, targetData, life, ...asked }: FrontierCase): Inp
   if (asked.hasTransforms || beginsAnew) return [present];
   return [present, { before: life.data, after: life.data, signals: life.signals }];
 }
-
-// ---------------------------------------------------------------- the verdict
 
 /** Whether the replay reaches the position of the instance through everything that is recorded. */
 function reproduces(rerun: Rerun, { life, source }: FrontierCase, recording: Recording): boolean {
@@ -206,7 +204,6 @@ function completedIn({ executed }: Rerun): string[] {
   return executed.filter(({ hasFailed }) => !hasFailed).map(({ block, mark }) => block + mark);
 }
 
-/** Names the first one that differs. */
 function differs(reason: string, a: readonly string[], b: readonly string[]): Reason {
   const at = a.findIndex((name, i) => name !== b[i]);
   const place = at < 0 ? a.length : at;
@@ -265,9 +262,8 @@ function judgedReceipts(
   const rows = [...life.outputs, ...life.tasks];
   const iterations = new Map(rows.map(({ id, iteration }) => [id, iteration]));
   return receipts.map((receipt) => {
-    const node = plan.nodes[plan.indexOf.get(receipt.block_id) ?? -1];
-    const outside = node !== undefined && node.loops.length === 0 ? '' : null;
-    return { ...receipt, iteration: iterations.get(receipt.id) ?? outside };
+    const isOutside = nodeNamed(plan, receipt.block_id)?.loops.length === 0;
+    return { ...receipt, iteration: iterations.get(receipt.id) ?? (isOutside ? '' : null) };
   });
 }
 
@@ -275,20 +271,18 @@ function isSameList(a: readonly string[], b: readonly string[]): boolean {
   return a.length === b.length && a.every((item, i) => item === b[i]);
 }
 
-/** For the log, and for people. */
 interface Reason {
   readonly reason: string;
   /** Absent: the same as the reason. */
   readonly summary?: string;
 }
 
-/** @param block_id the block concerned, if any */
 export function failure(
   code: FindingCode,
-  told: string | Reason,
+  cause: string | Reason,
   block_id?: string,
 ): PositionVerdict {
-  const { reason, summary = reason } = typeof told === 'string' ? { reason: told } : told;
+  const { reason, summary = reason } = typeof cause === 'string' ? { reason: cause } : cause;
   const about = block_id === undefined ? {} : { block_id };
   return { passed: false, reason, finding: migrationFinding(code, summary, about) };
 }

@@ -1,10 +1,11 @@
 /** The stored release and its wire record (docs/releases.md). Row fields are those of `release.set`. Pure. */
 
 import type { Gate, Release, ValidationSummary } from '../../../schema/release.js';
+import { columnsBut, selected } from '../../../src/db/table.js';
+import { RELEASES } from '../tables.js';
 
-type Absent = 'gates' | 'validation_summary' | 'canary_started_at';
-
-export interface ReleaseRow extends Omit<Release, Absent> {
+export interface ReleaseRow
+  extends Omit<Release, 'gates' | 'validation_summary' | 'canary_started_at'> {
   readonly gates: readonly Gate[];
   readonly validation_summary: ValidationSummary | null;
   readonly canary_started_at: string | null;
@@ -16,10 +17,7 @@ export interface StoredRelease extends Omit<ReleaseRow, 'gates' | 'validation_su
   readonly validation_summary: string | null;
 }
 
-export const RELEASE_COLUMNS =
-  'id, tenant_id, namespace, sequence_name, baseline_sequence_id, baseline_version, ' +
-  'candidate_sequence_id, candidate_version, state, canary_percent, gates, in_flight_policy, ' +
-  'validation_summary, canary_started_at, created_at, updated_at';
+export const RELEASE_COLUMNS = selected(columnsBut(RELEASES));
 
 export function releaseRowOf(stored: StoredRelease): ReleaseRow {
   const { gates, validation_summary: summary } = stored;

@@ -12,7 +12,7 @@ import type { StepOutcome } from '../../../src/core/builtin.js';
 import { isOfHooks } from '../../../src/core/hooks.js';
 import type { Plan } from '../../../src/core/plan.js';
 import { GATE_REF, NOTE_MARK } from '../../../src/core/progress.js';
-import { placeOf, type RecordedCall, sleepOf } from './calls.js';
+import { nodeNamed, placeOf, type RecordedCall, sleepOf, stepNamed } from './calls.js';
 
 /** Results and answers in `block_outputs`, in the order of their creation; without notes on attempts. */
 export interface RecordedOutput {
@@ -106,7 +106,8 @@ export interface RecordedAnswer {
 }
 
 export interface Recording {
-  readonly answers: ReadonlyMap<string, ReadonlyMap<string, RecordedAnswer>>;
+  /** By `block/iteration`. */
+  readonly answers: ReadonlyMap<string, RecordedAnswer>;
   /** Visits of steps whose gate expired without an answer. */
   readonly expired: ReadonlyMap<string, ReadonlySet<string>>;
   /** By block and by iteration, in the order of iterations. */
@@ -164,19 +165,19 @@ function callsOf(
   baseline: Plan,
 ): Map<string, RecordedCall> {
   const calls = new Map<string, RecordedCall>();
-  const nodeOf = (block: string) => baseline.nodes[baseline.indexOf.get(block) ?? -1];
   for (const { block_id, iteration, attempt, request_sha256: sha256 } of receipts) {
-    const path = iteration ?? (nodeOf(block_id)?.loops.length === 0 ? '' : undefined);
+    const isOutside = nodeNamed(baseline, block_id)?.loops.length === 0;
+    const path = iteration ?? (isOutside ? '' : undefined);
     if (path !== undefined) calls.set(placeOf(block_id, path, attempt), { sha256 });
   }
   for (const { block_id, iteration, try: attempt, output, output_ref, call } of outputs) {
     if (output_ref === GATE_REF) continue;
     const place = placeOf(block_id, iteration, attempt);
-    const node = nodeOf(block_id);
+    const step = stepNamed(baseline, block_id);
     if (call !== null) calls.set(place, { sha256: call });
-    else if (node?.type === 'step' && node.mode === 'sleep' && output_ref === null) {
+    else if (step?.mode === 'sleep' && output_ref === null) {
       const ms = isJsonObject(output) ? ownValue(output, 'slept_ms') : undefined;
-      if (ms !== undefined) calls.set(place, { handler: node.handler, params: sleepOf(ms) });
+      if (ms !== undefined) calls.set(place, { handler: step.handler, params: sleepOf(ms) });
     }
   }
   for (const { block_id, iteration, attempt, handler, params } of tasks) {
@@ -185,14 +186,13 @@ function callsOf(
   return calls;
 }
 
-function answersIn({ outputs }: RecordedLife): Map<string, Map<string, RecordedAnswer>> {
-  const answers = new Map<string, Map<string, RecordedAnswer>>();
+function answersIn({ outputs }: RecordedLife): Map<string, RecordedAnswer> {
+  const answers = new Map<string, RecordedAnswer>();
   for (const { block_id, iteration, output, output_ref, created_at, id } of outputs) {
     if (output_ref !== GATE_REF) continue;
-    const { value } = output as JsonObject;
-    const own = answers.get(block_id) ?? new Map<string, RecordedAnswer>();
-    const [place = ''] = iteration.split(NOTE_MARK);
-    answers.set(block_id, own.set(place, { at: Date.parse(created_at), id, value: String(value) }));
+    const value = String((output as JsonObject).value);
+    const [path = ''] = iteration.split(NOTE_MARK);
+    answers.set(`${block_id}/${path}`, { at: Date.parse(created_at), id, value });
   }
   return answers;
 }
@@ -204,12 +204,10 @@ function expiredIn(
 ): Map<string, Set<string>> {
   const expired = new Map<string, Set<string>>();
   for (const [block, own] of visits) {
-    const node = baseline.nodes[baseline.indexOf.get(block) ?? -1];
-    if (node?.type !== 'step' || node.gate === undefined) continue;
-    const unanswered = [...own].filter(
-      ([iteration, { isEnded }]) => isEnded && answers.get(block)?.has(iteration) !== true,
-    );
-    if (unanswered.length > 0) expired.set(block, new Set(unanswered.map(([place]) => place)));
+    if (stepNamed(baseline, block)?.gate === undefined) continue;
+    const ended = [...own.keys()].filter((path) => own.get(path)?.isEnded);
+    const unanswered = ended.filter((path) => !answers.has(`${block}/${path}`));
+    if (unanswered.length > 0) expired.set(block, new Set(unanswered));
   }
   return expired;
 }
@@ -280,10 +278,9 @@ class SagaRuns {
 
   /** Of the sagas around the block, outermost first. */
   #runsOf({ block_id, iteration }: Row) {
-    const { nodes, indexOf } = this.#plan;
-    const loops = nodes[indexOf.get(block_id) ?? -1]?.loops ?? [];
+    const loops = nodeNamed(this.#plan, block_id)?.loops ?? [];
     return loops.flatMap((index, place) => {
-      if (nodes[index]?.type !== 'saga') return [];
+      if (this.#plan.nodes[index]?.type !== 'saga') return [];
       const path = iteration.split('.');
       const key = `${index}/${path.slice(0, place).join('.')}`;
       return [{ key, place, number: Number(path[place]) }];
@@ -292,8 +289,8 @@ class SagaRuns {
 }
 
 function isComposite(plan: Plan, block: string): boolean {
-  const index = plan.indexOf.get(block);
-  return index !== undefined && plan.nodes[index]?.kind.isLeaf !== true;
+  const node = nodeNamed(plan, block);
+  return node !== undefined && !node.kind.isLeaf;
 }
 
 function triesOf({ end, tasks, lastTask }: VisitRows): Visit {

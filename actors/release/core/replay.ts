@@ -2,13 +2,7 @@
 
 import type { ChangedCall, Divergence } from '../../../schema/release.js';
 import type { Plan } from '../../../src/core/plan.js';
-import {
-  type Call,
-  differingMembers,
-  isSameCall,
-  isSameRequest,
-  type RecordedCall,
-} from './calls.js';
+import { differingMembers, isSameCall, isSameRequest, stepNamed } from './calls.js';
 import { NotReplayable, type RecordedRun, type Recording, recordingOf } from './recording.js';
 import { Rerun, type RerunOptions } from './rerun.js';
 import { Script } from './stand-ins.js';
@@ -22,11 +16,7 @@ export type Verdict =
 /** Maximum ids in each list of one divergence, because summaries are stored. */
 const IDS_MAX = 200;
 
-/**
- * @param candidate the plan to replay with
- *
- * @param baseline the plan of the run
- */
+/** @param baseline the plan of the run */
 export function replay(
   candidate: Plan,
   baseline: Plan,
@@ -35,14 +25,15 @@ export function replay(
 ): Verdict {
   try {
     const recording = recordingOf(run, baseline);
-    const inputs = inputsOf(candidate, baseline, run, recording, options);
-    const rerunOf = (plan: Plan, known?: typeof inputs) => {
-      const rerun = new Rerun('end', plan, new Script(recording, baseline, known), run, options);
+    const rerunOf = (plan: Plan, inputs?: ReadonlyMap<string, string>) => {
+      const rerun = new Rerun('end', plan, new Script(recording, baseline, inputs), run, options);
       rerun.run();
       return rerun;
     };
-    const rerun = rerunOf(candidate, inputs);
-    let control: Rerun | null | undefined;
+    // Only a replay of the run's own plan yields the inputs of children.
+    const hasChildren = candidate.nodes.some(({ type }) => type === 'sub_sequence');
+    let control: Rerun | null | undefined = hasChildren ? rerunOf(baseline) : undefined;
+    const rerun = rerunOf(candidate, control?.childInputs);
     const controlOf = () => {
       if (control === undefined) control = carriedOut(() => rerunOf(baseline)) ?? null;
       return control ?? undefined;
@@ -72,41 +63,38 @@ function callsOf(
   let doubt: string | undefined;
   // Steps now evaluated in place need no call.
   for (const block of new Set(executed.map((step) => step.block))) {
-    const [before, after] = [script.stepOf(block), plan.nodes[plan.indexOf.get(block) ?? -1]];
-    const isCall = before !== undefined && before.mode !== 'pure' && before.mode !== 'sleep';
-    if (isCall && after?.type === 'step' && after.mode === 'pure') {
+    const mode = script.stepOf(block)?.mode ?? 'pure';
+    const isCall = mode !== 'pure' && mode !== 'sleep';
+    if (isCall && stepNamed(plan, block)?.mode === 'pure') {
       changed.push({ block_id: block, member: 'handler' });
     }
   }
   if (script.otherCalls.length === 0) return { changed, doubt };
-  const isSaid = (block: string) => {
-    const [before, after] = [script.stepOf(block), plan.nodes[plan.indexOf.get(block) ?? -1]];
-    return before !== undefined && after?.type === 'step' && isSameRequest(before, after);
-  };
+  const isSaid = (block: string) => isSameRequest(script.stepOf(block), stepNamed(plan, block));
   const control = controlOf()?.calls;
   for (const { block, place, recorded, made, isDoubtful } of script.otherCalls) {
     const repeated = control?.get(place);
     if (script.stepOf(block)?.handler !== made.handler) {
       changed.push({ block_id: block, member: 'handler' });
-    } else if (repeated === undefined || !isRepeated(recorded, repeated) || isDoubtful) {
-      doubt ??= doubtAt(block);
-    } else {
+      continue;
+    }
+    // An unrecorded call is compared with the baseline's.
+    const isRepeated = repeated && (recorded === undefined || isSameCall(recorded, repeated));
+    if (!isRepeated || isDoubtful) doubt ??= doubtAt(block);
+    else {
       const members = differingMembers(repeated, made);
       // The recording has the same hash, which proves nothing where the steps are written differently.
       if (members.length === 0 && !isSaid(block)) doubt ??= doubtAt(block);
       changed.push(...members.map((member) => ({ block_id: block, member })));
     }
   }
-  return { changed: distinct(changed), doubt };
+  // A step in a loop may make the same difference in every iteration.
+  const distinct = new Map(changed.map((one) => [JSON.stringify(one), one]));
+  return { changed: [...distinct.values()], doubt };
 }
 
 function doubtAt(block: string): string {
   return `the call of step ${block} depends on time or on what nobody recorded`;
-}
-
-/** An unrecorded call is compared with the baseline's. */
-function isRepeated(recorded: RecordedCall | undefined, repeated: Call): boolean {
-  return recorded === undefined || isSameCall(recorded, repeated);
 }
 
 /** Undefined when the run cannot be replayed. */
@@ -117,26 +105,6 @@ function carriedOut(run: () => Rerun): Rerun | undefined {
     if (error instanceof NotReplayable) return undefined;
     throw error;
   }
-}
-
-/** A step in a loop may make the same difference in every iteration. */
-function distinct(changed: readonly ChangedCall[]): ChangedCall[] {
-  const byName = new Map(changed.map((one) => [JSON.stringify(one), one]));
-  return [...byName.values()];
-}
-
-/** The inputs of the children, which only a replay of the run's own plan yields; computed where needed. */
-function inputsOf(
-  candidate: Plan,
-  baseline: Plan,
-  run: RecordedRun,
-  recording: Recording,
-  options: RerunOptions,
-): ReadonlyMap<string, string> | undefined {
-  if (!candidate.nodes.some(({ type }) => type === 'sub_sequence')) return undefined;
-  const rerun = new Rerun('end', baseline, new Script(recording, baseline), run, options);
-  rerun.run();
-  return rerun.childInputs;
 }
 
 function verdictOn(

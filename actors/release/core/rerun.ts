@@ -29,7 +29,7 @@ import {
   type StepTry,
 } from '../../../src/core/progress.js';
 import { scopeIn } from '../../../src/core/scopes.js';
-import { type Call, callOf, placeOf } from './calls.js';
+import { type Call, callOf, nodeNamed, placeOf } from './calls.js';
 import {
   NotReplayable,
   type RecordedLife,
@@ -242,8 +242,8 @@ export class Rerun {
   }
 
   #note(block: string, mark: string, hasFailed: boolean): void {
-    const node = this.#plan.nodes[this.#plan.indexOf.get(block) ?? -1];
-    if (node?.kind.isLeaf === true) this.executed.push({ block, mark, hasFailed });
+    const isLeaf = nodeNamed(this.#plan, block)?.kind.isLeaf;
+    if (isLeaf === true) this.executed.push({ block, mark, hasFailed });
   }
 
   /** Data that callers merged by now; nothing waits for it. */

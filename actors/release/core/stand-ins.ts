@@ -6,9 +6,16 @@
 
 import type { JsonObject } from '../../../src/base/json.js';
 import type { StepOutcome } from '../../../src/core/builtin.js';
-import type { Plan, PlanNode } from '../../../src/core/plan.js';
-import type { StepNode, SubSequenceNode } from '../../../src/core/plan-nodes.js';
-import { type Call, isSameCall, isSameRequest, placeOf, type RecordedCall } from './calls.js';
+import type { Plan, PlanNode, StepNode, SubSequenceNode } from '../../../src/core/plan-nodes.js';
+import {
+  type Call,
+  isSameCall,
+  isSameRequest,
+  nodeNamed,
+  placeOf,
+  type RecordedCall,
+  stepNamed,
+} from './calls.js';
 import {
   NotReplayable,
   type RecordedAnswer,
@@ -16,7 +23,6 @@ import {
   type Recording,
 } from './recording.js';
 
-/** The output of an unrecorded step. */
 const NOTHING: JsonObject = Object.freeze({});
 
 /** A call that differs from the recorded one, or may differ. */
@@ -30,7 +36,6 @@ export interface OtherCall {
   readonly isDoubtful: boolean;
 }
 
-/** Serves a recording, step by step. */
 export class Script {
   readonly recording: Recording;
   readonly #baseline: Plan;
@@ -39,21 +44,14 @@ export class Script {
   /** The first step with unrecorded output: agreeing ends prove nothing then. */
   gap: string | undefined;
 
-  /**
-   * @param inputs of children in the recorded run, by block and iteration; absent when the recorded run itself is
-   *   replayed
-   */
+  /** @param inputs of recorded children, by block and iteration; absent for the recorded run itself */
   constructor(recording: Recording, baseline: Plan, inputs?: ReadonlyMap<string, string>) {
     this.recording = recording;
     this.#baseline = baseline;
     this.#inputs = inputs;
   }
 
-  /**
-   * The recorded result of this attempt for any call; undefined when there is none.
-   *
-   * @throws NotReplayable when the step depends on unrecorded data
-   */
+  /** For any call; undefined when nothing is recorded. @throws NotReplayable for unrecorded data */
   take(node: StepNode, iteration: string, attempt: number): RecordedTry | undefined {
     // An expired gate says nothing about its handler, which was never called.
     if (this.hasExpired(node.id, iteration)) {
@@ -63,7 +61,11 @@ export class Script {
     const before = this.stepOf(node.id);
     const tries = this.recording.visits.get(node.id)?.get(iteration)?.tries ?? [];
     // Failures are those of one handler: another one might not have failed.
-    const taken = (before?.handler === node.handler ? tries : tries.filter(isSuccess))[attempt];
+    const taken = (
+      before?.handler === node.handler
+        ? tries
+        : tries.filter(({ outcome }) => outcome.kind === 'success')
+    )[attempt];
     if (taken?.isKnown === false && choosesRetries(node)) {
       throw new NotReplayable(`how step ${node.id} failed before a retry is not recorded`);
     }
@@ -88,20 +90,15 @@ export class Script {
       return undefined;
     }
     if (recorded === undefined || !isSameCall(recorded, made)) {
-      const isSaid = before !== undefined && isSameRequest(before, node);
-      const isDoubtful = this.gap !== undefined && isSaid;
+      const isDoubtful = this.gap !== undefined && isSameRequest(before, node);
       this.otherCalls.push({ block: node.id, place, recorded, made, isDoubtful });
     }
     return taken;
   }
 
-  /**
-   * The recorded result of a child; undefined for another sequence, version or input.
-   *
-   * @param input as text
-   */
+  /** Undefined for another sequence, version or input. @param input as text */
   takeChild(node: SubSequenceNode, iteration: string, input: string): RecordedTry | undefined {
-    const before = this.#baseline.nodes[this.#baseline.indexOf.get(node.id) ?? -1];
+    const before = nodeNamed(this.#baseline, node.id);
     const isSame =
       before?.type === 'sub_sequence' &&
       before.sequenceName === node.sequenceName &&
@@ -116,7 +113,7 @@ export class Script {
   }
 
   answerAt(block: string, iteration: string): RecordedAnswer | undefined {
-    return this.recording.answers.get(block)?.get(iteration);
+    return this.recording.answers.get(`${block}/${iteration}`);
   }
 
   /** @param iteration absent: in any */
@@ -138,8 +135,7 @@ export class Script {
   }
 
   stepOf(block: string): StepNode | undefined {
-    const node = this.#baseline.nodes[this.#baseline.indexOf.get(block) ?? -1];
-    return node?.type === 'step' ? node : undefined;
+    return stepNamed(this.#baseline, block);
   }
 
   outcomeOf(block: string, taken: RecordedTry | undefined): StepOutcome {
@@ -158,10 +154,6 @@ function forGood(taken: RecordedTry): RecordedTry {
   return outcome.kind === 'success'
     ? taken
     : { ...taken, outcome: { ...outcome, retryable: false } };
-}
-
-function isSuccess({ outcome }: RecordedTry): boolean {
-  return outcome.kind === 'success';
 }
 
 function choosesRetries({ retry }: StepNode): boolean {

@@ -1,60 +1,107 @@
-/** Reads of releases. */
+/** Releases on the front thread: reads, semantic diffs of definitions (docs/releases.md), and validations. */
 
-import { type GateReport, RELEASE_LIST_MAX, type Release } from '../../../schema/release.js';
-import { rowOf } from '../../../src/db/reads/lookup.js';
+import { type GateReport, RELEASE_LIST_MAX } from '../../../schema/release.js';
+import { tenantOf } from '../../../src/base/tenancy.js';
+import { filtersOf } from '../../../src/db/reads/filters.js';
+import { list } from '../../../src/db/reads/list.js';
+import { lookup, rowOf, TRY_LATER } from '../../../src/db/reads/lookup.js';
+import { orderBy } from '../../../src/db/reads/order.js';
+import { columnsBut, selected } from '../../../src/db/table.js';
+import type { FrontKernel, FrontRoom } from '../../../src/http/front-room.js';
 import {
   type CallById,
   type FrontDeps,
-  type FrontOperations,
   jsonReply,
   listQuery,
-  type Operation,
   pageReply,
 } from '../../../src/http/operation.js';
-import { judge, runsToJudge } from '../core/gates.js';
-import { type ReleaseRow, releaseOf, releaseRowOf } from '../core/record.js';
-import { decisionList, releaseById, releaseList, releaseOutcomes } from './reads.js';
+import type { Shards } from '../../runtime/shards.js';
+import { judge, type Outcomes, runsToJudge } from '../core/gates.js';
+import {
+  RELEASE_COLUMNS,
+  type ReleaseRow,
+  releaseOf,
+  releaseRowOf,
+  type StoredRelease,
+} from '../core/record.js';
+import { COMPARE_DEFINITIONS } from '../jobs.js';
+import { RELEASE_SQL } from '../loads.js';
+import type { releaseOperations } from '../room.js';
+import { RELEASE_DECISIONS, RELEASES } from '../tables.js';
+import { definitionsOf, Validations } from './validation.js';
 
-/** @throws EngineError 404 */
-export async function releaseNamed(deps: FrontDeps, call: CallById): Promise<Release> {
-  return releaseOf(await rowNamed(deps, call));
+export const releaseById = lookup<StoredRelease>('reads_release_get', RELEASE_SQL.release);
+
+/** `Release` records, newest first. */
+export const releaseList = list({
+  columns: RELEASE_COLUMNS,
+  from: 'releases r',
+  by: filtersOf(RELEASES, ['tenant_id', 'state', 'sequence_name'], 'r'),
+  walk: { table: 'releases r', alias: 'r', along: ['tenant_id'], isOfAll: true, within: [] },
+  order: orderBy(RELEASES, ['created_at', 'id'], 'descending', 'r'),
+  toText: (row: StoredRelease) => JSON.stringify(releaseOf(releaseRowOf(row))),
+  cheaper: 'name the tenant, or ask for a smaller limit',
+});
+
+/** The rows by which the release owner judges. */
+const releaseOutcomes = lookup<Outcomes>('reads_release_outcomes', RELEASE_SQL.releaseOutcomes);
+
+/** `ReleaseDecision` records, oldest first; ids order those of one instant (docs/releases.md). */
+export const decisionList = list({
+  columns: selected(columnsBut(RELEASE_DECISIONS)),
+  from: 'release_decisions',
+  of: filtersOf(RELEASE_DECISIONS, ['release_id']),
+  order: 'decided_at, id',
+  cheaper: TRY_LATER,
+});
+
+export function openReleaseFront(kernel: FrontKernel<Shards<typeof releaseOperations>>) {
+  const { offload, offloadPool, settings } = kernel;
+  const { unpoliciedRetry } = settings;
+  const validations = new Validations({ ...kernel, pool: offloadPool, unpoliciedRetry });
+  return {
+    parts: [validations],
+    operations: {
+      'releases.list': async ({ reads }, call) => {
+        const query = listQuery(call);
+        const limit = Math.min(Math.max(query.limit, 1), RELEASE_LIST_MAX);
+        const bounds = { ...query, limit, offset: 0 };
+        return pageReply(call, bounds, await reads.page(releaseList(bounds)));
+      },
+      'releases.get': async (deps, call) =>
+        jsonReply(JSON.stringify(releaseOf(await releaseNamed(deps, call)))),
+      /** Without a turn of the release owner: runs that end meanwhile may be missing. */
+      'releases.gates': async (deps, call) => {
+        const row = await releaseNamed(deps, call);
+        const { since, baseline, from, sample } = runsToJudge(row);
+        const asked = [row.id, since, baseline, from, sample];
+        const outcomes = await releaseOutcomes.rows(deps.reads, ...asked);
+        const report: GateReport = judge(row.gates, row, outcomes);
+        return jsonReply(JSON.stringify(report));
+      },
+      'releases.decisions': async (deps, call) => {
+        const { id } = await releaseNamed(deps, call);
+        return jsonReply((await deps.reads.page(decisionList({ release_id: id }))).text);
+      },
+      'releases.diff': async (deps, call) => {
+        const release = await releaseNamed(deps, call);
+        const definitions = await definitionsOf(deps, release.tenant_id, release);
+        return jsonReply(await offload.run(call.tenant, COMPARE_DEFINITIONS, definitions));
+      },
+      /** Two sequences have no common owner, so the front compares them. */
+      'sequences.compare': async (deps, { tenant, body }) => {
+        const definitions = await definitionsOf(deps, tenantOf(tenant, body.tenant_id), body);
+        return jsonReply(await offload.run(tenant, COMPARE_DEFINITIONS, definitions));
+      },
+    },
+    // While the shard still answers, so that releases in validation become drafts again.
+    drain: () => validations.stop(),
+  } satisfies FrontRoom;
 }
 
-async function rowNamed({ reads }: FrontDeps, { params, tenant }: CallById): Promise<ReleaseRow> {
+export async function releaseNamed(
+  { reads }: FrontDeps,
+  { params, tenant }: CallById,
+): Promise<ReleaseRow> {
   return releaseRowOf(await rowOf(reads, releaseById, 'release', params.id, tenant));
 }
-
-const list: Operation<'releases.list'> = async (deps, call) => {
-  const query = listQuery(call);
-  const limit = Math.min(Math.max(query.limit, 1), RELEASE_LIST_MAX);
-  const bounds = { ...query, limit, offset: 0 };
-  return pageReply(call, bounds, await deps.reads.page(releaseList(bounds)));
-};
-
-const get: Operation<'releases.get'> = async (deps, call) =>
-  jsonReply(JSON.stringify(await releaseNamed(deps, call)));
-
-/** Without a turn of the release owner: runs that end meanwhile may be missing. */
-const gates: Operation<'releases.gates'> = async (deps, call) => {
-  const row = await rowNamed(deps, call);
-  const { since, baseline, from, sample } = runsToJudge(row);
-  const asked = [row.id, since, baseline, from, sample];
-  const report: GateReport = judge(
-    row.gates,
-    row,
-    await releaseOutcomes.rows(deps.reads, ...asked),
-  );
-  return jsonReply(JSON.stringify(report));
-};
-
-const decisions: Operation<'releases.decisions'> = async (deps, call) => {
-  const { id } = await releaseNamed(deps, call);
-  return jsonReply((await deps.reads.page(decisionList({ release_id: id }))).text);
-};
-
-export const releaseOperations = {
-  'releases.list': list,
-  'releases.get': get,
-  'releases.gates': gates,
-  'releases.decisions': decisions,
-} satisfies Partial<FrontOperations>;

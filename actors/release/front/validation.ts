@@ -30,9 +30,9 @@ import type { DefinitionPair } from '../core/diff.js';
 import type { Verdict } from '../core/replay.js';
 import type { RerunOptions } from '../core/rerun.js';
 import { COMPILE_CANDIDATE, REPLAY_RUN } from '../jobs.js';
-import type { releaseOperations } from '../operations.js';
 import type { ValidationEnd } from '../releases.js';
-import { type SampledRun, type StoredRun, sampledRuns, storedRun } from '../replay-reads.js';
+import { type SampledRun, sampledRuns, storedRun } from '../replay-reads.js';
+import type { releaseOperations } from '../room.js';
 
 export interface ValidationsDeps {
   readonly client: Pick<Shards<typeof releaseOperations>, 'ask'>;
@@ -43,6 +43,13 @@ export interface ValidationsDeps {
 }
 
 type Evidence = Omit<ValidationReport, 'release_state'>;
+
+interface Validation {
+  readonly front: FrontDeps;
+  readonly caller: string;
+  readonly release: Release;
+  readonly size: number;
+}
 
 const SHARD = 0;
 /** Running and waiting validations: a caller behind these waits for minutes at worst. */
@@ -63,12 +70,10 @@ const END_AGAIN_MS = 1_000;
 export class Validations {
   readonly #deps: ValidationsDeps;
   readonly #timers = new Set<TimerHandle>();
-  /** Running and waiting validations. */
   readonly #places = new FairSlots([
     { activeMax: VALIDATIONS_MAX },
     { activeMax: VALIDATIONS_PER_TENANT_MAX },
   ]);
-  /** Running validations. */
   readonly #turns = new FairSlots([
     { activeMax: AT_ONCE_MAX },
     { activeMax: AT_ONCE_PER_TENANT_MAX },
@@ -102,7 +107,9 @@ export class Validations {
     try {
       const { release } = JSON.parse((await begin()).body) as { release: Release };
       const size = Math.min(Math.max(1, sample ?? SAMPLE_DEFAULT), SAMPLE_MAX);
-      return jsonReply(JSON.stringify(await this.#lead(front, tenant, release, size)));
+      const led = this.#inTurn({ front, caller: tenant, release, size });
+      this.#led.add(led);
+      return jsonReply(JSON.stringify(await led.finally(() => this.#led.delete(led))));
     } finally {
       leave();
     }
@@ -116,68 +123,28 @@ export class Validations {
 
   readonly operations = { 'releases.validate': this.#validate } satisfies Partial<FrontOperations>;
 
-  async #lead(
-    front: FrontDeps,
-    tenant: string,
-    release: Release,
-    size: number,
-  ): Promise<ValidationReport> {
-    const led = this.#inTurn(front, tenant, release, size);
-    this.#led.add(led);
+  async #inTurn(validation: Validation): Promise<ValidationReport> {
+    const { caller, release } = validation;
+    const turn = await this.#turns.acquire([caller], this.#stopped.signal);
     try {
-      return await led;
-    } finally {
-      this.#led.delete(led);
-    }
-  }
-
-  async #inTurn(
-    front: FrontDeps,
-    tenant: string,
-    release: Release,
-    size: number,
-  ): Promise<ValidationReport> {
-    const turn = await this.#turns.acquire([tenant], this.#stopped.signal);
-    try {
-      return await this.#validated(front, tenant, release, size);
+      const end = await this.#judge(validation).catch(async (error: unknown) => {
+        const reason = error instanceof EngineError ? error.message : 'the replay could not run';
+        // The caller gets the reason; that the release is not a draft yet has been logged.
+        await this.#end(release, { outcome: 'draft', reason }).catch(() => undefined);
+        throw error;
+      });
+      const { state } = await this.#end(release, end);
+      const evidence = end.outcome === 'ready' ? end.evidence : evidenceOf([], []);
+      return { ...evidence, release_state: state };
     } finally {
       if (turn.ok) turn.release();
     }
   }
 
-  async #validated(
-    front: FrontDeps,
-    tenant: string,
-    release: Release,
-    size: number,
-  ): Promise<ValidationReport> {
-    let end: ValidationEnd;
-    try {
-      end = await this.#judge(front, tenant, release, size);
-    } catch (error) {
-      const reason = error instanceof EngineError ? error.message : 'the replay could not run';
-      const draft = { outcome: 'draft', reason } as const;
-      // The caller gets the reason; that the release is not a draft yet has been logged.
-      await this.#end(release, draft).catch(() => undefined);
-      throw error;
-    }
-    const { state } = await this.#end(release, end);
-    const evidence = end.outcome === 'ready' ? end.evidence : NO_EVIDENCE;
-    return { ...evidence, release_state: state };
-  }
-
   /** @throws EngineError 404 when a side is no longer stored, 503 when history cannot be read */
-  async #judge(
-    front: FrontDeps,
-    caller: string,
-    release: Release,
-    size: number,
-  ): Promise<ValidationEnd> {
+  async #judge({ front, caller, release, size }: Validation): Promise<ValidationEnd> {
     const { clock } = this.#deps;
-    const definitions = {
-      baseline: await sequenceById(front.reads, release.baseline_sequence_id, release.tenant_id),
-      candidate: await sequenceById(front.reads, release.candidate_sequence_id, release.tenant_id),
-    };
+    const definitions = await definitionsOf(front, release.tenant_id, release);
     const problem = await this.#offload.run(caller, COMPILE_CANDIDATE, definitions);
     if (problem !== undefined) {
       return { outcome: 'failed', reason: `the candidate cannot run: ${problem}` };
@@ -205,19 +172,11 @@ export class Validations {
     front: FrontDeps,
     caller: string,
     definitions: DefinitionPair,
-    run: SampledRun,
+    { id, bytes }: SampledRun,
   ): Promise<Verdict> {
-    if (run.bytes > RUN_BYTES_MAX) return inconclusive('it is too large');
-    const stored = await storedRun.row(front.reads, run.id);
-    if (stored === undefined) return inconclusive('it has been removed');
-    return this.#replayStored(caller, definitions, stored);
-  }
-
-  async #replayStored(
-    caller: string,
-    definitions: DefinitionPair,
-    run: StoredRun,
-  ): Promise<Verdict> {
+    if (bytes > RUN_BYTES_MAX) return inconclusive('it is too large');
+    const run = await storedRun.row(front.reads, id);
+    if (run === undefined) return inconclusive('it has been removed');
     const { unpoliciedRetry, log } = this.#deps;
     try {
       return await this.#offload.run(caller, REPLAY_RUN, { definitions, run, unpoliciedRetry });
@@ -256,13 +215,18 @@ export class Validations {
   }
 }
 
-const NO_EVIDENCE: Evidence = {
-  replayed: 0,
-  matches: 0,
-  diverged: 0,
-  inconclusive: 0,
-  divergences: [],
-};
+/** @param tenant '' is any @throws EngineError 404 */
+export async function definitionsOf(
+  { reads }: FrontDeps,
+  tenant: string,
+  pair: Pick<Release, 'baseline_sequence_id' | 'candidate_sequence_id'>,
+): Promise<DefinitionPair> {
+  const [baseline, candidate] = await Promise.all([
+    sequenceById(reads, pair.baseline_sequence_id, tenant),
+    sequenceById(reads, pair.candidate_sequence_id, tenant),
+  ]);
+  return { baseline, candidate };
+}
 
 function inconclusive(reason: string): Verdict {
   return { kind: 'inconclusive', reason };

@@ -107,8 +107,6 @@ function unreadable(name: string, item: string): CronError {
   return new CronError(`has a value for the ${name} that cannot be read: "${item}"`);
 }
 
-// ---------------------------------------------------------------- what cron-parser reads
-
 /** @param plain converts an item to cron-parser's syntax */
 function valuesOf(
   part: Part,
@@ -149,8 +147,6 @@ function ascending(values: readonly number[]): readonly number[] {
   return [...new Set(values)].sort((a, b) => a - b);
 }
 
-// ---------------------------------------------------------------- days of the week
-
 const WEEKDAYS = ['SUN', 'MON', 'TUE', 'WED', 'THU', 'FRI', 'SAT'];
 
 /** Weekdays as 0 … 6 from Sunday, and a range over the end of the week as two. */
@@ -177,8 +173,6 @@ function weekday(text = '', isFromOne: boolean): number {
   if (!(number >= 0 && number <= max)) throw new CronError('is no day of the week');
   return number % 7;
 }
-
-// ---------------------------------------------------------------- years
 
 function yearRange(item: string): YearRange {
   const [, wildcard, from, to, stepText] = ITEM.exec(item) ?? [];

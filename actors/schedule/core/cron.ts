@@ -21,12 +21,7 @@ import { type CronFields, YEAR_MAX, type YearRange } from './cron-fields.js';
 
 const HOURS = 24;
 
-/**
- * The first fire strictly after an instant.
- *
- * @param timezone IANA name
- * @returns null when none remains
- */
+/** Strictly after an instant; null when none remains. @param timezone IANA name */
 export function nextFire(fields: CronFields, timezone: string, after: UnixMs): UnixMs | null {
   const zone = zoneOf(timezone);
   const shown = after + offsetMs(zone, after);
@@ -37,7 +32,6 @@ export function nextFire(fields: CronFields, timezone: string, after: UnixMs): U
   return next ?? null;
 }
 
-/** The next fires in order, at most `count`. */
 export function nextFires(
   fields: CronFields,
   timezone: string,
@@ -97,13 +91,12 @@ function shownAgain(
   return local !== undefined && local < turn + old ? local - offset : undefined;
 }
 
-// ---------------------------------------------------------------- the calendar
-
 /** The first matching local time at or after `from`. */
 function nextLocal(fields: CronFields, from: LocalMs): LocalMs | undefined {
   const today = Math.floor(from / DAY_MS) * DAY_MS;
   const year = new Date(today).getUTCFullYear();
-  if (isYear(fields.years, year) && dayIn(fields, year, today, today + DAY_MS) !== undefined) {
+  const isYear = nextYear(fields.years, year) === year;
+  if (isYear && dayIn(fields, year, today, today + DAY_MS) !== undefined) {
     const time = timeOfDay(fields, (from - today) / SECOND_MS);
     if (time !== undefined) return today + time * SECOND_MS;
   }
@@ -160,10 +153,6 @@ function dayIn(
 /** 0 is Sunday; 1970 began on a Thursday. */
 function weekdayOf(day: LocalMs): number {
   return (((day / DAY_MS + 4) % 7) + 7) % 7;
-}
-
-function isYear(years: readonly YearRange[], year: number): boolean {
-  return nextYear(years, year) === year;
 }
 
 function nextYear(years: readonly YearRange[], from: number): number | undefined {

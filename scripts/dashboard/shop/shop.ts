@@ -8,7 +8,7 @@
  */
 
 import { setTimeout as pause } from 'node:timers/promises';
-import { bucketOf, cohortSeed } from '../../../actors/release/core/cohort.js';
+import { bucketOf, cohortSeed } from '../../../actors/release/core/routes.js';
 import { Client, type CreateInstance, type Release } from '../../../client/src/index.js';
 import { type Receiver, startReceiver, statusOf } from '../../../test/helpers/receiver.js';
 import { BILLING, ORDER, SEQUENCES, SHOP } from './sequences.js';

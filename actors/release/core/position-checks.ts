@@ -1,13 +1,16 @@
 /**
- * Checks that the target of a migration would have made the same calls as the source up to the current position. Pure.
+ * What a migration must not change at the position of an instance: the calls made so far, and the effects on their
+ * receipts. Pure.
  */
 
+import type { EffectReceipt } from '../../../schema/continuity.js';
+import type { EffectState } from '../../../schema/continuity-words.js';
 import {
-  type Call,
   differingMembers,
   isSameCall,
   isSameRequest,
   type RecordedCall,
+  stepNamed,
 } from './calls.js';
 import type { Recording } from './recording.js';
 import type { Rerun } from './rerun.js';
@@ -19,7 +22,6 @@ export interface OtherCall {
 
 /**
  * The first recorded call that the target would not have made; undefined when all agree.
- *
  * @param before the replay with the source
  * @param after the replay with the target, with the same steps
  * @param isOver whether the step makes no further attempt in this iteration
@@ -58,12 +60,7 @@ function problemAt(
   // One of the two is evaluated in place.
   if (old === undefined || now === undefined) return another(block, ['handler']);
   if (!isSameCall(old, now)) return another(block, differingMembers(old, now));
-  const [from, to] = [source, target].map((plan) => plan.nodes[plan.indexOf.get(block) ?? -1]);
-  const isSaid = from?.type === 'step' && to?.type === 'step' && isSameRequest(from, to);
-  return isSaid ? undefined : unproven(block, recorded, now);
-}
-
-function unproven(block: string, recorded: RecordedCall | undefined, now: Call): string {
+  if (isSameRequest(stepNamed(source, block), stepNamed(target, block))) return undefined;
   return recorded === undefined
     ? `step ${block} says otherwise what it asks for, and nobody recorded what it asked`
     : another(block, differingMembers(recorded, now));
@@ -71,4 +68,36 @@ function unproven(block: string, recorded: RecordedCall | undefined, now: Call):
 
 function another(block: string, members: readonly string[]): string {
   return `step ${block} makes another call: ${members.join(', ')}`;
+}
+
+export interface JudgedReceipt
+  extends Pick<
+    EffectReceipt,
+    'block_id' | 'state' | 'destination_fingerprint' | 'idempotency_key'
+  > {
+  /** '' outside of loops; null when unknown. */
+  readonly iteration: string | null;
+}
+
+/** The first violated rule, or one that cannot be decided. */
+export function brokenRule(receipts: readonly JudgedReceipt[]): string | undefined {
+  const names = receipts.filter(({ state }) => DONE.has(state)).flatMap(namesOf);
+  if (new Set(names).size < names.length) return 'effect_at_most_once: fail';
+  const states = new Set(receipts.map(({ state }) => state));
+  if (states.has('unknown')) return 'no_unknown_effects: fail';
+  return states.has('dispatched') ? 'no_unknown_effects: unknown' : undefined;
+}
+
+/** Undone effects, such as compensated ones, may be done again. */
+const DONE: ReadonlySet<EffectState> = new Set<EffectState>(['committed', 'verified']);
+
+/** One step in one iteration, and one idempotency key at one destination, has one effect. */
+function namesOf(receipt: JudgedReceipt): string[] {
+  const { block_id, iteration, idempotency_key, destination_fingerprint } = receipt;
+  const names: string[] = [];
+  if (iteration !== null) names.push(JSON.stringify(['step', block_id, iteration]));
+  if (idempotency_key !== null) {
+    names.push(JSON.stringify(['key', destination_fingerprint, idempotency_key]));
+  }
+  return names;
 }

@@ -1,0 +1,117 @@
+/**
+ * The lookup before a schedule creates an instance, by time or on request: its target, whether the input is valid
+ * there, and the earlier runs that the policy concerns.
+ */
+
+import type { CronSchedule, ScheduleRun } from '../../schema/cron.js';
+import { conflict, notFound } from '../../src/base/errors.js';
+import { askedRunId, routeOf } from '../../src/base/ids.js';
+import { owned } from '../../src/base/tenancy.js';
+import { sequenceNotFound } from '../../src/core/sequence-not-found.js';
+import type { Names } from '../catalog/names.js';
+import type { Plans } from '../catalog/plans.js';
+import type { InstanceLoads } from '../instance/loads.js';
+import type { InstanceMessage } from '../instance/messages.js';
+import { nameIn } from '../instance/record.js';
+import type { Routing } from '../release/routing.js';
+import type { Kernel } from '../runtime/kernel.js';
+import type { Service } from '../runtime/service.js';
+import { aimOf, type Found, type RequestedRun } from './cron.js';
+import { type ScheduleLoads, scheduleOf } from './loads.js';
+
+export type ScheduleNeededLoads = ScheduleLoads & Pick<InstanceLoads, 'instances'>;
+
+export interface RunsDeps extends Kernel<ScheduleNeededLoads> {
+  readonly plans: Plans;
+  readonly names: Names;
+  readonly routing: Routing;
+  /** Sends a message to an instance of this shard. */
+  readonly sendToRun: (run: string, message: InstanceMessage) => void;
+}
+
+/** Where the policy cancels earlier runs, they are cancelled when this resolves. */
+export async function findRun(deps: RunsDeps, row: CronSchedule, run: string): Promise<Found> {
+  const { plans, names, loader } = deps;
+  const name = nameIn(row);
+  const named = name && (await names.load(name));
+  const { target } = aimOf(deps, row, run);
+  const [sequence, runs] = await Promise.all([
+    target === '' ? undefined : plans.load(target),
+    row.overlap_policy === 'allow' ? [] : loader.activeRuns(row.id),
+  ]);
+  const isAccepted =
+    sequence !== undefined && sequence.checkInput?.(row.context.data) === undefined;
+  if (row.overlap_policy === 'cancel_previous' && isAccepted) {
+    await Promise.all(runs.map((earlier) => cancel(deps, earlier, row.tenant_id)));
+  }
+  return { named, target, sequence, runs };
+}
+
+/** Resolves when the run has the signal or has ended; rejects when that is unknown. */
+function cancel(deps: RunsDeps, run: string, tenant: string): Promise<void> {
+  const { schedule, sendToRun, internalRequests } = deps;
+  const body = { signal_type: 'cancel' };
+  const signal = { kind: 'signal', tenant, target: run, body, traceparent: undefined } as const;
+  return new Promise((resolve, reject) => {
+    const request = internalRequests.open((answer) => {
+      // An ended or missing run needs no signal.
+      if (!('error' in answer) || answer.error.status < 500) resolve();
+      else reject(answer.error);
+    });
+    schedule(() => sendToRun(run, { ...signal, request }));
+  });
+}
+
+export interface RequestedRunDeps extends RunsDeps {
+  readonly service: Service;
+  /** Has the schedule create the run in its turn, and answer the internal request. */
+  readonly send: (request: number, run: RequestedRun) => void;
+}
+
+/**
+ * Creates a run on request. Those of one schedule must be serialized, so that each sees the ones before.
+ * @param key idempotency key; an existing instance with this key is the answer
+ */
+export async function requestedRun(
+  deps: RequestedRunDeps,
+  tenant: string,
+  id: string,
+  key: string | null,
+): Promise<ScheduleRun> {
+  const { ids, loader, service } = deps;
+  const run = key === null ? ids.next(routeOf(id)) : askedRunId(id, key);
+  const idempotency_key = key === null ? null : `cron:${id}:run:${key}`;
+  for (;;) {
+    const [row, known] = await service.read(async () => [
+      (await loader.schedules([id])).get(id),
+      key === null ? undefined : (await loader.instances([run])).get(run),
+    ]);
+    const schedule = scheduleOf(owned(row, tenant, `cron schedule ${id}`));
+    if (known !== undefined) return { id: run, deduplicated: true, instance_id: run };
+    const { named, target, sequence, runs } = await findRun(deps, schedule, run);
+    if (sequence === undefined) {
+      throw notFound(sequenceNotFound(schedule.sequence_id, nameIn(schedule), named));
+    }
+    const [earlier] = runs;
+    const { overlap_policy: policy } = schedule;
+    if (earlier !== undefined && (policy === 'skip' || policy === 'buffer_one')) {
+      throw conflict(`instance ${earlier} of the schedule has not ended (${policy})`);
+    }
+    const created = await create(deps, { id: run, idempotency_key, target, sequence });
+    if (created !== null) return created;
+  }
+}
+
+/** Resolves with null when names or routes have changed since the lookup. */
+function create(
+  { internalRequests, schedule, send }: RequestedRunDeps,
+  run: RequestedRun,
+): Promise<ScheduleRun | null> {
+  return new Promise((resolve, reject) => {
+    const request = internalRequests.open((answer) => {
+      if ('error' in answer) reject(answer.error);
+      else resolve(JSON.parse(answer.body) as ScheduleRun | null);
+    });
+    schedule(() => send(request, run));
+  });
+}
