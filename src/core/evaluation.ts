@@ -107,7 +107,7 @@ export class Evaluation {
       const next = this.leaves.next();
       if (next === undefined || next.at > this.env.now || this.isExhausted) return;
       this.leaves.pop();
-      this.spendStep();
+      this.#stepsLeft -= 1;
       const node = this.plan.nodes[next.node]!;
       node.kind.due(this, node, this.execution.o[next.node]!);
     }
@@ -122,10 +122,6 @@ export class Evaluation {
   dropQueue(): void {
     this.#queue.length = 0;
     this.#head = 0;
-  }
-
-  spendStep(): void {
-    this.#stepsLeft -= 1;
   }
 
   charge(value: JsonValue): void {
