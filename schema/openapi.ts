@@ -208,9 +208,8 @@ const JSON_TYPE = 'application/json';
 const ANYWHERE = [400, 500, 503];
 const GUARDED = [401, 403];
 /**
- * The transport answers these on any route (`src/http/transport.ts`), admission 429 (`actors/limits/front/admission.ts`),
- * and a cell 421 for tenants of others (`src/cluster/placement.ts`). They are described once, as the default of every
- * operation, so that generated clients have no code for each.
+ * Any route may answer these: the transport (`src/http/transport.ts`), admission 429, and a cell 421 for tenants of
+ * others. They are described once, as the default of every operation, so that generated clients have no code for each.
  */
 const OTHERWISE = [408, 413, 415, 421, 429, 431];
 const OTHERWISE_NAME = 'OtherRefusal';
