@@ -22,7 +22,7 @@ import type { PendingUnit } from '../runtime/commit-log.js';
 import type { Outlook } from '../runtime/eviction.js';
 import { ActorHost, type HostDeps } from '../runtime/host.js';
 import type { Ready } from '../runtime/kind.js';
-import type { ReadyHint } from '../runtime/protocol.js';
+import type { ReadyHint, SuccessReply } from '../runtime/protocol.js';
 import type { ResidentActor } from '../runtime/resident-actor.js';
 import type { Room } from '../runtime/room.js';
 import { TENANT_SUSPENDED } from '../runtime/suspended-tenants.js';
@@ -236,8 +236,8 @@ export class Instances implements Room {
     const { state, last, unacked } = resident;
     if (state === undefined || last === undefined || unacked !== 1) return;
     if (this.#deps.commits.unackedUnits !== 1 || last.bytes > NEWBORN_CHARACTERS_MAX) return;
-    const reply = last.effects.find((effect) => effect.kind === 'reply');
-    if (reply?.kind === 'reply') reply.known = knownRecord(state);
+    const reply: SuccessReply | undefined = last.effects.find((effect) => effect.kind === 'reply');
+    if (reply !== undefined) reply.known = knownRecord(state);
   }
 
   /** Reads the rows of actors that were asked for in this turn, and lets idle ones go. */

@@ -46,8 +46,6 @@ export interface RequestPost {
   readonly aborted: readonly number[];
 }
 
-export type ReadyHint = Extract<PeerMessage, { kind: 'task.ready' }>;
-
 // ---------------------------------------------------------------- shard → front
 
 /** A task that is claimed, until its epoch changes. */
@@ -69,18 +67,19 @@ export interface KnownRecord {
   readonly text?: string;
 }
 
-export type Reply =
-  | {
-      readonly request: number;
-      readonly status: number;
-      readonly body: string;
-      /** The tasks that a poll claimed, to be taken back if its client is gone. */
-      readonly claims?: readonly TaskClaim[];
-      /** An event was stored that fires triggers: a hint for the front thread. */
-      readonly fires?: true;
-      readonly known?: KnownRecord;
-    }
-  | { readonly request: number; readonly error: ErrorData };
+export interface SuccessReply {
+  readonly request: number;
+  readonly status: number;
+  readonly body: string;
+  /** The tasks that a poll claimed, to be taken back if its client is gone. */
+  readonly claims?: readonly TaskClaim[];
+  /** An event was stored that fires triggers: a hint for the front thread. */
+  readonly fires?: true;
+  /** Added while the reply waits for its commit. */
+  known?: KnownRecord | undefined;
+}
+
+export type Reply = SuccessReply | { readonly request: number; readonly error: ErrorData };
 
 export interface ReplyPost {
   readonly kind: 'replies';
@@ -110,210 +109,159 @@ export interface FamilyMessage {
     | 'gone';
 }
 
-export type PeerMessage =
+/** An object of every kind, with its members. */
+export type OneOf<Members> = {
+  [Kind in keyof Members]: { readonly kind: Kind } & Readonly<Members[Kind]>;
+}[keyof Members];
+
+/** By kind. A hint may be lost: the row that it names says the same. */
+interface PeerMessages {
   /** A parsed and validated creation (JSON) that belongs to the actor of its idempotency key. */
-  | { readonly kind: 'create'; readonly request: number; readonly creation: string }
+  create: { request: number; creation: string };
   /** A request that came to another shard than the one that its body leads to. */
-  | { readonly kind: 'request'; readonly request: Request }
+  request: { request: Request };
   /** Hint: look at this instance at that time (row: its timer). */
-  | {
-      readonly kind: 'wake';
-      readonly instance: string;
-      readonly at: UnixMs;
-      readonly rank: number;
-      readonly tenant: string;
-    }
+  wake: { instance: string; at: UnixMs; rank: number; tenant: string };
   /** Hint: this task waits for a worker (row: open_tasks). */
-  | {
-      readonly kind: 'task.ready';
-      readonly handler: string;
-      readonly task: string;
-      readonly instance: string;
-      readonly tenant: string;
-      readonly queue: string;
-      readonly rank: number;
-      readonly createdAt: UnixMs;
-    }
+  'task.ready': {
+    handler: string;
+    task: string;
+    instance: string;
+    tenant: string;
+    queue: string;
+    rank: number;
+    createdAt: UnixMs;
+  };
   /** Hint: this task is not offered any more (row: open_tasks is gone). */
-  | {
-      readonly kind: 'task.gone';
-      readonly handler: string;
-      readonly task: string;
-      readonly tenant: string;
-      readonly queue: string;
-    }
+  'task.gone': { handler: string; task: string; tenant: string; queue: string };
   /** A queue picked this task for a poll. */
-  | {
-      readonly kind: 'claim';
-      readonly handler: string;
-      readonly poll: number;
-      readonly task: string;
-      readonly instance: string;
-      readonly worker: string;
-      /** Whether the worker is to be given the secrets that its parameters name. */
-      readonly maySeeSecrets?: true | undefined;
-      readonly queueShard: number;
-    }
+  claim: {
+    handler: string;
+    poll: number;
+    task: string;
+    instance: string;
+    worker: string;
+    /** Whether the worker is to be given the secrets that its parameters name. */
+    maySeeSecrets?: true | undefined;
+    queueShard: number;
+  };
   /**
-   * What became of a claim. Epoch above 0: committed, with the task's wire record as JSON text.
+   * The outcome of a claim. Epoch above 0: committed, with the task's wire record as JSON text.
    * 0: the task is gone. -1: not known, the queue offers it again.
    */
-  | {
-      readonly kind: 'claimed';
-      readonly handler: string;
-      readonly poll: number;
-      readonly task: string;
-      readonly epoch: number;
-      readonly record: string;
-      /** To be put into the parameters before the worker is given the task. */
-      readonly secrets?: NamedSecrets | undefined;
-    }
+  claimed: {
+    handler: string;
+    poll: number;
+    task: string;
+    epoch: number;
+    record: string;
+    /** To be put into the parameters before the worker is given the task. */
+    secrets?: NamedSecrets | undefined;
+  };
   /** Results of an exchange (JSON) whose tasks belong there; answered by `exchange.outcomes`. */
-  | {
-      readonly kind: 'exchange.results';
-      readonly request: number;
-      readonly desk: number;
-      readonly tenant: string;
-      readonly worker: string;
-      readonly results: string;
-    }
-  /** What became of them, in their order: JSON texts; and whether any was refused. */
-  | {
-      readonly kind: 'exchange.outcomes';
-      readonly request: number;
-      readonly shard: number;
-      readonly isRefused: boolean;
-      readonly outcomes: readonly string[];
-    }
+  'exchange.results': {
+    request: number;
+    desk: number;
+    tenant: string;
+    worker: string;
+    results: string;
+  };
+  /** Their outcomes, in their order: JSON texts; and whether any was refused. */
+  'exchange.outcomes': {
+    request: number;
+    shard: number;
+    isRefused: boolean;
+    outcomes: readonly string[];
+  };
   /** The part of an exchange's poll that queues there can serve; answered by `poll.answer`. */
-  | {
-      readonly kind: 'poll.ask';
-      readonly request: number;
-      readonly desk: number;
-      readonly tenant: string;
-      readonly worker: string;
-      readonly version: string | null;
-      readonly handlers: readonly string[];
-      readonly queues: readonly string[];
-      readonly limit: number;
-      readonly until: UnixMs;
-      readonly maySeeSecrets: true | undefined;
-    }
+  'poll.ask': {
+    request: number;
+    desk: number;
+    tenant: string;
+    worker: string;
+    version: string | null;
+    handlers: readonly string[];
+    queues: readonly string[];
+    limit: number;
+    until: UnixMs;
+    maySeeSecrets: true | undefined;
+  };
   /** That part does not wait any longer. */
-  | { readonly kind: 'poll.end'; readonly request: number }
+  'poll.end': { request: number };
   /** The worker stops: none of its polls waits any longer. */
-  | { readonly kind: 'polls.end'; readonly tenant: string; readonly worker: string }
-  | {
-      readonly kind: 'poll.answer';
-      readonly request: number;
-      readonly shard: number;
-      readonly found: readonly FoundTask[];
-    }
+  'polls.end': { tenant: string; worker: string };
+  'poll.answer': { request: number; shard: number; found: readonly FoundTask[] };
   /** A claimed task names a secret that is not there: its step fails for good. */
-  | ({ readonly kind: 'secret.missing'; readonly reason: string } & TaskClaim)
+  'secret.missing': { reason: string } & TaskClaim;
   /** The poller is gone: the claim at this epoch is taken back. */
-  | ({ readonly kind: 'unclaim' } & TaskClaim)
+  unclaim: TaskClaim;
   /** Hint: the instance waits for a slot of its concurrency key (row: permit_requests). */
-  | {
-      readonly kind: 'permit.wanted';
-      readonly key: string;
-      readonly instance: string;
-      readonly tenant: string;
-      readonly number: number;
-      readonly max: number;
-      readonly createdAt: UnixMs;
-    }
+  'permit.wanted': {
+    key: string;
+    instance: string;
+    tenant: string;
+    number: number;
+    max: number;
+    createdAt: UnixMs;
+  };
   /** Hint: it does not want that slot any more, or gives it back (row: permit_requests is gone). */
-  | {
-      readonly kind: 'permit.left';
-      readonly key: string;
-      readonly instance: string;
-      readonly number: number;
-    }
+  'permit.left': { key: string; instance: string; number: number };
   /** Hint: the slot is the instance's (row: permits). */
-  | { readonly kind: 'permit.granted'; readonly instance: string; readonly number: number }
+  'permit.granted': { instance: string; number: number };
   /** A try asks its rate limit; it asks again after a while without an answer. */
-  | ({ readonly kind: 'rate.asked'; readonly limit: string; readonly instance: string } & StepTry)
+  'rate.asked': { limit: string; instance: string } & StepTry;
   /** The try may begin until then (row: rate_grants); `grant` is 0 where nothing is counted. */
-  | {
-      readonly kind: 'rate.granted';
-      readonly instance: string;
-      readonly step: StepTry;
-      readonly grant: number;
-      readonly usableUntil: UnixMs;
-    }
+  'rate.granted': { instance: string; step: StepTry; grant: number; usableUntil: UnixMs };
   /** The limit is reached: the try asks again at that time. */
-  | {
-      readonly kind: 'rate.deferred';
-      readonly instance: string;
-      readonly step: StepTry;
-      readonly until: UnixMs;
-    }
+  'rate.deferred': { instance: string; step: StepTry; until: UnixMs };
   /** The limit was changed: the try may ask again at once. */
-  | { readonly kind: 'rate.changed'; readonly instance: string; readonly step: StepTry }
+  'rate.changed': { instance: string; step: StepTry };
   /** When the grant was used; null when it was not. Without it, the latest time counts. */
-  | {
-      readonly kind: 'rate.used';
-      readonly limit: string;
-      readonly grant: number;
-      readonly at: UnixMs | null;
-    }
+  'rate.used': { limit: string; grant: number; at: UnixMs | null };
   /** Hint: a step waits for an event of this key (row: event_waits). */
-  | {
-      readonly kind: 'event.wanted';
-      readonly key: string;
-      readonly wait: string;
-      readonly instance: string;
-    }
-  /** Hint: that wait is over (its row is gone). */
-  | { readonly kind: 'event.unwanted'; readonly key: string; readonly wait: string }
+  'event.wanted': { key: string; wait: string; instance: string };
+  /** Hint: that wait has ended (its row is gone). */
+  'event.unwanted': { key: string; wait: string };
   /** Hint: the event is for this wait (row: events.targets). Its payload is JSON text. */
-  | {
-      readonly kind: 'event.arrived';
-      readonly key: string;
-      readonly event: string;
-      readonly wait: string;
-      readonly instance: string;
-      readonly payload: string;
-    }
+  'event.arrived': { key: string; event: string; wait: string; instance: string; payload: string };
   /**
-   * Hint: what became of it. `taken`, `refused`: committed (row: event_takes). `gone`: there is no such
-   * wait, or not any more, and the rows say why.
+   * Hint: the outcome for that wait. `taken`, `refused`: committed (row: event_takes). `gone`: there is no
+   * such wait, or not any more, and the rows say why.
    */
-  | {
-      readonly kind: 'event.taken';
-      readonly key: string;
-      readonly event: string;
-      readonly wait: string;
-      readonly outcome: 'taken' | 'refused' | 'gone';
-    }
+  'event.taken': {
+    key: string;
+    event: string;
+    wait: string;
+    outcome: 'taken' | 'refused' | 'gone';
+  };
   /** Part of the barrier before a sequence is deleted; answered by `sequence.settled`. */
-  | { readonly kind: 'sequence.block'; readonly sequence: string; readonly isBlocked: boolean }
-  | { readonly kind: 'sequence.settled'; readonly sequence: string; readonly shard: number }
+  'sequence.block': { sequence: string; isBlocked: boolean };
+  'sequence.settled': { sequence: string; shard: number };
   /** The releases that route have changed: read them, and answer when what was routed before is durable. */
-  | { readonly kind: 'routes.read'; readonly version: number }
-  | { readonly kind: 'routes.settled'; readonly version: number; readonly shard: number }
+  'routes.read': { version: number };
+  'routes.settled': { version: number; shard: number };
   /** These names may lead elsewhere now; '' stands for all. Answered by `names.settled`. */
-  | { readonly kind: 'names.forget'; readonly version: number; readonly names: readonly string[] }
-  | { readonly kind: 'names.settled'; readonly version: number; readonly shard: number }
+  'names.forget': { version: number; names: readonly string[] };
+  'names.settled': { version: number; shard: number };
   /** Those of these tenants have changed, '' stands for all; answered by `subscriptions.settled`. */
-  | {
-      readonly kind: 'subscriptions.read';
-      readonly version: number;
-      readonly tenants: readonly string[];
-    }
-  | { readonly kind: 'subscriptions.settled'; readonly version: number; readonly shard: number }
-  /** Hint: an instance has to hear this of its parent, or of a child (row: kin_notes). */
-  | ({ readonly kind: 'family.message' } & FamilyMessage)
+  'subscriptions.read': { version: number; tenants: readonly string[] };
+  'subscriptions.settled': { version: number; shard: number };
+  /** Hint: a message of its parent, or of a child, to an instance (row: kin_notes). */
+  'family.message': FamilyMessage;
   /** Hint: an instance that the release routed has ended (row: release_outcomes). */
-  | { readonly kind: 'release.ended'; readonly release: string }
+  'release.ended': { release: string };
   /** Of an execution to an instance (JSON: `Order`); answered by `continuity.answer`. */
-  | { readonly kind: 'continuity.order'; readonly instance: string; readonly order: string }
-  | { readonly kind: 'continuity.answer'; readonly ticket: number; readonly answer: string }
+  'continuity.order': { instance: string; order: string };
+  'continuity.answer': { ticket: number; answer: string };
   /** A fenced instance asks its execution whether the fence still stands (rows: execution, handoffs). */
-  | { readonly kind: 'continuity.ask'; readonly execution: string; readonly instance: string }
+  'continuity.ask': { execution: string; instance: string };
   /** The sequence's rows are gone: forget its plan and its instances. */
-  | { readonly kind: 'sequence.evict'; readonly sequence: string };
+  'sequence.evict': { sequence: string };
+}
+
+export type PeerMessage = OneOf<PeerMessages>;
+
+export type ReadyHint = Extract<PeerMessage, { kind: 'task.ready' }>;
 
 export interface PeerPost {
   readonly kind: 'peer';

@@ -13,13 +13,7 @@ import { rowText } from '../../src/db/lines.js';
 import type { Mutation } from '../../src/db/mutation.js';
 import { COUNTER_INDEX, COUNTER_NAMES, type CounterName } from '../../src/metrics/catalog.js';
 import type { UnitCounts } from '../../src/metrics/ledger.js';
-import type {
-  FamilyMessage,
-  KnownRecord,
-  NamedSecrets,
-  PeerMessage,
-  TaskClaim,
-} from './protocol.js';
+import type { FamilyMessage, NamedSecrets, OneOf, PeerMessage, SuccessReply } from './protocol.js';
 import type { SequenceName } from './sequence-name.js';
 
 /** A step inside the process whose outcome returns as a message. */
@@ -49,88 +43,64 @@ export interface InProcessStep {
  */
 export type ChangeResult = 'applied' | 'skipped' | 'failed';
 
-export type Effect =
-  | {
-      readonly kind: 'reply';
-      readonly request: number;
-      readonly status: number;
-      readonly body: string;
-      readonly claims?: readonly TaskClaim[];
-      /** See `Reply`. */
-      readonly fires?: true;
-      known?: KnownRecord | undefined;
-    }
-  | { readonly kind: 'error'; readonly request: number; readonly error: EngineError }
-  | { readonly kind: 'peer'; readonly shard: number; readonly message: PeerMessage }
-  | { readonly kind: 'perform'; readonly instance: string; readonly step: InProcessStep }
-  | { readonly kind: 'abort'; readonly instance: string; readonly step: Omit<StepTry, 'attempt'> }
-  | {
-      readonly kind: 'timer';
-      readonly instance: string;
-      readonly at: UnixMs;
-      readonly rank: number;
-    }
-  | { readonly kind: 'reap'; readonly instance: string; readonly task: string; readonly at: UnixMs }
-  | { readonly kind: 'continue'; readonly instance: string; readonly rank: number }
+/** By kind; each is performed by one room when the unit is committed. */
+interface Effects {
+  reply: SuccessReply;
+  error: { request: number; error: EngineError };
+  peer: { shard: number; message: PeerMessage };
+  perform: { instance: string; step: InProcessStep };
+  abort: { instance: string; step: Omit<StepTry, 'attempt'> };
+  timer: { instance: string; at: UnixMs; rank: number };
+  reap: { instance: string; task: string; at: UnixMs };
+  continue: { instance: string; rank: number };
   /** One change of a bulk operation is settled. */
-  | {
-      readonly kind: 'changed';
-      readonly group: number;
-      readonly instance: string;
-      readonly result: ChangeResult | 'suspended';
-      /** Why it failed. */
-      readonly error?: string | undefined;
-    }
+  changed: {
+    group: number;
+    instance: string;
+    result: ChangeResult | 'suspended';
+    /** Why it failed. */
+    error?: string | undefined;
+  };
   /** The unit has audit entries of the tenant. */
-  | { readonly kind: 'audited'; readonly tenant: string }
-  | { readonly kind: 'task.opened'; readonly instance: string; readonly task: string }
+  audited: { tenant: string };
+  'task.opened': { instance: string; task: string };
   /** A webhook is to be delivered. */
-  | { readonly kind: 'webhook'; readonly row: WebhookRow }
-  | {
-      readonly kind: 'log';
-      readonly instance: string;
-      readonly blockId: string;
-      readonly level: 'debug' | 'info' | 'warn';
-    }
+  webhook: { row: WebhookRow };
+  log: { instance: string; blockId: string; level: 'debug' | 'info' | 'warn' };
   /** The sequence of a child has to be read before the child can be created. */
-  | {
-      readonly kind: 'child.find';
-      readonly instance: string;
-      readonly start: ChildStart;
-      readonly name: SequenceName;
-      /** It could not be created now. */
-      readonly isLater: boolean;
-    }
+  'child.find': {
+    instance: string;
+    start: ChildStart;
+    name: SequenceName;
+    /** It could not be created now. */
+    isLater: boolean;
+  };
   /** Looks up whether a child has ended. */
-  | {
-      readonly kind: 'child.look';
-      readonly instance: string;
-      readonly child: string;
-      readonly step: StepTry;
-    }
-  /** Nobody is there to hear it. */
-  | { readonly kind: 'family.undelivered'; readonly note: FamilyMessage }
+  'child.look': { instance: string; child: string; step: StepTry };
+  /** There is no recipient. */
+  'family.undelivered': { note: FamilyMessage };
   /** An instance that the release routed has ended. */
-  | { readonly kind: 'release.ended'; readonly release: string }
+  'release.ended': { release: string };
   /** An instance has completed. */
-  | { readonly kind: 'completed'; readonly sequence: string }
+  completed: { sequence: string };
   /** For logs over time; `durationMs` of an instance that has ended by itself. */
-  | {
-      readonly kind: 'counted';
-      readonly tenant: string;
-      readonly change: 'created' | 'completed' | 'failed' | 'cancelled';
-      readonly durationMs?: number;
-    }
+  counted: {
+    tenant: string;
+    change: 'created' | 'completed' | 'failed' | 'cancelled';
+    durationMs?: number;
+  };
   /** An instance has become a dead letter. */
-  | {
-      readonly kind: 'failed';
-      readonly instance: string;
-      readonly tenant: string;
-      readonly sequence: string;
-      readonly blockId: string | undefined;
-      readonly cause: string;
-    }
-  | { readonly kind: 'count'; readonly counter: CounterName; readonly by: number };
+  failed: {
+    instance: string;
+    tenant: string;
+    sequence: string;
+    blockId: string | undefined;
+    cause: string;
+  };
+  count: { counter: CounterName; by: number };
+}
+
+export type Effect = OneOf<Effects>;
 
 /** A line logged by a step, as it is stored and shown. */
 export interface LoggedLine {
