@@ -19,11 +19,11 @@ import type { Tracer, WorkSpan } from '../../src/metrics/tracing.js';
 import type { Secrets } from '../credential/secrets.js';
 import { stepKey } from '../instance/live-instance.js';
 import type { InstanceRoom } from '../instance/room.js';
-import type { Kernel } from '../runtime/kernel.js';
 import type { Measures } from '../runtime/measures.js';
 import type { NamedSecrets } from '../runtime/protocol.js';
 import type { Effects, Room } from '../runtime/room.js';
 import type { InProcessStep } from '../runtime/turn.js';
+import type { ShardKernel } from './kernel.js';
 import { masked } from './masking.js';
 
 /** How soon a failed read of secrets is retried. */
@@ -333,25 +333,18 @@ function runKey(instance: string, step: { node: number; iteration: string }): st
   return `${instance}/${stepKey(step)}`;
 }
 
-export interface HandlerPoolNeeds extends Pick<InstanceRoom, 'instances'> {
-  readonly secrets: Secrets;
-}
-
 export function openHandlerPool(
-  kernel: Kernel,
+  kernel: ShardKernel,
   { handlers, tracer }: Pick<HandlerPoolDeps, 'handlers' | 'tracer'>,
-  { instances, secrets }: HandlerPoolNeeds,
+  { instances, secrets }: Pick<InstanceRoom, 'instances'> & { readonly secrets: Secrets },
 ): HandlerPool {
-  const { commits, measures, clock, log, settings, schedule } = kernel;
+  const { commits, settings } = kernel;
   return new HandlerPool({
+    ...kernel,
     secrets,
     handlers,
-    callMsMax: settings.stepTimeoutMaxMs,
-    measures,
-    clock,
-    log,
     tracer,
-    wakeShard: () => schedule(() => {}),
+    callMsMax: settings.stepTimeoutMaxMs,
     isSuspended: (tenant) => commits.suspended.has(tenant),
     canTake: (instance) =>
       commits.unackedBytes < LIMITS.unitBytesForOutcomesMax && instances.canTake(instance),

@@ -10,10 +10,13 @@ import type { WebhookSender } from '../../src/handlers/webhook-sender.js';
 import { Meter } from '../../src/metrics/meter.js';
 import type { Tracer } from '../../src/metrics/tracing.js';
 import type { ContinuityRows } from '../continuity/rows.js';
+import type { InstancesDeps } from '../instance/instances.js';
 import { CommitLog } from '../runtime/commit-log.js';
 import { InternalRequests } from '../runtime/internal-requests.js';
 import type { Kernel, ShardSettings } from '../runtime/kernel.js';
 import { Measures } from '../runtime/measures.js';
+import type { PeerMessage, Reply, Request } from '../runtime/protocol.js';
+import type { Room } from '../runtime/room.js';
 import type { DueTimer } from '../runtime/timer.js';
 import type { Versions } from '../runtime/versions.js';
 import type { Loads } from './loads.js';
@@ -44,9 +47,10 @@ export interface ShardDeps {
   readonly setImmediate: (fn: () => void) => void;
 }
 
-/** What rooms and timers request from the turn. */
-export interface TurnHooks
-  extends Pick<Kernel, 'release' | 'schedule' | 'scheduleSpare' | 'whenWriterKnown' | 'takeHints'> {
+/** What the kernel, the rooms and the timers request from the shard. */
+export interface ShardHooks
+  extends Pick<Kernel, 'release' | 'schedule' | 'scheduleSpare' | 'whenWriterKnown' | 'takeHints'>,
+    Pick<InstancesDeps, 'changed' | 'taskDecided'> {
   /** Requests a turn. */
   readonly wakeShard: () => void;
   /** The instance has something to do now. */
@@ -54,22 +58,32 @@ export interface TurnHooks
   /** More instances wait than a scan for overdue timers reads. */
   readonly isRunBehind: () => boolean;
   readonly reachability: Reachability;
+  /** Queues a request. */
+  readonly takeUp: (request: Request) => void;
+  /** A message of the shard to itself. */
+  readonly receive: (message: PeerMessage) => void;
+  readonly reply: (reply: Reply) => void;
+  readonly hint: (shard: number, message: PeerMessage) => void;
+  /** All rooms, in their order. */
+  readonly eachRoom: (notify: (room: Room) => void) => void;
 }
 
-/** A kernel whose timers are those of the shard. */
-export interface ShardKernel extends Kernel<Loads> {
+/** The kernel as the parts of the shard itself use it. */
+export interface ShardKernel extends Kernel<Loads>, ShardHooks {
   readonly timers: ShardTimers;
+  readonly reachability: Reachability;
 }
 
-export function openKernel(deps: ShardDeps, hooks: TurnHooks): ShardKernel {
+export function openKernel(deps: ShardDeps, hooks: ShardHooks): ShardKernel {
   const { settings, loader, log, clock, random } = deps;
-  const { shard, shards, residentBytesMax } = settings;
-  const { release, schedule, scheduleSpare, whenWriterKnown, reachability, takeHints } = hooks;
+  const { shard, shards, residentBytesMax, tickIntervalMs } = settings;
+  const { schedule, runSoon, isRunBehind, wakeShard, reachability } = hooks;
   const now = () => clock.now();
   const random32 = () => Math.floor(random() * 0x1_0000_0000);
   const ids = createIdGenerator(now, random32);
   const meter = deps.meter ?? new Meter();
   return {
+    ...hooks,
     settings,
     shard,
     shards,
@@ -82,30 +96,19 @@ export function openKernel(deps: ShardDeps, hooks: TurnHooks): ShardKernel {
     random32,
     ids,
     newId: () => ids.next(routeForShard(shard, shards, random32)),
-    release,
-    schedule,
-    scheduleSpare,
-    whenWriterKnown,
-    takeHints,
-    reachability,
-    timers: timersOf(deps, hooks),
+    timers: new ShardTimers({
+      clock,
+      loader,
+      log,
+      tickIntervalMs,
+      wakeShard,
+      onOverdue: (timer) => schedule(() => runSoon(timer)),
+      isBehind: isRunBehind,
+      onStoodStill: (ms) => reachability.stoodStill(ms),
+    }),
     commits: new CommitLog(schedule),
     meter,
     measures: new Measures(meter, clock),
     internalRequests: new InternalRequests(),
   };
-}
-
-function timersOf({ clock, loader, log, settings }: ShardDeps, hooks: TurnHooks): ShardTimers {
-  const { wakeShard, schedule, runSoon, isRunBehind, reachability } = hooks;
-  return new ShardTimers({
-    clock,
-    loader,
-    log,
-    tickIntervalMs: settings.tickIntervalMs,
-    wakeShard,
-    onOverdue: (timer) => schedule(() => runSoon(timer)),
-    isBehind: isRunBehind,
-    onStoodStill: (ms) => reachability.stoodStill(ms),
-  });
 }

@@ -14,7 +14,6 @@ import { openContinuity } from '../continuity/room.js';
 import { openCredentials } from '../credential/room.js';
 import { openEvents } from '../event/room.js';
 import { openFeed } from '../feed/room.js';
-import type { InstancesDeps } from '../instance/instances.js';
 import { type InstanceRoom, openInstances } from '../instance/room.js';
 import { openLimits } from '../limits/room.js';
 import { openQueues } from '../queue/room.js';
@@ -29,15 +28,13 @@ import { openHandlerPool } from './handler-pool.js';
 import type { ShardDeps, ShardKernel } from './kernel.js';
 // Assigns the mutations of the rooms their indexes, which turns need.
 import './store.js';
-import { openTurnRoom, type TurnRoomHooks } from './turn-room.js';
-
-export type RoomHooks = TurnRoomHooks & Pick<InstancesDeps, 'changed' | 'taskDecided'>;
+import { openTurnRoom } from './turn-room.js';
 
 /**
  * Rooms that others depend on come first: before an instance is created or ends, its routes and its
  * subscribers are known, and waiting requests are answered after the instance has changed.
  */
-export function openRooms(kernel: ShardKernel, deps: ShardDeps, hooks: RoomHooks) {
+export function openRooms(kernel: ShardKernel, deps: ShardDeps) {
   const catalog: CatalogRoom = openCatalog(kernel, {
     routeTables: () => release.routing.tables,
     deprecated: async (sequence) => release.releases?.deprecated(sequence),
@@ -52,8 +49,8 @@ export function openRooms(kernel: ShardKernel, deps: ShardDeps, hooks: RoomHooks
     names,
     routing,
     versions: deps.versions,
-    changed: hooks.changed,
-    taskDecided: hooks.taskDecided,
+    changed: kernel.changed,
+    taskDecided: kernel.taskDecided,
     stamp: () => feed.stamp(),
     webhookTargets: (tenant, event) => webhook.subscribers.targetsOf(tenant, event),
   });
@@ -81,7 +78,7 @@ export function openRooms(kernel: ShardKernel, deps: ShardDeps, hooks: RoomHooks
     openTriggers(kernel, deps),
     openBulkJobs(kernel),
     feed,
-    openTurnRoom(kernel, hooks, { instances }),
+    openTurnRoom(kernel, { instances }),
   ];
   return { rooms, instances, pool };
 }

@@ -23,11 +23,11 @@ import { Dispatch } from './dispatch.js';
 import { Fifo } from './fifo.js';
 import type { HandlerPool } from './handler-pool.js';
 import { FairInbox } from './inbox.js';
-import { openKernel, type ShardDeps, type ShardKernel, type TurnHooks } from './kernel.js';
+import { openKernel, type ShardDeps, type ShardHooks, type ShardKernel } from './kernel.js';
 import { Outbox } from './outbox.js';
 import { Reachability } from './reachability.js';
 import { Requests } from './requests.js';
-import { openRooms, type RoomHooks } from './rooms.js';
+import { openRooms } from './rooms.js';
 import { RunQueue } from './run-queue.js';
 import { TenantSuspension } from './tenant-suspension.js';
 
@@ -62,17 +62,16 @@ export class Shard {
     this.#deps = deps;
     const { clock, settings, log, ports } = deps;
     this.#reachability = new Reachability(() => clock.now(), settings.workerStaleMs);
-    const hooks = this.#hooks();
-    const kernel = openKernel(deps, hooks);
+    const kernel = openKernel(deps, this.#hooks());
     this.#kernel = kernel;
-    const { rooms, instances, pool } = openRooms(kernel, deps, hooks);
+    const { rooms, instances, pool } = openRooms(kernel, deps);
     this.#rooms = withParts<Room>(rooms);
     this.#instances = instances;
     this.#pool = pool;
     const having = (member: keyof Room) => this.#rooms.filter((room) => room[member]);
     this.#ending = having('endTurn');
     this.#watching = having('instanceChanged');
-    this.#out = new Outbox({ ...kernel, ports, wakeShard: hooks.wakeShard });
+    this.#out = new Outbox({ ...kernel, ports });
     this.#dispatch = new Dispatch(this.#rooms, this.#out, log);
     this.#requests = new Requests({
       ...kernel,
@@ -80,16 +79,13 @@ export class Shard {
       operations: joined(this.#rooms.map(({ operations }) => operations)),
       callMsMax: settings.stepTimeoutMaxMs,
       isBehind: () => this.#isBehind(),
-      again: hooks.takeUp,
+      again: kernel.takeUp,
     });
-    this.tenants = new TenantSuspension(kernel, this.#rooms, {
-      runSoon: hooks.runSoon,
-      admitted: (tenant) => this.#reachability.admitted(tenant),
-    });
+    this.tenants = new TenantSuspension(kernel, this.#rooms);
   }
 
-  #hooks(): TurnHooks & RoomHooks {
-    const eachRoom = (tell: (room: Room) => void) => this.#rooms.forEach(tell);
+  #hooks(): ShardHooks {
+    const eachRoom = (notify: (room: Room) => void) => this.#rooms.forEach(notify);
     return {
       release: (effects) => this.#dispatch.release(effects),
       schedule: (work) => this.#enqueue(work),

@@ -6,15 +6,7 @@
 
 import type { UnixMs } from '../../src/base/time.js';
 import type { Room } from '../runtime/room.js';
-import type { DueTimer } from '../runtime/timer.js';
 import type { ShardKernel } from './kernel.js';
-
-export interface TenantSuspensionHooks {
-  /** The instance has something to do now. */
-  readonly runSoon: (timer: DueTimer) => void;
-  /** Its workers' heartbeats arrive from now on. */
-  readonly admitted: (tenant: string) => void;
-}
 
 /** Retry of failed reads. */
 const AGAIN_MS = 500;
@@ -22,12 +14,10 @@ const AGAIN_MS = 500;
 export class TenantSuspension {
   readonly #kernel: ShardKernel;
   readonly #rooms: readonly Room[];
-  readonly #hooks: TenantSuspensionHooks;
 
-  constructor(kernel: ShardKernel, rooms: readonly Room[], hooks: TenantSuspensionHooks) {
+  constructor(kernel: ShardKernel, rooms: readonly Room[]) {
     this.#kernel = kernel;
     this.#rooms = rooms;
-    this.#hooks = hooks;
   }
 
   /** Before the shard has loaded anything. */
@@ -76,8 +66,7 @@ export class TenantSuspension {
    * refuse messages for it. Resolves when all of it is in progress here.
    */
   async takeUp(tenant: string): Promise<void> {
-    const { loader, clock, log, timers, schedule } = this.#kernel;
-    const { runSoon, admitted } = this.#hooks;
+    const { loader, clock, log, timers, schedule, runSoon, reachability } = this.#kernel;
     for (;;) {
       try {
         await timers.readAnew();
@@ -94,7 +83,7 @@ export class TenantSuspension {
       }
     }
     schedule(() => {
-      admitted(tenant);
+      reachability.admitted(tenant);
       for (const room of this.#rooms) room.tenantBack?.(tenant);
     });
   }

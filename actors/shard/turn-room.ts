@@ -2,33 +2,15 @@
 
 import type { UnixMs } from '../../src/base/time.js';
 import type { InstanceRoom } from '../instance/room.js';
-import type { PeerMessage, Reply, Request } from '../runtime/protocol.js';
-import type { Effects, Messages, Room, Timers } from '../runtime/room.js';
+import type { Reply } from '../runtime/protocol.js';
+import type { Effects, Messages, Timers } from '../runtime/room.js';
 import type { DueTimer } from '../runtime/timer.js';
 import type { Effect } from '../runtime/turn.js';
 import type { ShardKernel } from './kernel.js';
 
-export interface TurnRoomHooks {
-  /** Requests a turn. */
-  readonly wakeShard: () => void;
-  /** The instance has something to do now. */
-  readonly runSoon: (timer: DueTimer) => void;
-  /** Queues a request. */
-  readonly takeUp: (request: Request) => void;
-  /** A message of the shard to itself. */
-  readonly receive: (message: PeerMessage) => void;
-  readonly reply: (reply: Reply) => void;
-  readonly hint: (shard: number, message: PeerMessage) => void;
-  /** All rooms, in their order. */
-  readonly eachRoom: (tell: (room: Room) => void) => void;
-}
-
-export function openTurnRoom(
-  { shard, now, schedule, internalRequests, timers }: ShardKernel,
-  hooks: TurnRoomHooks,
-  { instances }: Pick<InstanceRoom, 'instances'>,
-) {
-  const { wakeShard, runSoon, takeUp, receive, reply, hint, eachRoom } = hooks;
+export function openTurnRoom(kernel: ShardKernel, { instances }: Pick<InstanceRoom, 'instances'>) {
+  const { shard, now, schedule, internalRequests, timers } = kernel;
+  const { wakeShard, runSoon, takeUp, receive, reply, hint, eachRoom } = kernel;
   /** Committed facts about an instance in memory. */
   const timerOf = (instance: string, rank: number): DueTimer => ({
     instance,
