@@ -4,26 +4,34 @@
  * several turns, with other requests in between.
  */
 
+import { type BodyRouteId, ROUTES, type RouteId } from '../../schema/routes.js';
+import { hasLists } from '../../schema/sequence.js';
+import { createValidators } from '../../schema/validators.js';
 import type { Clock } from '../../src/base/clock.js';
 import { EngineError, unavailable } from '../../src/base/errors.js';
 import { shardOf } from '../../src/base/ids.js';
 import { LIMITS } from '../../src/base/limits.js';
-import type { Logger } from '../../src/base/log.js';
 import type { Offload } from '../../src/base/offload.js';
 import type { Findings } from '../../src/core/lint/definition.js';
-import { type BodyInPieces, LARGE_BODY } from '../../src/http/body.js';
+import {
+  type BodyInPieces,
+  LARGE_BODY,
+  parseAsJudged,
+  parseBody,
+  parseInPieces,
+} from '../../src/http/body.js';
 import { JUDGE_BODY } from '../../src/http/body-jobs.js';
 import { INTERNAL } from '../runtime/commit.js';
 import type { Operation, Operations } from '../runtime/operation.js';
 import type { Request } from '../runtime/protocol.js';
-import type { Effect } from '../runtime/turn.js';
-import { type LargeBodies, type Parsers, parsersOf } from './bodies.js';
+import type { ShardKernel } from './kernel.js';
 
-export interface RequestsDeps {
-  readonly shard: number;
-  readonly shards: number;
+export interface RequestsDeps
+  extends Pick<
+    ShardKernel,
+    'shard' | 'shards' | 'log' | 'takeHints' | 'takeUp' | 'release' | 'schedule'
+  > {
   readonly clock: Pick<Clock, 'monotonic'>;
-  readonly log: Logger;
   readonly offload: Offload;
   /** Of all rooms. */
   readonly operations: Operations;
@@ -31,20 +39,24 @@ export interface RequestsDeps {
   readonly callMsMax: number;
   /** More work waits for the database than the shard may hold. */
   readonly isBehind: () => boolean;
-  /** Takes in messages that peers have posted but that are not delivered yet. */
-  readonly takeHints: () => void;
-  readonly release: (effects: readonly Effect[]) => void;
-  readonly schedule: (work: () => void) => void;
-  /** Queues the request again. */
-  readonly again: (request: Request) => void;
 }
 
-type Row = Operation & Parsers;
+type Query = Readonly<Record<string, unknown>>;
+
+interface Row extends Operation {
+  /** @throws EngineError 400 */
+  readonly parse: (text: string, query: Query) => unknown;
+  /** Its body is validated. */
+  readonly route: BodyRouteId | undefined;
+}
 
 /** Limit of one turn for one large body. */
 const SLICE_MS = LIMITS.turnMs / 2;
 
 const NO_QUERY = {};
+
+/** Compiled once per thread, which takes a while: a simulation has many shards in one. */
+const VALIDATORS = createValidators();
 
 export class Requests {
   readonly #deps: RequestsDeps;
@@ -57,7 +69,7 @@ export class Requests {
   constructor(deps: RequestsDeps) {
     this.#deps = deps;
     this.#rows = new Map(
-      Object.entries(deps.operations).map(([id, row]) => [id, { ...row, ...parsersOf(id) }]),
+      Object.entries(deps.operations).map(([id, row]) => [id, { ...row, ...parserOf(id) }]),
     );
   }
 
@@ -73,8 +85,8 @@ export class Requests {
       if (row.isRead !== true && this.#deps.isBehind()) {
         throw unavailable('ENG_OVERLOADED', 'the database is behind');
       }
-      if (row.large !== undefined && request.body.length > LARGE_BODY) {
-        return this.#parseSome(request, row, row.large);
+      if (row.route !== undefined && request.body.length > LARGE_BODY) {
+        return this.#parseSome(request, row, row.route);
       }
       this.#serve(request, row, row.parse(request.body, request.query ?? NO_QUERY));
     } catch (thrown) {
@@ -92,19 +104,19 @@ export class Requests {
     this.#deps.release([{ kind: 'error', request: id, error: error as EngineError }]);
   }
 
-  #parseSome(request: Request, row: Row, large: LargeBodies): boolean {
+  #parseSome(request: Request, row: Row, route: BodyRouteId): boolean {
     const { clock, callMsMax } = this.#deps;
     const parsing = this.#parsing.get(request);
     if (parsing === undefined && row.isLookedThrough) {
-      this.#judge(request, large, callMsMax);
+      this.#judge(request, route, callMsMax);
       return false;
     }
     const until = clock.monotonic() + SLICE_MS;
-    const pieces = parsing ?? large.parse(request.body);
+    const pieces = parsing ?? parseInPieces(VALIDATORS, route, request.body);
     for (;;) {
       const { done, value } = pieces.next();
       if (done === true) {
-        if (value === undefined) this.#judge(request, large);
+        if (value === undefined) this.#judge(request, route);
         else this.#serve(request, row, value);
         return false;
       }
@@ -115,15 +127,16 @@ export class Requests {
   }
 
   /** @param callMsMax of a definition that a side thread checks */
-  #judge(request: Request, large: LargeBodies, callMsMax?: number): void {
-    const { offload, schedule, again } = this.#deps;
+  #judge(request: Request, route: BodyRouteId, callMsMax?: number): void {
+    const { offload, schedule, takeUp } = this.#deps;
     const { body: text, query = NO_QUERY, tenant } = request;
-    offload.run(tenant, JUDGE_BODY, { ...large.doubt(text, query), callMsMax }).then(
+    const doubtful = { operation: route, text, isListed: hasLists(route, query), callMsMax };
+    offload.run(tenant, JUDGE_BODY, doubtful).then(
       (judgement) =>
         schedule(() => {
           if (judgement.findings !== undefined) this.#findings.set(request, judgement.findings);
-          this.#parsing.set(request, large.parseAs(text, judgement));
-          again(request);
+          this.#parsing.set(request, parseAsJudged(VALIDATORS, route, text, judgement));
+          takeUp(request);
         }),
       (error: unknown) => schedule(() => this.#refuse(request, error)),
     );
@@ -132,26 +145,40 @@ export class Requests {
   #serve(request: Request, row: Row, given: unknown): void {
     const { shard, shards, takeHints, release } = this.#deps;
     if (row.isBehindHints) takeHints();
-    const { id, tenant, target, traceparent, query = NO_QUERY, maySeeSecrets, by } = request;
     const body = given as never;
+    const { id, tenant, target, body: text, query = NO_QUERY } = request;
+    const { traceparent, maySeeSecrets, by } = request;
     const findings = row.isLookedThrough ? this.#findings.get(request) : undefined;
     const owner =
       typeof row.leadsTo === 'function' ? shardOf(row.leadsTo(body, tenant), shards) : shard;
-    if (owner === shard)
-      row.serve(
-        {
-          request: id,
-          tenant,
-          target,
-          body,
-          text: request.body,
-          findings,
-          traceparent,
-          maySeeSecrets,
-          by,
-        },
-        query as never,
-      );
-    else release([{ kind: 'peer', shard: owner, message: { kind: 'request', request } }]);
+    if (owner !== shard) {
+      release([{ kind: 'peer', shard: owner, message: { kind: 'request', request } }]);
+      return;
+    }
+    const call = {
+      request: id,
+      tenant,
+      target,
+      body,
+      text,
+      findings,
+      traceparent,
+      maySeeSecrets,
+      by,
+    };
+    row.serve(call, query as never);
   }
+}
+
+/** @param id of a route, or of an internal request of the front thread, whose body is not validated */
+export function parserOf(id: string): Pick<Row, 'parse' | 'route'> {
+  if (!Object.hasOwn(ROUTES, id)) {
+    return { parse: (text) => (text === '' ? undefined : JSON.parse(text)), route: undefined };
+  }
+  if (ROUTES[id as RouteId].body === undefined) return { parse: () => undefined, route: undefined };
+  const route = id as BodyRouteId;
+  return {
+    parse: (text, query) => parseBody(VALIDATORS, route, text, hasLists(id, query)),
+    route,
+  };
 }

@@ -79,7 +79,6 @@ export class Shard {
       operations: joined(this.#rooms.map(({ operations }) => operations)),
       callMsMax: settings.stepTimeoutMaxMs,
       isBehind: () => this.#isBehind(),
-      again: kernel.takeUp,
     });
     this.tenants = new TenantSuspension(kernel, this.#rooms);
   }

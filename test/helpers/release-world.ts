@@ -13,8 +13,8 @@ import { releaseOperations } from '../../actors/release/room.js';
 import type { Operation } from '../../actors/runtime/operation.js';
 import type { Room } from '../../actors/runtime/room.js';
 import type { Effect } from '../../actors/runtime/turn.js';
-import { parsersOf } from '../../actors/shard/bodies.js';
 import type { Loads } from '../../actors/shard/loads.js';
+import { parserOf } from '../../actors/shard/requests.js';
 import type { Release, ReleaseDecision } from '../../schema/release.js';
 import { EngineError } from '../../src/base/errors.js';
 import { withParts } from '../../src/base/rooms.js';
@@ -91,7 +91,7 @@ export class ReleaseWorld extends ActorWorld {
     this.#requests += 1;
     const request = this.#requests;
     const row: Operation = releaseOperations(this.#actor)[operation];
-    const checked = parsersOf(operation).parse(JSON.stringify(body), {}) as never;
+    const checked = parserOf(operation).parse(JSON.stringify(body), {}) as never;
     const call = { request, tenant, target, body: checked, traceparent: undefined };
     row.serve(call, {} as never);
     return request;

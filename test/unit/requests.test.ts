@@ -71,7 +71,7 @@ function askShard(operation: string, body = '', { shard = OWNER, isBehind = fals
     takeHints: () => undefined,
     release: (released) => effects.push(...released),
     schedule: (work) => work(),
-    again: () => {
+    takeUp: () => {
       isLeft = true;
     },
   });
