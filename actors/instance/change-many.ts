@@ -7,8 +7,8 @@
 import { type ChangeRefusal, REFUSALS_LISTED_MAX } from '../../schema/edits.js';
 import { type InstanceState, isTerminal } from '../../schema/states.js';
 import type { JsonValue } from '../../src/base/json.js';
+import { TENANT_SUSPENDED } from '../runtime/commit.js';
 import type { Effects, Room } from '../runtime/room.js';
-import { TENANT_SUSPENDED } from '../runtime/suspended-tenants.js';
 import type { ChangeResult, Effect } from '../runtime/turn.js';
 
 /** As it is given, to one instance or to many. */

@@ -6,7 +6,6 @@ import { ActorHost, type HostDeps } from '../runtime/host.js';
 import type { Kernel } from '../runtime/kernel.js';
 import type { HostedMessage } from '../runtime/kind.js';
 import type { Messages, Room } from '../runtime/room.js';
-import { reloadOwnerless } from '../runtime/suspended-tenants.js';
 import type { Turn } from '../runtime/turn.js';
 import type { LimitLoads } from './loads.js';
 import {
@@ -99,7 +98,7 @@ export class Rates implements Room {
   }
 
   tenantBack(): void {
-    reloadOwnerless(this.#host);
+    this.#host.reloadOwnerless();
   }
 
   tenantSuspended(): void {

@@ -6,7 +6,6 @@
 
 import type { StepTry } from '../../src/core/progress.js';
 import type { Ack, UnitEnvelope } from '../../src/db/units.js';
-import { SuspendedTenants } from './suspended-tenants.js';
 import type { Effect, Turn } from './turn.js';
 
 /**
@@ -36,8 +35,11 @@ export interface PendingUnit {
 }
 
 export class CommitLog {
-  /** Units of suspended tenants are refused here: every unit of the shard passes. */
-  readonly suspended = new SuspendedTenants();
+  /**
+   * Tenants this cell does not own: moving in, moving out, or gone. Nothing of such a tenant is committed,
+   * started or kept in memory on this shard (docs/operate/moving-tenants.md).
+   */
+  readonly suspended = new Set<string | null | undefined>();
   readonly #schedule: (work: () => void) => void;
   readonly #pending = new Map<number, PendingUnit>();
   #outgoing: UnitEnvelope[] = [];
@@ -103,7 +105,7 @@ export class CommitLog {
     this.#pending.set(seq, unit);
     this.#bytes += bytes;
     if (isUnasked) this.#unaskedUnits += 1;
-    if (!this.suspended.isEmpty && this.#isSuspended(turn)) {
+    if (this.suspended.size > 0 && this.#isSuspended(turn)) {
       // The owner counts it before the outcome arrives.
       this.#schedule(() => this.#settle(seq, { seq, outcome: 'suspended' }));
       return unit;

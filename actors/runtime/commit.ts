@@ -1,9 +1,9 @@
-/** Releases the effects of committed units, and reports uncommitted ones to callers. */
+/** Releases the effects of committed units, and reports uncommitted ones and defects to callers. */
 
+import { AssertionError } from 'node:assert';
 import { conflict, EngineError, UNKNOWN_OUTCOME, unavailable } from '../../src/base/errors.js';
 import { refusedUnit } from '../../src/db/trouble.js';
 import type { CommitLog, Settlement } from './commit-log.js';
-import { TENANT_SUSPENDED } from './suspended-tenants.js';
 import type { Effect } from './turn.js';
 
 export interface CommitDeps {
@@ -14,6 +14,18 @@ export interface CommitDeps {
 
 /** The reply for a defect; the log has the details. */
 export const INTERNAL = new EngineError('ENG_INTERNAL', 'internal error');
+
+/** The error returned for requests of a suspended tenant. */
+export const TENANT_SUSPENDED = unavailable(
+  'ENG_TENANT_MOVING',
+  'the tenant is on its way to another resident; ask again',
+);
+
+/** Whether the error is a defect of the program: a database throws none of these. */
+export function isOfCode(error: unknown): boolean {
+  const kinds = [TypeError, RangeError, SyntaxError, AssertionError];
+  return kinds.some((kind) => error instanceof kind);
+}
 
 /**
  * Undefined for a unit that was committed.

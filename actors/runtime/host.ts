@@ -9,17 +9,15 @@
  * - Messages of an actor that is not ready, or has too many units under way, wait in order.
  * - An actor is loaded only when none of its units is unacknowledged.
  * - A message that makes the actor throw is answered 500, commits nothing, and has the actor rebuilt from rows.
- * - Rows that make no sense are answered 500, too; while the database is away, callers are told to ask again.
+ * - Rows that make no sense are answered 500, too; while the database is unavailable, requests are answered 503.
  * - A kind that batches (`flush`) joins the turns of its messages to one unit, committed at the end of the shard's
  *   turn. When one of them throws, the others are decided again from rows.
  */
 
 import { DATABASE_AWAY, EngineError, unavailable } from '../../src/base/errors.js';
 import { LIMITS } from '../../src/base/limits.js';
-import type { Logger } from '../../src/base/log.js';
-import { type CommitDeps, failed, failureOf, INTERNAL } from './commit.js';
+import { failed, failureOf, INTERNAL, isOfCode, TENANT_SUSPENDED } from './commit.js';
 import type { PendingUnit, Settlement } from './commit-log.js';
-import { isOfCode } from './defects.js';
 import {
   aheadMaxOf,
   bytesOf,
@@ -33,17 +31,12 @@ import {
 } from './eviction.js';
 import type { HostedMessage, Kind, Ready } from './kind.js';
 import { ResidentActor } from './resident-actor.js';
-import { TENANT_SUSPENDED } from './suspended-tenants.js';
+import type { ServiceDeps } from './service.js';
 import { Turn } from './turn.js';
 
-export interface HostDeps extends CommitDeps {
-  readonly log: Logger;
-  /** Runs `work` in a turn of the shard: its commits and messages are posted at the end of the turn. */
-  readonly schedule: (work: () => void) => void;
-  /** The same, in order, and for as long as requests leave time. */
+export interface HostDeps extends ServiceDeps {
+  /** Like `schedule`, in order, and for as long as requests leave time. */
   readonly scheduleSpare: (work: () => void) => void;
-  /** Runs the function when rows are current: not while units of a failed writer are unsettled. */
-  readonly whenWriterKnown: (then: () => void) => void;
   /** Memory limit of the actors of one kind; absent: that of the largest heap. */
   readonly residentBytesMax?: number | undefined;
 }
@@ -76,9 +69,8 @@ export class ActorHost<State, Message extends HostedMessage, Rows> {
   constructor(kind: Kind<State, Message, Rows>, deps: HostDeps) {
     this.#kind = kind;
     this.#deps = deps;
-    const bytesMax = deps.residentBytesMax ?? LIMITS.residentBytesMax;
-    this.#bytesMax = bytesMax;
-    this.#lines = newLines(bytesMax);
+    this.#bytesMax = deps.residentBytesMax ?? LIMITS.residentBytesMax;
+    this.#lines = newLines(this.#bytesMax);
   }
 
   /** Actors in memory, and their estimated memory. */
@@ -216,6 +208,13 @@ export class ActorHost<State, Message extends HostedMessage, Rows> {
     if (actor.phase !== 'ready') return;
     this.#flush(actor);
     if (actor.phase === 'ready') this.rebuild(actor);
+  }
+
+  /** Reloads actors without rows: their tenant is unknown, and rows may have been added. */
+  reloadOwnerless(): void {
+    for (const { id, state } of [...this.#residents.values()]) {
+      if (state !== undefined && this.#kind.tenantOf(state) === undefined) this.reload(id);
+    }
   }
 
   /** Drops the actors of suspended tenants and refuses their messages, when their units are settled. */
@@ -507,7 +506,11 @@ export class ActorHost<State, Message extends HostedMessage, Rows> {
       return;
     }
     this.#loading -= 1;
-    this.#unrestorable(actor, error);
+    if (actor.phase !== 'loading') return;
+    const name = this.#kind.nameOf(actor.id);
+    this.#deps.log.error({ ...name, message: 'restore', err: error }, 'defect');
+    this.#kind.unrestorable?.(actor.id);
+    this.#abandon(actor, INTERNAL);
   }
 
   #ready(actor: Actor<State, Message>, state: State | undefined, rows: Rows | undefined): void {
@@ -538,14 +541,6 @@ export class ActorHost<State, Message extends HostedMessage, Rows> {
     this.#deps.log.warn({ err: error, actors: residents.length }, 'actors could not be loaded');
     for (const actor of residents)
       if (actor.phase === 'loading') this.#abandon(actor, DATABASE_AWAY);
-  }
-
-  #unrestorable(actor: Actor<State, Message>, error: unknown): void {
-    if (actor.phase !== 'loading') return;
-    const name = this.#kind.nameOf(actor.id);
-    this.#deps.log.error({ ...name, message: 'restore', err: error }, 'defect');
-    this.#kind.unrestorable?.(actor.id);
-    this.#abandon(actor, INTERNAL);
   }
 
   // ---------------------------------------------------------------- letting go

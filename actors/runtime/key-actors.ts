@@ -8,7 +8,6 @@ import { BackgroundJob } from '../../src/base/background-job.js';
 import { ActorHost, type HostDeps } from './host.js';
 import type { Kernel } from './kernel.js';
 import type { HostedMessage } from './kind.js';
-import { reloadOwnerless } from './suspended-tenants.js';
 import type { Turn } from './turn.js';
 
 export type KeyActorsDeps = HostDeps & Pick<Kernel, 'clock'>;
@@ -132,7 +131,7 @@ export class KeyActors<Key extends KeyState<Rows>, Rows> {
 
   /** Rows may have come of which nobody tells. */
   tenantBack(): void {
-    reloadOwnerless(this.#host);
+    this.#host.reloadOwnerless();
     this.start();
   }
 

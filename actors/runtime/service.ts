@@ -14,9 +14,9 @@ import { Turn } from './turn.js';
 
 export interface ServiceDeps extends CommitDeps {
   readonly log: Logger;
-  /** Runs the work in a turn of the shard. */
+  /** Runs the work in a turn of the shard: its commits and messages are posted at the end of the turn. */
   readonly schedule: (work: () => void) => void;
-  /** Runs the function when rows are current. */
+  /** Runs the function when rows are current: not while units of a failed writer are unsettled. */
   readonly whenWriterKnown: (then: () => void) => void;
 }
 

@@ -24,7 +24,6 @@ import type { HostedMessage, Ready } from '../runtime/kind.js';
 import type { Call, RouteOperations } from '../runtime/operation.js';
 import type { Room } from '../runtime/room.js';
 import { Service } from '../runtime/service.js';
-import { reloadOwnerless } from '../runtime/suspended-tenants.js';
 import { TimerHeap } from '../runtime/timer-heap.js';
 import type { Turn } from '../runtime/turn.js';
 import { UnknownId } from '../runtime/unknown-id.js';
@@ -165,7 +164,7 @@ export class Schedules implements Room {
   /** Schedules came without messages: all are read again. */
   tenantBack(): void {
     this.#read = Number.NEGATIVE_INFINITY;
-    reloadOwnerless(this.#host);
+    this.#host.reloadOwnerless();
     this.#scanning.wake();
   }
 

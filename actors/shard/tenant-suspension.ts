@@ -51,7 +51,7 @@ export class TenantSuspension {
       schedule(() => {
         // Actors that were loaded from its rows meanwhile may be stale too.
         this.#forget(tenant);
-        commits.suspended.remove(tenant);
+        commits.suspended.delete(tenant);
         resolve();
       });
     });
