@@ -6,12 +6,11 @@
 import type { JsonValue } from '../../src/base/json.js';
 import type { UnixMs } from '../../src/base/time.js';
 import type { Parsed } from '../../src/core/parsed.js';
-import type { Keyring } from '../../src/core/sealing/keys.js';
 import { openSecret, type StoredSecret } from '../../src/core/sealing/sealing.js';
 import { type Filled, fillSecrets, secretIdsIn } from '../../src/core/secret-texts.js';
-import { BatchedReads } from '../runtime/batched-reads.js';
 import type { Kernel } from '../runtime/kernel.js';
 import type { NamedSecrets } from '../runtime/protocol.js';
+import { BatchedReads } from '../runtime/queries.js';
 import type { RowSecretsDeps } from '../runtime/row-secrets.js';
 import { type CredentialLoads, type CredentialPlace, type CredentialRow, keyOf } from './loads.js';
 

@@ -5,7 +5,7 @@
 
 import { DATABASE_AWAY, type EngineError, notFound } from '../../src/base/errors.js';
 import { lastUsed } from '../../src/base/quota/last-used.js';
-import { BatchedReads } from '../runtime/batched-reads.js';
+import { BatchedReads } from '../runtime/queries.js';
 import type { Effects, Room } from '../runtime/room.js';
 import { UnknownId } from '../runtime/unknown-id.js';
 import type { InstanceLoads } from './loads.js';

@@ -1,5 +1,6 @@
-/** The kinds of a shard's timers besides those of instances; each has one room. */
+/** The timers of a shard: their kinds, each of which has one room, and the heap of those in memory. */
 
+import TinyQueue from 'tinyqueue';
 import type { UnixMs } from '../../src/base/time.js';
 
 /** An instance that is due. */
@@ -23,4 +24,36 @@ export type Timer =
 
 export interface TimerQueue {
   push(at: UnixMs, timer: Timer): void;
+}
+
+interface Due<Item> {
+  readonly at: UnixMs;
+  readonly item: Item;
+}
+
+/**
+ * Due times: one heap per owner with small entries. Entries are never removed early: the owner recognises a
+ * stale entry by its own state and ignores it.
+ */
+export class TimerHeap<Item> {
+  readonly #heap = new TinyQueue<Due<Item>>([], (a, b) => a.at - b.at);
+
+  get size(): number {
+    return this.#heap.length;
+  }
+
+  /** When the first entry is due, or undefined when there is none. */
+  get nextAt(): UnixMs | undefined {
+    return this.#heap.peek()?.at;
+  }
+
+  push(at: UnixMs, item: Item): void {
+    this.#heap.push({ at, item });
+  }
+
+  /** Removes and returns the first entry if it is due at `now`. */
+  popDue(now: UnixMs): Item | undefined {
+    const first = this.#heap.peek();
+    return first !== undefined && first.at <= now ? this.#heap.pop()?.item : undefined;
+  }
 }

@@ -24,7 +24,7 @@ import type { HostedMessage, Ready } from '../runtime/kind.js';
 import type { Call, RouteOperations } from '../runtime/operation.js';
 import type { Room } from '../runtime/room.js';
 import { Service } from '../runtime/service.js';
-import { TimerHeap } from '../runtime/timer-heap.js';
+import { TimerHeap } from '../runtime/timer.js';
 import type { Turn } from '../runtime/turn.js';
 import { UnknownId } from '../runtime/unknown-id.js';
 import {

@@ -28,7 +28,7 @@ import { openHandlerPool } from './handler-pool.js';
 import type { ShardDeps, ShardKernel } from './kernel.js';
 // Assigns the mutations of the rooms their indexes, which turns need.
 import './store.js';
-import { openTurnRoom } from './turn-room.js';
+import { openTurnRoom } from './dispatch.js';
 
 /**
  * Rooms that others depend on come first: before an instance is created or ends, its routes and its

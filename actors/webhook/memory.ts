@@ -8,7 +8,7 @@ import { lastUsed } from '../../src/base/quota/last-used.js';
 import type { UnixMs } from '../../src/base/time.js';
 import type { WebhookRow } from '../../src/core/webhook.js';
 import type { Kernel } from '../runtime/kernel.js';
-import { TimerHeap } from '../runtime/timer-heap.js';
+import { TimerHeap } from '../runtime/timer.js';
 import { DeliveryQueue, Entry, Turns } from './delivery-queue.js';
 import type { WebhookLoads } from './loads.js';
 

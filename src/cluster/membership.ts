@@ -11,7 +11,7 @@ import type { Logger } from '../base/log.js';
 import { within } from '../base/real-clock.js';
 import { databaseRefusal } from '../db/database-refusal.js';
 import { newestMigration } from '../db/migrate.js';
-import { isUnavailable } from '../db/unavailable.js';
+import { isUnavailable } from '../db/trouble.js';
 import { type CellRow, Directory } from './directory.js';
 import { CellPlacement, DIRECTORY_UNAVAILABLE } from './placement.js';
 import { WriterLag, type WriterReading } from './writer-lag.js';

@@ -15,7 +15,7 @@ import {
   type Replication,
   type SynchronousMode,
 } from './replication.js';
-import { isUnavailable } from './unavailable.js';
+import { isUnavailable } from './trouble.js';
 
 export interface ConnectionCheck {
   readonly connectionString: string;

@@ -20,7 +20,7 @@ import {
   timelineOf,
   UNTOLD,
 } from './timeline.js';
-import { isUnavailable } from './unavailable.js';
+import { isUnavailable } from './trouble.js';
 
 export interface PrimaryConfig extends pg.ClientConfig {
   /** A URL for each host of the database, one of which is the primary. */

@@ -6,8 +6,7 @@
 import { ConfigError } from '../base/config-error.js';
 import { LIMITS } from '../base/limits.js';
 import { parseTrustedKeys } from '../core/sealing/keys.js';
-import { hostUrlsOf, whichServer } from '../db/database-url.js';
-import { isSchemaName } from '../db/schema-name.js';
+import { hostUrlsOf, isSchemaName, whichServer } from '../db/database-url.js';
 import { parseOutboundRule } from '../handlers/outbound-rules.js';
 import type { AddressRange } from '../http/trusted-proxies.js';
 

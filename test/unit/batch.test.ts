@@ -12,8 +12,8 @@ import type { UnitGate } from '../../src/core/unit.js';
 import type { BatchUnit, RowsCommand } from '../../src/db/batch.js';
 import { Batch, bodyCommands, committedAck, gateCommands, readUnit } from '../../src/db/batch.js';
 import type { Mutation } from '../../src/db/mutation.js';
-import { RowsBuffer } from '../../src/db/rows-buffer.js';
 import type { Ack, UnitEnvelope } from '../../src/db/units.js';
+import { RowsBuffer } from '../../src/db/writer-session.js';
 import { check, isWholeRun } from '../helpers/properties.js';
 import {
   GATED_LINE_STATEMENTS,

@@ -6,7 +6,7 @@ import { AUDIT, OUTPUT } from '../../actors/instance/output-tables.js';
 import { newRecord, wholeLine, wholeRow } from '../../actors/instance/record.js';
 import { INSTANCE, TIMER } from '../../actors/instance/tables.js';
 import { isLine, rowOf, rowText } from '../../src/db/lines.js';
-import { RowsBuffer } from '../../src/db/rows-buffer.js';
+import { RowsBuffer } from '../../src/db/writer-session.js';
 import { readRow } from '../helpers/unit-rows.js';
 
 const ID = '01950000-0000-7000-8000-00000000000a';

@@ -15,7 +15,7 @@ import { linkControl, serveControl } from '../../actors/runtime/control.js';
 import { ActorHost } from '../../actors/runtime/host.js';
 import type { PeerMessage, Request } from '../../actors/runtime/protocol.js';
 import { Service } from '../../actors/runtime/service.js';
-import { TimerHeap } from '../../actors/runtime/timer-heap.js';
+import { TimerHeap } from '../../actors/runtime/timer.js';
 import { Turn } from '../../actors/runtime/turn.js';
 import type { ScheduleRow } from '../../actors/schedule/loads.js';
 import { FairInbox } from '../../actors/shard/inbox.js';

@@ -1,7 +1,6 @@
 /** Filters as data: a row for each query parameter that narrows a list. Pure. */
 
 import { type BaseType, type ColumnOf, columnType, type Table } from '../table.js';
-import { soughtInAnyCase } from './any-case.js';
 import type { Conditions } from './query.js';
 
 /** Rows whose column has the value or one of several; of a JSON column its top-level keys. */
@@ -57,7 +56,7 @@ export function timeFilters<T extends Table>(
 
 /**
  * Rows in which one of the texts contains the value, in any case, in all of Unicode and every locale: no
- * locale-dependent function is used (`any-case.ts`).
+ * locale-dependent function is used.
  *
  * @param texts of a column
  */
@@ -113,4 +112,60 @@ function add(
   } else {
     conditions.add(`${column} = ${conditions.param(value)}::${type}`);
   }
+}
+
+// ---------------------------------------------------------------- any case
+
+// Case-insensitive comparison in all of Unicode, independent of the locale of a database
+// (docs/decisions/0016-lists.md): `lower` of Postgres folds nothing beyond ASCII in `C`. So letters are
+// folded here, and the database gets the few that it has to map.
+
+/** The folded search text, and the letters that make stored texts comparable with it. */
+interface Sought {
+  readonly text: string;
+  /** Letters, each mapped to the one at its index in `to`; those without one are removed. */
+  readonly from: string;
+  readonly to: string;
+}
+
+/** The dot of a Turkish capital, which small letters do not have. */
+const DOT = '\u0307';
+
+/** Small letters without a capital: final sigma, dotless i, iota below, and old Cyrillic forms. */
+const FURTHER = 'ς\u0131\u0345ᲀᲁᲂᲃᲄᲅᲆᲇᲈ';
+
+/** For `strpos(translate(decomposed, from, to), text)`; see `decomposed`. */
+function soughtInAnyCase(text: string): Sought {
+  const letters = new Map<string, string>();
+  let folded = '';
+  for (const letter of decomposed(text)) {
+    const one = foldLetter(letter);
+    folded += one;
+    for (const like of likeLetters(one)) letters.set(like, one);
+  }
+  const bare = folded.replaceAll(DOT, '');
+  const from = [...letters.keys(), ...(bare === '' ? [] : DOT)].join('');
+  return { text: bare || folded, from, to: [...letters.values()].join('') };
+}
+
+/** Every letter followed by its marks, and ligatures as letters, as Postgres decomposes them too. */
+function decomposed(text: string): string {
+  return text.normalize('NFKD').replace(/[ßẞ]/g, 'ss');
+}
+
+/** A letter that a mapping turns into several letters is left as it is. */
+function foldLetter(letter: string): string {
+  const upper = single(letter.toUpperCase(), letter);
+  return single(upper.toLowerCase(), upper);
+}
+
+/** All other letters that fold to it. */
+function likeLetters(folded: string): Set<string> {
+  const upper = single(folded.toUpperCase(), folded);
+  const all = [upper, ...[...FURTHER].filter((letter) => foldLetter(letter) === folded)];
+  return new Set(all.filter((letter) => letter !== folded && foldLetter(letter) === folded));
+}
+
+function single(letters: string, otherwise: string): string {
+  return [...letters].length === 1 ? letters : otherwise;
 }
