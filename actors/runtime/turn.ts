@@ -136,6 +136,7 @@ export class Turn {
 
   /** @param row its columns, or their text (`db/lines.ts`) */
   put<Row extends object>(mutation: Mutation<Row>, key: string, row: NoInfer<Row> | string): void {
+    if (mutation.place < 0) throw new Error(`${mutation.kind} is in no store`);
     const text = typeof row === 'string' ? row : rowText(mutation, row);
     this.mutations.push(mutation.place, key, text);
   }
