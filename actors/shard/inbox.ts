@@ -8,9 +8,9 @@
  */
 
 import TinyQueue from 'tinyqueue';
+import { Fifo } from '../../src/base/fifo.js';
 import { LARGE_BODY } from '../../src/http/body.js';
 import type { Request } from '../runtime/protocol.js';
-import { Fifo } from './fifo.js';
 
 interface TenantQueue {
   readonly tenant: string;

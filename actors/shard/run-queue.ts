@@ -4,9 +4,9 @@
  */
 
 import { PRIORITIES } from '../../schema/states.js';
+import { Fifo } from '../../src/base/fifo.js';
 import { LIMITS } from '../../src/base/limits.js';
 import type { DueTimer } from '../runtime/timer.js';
-import { Fifo } from './fifo.js';
 
 interface Rank {
   /** By tenant, in the order of turns, without empty queues. */

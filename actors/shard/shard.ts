@@ -9,6 +9,7 @@
  *   timers, reads ──► work ──┘
  */
 
+import { Fifo } from '../../src/base/fifo.js';
 import { LIMITS } from '../../src/base/limits.js';
 import { IN_PLACE } from '../../src/base/offload.js';
 import { joined, withParts } from '../../src/base/rooms.js';
@@ -20,7 +21,6 @@ import type { PeerPost, Request, RequestPost } from '../runtime/protocol.js';
 import type { Room } from '../runtime/room.js';
 import type { DueTimer } from '../runtime/timer.js';
 import { Dispatch } from './dispatch.js';
-import { Fifo } from './fifo.js';
 import type { HandlerPool } from './handler-pool.js';
 import { FairInbox } from './inbox.js';
 import { openKernel, type ShardDeps, type ShardHooks, type ShardKernel } from './kernel.js';

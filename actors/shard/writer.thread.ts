@@ -15,7 +15,7 @@ import { Meter } from '../../src/metrics/meter.js';
 import { serveControl } from '../runtime/control.js';
 import { type PackedUnit, packedAck, unpackedUnit } from '../runtime/packing.js';
 import { BATCH_LANES } from '../writer/lane-count.js';
-import { Writer, type WriterStats } from '../writer/writer.js';
+import { Writer } from '../writer/writer.js';
 import { STORE } from './store.js';
 
 export interface WriterTask {
@@ -43,7 +43,7 @@ export interface WriterControl {
   /** See `Writer.discard`: resolves when nothing of the dead shard can be committed any more. */
   discard(shard: number, incarnation: number): Promise<void>;
   drain(): Promise<void>;
-  stats(): WriterStats;
+  stats(): ReturnType<Writer['stats']>;
   /** Writes the posted units, if the database allows it in time, and ends. */
   stop(): Promise<void>;
 }

@@ -4,14 +4,8 @@
  * committed, refused for its data, dropped by its host, or still queued when the lane is closed.
  */
 
-import {
-  Batch,
-  type BatchLimits,
-  type BatchUnit,
-  bodyCommands,
-  gateCommands,
-  type InsertedIds,
-} from '../../src/db/batch.js';
+import { Fifo } from '../../src/base/fifo.js';
+import { Batch, bodyCommands, gateCommands, type InsertedIds } from '../../src/db/batch.js';
 import { BEGIN, COMMIT, FENCE, FLUSHES_KEPT, FORGET_FLUSHES } from '../../src/db/statements.js';
 import {
   type DatabaseTrouble,
@@ -21,34 +15,8 @@ import {
 } from '../../src/db/trouble.js';
 import type { Answer, Command, WriterSession } from '../../src/db/writer-session.js';
 import type { UnitCounts } from '../../src/metrics/ledger.js';
-import type { Meter } from '../../src/metrics/meter.js';
-import { ignoreClosed, LaneLink, type LinkHost } from './link.js';
-
-export interface LaneUnit extends BatchUnit {
-  /** Counted when the unit is committed. */
-  readonly counts: UnitCounts;
-}
-
-/** The environment of a lane. */
-export interface LaneHost<Unit extends LaneUnit> extends LinkHost {
-  readonly meter: Meter;
-  readonly limits: BatchLimits;
-  /** Whether the unit must not be sent; if so, the host has accounted for it. */
-  drops(unit: Unit): boolean;
-  /** Some units were dropped since the last call of this host. */
-  swept(): void;
-  /** In the order of the units. `inserted`: ids of the gated inserts that inserted a row. */
-  committed(units: readonly Unit[], inserted: InsertedIds | undefined): void;
-  /** The database refuses the data of this unit, also when it is alone. */
-  refused(unit: Unit, sqlState: string, message: string): void;
-}
-
-export interface LaneStats {
-  readonly batches: number;
-  readonly units: number;
-  readonly rows: number;
-  readonly reconnects: number;
-}
+import { ignoreClosed, LaneLink } from './link.js';
+import type { Writer, WriterUnit } from './writer.js';
 
 type FlushResult =
   | { readonly kind: 'committed'; readonly inserted: InsertedIds | undefined }
@@ -58,9 +26,6 @@ type FlushResult =
   /** Either the outcome is unknown, or the failure needs a new connection or an operator. */
   | { readonly kind: 'unknown'; readonly trouble: DatabaseTrouble };
 
-/** Taken units are cut off the queue's array in pieces of at least this many. */
-const QUEUE_CUT = 4_096;
-
 const NO_COMMANDS: readonly Command[] = [];
 const BEGIN_COMMAND: Command = { statement: BEGIN, values: [] };
 const COMMIT_COMMAND: Command = { statement: COMMIT, values: [] };
@@ -68,27 +33,26 @@ const COMMIT_COMMAND: Command = { statement: COMMIT, values: [] };
 /** Serialization failures and deadlocks. */
 const CLASS_AGAIN = '40';
 
-export class Lane<Unit extends LaneUnit> {
+export class Lane {
   readonly #index: number;
-  readonly #host: LaneHost<Unit>;
+  readonly #writer: Writer;
   readonly #link: LaneLink;
-  readonly #queue: Unit[] = [];
-  #head = 0;
+  readonly #queue = new Fifo<WriterUnit>();
   /** Halves of refused batches, the next one last; they go before the queue. */
-  readonly #halves: (readonly Unit[])[] = [];
-  #inFlight: readonly Unit[] = [];
+  readonly #halves: (readonly WriterUnit[])[] = [];
+  #inFlight: readonly WriterUnit[] = [];
   #settlers: (() => void)[] = [];
   #working: Promise<void> | undefined;
   #isClosed = false;
   readonly #stats = { batches: 0, units: 0, rows: 0 };
 
-  constructor(index: number, host: LaneHost<Unit>) {
+  constructor(index: number, writer: Writer) {
     this.#index = index;
-    this.#host = host;
-    this.#link = new LaneLink(index, host);
+    this.#writer = writer;
+    this.#link = new LaneLink(index, writer);
   }
 
-  get stats(): LaneStats {
+  get stats() {
     return { ...this.#stats, reconnects: this.#link.reconnects };
   }
 
@@ -98,7 +62,7 @@ export class Lane<Unit extends LaneUnit> {
     this.kick();
   }
 
-  push(unit: Unit): void {
+  push(unit: WriterUnit): void {
     this.#queue.push(unit);
   }
 
@@ -110,12 +74,12 @@ export class Lane<Unit extends LaneUnit> {
       .finally(() => {
         this.#working = undefined;
         // A unit may have arrived between the last check of the queue and now.
-        if (this.#head < this.#queue.length) this.kick();
+        if (this.#queue.size > 0) this.kick();
       });
   }
 
   /** Resolves when no matching unit is in flight: its outcome is known then. */
-  async settled(matches: (unit: Unit) => boolean): Promise<void> {
+  async settled(matches: (unit: WriterUnit) => boolean): Promise<void> {
     while (this.#inFlight.some(matches)) {
       await new Promise<void>((resolve) => this.#settlers.push(resolve));
     }
@@ -123,11 +87,11 @@ export class Lane<Unit extends LaneUnit> {
 
   /** Removes dropped units from the queue. */
   prune(): void {
-    const rest = this.#queue.slice(this.#head).filter((unit) => !this.#host.drops(unit));
-    this.#queue.length = 0;
-    this.#head = 0;
-    for (const unit of rest) this.#queue.push(unit);
-    this.#host.swept();
+    for (let left = this.#queue.size; left > 0; left -= 1) {
+      const unit = this.#queue.shift()!;
+      if (!this.#writer.drops(unit)) this.#queue.push(unit);
+    }
+    this.#writer.swept();
   }
 
   /** Starts no more flushes. Resolves when the one in flight is answered. */
@@ -157,31 +121,27 @@ export class Lane<Unit extends LaneUnit> {
   }
 
   /** The units of the next batch: the rest of a refused one first, then the queue. */
-  #take(): readonly Unit[] {
+  #take(): readonly WriterUnit[] {
     if (this.#isClosed) return [];
     for (let half = this.#halves.pop(); half !== undefined; half = this.#halves.pop()) {
-      const rest = half.filter((unit) => !this.#host.drops(unit));
-      if (rest.length < half.length) this.#host.swept();
+      const rest = half.filter((unit) => !this.#writer.drops(unit));
+      if (rest.length < half.length) this.#writer.swept();
       if (rest.length > 0) return rest;
     }
-    const batch = new Batch<Unit>(this.#host.limits);
-    const before = this.#head;
-    while (this.#head < this.#queue.length) {
-      const unit = this.#queue[this.#head]!;
-      if (!this.#host.drops(unit) && !batch.tryAdd(unit)) break;
-      this.#head += 1;
+    const batch = new Batch<WriterUnit>(this.#writer.options.limits);
+    let hasDropped = false;
+    for (let unit = this.#queue.first; unit !== undefined; unit = this.#queue.first) {
+      if (this.#writer.drops(unit)) hasDropped = true;
+      else if (!batch.tryAdd(unit)) break;
+      this.#queue.shift();
     }
-    if (this.#head - before > batch.units.length) this.#host.swept();
-    if (this.#head === this.#queue.length || this.#head >= QUEUE_CUT) {
-      this.#queue.splice(0, this.#head);
-      this.#head = 0;
-    }
+    if (hasDropped) this.#writer.swept();
     return batch.units;
   }
 
   /** Returns when every unit is committed, refused, or in a half that goes next. */
-  async #flush(units: readonly Unit[]): Promise<void> {
-    const { clock } = this.#host;
+  async #flush(units: readonly WriterUnit[]): Promise<void> {
+    const { clock } = this.#writer.options;
     const link = this.#link;
     const startedAt = clock.monotonic();
     const number = link.committed! + 1;
@@ -203,7 +163,7 @@ export class Lane<Unit extends LaneUnit> {
           link.adopt(number);
           link.proven();
           this.#count(units, clock.monotonic() - startedAt);
-          this.#host.committed(units, result.inserted);
+          this.#writer.committed(units, result.inserted);
           return;
         case 'refused':
           link.rolledBack();
@@ -223,14 +183,14 @@ export class Lane<Unit extends LaneUnit> {
   async #attempt(
     session: WriterSession,
     number: number,
-    units: readonly Unit[],
+    units: readonly WriterUnit[],
     keepInserted: (ids: InsertedIds) => void,
   ): Promise<FlushResult> {
-    const gates = gateCommands(this.#host.store.kinds, units);
+    const gates = gateCommands(this.#writer.options.store.kinds, units);
     this.#link.sent = number;
     if (gates.length > 0) return this.#attemptGated(session, number, units, gates, keepInserted);
     this.#stage(number, units, undefined);
-    const body = bodyCommands(this.#host.store.kinds, units);
+    const body = bodyCommands(this.#writer.options.store.kinds, units);
     // One exchange is one transaction: its Sync commits, and a failure rolls all of it back.
     const answer = await this.#link.send(session, [
       this.#fence(number),
@@ -248,7 +208,7 @@ export class Lane<Unit extends LaneUnit> {
   async #attemptGated(
     session: WriterSession,
     number: number,
-    units: readonly Unit[],
+    units: readonly WriterUnit[],
     gates: readonly Command[],
     keepInserted: (ids: InsertedIds) => void,
   ): Promise<FlushResult> {
@@ -259,7 +219,7 @@ export class Lane<Unit extends LaneUnit> {
     const inserted = new Set(gated.rows.slice(1).map(([id]) => id!));
     keepInserted(inserted);
     this.#stage(number, units, inserted);
-    const body = bodyCommands(this.#host.store.kinds, units, inserted);
+    const body = bodyCommands(this.#writer.options.store.kinds, units, inserted);
     const answer = await link.send(session, [...body, ...this.#forgetting(number), COMMIT_COMMAND]);
     if (answer.kind !== 'done') return leave(session, judge(answer, 0));
     if (answer.tag === 'COMMIT') return { kind: 'committed', inserted };
@@ -268,7 +228,7 @@ export class Lane<Unit extends LaneUnit> {
   }
 
   #fence(number: number): Command {
-    const values = [`${this.#index}`, `${this.#host.epoch}`, `${number}`];
+    const values = [`${this.#index}`, `${this.#writer.options.epoch}`, `${number}`];
     return { statement: FENCE, values };
   }
 
@@ -280,31 +240,31 @@ export class Lane<Unit extends LaneUnit> {
   }
 
   /** Before the commit is sent: whoever sees the commit finds the counts. */
-  #stage(number: number, units: readonly Unit[], inserted: InsertedIds | undefined): void {
+  #stage(number: number, units: readonly WriterUnit[], inserted: InsertedIds | undefined): void {
     const counts: UnitCounts[] = [];
     for (const unit of units) {
       if (unit.counts.length === 0) continue;
       const isVoid = unit.gate === 'exists' && inserted?.has(unit.gateKeys[0]!) !== true;
       if (!isVoid) counts.push(unit.counts);
     }
-    this.#host.ledger.stage(this.#index, number, counts);
+    this.#writer.options.ledger.stage(this.#index, number, counts);
   }
 
-  #halve(units: readonly Unit[], sqlState: string, message: string): void {
+  #halve(units: readonly WriterUnit[], sqlState: string, message: string): void {
     if (units.length === 1) {
-      this.#host.refused(units[0]!, sqlState, message);
+      this.#writer.refused(units[0]!, sqlState, message);
       return;
     }
     const middle = units.length >> 1;
     this.#halves.push(units.slice(middle), units.slice(0, middle));
   }
 
-  #count(units: readonly Unit[], flushMs: number): void {
+  #count(units: readonly WriterUnit[], flushMs: number): void {
     const stats = this.#stats;
     stats.batches += 1;
     stats.units += units.length;
-    this.#host.meter.observe('engine_writer_flush_seconds', flushMs / 1_000);
-    this.#host.meter.observe('engine_writer_flush_units', units.length);
+    this.#writer.options.meter.observe('engine_writer_flush_seconds', flushMs / 1_000);
+    this.#writer.options.meter.observe('engine_writer_flush_units', units.length);
     for (const unit of units) stats.rows += unit.rows;
   }
 }

@@ -6,9 +6,7 @@
 
 import type pg from 'pg';
 import type { Clock, TimerHandle } from '../../src/base/clock.js';
-import type { DbLog } from '../../src/db/pool.js';
 import { doubtPrimary } from '../../src/db/primary.js';
-import type { Store } from '../../src/db/store.js';
 import { type DatabaseTrouble, databaseTrouble, troubleOf } from '../../src/db/trouble.js';
 import {
   type Answer,
@@ -19,23 +17,7 @@ import {
   destroyClient,
   WriterSession,
 } from '../../src/db/writer-session.js';
-import type { CommitLedger } from '../../src/metrics/ledger.js';
-
-/** The environment of a link. */
-export interface LinkHost {
-  readonly store: Store;
-  /** An unconnected client; a new one for each call. */
-  readonly connect: () => pg.Client;
-  readonly epoch: number;
-  readonly clock: Clock;
-  readonly log: DbLog;
-  /** Called with each flush that is known to be committed. */
-  readonly ledger: CommitLedger;
-  /** Why the lane cannot write; undefined: it can. Repeated calls with the same value are possible. */
-  troubled(lane: number, trouble: DatabaseTrouble | undefined): void;
-  /** Another owner has the database: nothing may be sent any more. */
-  fenced(): void;
-}
+import type { Writer } from './writer.js';
 
 /** Thrown to leave the loops of a closed link; never seen outside of the writer. */
 class LinkClosed extends Error {}
@@ -73,7 +55,7 @@ export class LaneLink {
   sent: number | undefined;
   reconnects = 0;
   readonly #lane: number;
-  readonly #host: LinkHost;
+  readonly #writer: Writer;
   #session: WriterSession | undefined;
   #connecting: Promise<WriterSession> | undefined;
   #client: pg.Client | undefined;
@@ -83,9 +65,9 @@ export class LaneLink {
   #isClosed = false;
   readonly #sleepers = new Set<() => void>();
 
-  constructor(lane: number, host: LinkHost) {
+  constructor(lane: number, writer: Writer) {
     this.#lane = lane;
-    this.#host = host;
+    this.#writer = writer;
   }
 
   /** The current session, or a promise of one, however long it takes. @throws LinkClosed */
@@ -96,7 +78,7 @@ export class LaneLink {
   /** That flush is the last one committed. */
   adopt(flush: number): void {
     this.committed = flush;
-    this.#host.ledger.settle(this.#lane, flush);
+    this.#writer.options.ledger.settle(this.#lane, flush);
   }
 
   /** A flush was rolled back as a whole. */
@@ -107,7 +89,7 @@ export class LaneLink {
   /** A flush was answered: the database works. */
   proven(): void {
     this.#failures = 0;
-    this.#host.troubled(this.#lane, undefined);
+    this.#writer.troubled(this.#lane, undefined);
   }
 
   /** The session is unusable; the outcome of its last exchange is unknown. */
@@ -115,7 +97,7 @@ export class LaneLink {
     session.destroy();
     if (this.#session !== session) return;
     this.#session = undefined;
-    this.#host.troubled(this.#lane, trouble);
+    this.#writer.troubled(this.#lane, trouble);
   }
 
   /**
@@ -176,7 +158,7 @@ export class LaneLink {
         return session;
       } catch (error) {
         if (error instanceof LinkClosed) throw error;
-        this.#host.troubled(this.#lane, troubleOf(error));
+        this.#writer.troubled(this.#lane, troubleOf(error));
         await this.pause();
       }
     }
@@ -188,12 +170,12 @@ export class LaneLink {
    * 2. the lane's row then has the number of the last flush, and the owner of the lane.
    */
   async #open(): Promise<WriterSession> {
-    const { clock } = this.#host;
-    const client = this.#host.connect();
+    const { clock } = this.#writer.options;
+    const client = this.#writer.options.connect();
     this.#client = client;
     let session: WriterSession | undefined;
     try {
-      const { statements } = this.#host.store;
+      const { statements } = this.#writer.options.store;
       const opening = WriterSession.open(client, statements, (error) => this.#lost(session, error));
       session = await cutAfter(clock, STEP_MS_MAX, client, opening);
       const predecessor = this.#predecessor;
@@ -217,7 +199,7 @@ export class LaneLink {
   }
 
   #adoptRow(row: { readonly epoch: number; readonly batch: number } | undefined): void {
-    const { epoch, ledger } = this.#host;
+    const { epoch, ledger, log } = this.#writer.options;
     // The previous writer may have known of more.
     const isOurs =
       row?.epoch === epoch &&
@@ -225,14 +207,13 @@ export class LaneLink {
       (this.committed === undefined || row.batch === this.committed || row.batch === this.sent);
     if (!isOurs) {
       const facts = { lane: this.#lane, epoch, committed: this.committed, sent: this.sent, row };
-      const { log } = this.#host;
       const isOlder =
         row !== undefined &&
         row.epoch <= epoch &&
         (row.batch <= (this.committed ?? 0) || ledger.isBehind(this.#lane, row.batch));
       if (isOlder) log.error(facts, 'the database has lost commits that it had acknowledged');
       else log.error(facts, 'the lane belongs to another owner');
-      this.#host.fenced();
+      this.#writer.fenced();
       throw new LinkClosed();
     }
     this.adopt(row.batch);
@@ -254,7 +235,7 @@ export class LaneLink {
    * @returns stops watching
    */
   #watch(session: WriterSession): () => void {
-    const { clock } = this.#host;
+    const { clock } = this.#writer.options;
     let isOver = false;
     let timer: TimerHandle;
     const look = async (tries: number): Promise<void> => {
@@ -264,7 +245,7 @@ export class LaneLink {
         session.destroy();
         return;
       }
-      this.#host.troubled(this.#lane, TROUBLE_OF[verdict]);
+      this.#writer.troubled(this.#lane, TROUBLE_OF[verdict]);
       // The replicas may follow another primary by now: the next check finds it, without such a backend.
       if (verdict === 'waits for a replica') session.doubt();
       const isReached = verdict !== 'unreachable';
@@ -278,9 +259,10 @@ export class LaneLink {
   }
 
   async #probe(session: WriterSession, ms: number): Promise<BackendState | 'unreachable'> {
-    const client = this.#host.connect();
+    const { clock, connect } = this.#writer.options;
+    const client = connect();
     try {
-      return await cutAfter(this.#host.clock, ms, client, backendState(client, session.backend));
+      return await cutAfter(clock, ms, client, backendState(client, session.backend));
     } catch {
       // Whatever the reason, the state of the backend is unknown.
       return 'unreachable';
@@ -288,7 +270,7 @@ export class LaneLink {
   }
 
   async #sleep(ms: number): Promise<void> {
-    const { clock } = this.#host;
+    const { clock } = this.#writer.options;
     if (!this.#isClosed) {
       await new Promise<void>((resolve) => {
         const wake = () => {

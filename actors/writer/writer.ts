@@ -6,22 +6,36 @@
 
 import type { LRUCache } from 'lru-cache';
 import type pg from 'pg';
+import type { Clock } from '../../src/base/clock.js';
 import { lastUsed } from '../../src/base/quota/last-used.js';
 import { within } from '../../src/base/real-clock.js';
-import { type BatchLimits, committedAck, type InsertedIds, readUnit } from '../../src/db/batch.js';
+import {
+  type BatchLimits,
+  type BatchUnit,
+  committedAck,
+  type InsertedIds,
+  readUnit,
+} from '../../src/db/batch.js';
+import type { DbLog } from '../../src/db/pool.js';
+import type { Store } from '../../src/db/store.js';
 import { type DatabaseTrouble, troubleOf } from '../../src/db/trouble.js';
 import { type Ack, BATCH_ACTOR, type UnitEnvelope } from '../../src/db/units.js';
 import { WriterSession } from '../../src/db/writer-session.js';
-import { CommitLedger, type UnitCounts } from '../../src/metrics/ledger.js';
+import { CommitLedger } from '../../src/metrics/ledger.js';
 import { Meter } from '../../src/metrics/meter.js';
-import { Lane, type LaneHost, type LaneStats, type LaneUnit } from './lane.js';
-import { cutAfter, type LinkHost, STEP_MS_MAX } from './link.js';
+import { Lane } from './lane.js';
+import { cutAfter, STEP_MS_MAX } from './link.js';
 
 /** A batch of more than 1,000 rows is slower per row; a larger text keeps the thread busy. */
 export const WRITER_LIMITS: BatchLimits = { rowsMax: 1_000, bytesMax: 4 * 1024 * 1024 };
 
-export interface WriterOptions
-  extends Pick<LinkHost, 'store' | 'connect' | 'epoch' | 'clock' | 'log'> {
+export interface WriterOptions {
+  readonly store: Store;
+  /** An unconnected client; a new one for each call. */
+  readonly connect: () => pg.Client;
+  readonly epoch: number;
+  readonly clock: Clock;
+  readonly log: DbLog;
   /** The `application_name` of the clients of `connect` only. */
   readonly applicationName: string;
   /** Connections, each with one transaction in flight; rows 0 … lanes - 1 of `lanes` exist. */
@@ -41,17 +55,6 @@ export interface WriterOptions
   readonly onDatabase: (trouble: DatabaseTrouble | undefined) => void;
 }
 
-export interface WriterStats {
-  readonly batches: number;
-  readonly units: number;
-  readonly rows: number;
-  readonly refused: number;
-  readonly reconnects: number;
-  readonly backlogUnits: number;
-  readonly backlogBytes: number;
-  readonly lanes: readonly LaneStats[];
-}
-
 /** How long `stop` waits for flushes in flight. */
 const STOP_MS_MAX = 1_000;
 
@@ -64,8 +67,6 @@ const START_RETRY_MS = 250;
  */
 const REFUSED_ACTORS_MAX = 10_000;
 
-const NO_COUNTS: UnitCounts = [];
-
 /** One incarnation of a shard. */
 interface Source {
   readonly shard: number;
@@ -76,25 +77,13 @@ interface Source {
   acks: Ack[];
 }
 
-interface WriterUnit extends LaneUnit {
-  readonly source: Source;
-  readonly actor: string;
-  readonly actorIncarnation: number;
-}
+export type WriterUnit = BatchUnit<Source>;
 
 /** Connects on `start`; `stop` closes timers and sockets. */
-export class Writer implements LaneHost<WriterUnit> {
-  readonly store;
-  readonly connect;
-  readonly epoch;
-  readonly clock;
-  readonly log;
-  readonly limits: BatchLimits;
-  readonly ledger: CommitLedger;
-  readonly meter: Meter;
-  readonly #options: WriterOptions;
-  readonly #lanes: readonly Lane<WriterUnit>[];
-  readonly #batches: Lane<WriterUnit> | undefined;
+export class Writer {
+  readonly options: WriterOptions & Required<Pick<WriterOptions, 'limits' | 'ledger' | 'meter'>>;
+  readonly #lanes: readonly Lane[];
+  readonly #batches: Lane | undefined;
   /** The lanes over which units are spread. */
   readonly #usualCount: number;
   readonly #sources = new Map<number, Source>();
@@ -112,15 +101,12 @@ export class Writer implements LaneHost<WriterUnit> {
   #drained: { resolve: () => void; reject: (error: Error) => void }[] = [];
 
   constructor(options: WriterOptions) {
-    this.#options = options;
-    this.store = options.store;
-    this.connect = options.connect;
-    this.epoch = options.epoch;
-    this.clock = options.clock;
-    this.log = options.log;
-    this.limits = options.limits ?? WRITER_LIMITS;
-    this.ledger = options.ledger ?? new CommitLedger(options.lanes);
-    this.meter = options.meter ?? new Meter();
+    this.options = {
+      ...options,
+      limits: options.limits ?? WRITER_LIMITS,
+      ledger: options.ledger ?? new CommitLedger(options.lanes),
+      meter: options.meter ?? new Meter(),
+    };
     this.#lanes = Array.from({ length: options.lanes }, (_, index) => new Lane(index, this));
     this.#batches = options.isLastForBatches ? this.#lanes.at(-1) : undefined;
     this.#usualCount = options.lanes - (this.#batches === undefined ? 0 : 1);
@@ -132,7 +118,7 @@ export class Writer implements LaneHost<WriterUnit> {
    */
   async start(): Promise<void> {
     while (this.#state === 'running' && !(await this.#evict())) {
-      await new Promise<void>((resolve) => this.clock.setTimeout(resolve, START_RETRY_MS));
+      await new Promise<void>((resolve) => this.options.clock.setTimeout(resolve, START_RETRY_MS));
     }
     this.#expectRunning();
     await Promise.all(this.#lanes.map((lane) => lane.start()));
@@ -147,27 +133,10 @@ export class Writer implements LaneHost<WriterUnit> {
     const source = this.#sourceOf(shard, incarnation);
     if (source === undefined || this.#state !== 'running') return;
     for (const envelope of units) {
-      const { actor, incarnation: actorIncarnation, counts = NO_COUNTS } = envelope;
-      // A literal rather than a spread of `readUnit`: this runs for every unit.
-      const { seq, gate, mutations, rows, bytes, isBarrier, gateKeys } = readUnit(
-        this.store.kinds,
-        envelope,
-      );
+      const unit = readUnit(this.options.store.kinds, envelope, source);
       this.#backlogUnits += 1;
-      this.#backlogBytes += bytes;
-      this.#laneOf(actor).push({
-        seq,
-        gate,
-        mutations,
-        rows,
-        bytes,
-        isBarrier,
-        gateKeys,
-        counts,
-        source,
-        actor,
-        actorIncarnation,
-      });
+      this.#backlogBytes += unit.bytes;
+      this.#laneOf(unit.actor).push(unit);
     }
     for (const lane of this.#lanes) lane.kick();
     this.#post();
@@ -204,14 +173,14 @@ export class Writer implements LaneHost<WriterUnit> {
     if (this.#state === 'running') {
       this.#end('stopped');
       const finished = Promise.all(this.#lanes.map((lane) => lane.finish()));
-      await within(this.clock.monotonic() + STOP_MS_MAX, finished, this.clock);
+      await within(this.options.clock.monotonic() + STOP_MS_MAX, finished, this.options.clock);
     }
     await Promise.all(this.#lanes.map((lane) => lane.close()));
   }
 
-  stats(): WriterStats {
+  stats() {
     const lanes = this.#lanes.map((lane) => lane.stats);
-    const sum = (of: keyof LaneStats) => lanes.reduce((all, one) => all + one[of], 0);
+    const sum = (of: keyof Lane['stats']) => lanes.reduce((all, one) => all + one[of], 0);
     return {
       batches: sum('batches'),
       units: sum('units'),
@@ -226,15 +195,16 @@ export class Writer implements LaneHost<WriterUnit> {
 
   // -------------------------------------------------------------- what the lanes call
 
+  /** Whether the unit must not be sent; if so, it is accounted for. */
   drops(unit: WriterUnit): boolean {
-    const { source, actor, actorIncarnation } = unit;
+    const { source, actor, incarnation } = unit;
     if (source.isDead) {
       this.#account(unit);
       return true;
     }
     const refused = source.refusedActors.get(actor);
     if (refused === undefined) return false;
-    if (actorIncarnation > refused) {
+    if (incarnation > refused) {
       source.refusedActors.delete(actor);
       return false;
     }
@@ -242,25 +212,32 @@ export class Writer implements LaneHost<WriterUnit> {
     return true;
   }
 
+  /** Some units were dropped. */
   swept(): void {
     this.#settle();
   }
 
+  /**
+   * @param units in their order
+   * @param inserted ids of the gated inserts that inserted a row
+   */
   committed(units: readonly WriterUnit[], inserted: InsertedIds | undefined): void {
     for (const unit of units) this.#answer(unit, committedAck(unit, inserted));
     this.#settle();
   }
 
+  /** The database refuses the data of this unit, also when it is alone. */
   refused(unit: WriterUnit, sqlState: string, reason: string): void {
     this.#refusedCount += 1;
-    const { actor, actorIncarnation, seq } = unit;
+    const { actor, incarnation, seq } = unit;
     const { refusedActors, shard } = unit.source;
-    this.log.warn({ shard, actor, seq, sqlState }, 'a unit was refused for its data');
-    refusedActors.set(actor, actorIncarnation);
+    this.options.log.warn({ shard, actor, seq, sqlState }, 'a unit was refused for its data');
+    refusedActors.set(actor, incarnation);
     this.#answer(unit, { seq, outcome: 'refused', sqlState, reason });
     this.#settle();
   }
 
+  /** @param trouble why the lane cannot write; undefined: it can */
   troubled(lane: number, trouble: DatabaseTrouble | undefined): void {
     if (this.#state !== 'running') return;
     if (trouble === undefined) this.#troubles.delete(lane);
@@ -269,41 +246,45 @@ export class Writer implements LaneHost<WriterUnit> {
     const before = this.#reported;
     if (now?.kind === before?.kind && now?.sqlState === before?.sqlState) return;
     this.#reported = now;
-    if (now === undefined) this.log.info({}, 'the writer is connected');
+    if (now === undefined) this.options.log.info({}, 'the writer is connected');
     else {
       const { kind, sqlState, message } = now;
-      this.log.warn({ lane, kind, sqlState, reason: message }, 'the writer cannot write');
+      this.options.log.warn({ lane, kind, sqlState, reason: message }, 'the writer cannot write');
     }
-    this.#options.onDatabase(now);
+    this.options.onDatabase(now);
   }
 
+  /** Another owner has the database: nothing may be sent any more. */
   fenced(): void {
     if (this.#state !== 'running') return;
     this.#end('fenced');
     for (const lane of this.#lanes) void lane.close();
-    this.#options.onFenced();
+    this.options.onFenced();
   }
 
   // -------------------------------------------------------------- inside
 
   /** One attempt to terminate the connections of an earlier writer of this name. */
   async #evict(): Promise<boolean> {
-    const client = this.connect();
+    const client = this.options.connect();
     try {
       const session = await this.#within(
         client,
-        WriterSession.open(client, this.store.statements, () => undefined),
+        WriterSession.open(client, this.options.store.statements, () => undefined),
       );
       try {
         // A fenced writer must not touch the connections of its successor.
         const lane = await this.#within(client, session.readLane(0));
-        if (lane?.epoch !== this.epoch) {
-          this.log.error({ epoch: this.epoch, lane }, 'the lanes belong to another owner');
+        if (lane?.epoch !== this.options.epoch) {
+          this.options.log.error(
+            { epoch: this.options.epoch, lane },
+            'the lanes belong to another owner',
+          );
           this.fenced();
           return true;
         }
         // Repeats until none is left; one that does not end within the limit fails the attempt.
-        while (!(await this.#within(client, session.terminateAll(this.#options.applicationName))));
+        while (!(await this.#within(client, session.terminateAll(this.options.applicationName))));
         return true;
       } finally {
         session.destroy();
@@ -315,7 +296,7 @@ export class Writer implements LaneHost<WriterUnit> {
   }
 
   #within<T>(client: pg.Client, work: Promise<T>): Promise<T> {
-    return cutAfter(this.clock, STEP_MS_MAX, client, work);
+    return cutAfter(this.options.clock, STEP_MS_MAX, client, work);
   }
 
   /** Undefined for an incarnation that was discarded: its last posts may arrive later. */
@@ -335,7 +316,7 @@ export class Writer implements LaneHost<WriterUnit> {
     return made;
   }
 
-  #laneOf(actor: string): Lane<WriterUnit> {
+  #laneOf(actor: string): Lane {
     if (this.#batches !== undefined && actor.startsWith(BATCH_ACTOR)) return this.#batches;
     const count = this.#usualCount;
     return this.#lanes[count === 1 ? 0 : hashOf(actor) % count]!;
@@ -362,13 +343,13 @@ export class Writer implements LaneHost<WriterUnit> {
   }
 
   #post(): void {
-    this.meter.set('engine_writer_backlog_units', this.#backlogUnits);
-    this.meter.set('engine_writer_backlog_bytes', this.#backlogBytes);
+    this.options.meter.set('engine_writer_backlog_units', this.#backlogUnits);
+    this.options.meter.set('engine_writer_backlog_bytes', this.#backlogBytes);
     for (const source of this.#outbox) {
       this.#outbox.delete(source);
       const { shard, incarnation, acks } = source;
       source.acks = [];
-      if (!source.isDead) this.#options.onAcks(shard, incarnation, acks);
+      if (!source.isDead) this.options.onAcks(shard, incarnation, acks);
     }
   }
 

@@ -29,7 +29,7 @@ function envelopes(gate: UnitGate): UnitEnvelope[] {
 
 function fill(units: readonly UnitEnvelope[]): readonly BatchUnit[] {
   const batch = new Batch(WRITER_LIMITS);
-  for (const unit of units) batch.tryAdd(readUnit(KINDS, unit));
+  for (const unit of units) batch.tryAdd(readUnit(KINDS, unit, undefined));
   return batch.units;
 }
 

@@ -5,6 +5,7 @@
  */
 
 import type { UnitGate } from '../core/unit.js';
+import type { UnitCounts } from '../metrics/ledger.js';
 import { isLine } from './lines.js';
 import type { Forms, Statement } from './statements.js';
 import type { Kind, Kinds } from './store.js';
@@ -24,12 +25,11 @@ export interface BatchLimits {
   readonly bytesMax: number;
 }
 
-/** The properties of a unit that batching needs, derived by `readUnit`. */
-export interface BatchUnit {
-  readonly seq: number;
-  readonly gate: UnitGate;
-  /** Flat: place of the kind, key, row, … */
-  readonly mutations: readonly (string | number)[];
+/** A unit with what batching needs, derived by `readUnit`. */
+export interface BatchUnit<Source = unknown> extends UnitEnvelope {
+  /** Where its outcome goes. */
+  readonly source: Source;
+  readonly counts: UnitCounts;
   readonly rows: number;
   readonly bytes: number;
   readonly isBarrier: boolean;
@@ -45,10 +45,15 @@ const UUID_LENGTH = 36;
 
 const NOTHING_INSERTED: InsertedIds = new Set();
 const NO_KEYS: readonly string[] = [];
+const NO_COUNTS: UnitCounts = [];
 
 /** @throws Error on an envelope that no actor may send: an unknown kind, or a gate without an insert */
-export function readUnit(kinds: Kinds, envelope: UnitEnvelope): BatchUnit {
-  const { seq, gate, mutations } = envelope;
+export function readUnit<Source>(
+  kinds: Kinds,
+  envelope: UnitEnvelope,
+  source: Source,
+): BatchUnit<Source> {
+  const { seq, actor, incarnation, gate, mutations, counts = NO_COUNTS } = envelope;
   let bytes = 0;
   let isBarrier = false;
   for (let i = 0; i < mutations.length; i += 3) {
@@ -56,7 +61,21 @@ export function readUnit(kinds: Kinds, envelope: UnitEnvelope): BatchUnit {
     bytes += (mutations[i + 2] as string).length;
   }
   const gateKeys = gate === 'none' ? NO_KEYS : gateKeysOf(kinds, gate, mutations);
-  return { seq, gate, mutations, rows: mutations.length / 3, bytes, isBarrier, gateKeys };
+  const rows = mutations.length / 3;
+  // A literal rather than a spread: this runs for every unit.
+  return {
+    seq,
+    actor,
+    incarnation,
+    gate,
+    mutations,
+    counts,
+    source,
+    rows,
+    bytes,
+    isBarrier,
+    gateKeys,
+  };
 }
 
 /** Units that one transaction commits, in their order. */

@@ -39,7 +39,7 @@ function unit(puts: readonly string[], gate: UnitGate = 'none'): BatchUnit {
     return [MUTATION_KINDS.indexOf(kind as string), key, row.join(' ')];
   });
   seq += 1;
-  return readUnit(KINDS, { ...FROM, seq, gate, mutations });
+  return readUnit(KINDS, { ...FROM, seq, gate, mutations }, undefined);
 }
 
 function batchOf(units: readonly BatchUnit[], limits = { rowsMax: 10, bytesMax: 100 }) {
@@ -139,7 +139,7 @@ test('an envelope that no actor may send is a defect', () => {
     { ...FROM, seq: 1, gate: 'none', mutations: [MUTATION_KINDS.length, A, '{}'] },
     { ...FROM, seq: 1, gate: 'exists', mutations: [audit, A, '{}'] },
   ];
-  for (const envelope of bad) assert.throws(() => readUnit(KINDS, envelope));
+  for (const envelope of bad) assert.throws(() => readUnit(KINDS, envelope, undefined));
 });
 
 /** A value for each column, which are named after the kinds that write them. */
@@ -310,15 +310,19 @@ const births = fc.uniqueArray(fc.constantFrom(...KEYS), { minLength: 1 }).chain(
 
 function toUnits(made: readonly { gate: UnitGate; puts: Puts }[]): BatchUnit[] {
   return made.map(({ gate, puts }, seq) =>
-    readUnit(KINDS, {
-      seq,
-      actor: 'actor',
-      incarnation: 0,
-      gate,
-      mutations: puts.flatMap(([kind, key, value]) => {
-        return [MUTATION_KINDS.indexOf(kind), key, textOf(kind, key, value)];
-      }),
-    }),
+    readUnit(
+      KINDS,
+      {
+        seq,
+        actor: 'actor',
+        incarnation: 0,
+        gate,
+        mutations: puts.flatMap(([kind, key, value]) => {
+          return [MUTATION_KINDS.indexOf(kind), key, textOf(kind, key, value)];
+        }),
+      },
+      undefined,
+    ),
   );
 }
 
