@@ -1,6 +1,6 @@
 /**
  * The claims of one shard whose workers have to be heard: those that are committed, and after a start or the return
- * of a tenant those that its rows have. Silence counts from readiness at the earliest (`actors/shard/reachability.ts`).
+ * of a tenant those that its rows have. Silence counts from readiness at the earliest (`actors/runtime/reachability.ts`).
  */
 
 import type { Kernel } from '../runtime/kernel.js';

@@ -203,9 +203,9 @@ export class Instances implements Room {
   hold(id: string): boolean {
     const present = this.#host.peek(id);
     if (present !== undefined && !this.#host.isIdle(present)) return false;
-    const resident = present ?? this.#host.add(id, undefined, 'held');
+    const resident = present ?? this.#host.add(id, undefined, 'blocked');
     resident.state = undefined;
-    resident.phase = 'held';
+    resident.phase = 'blocked';
     this.#purging.add(resident);
     this.#deps.env.versions?.raise(id);
     return true;
@@ -251,7 +251,7 @@ export class Instances implements Room {
     const { env } = this.#deps;
     const record = newRecord(creation.instance, env.now());
     const actor = liveInstance(record, creation.sequence.plan, env);
-    const resident = this.#host.add(record.id, actor, gated ? 'held' : 'ready');
+    const resident = this.#host.add(record.id, actor, gated ? 'blocked' : 'ready');
     if (gated) this.#creating.set(resident, creation);
     if (this.#deps.commits.unackedUnits === 0) this.#created = resident;
     this.#insert(resident, creation, (turn) => create(actor, turn, creation.request, gated));
@@ -292,7 +292,7 @@ export class Instances implements Room {
     }
     const prepare = preparationOf(actor, message);
     if (prepare !== undefined && 'tenant' in message && isSeenBy(actor, message.tenant)) {
-      resident.phase = 'held';
+      resident.phase = 'blocked';
       this.#preparing.set(resident, { message, prepare, isReading: false });
       this.#prepare(resident);
       return;

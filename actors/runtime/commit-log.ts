@@ -14,7 +14,7 @@ import type { Effect, Turn } from './turn.js';
  */
 export type Settlement = Ack | { readonly seq: number; readonly outcome: 'lost' | 'suspended' };
 
-/** The owner of units: a keyed actor, a webhook, a batch creation, or an independent unit. */
+/** A keyed actor, a webhook, a batch creation, or an independent unit. */
 export interface UnitOwner {
   readonly key: string;
   /**
@@ -47,16 +47,15 @@ export class CommitLog {
   #seq = 0;
   #incarnations = 0;
   #bytes = 0;
-  /** Whether current units are background work, which no request waits for. */
+  /** Units made now are background work, which no request waits for. */
   isUnasked = false;
   #unaskedUnits = 0;
 
-  /** @param schedule runs the work in a turn of the shard */
   constructor(schedule: (work: () => void) => void = queueMicrotask) {
     this.#schedule = schedule;
   }
 
-  /** Higher than every one before, of any actor. */
+  /** Higher than all before, of any actor. */
   nextIncarnation(): number {
     this.#incarnations += 1;
     return this.#incarnations;
@@ -107,7 +106,7 @@ export class CommitLog {
     if (isUnasked) this.#unaskedUnits += 1;
     if (this.suspended.size > 0 && this.#isSuspended(turn)) {
       // The owner counts it before the outcome arrives.
-      this.#schedule(() => this.#settle(seq, { seq, outcome: 'suspended' }));
+      this.#schedule(() => this.settle([{ seq, outcome: 'suspended' }]));
       return unit;
     }
     const { gate, mutations } = turn;
@@ -116,7 +115,7 @@ export class CommitLog {
     return unit;
   }
 
-  /** The tenant of a unit, from the rows of most tables, unless its owner names one. */
+  /** The tenant is in the rows of most tables, unless the owner names one. */
   #isSuspended({ tenant, mutations }: Turn): boolean {
     if (tenant !== undefined) return this.suspended.has(tenant);
     for (let i = 2; i < mutations.length; i += 3) {
@@ -128,27 +127,22 @@ export class CommitLog {
     return false;
   }
 
-  /** The units since the last call, to be posted to the writer. */
+  /** The units since the last call, for the writer. */
   take(): UnitEnvelope[] {
     const units = this.#outgoing;
     if (units.length > 0) this.#outgoing = [];
     return units;
   }
 
-  settle(acks: readonly Ack[]): void {
-    for (const ack of acks) this.#settleUnit(ack.seq, ack);
+  settle(outcomes: readonly Settlement[]): void {
+    for (const outcome of outcomes) this.#settle(outcome);
     this.#passBarriers();
   }
 
-  #settle(seq: number, outcome: Settlement): void {
-    this.#settleUnit(seq, outcome);
-    this.#passBarriers();
-  }
-
-  #settleUnit(seq: number, outcome: Settlement): void {
-    const unit = this.#pending.get(seq);
+  #settle(outcome: Settlement): void {
+    const unit = this.#pending.get(outcome.seq);
     if (unit === undefined) return;
-    this.#pending.delete(seq);
+    this.#pending.delete(outcome.seq);
     this.#bytes -= unit.bytes;
     if (unit.isUnasked) this.#unaskedUnits -= 1;
     unit.owner.settled(unit, outcome);

@@ -18,10 +18,8 @@
 export const LINES = ['ended', 'large', 'waiting', 'offered', 'active'] as const;
 export type LineName = (typeof LINES)[number];
 
-/** The class of an actor, by its state. */
 export type Outlook = Exclude<LineName, 'large'>;
 
-/** The interface of a queue's members. */
 export interface Member<Self extends Member<Self>> {
   /** Estimated memory. */
   bytes: number;
@@ -36,7 +34,6 @@ const STEP = 8;
 export class Line<Item extends Member<Item>> {
   oldest: Item | undefined;
   newest: Item | undefined;
-  /** Of all its members. */
   bytes = 0;
   readonly #bytesMax: number;
   /** Where the last one was taken from the middle. */
@@ -73,7 +70,6 @@ export class Line<Item extends Member<Item>> {
     this.bytes += item.bytes;
   }
 
-  /** Removes a member. */
   remove(item: Item): void {
     const { older, newer } = item;
     if (older === undefined) this.oldest = newer;
@@ -102,27 +98,27 @@ export function bytesOf(characters: number): number {
   return ACTOR_BYTES + BYTES_PER_CHARACTER * characters;
 }
 
-/** Characters of values in the rows of a unit of this size. */
+/** Characters of the values in a unit. */
 export function valuesOf(unitCharacters: number): number {
   return Math.max(0, unitCharacters - UNIT_FRAME_CHARACTERS);
 }
 
-/** Part of the memory of all actors that preloaded ones may take. */
+// Parts of the memory of all actors of a kind:
+
+/** Preloaded ones. */
 const AHEAD_SHARE = 1 / 12;
+/** One with more is large. */
+export const LARGE_SHARE = 1 / 16;
+/** Left to idle actors, whatever busy ones take. */
+export const IDLE_SHARE = 1 / 8;
+const ENDED_SHARE = 1 / 128;
+const WAITING_SHARE = 1 / 8;
 
 /** How many may be preloaded, by the average memory. @param bytesMax limit of all actors of a kind */
 export function aheadMaxOf(bytesMax: number, actors: number, bytes: number): number {
   const each = actors === 0 ? ACTOR_BYTES : bytes / actors;
   return Math.floor((bytesMax * AHEAD_SHARE) / each);
 }
-
-/** Part of the memory of all actors above which one is large. */
-export const LARGE_SHARE = 1 / 16;
-/** Part that is left to idle actors, whatever busy ones take. */
-export const IDLE_SHARE = 1 / 8;
-/** Part that large actors may take, however few others there are. */
-const ENDED_SHARE = 1 / 128;
-const WAITING_SHARE = 1 / 8;
 
 export type Lines<Item extends Member<Item>> = Readonly<Record<LineName, Line<Item>>>;
 

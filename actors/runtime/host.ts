@@ -4,7 +4,7 @@
  *   absent ──message──► loading ──rows──► ready ──idle, over the bound──► absent
  *                          ▲               │  │ ▲
  *                          └─ refused, lost┘  ▼ │
- *                             or a defect    held: its kind lets nothing in
+ *                             or a defect    blocked: its kind admits no message
  *
  * - Messages of an actor that is not ready, or has too many units under way, wait in order.
  * - An actor is loaded only when none of its units is unacknowledged.
@@ -53,10 +53,9 @@ export class ActorHost<State, Message extends HostedMessage, Rows> {
   readonly #kind: Kind<State, Message, Rows>;
   readonly #deps: HostDeps;
   readonly #residents = new Map<string, Actor<State, Message>>();
-  /** Idle ones among them. */
   readonly #lines: Lines<Actor<State, Message>>;
   readonly #toLoad = new Set<Actor<State, Message>>();
-  /** Resolves when all requested rows are read; undefined: no one waits. */
+  /** Resolves when all requested rows are read. */
   #lastLoad: Promise<void> | undefined;
   #isLoadAsked = false;
   /** Actors whose rows are being read or restored. */
@@ -92,7 +91,6 @@ export class ActorHost<State, Message extends HostedMessage, Rows> {
     return this.#residents.values();
   }
 
-  /** The actor if it is in memory. */
   peek(id: string): Actor<State, Message> | undefined {
     return this.#residents.get(id);
   }
@@ -129,7 +127,7 @@ export class ActorHost<State, Message extends HostedMessage, Rows> {
     return actor === undefined || (actor.stash.length === 0 && this.#isOpen(actor));
   }
 
-  /** Adds a newly created actor, which has nothing to load. */
+  /** Adds a new actor, which has nothing to load. */
   add(id: string, state: State | undefined, phase: Actor<State, Message>['phase']) {
     const actor = this.#newResident(id);
     actor.state = state;
@@ -137,7 +135,7 @@ export class ActorHost<State, Message extends HostedMessage, Rows> {
     return actor;
   }
 
-  /** Adds an actor whose rows, of so many characters, the unit of another owner has inserted. */
+  /** Adds an actor whose rows the unit of another owner has inserted. @param characters of the rows */
   adopt(id: string, state: State, characters: number): void {
     if (this.#residents.has(id)) return;
     const actor = this.add(id, state, 'ready');
@@ -236,13 +234,13 @@ export class ActorHost<State, Message extends HostedMessage, Rows> {
     return state !== undefined && this.#deps.commits.suspended.has(this.#kind.tenantOf(state));
   }
 
-  /** Loads an actor that was held. */
+  /** Loads a blocked actor. */
   letLoad(actor: Actor<State, Message>): void {
     actor.phase = 'loading';
     this.#toLoad.add(actor);
   }
 
-  /** Handles the waiting messages: behind a unit, or held by its kind. */
+  /** Handles the waiting messages. */
   proceed(actor: Actor<State, Message>): void {
     if (actor.phase === 'loading' && actor.unacked === 0) this.#toLoad.add(actor);
     else this.#unstash(actor);
@@ -261,12 +259,12 @@ export class ActorHost<State, Message extends HostedMessage, Rows> {
     }
   }
 
-  /** It has so many characters of JSON in memory. */
+  /** @param characters of JSON that it has in memory */
   weigh(actor: Actor<State, Message>, characters: number): void {
     this.#setBytes(actor, bytesOf(characters));
   }
 
-  /** Called at the end of each turn of the shard: commits batches, loads actors, and evicts idle ones. */
+  /** Commits batches, loads actors, and evicts idle ones. */
   endTurn(): void {
     // Most kinds have no actor in memory in most turns.
     if (this.#residents.size === 0 && this.#touched.size === 0) return;
@@ -515,9 +513,8 @@ export class ActorHost<State, Message extends HostedMessage, Rows> {
 
   #ready(actor: Actor<State, Message>, state: State | undefined, rows: Rows | undefined): void {
     if (state === undefined) {
-      const { stash } = actor;
       this.drop(actor);
-      if (this.#kind.missing !== undefined) this.#kind.missing(actor, stash, rows);
+      this.#kind.missing?.(actor, actor.stash, rows);
       return;
     }
     if (this.#isSuspended(state)) {
@@ -543,7 +540,7 @@ export class ActorHost<State, Message extends HostedMessage, Rows> {
       if (actor.phase === 'loading') this.#abandon(actor, DATABASE_AWAY);
   }
 
-  // ---------------------------------------------------------------- letting go
+  // ---------------------------------------------------------------- eviction
 
   /** Behind those used before, unless work is in progress for it. */
   #lineUp(actor: Actor<State, Message>): void {

@@ -7,6 +7,7 @@ import type { Meter } from '../../src/metrics/meter.js';
 import type { HostDeps } from './host.js';
 import type { InternalRequests } from './internal-requests.js';
 import type { Measures } from './measures.js';
+import type { Reachability } from './reachability.js';
 import type { TimerQueue } from './timer.js';
 
 /** The settings of a shard; plain data, which can be posted to its thread. */
@@ -32,16 +33,6 @@ export interface ShardSettings {
   readonly webhookUrls: readonly string[];
 }
 
-/** Since when heartbeats of workers can arrive: see `actors/shard/reachability.ts`. */
-export interface ReachableSince {
-  /** The silence of this tenant's workers counts from here. */
-  since(tenant: string): UnixMs;
-  /** Of the last outage; now while it lasts, 0 when there was none. */
-  readonly outageEnd: UnixMs;
-  /** A request was refused temporarily, which may have been a worker's. */
-  turnedAway(): void;
-}
-
 /** @template Loads the statements by which the room reads its rows */
 export interface Kernel<Loads = unknown> extends HostDeps {
   readonly settings: ShardSettings;
@@ -56,7 +47,7 @@ export interface Kernel<Loads = unknown> extends HostDeps {
   readonly newId: () => string;
   readonly shard: number;
   readonly shards: number;
-  readonly reachability: ReachableSince;
+  readonly reachability: Pick<Reachability, 'since' | 'outageEnd' | 'turnedAway'>;
   readonly timers: TimerQueue;
   readonly meter: Meter;
   readonly measures: Measures;

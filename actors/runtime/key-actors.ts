@@ -8,29 +8,28 @@ import { BackgroundJob } from '../../src/base/background-job.js';
 import { ActorHost, type HostDeps } from './host.js';
 import type { Kernel } from './kernel.js';
 import type { HostedMessage } from './kind.js';
+import { NO_ID } from './queries.js';
 import type { Turn } from './turn.js';
 
 export type KeyActorsDeps = HostDeps & Pick<Kernel, 'clock'>;
 
 /** The state of one key. */
 export interface KeyState<Rows> {
-  /** The tenant; undefined while the key has no rows. */
+  /** Undefined while the key has no rows. */
   readonly tenant: string | undefined;
-  /** Memory has nothing that the rows have not, and no request waits. */
+  /** See `Kind`, as for `flush`. */
   readonly isIdle: boolean;
   /** Acts on the rows from which it was loaded. */
   settle(turn: Turn, rows: Rows): void;
-  /** Called last in the unit of a batch; `reload` asks for more rows. */
   flush(turn: Turn): 'done' | 'reload';
 }
 
-/** A kind of keys. */
 export interface KeyKind<Key, Rows> {
-  /** As callers name it: `concurrency key`. */
+  /** In messages to callers: `concurrency key`. */
   readonly noun: string;
   /** Prefix of the id in the names of its units and in the log. */
   readonly prefix: string;
-  /** Keys in memory; beyond it idle ones are evicted. */
+  /** See `Kind`. */
   readonly residentMax: number;
   /** Time between two rounds over all keys, in ms: the delay that a lost message can cause. */
   readonly everyMs: number;
@@ -46,8 +45,6 @@ interface KeyMessage<Key> extends HostedMessage {
 
 /** Keys that are read again immediately, before the others have their turn. */
 const RESCAN_PAGE = 100;
-
-const FIRST_KEY = '00000000-0000-0000-0000-000000000000';
 
 export class KeyActors<Key extends KeyState<Rows>, Rows> {
   readonly #kind: KeyKind<Key, Rows>;
@@ -124,12 +121,11 @@ export class KeyActors<Key extends KeyState<Rows>, Rows> {
     this.#host.reload(id);
   }
 
-  /** Those of tenants of whom this cell has no say any more leave memory. */
   tenantSuspended(): void {
     this.#host.dropSuspended();
   }
 
-  /** Rows may have come of which nobody tells. */
+  /** There may be rows without hints. */
   tenantBack(): void {
     this.#host.reloadOwnerless();
     this.start();
@@ -145,7 +141,7 @@ export class KeyActors<Key extends KeyState<Rows>, Rows> {
   }
 
   async #round(): Promise<void> {
-    for (let after = FIRST_KEY; ; ) {
+    for (let after = NO_ID; ; ) {
       const page = await this.#kind.page(after, RESCAN_PAGE);
       if (this.#rescan.isStopped) return;
       if (page.length > 0) {

@@ -14,13 +14,13 @@ export interface HostedMessage {
 
 /** Omitted functions do nothing. */
 export interface Kind<State, Message extends HostedMessage, Rows> {
-  /** As callers name it: `instance`. */
+  /** In messages to callers: `instance`. */
   readonly noun: string;
-  /** The key of its units: unique among all actors of the shard. */
+  /** Of its units: unique among all actors of the shard. */
   readonly keyOf: (id: string) => string;
   /** The tenant whose rows an actor changes; undefined: it has no rows. */
   readonly tenantOf: (state: State) => string | undefined;
-  /** Names the actor in the log. */
+  /** The actor in the log. */
   readonly nameOf: (id: string) => object;
   /** Actors in memory; beyond it idle ones are evicted. Absent: only their memory counts. */
   readonly residentMax?: number;
@@ -39,11 +39,11 @@ export interface Kind<State, Message extends HostedMessage, Rows> {
   readonly handle: (resident: Ready<State, Message>, message: Message) => void;
   /** Memory has nothing that the rows have not, and no request waits. */
   readonly isIdle: (state: State) => boolean;
-  /** How soon it is likely to be used again; absent: all the same. */
+  /** Absent: all the same. */
   readonly outlookOf?: (state: State) => Outlook;
   /** Characters of JSON that it keeps in memory besides its last unit. */
   readonly charactersOf?: (state: State) => number;
-  /** Called last in the unit of a batch; `reload` asks for more rows. */
+  /** Called last in the unit of a batch; `reload` requests more rows. */
   readonly flush?: (state: State, turn: Turn) => 'done' | 'reload';
   /** Called before any message when its state is new; may `run` what follows from the rows. */
   readonly awake?: (resident: Ready<State, Message>, rows: Rows | undefined) => void;

@@ -10,7 +10,7 @@ import type { UnixMs } from '../../src/base/time.js';
 import type { StepTry } from '../../src/core/progress.js';
 import type { SecretText } from '../../src/core/secret-texts.js';
 
-/** Secrets that the parameters of a call name, and whose they are. */
+/** Secrets of a tenant that the parameters of a call name. */
 export interface NamedSecrets {
   readonly tenant: string;
   readonly texts: readonly SecretText[];
@@ -19,7 +19,7 @@ export interface NamedSecrets {
 // ---------------------------------------------------------------- front → shard
 
 export interface Request {
-  /** Numbers the request at the front; its reply names it. */
+  /** Its number at the front. */
   readonly id: number;
   /** Its row in the table of operations (`shard/operations.ts`). */
   readonly operation: string;
@@ -31,9 +31,9 @@ export interface Request {
   readonly body: string;
   /** Of a route with one, checked; absent for every other. */
   readonly query?: Readonly<Record<string, unknown>> | undefined;
-  /** What the work belongs to, when its caller is traced; well formed. */
+  /** Of a traced caller; well formed. */
   readonly traceparent?: string | undefined;
-  /** The key of the caller says that a worker with it is given the secrets of its tasks. */
+  /** With the key of the caller a worker receives the secrets of its tasks. */
   readonly maySeeSecrets?: true | undefined;
   /** The name of the key, of a route that brings signals. */
   readonly by?: string | undefined;
@@ -42,7 +42,7 @@ export interface Request {
 export interface RequestPost {
   readonly kind: 'requests';
   readonly requests: readonly Request[];
-  /** Requests whose clients went away: a parked poll is forgotten, a claim is taken back. */
+  /** Requests whose clients disconnected: a parked poll is dropped, a claim is withdrawn. */
   readonly aborted: readonly number[];
 }
 
@@ -59,7 +59,7 @@ export interface FoundTask extends TaskClaim {
   readonly record: string;
 }
 
-/** What a reader of an instance is shown, which the front thread may keep while it holds (`versions.ts`). */
+/** The record of an instance, which the front thread may cache while it is current (`versions.ts`). */
 export interface KnownRecord {
   readonly instance: string;
   readonly stamp: number;
@@ -71,7 +71,7 @@ export interface SuccessReply {
   readonly request: number;
   readonly status: number;
   readonly body: string;
-  /** The tasks that a poll claimed, to be taken back if its client is gone. */
+  /** The tasks that a poll claimed, which are withdrawn if its client has disconnected. */
   readonly claims?: readonly TaskClaim[];
   /** An event was stored that fires triggers: a hint for the front thread. */
   readonly fires?: true;
@@ -88,25 +88,19 @@ export interface ReplyPost {
 
 // ---------------------------------------------------------------- shard → shard
 
-/** What an instance tells another one that it started, or that started it. */
+/** A message of an instance to its parent or to one of its children. */
 export interface FamilyMessage {
   readonly to: string;
   readonly from: string;
-  /** Of the note: there may be a later one from the same instance. */
+  /** Of the message: there may be a later one from the same instance. */
   readonly id: string;
-  /** To the child what it has to do, to the parent how the child has ended. */
+  /**
+   * A command to the child, or how it ended for the parent. `clean_up`: as `retry`, if it has something to
+   * clean up; else it reports its end again. `gone`: it had been cancelled or removed before its retry.
+   */
   readonly word:
-    | 'cancel'
-    | 'pause'
-    | 'resume'
-    | 'retry'
-    /** As `retry`, where it has something to clean up; else it tells its end once more. */
-    | 'clean_up'
-    | 'completed'
-    | 'failed'
-    | 'cancelled'
-    /** It was to be retried, and had been cancelled or removed before. */
-    | 'gone';
+    | ('cancel' | 'pause' | 'resume' | 'retry' | 'clean_up')
+    | ('completed' | 'failed' | 'cancelled' | 'gone');
 }
 
 /** An object of every kind, with its members. */
@@ -141,7 +135,6 @@ interface PeerMessages {
     task: string;
     instance: string;
     worker: string;
-    /** Whether the worker is to be given the secrets that its parameters name. */
     maySeeSecrets?: true | undefined;
     queueShard: number;
   };
@@ -155,7 +148,7 @@ interface PeerMessages {
     task: string;
     epoch: number;
     record: string;
-    /** To be put into the parameters before the worker is given the task. */
+    /** Put into the parameters before the worker receives the task. */
     secrets?: NamedSecrets | undefined;
   };
   /** Results of an exchange (JSON) whose tasks belong there; answered by `exchange.outcomes`. */

@@ -24,34 +24,26 @@ export const NO_ID = '00000000-0000-0000-0000-000000000000';
 
 type Texts = Readonly<Record<string, string>>;
 
-export class Queries {
-  readonly #queries: Runner;
-  readonly #pages: Runner;
-  readonly #place: ShardPlace;
-
-  constructor(pool: pg.Pool, place: ShardPlace) {
-    this.#queries = new Runner(pool, QUERY_TIMEOUT_MS);
-    this.#pages = new Runner(pool, PAGE_TIMEOUT_MS);
-    this.#place = place;
-  }
-
-  /** @param texts statements of the rooms, under unique names */
-  of<Sql extends Texts>(texts: Sql): RoomQueries<Sql> {
-    return new RoomQueries(texts, this.#queries, this.#pages, this.#place);
-  }
+export interface Queries {
+  /** @param texts statements of a room, under names that are unique among all rooms */
+  of<Sql extends Texts>(texts: Sql): RoomQueries<Sql>;
 }
 
-export class RoomQueries<Sql extends Texts> {
+export function queriesOf(pool: pg.Pool, place: ShardPlace): Queries {
+  return { of: (texts) => new RoomQueries(texts, pool, place) };
+}
+
+class RoomQueries<Sql extends Texts> {
   readonly #texts: Sql;
   readonly #queries: Runner;
   readonly #pages: Runner;
   /** The last parameters of statements that read the rows of one shard. */
   readonly #place: readonly [shard: number, shards: number];
 
-  constructor(texts: Sql, queries: Runner, pages: Runner, { shard, shards }: ShardPlace) {
+  constructor(texts: Sql, pool: pg.Pool, { shard, shards }: ShardPlace) {
     this.#texts = texts;
-    this.#queries = queries;
-    this.#pages = pages;
+    this.#queries = new Runner(pool, QUERY_TIMEOUT_MS);
+    this.#pages = new Runner(pool, PAGE_TIMEOUT_MS);
     this.#place = [shard, shards];
   }
 
@@ -66,12 +58,12 @@ export class RoomQueries<Sql extends Texts> {
     return this.#queries.one(this.#statement(name, values));
   }
 
-  /** Reads rows of this shard. */
+  /** Rows of this shard. */
   own<Row extends object>(name: keyof Sql & string, values: readonly unknown[]): Promise<Row[]> {
     return this.all(name, [...values, ...this.#place]);
   }
 
-  /** Reads all rows of this shard, in pages. */
+  /** All rows of this shard, in pages. */
   each<Row>(
     name: keyof Sql & string,
     values: readonly unknown[],

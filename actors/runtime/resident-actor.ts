@@ -17,29 +17,28 @@ export class ResidentActor<State, Message>
   implements UnitOwner, Member<ResidentActor<State, Message>>
 {
   readonly id: string;
-  /** Of its units. */
+  /** See `UnitOwner`. */
   readonly key: string;
   incarnation: number;
   /** Ahead of the database by the units in flight; undefined while it is loaded. */
   state: State | undefined;
-  /** `held`: its kind admits no message. */
-  phase: 'loading' | 'ready' | 'held' = 'loading';
-  /** Waiting messages, in order. */
+  /** `blocked`: its kind admits no message. */
+  phase: 'loading' | 'ready' | 'blocked' = 'loading';
+  /** Waiting messages. */
   stash: Message[] = [];
   unacked = 0;
-  /** Of the units in flight. */
   unackedBytes = 0;
   /** The last unit in flight: replies without a commit wait for it. */
   last: PendingUnit | undefined;
   /** The joined turns of this turn of the shard, for a kind that batches. */
   draft: Turn | undefined;
-  /** The messages behind the draft. */
+  /** Its messages. */
   drafted: Message[] | undefined;
   /** Estimated memory. */
   bytes = 0;
   /** Messages at which it threw since its last change. */
   defects = 0;
-  /** While it is idle: see `eviction.ts`. */
+  /** See `eviction.ts`; undefined while it is busy. */
   line: Line<ResidentActor<State, Message>> | undefined;
   older: ResidentActor<State, Message> | undefined;
   newer: ResidentActor<State, Message> | undefined;

@@ -29,11 +29,9 @@ export interface InProcessStep {
   readonly idempotencyKey: string;
   /** The `timeout` of its step, which ends the try with or without the handler; absent: none. */
   readonly timeoutMs?: number;
-  /** Its own time limit; absent: the server's. */
+  /** Absent: the time limit of the server. */
   readonly maxMs?: number;
-  /** Of its instance. */
   readonly traceparent?: string | undefined;
-  /** If `params` name secrets of the tenant. */
   readonly secrets?: NamedSecrets | undefined;
 }
 
@@ -61,10 +59,9 @@ interface Effects {
     /** Why it failed. */
     error?: string | undefined;
   };
-  /** The unit has audit entries of the tenant. */
+  /** The unit has audit entries. */
   audited: { tenant: string };
   'task.opened': { instance: string; task: string };
-  /** A webhook is to be delivered. */
   webhook: { row: WebhookRow };
   log: { instance: string; blockId: string; level: 'debug' | 'info' | 'warn' };
   /** The sequence of a child has to be read before the child can be created. */
@@ -81,7 +78,6 @@ interface Effects {
   'family.undelivered': { note: FamilyMessage };
   /** An instance that the release routed has ended. */
   'release.ended': { release: string };
-  /** An instance has completed. */
   completed: { sequence: string };
   /** For logs over time; `durationMs` of an instance that has ended by itself. */
   counted: {
@@ -122,14 +118,11 @@ export class Turn {
   /** Lines logged by steps, stored as one row; undefined: none. */
   lines: LoggedLine[] | undefined;
   gate: UnitGate = 'none';
-  /** The tenant whose rows it changes; undefined: those of many, or of the cell itself. */
+  /** The tenant whose rows it changes; undefined: those of many, of the cell itself, or set by the host. */
   tenant: string | undefined;
   /** The step whose data the unit stores: it fails if the database refuses that data. */
   origin: StepTry | undefined;
 
-  /**
-   * @param tenant whose rows it changes; undefined: those of many, of the cell itself, or set by the host
-   */
   constructor(tenant?: string) {
     this.tenant = tenant;
   }
@@ -141,7 +134,7 @@ export class Turn {
     this.mutations.push(mutation.place, key, text);
   }
 
-  /** Merges another turn of the same actor into the unit. */
+  /** Adds another turn of the same actor to the unit. */
   join(other: Turn): void {
     for (const part of other.mutations) this.mutations.push(part);
     for (const effect of other.effects) this.effects.push(effect);

@@ -16,12 +16,12 @@ import { InternalRequests } from '../runtime/internal-requests.js';
 import type { Kernel, ShardSettings } from '../runtime/kernel.js';
 import { Measures } from '../runtime/measures.js';
 import type { PeerMessage, Reply, Request } from '../runtime/protocol.js';
+import type { Reachability } from '../runtime/reachability.js';
 import type { Room } from '../runtime/room.js';
 import type { DueTimer } from '../runtime/timer.js';
 import type { Versions } from '../runtime/versions.js';
 import type { Loads } from './loads.js';
 import type { ShardPorts } from './outbox.js';
-import type { Reachability } from './reachability.js';
 import { ShardTimers } from './timers.js';
 
 export interface ShardDeps {

@@ -12,7 +12,7 @@ import { TIMER_SQL } from '../instance/timer-loads.js';
 import { LIMIT_SQL, limitLoads } from '../limits/loads.js';
 import { QUEUE_SQL, queueLoads } from '../queue/loads.js';
 import { RELEASE_SQL, releaseLoads } from '../release/loads.js';
-import { Queries, type ShardPlace } from '../runtime/queries.js';
+import { queriesOf, type ShardPlace } from '../runtime/queries.js';
 import { SCHEDULE_SQL, scheduleLoads } from '../schedule/loads.js';
 import { TRIGGER_SQL, triggerLoads } from '../trigger/loads.js';
 import { WEBHOOK_SQL, webhookLoads } from '../webhook/loads.js';
@@ -36,7 +36,7 @@ export const LOAD_SQL = {
 } as const;
 
 export function openLoads(pool: pg.Pool, place: ShardPlace) {
-  const queries = new Queries(pool, place);
+  const queries = queriesOf(pool, place);
   return {
     ...activityLoads(queries),
     ...bulkLoads(queries),

@@ -10,7 +10,7 @@ import { nextFire, nextFires } from '../../actors/schedule/core/cron.js';
 import { type CronFields, parseCron } from '../../actors/schedule/core/cron-fields.js';
 import type { ScheduleRow } from '../../actors/schedule/loads.js';
 import type { Loads } from '../../actors/shard/loads.js';
-import { Reachability } from '../../actors/shard/reachability.js';
+import { Reachability } from '../../actors/runtime/reachability.js';
 import { DueTimers, ShardTimers } from '../../actors/shard/timers.js';
 import type { Clock } from '../../src/base/clock.js';
 import { LIMITS } from '../../src/base/limits.js';

@@ -27,7 +27,7 @@ export class Reachability {
     this.#staleMs = staleMs;
   }
 
-  /** The silence of this tenant's workers counts from here. */
+  /** Where the silence of the tenant's workers begins to count. */
   since(tenant: string): UnixMs {
     return Math.max(this.#since, this.outageEnd, this.#admittedAt.get(tenant) ?? 0);
   }
@@ -60,7 +60,7 @@ export class Reachability {
     if (this.#missing.delete(what)) this.#outageEndedAt = this.#now();
   }
 
-  /** A report was refused, so its worker is alive. */
+  /** A request was refused temporarily, which may have been a worker's report. */
   turnedAway(): void {
     this.#outageEndedAt = this.#now();
   }
