@@ -3,9 +3,10 @@
  * when its peer dies, so every call has a deadline, and the end of the thread rejects all of them.
  */
 
-import type { MessagePort } from 'node:worker_threads';
+import { type MessagePort, receiveMessageOnPort } from 'node:worker_threads';
 import * as Comlink from 'comlink';
 import nodeEndpoint from 'comlink/dist/esm/node-adapter.mjs';
+import type { LogFormat } from '../../src/base/log-output.js';
 
 /** Every method of a control surface as a promise; ports among the arguments are transferred. */
 export type Remote<Surface> = {
@@ -20,6 +21,20 @@ export interface ControlLink<Surface> {
   readonly isOpen: boolean;
   /** Rejects pending calls and closes the port. */
   close(reason: string): void;
+}
+
+/** What the supervisor passes to every thread. */
+export interface ThreadTask {
+  readonly connectionString: string;
+  /** Names the sessions of this thread, and of no other. */
+  readonly applicationName: string;
+  readonly logLevel: string;
+  readonly logFormat: LogFormat;
+  /** The name of the cell in log lines, if any. */
+  readonly cell: string | undefined;
+  readonly control: MessagePort;
+  /** Of the previous thread, whose counters this one continues. */
+  readonly meter: SharedArrayBuffer;
 }
 
 /** Serves a thread's control surface on its port. */
@@ -80,6 +95,24 @@ export function linkControl<Surface extends object>(
       port.close();
     },
   };
+}
+
+/** The messages in the port that are not delivered yet. */
+export function receiveAll<Message>(port: MessagePort): Message[] {
+  const messages: Message[] = [];
+  for (;;) {
+    const received = receiveMessageOnPort(port) as { message: Message } | undefined;
+    if (received === undefined) return messages;
+    messages.push(received.message);
+  }
+}
+
+/** Closes the control port of a thread when the reply to its current call has left. */
+export function closeAfterReply(port: MessagePort, closed: () => void): void {
+  setImmediate(() => {
+    port.close();
+    closed();
+  });
 }
 
 function moved(argument: unknown): unknown {

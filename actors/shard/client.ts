@@ -261,7 +261,7 @@ export class ShardClient implements ShardSender {
   }
 
   #give(shard: number, request: Request): void {
-    this.#outboxOf(shard).requests.push(request);
+    this.#outbox[shard]!.requests.push(request);
     this.#flushSoon();
   }
 
@@ -331,7 +331,7 @@ export class ShardClient implements ShardSender {
     pending.aborted = true;
     if (WATCHES.has(pending.operation)) {
       // Requests of one tenant stay in order, so that this one comes after the watch that it ends.
-      this.#tell(pending.shard, 'unwatch', pending.tenant, id);
+      this.#notify(pending.shard, 'unwatch', pending.tenant, id);
     }
     if (!pending.isParked) return;
     this.#end(id, pending);
@@ -340,25 +340,14 @@ export class ShardClient implements ShardSender {
     this.#flushSoon();
   }
 
-  /** Nobody waits for an answer. */
-  #tell(shard: number, operation: string, tenant: string, body: unknown): void {
-    this.#outboxOf(shard).requests.push({
-      id: 0,
-      operation,
-      tenant,
-      target: '',
-      body: textOf(body),
-    });
-    this.#flushSoon();
+  /** Sends a request without a reply. */
+  #notify(shard: number, operation: string, tenant: string, body: unknown): void {
+    this.#give(shard, { id: 0, operation, tenant, target: '', body: textOf(body) });
   }
 
   stop(): void {
     this.#deps.clock.clearTimeout(this.#sweep);
     for (const port of this.#ports) port?.close();
-  }
-
-  #outboxOf(shard: number) {
-    return this.#outbox[shard] as { requests: Request[]; aborted: number[] };
   }
 
   #flushSoon(): void {
@@ -421,7 +410,7 @@ export class ShardClient implements ShardSender {
       if (list === undefined) byShard.set(shard, [claim]);
       else list.push(claim);
     }
-    for (const [shard, list] of byShard) this.#tell(shard, 'workers.unclaim', '', list);
+    for (const [shard, list] of byShard) this.#notify(shard, 'workers.unclaim', '', list);
   }
 
   #settle(id: number, reply: ShardReply): void {

@@ -4,9 +4,9 @@
  */
 
 import { randomFillSync } from 'node:crypto';
-import { type MessagePort, receiveMessageOnPort, threadId } from 'node:worker_threads';
+import { type MessagePort, threadId } from 'node:worker_threads';
 import { createLogger } from '../../src/base/log.js';
-import { type LogFormat, logOutput } from '../../src/base/log-output.js';
+import { logOutput } from '../../src/base/log-output.js';
 import { type OffloadControl, offloadThrough } from '../../src/base/offload-pool.js';
 import { EngineClock, realClock } from '../../src/base/real-clock.js';
 import { type ContinuityKeys, keyringOf } from '../../src/core/sealing/keys.js';
@@ -20,7 +20,13 @@ import { createWebhookSender } from '../../src/handlers/webhook-sender.js';
 import { Meter } from '../../src/metrics/meter.js';
 import { findTracer } from '../../src/metrics/tracing.js';
 import { ContinuityRows } from '../continuity/rows.js';
-import { linkControl, serveControl } from '../runtime/control.js';
+import {
+  closeAfterReply,
+  linkControl,
+  receiveAll,
+  serveControl,
+  type ThreadTask,
+} from '../runtime/control.js';
 import type { ShardSettings } from '../runtime/kernel.js';
 import { type PackedAck, packedUnit, unpackedAck } from '../runtime/packing.js';
 import type { PeerPost, RequestPost } from '../runtime/protocol.js';
@@ -29,10 +35,8 @@ import type { ShardDeps } from './kernel.js';
 import { openLoads } from './loads.js';
 import { Shard } from './shard.js';
 
-export interface ShardTask {
+export interface ShardTask extends ThreadTask {
   readonly settings: ShardSettings;
-  readonly connectionString: string;
-  readonly applicationName: string;
   readonly outbound: OutboundSettings & {
     readonly proxy: EgressProxy | undefined;
     /** Calls of a tenant per second, and the memory in which all threads count them. */
@@ -40,16 +44,9 @@ export interface ShardTask {
   };
   readonly webhookSecret: string | undefined;
   readonly continuityKeys: ContinuityKeys;
-  readonly logLevel: string;
-  readonly logFormat: LogFormat;
-  /** The name of the cell in log lines, if any. */
-  readonly cell: string | undefined;
-  readonly control: MessagePort;
   readonly front: MessagePort;
   /** To the pool for heavy work. */
   readonly offload: MessagePort;
-  /** Of the previous thread, whose counters this one continues. */
-  readonly meter: SharedArrayBuffer;
   /** Of all threads. */
   readonly versions: SharedArrayBuffer;
 }
@@ -129,7 +126,7 @@ export default async function runShard(task: ShardTask): Promise<void> {
       toFront: (post) => front.postMessage(post),
       toWriter: ({ units }) => writer?.postMessage(units.map(packedUnit)),
       toPeer: (peer, post) => peers.get(peer)?.postMessage(post),
-      drainPeers: () => [...peers.values()].flatMap(receiveAll),
+      drainPeers: () => [...peers.values()].flatMap((port) => receiveAll<PeerPost>(port)),
     },
   };
   const shard = new Shard(deps);
@@ -173,24 +170,11 @@ export default async function runShard(task: ShardTask): Promise<void> {
         for (const port of peers.values()) port.close();
         offload.close('the shard stops');
         await Promise.allSettled([http.close(), pool.end()]);
-        // The reply to this call leaves first.
-        setImmediate(() => {
-          control.close();
-          resolve();
-        });
+        closeAfterReply(control, resolve);
       },
     };
     serveControl(surface, control);
   });
-}
-
-function receiveAll(port: MessagePort): PeerPost[] {
-  const posts: PeerPost[] = [];
-  for (;;) {
-    const received = receiveMessageOnPort(port) as { message: PeerPost } | undefined;
-    if (received === undefined) return posts;
-    posts.push(received.message);
-  }
 }
 
 /** Random bytes are fetched in bulk: ids need them on the hot path. */

@@ -10,7 +10,7 @@
  * old one's sessions, so that they can commit nothing more; 3. the shards load from rows.
  */
 
-import { MessageChannel, type Worker } from 'node:worker_threads';
+import { MessageChannel, type MessagePort, type Worker } from 'node:worker_threads';
 import { Piscina } from 'piscina';
 import type { Logger } from '../../src/base/log.js';
 import { OffloadPool } from '../../src/base/offload-pool.js';
@@ -23,7 +23,13 @@ import type { EgressProxy } from '../../src/handlers/http-agent.js';
 import type { OutboundSettings } from '../../src/handlers/outbound-rules.js';
 import { MetricMemory } from '../../src/metrics/exposition.js';
 import type { Meter } from '../../src/metrics/meter.js';
-import { type ControlLink, linkControl, type Remote, serveControl } from '../runtime/control.js';
+import {
+  type ControlLink,
+  linkControl,
+  type Remote,
+  serveControl,
+  type ThreadTask,
+} from '../runtime/control.js';
 import type { ShardSettings } from '../runtime/kernel.js';
 import { BATCH_LANES, LANES_MAX } from '../writer/lane-count.js';
 import type { ShardClient } from './client.js';
@@ -260,20 +266,15 @@ export class Supervisor {
   // ---------------------------------------------------------------- starting threads
 
   #startWriter(): void {
-    const { config, connectionString, owner, log } = this.#deps;
+    const { owner, log } = this.#deps;
+    const { writer: meter, ledger } = this.metrics;
     const incarnation = (this.#writer?.incarnation ?? 0) + 1;
     const control = new MessageChannel();
     const events = new MessageChannel();
     const task: WriterTask = {
-      connectionString,
-      applicationName: writerName(owner),
-      logLevel: config.logLevel,
-      logFormat: config.logFormat,
-      cell: config.dbSchema,
-      control: control.port2,
+      ...this.#threadTask(writerName(owner), control.port2, meter),
       events: events.port2,
-      meter: this.metrics.writer.memory,
-      ledger: { lanes: this.metrics.ledger.lanes, memory: this.metrics.ledger.memory },
+      ledger: { lanes: ledger.lanes, memory: ledger.memory },
     };
     events.port1.on('message', (event: WriterEvent) => {
       if (event.kind === 'fenced') this.#deps.onFenced();
@@ -286,19 +287,21 @@ export class Supervisor {
       link.close('the writer died');
       events.port1.close();
       if (this.#stopping) return;
-      this.metrics.writer.clearGauges();
+      meter.clearGauges();
       log.error({ err: error }, 'the writer died; starting another one');
       this.#restart('the writer', () => this.#replaceWriter());
     });
   }
 
   #startShard(shard: number, incarnation: number): void {
-    const { config, client, connectionString, owner, log } = this.#deps;
+    const { config, client, owner, log, continuityKeys } = this.#deps;
+    const meter = this.metrics.shards[shard]!;
     const control = new MessageChannel();
     const front = new MessageChannel();
     const offload = new MessageChannel();
     serveControl(this.offload.control, offload.port1);
     const task: ShardTask = {
+      ...this.#threadTask(`${owner} shard ${shard}`, control.port2, meter),
       settings: {
         shard,
         shards: config.shards,
@@ -316,8 +319,6 @@ export class Supervisor {
         webhookUrls: config.webhookUrls,
         residentBytesMax: residentBytesMax(this.#heapMib),
       },
-      connectionString,
-      applicationName: `${owner} shard ${shard}`,
       outbound: {
         allowInternalUrls: config.allowInternalUrls,
         allow: config.httpAllow,
@@ -326,14 +327,9 @@ export class Supervisor {
         rate: this.#callRate,
       },
       webhookSecret: config.webhookSecret,
-      continuityKeys: this.#deps.continuityKeys,
-      logLevel: config.logLevel,
-      logFormat: config.logFormat,
-      cell: config.dbSchema,
-      control: control.port2,
+      continuityKeys,
       front: front.port2,
       offload: offload.port2,
-      meter: (this.metrics.shards[shard] as Meter).memory,
       versions: client.versions.memory,
     };
     const link = linkControl<ShardControl>(control.port1, CONTROL_DEADLINE_MS);
@@ -345,10 +341,24 @@ export class Supervisor {
       client.detach(shard);
       offload.port1.close();
       if (this.#stopping) return;
-      this.metrics.shards[shard]?.clearGauges();
+      meter.clearGauges();
       log.error({ shard, err: error }, 'a shard died; starting another one');
       this.#restart(`shard ${shard}`, () => this.#replaceShard(shard, incarnation));
     });
+  }
+
+  #threadTask(applicationName: string, control: MessagePort, meter: Meter): ThreadTask {
+    const { config, connectionString } = this.#deps;
+    const { logLevel, logFormat, dbSchema: cell } = config;
+    return {
+      connectionString,
+      applicationName,
+      logLevel,
+      logFormat,
+      cell,
+      control,
+      meter: meter.memory,
+    };
   }
 
   /** Shards are notified too: workers whose heartbeats they could not receive are not silent. */

@@ -4,32 +4,22 @@
  * thread; its successor reads from the database what was committed.
  */
 
-import { type MessagePort, receiveMessageOnPort, threadId } from 'node:worker_threads';
+import { type MessagePort, threadId } from 'node:worker_threads';
 import { createLogger } from '../../src/base/log.js';
-import { type LogFormat, logOutput } from '../../src/base/log-output.js';
+import { logOutput } from '../../src/base/log-output.js';
 import { realClock, within } from '../../src/base/real-clock.js';
 import { createClient } from '../../src/db/pool.js';
 import type { DatabaseTrouble } from '../../src/db/trouble.js';
 import { CommitLedger } from '../../src/metrics/ledger.js';
 import { Meter } from '../../src/metrics/meter.js';
-import { serveControl } from '../runtime/control.js';
+import { closeAfterReply, receiveAll, serveControl, type ThreadTask } from '../runtime/control.js';
 import { type PackedUnit, packedAck, unpackedUnit } from '../runtime/packing.js';
 import { BATCH_LANES } from '../writer/lane-count.js';
 import { Writer } from '../writer/writer.js';
 import { STORE } from './store.js';
 
-export interface WriterTask {
-  readonly connectionString: string;
-  /** Names the sessions of this engine's writer, and of no other. */
-  readonly applicationName: string;
-  readonly logLevel: string;
-  readonly logFormat: LogFormat;
-  /** The name of the cell in log lines, if any. */
-  readonly cell: string | undefined;
-  readonly control: MessagePort;
+export interface WriterTask extends ThreadTask {
   readonly events: MessagePort;
-  /** Of the previous writer, whose counters this one continues. */
-  readonly meter: SharedArrayBuffer;
   readonly ledger: { readonly lanes: number; readonly memory: SharedArrayBuffer };
 }
 
@@ -99,8 +89,10 @@ export default function runWriter(task: WriterTask): Promise<void> {
       onDatabase: (trouble) => tell({ kind: 'database', trouble }),
     });
   const flushAndStop = async (running: Writer) => {
+    // Units that a shard posted before it stopped may still be in its port.
     for (const [shard, { port, incarnation }] of ports) {
-      for (const units of waitingPosts(port)) submit(running, shard, incarnation, units);
+      for (const units of receiveAll<PackedUnit[]>(port))
+        submit(running, shard, incarnation, units);
     }
     // A fenced writer has nothing to wait for.
     const drained = running.drain().catch(() => undefined);
@@ -131,11 +123,7 @@ export default function runWriter(task: WriterTask): Promise<void> {
         if (writer !== undefined) await flushAndStop(writer);
         for (const { port } of ports.values()) port.close();
         events.close();
-        // The reply to this call leaves first.
-        setImmediate(() => {
-          control.close();
-          resolve();
-        });
+        closeAfterReply(control, resolve);
       },
     };
     serveControl(surface, control);
@@ -144,14 +132,4 @@ export default function runWriter(task: WriterTask): Promise<void> {
 
 function submit(writer: Writer, shard: number, incarnation: number, units: readonly PackedUnit[]) {
   writer.submit(shard, incarnation, units.map(unpackedUnit));
-}
-
-/** Units that a shard posted before it stopped may still be in its port. */
-function waitingPosts(port: MessagePort): PackedUnit[][] {
-  const posts: PackedUnit[][] = [];
-  for (;;) {
-    const received = receiveMessageOnPort(port) as { message: PackedUnit[] } | undefined;
-    if (received === undefined) return posts;
-    posts.push(received.message);
-  }
 }
