@@ -1,7 +1,7 @@
 /**
- * The front thread's side of the shards: numbers requests, posts them once per turn and shard, and
- * hands each reply to whoever waits. Every request has a deadline, and is answered when its shard
- * dies, since a port does neither by itself.
+ * The front thread's side of the shards: numbers requests, posts them once per turn and shard, and passes
+ * replies to the callers. Every request has a deadline, and is answered when its shard dies, since a port
+ * does neither by itself.
  */
 
 import type { MessagePort } from 'node:worker_threads';
@@ -36,9 +36,9 @@ export interface ShardClientDeps {
   readonly shards: number;
   readonly clock: Clock;
   readonly setImmediate: (fn: () => void) => void;
-  /** An event is stored that fires triggers. */
+  /** An event was stored that fires triggers. */
   readonly onFires?: () => void;
-  /** Who else asks; absent: each tenant is alone. */
+  /** Absent: each tenant is alone. */
   readonly activity?: TenantActivity;
 }
 
@@ -51,24 +51,22 @@ interface Pending {
   readonly since: number;
   readonly deadline: number;
   readonly onReply: OnReply;
-  /** A poll: its answer waits for as long as its caller does. */
+  /** A poll: its reply waits for as long as its caller does. */
   readonly isParked: boolean;
-  /** Gives back its place among the polls, or among the requests that shards have, once it has one. */
+  /** Releases its place among the polls, or among the requests that shards have, once it has one. */
   leave: (() => void) | undefined;
   /** Its body leads to the owner, which may be on another shard. */
   readonly mayMove: boolean;
   aborted: boolean;
 }
 
-/** Requests that wait for news, until their caller ends them. */
+/** Requests that receive changes until their caller ends them. */
 const WATCHES: ReadonlySet<string> = new Set(['instances.watch', 'changes.watch']);
 
-/** What only reads, and waits for changes before it all the same. */
-const READS: ReadonlySet<string> = new Set([
-  'instances.get',
-  'instances.tree',
-  'changes.watermark',
-]);
+/** Reads that wait for earlier changes all the same. */
+const READS: ReadonlySet<string> = new Set(
+  'instances.get instances.tree changes.watermark'.split(' '),
+);
 
 /** The database takes no writes. */
 export interface Stall {
@@ -81,14 +79,14 @@ const SWEEP_MS = 1_000;
 
 const NOTHING = () => undefined;
 
-/** Nothing is kept for longer: in this time no counter of versions comes round. */
+/** Nothing is cached for longer: in this time no counter of versions wraps around. */
 const KEPT_MS_MAX = 3_600_000;
 
 export class ShardClient implements ShardSender {
-  /** To be handed to all shards. */
+  /** Shared with all shards. */
   readonly versions = new Versions();
   readonly kept = new KeptRecords(this.versions);
-  /** Reads of instances that were answered from what is kept. */
+  /** Reads of instances that were answered from the cache. */
   readsKept = 0;
   readonly #deps: ShardClientDeps;
   readonly #ports: (MessagePort | undefined)[];
@@ -102,9 +100,9 @@ export class ShardClient implements ShardSender {
   #nextShard = 0;
   readonly #work = new WorkInProgress();
   readonly #activity: TenantActivity;
-  /** Of large requests, by their work: shards have some, the others wait here. */
+  /** For large requests, by their work: shards have some, the others wait here. */
   readonly #places: FairSlots;
-  /** Of small ones, while tenants share the shards, and of large ones. */
+  /** For small ones, while tenants share the shards, and for large ones. */
   readonly #shared: FairSlots;
   readonly #sharedLarge: FairSlots;
   #flushing = false;
@@ -138,18 +136,18 @@ export class ShardClient implements ShardSender {
     return this.#polls.active;
   }
 
-  /** Bytes, with what rows count as. */
+  /** In bytes, including the weight of rows. */
   get workInProgress(): number {
     return this.#work.bytes;
   }
 
-  /** Why requests of so many bytes more cannot be taken now, whatever they ask for. */
+  /** See `WorkInProgress`. */
   refusalOf(bytes: number): EngineError | undefined {
     return this.#work.refusalOf(bytes);
   }
 
   attach(shard: number, port: MessagePort): void {
-    // What another shard handed on to the predecessor after its death has reached nobody.
+    // Requests that other shards handed on to the dead predecessor are lost.
     this.#refuse(({ mayMove }) => mayMove);
     this.#ports[shard] = port;
     port.on('message', ({ replies }: ReplyPost) => {
@@ -157,19 +155,19 @@ export class ShardClient implements ShardSender {
     });
   }
 
-  /** The shard's thread is gone: what it was asked is answered 503, its outcome unknown. */
+  /** The shard's thread is gone: its requests are answered 503, their outcome is unknown. */
   detach(shard: number): void {
     this.#ports[shard]?.close();
     this.#ports[shard] = undefined;
     this.#outbox[shard] = { requests: [], aborted: [] };
-    // It raises nothing any more for what it is told.
+    // It does not raise the counters of versions any more.
     this.versions.raiseAll();
     this.#refuse((pending) => pending.shard === shard || pending.mayMove);
   }
 
   /**
-   * Nothing is committed for now: who waits is told so at once, and who comes, a moment later. The change of who
-   * is told may still be made.
+   * Nothing is committed for now: waiting requests are answered at once, new ones a moment later. Their
+   * changes may still be made.
    *
    * @param stall undefined: it is over
    */
@@ -203,7 +201,6 @@ export class ShardClient implements ShardSender {
     return shardOf(routeOf(id), this.#deps.shards);
   }
 
-  /** Any shard, in turns. */
   anyShard(): number {
     this.#nextShard = (this.#nextShard + 1) % this.#deps.shards;
     return this.#nextShard;
@@ -214,9 +211,9 @@ export class ShardClient implements ShardSender {
   }
 
   /**
-   * @param onReply called once, but for a poll after `abort`; before this returns when the answer is at hand
-   * @returns the request's number, for `abort`
-   * @throws EngineError 503 when too much is in flight or the shard is restarting, 429 when its tenant polls too much
+   * @param onReply called once, except for a poll after `abort`; before this returns when the reply is cached
+   * @returns the number of the request, for `abort`
+   * @throws EngineError 503 when too much is in flight or the shard is restarting, 429 for too many polls
    */
   send(shard: number, asked: ShardRequest<string>, onReply: OnReply): number {
     const { operation, tenant, target, body } = asked;
@@ -266,8 +263,8 @@ export class ShardClient implements ShardSender {
   }
 
   /**
-   * What is large is in the memory of the shards and of the writer several times: not too much of it at once. And
-   * what one tenant has there the others wait for.
+   * A large request is in the memory of the shards and of the writer several times, so only some are sent at
+   * once. Other tenants wait for what one tenant has there.
    */
   async #giveInTurn(
     shard: number,
@@ -288,7 +285,7 @@ export class ShardClient implements ShardSender {
     };
     const pending = this.#pending.get(request.id);
     if (pending === undefined) {
-      // It was answered meanwhile: its shard died, or its time was over.
+      // It was answered meanwhile: its shard died, or its deadline passed.
       release();
       return;
     }
@@ -296,10 +293,7 @@ export class ShardClient implements ShardSender {
     this.#give(shard, request);
   }
 
-  /**
-   * The same as a promise; what an operation takes is said by `Shards`. Rejects with the EngineError of the
-   * answer, or with the reason of the signal, whose abort is that of the request.
-   */
+  /** `send` as a promise: see `Shards`. */
   ask(
     shard: number,
     operation: string,
@@ -324,7 +318,7 @@ export class ShardClient implements ShardSender {
     });
   }
 
-  /** The client went away. A poll ends here and now, and what it claims all the same is given back. */
+  /** The client disconnected. A poll ends immediately, and later claims of it are withdrawn. */
   abort(id: number): void {
     const pending = this.#pending.get(id);
     if (pending === undefined || pending.aborted) return;
@@ -335,7 +329,7 @@ export class ShardClient implements ShardSender {
     }
     if (!pending.isParked) return;
     this.#end(id, pending);
-    // The queue may live on another shard than the one that was asked.
+    // The queue may be on another shard than the request.
     for (const box of this.#outbox) box.aborted.push(id);
     this.#flushSoon();
   }
@@ -367,8 +361,8 @@ export class ShardClient implements ShardSender {
   }
 
   /**
-   * Claimed tasks are handed over at the end of the event loop's turn: by then every client that had
-   * gone when the turn began is known to be gone, and its claims are given back.
+   * Claimed tasks are delivered at the end of the event loop's turn: by then every disconnect from before
+   * the turn has been handled, and the claims of those clients are withdrawn.
    */
   #reply(reply: Reply): void {
     const claims = 'claims' in reply ? reply.claims : undefined;
@@ -395,7 +389,6 @@ export class ShardClient implements ShardSender {
     if (reply.fires) this.#deps.onFires?.();
   }
 
-  /** For the tenant that asked, which is shown the same when it reads the instance. */
   #keep(request: number, { instance, stamp, text }: KnownRecord, told: KeptReply): void {
     const pending = this.#pending.get(request);
     const reply = text === undefined ? told : { status: 200, body: text };
@@ -446,7 +439,7 @@ export class ShardClient implements ShardSender {
   }
 }
 
-/** Most have the first members alone, which are cheaper to post. A spread would take ten times as long. */
+/** Most have only the first members, which are cheaper to post. A spread would take ten times as long. */
 function numbered(id: number, asked: ShardRequest<string>): Request {
   const { operation, tenant, target, body, query, traceparent, maySeeSecrets, by } = asked;
   const isPlain =
@@ -459,7 +452,7 @@ function numbered(id: number, asked: ShardRequest<string>): Request {
     : { id, operation, tenant, target, body, query, traceparent, maySeeSecrets, by };
 }
 
-/** Instances that are to be made. */
+/** How many instances it creates. */
 function rowsOf(operation: string, body: string): number {
   if (operation === 'instances.create') return 1;
   return operation === 'instances.createBatch' ? itemsIn(body) : 0;

@@ -86,11 +86,6 @@ interface Running<Surface> {
   readonly incarnation: number;
 }
 
-/** Control calls of every thread. */
-interface ThreadControl {
-  threadId(): number;
-}
-
 /** Loading a large backlog of timers at the start takes a while; everything else is quick. */
 const CONTROL_DEADLINE_MS = 120_000;
 
@@ -166,21 +161,21 @@ export class Supervisor {
     for (let shard = 0; shard < this.#shards.length; shard++) await this.#joinPeers(shard, shard);
     await Promise.all(
       this.#shards.map((running) =>
-        running?.link.remote.start(this.#clockOffsetMs, this.#suspendedNow),
+        running?.link.remote.start(this.#clockOffsetMs, [...this.#suspended]),
       ),
     );
     this.#isServing = true;
   }
 
   /** Tenants that are suspended when the engine begins to serve. */
-  beginHeld(tenants: readonly string[]): void {
+  beginSuspended(tenants: readonly string[]): void {
     for (const tenant of tenants) this.#suspended.add(tenant);
   }
 
   /** Resolves when no unit of the tenant is in flight, and none can follow. */
   async suspend(tenant: string): Promise<void> {
     this.#suspended.add(tenant);
-    await this.#tellAll((shard) => shard.suspend(tenant));
+    await this.#callAll((shard) => shard.suspend(tenant));
   }
 
   /**
@@ -190,20 +185,16 @@ export class Supervisor {
    */
   async admit(tenant: string, stampsFrom: UnixMs): Promise<void> {
     this.#suspended.delete(tenant);
-    await this.#tellAll((shard) => shard.admit(tenant, stampsFrom));
-    await this.#tellAll((shard) => shard.takeUp(tenant));
-  }
-
-  get #suspendedNow(): readonly string[] {
-    return [...this.#suspended];
+    await this.#callAll((shard) => shard.admit(tenant, stampsFrom));
+    await this.#callAll((shard) => shard.takeUp(tenant));
   }
 
   /** Shards that die meanwhile are replaced by ones that know it from the start: these are awaited. */
-  async #tellAll(call: (shard: Remote<ShardControl>) => Promise<unknown>): Promise<void> {
+  async #callAll(call: (shard: Remote<ShardControl>) => Promise<unknown>): Promise<void> {
     for (let restarts: Promise<void> | undefined; restarts !== this.#restarts; ) {
       restarts = this.#restarts;
       await restarts;
-      await this.#tellShards(call);
+      await this.#callShards(call);
     }
   }
 
@@ -213,7 +204,7 @@ export class Supervisor {
     this.#ownership = { ...this.#ownership, clockOffsetMs };
     // A shard that is too busy to answer in time receives it later.
     for (const running of this.#shards) {
-      tell(running, (shard) => shard.setClock(clockOffsetMs)).catch(() => undefined);
+      reach(running, (shard) => shard.setClock(clockOffsetMs)).catch(() => undefined);
     }
   }
 
@@ -223,7 +214,9 @@ export class Supervisor {
 
   /** The threads by role, for inspection and tests. */
   async threads(): Promise<{ readonly writer: Worker; readonly shards: readonly Worker[] }> {
-    const find = async (running: Running<ThreadControl> | undefined): Promise<Worker> => {
+    const find = async (
+      running: Running<Pick<ShardControl, 'threadId'>> | undefined,
+    ): Promise<Worker> => {
       const id = await running?.link.remote.threadId();
       const thread = this.#pool.threads.find(({ threadId }) => threadId === id);
       if (thread === undefined) throw new Error('a thread is being replaced');
@@ -364,13 +357,13 @@ export class Supervisor {
   /** Shards are notified too: workers whose heartbeats they could not receive are not silent. */
   #databaseIs(trouble: DatabaseTrouble | undefined): void {
     this.#isDatabaseAway = trouble !== undefined;
-    if (this.#isServing) for (const running of this.#shards) this.#tellOfDatabase(running);
+    if (this.#isServing) for (const running of this.#shards) this.#reportDatabase(running);
     this.#deps.onDatabase(trouble);
   }
 
-  #tellOfDatabase(running: Running<ShardControl> | undefined): void {
+  #reportDatabase(running: Running<ShardControl> | undefined): void {
     const isAway = this.#isDatabaseAway;
-    tell(running, (shard) => shard.databaseAway(isAway)).catch(() => undefined);
+    reach(running, (shard) => shard.databaseAway(isAway)).catch(() => undefined);
   }
 
   // ---------------------------------------------------------------- joining ports
@@ -378,7 +371,7 @@ export class Supervisor {
   async #joinWriter({ epoch, lanes }: Ownership): Promise<void> {
     const writer = this.#writer as Running<WriterControl>;
     await Promise.all(this.#shards.map((_, shard) => this.#joinShardToWriter(shard)));
-    await tell(writer, (own) => own.start(epoch, lanes));
+    await reach(writer, (own) => own.start(epoch, lanes));
   }
 
   async #joinShardToWriter(shard: number): Promise<void> {
@@ -386,9 +379,9 @@ export class Supervisor {
     if (running === undefined) return;
     const channel = new MessageChannel();
     const { incarnation } = running;
-    await tell(this.#writer, (writer) => writer.attachShard(shard, incarnation, channel.port1));
+    await reach(this.#writer, (writer) => writer.attachShard(shard, incarnation, channel.port1));
     const stampsFrom = this.#deps.stampsFrom?.() ?? 0;
-    await tell(running, (own) => own.attachWriter(channel.port2, stampsFrom));
+    await reach(running, (own) => own.attachWriter(channel.port2, stampsFrom));
   }
 
   /** @param below only peers with a smaller number, so that each pair is joined once at the start */
@@ -396,8 +389,8 @@ export class Supervisor {
     for (let peer = 0; peer < this.#shards.length; peer++) {
       if (peer === shard || peer >= below) continue;
       const channel = new MessageChannel();
-      await tell(this.#shards[shard], (own) => own.attachPeer(peer, channel.port1));
-      await tell(this.#shards[peer], (other) => other.attachPeer(shard, channel.port2));
+      await reach(this.#shards[shard], (own) => own.attachPeer(peer, channel.port1));
+      await reach(this.#shards[peer], (other) => other.attachPeer(shard, channel.port2));
     }
   }
 
@@ -428,14 +421,14 @@ export class Supervisor {
   async #replaceShard(shard: number, died: number): Promise<void> {
     if (this.#stopping || this.#shards[shard]?.incarnation !== died) return;
     if (this.#ownership === undefined) throw new Error('it died before the database was owned');
-    await tell(this.#writer, (writer) => writer.discard(shard, died));
-    await this.#tellShards((peer) => peer.peerDied(shard), shard);
+    await reach(this.#writer, (writer) => writer.discard(shard, died));
+    await this.#callShards((peer) => peer.peerDied(shard), shard);
     this.#startShard(shard, died + 1);
     await this.#joinShardToWriter(shard);
     await this.#joinPeers(shard, this.#shards.length);
-    await tell(this.#shards[shard], (own) => own.start(this.#clockOffsetMs, this.#suspendedNow));
-    this.#tellOfDatabase(this.#shards[shard]);
-    await this.#tellShards((peer) => peer.peerRestarted(shard), shard);
+    await reach(this.#shards[shard], (own) => own.start(this.#clockOffsetMs, [...this.#suspended]));
+    this.#reportDatabase(this.#shards[shard]);
+    await this.#callShards((peer) => peer.peerRestarted(shard), shard);
     this.#deps.log.info({ shard }, 'the shard serves again');
   }
 
@@ -443,20 +436,20 @@ export class Supervisor {
     const ownership = this.#ownership;
     if (this.#stopping) return;
     if (ownership === undefined) throw new Error('it died before the database was owned');
-    await this.#tellShards((shard) => shard.writerLost());
+    await this.#callShards((shard) => shard.writerLost());
     this.#startWriter();
     await this.#joinWriter(ownership);
-    await this.#tellShards((shard) => shard.writerReady());
+    await this.#callShards((shard) => shard.writerReady());
     this.#deps.log.info('the writer serves again');
   }
 
   /** @param but the thread that is skipped */
-  async #tellShards(
+  async #callShards(
     call: (shard: Remote<ShardControl>) => Promise<unknown>,
     but?: number,
   ): Promise<void> {
-    const told = this.#shards.filter((_, shard) => shard !== but);
-    await Promise.all(told.map((running) => tell(running, call)));
+    const called = this.#shards.filter((_, shard) => shard !== but);
+    await Promise.all(called.map((running) => reach(running, call)));
   }
 }
 
@@ -464,7 +457,7 @@ export class Supervisor {
  * Calls a thread unless it is dead: threads may die while others are being replaced, and the replacement of
  * a dead one makes up for its missed calls.
  */
-async function tell<Surface>(
+async function reach<Surface>(
   running: Running<Surface> | undefined,
   call: (remote: Remote<Surface>) => Promise<unknown>,
 ): Promise<void> {

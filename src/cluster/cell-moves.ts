@@ -24,7 +24,7 @@ export interface MoveRowHere {
 export interface MovingParts {
   readonly pool: Pick<pg.Pool, 'query'>;
   readonly shards: {
-    beginHeld(tenants: readonly string[]): void;
+    beginSuspended(tenants: readonly string[]): void;
     suspend(tenant: string): Promise<void>;
     admit(tenant: string, stampsFrom: UnixMs): Promise<void>;
   };
@@ -108,7 +108,7 @@ export class CellMoves {
       // The current cell of a tenant that left is in the directory: it may have been moved on.
       if (state !== 'left') placement?.suspend(tenant, state === 'arriving');
     }
-    shards.beginHeld([...this.#suspended.keys()]);
+    shards.beginSuspended([...this.#suspended.keys()]);
   }
 
   start(): void {
