@@ -8,7 +8,7 @@ import type pg from 'pg';
 import { LIMITS } from '../base/limits.js';
 import { TenantActivity } from '../base/quota/tenant-activity.js';
 import { ReadPace } from './reads/read-pace.js';
-import { longReadTurns, Reader, readSlots } from './reads/reader.js';
+import { Reader, SharedReads } from './reads/reader.js';
 
 /**
  * The pool of reads (see `createPool`). Few connections, since each may hold one response of
@@ -36,12 +36,5 @@ export function createReads(
   slowReadMs: number = LIMITS.slowReadMs,
   activity = new TenantActivity(),
 ): Reads {
-  return new Reader({
-    pool,
-    slowReadMs,
-    slots: readSlots(),
-    pace: new ReadPace(activity),
-    longTurns: longReadTurns(),
-    isWalled: false,
-  });
+  return new Reader(new SharedReads(pool, slowReadMs, new ReadPace(activity)));
 }

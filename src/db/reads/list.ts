@@ -19,7 +19,7 @@ interface List<Row, Of extends string, By extends string> {
   readonly by?: Filters<By>;
   /** A condition on every row. */
   readonly always?: string;
-  /** Absent: indexes find the filtered rows, or there are few rows. */
+  /** Absent: indexes find the rows, or there are few. */
   readonly walk?: Walk<NoInfer<By>>;
   /** SQL text for lists without a cursor. */
   readonly order: Order | string;
@@ -67,38 +67,38 @@ interface Sieve {
   readonly isTold: string;
 }
 
-/** The checked query, which may have other parameters too. */
+/** A checked query, which may have other parameters too. */
 type Asked<Of extends string, By extends string> = { readonly [M in Of]: string } & Narrowing<By> &
   Partial<PageBounds> & { readonly max_bytes?: number | undefined };
 
-/** What a reader is asked for. */
+/** A list as the request of one of its pages. */
 export function list<Row, Of extends string = never, By extends string = never>(
   shape: List<Row, Of, By>,
 ): (asked: Asked<Of, By>) => PageRequest<Row> {
   const { columns, from, of, by, always, toText = JSON.stringify, cheaper = SMALLER_PAGE } = shape;
   const order = typeof shape.order === 'string' ? undefined : shape.order;
   const orderText = order?.text ?? shape.order;
+  const common = { toText, cheaper, cursorAfter: order?.cursorAfter };
   return (asked) => {
+    if (asked.cursor !== undefined && (asked.offset ?? 0) > 0) {
+      throw invalid('offset and cursor cannot both be given');
+    }
     const walked = walkOf(shape, asked);
-    if (walked !== undefined) return walked;
+    if (walked !== undefined) return { ...common, ...walked };
     const conditions = new Conditions();
     for (const [member, { column, type }] of Object.entries<Filters<Of>[Of]>(of ?? {})) {
       conditions.add(`${column} = ${conditions.param(asked[member as Of])}::${type}`);
     }
     if (by !== undefined) narrow(conditions, by, asked);
     if (always !== undefined) conditions.add(always);
-    if (asked.cursor !== undefined) {
-      if ((asked.offset ?? 0) > 0) throw invalid('offset and cursor cannot both be given');
-      order?.goOn(conditions, asked.cursor);
-    }
+    if (asked.cursor !== undefined) order?.goOn(conditions, asked.cursor);
     const text =
       `select ${columns} from ${from} ${conditions.where} ` +
       `order by ${orderText} ${conditions.page(asked)}`;
+    const query = conditions.query(text);
     return {
-      query: conditions.query(text),
-      toText,
-      cheaper,
-      cursorAfter: order?.cursorAfter,
+      ...common,
+      query,
       ...(asked.max_bytes !== undefined && { bytesMax: asked.max_bytes }),
     };
   };
@@ -112,17 +112,9 @@ interface WalkedRow {
 
 /** Undefined: the list is not scanned, or the index has all that is filtered. */
 function walkOf<Row, Of extends string, By extends string>(
-  {
-    columns,
-    by,
-    always,
-    walk,
-    order,
-    toText = JSON.stringify,
-    cheaper = SMALLER_PAGE,
-  }: List<Row, Of, By>,
+  { columns, by, always, walk, order, toText = JSON.stringify }: List<Row, Of, By>,
   asked: Asked<Of, By>,
-): PageRequest<Row> | undefined {
+): Pick<PageRequest<Row>, 'query' | 'walk' | 'toText'> | undefined {
   if (walk === undefined || by === undefined || typeof order === 'string') return undefined;
   const { table, alias, join = '', sieve } = walk;
   const narrowing: Narrowing<By> = asked;
@@ -139,9 +131,6 @@ function walkOf<Row, Of extends string, By extends string>(
   const others = pick(false);
   if (!Object.keys(others).some((member) => isAsked(narrowing[member as By]))) return undefined;
   const { offset = 0, limit } = asked;
-  if (offset > 0 && asked.cursor !== undefined) {
-    throw invalid('offset and cursor cannot both be given');
-  }
   const query = (rows: number, cursor: string | undefined, taken: number) => {
     const place = new Conditions();
     if (walk.only !== undefined) place.add(walk.only);
@@ -188,8 +177,6 @@ function walkOf<Row, Of extends string, By extends string>(
       const { walk_match: _match, walk_end: _end, ...own } = row as WalkedRow;
       return toText(own as Row);
     },
-    cheaper,
-    cursorAfter: order.cursorAfter,
   };
 }
 

@@ -15,7 +15,7 @@ import { databaseDown, isFaultOfData, troubleOf } from '../trouble.js';
 import type { Query } from './query.js';
 import type { ReadPace } from './read-pace.js';
 
-/** Part of a list, ready to be sent. */
+/** Part of a list. */
 export interface Page {
   /** A JSON array. */
   readonly text: string;
@@ -86,43 +86,52 @@ const SILENCE_GRACE_MS = 1_000;
 /** The owner of the engine's own reads: no tenant has this name. */
 const ENGINE = '\0engine';
 
-/** Shared by the reads of all tenants. */
-export interface SharedReads {
+/** What the reads of all tenants share. */
+export class SharedReads {
   readonly pool: pg.Pool;
   readonly slowReadMs: number;
-  readonly slots: FairSlots;
   readonly pace: ReadPace;
+  /** One place per connection, so that no read waits within the pool. */
+  readonly slots = new FairSlots([
+    { activeMax: LIMITS.readsMax, waitingMax: LIMITS.readsWaitingMax },
+    { activeMax: LIMITS.readsPerTenantMax, waitingMax: LIMITS.readsWaitingPerTenantMax },
+  ]);
   /** One place for each tenant with slow reads. */
-  readonly longTurns: FairSlots;
+  readonly longTurns = new FairSlots([
+    { activeMax: Number.POSITIVE_INFINITY, waitingMax: LIMITS.readsWaitingMax },
+    { activeMax: 1, waitingMax: LIMITS.readsWaitingPerTenantMax },
+  ]);
   /** Row level security is on (`row-security.ts`). */
-  isWalled: boolean;
+  isWalled = false;
+
+  constructor(pool: pg.Pool, slowReadMs: number, pace: ReadPace) {
+    this.pool = pool;
+    this.slowReadMs = slowReadMs;
+    this.pace = pace;
+  }
 }
 
 /** Reads for the engine itself; `of` returns one for a tenant. All share the connections. */
 export class Reader {
   readonly #shared: SharedReads;
   readonly #runner: Runner;
-  readonly #slowReadMs: number;
-  readonly #slots: FairSlots;
-  readonly #path: readonly string[];
+  readonly #party: string;
 
   constructor(shared: SharedReads, party: string = ENGINE) {
-    const { pool, slowReadMs, slots, isWalled } = shared;
+    const { pool, slowReadMs, isWalled } = shared;
     const tenant = isWalled && party !== ENGINE && party !== '' ? party : undefined;
     this.#shared = shared;
     this.#runner = new Runner(pool, slowReadMs + SILENCE_GRACE_MS, tenant);
-    this.#slowReadMs = slowReadMs;
-    this.#slots = slots;
-    this.#path = [party];
+    this.#party = party;
   }
 
   /** Of all tenants, in progress. */
   get active(): number {
-    return this.#slots.active;
+    return this.#shared.slots.active;
   }
 
   get waiting(): number {
-    return this.#slots.waiting;
+    return this.#shared.slots.waiting;
   }
 
   /**
@@ -153,7 +162,7 @@ export class Reader {
   batch<Row>(request: PageRequest<Row>): Promise<Batch<Row>> {
     return this.#inTurn(request.cheaper, async () => {
       const { query, walk, cursorAfter, cheaper } = request;
-      const endsAt = performance.now() + this.#slowReadMs;
+      const endsAt = performance.now() + this.#shared.slowReadMs;
       const read = (next: Query, so?: Collected<Row>) =>
         this.#runner.cursor<Row, Collected<Row>>(next, (rows) =>
           collect(rows, request, endsAt, so),
@@ -182,7 +191,7 @@ export class Reader {
   /** Calls `take` with every row, a few at a time, so that other requests are served in between. */
   each<Row>(query: Query, cheaper: string, take: (row: Row) => void): Promise<void> {
     return this.#inTurn(cheaper, () => {
-      const endsAt = performance.now() + this.#slowReadMs;
+      const endsAt = performance.now() + this.#shared.slowReadMs;
       return this.#runner.each<Row>(query, TAKEN_ROWS, (row) => {
         if (performance.now() > endsAt) throw slowRead(cheaper);
         take(row);
@@ -193,23 +202,20 @@ export class Reader {
   /** @param cheaper advice for a caller whose read takes too long */
   async #inTurn<T>(cheaper: string, read: () => Promise<T>): Promise<T> {
     const { pace } = this.#shared;
-    const [party = ''] = this.#path;
-    if (party === ENGINE) return this.#onConnection(cheaper, read);
-    const isLong = pace.begin(party, performance.now());
+    if (this.#party === ENGINE) return this.#onConnection(cheaper, read);
+    const isLong = pace.begin(this.#party, performance.now());
     try {
-      return await (isLong
-        ? this.#afterRest(cheaper, read, party)
-        : this.#onConnection(cheaper, read));
+      return await (isLong ? this.#afterRest(cheaper, read) : this.#onConnection(cheaper, read));
     } finally {
-      pace.end(party);
+      pace.end(this.#party);
     }
   }
 
-  async #afterRest<T>(cheaper: string, read: () => Promise<T>, party: string): Promise<T> {
+  async #afterRest<T>(cheaper: string, read: () => Promise<T>): Promise<T> {
     const { pace, longTurns } = this.#shared;
     const release = await this.#turn(longTurns);
     try {
-      await pause(pace.restMs(party, performance.now()));
+      await pause(pace.restMs(this.#party, performance.now()));
       return await this.#onConnection(cheaper, read);
     } finally {
       release();
@@ -217,7 +223,8 @@ export class Reader {
   }
 
   async #onConnection<T>(cheaper: string, read: () => Promise<T>): Promise<T> {
-    const release = this.#slots.take(this.#path) ?? (await this.#turn(this.#slots));
+    const { slots, pace } = this.#shared;
+    const release = slots.take([this.#party]) ?? (await this.#turn(slots));
     const startedAt = performance.now();
     try {
       return await read();
@@ -225,22 +232,23 @@ export class Reader {
       throw asEngineError(error, cheaper);
     } finally {
       const now = performance.now();
-      this.#shared.pace.took(this.#path[0] as string, now - startedAt, now);
+      pace.took(this.#party, now - startedAt, now);
       release();
     }
   }
 
   async #turn(turns: FairSlots): Promise<() => void> {
     const wait = AbortSignal.timeout(LIMITS.readWaitMs);
-    const slot = await turns.acquire(this.#path, wait);
+    const slot = await turns.acquire([this.#party], wait);
     if (slot.ok) return slot.release;
     const { readsMax, readsPerTenantMax, readsWaitingMax } = LIMITS;
     const { readsWaitingPerTenantMax: ofTenant } = LIMITS;
-    if (slot.reason === 'aborted' && turns !== this.#slots) {
+    const { slots } = this.#shared;
+    if (slot.reason === 'aborted' && turns !== slots) {
       throw shareTaken('long lists of this tenant are read one at a time while others ask');
     }
     if (slot.reason === 'aborted') {
-      throw this.#slots.active >= readsMax
+      throw slots.active >= readsMax
         ? tooManyReads()
         : shareTaken(`${readsPerTenantMax} lists and reports of this tenant are being read`);
     }
@@ -255,22 +263,6 @@ interface Collected<Row> extends Batch<Row> {
   readonly bytes: number;
   /** Rows that are still to be skipped. */
   readonly skip: number;
-}
-
-/** One place per connection, so that no read waits within the pool. */
-export function readSlots(): FairSlots {
-  return new FairSlots([
-    { activeMax: LIMITS.readsMax, waitingMax: LIMITS.readsWaitingMax },
-    { activeMax: LIMITS.readsPerTenantMax, waitingMax: LIMITS.readsWaitingPerTenantMax },
-  ]);
-}
-
-/** As many wait there as for connections. */
-export function longReadTurns(): FairSlots {
-  return new FairSlots([
-    { activeMax: Number.POSITIVE_INFINITY, waitingMax: LIMITS.readsWaitingMax },
-    { activeMax: 1, waitingMax: LIMITS.readsWaitingPerTenantMax },
-  ]);
 }
 
 function tooManyReads(): EngineError {
