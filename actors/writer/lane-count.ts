@@ -7,7 +7,7 @@
 import { availableParallelism } from 'node:os';
 import { performance } from 'node:perf_hooks';
 import { allowCustomPlans } from '../../src/db/distributed.js';
-import { createClient, type DbLog } from '../../src/db/pool.js';
+import { type DbLog, withClient } from '../../src/db/pool.js';
 import { WRITER_SETTINGS } from '../../src/db/statements.js';
 
 /** The maximum; `lanes` needs a row for each. More would only share the same disk. */
@@ -62,12 +62,8 @@ export async function measuredLanes(
   return chosen.lanes;
 }
 
-async function measured(connectionString: string): Promise<{ lanes: number; commitMs: number }> {
-  const client = createClient({ connectionString, applicationName: 'engine measure' });
-  // A connection that breaks fails the query in progress.
-  client.on('error', () => undefined);
-  await client.connect();
-  try {
+function measured(connectionString: string): Promise<{ lanes: number; commitMs: number }> {
+  return withClient({ connectionString, applicationName: 'engine measure' }, async (client) => {
     await client.query(WRITER_SETTINGS);
     await allowCustomPlans(client);
     let commitMs = 0;
@@ -78,7 +74,5 @@ async function measured(connectionString: string): Promise<{ lanes: number; comm
       return commitMs;
     });
     return { lanes, commitMs };
-  } finally {
-    await client.end();
-  }
+  });
 }

@@ -1,40 +1,38 @@
 /**
- * The URL of a database says in which schema its sessions find their tables. Statements name no schema: which one
- * is meant is a setting of the session, and travels with the URL to whoever connects, so that nobody can
- * forget to say it.
+ * The URL of a database includes the schema of the engine as a setting of its sessions, since statements name
+ * none, so that no connection can forget it.
  */
 
 /** Of an engine without ENGINE_DB_SCHEMA. */
 export const DEFAULT_SCHEMA = 'public';
 
-/** Plain, so that it needs no quotes anywhere: of 63 characters at most, as Postgres keeps them. */
+/** Needs no quotes, and is not truncated by Postgres. */
 const PLAIN_NAME = /^[a-z_][a-z0-9_]{0,62}$/;
 
-/** What Postgres has for itself. */
+/** Reserved by Postgres. */
 const NAME_OF_POSTGRES = /^(pg_|information_schema$)/;
 
-/** A schema of the database. */
 export const isSchemaName = (value: string): boolean =>
   PLAIN_NAME.test(value) && !NAME_OF_POSTGRES.test(value);
 
-/** The URL of the same database, whose sessions find the tables of one schema and no others. */
+/** The URL of the same database, whose sessions use the tables of one schema only. */
 export function inSchema(connectionString: string, schema: string): string {
   return withSettings(connectionString, `-c search_path=${schema}`);
 }
 
-/** The URL of the same database, whose sessions have more settings. @param more as in the option of that name */
+/** The URL of the same database, with more settings of its sessions. @param more as in `options` */
 export function withSettings(connectionString: string, more: string): string {
   const { base, query } = partsOf(connectionString);
   const given = query.get('options') ?? '';
   query.set('options', `${given} ${more}`.trimStart());
-  // Not every reader of such URLs takes + for a space.
+  // Not every parser of such URLs reads + as a space.
   return `${base}?${query.toString().replaceAll('+', '%20')}`;
 }
 
-/** How other clients of Postgres are told which of several servers is meant. */
+/** Selects one of several servers in other clients of Postgres. */
 const WHICH_SERVER = 'target_session_attrs';
 
-/** Undefined when the URL does not say it. */
+/** The value of that parameter. */
 export function whichServer(connectionString: string): string | undefined {
   return partsOf(connectionString).query.get(WHICH_SERVER) ?? undefined;
 }
@@ -46,10 +44,10 @@ export function hostUrlsOf(connectionString: string): readonly string[] {
   return hosts.split(',').map((host) => `${before}${host}${behind}`);
 }
 
-/** What stands before the hosts, the hosts, and what stands behind them. */
+/** The part before the hosts, the hosts, and the rest. */
 const PLACE = /^(\w+:\/\/(?:[^@/]*@)?)([^/?]*)(.*)$/s;
 
-/** What a URL asks of its sessions, apart from it: `pg` would let that replace the settings of the engine. */
+/** Separates the session settings of a URL, which `pg` would let replace those of the engine. */
 export function splitSettings(connectionString: string): {
   readonly url: string;
   readonly settings: string;
@@ -60,7 +58,7 @@ export function splitSettings(connectionString: string): {
   return { url: query.size === 0 ? base : `${base}?${query}`, settings };
 }
 
-/** By hand: `URL` does not take those without a host. */
+/** By hand: `URL` rejects URLs without a host. */
 function partsOf(connectionString: string) {
   const at = connectionString.indexOf('?');
   if (at < 0) return { base: connectionString, query: new URLSearchParams() };

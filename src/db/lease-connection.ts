@@ -10,7 +10,7 @@ import { SchemaError } from './migrate.js';
 import { createClient } from './pool.js';
 import { doubtPrimary, provePrimary } from './primary.js';
 
-/** What a standby reads, at one instant of the database. */
+/** The row of the lease as a standby reads it. */
 export interface LeaseRow {
   readonly epoch: number;
   readonly owner: string;
@@ -22,16 +22,13 @@ export interface LeaseRow {
   readonly isFree: boolean;
 }
 
-interface Judged {
-  readonly epoch: number;
-  readonly version: string;
+interface Judged extends Pick<LeaseRow, 'epoch' | 'version'> {
   /** The highest of any lane; null without lanes. */
   readonly lanesEpoch: number | null;
   /** Empty at epoch 0, which had no owner. */
   readonly applicationName: string;
 }
 
-/** The outcome of a renewal. */
 export type Renewal =
   | { readonly kind: 'renewed'; readonly reading: ClockReading }
   /** The row has another epoch or owner. */
@@ -125,7 +122,6 @@ export class LeaseConnection {
     this.#timing = timing;
   }
 
-  /** The listener is called when the connection is lost. */
   onEnd(listener: () => void): void {
     this.#onEnd = listener;
   }
@@ -223,7 +219,6 @@ export class LeaseConnection {
     if (how === 'commit') provePrimary(client);
   }
 
-  /** Runs a statement that returns the time of the database, or no row. */
   async #read(client: pg.Client, query: pg.QueryConfig): Promise<ClockReading | undefined> {
     const { clock } = this.#options;
     const sentAt = clock.monotonic();

@@ -50,7 +50,7 @@ export interface LeaseTiming {
   readonly statementMs: number;
 }
 
-/** The validity of the ownership, on the monotonic clock. */
+/** On the monotonic clock. */
 export interface LeaseTimes {
   /** Time of the last renewal. */
   readonly confirmedAt: number;
@@ -67,7 +67,7 @@ export interface Lease extends LeaseTimes {
   readonly clockOffsetMs: number;
   /** The listener is called once: another engine owns, or may own, the database. */
   onLost(listener: (reason: string) => void): void;
-  /** The listener is called with every new `clockOffsetMs`. */
+  /** Called with every new `clockOffsetMs`. */
   onClock(listener: (offsetMs: number) => void): void;
   /** Frees the lock and ends the lease, so that a standby takes over immediately. Never rejects. */
   release(): Promise<void>;

@@ -9,7 +9,7 @@ import { hostUrlsOf, splitSettings } from './database-url.js';
 import { allowCustomPlans } from './distributed.js';
 import { leaveOlder, PrimaryClient, type PrimaryConfig } from './primary.js';
 
-/** The part of the logger that the database modules use; a pino logger fits. */
+/** The part of a pino logger that the database modules use. */
 export interface DbLog {
   info(fields: object, message: string): void;
   warn(fields: object, message: string): void;
@@ -247,9 +247,10 @@ function clientConfig(options: ConnectionOptions): PrimaryConfig {
       options.idleInTransactionTimeoutMs ?? IDLE_IN_TRANSACTION_TIMEOUT_MS,
     keepAlive: true,
     keepAliveInitialDelayMillis: KEEP_ALIVE_DELAY_MS,
-    // The form of timestamps below depends on it, whatever the URL, role or database has set. Compiling
-    // a plan takes longer than any of our statements runs. `pg` would not send a limit of 0, and leave
-    // that of the role. Sessions idle at night, and lists may hold nulls. That a commit's wait for a replica was cancelled is told by a warning alone.
+    // Whatever the URL, role or database has set: the form of timestamps below depends on TimeZone and
+    // DateStyle; compiling a plan takes longer than our statements; a cancelled wait for a replica is
+    // reported by a warning only; sessions idle at night, and lists may hold nulls. `pg` would not send a
+    // limit of 0, and leave that of the role.
     options:
       `${settings} -c TimeZone=UTC -c DateStyle=ISO -c jit=off -c client_min_messages=warning ` +
       '-c idle_session_timeout=0 -c array_nulls=on ' +
@@ -263,10 +264,7 @@ function clientConfig(options: ConnectionOptions): PrimaryConfig {
 /** A plan made while a table was small, or had few live rows, would be kept: forces an index. */
 const PLANNED_ONCE = ' -c plan_cache_mode=force_generic_plan -c enable_seqscan=off';
 
-const textParsers: ReadonlyMap<number, (text: string) => unknown> = new Map<
-  number,
-  (text: string) => unknown
->([
+const textParsers = new Map<number, (text: string) => unknown>([
   [OID.int8, Number],
   [OID.timestamptz, timestampText],
   [OID.json, String],

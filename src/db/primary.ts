@@ -1,11 +1,10 @@
 /**
- * The client that every session of the engine is opened with: it serves on the primary of a database and on no
- * standby. A standby may be behind, so that what is read there may be no longer true, and says nothing about
- * what was committed. Where a URL names several hosts, the primary is found among them
+ * The client of every session of the engine: it connects to the primary of a database only, since reads of a
+ * standby may be stale. If a URL names several hosts, the primary is found among them
  * (docs/operate/availability.md).
  *
- * A server tells by itself whether it is a standby while a session begins. On which timeline it is has to be asked
- * for, once in each session: of two servers that both say to be the primary, all threads have to be with the same one.
+ * A server reports by itself whether it is a standby when a session begins. Its timeline is queried once per
+ * session: if two servers claim to be the primary, all threads must use the same one.
  */
 
 import { setTimeout as pause } from 'node:timers/promises';
@@ -29,43 +28,40 @@ export interface PrimaryConfig extends pg.ClientConfig {
 
 type Place = Pick<pg.Client, 'host' | 'port'>;
 
-/** Postgres says this code itself where it takes no sessions because it recovers. */
+/** The code of Postgres while it recovers and takes no sessions. */
 const CANNOT_CONNECT_NOW = '57P03';
 
-/** How long a host may take to say what it is, when the primary is looked for. */
+/** How long a host may take to respond when the primary is looked for. */
 const LOOK_MS = 2_000;
 
-/** How long the others may take once one says that it is the primary: another one may be on a higher timeline. */
+/** How long the others may take after one claims to be the primary: another may be on a higher timeline. */
 const GATHER_MS = 200;
 
-/**
- * What is acknowledged must be on disk, whatever the database or the role has set for its sessions. Any setting
- * but `off` waits for the disk.
- */
+/** Acknowledged commits must be on disk, whatever the database or the role sets: only `off` does not wait. */
 const DURABLE = `set_config('synchronous_commit', coalesce(
   nullif(current_setting('synchronous_commit'), 'off'), 'on'), false)`;
 
-/** Any role may ask for that. The name of the file begins with the timeline. */
+/** Any role may run this. The name of the file begins with the timeline. */
 const BEGIN = `select system_identifier::text as system,
   substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) as timeline, ${DURABLE}
 from pg_control_system()`;
 
-/** What serves as Postgres need not have these functions, or gives them to nobody. */
+/** A substitute for Postgres may lack these functions, or not grant them. */
 const CANNOT_TELL: ReadonlySet<unknown> = new Set(['42501', '42883', '0A000']);
 
-/** By the hosts of a URL, the one that was the primary when a session last began. */
+/** By the hosts of a URL, the primary at the last start of a session. */
 const lastPrimaries = new Map<string, Place>();
 
-/** Hosts whose primary gets no commit confirmed. */
+/** Hosts whose primary had a commit that was not confirmed. */
 const doubted = new Set<string>();
 
-/** Those of this thread that serve. */
+/** The open ones of this thread. */
 const sessions = new Set<PrimaryClient>();
 
-/** By what they were last looked at. */
+/** The timeline by which they were last checked. */
 let seen = UNTOLD;
 
-/** Ends the sessions of this thread that are on an older timeline than was proven; what they were asked fails. */
+/** Ends the sessions of this thread on an older timeline than the proven one; their queries fail. */
 export function leaveOlder(): void {
   const proven = provenTimeline();
   if (proven === seen) return;
@@ -73,24 +69,24 @@ export function leaveOlder(): void {
   for (const session of sessions) session.leaveIfOlder();
 }
 
-/** The session has made a commit that the replicas confirmed, if there are any. */
+/** The replicas, if any, have confirmed a commit of the session. */
 export function provePrimary(session: pg.Client): void {
   if (session instanceof PrimaryClient) session.prove();
 }
 
-/** The session gets no commit confirmed: the next one looks at all hosts, whether another one was promoted. */
+/** A commit of the session was not confirmed: the next session checks all hosts for a promoted one. */
 export function doubtPrimary(session: pg.Client): void {
   if (session instanceof PrimaryClient) session.doubt();
 }
 
-/** How much longer a session may take to begin because the primary is looked for, with one look in vain before. */
+/** How much longer a session may take to begin while the primary is looked for, with one failed attempt before. */
 export function lookMsMax(connectionString: string): number {
   return hostUrlsOf(connectionString).length > 1 ? LOOK_MS + GATHER_MS : 0;
 }
 
 export class PrimaryClient extends pg.Client {
   readonly #config: PrimaryConfig;
-  /** Undefined where there is one. */
+  /** Undefined if there is only one. */
   readonly #hosts: string | undefined;
   #isStandby = false;
   #timeline = UNTOLD;
@@ -99,20 +95,18 @@ export class PrimaryClient extends pg.Client {
     super({ ...config, connectionString: config.hostUrls[0] });
     this.#config = config;
     this.#hosts = config.hostUrls.length > 1 ? config.hostUrls.join(' ') : undefined;
-    // Whoever opens a session listens some microtasks after it began. One that the server ends at once would
-    // end the process.
+    // Callers add their listener some microtasks later: until then an error would end the process.
     this.on('error', () => undefined);
     const { connection } = this;
     connection.on('parameterStatus', ({ parameterName, parameterValue }) => {
       if (parameterName === 'in_hot_standby') this.#isStandby = parameterValue === 'on';
     });
-    // Before the query hears of it: its answer may be older than what another thread has committed elsewhere.
+    // Before the query is answered: its rows may be older than a commit of another thread elsewhere.
     connection.on('readyForQuery', leaveOlder);
     connection.on('portalSuspended', leaveOlder);
     connection.on('end', () => sessions.delete(this));
   }
 
-  /** Where it is. */
   get timeline(): Timeline {
     return this.#timeline;
   }
@@ -156,13 +150,13 @@ export class PrimaryClient extends pg.Client {
       if (hosts !== undefined) {
         const last = lastPrimaries.get(hosts);
         Object.assign(this, last ?? (await findPrimary(this.#config, doubted.has(hosts))));
-        // Whoever gave it up meanwhile must not be left with a session.
+        // It was given up meanwhile.
         if (this.connection.stream.destroyed) throw new Error('Connection terminated');
       }
       await super.connect();
       await this.#begin();
     } catch (error) {
-      // Whoever tries again looks at all of them.
+      // The next attempt checks all of them.
       if (hosts !== undefined) lastPrimaries.delete(hosts);
       throw error;
     }
@@ -208,9 +202,9 @@ export class PrimaryClient extends pg.Client {
 }
 
 /**
- * Asks all hosts at once, so that one that is silent keeps nobody waiting long. Of several that say to be the primary
- * it is the one on the proven timeline, where the writer is; without any, or where that one is doubted, it is the one
- * with the highest, which was promoted in the place of the others.
+ * Queries all hosts at once, so that a silent one causes no long wait. Of several that claim to be the primary
+ * it is the one on the proven timeline, where the writer is; if there is none or it is doubted, the one on the
+ * highest timeline, which was promoted last.
  * @throws Error when none is the primary
  */
 async function findPrimary(config: PrimaryConfig, isDoubted: boolean): Promise<Place> {
@@ -245,8 +239,8 @@ async function findPrimary(config: PrimaryConfig, isDoubted: boolean): Promise<P
 }
 
 /**
- * A refusal of all hosts, such as that of a password, is told as that of one is. One that refuses among others that
- * are standbys, or away, says nothing about the one that will be the primary.
+ * A refusal by all hosts, such as of a password, is reported like that of a single one. A refusal by one of
+ * several that are standbys or unavailable says nothing about the future primary.
  */
 function foldFailures(failures: readonly Error[]): Error {
   if (!failures.some(isUnavailable)) return failures[0]!;

@@ -45,19 +45,17 @@ export function timelineOf(system: string, timeline: string): Timeline {
   return (database << NUMBER_BITS) | BigInt(`0x${timeline}`);
 }
 
-/** The number alone. */
 export const numberOf = (timeline: Timeline): number =>
   Number(BigInt.asUintN(Number(NUMBER_BITS), timeline));
 
 /** The highest of the latest proven database. */
 export const provenTimeline = (): Timeline => Atomics.load(highest, 0);
 
-/** A lower one of the same database than the proven one. */
 export function isOlder(timeline: Timeline, than = provenTimeline()): boolean {
   return timeline >> NUMBER_BITS === than >> NUMBER_BITS && timeline < than;
 }
 
-/** A commit on it is on the replicas, if there are any. */
+/** A commit on this timeline is on the replicas, if there are any. */
 export function proveTimeline(timeline: Timeline): void {
   if (timeline === UNTOLD) return;
   for (let now = provenTimeline(); now !== timeline && !isOlder(timeline, now); ) {
