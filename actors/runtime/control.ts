@@ -19,7 +19,6 @@ export interface ControlLink<Surface> {
   readonly remote: Remote<Surface>;
   /** False once the thread is known to be gone. */
   readonly isOpen: boolean;
-  /** Rejects pending calls and closes the port. */
   close(reason: string): void;
 }
 
@@ -37,7 +36,6 @@ export interface ThreadTask {
   readonly meter: SharedArrayBuffer;
 }
 
-/** Serves a thread's control surface on its port. */
 export function serveControl(surface: object, port: MessagePort): void {
   Comlink.expose(surface, nodeEndpoint(port));
 }

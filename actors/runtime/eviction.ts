@@ -98,7 +98,6 @@ export function bytesOf(characters: number): number {
   return ACTOR_BYTES + BYTES_PER_CHARACTER * characters;
 }
 
-/** Characters of the values in a unit. */
 export function valuesOf(unitCharacters: number): number {
   return Math.max(0, unitCharacters - UNIT_FRAME_CHARACTERS);
 }

@@ -72,12 +72,10 @@ export class ActorHost<State, Message extends HostedMessage, Rows> {
     this.#lines = newLines(this.#bytesMax);
   }
 
-  /** Actors in memory, and their estimated memory. */
   get resident(): { readonly actors: number; readonly bytes: number } {
     return { actors: this.#residents.size, bytes: this.#bytes };
   }
 
-  /** How many may be preloaded. */
   get aheadMax(): number {
     return aheadMaxOf(this.#bytesMax, this.#residents.size, this.#bytes);
   }
@@ -234,13 +232,11 @@ export class ActorHost<State, Message extends HostedMessage, Rows> {
     return state !== undefined && this.#deps.commits.suspended.has(this.#kind.tenantOf(state));
   }
 
-  /** Loads a blocked actor. */
   letLoad(actor: Actor<State, Message>): void {
     actor.phase = 'loading';
     this.#toLoad.add(actor);
   }
 
-  /** Handles the waiting messages. */
   proceed(actor: Actor<State, Message>): void {
     if (actor.phase === 'loading' && actor.unacked === 0) this.#toLoad.add(actor);
     else this.#unstash(actor);

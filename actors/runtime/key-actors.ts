@@ -13,7 +13,6 @@ import type { Turn } from './turn.js';
 
 export type KeyActorsDeps = HostDeps & Pick<Kernel, 'clock'>;
 
-/** The state of one key. */
 export interface KeyState<Rows> {
   /** Undefined while the key has no rows. */
   readonly tenant: string | undefined;
@@ -110,7 +109,6 @@ export class KeyActors<Key extends KeyState<Rows>, Rows> {
     return this.#host.peek(id) !== undefined;
   }
 
-  /** Whether the key may be evicted. */
   isPassive(id: string): boolean {
     const resident = this.#host.peek(id);
     return resident === undefined || this.#host.isIdle(resident);

@@ -6,13 +6,6 @@
 import type { Clock } from '../../src/base/clock.js';
 import type { Meter } from '../../src/metrics/meter.js';
 
-/** The numbers of steps in the process, and of instances with work. */
-export interface AtTurnEnd {
-  readonly running: number;
-  readonly waiting: number;
-  readonly due: number;
-}
-
 export class Measures {
   readonly #meter: Meter;
   readonly #clock: Clock;
@@ -39,8 +32,13 @@ export class Measures {
     this.#meter.countNamed(`engine_handler_attempts_${result}_total`, handler);
   }
 
-  /** @param began by the monotonic clock */
-  turnEnded(began: number, { running, waiting, due }: AtTurnEnd): void {
+  /**
+   * @param began by the monotonic clock
+   * @param running steps in the process
+   * @param waiting steps for a slot
+   * @param due instances with work
+   */
+  turnEnded(began: number, running: number, waiting: number, due: number): void {
     this.#meter.set('engine_queue_depth', this.#advanced);
     this.#meter.set('engine_active_tasks', running);
     this.#meter.set('engine_steps_waiting', waiting);

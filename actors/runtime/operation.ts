@@ -5,26 +5,20 @@
 
 import type { BodyOf, QueryOf, RoutesOf, ShardRouteId } from '../../schema/routes.js';
 import type { Findings } from '../../src/core/lint/definition.js';
+import type { Request } from './protocol.js';
 
 /** A request as the function that serves it receives it. */
-export interface Call<Body = unknown> {
-  /** What it is answered through. */
+export interface Call<Body = unknown>
+  extends Pick<Request, 'tenant' | 'target' | 'maySeeSecrets' | 'by'> {
+  /** The id of the request. */
   readonly request: number;
-  /** From the header; '' when absent, which only an optional header allows. */
-  readonly tenant: string;
-  /** The parameters of the path, separated by slashes; '' when it has none. */
-  readonly target: string;
   /** Validated by the schema of its route; undefined when the route has no body. */
   readonly body: Body;
   /** The text from which the body was parsed, if there is one. */
   readonly text?: string | undefined;
   /** Of a large definition that a side thread has checked. */
   readonly findings?: Findings | undefined;
-  /** The trace of the caller; undefined when there is none. */
   readonly traceparent: string | undefined;
-  /** See `Request`. */
-  readonly maySeeSecrets?: true | undefined;
-  readonly by?: string | undefined;
 }
 
 export interface Operation<Body = never, Query = never> {
@@ -46,7 +40,6 @@ export interface Operation<Body = never, Query = never> {
   readonly serve: (call: Call<Body>, query: Query) => void;
 }
 
-/** By the name in the request. */
 export type Operations = Readonly<Record<string, Operation>>;
 
 type LeadsTo<Body> = ((body: Body, tenant: string) => number) | 'itself';
@@ -56,5 +49,4 @@ type RouteOperation<Id extends ShardRouteId> = Operation<BodyOf<Id>, QueryOf<Id>
     ? { readonly leadsTo: LeadsTo<BodyOf<Id>> }
     : { readonly leadsTo?: never });
 
-/** Rows of routes. */
 export type RouteOperations = { readonly [Id in ShardRouteId]?: RouteOperation<Id> };

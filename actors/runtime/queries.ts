@@ -8,7 +8,6 @@ import { LIMITS } from '../../src/base/limits.js';
 import { isoTime, type UnixMs } from '../../src/base/time.js';
 import { Runner, type Statement } from '../../src/db/runner.js';
 
-/** The shard whose rows are read. */
 export interface ShardPlace {
   readonly shard: number;
   readonly shards: number;

@@ -24,7 +24,6 @@ export class ResidentActor<State, Message>
   state: State | undefined;
   /** `blocked`: its kind admits no message. */
   phase: 'loading' | 'ready' | 'blocked' = 'loading';
-  /** Waiting messages. */
   stash: Message[] = [];
   unacked = 0;
   unackedBytes = 0;
@@ -34,7 +33,6 @@ export class ResidentActor<State, Message>
   draft: Turn | undefined;
   /** Its messages. */
   drafted: Message[] | undefined;
-  /** Estimated memory. */
   bytes = 0;
   /** Messages at which it threw since its last change. */
   defects = 0;

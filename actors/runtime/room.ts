@@ -17,10 +17,8 @@ type Takers<Union extends { readonly kind: string }> = {
 /** Handlers of messages of peers, or of the shard to itself. */
 export type Messages = Takers<PeerMessage>;
 
-/** Handlers of effects of committed units. */
 export type Effects = Takers<Effect>;
 
-/** Handlers of due timers. */
 export type Timers = Takers<Timer>;
 
 export interface Room {
@@ -37,12 +35,10 @@ export interface Room {
   prepare?(): Promise<void>;
   /** Resumes what the tables have. */
   start?(): void;
-  /** At the end of every turn. */
   endTurn?(): void;
   /** The engine stops: waiting requests are answered. New requests are still served until `stop`. */
   drain?(): void;
   stop?(): void;
-  /** The client of the request disconnected. */
   requestAborted?(request: number): void;
   /** A unit of the instance was committed, or its actor was lost with units in flight. */
   instanceChanged?(instance: string): void;

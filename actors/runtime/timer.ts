@@ -3,7 +3,6 @@
 import TinyQueue from 'tinyqueue';
 import type { UnixMs } from '../../src/base/time.js';
 
-/** An instance that is due. */
 export interface DueTimer {
   readonly instance: string;
   readonly rank: number;
@@ -42,7 +41,6 @@ export class TimerHeap<Item> {
     return this.#heap.length;
   }
 
-  /** When the first entry is due, or undefined when there is none. */
   get nextAt(): UnixMs | undefined {
     return this.#heap.peek()?.at;
   }

@@ -56,10 +56,8 @@ interface Effects {
     group: number;
     instance: string;
     result: ChangeResult | 'suspended';
-    /** Why it failed. */
     error?: string | undefined;
   };
-  /** The unit has audit entries. */
   audited: { tenant: string };
   'task.opened': { instance: string; task: string };
   webhook: { row: WebhookRow };
@@ -76,7 +74,6 @@ interface Effects {
   'child.look': { instance: string; child: string; step: StepTry };
   /** There is no recipient. */
   'family.undelivered': { note: FamilyMessage };
-  /** An instance that the release routed has ended. */
   'release.ended': { release: string };
   completed: { sequence: string };
   /** For logs over time; `durationMs` of an instance that has ended by itself. */

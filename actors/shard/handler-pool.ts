@@ -65,7 +65,6 @@ export class HandlerPool implements Room {
   /** By instance, node and iteration. */
   readonly #runs = new Map<string, Run>();
   #isDraining = false;
-  /** Runs with an outcome. */
   readonly #ended = new Set<Run>();
   readonly #short = new FairSlots([
     { activeMax: LIMITS.handlersPerShardMax, waitingMax: LIMITS.handlersWaitingMax },
@@ -99,7 +98,6 @@ export class HandlerPool implements Room {
     return this.#short.waiting + this.#long.waiting;
   }
 
-  /** Outcomes are waiting to be handed over. */
   get hasEnded(): boolean {
     return this.#ended.size > 0;
   }
@@ -134,7 +132,6 @@ export class HandlerPool implements Room {
     }
   }
 
-  /** Calls no handler any more. */
   drain(): void {
     this.#isDraining = true;
   }
@@ -288,7 +285,6 @@ export class HandlerPool implements Room {
     run.controller.abort();
   }
 
-  /** It had no slot to release. */
   #refuse(run: Run): void {
     const { handlersWaitingPerTenantMax: ofTenant, handlersWaitingMax: ofAll } = LIMITS;
     const message =

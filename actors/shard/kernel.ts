@@ -37,7 +37,6 @@ export interface ShardDeps {
   readonly offload?: Offload;
   readonly handlers: ReadonlyMap<string, EffectHandler>;
   readonly webhookSender: WebhookSender;
-  /** Counters and measurements; absent: none. */
   readonly meter?: Meter;
   /** Lets the front thread validate its cache; absent: it caches nothing. */
   readonly versions?: Versions | undefined;
@@ -58,7 +57,6 @@ export interface ShardHooks
   /** More instances wait than a scan for overdue timers reads. */
   readonly isRunBehind: () => boolean;
   readonly reachability: Reachability;
-  /** Queues a request. */
   readonly takeUp: (request: Request) => void;
   /** A message of the shard to itself. */
   readonly receive: (message: PeerMessage) => void;

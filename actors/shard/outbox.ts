@@ -55,7 +55,6 @@ export class Outbox {
     this.#awayPeers.delete(shard);
   }
 
-  /** To another shard. */
   hint(shard: number, message: PeerMessage): void {
     const request = requestIn(message);
     if (request !== undefined && this.#awayPeers.has(shard)) {

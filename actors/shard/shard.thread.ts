@@ -34,6 +34,7 @@ import { Versions } from '../runtime/versions.js';
 import type { ShardDeps } from './kernel.js';
 import { openLoads } from './loads.js';
 import { Shard } from './shard.js';
+import type { TenantSuspension } from './tenant-suspension.js';
 
 export interface ShardTask extends ThreadTask {
   readonly settings: ShardSettings;
@@ -51,29 +52,21 @@ export interface ShardTask extends ThreadTask {
   readonly versions: SharedArrayBuffer;
 }
 
-/** The control surface for the supervisor. */
-export interface ShardControl {
+export interface ShardControl
+  extends Pick<Shard, 'peerDied' | 'peerRestarted' | 'writerLost' | 'writerReady'>,
+    Pick<Shard, 'databaseAway' | 'drain'>,
+    Pick<TenantSuspension, 'suspend' | 'admit' | 'takeUp'> {
   threadId(): number;
   /** @param stampsFrom audit entries get no earlier time */
   attachWriter(port: MessagePort, stampsFrom: number): void;
   attachPeer(shard: number, port: MessagePort): void;
   /**
    * @param clockOffsetMs see `setClock`
-   * @param held suspended tenants
+   * @param suspended tenants
    */
-  start(clockOffsetMs: number, held: readonly string[]): Promise<void>;
-  /** See `TenantSuspension`, as for the next two. */
-  suspend(tenant: string): Promise<void>;
-  admit(tenant: string, stampsFrom: number): Promise<void>;
-  takeUp(tenant: string): Promise<void>;
+  start(clockOffsetMs: number, suspended: readonly string[]): Promise<void>;
   /** @param clockOffsetMs database time minus the monotonic clock */
   setClock(clockOffsetMs: number): void;
-  peerDied(shard: number): void;
-  peerRestarted(shard: number): void;
-  writerLost(): void;
-  writerReady(): void;
-  databaseAway(isAway: boolean): void;
-  drain(): void;
   isIdle(): boolean;
   stop(): Promise<void>;
 }
@@ -145,9 +138,9 @@ export default async function runShard(task: ShardTask): Promise<void> {
         peers.set(peer, port);
         port.on('message', (post: PeerPost) => shard.receivePeer(post));
       },
-      start(clockOffsetMs, held) {
+      start(clockOffsetMs, suspended) {
         clock.setOffset(clockOffsetMs);
-        shard.tenants.begin(held);
+        shard.tenants.begin(suspended);
         // Not earlier: a decision without a writer or without the time would be lost, or wrong.
         front.on('message', (post: RequestPost) => shard.receiveRequests(post));
         return shard.start();

@@ -229,7 +229,6 @@ export class Shard {
     });
   }
 
-  /** The database takes no writes, or does again. */
   databaseAway(isAway: boolean): void {
     // Immediately: due timers come before the work of a turn.
     if (isAway) this.#reachability.lost('database');
@@ -266,8 +265,7 @@ export class Shard {
     if (this.#inbox.size > 0) this.#serveRequests(began);
     if (this.#loadAhead()) isLate = true;
     this.#endTurn();
-    const { active: running, waiting } = this.#pool;
-    this.#kernel.measures.turnEnded(began, { running, waiting, due: this.#run.size });
+    this.#kernel.measures.turnEnded(began, this.#pool.active, this.#pool.waiting, this.#run.size);
     this.#out.flush();
     this.#instances.showCreated();
     this.#scheduled = false;

@@ -74,13 +74,11 @@ export interface SupervisorDeps {
 /** Known once the database is owned. */
 export interface Ownership {
   readonly epoch: number;
-  /** Connections of the writer. */
   readonly lanes: number;
   /** Database time minus the monotonic clock, in ms. */
   readonly clockOffsetMs: number;
 }
 
-/** One supervised thread. */
 interface Running<Surface> {
   readonly link: ControlLink<Surface>;
   readonly incarnation: number;
@@ -102,7 +100,6 @@ const SHARD_THREAD = threadEntry('actors/shard/shard.thread.js');
 export class Supervisor {
   /** The counters of the threads; they outlive them. */
   readonly metrics: MetricMemory;
-  /** Heavy work of all threads. */
   readonly offload = new OffloadPool();
   readonly #deps: SupervisorDeps;
   readonly #pool: Piscina;
@@ -198,7 +195,6 @@ export class Supervisor {
     }
   }
 
-  /** The database's clock has another offset. */
   setClock(clockOffsetMs: number): void {
     if (this.#ownership === undefined) return;
     this.#ownership = { ...this.#ownership, clockOffsetMs };
@@ -231,7 +227,6 @@ export class Supervisor {
     await Promise.allSettled(this.#shards.map((running) => running?.link.remote.drain()));
   }
 
-  /** All requests are answered and all units committed. */
   async isIdle(): Promise<boolean> {
     const idle = await Promise.allSettled(
       this.#shards.map((running) => running?.link.remote.isIdle() ?? Promise.resolve(true)),

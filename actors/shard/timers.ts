@@ -56,7 +56,6 @@ export class DueTimers {
     return at === Number.POSITIVE_INFINITY ? undefined : at;
   }
 
-  /** Takes out the first timer that is due. */
   popDue(now: UnixMs): Timer | undefined {
     const near = this.#near.nextAt ?? Number.POSITIVE_INFINITY;
     const far = this.#far.nextAt ?? Number.POSITIVE_INFINITY;
@@ -94,7 +93,6 @@ export interface ShardTimersDeps {
   readonly tickIntervalMs: number;
   /** Requests a turn, in which the shard calls `popDue`. */
   readonly wakeShard: () => void;
-  /** An instance whose timer was missed. */
   readonly onOverdue: (timer: DueTimer) => void;
   /** So many instances wait for their turn that a scan would mostly find them. */
   readonly isBehind: () => boolean;

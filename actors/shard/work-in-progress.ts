@@ -76,7 +76,6 @@ export class WorkInProgress {
       : undefined;
   }
 
-  /** The request was answered, with whatever reply. */
   end(tenant: string, weight: number, now: number): void {
     if (weight === 0) return;
     this.#bytes.add(tenant, -weight);

@@ -23,16 +23,12 @@ export interface WriterTask extends ThreadTask {
   readonly ledger: { readonly lanes: number; readonly memory: SharedArrayBuffer };
 }
 
-/** The control surface for the supervisor. */
-export interface WriterControl {
+export interface WriterControl extends Pick<Writer, 'discard' | 'drain'> {
   threadId(): number;
   /** Connects, as the owner of that epoch; units that arrive earlier wait. Rejects when fenced. */
   start(epoch: number, lanes: number): Promise<void>;
   /** The port of a shard's units and their outcomes. */
   attachShard(shard: number, incarnation: number, port: MessagePort): void;
-  /** See `Writer.discard`: resolves when nothing of the dead shard can be committed any more. */
-  discard(shard: number, incarnation: number): Promise<void>;
-  drain(): Promise<void>;
   stats(): ReturnType<Writer['stats']>;
   /** Writes the posted units, if the database allows it in time, and ends. */
   stop(): Promise<void>;

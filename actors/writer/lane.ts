@@ -101,7 +101,6 @@ export class Lane {
     await this.#working;
   }
 
-  /** Closes the connection. */
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#link.close();

@@ -138,7 +138,6 @@ export class LaneLink {
     if (this.#client !== undefined) destroyClient(this.#client);
   }
 
-  /** The current attempt to connect, or a new one. */
   #connected(): Promise<WriterSession> {
     this.#connecting ??= this.#connect().finally(() => {
       this.#connecting = undefined;
@@ -303,7 +302,6 @@ export function cutAfter<T>(
   });
 }
 
-/** Ignores the rejection of a closed link. */
 export function ignoreClosed(error: unknown): void {
   if (!(error instanceof LinkClosed)) throw error;
 }

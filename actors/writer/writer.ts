@@ -55,10 +55,8 @@ export interface WriterOptions {
   readonly onDatabase: (trouble: DatabaseTrouble | undefined) => void;
 }
 
-/** How long `stop` waits for flushes in flight. */
 const STOP_MS_MAX = 1_000;
 
-/** How long the start waits between its attempts. */
 const START_RETRY_MS = 250;
 
 /**

@@ -164,7 +164,6 @@ export function bodyCommands(
   return commandsOf(all, (kind) => kinds[kind]!.forms);
 }
 
-/** The outcome of a unit of a committed batch. */
 export function committedAck(unit: BatchUnit, inserted = NOTHING_INSERTED): Ack {
   if (unit.gate === 'batch') {
     const ids = unit.gateKeys.filter((key) => inserted.has(key));
@@ -199,7 +198,6 @@ function append({ objects, lines }: RowsOfKinds, kind: number, row: string): voi
   else sofar.push(row);
 }
 
-/** In the order of the kinds. */
 function commandsOf(
   { objects, lines }: RowsOfKinds,
   formsOf: (kind: number) => Forms,

@@ -26,7 +26,6 @@ export interface ConnectionCheck {
   readonly isUnsafeAccepted: boolean;
   readonly synchronous: SynchronousMode;
   readonly log: DbLog;
-  /** Ends the wait. */
   readonly signal: AbortSignal;
   /** Called for each attempt while the database is unavailable. */
   readonly onUnavailable: (error: unknown, attempts: number) => void;
@@ -38,7 +37,6 @@ const POSTGRES_VERSION_MIN = 15;
 /** Settings of a server without which a crash of its machine loses what was committed. */
 const DURABLE_SETTINGS = ['fsync', 'full_page_writes'] as const;
 
-/** How often a database that was not there is tried again. */
 const RETRY_MS = 500;
 
 /** @throws ConfigError or SchemaError, which say what to do */
@@ -73,7 +71,6 @@ export async function checkConnection(options: ConnectionCheck): Promise<void> {
 
 interface Server extends Replication {
   readonly version: string;
-  /** Settings of `DURABLE_SETTINGS`. */
   readonly off: readonly string[];
   readonly encoding: string;
   /** What transactions begin as, though the server is the primary. */

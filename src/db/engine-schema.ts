@@ -12,18 +12,15 @@ export interface EngineSchema {
   readonly name: string;
   /** It is configured, so it may be a new one beside others. */
   readonly isChosen: boolean;
-  /** It may be created. */
   readonly mayCreate: boolean;
 }
 
 interface Standing {
-  /** The role of the session. */
   readonly role: string;
   readonly isThere: boolean;
   readonly isUsable: boolean;
   /** Where names without a schema lead. */
   readonly current: string | null;
-  /** The schemas that have tables of an engine. */
   readonly schemas: readonly string[];
 }
 

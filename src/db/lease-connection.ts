@@ -111,7 +111,6 @@ export class LeaseConnection {
   /** On the monotonic clock. */
   #connectedAt = 0;
   #lockSpace = LOCK_SPACE;
-  /** The epochs whose lock this session holds. */
   #lockedEpochs = new Set<number>();
   #onEnd: () => void = () => undefined;
   /** Warnings of the server during the last commit. */

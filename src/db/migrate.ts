@@ -15,7 +15,6 @@ import { isDistributed } from './distributed.js';
 import { withClient } from './pool.js';
 import { statementsIn } from './sql-script.js';
 
-/** Where the files of this program lie. */
 export const MIGRATIONS_DIR = packageFile('src/db/migrations');
 
 /** Thrown when the database and this program do not fit; the message says what to do. */

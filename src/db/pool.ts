@@ -26,7 +26,6 @@ export interface ConnectionOptions {
   readonly queryTimeoutMs?: number;
   /** The server ends a session with an idle open transaction after this. Default 60,000. */
   readonly idleInTransactionTimeoutMs?: number;
-  /** How long connecting may take. Default 5,000. */
   readonly connectTimeoutMs?: number;
   /**
    * One generic plan per statement. Planning takes several times as long as a row lookup, and Postgres
@@ -36,7 +35,6 @@ export interface ConnectionOptions {
 }
 
 export interface PoolOptions extends ConnectionOptions {
-  /** Connections at most. */
   readonly connectionsMax: number;
   /** Its queries may be narrowed to one tenant by `forTenant`. */
   readonly isForTenants?: boolean;

@@ -15,7 +15,6 @@ export interface Replication {
   readonly names: string;
   /** `synchronous_commit`, as the role of the session has it. */
   readonly commit: string;
-  /** The connected replicas. */
   readonly replicas: number;
 }
 

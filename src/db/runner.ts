@@ -44,7 +44,6 @@ export class Runner {
     return (await this.all<Row>(statement))[0];
   }
 
-  /** Calls `use` with the rows in pieces, on its own connection. */
   cursor<Row, Result>(
     { text, values }: Omit<Statement, 'name'>,
     use: (reader: RowReader<Row>) => Promise<Result>,

@@ -28,7 +28,6 @@ type Wanted =
 
 export type Narrowing<Member extends string> = { readonly [M in Member]?: Wanted };
 
-/** A filter for each of the columns, under its name. */
 export function filtersOf<T extends Table, const C extends ColumnOf<T>>(
   table: T,
   columns: readonly C[],
@@ -77,7 +76,6 @@ export function contains(column: string, texts = (name: string) => `array[${name
   };
 }
 
-/** Whether it filters anything. */
 export function isAsked(value: Wanted): value is NonNullable<Wanted> {
   return value != null && value !== '' && !(Array.isArray(value) && value.length === 0);
 }

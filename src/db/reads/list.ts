@@ -10,7 +10,8 @@ import type { Order } from './order.js';
 import { Conditions, type PageBounds } from './query.js';
 import type { PageRequest } from './reader.js';
 
-interface List<Row, Of extends string, By extends string> {
+interface List<Row, Of extends string, By extends string>
+  extends Partial<Pick<PageRequest<Row>, 'toText' | 'cheaper'>> {
   readonly columns: string;
   readonly from: string;
   /** Required parameters: a list never spans more by mistake. */
@@ -23,10 +24,6 @@ interface List<Row, Of extends string, By extends string> {
   readonly walk?: Walk<NoInfer<By>>;
   /** SQL text for lists without a cursor. */
   readonly order: Order | string;
-  /** The wire record of a row as JSON text. Default: all columns. */
-  readonly toText?: (row: Row) => string;
-  /** Advice for a caller whose list takes too long. */
-  readonly cheaper?: string;
 }
 
 const SMALLER_PAGE = 'name the tenant, or ask for a smaller offset and limit';

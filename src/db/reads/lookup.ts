@@ -9,7 +9,6 @@ export const TRY_LATER = 'try again later';
 export interface Lookup<Row extends object> {
   readonly text: string;
   rows(reads: Pick<Reader, 'rows'>, ...values: readonly unknown[]): Promise<Row[]>;
-  /** The first row. */
   row(reads: Pick<Reader, 'rows'>, ...values: readonly unknown[]): Promise<Row | undefined>;
 }
 

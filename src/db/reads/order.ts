@@ -6,7 +6,6 @@ import { type ColumnOf, columnType, type Table } from '../table.js';
 import type { Conditions } from './query.js';
 
 export interface Order {
-  /** The text of `order by`. */
   readonly text: string;
   /** The cursor behind a row, which has the keys under their names. */
   cursorAfter(row: object): string;
@@ -14,7 +13,6 @@ export interface Order {
   goOn(conditions: Conditions, cursor: string): void;
 }
 
-/** One of the keys. */
 interface OrderKey {
   /** The member of the row. */
   readonly name: string;

@@ -17,7 +17,6 @@ export function isPresent(alias: string): string {
 }
 export const IS_PRESENT = isPresent('i');
 
-/** A statement and its parameters. */
 export interface Query {
   readonly text: string;
   readonly values: readonly unknown[];
@@ -32,7 +31,6 @@ export interface Place {
 /** A page of a list. Without `limit` only the size of the response ends it. */
 export interface PageBounds {
   readonly offset: number;
-  /** Cursor of the previous page. */
   readonly cursor?: string | undefined;
   readonly limit?: number | null | undefined;
 }
@@ -66,7 +64,6 @@ export class Conditions {
     return this.#terms.length === 0;
   }
 
-  /** All conditions joined to one. */
   get all(): string {
     return `(${this.#terms.join(' and ')})`;
   }

@@ -38,7 +38,6 @@ export class ReadPace {
     return Math.max(0, (this.#tenants.get(tenant)?.restsUntil ?? now) - now);
   }
 
-  /** A read that took that long. */
   took(tenant: string, ms: number, now: number): void {
     const reading = this.#tenants.get(tenant);
     if (reading === undefined) return;
@@ -46,7 +45,6 @@ export class ReadPace {
     reading.restsUntil = now + Math.min(ms, LIMITS.readWaitMs / 2);
   }
 
-  /** A read has ended, with whatever outcome. */
   end(tenant: string): void {
     const reading = this.#tenants.get(tenant);
     if (reading === undefined) return;

@@ -16,14 +16,10 @@ import type { Query } from './query.js';
 import type { ReadPace } from './read-pace.js';
 
 /** Part of a list. */
-export interface Page {
+export interface Page extends Pick<Batch<unknown>, 'isCut' | 'isWalked'> {
   /** A JSON array. */
   readonly text: string;
   readonly count: number;
-  /** The size of the response, or `rowsMax`, ended it: there are more rows. */
-  readonly isCut: boolean;
-  /** The number of rows that a list may scan ended it: only its cursor continues. */
-  readonly isWalked: boolean;
   /** The cursor behind the last scanned row; undefined without one, and of lists without cursors. */
   readonly cursor?: string | undefined;
 }
@@ -33,9 +29,12 @@ export interface Batch<Row> {
   /** Their wire records. */
   readonly texts: readonly string[];
   readonly last: Row | undefined;
-  /** There are more rows. */
+  /** The size of the response, or `rowsMax`, ended it: there are more rows. */
   readonly isCut: boolean;
-  /** The scan limit ended it: `last` is the last scanned row, which may not be in the list. */
+  /**
+   * The number of rows that a list may scan ended it: only its cursor continues. `last` is the last scanned
+   * row, which may not be in the list.
+   */
   readonly isWalked: boolean;
 }
 
@@ -261,7 +260,6 @@ export class Reader {
 /** A batch that can be continued. */
 interface Collected<Row> extends Batch<Row> {
   readonly bytes: number;
-  /** Rows that are still to be skipped. */
   readonly skip: number;
 }
 
