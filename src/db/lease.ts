@@ -61,18 +61,6 @@ export interface LeaseTimes {
   readonly trustedUntil: number;
 }
 
-export interface Lease extends LeaseTimes {
-  readonly epoch: number;
-  /** The time of the database minus the monotonic clock. */
-  readonly clockOffsetMs: number;
-  /** The listener is called once: another engine owns, or may own, the database. */
-  onLost(listener: (reason: string) => void): void;
-  /** Called with every new `clockOffsetMs`. */
-  onClock(listener: (offsetMs: number) => void): void;
-  /** Frees the lock and ends the lease, so that a standby takes over immediately. Never rejects. */
-  release(): Promise<void>;
-}
-
 /** Six renewals fit into one lease; with them a stopped owner is replaced within seven seconds. */
 export const LEASE_TIMING: LeaseTiming = {
   ttlMs: 6_000,
@@ -115,7 +103,7 @@ export async function acquireLease(options: LeaseOptions): Promise<Lease> {
         if (seen.isFree || silence.isOver(seen, sentAt, clock.monotonic())) {
           const reading = await connection.takeOver(seen);
           if (reading !== undefined) {
-            return new HeldLease(seen.epoch + 1, connection, options, timing, reading);
+            return new Lease(seen.epoch + 1, connection, options, timing, reading);
           }
         } else if (!isToldStandby) {
           isToldStandby = true;
@@ -175,8 +163,9 @@ class Silence {
  * While the database is unavailable no engine can take over, so the owner keeps the lease. If it was
  * replaced meanwhile, it notices when the database is back; the fence stops it in any case.
  */
-class HeldLease implements Lease {
+export class Lease implements LeaseTimes {
   readonly epoch: number;
+  /** The time of the database minus the monotonic clock. */
   clockOffsetMs: number;
   confirmedAt: number;
   trustedUntil: number;
@@ -209,15 +198,18 @@ class HeldLease implements Lease {
     connection.onEnd(() => this.#renewNow());
   }
 
+  /** The listener is called once: another engine owns, or may own, the database. */
   onLost(listener: (reason: string) => void): void {
     if (this.#lostReason === undefined) this.#tellLost = listener;
     else listener(this.#lostReason);
   }
 
+  /** The listener is called with every new `clockOffsetMs`. */
   onClock(listener: (offsetMs: number) => void): void {
     this.#tellClock = listener;
   }
 
+  /** Frees the lock and ends the lease, so that a standby takes over immediately. Never rejects. */
   async release(): Promise<void> {
     if (!this.#isHeld) return;
     this.#isHeld = false;
