@@ -8,10 +8,7 @@ import type { StepTry } from '../../src/core/progress.js';
 import type { Ack, UnitEnvelope } from '../../src/db/units.js';
 import type { Effect, Turn } from './turn.js';
 
-/**
- * `lost`: the writer died, so the outcome is unknown until the rows are read. `suspended`: nothing was
- * committed, because the tenant is suspended.
- */
+/** `lost`: the writer died, only the rows show the outcome. `suspended`: the tenant is; not committed. */
 export type Settlement = Ack | { readonly seq: number; readonly outcome: 'lost' | 'suspended' };
 
 /** A keyed actor, a webhook, a batch creation, or an independent unit. */

@@ -40,10 +40,7 @@ export function serveControl(surface: object, port: MessagePort): void {
   Comlink.expose(surface, nodeEndpoint(port));
 }
 
-/**
- * @param deadlineMs limit of a call
- * @param patient calls without a limit, such as waiting for an unavailable database
- */
+/** @param patient calls without the limit, such as waiting for an unavailable database */
 export function linkControl<Surface extends object>(
   port: MessagePort,
   deadlineMs: number,

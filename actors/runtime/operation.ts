@@ -28,15 +28,9 @@ export interface Operation<Body = never, Query = never> {
   readonly isLookedThrough?: true;
   /** Messages that peers posted before are handled first, although ports have no order among them. */
   readonly isBehindHints?: true;
-  /**
-   * The routing bits of the owner, if the body and the tenant name it: another shard hands the request on.
-   * `itself`: the function does so after reading the body.
-   */
+  /** The routing bits of the owner, if the body names it. `itself`: `serve` hands the request on. */
   readonly leadsTo?: LeadsTo<Body>;
-  /**
-   * Replies, now or later. The query is validated like the body, and empty for a route without one.
-   * @throws EngineError that is the reply
-   */
+  /** Replies, now or later. The query is validated like the body. @throws EngineError */
   readonly serve: (call: Call<Body>, query: Query) => void;
 }
 

@@ -29,9 +29,7 @@ export interface Room {
   readonly messages?: Messages;
   readonly effects?: Effects;
   readonly timers?: Timers;
-  /**
-   * Reads what has to be known before anything is created or ends; rejects when the rows cannot be read.
-   */
+  /** Reads what must be known before anything is created or ends. Rejects without a database. */
   prepare?(): Promise<void>;
   /** Resumes what the tables have. */
   start?(): void;

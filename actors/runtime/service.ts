@@ -41,9 +41,7 @@ export interface NowOptions extends UnitOptions {
 export interface CommitOptions extends UnitOptions {
   /** Runs in the turn in which the unit is made; throws the refusal. */
   readonly check?: () => void;
-  /**
-   * Resolves when the followers have read the change. Called too when the outcome of the unit is unknown.
-   */
+  /** Resolves when the followers have read the change. Called for unknown outcomes too. */
   readonly publish?: () => Promise<void>;
 }
 

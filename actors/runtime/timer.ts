@@ -30,10 +30,7 @@ interface Due<Item> {
   readonly item: Item;
 }
 
-/**
- * Due times: one heap per owner with small entries. Entries are never removed early: the owner recognises a
- * stale entry by its own state and ignores it.
- */
+/** Due times. Entries are never removed early: their owner ignores stale ones. */
 export class TimerHeap<Item> {
   readonly #heap = new TinyQueue<Due<Item>>([], (a, b) => a.at - b.at);
 

@@ -101,10 +101,7 @@ export function openTurnRoom(kernel: ShardKernel, { instances }: Pick<InstanceRo
   return { messages, effects, timers: { wake: (timer) => runSoon(timer) } satisfies Timers };
 }
 
-/**
- * Most replies have none of the other members; undefined ones are left out too, since every member is
- * cloned.
- */
+/** Most replies have only the first members; undefined ones would be cloned. */
 function replyOf(effect: Extract<Effect, { kind: 'reply' | 'error' }>): Reply {
   const { request } = effect;
   if (effect.kind === 'error') return { request, error: effect.error.toData() };

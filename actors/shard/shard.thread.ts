@@ -60,10 +60,7 @@ export interface ShardControl
   /** @param stampsFrom audit entries get no earlier time */
   attachWriter(port: MessagePort, stampsFrom: number): void;
   attachPeer(shard: number, port: MessagePort): void;
-  /**
-   * @param clockOffsetMs see `setClock`
-   * @param suspended tenants
-   */
+  /** @param suspended tenants */
   start(clockOffsetMs: number, suspended: readonly string[]): Promise<void>;
   /** @param clockOffsetMs database time minus the monotonic clock */
   setClock(clockOffsetMs: number): void;

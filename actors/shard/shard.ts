@@ -112,10 +112,7 @@ export class Shard {
 
   // ---------------------------------------------------------------- life
 
-  /**
-   * Resumes what the tables have: due timers, interrupted work, claims to watch. Resolves when all of it is
-   * in progress again.
-   */
+  /** Resumes due timers, interrupted work and claims; resolves when all of it is in progress. */
   async start(): Promise<void> {
     const { loader } = this.#deps;
     this.#reachability.begin();
@@ -185,10 +182,7 @@ export class Shard {
     for (const room of this.#rooms) room.stampFrom?.(at);
   }
 
-  /**
-   * The clock shows another time than the previous turns used for their timers.
-   * @param jumpMs how far it jumped, ahead or back; 0 when it only drifts
-   */
+  /** @param jumpMs how far the clock jumped, ahead or back; 0 when it only drifts */
   clockSet(jumpMs: number): void {
     this.#enqueue(() => {
       // Workers were not silent for the time that the clock jumped.
@@ -315,10 +309,7 @@ export class Shard {
     } while (this.#inbox.size > 0 && now < until && !this.#inbox.isLargeNext);
   }
 
-  /**
-   * Loaded actors, then due instances by priority: for at most half of the turn, because requests need the
-   * other half.
-   */
+  /** Loaded actors, then due instances by priority, for at most half of the turn. */
   #goOn(began: number): void {
     if (this.#spare.size === 0 && this.#run.size === 0) return;
     const { clock } = this.#deps;

@@ -67,11 +67,7 @@ export class DueTimers {
     return timer;
   }
 
-  /**
-   * The next instance to preload, the earliest first; '' when its tenant has reached its limit, undefined
-   * when there is none for now.
-   * @param max limit of all tenants
-   */
+  /** See `DueTimers`. */
   nextAhead(now: UnixMs, max: number): string | undefined {
     const at = this.#far.nextAt;
     if (at === undefined || at <= now || this.#ahead.size >= max) return undefined;

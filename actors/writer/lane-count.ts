@@ -47,10 +47,7 @@ export async function chooseLanes(measure: () => Promise<number>): Promise<numbe
   return commitMs < VERY_SLOW_COMMIT_MS ? 2 : LANES_MAX;
 }
 
-/**
- * One on a small machine, else `chooseLanes` for this database, which the caller owns.
- * @throws Error when it is unavailable
- */
+/** One on a small machine, else `chooseLanes`. @throws Error when the database is unavailable */
 export async function measuredLanes(
   connectionString: string,
   log: DbLog,

@@ -268,10 +268,7 @@ export class Lane {
   }
 }
 
-/**
- * What a failure means for the units.
- * @param opening how many commands of the exchange precede those of the units
- */
+/** @param opening how many commands of the exchange precede those of the units */
 function judge(answer: Exclude<Answer, { kind: 'done' }>, opening: number): FlushResult {
   const { message } = answer;
   if (answer.kind === 'lost') {

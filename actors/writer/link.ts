@@ -100,10 +100,7 @@ export class LaneLink {
     this.#writer.troubled(this.#lane, trouble);
   }
 
-  /**
-   * Drops the session under a flush. The first time since the database worked it reconnects immediately,
-   * then with pauses. @throws LinkClosed
-   */
+  /** Drops the session under a flush; pauses unless it is the first time. @throws LinkClosed */
   async retreat(session: WriterSession, trouble: DatabaseTrouble): Promise<void> {
     this.drop(session, trouble);
     if (this.#failures > 0) await this.pause();

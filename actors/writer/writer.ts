@@ -123,10 +123,7 @@ export class Writer {
     this.#expectRunning();
   }
 
-  /**
-   * Units of one actor in their order, without a limit: the shards limit how many are unacknowledged.
-   * @throws Error on a unit that no actor may send
-   */
+  /** The shards limit how many are unacknowledged. @throws Error on a unit that no actor may send */
   submit(shard: number, incarnation: number, units: readonly UnitEnvelope[]): void {
     const source = this.#sourceOf(shard, incarnation);
     if (source === undefined || this.#state !== 'running') return;
@@ -215,10 +212,7 @@ export class Writer {
     this.#settle();
   }
 
-  /**
-   * @param units in their order
-   * @param inserted ids of the gated inserts that inserted a row
-   */
+  /** @param inserted ids of the gated inserts that inserted a row */
   committed(units: readonly WriterUnit[], inserted: InsertedIds | undefined): void {
     for (const unit of units) this.#answer(unit, committedAck(unit, inserted));
     this.#settle();

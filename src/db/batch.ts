@@ -227,10 +227,7 @@ function instanceOf(mutations: readonly (string | number)[], i: number): string 
   return (mutations[i + 1] as string).slice(0, UUID_LENGTH);
 }
 
-/**
- * `exists`: the first insert that can be a gate, whose key is the id of its row.
- * `batch`: every insert of an instance.
- */
+/** `exists`: the first insert that can be a gate. `batch`: every insert of an instance. */
 function gateKeysOf(
   kinds: Kinds,
   gate: UnitGate,

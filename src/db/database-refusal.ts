@@ -31,10 +31,7 @@ const CLIENT_ADVICE: readonly (readonly [message: RegExp, text: string])[] = [
 
 const OTHERWISE = 'cannot be used: look at DATABASE_URL';
 
-/**
- * @param error of the connection or the first statements
- * @param variable that has the connection string
- */
+/** @param variable that has the connection string */
 export function databaseRefusal(
   connectionString: string,
   error: Error,

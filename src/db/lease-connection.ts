@@ -125,10 +125,7 @@ export class LeaseConnection {
     this.#onEnd = listener;
   }
 
-  /**
-   * Reads the lease and tries its lock; undefined when the row is lost.
-   * @param graceMs a session younger than this treats the lock as held
-   */
+  /** @param graceMs a session younger than this treats the lock as held */
   async poll(graceMs: number): Promise<LeaseRow | undefined> {
     const client = await this.#connected();
     const triesLock = this.#options.clock.monotonic() - this.#connectedAt >= graceMs;
@@ -202,10 +199,7 @@ export class LeaseConnection {
     return this.#read(client, { text: TAKE, values });
   }
 
-  /**
-   * A commit that the replicas confirm proves this server to be the primary; one that they do not confirm
-   * makes it doubtful.
-   */
+  /** A commit that the replicas do not confirm makes it doubtful that the server is the primary. */
   async #end(client: pg.Client, how: 'commit' | 'rollback'): Promise<void> {
     this.#warning = undefined;
     try {
@@ -226,10 +220,7 @@ export class LeaseConnection {
     return rows[0] === undefined ? undefined : { unixMs: rows[0].unixMs, sentAt, receivedAt };
   }
 
-  /**
-   * Takes the lock again after the connection was lost. The server may still keep the old session with its
-   * lock: that one is terminated first.
-   */
+  /** After a lost connection. Its session may still exist with the lock: it is terminated first. */
   async #relock(client: pg.Client, epoch: number): Promise<boolean> {
     if (await this.#tryLock(client, epoch)) return true;
     await client.query(

@@ -112,10 +112,7 @@ function text(cell: Cell | undefined): Cell {
   return UNFIT.test(cell as string) ? LINE_END : cell;
 }
 
-/**
- * Foreign JSON may have line breaks between its tokens, and escapes that stand for no text, which Postgres
- * rejects when it parses an object.
- */
+/** Foreign JSON may have line breaks, and escapes of no text, which Postgres rejects in objects. */
 function isFit(line: string): boolean {
   return !line.includes('\n') && !line.includes('\r') && !line.includes('\\u');
 }

@@ -29,10 +29,7 @@ export interface Migration {
   readonly checksum: string;
 }
 
-/**
- * Version of the file that must exist before ownership; see `0000_engine.sql`. It can be applied while
- * another engine owns the database.
- */
+/** Must exist before ownership, and may be applied while another engine owns the database. */
 export const OWNERSHIP_VERSION = 0;
 
 /** Names the lock in the database's space of one-number advisory locks, for the schema `public`. */
@@ -95,10 +92,7 @@ export async function prepareSchema(connectionString: string, mayMigrate: boolea
   else await expectSchema(connectionString);
 }
 
-/**
- * For `ENGINE_RUN_MIGRATIONS=false`: writes nothing.
- * @throws SchemaError unless the schema is exactly the one this program needs.
- */
+/** @throws SchemaError unless the schema is exactly the one this program needs */
 export async function expectSchema(
   connectionString: string,
   dir: string = MIGRATIONS_DIR,

@@ -76,10 +76,7 @@ export interface Delete<Row extends object = object> extends Rule<Row> {
 export interface Special<Row extends object = object> extends Rule<Row> {
   readonly does: 'special';
   readonly fields: Fields;
-  /**
-   * @param rows text of the given rows, under the name r
-   * @param tables of all rooms
-   */
+  /** @param rows text of the given rows, under the name r */
   readonly text: (rows: string, tables: readonly Table[]) => string;
 }
 type Fields = Readonly<Record<string, BaseType>>;

@@ -125,10 +125,7 @@ export function createClient(options: ConnectionOptions, pipeline = false): pg.C
 /** The role that sees rows of one tenant (`row-security.ts`). */
 export const READER_ROLE = 'engine_reader';
 
-/**
- * The narrowing statement, prepared once per connection: it precedes every statement and is never sent
- * alone.
- */
+/** Prepared once per connection; it precedes every statement and is never sent alone. */
 const NARROWING = 'engine_narrowing';
 
 /** Both settings are local to the transaction, so that no connection stays narrowed or unrestricted. */

@@ -34,10 +34,10 @@ const CANNOT_CONNECT_NOW = '57P03';
 /** How long a host may take to respond when the primary is looked for. */
 const LOOK_MS = 2_000;
 
-/** How long the others may take after one claims to be the primary: another may be on a higher timeline. */
+/** Then the others may take this long: another may be on a higher timeline. */
 const GATHER_MS = 200;
 
-/** Acknowledged commits must be on disk, whatever the database or the role sets: only `off` does not wait. */
+/** Acknowledged commits must be on disk, whatever the role sets: only `off` does not wait. */
 const DURABLE = `set_config('synchronous_commit', coalesce(
   nullif(current_setting('synchronous_commit'), 'off'), 'on'), false)`;
 
@@ -79,7 +79,7 @@ export function doubtPrimary(session: pg.Client): void {
   if (session instanceof PrimaryClient) session.doubt();
 }
 
-/** How much longer a session may take to begin while the primary is looked for, with one failed attempt before. */
+/** How much longer a session may take to begin while the primary is looked for. */
 export function lookMsMax(connectionString: string): number {
   return hostUrlsOf(connectionString).length > 1 ? LOOK_MS + GATHER_MS : 0;
 }

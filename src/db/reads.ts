@@ -27,10 +27,7 @@ export const READ_POOL_OPTIONS = {
  */
 export type Reads = Reader;
 
-/**
- * @param slowReadMs limit of one read
- * @param activity absent: tenants do not share
- */
+/** @param activity absent: tenants do not share */
 export function createReads(
   pool: pg.Pool,
   slowReadMs: number = LIMITS.slowReadMs,

@@ -35,10 +35,7 @@ export function lackingReplication({ names, commit, replicas }: Replication): st
   return undefined;
 }
 
-/**
- * Why a fail-over would lose acknowledged commits, if a warning is due.
- * @throws ConfigError when replication is required and missing
- */
+/** The reason for a warning. @throws ConfigError when replication is required and missing */
 export function judgeReplication(found: Replication, mode: SynchronousMode): string | undefined {
   const lacking = lackingReplication(found);
   if (lacking !== undefined && mode === 'required') {

@@ -18,10 +18,7 @@ export class Runner {
   readonly #timeoutMs: number;
   readonly #tenant: string | undefined;
 
-  /**
-   * @param timeoutMs of an answer, and of each piece of `each`
-   * @param tenant restricts the rows (see `forTenant`)
-   */
+  /** @param tenant restricts the rows (see `forTenant`) */
   constructor(pool: pg.Pool, timeoutMs: number, tenant?: string) {
     this.#pool = pool;
     this.#timeoutMs = timeoutMs;

@@ -35,10 +35,7 @@ function memoryOfProcess(): SharedArrayBuffer {
 
 const highest = new BigInt64Array(memoryOfProcess());
 
-/**
- * @param system the number of the database
- * @param timeline as in names of WAL files: eight hexadecimal digits
- */
+/** @param timeline as in names of WAL files: eight hexadecimal digits */
 export function timelineOf(system: string, timeline: string): Timeline {
   const id = BigInt(system);
   const database = BigInt.asUintN(DATABASE_BITS, id ^ (id >> NUMBER_BITS));

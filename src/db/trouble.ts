@@ -86,7 +86,10 @@ export function troubleOf(error: unknown): DatabaseTrouble {
   return databaseTrouble(typeof code === 'string' ? code : undefined, String(message));
 }
 
-/** Whether the database is temporarily unavailable: true for refused, timed out or cut connections, and for a server that starts, stops or has no free connection. */
+/**
+ * Whether the database is temporarily unavailable: connections are refused, timed out or cut, or the server
+ * starts, stops or has no free connection.
+ */
 export function isUnavailable(error: unknown): boolean {
   const code = (error as { code?: unknown }).code;
   if (typeof code === 'string') return /^(E[A-Z]+|08...|53...|57P0[123])$/.test(code);
@@ -94,10 +97,7 @@ export function isUnavailable(error: unknown): boolean {
   return error instanceof Error && /^(?!.*SSL).*(?:connection|timeout)/i.test(error.message);
 }
 
-/**
- * The message for callers: the kind of trouble, without names of tables and hosts.
- * @param what such as `takes no writes`
- */
+/** @param what such as `takes no writes` */
 export function databaseDown(what: string, { kind, sqlState }: DatabaseTrouble, cause?: unknown) {
   const state = sqlState === undefined ? '' : ` (${sqlState})`;
   const message = `unavailable: the database ${what}: ${TROUBLE_TEXTS[kind]}${state}`;

@@ -10,9 +10,7 @@ export const BATCH_ACTOR = 'batch:';
 export interface UnitEnvelope {
   /** Counts the units of one shard incarnation upwards. */
   readonly seq: number;
-  /**
-   * The actor with its incarnation: when a unit is refused, so are all later ones of the same incarnation.
-   */
+  /** When a unit is refused, so are all later ones of the same incarnation of its actor. */
   readonly actor: string;
   readonly incarnation: number;
   readonly gate: UnitGate;

@@ -112,10 +112,7 @@ export class WriterSession {
     return { kind: 'lost', message: this.#warning };
   }
 
-  /**
-   * Rolls back the failed transaction of an exchange that began one. @throws Error when the connection is
-   * lost
-   */
+  /** Ends a failed explicit transaction. @throws Error when the connection is lost */
   async rollback(): Promise<void> {
     await this.#client.query('rollback');
   }
@@ -150,10 +147,7 @@ export class WriterSession {
     return row && { epoch: Number(row.epoch), batch: Number(row.batch) };
   }
 
-  /**
-   * Terminates the backend and waits until it is gone: only then can it commit nothing.
-   * @returns false when it still exists; retry
-   */
+  /** Only when it is gone it can commit nothing. @returns false when it still exists; retry */
   terminate({ pid, startedAt }: BackendId): Promise<boolean> {
     const isIt = 'pid = $1::int and extract(epoch from backend_start)::text = $2::text';
     return this.#terminate(isIt, [pid, startedAt]);
@@ -195,10 +189,7 @@ export class WriterSession {
 /** `gone`, finished, or waiting for its client: its answer was lost on the way. */
 export type BackendState = 'working' | 'waits for a replica' | 'gone';
 
-/**
- * The state of a silent backend, read over another connection.
- * @param client unconnected; closed when this returns or throws
- */
+/** @param client another connection, unconnected; closed when this returns or throws */
 export async function backendState(client: pg.Client, backend: BackendId): Promise<BackendState> {
   // A connection error also fails the query below.
   client.on('error', () => undefined);

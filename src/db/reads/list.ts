@@ -28,10 +28,7 @@ interface List<Row, Of extends string, By extends string>
 
 const SMALLER_PAGE = 'name the tenant, or ask for a smaller offset and limit';
 
-/**
- * How rows are scanned when no index serves the filters: along an index in the order of the list, a bounded
- * number at a time.
- */
+/** How a bounded number of rows is scanned, in the order of the list, if no index serves the filters. */
 interface Walk<By extends string> {
   /** With the alias of the list. */
   readonly table: string;
