@@ -29,7 +29,6 @@ export function isOfCode(error: unknown): boolean {
 
 /**
  * Undefined for a unit that was committed.
- *
  * @param noun names the unit in messages
  * @param exists the error when the gate of the unit found its row
  */

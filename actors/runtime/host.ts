@@ -158,7 +158,6 @@ export class ActorHost<State, Message extends HostedMessage, Rows> {
    * Runs a decision of the actor, and commits it: immediately, or at the end of the shard's turn if the
    * kind batches. An EngineError is the reply to a request, so every check precedes the first change. Any
    * other error is a defect of this actor.
-   *
    * @param message that it is about; undefined: the actor's own decision
    */
   run(

@@ -49,7 +49,6 @@ export class Publisher<Change = void> implements Room {
 
   /**
    * Called when the change is committed; resolves when every shard has read it.
-   *
    * @param change what has changed
    */
   publish(change: Change): Promise<void> {

@@ -74,7 +74,6 @@ class RoomQueries<Sql extends Texts> {
 
   /**
    * Reads for many callers at once, each of which gets the rows with its number in `n`, from 1.
-   *
    * @param values of the statement
    */
   batch<Ask, Row>(

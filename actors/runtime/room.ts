@@ -59,7 +59,6 @@ export interface Room {
   /**
    * The tenant moves to this cell, and is held until all shards have admitted it: cached state may be
    * stale.
-   *
    * @param stampsFrom audit entries get no earlier time
    */
   tenantComes?(tenant: string, stampsFrom: UnixMs): Promise<void> | void;

@@ -60,7 +60,6 @@ export class Service {
 
   /**
    * Replies with what the work resolves to; undefined is a reply without a body.
-   *
    * @param line requests of one line run one after the other; absent: no ordering
    * @param work rejects with the EngineError to reply with; anything else is a defect: 500
    */
@@ -112,7 +111,6 @@ export class Service {
 
   /**
    * Starts the work when all earlier work in the same line has ended.
-   *
    * @throws EngineError 503 when the line is full
    */
   inLine<Result>(line: string, work: () => Promise<Result>): Promise<Result> {
@@ -121,7 +119,6 @@ export class Service {
 
   /**
    * Reads committed rows: not while units of a failed writer are unsettled.
-   *
    * @throws EngineError 503 when they cannot be read
    */
   read<Result>(read: () => Promise<Result>): Promise<Result> {
@@ -135,7 +132,6 @@ export class Service {
 
   /**
    * Resolves when the unit is durable, its effects are released and its followers have read the change.
-   *
    * @throws EngineError as the check does; 409 or 400 when the database refuses the unit, 503 when its
    *   outcome is unknown
    */

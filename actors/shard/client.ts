@@ -168,7 +168,6 @@ export class ShardClient implements ShardSender {
   /**
    * Nothing is committed for now: waiting requests are answered at once, new ones a moment later. Their
    * changes may still be made.
-   *
    * @param stall undefined: it is over
    */
   stall(stall: Stall | undefined): void {

@@ -143,7 +143,6 @@ export class HandlerPool implements Room {
 
   /**
    * Hands outcomes to the instances that can take them: at least one, and more while there is time.
-   *
    * @returns whether time ran out, so that another turn is needed
    */
   handOver(hasTime: () => boolean): boolean {

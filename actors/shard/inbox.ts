@@ -57,7 +57,6 @@ export class FairInbox {
 
   /**
    * The next request: of the tenant that has had the least time.
-   *
    * @param at by a monotonic clock, in the unit of time that is shared
    */
   shift(at: number): Request | undefined {
@@ -74,7 +73,6 @@ export class FairInbox {
 
   /**
    * Accounts for the request that left last.
-   *
    * @param left it is not finished: it goes to the front of its tenant's queue
    */
   charge(at: number, left?: Request): void {

@@ -75,7 +75,6 @@ export class Requests {
 
   /**
    * Every error becomes the reply; one that is not an EngineError is a defect.
-   *
    * @returns whether the request continues in a later turn
    */
   handle(request: Request): boolean {

@@ -177,7 +177,6 @@ export class Supervisor {
 
   /**
    * The tenant's rows belong to this cell from now on. Resolves when its work is resumed here.
-   *
    * @param stampsFrom audit entries get no earlier time
    */
   async admit(tenant: string, stampsFrom: UnixMs): Promise<void> {

@@ -40,7 +40,6 @@ export class TenantSuspension {
 
   /**
    * The tenant's rows belong to this cell from now on. Resolves when this shard may change them.
-   *
    * @param stampsFrom audit entries get no earlier time
    */
   async admit(tenant: string, stampsFrom: UnixMs): Promise<void> {

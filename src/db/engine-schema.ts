@@ -26,7 +26,6 @@ interface Standing {
 
 /**
  * Ensures that the sessions of the engine use its schema, which is created if need be.
- *
  * @param connectionString of `inSchema`, as is `ownerUrl`, which may be that of another role
  * @throws SchemaError that says what to do
  */

@@ -182,7 +182,6 @@ export function forTenant<Q extends object>(query: Q, tenant: string): Q {
 /**
  * Runs `use` with a cursor over the rows of `sql` on its own connection. The cursor is always closed and
  * the connection released; a failed connection is not reused.
- *
  * @param tenant see `forTenant`
  */
 export async function withCursor<Row, Result>(

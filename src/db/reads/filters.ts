@@ -56,7 +56,6 @@ export function timeFilters<T extends Table>(
 /**
  * Rows in which one of the texts contains the value, in any case, in all of Unicode and every locale: no
  * locale-dependent function is used.
- *
  * @param texts of a column
  */
 export function contains(column: string, texts = (name: string) => `array[${name}]`): Filter {

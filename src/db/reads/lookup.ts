@@ -24,7 +24,6 @@ export function lookup<Row extends object>(
 
 /**
  * The row with this id.
- *
  * @param what names it in the 404 message
  * @param tenant the required owner; '' is any
  * @throws EngineError 404

@@ -9,7 +9,6 @@
  *
  * A `case`, of which the planner expects half of the rows. Of a plain `<> all` it expects none when one
  * sequence has nearly all instances, and then reads and sorts all of them for the first page.
- *
  * @param alias of a table with a sequence_id
  */
 export function isPresent(alias: string): string {

@@ -135,7 +135,6 @@ export class Reader {
 
   /**
    * A reader for requests of a tenant, which uses its share of the connections and sees its rows only.
-   *
    * @param tenant '' is a caller without one, which sees all
    */
   of(tenant: string): Reader {

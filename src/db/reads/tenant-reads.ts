@@ -5,7 +5,6 @@
 
 /**
  * Up to `$2` tenants in the order of their names, after `$1`.
- *
  * @param tables each has an index that begins with the tenant
  */
 export function tenantsText(tables: readonly string[]): string {
