@@ -40,7 +40,6 @@ export interface Request {
 }
 
 export interface RequestPost {
-  readonly kind: 'requests';
   readonly requests: readonly Request[];
   /** Requests whose clients disconnected: a parked poll is dropped, a claim is withdrawn. */
   readonly aborted: readonly number[];
@@ -80,11 +79,6 @@ export interface SuccessReply {
 }
 
 export type Reply = SuccessReply | { readonly request: number; readonly error: ErrorData };
-
-export interface ReplyPost {
-  readonly kind: 'replies';
-  readonly replies: readonly Reply[];
-}
 
 // ---------------------------------------------------------------- shard → shard
 
@@ -255,9 +249,3 @@ interface PeerMessages {
 export type PeerMessage = OneOf<PeerMessages>;
 
 export type ReadyHint = Extract<PeerMessage, { kind: 'task.ready' }>;
-
-export interface PeerPost {
-  readonly kind: 'peer';
-  readonly from: number;
-  readonly messages: readonly PeerMessage[];
-}

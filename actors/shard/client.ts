@@ -20,14 +20,7 @@ import { LIMITS } from '../../src/base/limits.js';
 import { FairSlots } from '../../src/base/quota/fair-slots.js';
 import { TenantActivity } from '../../src/base/quota/tenant-activity.js';
 import type { OnReply, ShardReply, ShardRequest, ShardSender } from '../../src/http/shards.js';
-import type {
-  KnownRecord,
-  Reply,
-  ReplyPost,
-  Request,
-  RequestPost,
-  TaskClaim,
-} from '../runtime/protocol.js';
+import type { KnownRecord, Reply, Request, RequestPost, TaskClaim } from '../runtime/protocol.js';
 import { Versions } from '../runtime/versions.js';
 import { KeptRecords, type KeptReply } from './kept-records.js';
 import { TENANT_SHARE, WorkInProgress } from './work-in-progress.js';
@@ -150,7 +143,7 @@ export class ShardClient implements ShardSender {
     // Requests that other shards handed on to the dead predecessor are lost.
     this.#refuse(({ mayMove }) => mayMove);
     this.#ports[shard] = port;
-    port.on('message', ({ replies }: ReplyPost) => {
+    port.on('message', (replies: Reply[]) => {
       for (const reply of replies) this.#reply(reply);
     });
   }
@@ -353,7 +346,7 @@ export class ShardClient implements ShardSender {
     this.#flushing = false;
     this.#outbox.forEach(({ requests, aborted }, shard) => {
       if (requests.length === 0 && aborted.length === 0) return;
-      const post: RequestPost = { kind: 'requests', requests, aborted };
+      const post: RequestPost = { requests, aborted };
       this.#ports[shard]?.postMessage(post);
       this.#outbox[shard] = { requests: [], aborted: [] };
     });

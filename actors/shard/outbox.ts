@@ -5,23 +5,22 @@
 
 import { RESTARTING } from '../../src/base/errors.js';
 import type { Logger } from '../../src/base/log.js';
-import type { UnitPost } from '../../src/db/units.js';
+import type { UnitEnvelope } from '../../src/db/units.js';
 import { INTERNAL } from '../runtime/commit.js';
 import type { CommitLog } from '../runtime/commit-log.js';
-import type { PeerMessage, PeerPost, Reply, ReplyPost } from '../runtime/protocol.js';
+import type { PeerMessage, Reply } from '../runtime/protocol.js';
 
 /** Where a shard's posts go. A destination that is away drops them: hints may be lost, and what is
  * not lost is settled when the destination is replaced. */
 export interface ShardPorts {
-  toFront(post: ReplyPost): void;
-  toWriter(post: UnitPost): void;
-  toPeer(shard: number, post: PeerPost): void;
+  toFront(replies: readonly Reply[]): void;
+  toWriter(units: readonly UnitEnvelope[]): void;
+  toPeer(shard: number, messages: readonly PeerMessage[]): void;
   /** Messages of peers that were posted but not delivered yet. */
-  drainPeers(): PeerPost[];
+  drainPeers(): PeerMessage[];
 }
 
 export interface OutboxDeps {
-  readonly shard: number;
   readonly ports: ShardPorts;
   readonly commits: CommitLog;
   readonly log: Logger;
@@ -69,25 +68,24 @@ export class Outbox {
 
   /** Hints leave before replies: a caller that knows of a change can rely on its hint being posted. */
   flush(): void {
-    const { ports, shard: from, commits } = this.#deps;
+    const { ports, commits } = this.#deps;
     const hints = [...this.#hints];
     this.#hints.clear();
     for (const [shard, messages] of hints) {
-      this.#post(() => ports.toPeer(shard, { kind: 'peer', from, messages }));
+      this.#post(() => ports.toPeer(shard, messages));
     }
     if (!this.isWriterAway) {
       const units = commits.take();
-      if (units.length > 0) ports.toWriter({ kind: 'units', units });
+      if (units.length > 0) ports.toWriter(units);
     }
     const replies = this.#replies;
     this.#replies = [];
-    if (replies.length === 0 || this.#post(() => ports.toFront({ kind: 'replies', replies })))
-      return;
+    if (replies.length === 0 || this.#post(() => ports.toFront(replies))) return;
     // A message that cannot be cloned: the others are posted one by one.
     for (const reply of replies) {
-      const leaves = this.#post(() => ports.toFront({ kind: 'replies', replies: [reply] }));
+      const leaves = this.#post(() => ports.toFront([reply]));
       const defect = { request: reply.request, error: INTERNAL.toData() };
-      if (!leaves) ports.toFront({ kind: 'replies', replies: [defect] });
+      if (!leaves) ports.toFront([defect]);
     }
   }
 

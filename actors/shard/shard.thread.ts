@@ -29,7 +29,7 @@ import {
 } from '../runtime/control.js';
 import type { ShardSettings } from '../runtime/kernel.js';
 import { type PackedAck, packedUnit, unpackedAck } from '../runtime/packing.js';
-import type { PeerPost, RequestPost } from '../runtime/protocol.js';
+import type { PeerMessage, RequestPost } from '../runtime/protocol.js';
 import { Versions } from '../runtime/versions.js';
 import type { ShardDeps } from './kernel.js';
 import { openLoads } from './loads.js';
@@ -114,9 +114,10 @@ export default async function runShard(task: ShardTask): Promise<void> {
     setImmediate: (fn) => setImmediate(fn),
     ports: {
       toFront: (post) => front.postMessage(post),
-      toWriter: ({ units }) => writer?.postMessage(units.map(packedUnit)),
+      toWriter: (units) => writer?.postMessage(units.map(packedUnit)),
       toPeer: (peer, post) => peers.get(peer)?.postMessage(post),
-      drainPeers: () => [...peers.values()].flatMap((port) => receiveAll<PeerPost>(port)),
+      drainPeers: () =>
+        [...peers.values()].flatMap((port) => receiveAll<PeerMessage[]>(port).flat()),
     },
   };
   const shard = new Shard(deps);
@@ -133,7 +134,7 @@ export default async function runShard(task: ShardTask): Promise<void> {
       attachPeer(peer, port) {
         peers.get(peer)?.close();
         peers.set(peer, port);
-        port.on('message', (post: PeerPost) => shard.receivePeer(post));
+        port.on('message', (messages: PeerMessage[]) => shard.receivePeer(messages));
       },
       start(clockOffsetMs, suspended) {
         clock.setOffset(clockOffsetMs);

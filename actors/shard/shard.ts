@@ -17,7 +17,7 @@ import type { UnixMs } from '../../src/base/time.js';
 import type { Ack } from '../../src/db/units.js';
 import type { Instances } from '../instance/instances.js';
 import { OVERDUE_ROWS_MAX } from '../instance/timer-loads.js';
-import type { PeerPost, Request, RequestPost } from '../runtime/protocol.js';
+import type { PeerMessage, Request, RequestPost } from '../runtime/protocol.js';
 import { Reachability } from '../runtime/reachability.js';
 import type { Room } from '../runtime/room.js';
 import type { DueTimer } from '../runtime/timer.js';
@@ -168,8 +168,8 @@ export class Shard {
     this.#scheduleTurn();
   }
 
-  receivePeer(post: PeerPost): void {
-    for (const message of post.messages) this.#work.push(() => this.#dispatch.receive(message));
+  receivePeer(messages: readonly PeerMessage[]): void {
+    for (const message of messages) this.#work.push(() => this.#dispatch.receive(message));
     this.#scheduleTurn();
   }
 
@@ -385,8 +385,8 @@ export class Shard {
 
   /** Read-your-writes for workers: ports have no order among one another. */
   #takeHints(): void {
-    for (const post of this.#deps.ports.drainPeers()) {
-      for (const message of post.messages) this.#guard(() => this.#dispatch.receive(message));
+    for (const message of this.#deps.ports.drainPeers()) {
+      this.#guard(() => this.#dispatch.receive(message));
     }
     this.#doWork();
   }

@@ -20,11 +20,6 @@ export interface UnitEnvelope {
   readonly counts?: UnitCounts | undefined;
 }
 
-export interface UnitPost {
-  readonly kind: 'units';
-  readonly units: readonly UnitEnvelope[];
-}
-
 /** Outcomes, in the order of `seq` per actor. `suffix`: refused only because an earlier one was. */
 export type Ack =
   | { readonly seq: number; readonly outcome: 'committed' | 'exists' | 'suffix' }

@@ -5,7 +5,7 @@
 
 import { setImmediate as nextTick } from 'node:timers/promises';
 import type { ContinuityRows } from '../../actors/continuity/rows.js';
-import type { PeerMessage, Reply, ReplyPost } from '../../actors/runtime/protocol.js';
+import type { PeerMessage, Reply } from '../../actors/runtime/protocol.js';
 import { Versions } from '../../actors/runtime/versions.js';
 import type { Loads } from '../../actors/shard/loads.js';
 import { Shard } from '../../actors/shard/shard.js';
@@ -34,7 +34,10 @@ export class HandShard {
   #requests = 0;
 
   /** @param rows what is found; everything else is empty */
-  constructor(rows: Partial<Loads> = {}, toFront: (post: ReplyPost) => void = () => undefined) {
+  constructor(
+    rows: Partial<Loads> = {},
+    toFront: (replies: readonly Reply[]) => void = () => undefined,
+  ) {
     this.shard = new Shard({
       settings: SHARD_SETTINGS,
       clock: this.clock,
@@ -49,11 +52,11 @@ export class HandShard {
       setImmediate: (fn) => void this.#turns.push(fn),
       versions: this.versions,
       ports: {
-        toFront: (post) => {
-          toFront(post);
-          for (const reply of post.replies) this.replies.set(reply.request, reply);
+        toFront: (replies) => {
+          toFront(replies);
+          for (const reply of replies) this.replies.set(reply.request, reply);
         },
-        toWriter: ({ units }) => void this.units.push(...units),
+        toWriter: (units) => void this.units.push(...units),
         toPeer: () => undefined,
         drainPeers: () => [],
       },
@@ -75,7 +78,7 @@ export class HandShard {
   ask(operation: string, target: string, body: Json = {}, tenant = TENANT): number {
     this.#requests += 1;
     const request = { id: this.#requests, operation, tenant, target, body: JSON.stringify(body) };
-    this.shard.receiveRequests({ kind: 'requests', requests: [request], aborted: [] });
+    this.shard.receiveRequests({ requests: [request], aborted: [] });
     return this.#requests;
   }
 
@@ -86,7 +89,7 @@ export class HandShard {
   }
 
   hint(...messages: PeerMessage[]): void {
-    this.shard.receivePeer({ kind: 'peer', from: 0, messages });
+    this.shard.receivePeer(messages);
   }
 
   /** Runs turns and what they read until nothing happens any more. */

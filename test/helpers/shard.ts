@@ -77,10 +77,10 @@ export async function startShard(
     meter,
     setImmediate: (fn) => void setImmediate(fn),
     ports: {
-      toFront(post) {
-        for (const reply of post.replies) replies.get(reply.request)?.(reply);
+      toFront(posted) {
+        for (const reply of posted) replies.get(reply.request)?.(reply);
       },
-      toWriter: (post) => writer.submit(0, 0, post.units),
+      toWriter: (units) => writer.submit(0, 0, units),
       toPeer: () => assert.fail('there is no peer'),
       drainPeers: () => [],
     },
@@ -95,7 +95,7 @@ export async function startShard(
     const request = { id, operation, tenant: TENANT, target, body: text };
     const reply = await new Promise<Reply>((resolve) => {
       replies.set(id, resolve);
-      shard.receiveRequests({ kind: 'requests', requests: [request], aborted: [] });
+      shard.receiveRequests({ requests: [request], aborted: [] });
     });
     replies.delete(id);
     if ('error' in reply) assert.fail(`${operation}: ${JSON.stringify(reply.error)}`);

@@ -9,7 +9,7 @@ import { randomUUID } from 'node:crypto';
 import type pg from 'pg';
 import { pino } from 'pino';
 import { ContinuityRows } from '../../actors/continuity/rows.js';
-import type { PeerPost, Reply } from '../../actors/runtime/protocol.js';
+import type { PeerMessage, Reply } from '../../actors/runtime/protocol.js';
 import { openLoads } from '../../actors/shard/loads.js';
 import { Shard } from '../../actors/shard/shard.js';
 import type { Writer } from '../../actors/writer/writer.js';
@@ -106,11 +106,11 @@ export async function startShards(
         webhookSender: NO_WEBHOOKS,
         setImmediate: (fn) => void setImmediate(fn),
         ports: {
-          toFront(post) {
-            if (!self.isDead) for (const reply of post.replies) answered(reply);
+          toFront(replies) {
+            if (!self.isDead) for (const reply of replies) answered(reply);
           },
-          toWriter: ({ units }) => toWriter(shard, self, units),
-          toPeer: (peer, post) => toPeer(self, peer, post),
+          toWriter: (units) => toWriter(shard, self, units),
+          toPeer: (peer, messages) => toPeer(self, peer, messages),
           drainPeers: () => [],
         },
       }),
@@ -127,9 +127,9 @@ export async function startShards(
     else trap(send);
   }
 
-  function toPeer(self: Running, peer: number, post: PeerPost): void {
+  function toPeer(self: Running, peer: number, messages: readonly PeerMessage[]): void {
     const to = running[peer];
-    if (!self.isDead && to !== undefined && !to.isDead) to.shard.receivePeer(post);
+    if (!self.isDead && to !== undefined && !to.isDead) to.shard.receivePeer(messages);
   }
 
   function answered(reply: Reply): void {
@@ -214,7 +214,7 @@ export async function startShards(
       if (to === undefined || to.isDead) return Promise.resolve(DIED);
       return new Promise((answer) => {
         asked.set(request.id, answer);
-        to.shard.receiveRequests({ kind: 'requests', requests: [request], aborted: [] });
+        to.shard.receiveRequests({ requests: [request], aborted: [] });
       });
     },
     get: async (operation, target, body) => {

@@ -8,14 +8,14 @@ import type { MessagePort } from 'node:worker_threads';
 import { ContinuityRows } from '../../actors/continuity/rows.js';
 import { Watermark } from '../../actors/feed/front/change-readers.js';
 import type { ShardSettings } from '../../actors/runtime/kernel.js';
-import type { PeerPost, ReplyPost, RequestPost } from '../../actors/runtime/protocol.js';
+import type { Reply, RequestPost } from '../../actors/runtime/protocol.js';
 import { ShardClient } from '../../actors/shard/client.js';
 import { openLoads } from '../../actors/shard/loads.js';
 import { Shard } from '../../actors/shard/shard.js';
 import { STORE } from '../../actors/shard/store.js';
 import { Writer } from '../../actors/writer/writer.js';
 import type { Logger } from '../../src/base/log.js';
-import type { Ack, UnitPost } from '../../src/db/units.js';
+import type { Ack, UnitEnvelope } from '../../src/db/units.js';
 import type { EffectHandler } from '../../src/handlers/registry.js';
 import type { WebhookSender } from '../../src/handlers/webhook-sender.js';
 import { Meter } from '../../src/metrics/meter.js';
@@ -43,7 +43,7 @@ interface ShardThread {
   readonly thread: Thread;
   readonly incarnation: number;
   readonly shard: Shard;
-  toWriter: Pipe<UnitPost> | undefined;
+  toWriter: Pipe<readonly UnitEnvelope[]> | undefined;
   /** Requests are heard from then on. */
   readonly start: () => Promise<void>;
   readonly toPeers: Map<number, PeerPipe>;
@@ -53,7 +53,10 @@ interface ShardThread {
 interface WriterThread {
   readonly thread: Thread;
   writer: Writer | undefined;
-  readonly shards: Map<number, { incarnation: number; units: Pipe<UnitPost>; acks: Pipe<Acks> }>;
+  readonly shards: Map<
+    number,
+    { incarnation: number; units: Pipe<readonly UnitEnvelope[]>; acks: Pipe<Acks> }
+  >;
 }
 
 type Acks = readonly Ack[];
@@ -204,7 +207,7 @@ export class SimEngine {
   #startShard(shard: number, incarnation: number): void {
     const { world, server, settings, handlersOf, webhookSenderOf } = this.#deps;
     const thread = this.#newThread(`shard ${shard}`);
-    const toFront = new Pipe<ReplyPost>(world, thread, this.front);
+    const toFront = new Pipe<readonly Reply[]>(world, thread, this.front);
     const fromFront = new Pipe<RequestPost>(world, this.front, thread);
     const random = world.newRandom();
     const running: ShardThread = {
@@ -236,7 +239,8 @@ export class SimEngine {
           toFront: (post) => toFront.post(post),
           toWriter: (post) => running.toWriter?.post(post),
           toPeer: (peer, post) => running.toPeers.get(peer)?.post(post),
-          drainPeers: () => [...running.fromPeers.values()].flatMap((pipe) => pipe.takeAll()),
+          drainPeers: () =>
+            [...running.fromPeers.values()].flatMap((pipe) => pipe.takeAll().flat()),
         },
       }),
     };
@@ -261,7 +265,7 @@ export class SimEngine {
     await this.#control(running.thread, () => {
       running.writer = this.#newWriter(running);
       for (const [shard, { incarnation, units }] of running.shards) {
-        units.listen((post) => running.writer?.submit(shard, incarnation, post.units));
+        units.listen((posted) => running.writer?.submit(shard, incarnation, posted));
       }
       return running.writer.start();
     });
@@ -291,13 +295,13 @@ export class SimEngine {
     const running = this.#shards[shard]!;
     const writer = this.#writer!;
     const { world } = this.#deps;
-    const units = new Pipe<UnitPost>(world, running.thread, writer.thread);
+    const units = new Pipe<readonly UnitEnvelope[]>(world, running.thread, writer.thread);
     const acks = new Pipe<Acks>(world, writer.thread, running.thread);
     const { incarnation } = running;
     await this.#control(writer.thread, () => {
       writer.shards.set(shard, { incarnation, units, acks });
       if (writer.writer !== undefined) {
-        units.listen((post) => writer.writer?.submit(shard, incarnation, post.units));
+        units.listen((posted) => writer.writer?.submit(shard, incarnation, posted));
       }
     });
     await this.#control(running.thread, () => {
@@ -322,7 +326,7 @@ export class SimEngine {
     receiver.fromPeers.get(from)?.close();
     sender.toPeers.set(to, pipe);
     receiver.fromPeers.set(from, pipe);
-    pipe.listen((post: PeerPost) => receiver.shard.receivePeer(post));
+    pipe.listen((messages) => receiver.shard.receivePeer(messages));
   }
 
   // ---------------------------------------------------------------- replacing threads
@@ -406,9 +410,10 @@ export class SimEngine {
 }
 
 /** What the real client needs of a port. */
-function portOf(requests: Pipe<RequestPost>, replies: Pipe<ReplyPost>): MessagePort {
+function portOf(requests: Pipe<RequestPost>, replies: Pipe<readonly Reply[]>): MessagePort {
   return {
-    on: (_event: 'message', listener: (post: ReplyPost) => void) => replies.listen(listener),
+    on: (_event: 'message', listener: (replies: readonly Reply[]) => void) =>
+      replies.listen(listener),
     postMessage: (post: RequestPost) => requests.post(post),
     close() {
       requests.close();

@@ -4,12 +4,12 @@
  * only way in which a port loses them: with the thread of their sender or of their receiver.
  */
 
-import type { PeerMessage, PeerPost } from '../../actors/runtime/protocol.js';
+import type { PeerMessage } from '../../actors/runtime/protocol.js';
 import { type Faults, LOSSES, weightOf } from './faults.js';
 import { Pipe } from './pipe.js';
 import type { Thread, World } from './world.js';
 
-export class PeerPipe extends Pipe<PeerPost> {
+export class PeerPipe extends Pipe<readonly PeerMessage[]> {
   readonly #world: World;
   readonly #faults: Faults;
   /** The next post that arrives finds its receiver dead. */
@@ -23,32 +23,32 @@ export class PeerPipe extends Pipe<PeerPost> {
     to.whenDead(() => this.#lose());
   }
 
-  override listen(listener: (post: PeerPost) => void): void {
-    super.listen((post) => {
-      this.#world.note(`${this.to.name} hears ${textOf(post.messages)} from ${this.from.name}`);
+  override listen(listener: (messages: readonly PeerMessage[]) => void): void {
+    super.listen((messages) => {
+      this.#world.note(`${this.to.name} hears ${textOf(messages)} from ${this.from.name}`);
       if (this.#isDeadly) {
-        this.#countLost(post.messages);
+        this.#countLost(messages);
         this.#world.note(`${this.to.name} dies of it`);
         this.to.die();
-      } else listener(post);
+      } else listener(messages);
     });
   }
 
-  override post(post: PeerPost): void {
+  override post(posted: readonly PeerMessage[]): void {
     if (!this.from.isAlive) {
-      this.#countLost(post.messages);
+      this.#countLost(posted);
       return;
     }
-    const messages = post.messages.filter((message) => !this.#getsLost(message));
+    const messages = posted.filter((message) => !this.#getsLost(message));
     if (!this.from.isAlive) {
       this.#countLost(messages);
       return;
     }
-    if (messages.length > 0) super.post({ ...post, messages });
+    if (messages.length > 0) super.post(messages);
     const again = messages.filter((message) => this.#isHeardTwice(message));
     if (again.length === 0) return;
     const later = this.#world.now + this.#world.latency(0.1, 3_000);
-    this.#world.at(later, () => super.post({ ...post, messages: again }), this.from);
+    this.#world.at(later, () => super.post(again), this.from);
   }
 
   #getsLost(message: PeerMessage): boolean {
@@ -74,7 +74,7 @@ export class PeerPipe extends Pipe<PeerPost> {
   }
 
   #lose(): void {
-    for (const { messages } of this.takeAll()) this.#countLost(messages);
+    for (const messages of this.takeAll()) this.#countLost(messages);
   }
 
   #countLost(messages: readonly PeerMessage[]): void {

@@ -185,10 +185,10 @@ class Days {
       webhookSender: NO_WEBHOOKS,
       setImmediate: (fn) => world.soon(fn, this.#thread),
       ports: {
-        toFront: ({ replies }) => {
+        toFront: (replies) => {
           for (const reply of replies) this.#waiting.get(reply.request)?.(reply);
         },
-        toWriter: ({ units }) => this.#writer.submit(0, 0, units),
+        toWriter: (units) => this.#writer.submit(0, 0, units),
         toPeer: () => undefined,
         drainPeers: () => [],
       },
@@ -213,7 +213,7 @@ class Days {
       this.#waiting.set(id, resolve);
       const text = JSON.stringify(body);
       const request = { id, operation, tenant: TENANT, target, body: text };
-      this.#shard.receiveRequests({ kind: 'requests', requests: [request], aborted: [] });
+      this.#shard.receiveRequests({ requests: [request], aborted: [] });
     });
     if ('error' in reply) assert.fail(`${operation}: ${JSON.stringify(reply)}`);
     return JSON.parse(reply.body);

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, describe, test } from 'node:test';
 import type { MessagePort } from 'node:worker_threads';
-import type { KnownRecord, Reply, ReplyPost } from '../../actors/runtime/protocol.js';
+import type { KnownRecord, Reply } from '../../actors/runtime/protocol.js';
 import { Versions } from '../../actors/runtime/versions.js';
 import { ShardClient } from '../../actors/shard/client.js';
 import { KeptRecords } from '../../actors/shard/kept-records.js';
@@ -65,7 +65,7 @@ describe('the client of the shards', () => {
   function start() {
     const clock = new HandClock();
     const client = new ShardClient({ shards: 1, clock, setImmediate: () => undefined });
-    let answer: (post: ReplyPost) => void = () => undefined;
+    let answer: (replies: Reply[]) => void = () => undefined;
     const port = {
       on: (_: string, listener: typeof answer) => {
         answer = listener;
@@ -85,7 +85,7 @@ describe('the client of the shards', () => {
       if (text !== '') return `kept ${text}`;
       const given = stamp();
       const known = given === undefined ? {} : { known: { instance: ID, stamp: given } };
-      answer({ kind: 'replies', replies: [{ request: id, status: 200, body, ...known }] });
+      answer([{ request: id, status: 200, body, ...known }]);
       return `asked ${text}`;
     };
     return { client, read, clock };

@@ -193,7 +193,7 @@ describe('a poll that waits', () => {
   test('a poll whose client goes away meanwhile gives the task back', async () => {
     const waiting = await parked();
     await create();
-    shard.shard.receiveRequests({ kind: 'requests', requests: [], aborted: [waiting] });
+    shard.shard.receiveRequests({ requests: [], aborted: [waiting] });
     await shard.run();
     await shard.ack();
     assert.equal(tasksOf(waiting), undefined);

@@ -10,7 +10,7 @@ import { eventOperations } from '../../actors/event/room.js';
 import { type InstanceParts, instanceOperations } from '../../actors/instance/operations.js';
 import { queueOperations } from '../../actors/queue/operations.js';
 import type { Operations } from '../../actors/runtime/operation.js';
-import type { ReplyPost, RequestPost } from '../../actors/runtime/protocol.js';
+import type { Reply, RequestPost } from '../../actors/runtime/protocol.js';
 import type { Effect } from '../../actors/runtime/turn.js';
 import { ShardClient } from '../../actors/shard/client.js';
 import { Requests } from '../../actors/shard/requests.js';
@@ -188,9 +188,8 @@ function openClient(activity = new TenantActivity()) {
   const client = new ShardClient({ shards: 1, clock: realClock, setImmediate: later, activity });
   let answerOne: (request: number) => void = () => undefined;
   const port = {
-    on: (_: string, listener: (post: ReplyPost) => void) => {
-      answerOne = (request) =>
-        listener({ kind: 'replies', replies: [{ request, status: 200, body: '' }] });
+    on: (_: string, listener: (replies: Reply[]) => void) => {
+      answerOne = (request) => listener([{ request, status: 200, body: '' }]);
     },
     postMessage: ({ requests }: RequestPost) => {
       for (const { id, tenant } of requests) posted.push(`${tenant}${id}`);

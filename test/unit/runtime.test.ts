@@ -391,7 +391,7 @@ test('an effect that cannot be performed holds up neither its unit nor those beh
 });
 
 test('a reply that cannot be posted is a 500, and the others of its post leave', async () => {
-  const shard = new HandShard({}, ({ replies }) => {
+  const shard = new HandShard({}, (replies) => {
     if (replies.some((reply) => reply.request === 1 && 'status' in reply))
       throw new Error('not cloned');
   });
