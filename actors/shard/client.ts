@@ -19,6 +19,7 @@ import { itemsIn } from '../../src/base/json-members.js';
 import { LIMITS } from '../../src/base/limits.js';
 import { FairSlots } from '../../src/base/quota/fair-slots.js';
 import { TenantActivity } from '../../src/base/quota/tenant-activity.js';
+import type { stallOf } from '../../src/db/trouble.js';
 import type { OnReply, ShardReply, ShardRequest, ShardSender } from '../../src/http/shards.js';
 import type { KnownRecord, Reply, Request, RequestPost, TaskClaim } from '../runtime/protocol.js';
 import { Versions } from '../runtime/versions.js';
@@ -61,13 +62,6 @@ const READS: ReadonlySet<string> = new Set(
   'instances.get instances.tree changes.watermark'.split(' '),
 );
 
-/** The database takes no writes. */
-export interface Stall {
-  readonly ofReads: EngineError;
-  /** Absent: changes wait until it takes writes again. */
-  readonly ofChanges?: EngineError;
-}
-
 const SWEEP_MS = 1_000;
 
 const NOTHING = () => undefined;
@@ -99,7 +93,7 @@ export class ShardClient implements ShardSender {
   readonly #shared: FairSlots;
   readonly #sharedLarge: FairSlots;
   #flushing = false;
-  #stall: Stall | undefined;
+  #stall: ReturnType<typeof stallOf> | undefined;
   #keptSince: number;
   #sweep: TimerHandle;
 
@@ -163,7 +157,7 @@ export class ShardClient implements ShardSender {
    * changes may still be made.
    * @param stall undefined: it is over
    */
-  stall(stall: Stall | undefined): void {
+  stall(stall: ReturnType<typeof stallOf> | undefined): void {
     this.#stall = stall;
     for (const [id, { operation }] of this.#pending) this.#endStalled(id, operation);
   }

@@ -8,7 +8,7 @@
  *   until its instance can take the outcome, so that outcomes do not pile up.
  */
 
-import type { Clock, TimerHandle } from '../../src/base/clock.js';
+import type { TimerHandle } from '../../src/base/clock.js';
 import { LIMITS } from '../../src/base/limits.js';
 import { FairSlots } from '../../src/base/quota/fair-slots.js';
 import { permanentFailure, retryableFailure, type StepOutcome } from '../../src/core/builtin.js';
@@ -41,17 +41,14 @@ interface Run {
   span: WorkSpan<StepOutcome['kind'] | undefined> | undefined;
 }
 
-export interface HandlerPoolDeps {
+export interface HandlerPoolDeps extends Pick<ShardKernel, 'clock' | 'wakeShard'> {
   /** The time limit of a call. */
   readonly callMsMax: number;
   readonly handlers: ReadonlyMap<string, EffectHandler>;
-  readonly clock: Clock;
   /** Absent: not measured. */
   readonly measures?: Pick<Measures, 'attemptEnded'>;
   readonly log: HandlerContext['log'];
   readonly tracer?: Tracer | undefined;
-  /** Requests a turn, in which the shard calls `handOver`. */
-  readonly wakeShard: () => void;
   /** Whether the instance can take an outcome now. The pool gets a turn when that changes. */
   readonly canTake: (instance: string) => boolean;
   /** Nothing starts for a suspended tenant. */

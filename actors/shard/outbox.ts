@@ -4,14 +4,12 @@
  */
 
 import { RESTARTING } from '../../src/base/errors.js';
-import type { Logger } from '../../src/base/log.js';
 import type { UnitEnvelope } from '../../src/db/units.js';
 import { INTERNAL } from '../runtime/commit.js';
-import type { CommitLog } from '../runtime/commit-log.js';
 import type { PeerMessage, Reply } from '../runtime/protocol.js';
+import type { ShardKernel } from './kernel.js';
 
-/** Where a shard's posts go. A destination that is away drops them: hints may be lost, and what is
- * not lost is settled when the destination is replaced. */
+/** The destinations of posts. One that is gone drops them; a replacement settles what must not be lost. */
 export interface ShardPorts {
   toFront(replies: readonly Reply[]): void;
   toWriter(units: readonly UnitEnvelope[]): void;
@@ -20,12 +18,8 @@ export interface ShardPorts {
   drainPeers(): PeerMessage[];
 }
 
-export interface OutboxDeps {
+export interface OutboxDeps extends Pick<ShardKernel, 'commits' | 'log' | 'wakeShard'> {
   readonly ports: ShardPorts;
-  readonly commits: CommitLog;
-  readonly log: Logger;
-  /** Requests a turn, at whose end `flush` is called. */
-  readonly wakeShard: () => void;
 }
 
 export class Outbox {

@@ -84,7 +84,6 @@ export class Shard {
   }
 
   #hooks(): ShardHooks {
-    const eachRoom = (notify: (room: Room) => void) => this.#rooms.forEach(notify);
     return {
       release: (effects) => this.#dispatch.release(effects),
       schedule: (work) => this.#enqueue(work),
@@ -102,12 +101,16 @@ export class Shard {
       receive: (message) => this.#dispatch.receive(message),
       reply: (reply) => this.#out.reply(reply),
       hint: (shard, message) => this.#out.hint(shard, message),
-      eachRoom,
+      eachRoom: (notify) => this.#each(notify),
       changed: (instance) => {
         for (const room of this.#watching) room.instanceChanged?.(instance);
       },
-      taskDecided: (task) => eachRoom((room) => room.taskDecided?.(task)),
+      taskDecided: (task) => this.#each((room) => room.taskDecided?.(task)),
     };
+  }
+
+  #each(notify: (room: Room) => void): void {
+    for (const room of this.#rooms) notify(room);
   }
 
   // ---------------------------------------------------------------- life
@@ -124,16 +127,14 @@ export class Shard {
       // Loading is enough: an actor whose row says `recover` resumes by itself.
       this.#enqueue(() => this.#runSoon(timer));
     });
-    for (const room of this.#rooms) room.start?.();
+    this.#each((room) => room.start?.());
     this.#kernel.measures.recovered(recovered);
     if (recovered > 0) this.#deps.log.info({ recovered }, 'instances recovered');
   }
 
   /** Parked polls are answered; new requests are still served until `stop`. */
   drain(): void {
-    this.#enqueue(() => {
-      for (const room of this.#rooms) room.drain?.();
-    });
+    this.#enqueue(() => this.#each((room) => room.drain?.()));
   }
 
   /** All requests are answered and all units committed. */
@@ -148,7 +149,7 @@ export class Shard {
 
   stop(): void {
     this.#stopped = true;
-    for (const room of this.#rooms) room.stop?.();
+    this.#each((room) => room.stop?.());
   }
 
   // ---------------------------------------------------------------- what comes in
@@ -156,9 +157,7 @@ export class Shard {
   receiveRequests(post: RequestPost): void {
     for (const request of post.requests) this.#inbox.push(request);
     for (const request of post.aborted) {
-      this.#work.push(() => {
-        for (const room of this.#rooms) room.requestAborted?.(request);
-      });
+      this.#work.push(() => this.#each((room) => room.requestAborted?.(request)));
     }
     this.#scheduleTurn();
   }
@@ -179,7 +178,7 @@ export class Shard {
 
   /** Audit entries get no earlier time; called before there is a writer to commit them. */
   stampFrom(at: UnixMs): void {
-    for (const room of this.#rooms) room.stampFrom?.(at);
+    this.#each((room) => room.stampFrom?.(at));
   }
 
   /** @param jumpMs how far the clock jumped, ahead or back; 0 when it only drifts */
@@ -187,22 +186,20 @@ export class Shard {
     this.#enqueue(() => {
       // Workers were not silent for the time that the clock jumped.
       if (jumpMs !== 0) this.#reachability.begin();
-      for (const room of this.#rooms) room.clockSet?.(jumpMs);
+      this.#each((room) => room.clockSet?.(jumpMs));
     });
   }
 
   /** A peer is gone; it is replaced only after this call. */
   peerDied(shard: number): void {
     this.#out.peerDied(shard);
-    for (const room of this.#rooms) room.peerLost?.(shard);
+    this.#each((room) => room.peerLost?.(shard));
   }
 
   /** A peer was replaced: the outcome of requests to it is unknown. */
   peerRestarted(shard: number): void {
     this.#out.peerRestarted(shard);
-    this.#enqueue(() => {
-      for (const room of this.#rooms) room.peerBack?.(shard);
-    });
+    this.#enqueue(() => this.#each((room) => room.peerBack?.(shard)));
   }
 
   /** The writer died. Until `writerReady`, rows are unsettled and nothing is loaded. */
@@ -219,7 +216,7 @@ export class Shard {
       this.#out.isWriterAway = false;
       this.#reachability.back('writer');
       for (const then of this.#onWriterKnown.splice(0)) then();
-      for (const room of this.#rooms) room.writerReady?.();
+      this.#each((room) => room.writerReady?.());
     });
   }
 

@@ -4,9 +4,8 @@
  * are the safety net for missed events.
  */
 
-import type { Clock, TimerHandle } from '../../src/base/clock.js';
+import type { TimerHandle } from '../../src/base/clock.js';
 import { LIMITS } from '../../src/base/limits.js';
-import type { Logger } from '../../src/base/log.js';
 import { Tally } from '../../src/base/quota/tally.js';
 import type { UnixMs } from '../../src/base/time.js';
 import type { TimerLoads } from '../instance/timer-loads.js';
@@ -19,6 +18,7 @@ import {
   type TimerQueue,
   type WakeTimer,
 } from '../runtime/timer.js';
+import type { ShardKernel } from './kernel.js';
 
 /** Limit of one tenant, so that others always find places. */
 const TENANT_SHARE = 0.75;
@@ -81,14 +81,10 @@ export class DueTimers {
   }
 }
 
-export interface ShardTimersDeps {
-  readonly clock: Clock;
+export interface ShardTimersDeps extends Pick<ShardKernel, 'clock' | 'log' | 'wakeShard'> {
   readonly loader: TimerLoads;
-  readonly log: Logger;
   /** Maximum time between two scans for overdue timers. */
   readonly tickIntervalMs: number;
-  /** Requests a turn, in which the shard calls `popDue`. */
-  readonly wakeShard: () => void;
   readonly onOverdue: (timer: DueTimer) => void;
   /** So many instances wait for their turn that a scan would mostly find them. */
   readonly isBehind: () => boolean;
