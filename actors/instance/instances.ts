@@ -216,7 +216,8 @@ export class Instances implements Room {
     const resident = this.#host.peek(id);
     if (resident === undefined || !this.#purging.delete(resident)) return;
     if (!isGone && resident.stash.length > 0) {
-      this.#host.letLoad(resident);
+      resident.phase = 'loading';
+      this.#host.proceed(resident);
       return;
     }
     this.#host.drop(resident);

@@ -231,11 +231,6 @@ export class ActorHost<State, Message extends HostedMessage, Rows> {
     return state !== undefined && this.#deps.commits.suspended.has(this.#kind.tenantOf(state));
   }
 
-  letLoad(actor: Actor<State, Message>): void {
-    actor.phase = 'loading';
-    this.#toLoad.add(actor);
-  }
-
   proceed(actor: Actor<State, Message>): void {
     if (actor.phase === 'loading' && actor.unacked === 0) this.#toLoad.add(actor);
     else this.#unstash(actor);

@@ -8,7 +8,7 @@ import { LIMITS } from '../../base/limits.js';
 import { type Filter, type Filters, isAsked, type Narrowing, narrow } from './filters.js';
 import type { Order } from './order.js';
 import { Conditions, type PageBounds } from './query.js';
-import type { PageRequest } from './reader.js';
+import type { PageRequest, WalkedRow } from './reader.js';
 
 interface List<Row, Of extends string, By extends string>
   extends Partial<Pick<PageRequest<Row>, 'toText' | 'cheaper'>> {
@@ -98,12 +98,6 @@ export function list<Row, Of extends string = never, By extends string = never>(
   };
 }
 
-/** The filters that a scanned row answers itself. */
-interface WalkedRow {
-  readonly walk_match: boolean;
-  readonly walk_end: boolean;
-}
-
 /** Undefined: the list is not scanned, or the index has all that is filtered. */
 function walkOf<Row, Of extends string, By extends string>(
   { columns, by, always, walk, order, toText = JSON.stringify }: List<Row, Of, By>,
@@ -164,8 +158,6 @@ function walkOf<Row, Of extends string, By extends string>(
     walk: {
       skip: offset,
       on: (cursor, taken) => query(all - first, cursor, taken),
-      endOf: (row) => (row as unknown as WalkedRow).walk_end,
-      isMatch: (row) => (row as unknown as WalkedRow).walk_match,
     },
     toText: (row) => {
       const { walk_match: _match, walk_end: _end, ...own } = row as WalkedRow;

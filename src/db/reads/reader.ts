@@ -49,20 +49,24 @@ export interface PageRequest<Row> {
   /** Default: the size of a response. */
   readonly bytesMax?: number;
   /** For lists that scan more rows than they return, up to this number. */
-  readonly walk?: WalkedPage<Row> | undefined;
+  readonly walk?: WalkedPage | undefined;
   /** The cursor behind a row. */
   readonly cursorAfter?: ((row: Row & object) => string) | undefined;
 }
 
-export interface WalkedPage<Row> {
+interface WalkedPage {
   /** Rows of the list that are skipped before the page. */
   readonly skip: number;
   /** Looks past a row, for a page that has that many rows, skipped ones included. */
   readonly on: (cursor: string, taken: number) => Query;
-  /** Whether it is the last row that the statement scanned. */
-  readonly endOf: (row: Row) => boolean;
-  /** Whether it is in the list; the last scanned row is returned in any case. */
-  readonly isMatch: (row: Row) => boolean;
+}
+
+/** A row of a statement that scans. */
+export interface WalkedRow {
+  /** It is the last row that the statement scanned, which is returned in any case. */
+  readonly walk_end?: boolean;
+  /** It is in the list. */
+  readonly walk_match?: boolean;
 }
 
 /** Few rows with small columns. */
@@ -294,8 +298,8 @@ async function collect<Row>(
     if (leftMs < 0) throw slowRead(request.cheaper);
     const rows = await reader.read(asked, leftMs + SILENCE_GRACE_MS);
     for (const row of rows) {
-      const isEnd = walk?.endOf(row) === true;
-      if (isEnd && walk?.isMatch(row) === false) {
+      const { walk_end: isEnd, walk_match: isMatch } = row as WalkedRow;
+      if (isEnd && !isMatch) {
         last = row;
         return ended(true, true);
       }
