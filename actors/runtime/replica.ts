@@ -21,20 +21,24 @@ export interface ReplicaOptions<Change> {
 /** How soon a failed read is retried. */
 const AGAIN_MS = 1_000;
 
+/** One read of the rows. */
+class Reading<Change> {
+  readonly changes = new Set<Change>();
+  /** The versions that came with the changes. */
+  readonly versions = new Set<number>();
+  /** Callers that wait for it. */
+  readonly waiting: (() => void)[] = [];
+}
+
 export class Replica<Change> {
   readonly #deps: ReplicaDeps;
   readonly #options: ReplicaOptions<Change>;
-  /** The next read: changes, and the versions that came with them. */
-  #changes = new Set<Change>();
-  #versions = new Set<number>();
-  /** The versions of the current read; undefined: there is none. */
-  #reading: ReadonlySet<number> | undefined;
+  #next = new Reading<Change>();
+  /** The read in progress, or the failed one until its retry. */
+  #current: Reading<Change> | undefined;
   /** The last acknowledged version. */
   #settled: number | undefined;
   #again: TimerHandle | undefined;
-  /** Callers that wait for the next read, and for the current one. */
-  #waiting: (() => void)[] = [];
-  #served: readonly (() => void)[] = [];
   #isStopped = false;
 
   constructor(deps: ReplicaDeps, options: ReplicaOptions<Change>) {
@@ -45,10 +49,10 @@ export class Replica<Change> {
   /** Resolves when these changes are applied; rejects when the rows cannot be read. */
   async start(changes: readonly Change[]): Promise<void> {
     // Changes during a read are read after it.
-    this.#reading = new Set();
+    this.#current = new Reading();
     const take = await this.#options.read(new Set(changes));
     take();
-    this.#reading = undefined;
+    this.#current = undefined;
     this.#begin();
   }
 
@@ -59,62 +63,56 @@ export class Replica<Change> {
 
   /** The rows have changed: the owner waits for this version. */
   changed(version: number, changes: readonly Change[]): void {
-    if (this.#reading?.has(version)) return;
+    if (this.#current?.versions.has(version)) return;
     if (version === this.#settled || changes.length === 0) {
       this.#settle(version);
       return;
     }
-    this.#versions.add(version);
+    this.#next.versions.add(version);
     this.reread(changes);
   }
 
   /** Resolves when these changes are applied, however often the read fails first. */
   readAnew(changes: readonly Change[]): Promise<void> {
     return new Promise((resolve) => {
-      this.#waiting.push(resolve);
+      this.#next.waiting.push(resolve);
       this.reread(changes);
     });
   }
 
   /** They may have changed, and no one waits. */
-  reread(changes: readonly Change[]): void {
-    for (const change of changes) this.#changes.add(change);
+  reread(changes: Iterable<Change>): void {
+    for (const change of changes) this.#next.changes.add(change);
     this.#begin();
   }
 
   #begin(): void {
-    if (this.#reading !== undefined || this.#isStopped || this.#changes.size === 0) return;
-    const [changes, versions] = [this.#changes, this.#versions];
-    this.#changes = new Set();
-    this.#versions = new Set();
-    this.#reading = versions;
-    this.#served = [...this.#served, ...this.#waiting];
-    this.#waiting = [];
+    if (this.#current !== undefined || this.#isStopped || this.#next.changes.size === 0) return;
+    const reading = this.#next;
+    this.#next = new Reading();
+    this.#current = reading;
     const { schedule, clock } = this.#deps;
-    this.#options.read(changes).then(
+    this.#options.read(reading.changes).then(
       (take) =>
         schedule(() => {
           take();
-          this.#reading = undefined;
-          for (const version of versions) this.#settle(version);
-          for (const then of this.#served) then();
-          this.#served = [];
+          this.#current = undefined;
+          for (const version of reading.versions) this.#settle(version);
+          for (const then of reading.waiting) then();
           this.#begin();
         }),
       (error: unknown) => {
         this.#options.failed(error);
-        this.#again = clock.setTimeout(
-          () => schedule(() => this.#retry(changes, versions)),
-          AGAIN_MS,
-        );
+        this.#again = clock.setTimeout(() => schedule(() => this.#retry(reading)), AGAIN_MS);
       },
     );
   }
 
-  #retry(changes: ReadonlySet<Change>, versions: ReadonlySet<number>): void {
-    this.#reading = undefined;
-    for (const version of versions) this.#versions.add(version);
-    this.reread([...changes]);
+  #retry({ changes, versions, waiting }: Reading<Change>): void {
+    this.#current = undefined;
+    for (const version of versions) this.#next.versions.add(version);
+    this.#next.waiting.unshift(...waiting);
+    this.reread(changes);
   }
 
   #settle(version: number): void {

@@ -72,7 +72,6 @@ interface Effects {
   };
   /** Looks up whether a child has ended. */
   'child.look': { instance: string; child: string; step: StepTry };
-  /** There is no recipient. */
   'family.undelivered': { note: FamilyMessage };
   'release.ended': { release: string };
   completed: { sequence: string };

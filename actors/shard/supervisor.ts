@@ -103,13 +103,11 @@ export class Supervisor {
   readonly offload = new OffloadPool();
   readonly #deps: SupervisorDeps;
   readonly #pool: Piscina;
-  /** Of each thread. */
   readonly #heapMib: number;
   /** Outlives the threads: a replacement counts the calls of its predecessor. */
   readonly #callRate: ShardTask['outbound']['rate'];
   readonly #shards: (Running<ShardControl> | undefined)[];
   #writer: Running<WriterControl> | undefined;
-  /** Suspended tenants; sent to each shard at its start. */
   readonly #suspended = new Set<string>();
   #ownership: Ownership | undefined;
   #isDatabaseAway = false;

@@ -45,7 +45,6 @@ export interface WriterOptions {
   readonly limits?: BatchLimits;
   /** The counts of committed units, one set per lane; absent: not counted. */
   readonly ledger?: CommitLedger;
-  /** Absent: not measured. */
   readonly meter?: Meter;
   /** Outcomes of one flush for one shard, each after all earlier ones of the same actor. */
   readonly onAcks: (shard: number, incarnation: number, acks: readonly Ack[]) => void;
@@ -89,7 +88,6 @@ export class Writer {
   readonly #discarded = new Map<number, number>();
   /** Sources with acknowledgements that are not posted. */
   readonly #outbox = new Set<Source>();
-  /** By lane, why it cannot write. */
   readonly #troubles = new Map<number, DatabaseTrouble>();
   #reported: DatabaseTrouble | undefined;
   #state: 'running' | 'fenced' | 'stopped' = 'running';

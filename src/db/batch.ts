@@ -27,7 +27,6 @@ export interface BatchLimits {
 
 /** A unit with what batching needs, derived by `readUnit`. */
 export interface BatchUnit<Source = unknown> extends UnitEnvelope {
-  /** Where its outcome goes. */
   readonly source: Source;
   readonly counts: UnitCounts;
   readonly rows: number;

@@ -39,6 +39,9 @@ const DURABLE_SETTINGS = ['fsync', 'full_page_writes'] as const;
 
 const RETRY_MS = 500;
 
+const NOT_REPLICATED =
+  'replication is not synchronous: a fail-over loses the last acknowledged commits';
+
 /** @throws ConfigError or SchemaError, which say what to do */
 export async function checkConnection(options: ConnectionCheck): Promise<void> {
   const { connectionString, ownerUrl, schema, signal, onUnavailable, log } = options;
@@ -49,12 +52,7 @@ export async function checkConnection(options: ConnectionCheck): Promise<void> {
       isOwner = ownerUrl !== connectionString;
       await ensureSchema(connectionString, ownerUrl, schema);
       await migrate(ownerUrl, MIGRATIONS_DIR, OWNERSHIP_VERSION);
-      if (unreplicated === undefined) return;
-      const what = { lacking: unreplicated };
-      log.warn(
-        what,
-        'replication is not synchronous: a fail-over loses the last acknowledged commits',
-      );
+      if (unreplicated !== undefined) log.warn({ lacking: unreplicated }, NOT_REPLICATED);
       return;
     } catch (error) {
       if (error instanceof ConfigError || error instanceof SchemaError) throw error;

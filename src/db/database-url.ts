@@ -32,7 +32,6 @@ export function withSettings(connectionString: string, more: string): string {
 /** Selects one of several servers in other clients of Postgres. */
 const WHICH_SERVER = 'target_session_attrs';
 
-/** The value of that parameter. */
 export function whichServer(connectionString: string): string | undefined {
   return partsOf(connectionString).query.get(WHICH_SERVER) ?? undefined;
 }

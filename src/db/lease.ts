@@ -52,7 +52,6 @@ export interface LeaseTiming {
 
 /** On the monotonic clock. */
 export interface LeaseTimes {
-  /** Time of the last renewal. */
   readonly confirmedAt: number;
   /**
    * Past this, this process may have been replaced without noticing and has to check again. An unresponsive

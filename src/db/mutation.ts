@@ -66,9 +66,7 @@ export interface Update<Row extends object = object> extends Rule<Row> {
 
 export interface Delete<Row extends object = object> extends Rule<Row> {
   readonly does: 'delete';
-  /** The columns that select the rows. */
   readonly columns: readonly string[];
-  /** Only rows with these values. */
   readonly where: Literals;
 }
 
@@ -209,7 +207,6 @@ export function special<const F extends Fields>(
   return { ...UNNAMED, does: 'special', table, fields, merge, group, text };
 }
 
-/** The fields of a mutation's rows, with their types. */
 export function fieldsOf(mutation: Mutation): (readonly [name: string, type: BaseType])[] {
   if (mutation.does === 'special') return Object.entries(mutation.fields);
   const { table, columns } = mutation;

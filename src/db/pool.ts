@@ -38,7 +38,6 @@ export interface PoolOptions extends ConnectionOptions {
   readonly connectionsMax: number;
   /** Its queries may be narrowed to one tenant by `forTenant`. */
   readonly isForTenants?: boolean;
-  /** Called with errors of idle connections. */
   readonly onError: (error: Error) => void;
 }
 

@@ -34,7 +34,6 @@ interface Standing {
   readonly total: number;
   readonly enabled: number;
   readonly granted: number;
-  /** The reader may use the schema. */
   readonly mayEnter: boolean;
   readonly isDistributed: boolean;
   /** Number of tables without a policy, as in a schema that was once distributed. */
@@ -128,7 +127,6 @@ const LOOK = `
   where p.polname = '${POLICY}' and pg_table_is_visible(c.oid)
   group by r.oid`;
 
-/** Tables whose rows belong to a tenant. */
 const guarded = ({ tables }: Store) =>
   Object.values(tables)
     .filter(({ columns }) => 'tenant_id' in columns || 'instance_id' in columns)

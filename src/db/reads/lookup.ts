@@ -3,7 +3,6 @@
 import { owned } from '../../base/tenancy.js';
 import type { Reader } from './reader.js';
 
-/** The default advice for a read that takes too long. */
 export const TRY_LATER = 'try again later';
 
 export interface Lookup<Row extends object> {

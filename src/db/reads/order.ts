@@ -17,7 +17,6 @@ interface OrderKey {
   /** The member of the row. */
   readonly name: string;
   readonly type: PlaceKeyType;
-  /** As SQL. */
   readonly column: string;
   /** '-': descending. */
   readonly minus?: string;

@@ -72,7 +72,6 @@ export class Conditions {
     return this.#terms.length === 0 ? '' : `where ${this.#terms.join(' and ')}`;
   }
 
-  /** `limit … offset …`, if requested. */
   page({ offset = 0, limit }: Partial<PageBounds>): string {
     const most = limit == null ? '' : `limit ${this.param(limit)}::bigint `;
     return offset === 0 ? most : `${most}offset ${this.param(offset)}::bigint`;

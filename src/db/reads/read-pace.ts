@@ -10,7 +10,6 @@ import type { TenantActivity } from '../../base/quota/tenant-activity.js';
 interface Reading {
   /** Reads in progress or waiting. */
   count: number;
-  /** Duration of the last one. */
   lastMs: number;
   restsUntil: number;
 }

@@ -15,7 +15,6 @@ import { databaseDown, isFaultOfData, troubleOf } from '../trouble.js';
 import type { Query } from './query.js';
 import type { ReadPace } from './read-pace.js';
 
-/** Part of a list. */
 export interface Page extends Pick<Batch<unknown>, 'isCut' | 'isWalked'> {
   /** A JSON array. */
   readonly text: string;
