@@ -41,9 +41,6 @@ const TROUBLE_OF: Readonly<
   unreachable: SILENT,
 };
 
-/** Limit of connecting, of terminating the predecessor, and of reading the lane. */
-export const STEP_MS_MAX = 5_000;
-
 /** The first reconnection is immediate, the next after this; then it doubles. */
 const BACKOFF_MS = 50;
 const BACKOFF_MS_MAX = 2_000;
@@ -109,7 +106,20 @@ export class LaneLink {
 
   /** Waits before a retry, longer each time. @throws LinkClosed */
   async pause(): Promise<void> {
-    await this.#sleep(Math.min(BACKOFF_MS * 2 ** this.#failures, BACKOFF_MS_MAX));
+    const { clock } = this.#writer.options;
+    const ms = Math.min(BACKOFF_MS * 2 ** this.#failures, BACKOFF_MS_MAX);
+    if (!this.#isClosed) {
+      await new Promise<void>((resolve) => {
+        const wake = () => {
+          clock.clearTimeout(timer);
+          this.#sleepers.delete(wake);
+          resolve();
+        };
+        const timer = clock.setTimeout(wake, ms);
+        this.#sleepers.add(wake);
+      });
+    }
+    if (this.#isClosed) throw new LinkClosed();
     this.#failures += 1;
   }
 
@@ -166,21 +176,22 @@ export class LaneLink {
    * 2. the lane's row then has the number of the last flush, and the owner of the lane.
    */
   async #open(): Promise<WriterSession> {
-    const { clock } = this.#writer.options;
-    const client = this.#writer.options.connect();
+    const { connect, store } = this.#writer.options;
+    const client = connect();
     this.#client = client;
     let session: WriterSession | undefined;
     try {
-      const { statements } = this.#writer.options.store;
-      const opening = WriterSession.open(client, statements, (error) => this.#lost(session, error));
-      session = await cutAfter(clock, STEP_MS_MAX, client, opening);
+      const opening = WriterSession.open(client, store.statements, (error) =>
+        this.#lost(session, error),
+      );
+      session = await this.#writer.within(client, opening);
       const predecessor = this.#predecessor;
       if (predecessor !== undefined) {
-        while (!(await cutAfter(clock, STEP_MS_MAX, client, session.terminate(predecessor))));
+        while (!(await this.#writer.within(client, session.terminate(predecessor))));
       }
       // From here on this backend may have sent something.
       this.#predecessor = session.backend;
-      const row = await cutAfter(clock, STEP_MS_MAX, client, session.settledLane(this.#lane));
+      const row = await this.#writer.within(client, session.settledLane(this.#lane));
       if (this.#isClosed) throw new LinkClosed();
       this.#adoptRow(row);
       this.#session = session;
@@ -263,22 +274,6 @@ export class LaneLink {
       // Whatever the reason, the state of the backend is unknown.
       return 'unreachable';
     }
-  }
-
-  async #sleep(ms: number): Promise<void> {
-    const { clock } = this.#writer.options;
-    if (!this.#isClosed) {
-      await new Promise<void>((resolve) => {
-        const wake = () => {
-          clock.clearTimeout(timer);
-          this.#sleepers.delete(wake);
-          resolve();
-        };
-        const timer = clock.setTimeout(wake, ms);
-        this.#sleepers.add(wake);
-      });
-    }
-    if (this.#isClosed) throw new LinkClosed();
   }
 }
 

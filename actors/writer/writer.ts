@@ -24,7 +24,7 @@ import { WriterSession } from '../../src/db/writer-session.js';
 import { CommitLedger } from '../../src/metrics/ledger.js';
 import { Meter } from '../../src/metrics/meter.js';
 import { Lane } from './lane.js';
-import { cutAfter, STEP_MS_MAX } from './link.js';
+import { cutAfter } from './link.js';
 
 /** A batch of more than 1,000 rows is slower per row; a larger text keeps the thread busy. */
 export const WRITER_LIMITS: BatchLimits = { rowsMax: 1_000, bytesMax: 4 * 1024 * 1024 };
@@ -55,6 +55,8 @@ export interface WriterOptions {
 }
 
 const STOP_MS_MAX = 1_000;
+
+const STEP_MS_MAX = 5_000;
 
 const START_RETRY_MS = 250;
 
@@ -252,19 +254,24 @@ export class Writer {
     this.options.onFenced();
   }
 
+  /** Closes the client when connecting, terminating a predecessor or reading a lane takes too long. */
+  within<T>(client: pg.Client, work: Promise<T>): Promise<T> {
+    return cutAfter(this.options.clock, STEP_MS_MAX, client, work);
+  }
+
   // -------------------------------------------------------------- inside
 
   /** One attempt to terminate the connections of an earlier writer of this name. */
   async #evict(): Promise<boolean> {
     const client = this.options.connect();
     try {
-      const session = await this.#within(
+      const session = await this.within(
         client,
         WriterSession.open(client, this.options.store.statements, () => undefined),
       );
       try {
         // A fenced writer must not touch the connections of its successor.
-        const lane = await this.#within(client, session.readLane(0));
+        const lane = await this.within(client, session.readLane(0));
         if (lane?.epoch !== this.options.epoch) {
           this.options.log.error(
             { epoch: this.options.epoch, lane },
@@ -274,7 +281,7 @@ export class Writer {
           return true;
         }
         // Repeats until none is left; one that does not end within the limit fails the attempt.
-        while (!(await this.#within(client, session.terminateAll(this.options.applicationName))));
+        while (!(await this.within(client, session.terminateAll(this.options.applicationName))));
         return true;
       } finally {
         session.destroy();
@@ -283,10 +290,6 @@ export class Writer {
       this.troubled(0, troubleOf(error));
       return false;
     }
-  }
-
-  #within<T>(client: pg.Client, work: Promise<T>): Promise<T> {
-    return cutAfter(this.options.clock, STEP_MS_MAX, client, work);
   }
 
   /** Undefined for an incarnation that was discarded: its last posts may arrive later. */
