@@ -11,6 +11,7 @@ import { type OffloadControl, offloadThrough } from '../../src/base/offload-pool
 import { EngineClock, realClock } from '../../src/base/real-clock.js';
 import { type ContinuityKeys, keyringOf } from '../../src/core/sealing/keys.js';
 import { createPool } from '../../src/db/pool.js';
+import { type PackedAck, packedUnit, unpackedAck } from '../../src/db/units.js';
 import { CallRate } from '../../src/handlers/call-rate.js';
 import type { EgressProxy } from '../../src/handlers/http-agent.js';
 import { openHttp } from '../../src/handlers/http-transport.js';
@@ -28,7 +29,6 @@ import {
   type ThreadTask,
 } from '../runtime/control.js';
 import type { ShardSettings } from '../runtime/kernel.js';
-import { type PackedAck, packedUnit, unpackedAck } from '../runtime/packing.js';
 import type { PeerMessage, RequestPost } from '../runtime/protocol.js';
 import { Versions } from '../runtime/versions.js';
 import type { ShardDeps } from './kernel.js';

@@ -6,14 +6,13 @@ import { MessageChannel } from 'node:worker_threads';
 import pg from 'pg';
 import { TASKS } from '../../actors/instance/tasks-as-they-stand.js';
 import { linkControl } from '../../actors/runtime/control.js';
-import { type PackedAck, packedUnit, unpackedAck } from '../../actors/runtime/packing.js';
 import runWriter, {
   type WriterControl,
   type WriterEvent,
 } from '../../actors/shard/writer.thread.js';
 import { chooseLanes, LANES_MAX, measuredLanes } from '../../actors/writer/lane-count.js';
 import { FLUSHES_KEPT, WRITER_SETTINGS } from '../../src/db/statements.js';
-import { BATCH_ACTOR } from '../../src/db/units.js';
+import { BATCH_ACTOR, type PackedAck, packedUnit, unpackedAck } from '../../src/db/units.js';
 import { CommitLedger } from '../../src/metrics/ledger.js';
 import { Meter } from '../../src/metrics/meter.js';
 import { column } from '../helpers/columns.js';
