@@ -39,9 +39,6 @@ const DURABLE_SETTINGS = ['fsync', 'full_page_writes'] as const;
 
 const RETRY_MS = 500;
 
-const NOT_REPLICATED =
-  'replication is not synchronous: a fail-over loses the last acknowledged commits';
-
 /** @throws ConfigError or SchemaError, which say what to do */
 export async function checkConnection(options: ConnectionCheck): Promise<void> {
   const { connectionString, ownerUrl, schema, signal, onUnavailable, log } = options;
@@ -52,7 +49,12 @@ export async function checkConnection(options: ConnectionCheck): Promise<void> {
       isOwner = ownerUrl !== connectionString;
       await ensureSchema(connectionString, ownerUrl, schema);
       await migrate(ownerUrl, MIGRATIONS_DIR, OWNERSHIP_VERSION);
-      if (unreplicated !== undefined) log.warn({ lacking: unreplicated }, NOT_REPLICATED);
+      if (unreplicated !== undefined) {
+        log.warn(
+          { lacking: unreplicated },
+          'replication is not synchronous: a fail-over loses the last acknowledged commits',
+        );
+      }
       return;
     } catch (error) {
       if (error instanceof ConfigError || error instanceof SchemaError) throw error;

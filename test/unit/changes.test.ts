@@ -14,6 +14,8 @@ import { Watchers } from '../../actors/feed/watchers.js';
 import { AUDIT } from '../../actors/instance/output-tables.js';
 import { CommitLog, type PendingUnit, type Settlement } from '../../actors/runtime/commit-log.js';
 import { type Effect, Turn } from '../../actors/runtime/turn.js';
+// Turns need the indexes of the mutations.
+import '../../actors/shard/store.js';
 import type { Clock } from '../../src/base/clock.js';
 import { createLogger } from '../../src/base/log.js';
 import { HandClock } from '../helpers/hand-clock.js';

@@ -30,6 +30,8 @@ import type { Order } from '../../actors/instance/orders.js';
 import { CommitLog } from '../../actors/runtime/commit-log.js';
 import type { PeerMessage } from '../../actors/runtime/protocol.js';
 import { Turn } from '../../actors/runtime/turn.js';
+// Turns need the indexes of the mutations.
+import '../../actors/shard/store.js';
 import type { ProvenanceEntry } from '../../schema/continuity.js';
 import {
   EFFECT_STATES,

@@ -30,6 +30,8 @@ import {
 } from '../../src/base/ids.js';
 import { joined, withParts } from '../../src/base/rooms.js';
 import { isoTime } from '../../src/base/time.js';
+import { insert, mutations } from '../../src/db/mutation.js';
+import { table } from '../../src/db/table.js';
 import { HandShard, rowsOf, TENANT } from '../helpers/hand-shard.js';
 import { hostDeps } from '../helpers/host-deps.js';
 import { newInstance } from '../helpers/instances.js';
@@ -234,6 +236,11 @@ test('an idempotency key names one instance per tenant, and keys cannot be shift
   assert.equal(keyedInstanceId('a', 'bc'), keyedInstanceId('a', 'bc'));
   assert.notEqual(keyedInstanceId('a', 'bc'), keyedInstanceId('ab', 'c'));
   assert.match(keyedInstanceId('a', 'bc'), /^[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab]/);
+});
+
+test('a mutation of no store is refused where it is put, not by the writer', () => {
+  const { add } = mutations('stray', { add: insert(table('strays', ['id'], { id: 'uuid' })) });
+  assert.throws(() => new Turn().put(add, 'key', '{}'), /stray.add is in no store/);
 });
 
 /** Of units, with what it was told of them. */
