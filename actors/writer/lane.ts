@@ -19,13 +19,14 @@ import { ignoreClosed, LaneLink } from './link.js';
 import type { Writer, WriterUnit } from './writer.js';
 
 type FlushResult =
-  | { readonly kind: 'committed'; readonly inserted: InsertedIds | undefined }
+  | { readonly kind: 'committed' }
   | { readonly kind: 'refused'; readonly sqlState: string; readonly message: string }
   /** Rolled back for a temporary reason, such as a deadlock. */
   | { readonly kind: 'again' }
   /** Either the outcome is unknown, or the failure needs a new connection or an operator. */
   | { readonly kind: 'unknown'; readonly trouble: DatabaseTrouble };
 
+const COMMITTED: FlushResult = { kind: 'committed' };
 const NO_COMMANDS: readonly Command[] = [];
 const BEGIN_COMMAND: Command = { statement: BEGIN, values: [] };
 const COMMIT_COMMAND: Command = { statement: COMMIT, values: [] };
@@ -41,6 +42,8 @@ export class Lane {
   /** Halves of refused batches, the next one last; they go before the queue. */
   readonly #halves: (readonly WriterUnit[])[] = [];
   #inFlight: readonly WriterUnit[] = [];
+  /** Of the flush in flight, if it has gates and their results have arrived. */
+  #inserted: InsertedIds | undefined;
   #settlers: (() => void)[] = [];
   #working: Promise<void> | undefined;
   #isClosed = false;
@@ -144,25 +147,21 @@ export class Lane {
     const link = this.#link;
     const startedAt = clock.monotonic();
     const number = link.committed! + 1;
-    let inserted: InsertedIds | undefined;
+    this.#inserted = undefined;
     for (;;) {
-      const held = link.session();
+      const current = link.session();
       // Avoids a microtask when there is a session.
-      const session = held instanceof Promise ? await held : held;
+      const session = current instanceof Promise ? await current : current;
       // The lane's row may show that the flush whose answer was lost was committed. The results of its
       // gates were not lost: they had to arrive before `commit` was sent.
       const result: FlushResult =
-        link.committed === number
-          ? { kind: 'committed', inserted }
-          : await this.#attempt(session, number, units, (ids) => {
-              inserted = ids;
-            });
+        link.committed === number ? COMMITTED : await this.#attempt(session, number, units);
       switch (result.kind) {
         case 'committed':
           link.adopt(number);
           link.proven();
           this.#count(units, clock.monotonic() - startedAt);
-          this.#writer.committed(units, result.inserted);
+          this.#writer.committed(units, this.#inserted);
           return;
         case 'refused':
           link.rolledBack();
@@ -183,11 +182,10 @@ export class Lane {
     session: WriterSession,
     number: number,
     units: readonly WriterUnit[],
-    keepInserted: (ids: InsertedIds) => void,
   ): Promise<FlushResult> {
     const gates = gateCommands(this.#writer.options.store.kinds, units);
     this.#link.sent = number;
-    if (gates.length > 0) return this.#attemptGated(session, number, units, gates, keepInserted);
+    if (gates.length > 0) return this.#attemptGated(session, number, units, gates);
     this.#stage(number, units, undefined);
     const body = bodyCommands(this.#writer.options.store.kinds, units);
     // One exchange is one transaction: its Sync commits, and a failure rolls all of it back.
@@ -196,8 +194,7 @@ export class Lane {
       ...body,
       ...this.#forgetting(number),
     ]);
-    if (answer.kind === 'done') return { kind: 'committed', inserted: undefined };
-    return judge(answer, 1);
+    return answer.kind === 'done' ? COMMITTED : judge(answer, 1);
   }
 
   /**
@@ -209,19 +206,18 @@ export class Lane {
     number: number,
     units: readonly WriterUnit[],
     gates: readonly Command[],
-    keepInserted: (ids: InsertedIds) => void,
   ): Promise<FlushResult> {
     const link = this.#link;
     const gated = await link.send(session, [BEGIN_COMMAND, this.#fence(number), ...gates]);
     if (gated.kind !== 'done') return leave(session, judge(gated, 2));
     // The first row is the fence's.
     const inserted = new Set(gated.rows.slice(1).map(([id]) => id!));
-    keepInserted(inserted);
+    this.#inserted = inserted;
     this.#stage(number, units, inserted);
     const body = bodyCommands(this.#writer.options.store.kinds, units, inserted);
     const answer = await link.send(session, [...body, ...this.#forgetting(number), COMMIT_COMMAND]);
     if (answer.kind !== 'done') return leave(session, judge(answer, 0));
-    if (answer.tag === 'COMMIT') return { kind: 'committed', inserted };
+    if (answer.tag === 'COMMIT') return COMMITTED;
     const trouble = databaseTrouble(undefined, `commit was answered ${answer.tag}`);
     return { kind: 'unknown', trouble };
   }
