@@ -9,7 +9,7 @@ import type { Clock } from '../base/clock.js';
 import { EngineError, invalid, unavailable } from '../base/errors.js';
 import { lastUsed } from '../base/quota/last-used.js';
 import { isSchemaName } from '../db/database-url.js';
-import type { Placement } from '../http/placement.js';
+import type { Placement } from '../http/ports.js';
 import { CollectedQuestions } from './collected-questions.js';
 import type { CellRow, Directory, Settled } from './directory.js';
 import { bucketOf, cellOfBucket } from './routing.js';

@@ -7,13 +7,7 @@ import type { EngineError } from '../base/errors.js';
 import { DEFECT, type HeaderList, NO_HEADERS, type Refusal, refusalReply } from './reply.js';
 import type { BodyReader } from './request-body.js';
 import type { RequestHead } from './request-head.js';
-import type {
-  AnswerHooks,
-  HandledExchange,
-  HttpBodyStream,
-  HttpReply,
-  HttpStreamHead,
-} from './server.js';
+import type { AnswerHooks, HttpBodyStream, HttpReply, HttpStreamHead } from './server.js';
 import type { Transport } from './transport.js';
 
 /** uWebSockets.js writes a value as it is: a line break in one would forge the reply. */
@@ -23,9 +17,7 @@ const NO_STREAM: HttpBodyStream = { write: () => false, onDrain: () => {}, end: 
 
 type Phase = 'waiting' | 'streaming' | 'over';
 
-type Listeners = readonly (() => void)[] | undefined;
-
-export abstract class Exchange implements HandledExchange {
+export abstract class Exchange {
   /** The reader of a body that is still arriving. */
   bodyReader: BodyReader | undefined;
   /** The address whose requests in flight it counts among; undefined: it does not, or no more. */
@@ -53,24 +45,32 @@ export abstract class Exchange implements HandledExchange {
 
   // ---------------------------------------------------------------- what the handler sets
 
+  /** True once the client went away before the reply, or the end of the stream, was handed over. */
   get aborted(): boolean {
     return this.#isAbandoned || this.#isEnded;
   }
 
+  /** Sets the hooks. */
   follow(hooks: AnswerHooks): void {
     this.#hooks = hooks;
   }
 
+  /** Sets headers that the answer carries beside its own. */
   addHeaders(headers: HeaderList): void {
     this.#headers = headers;
   }
 
+  /**
+   * Calls `listener` once when the exchange is aborted, at once if it already is. A stream that
+   * answers HEAD counts as aborted after its head, so that producers stop.
+   */
   onAbort(listener: () => void): void {
     if (this.aborted) listener();
     else if (this.#abortListeners === undefined) this.#abortListeners = [listener];
     else this.#abortListeners.push(listener);
   }
 
+  /** Calls `listener` once when the exchange is over: answered, its stream ended, or aborted. */
   onEnd(listener: () => void): void {
     if (this.aborted || this.#phase === 'over') listener();
     else if (this.#endListeners === undefined) this.#endListeners = [listener];
@@ -79,6 +79,7 @@ export abstract class Exchange implements HandledExchange {
 
   // ---------------------------------------------------------------- its answer
 
+  /** Exactly once per exchange, instead of `stream`; does nothing after an abort. */
   reply(reply: HttpReply): void {
     if (this.#isEnded) return;
     this.#callEndListeners();
@@ -89,6 +90,7 @@ export abstract class Exchange implements HandledExchange {
     this.#hooks?.answered(reply);
   }
 
+  /** Exactly once per exchange, instead of `reply`; after an abort the stream discards everything. */
   stream(head: HttpStreamHead): HttpBodyStream {
     if (this.#isEnded) return NO_STREAM;
     const body = this.#open(this.#withHeaders(head));
@@ -96,6 +98,10 @@ export abstract class Exchange implements HandledExchange {
     return body;
   }
 
+  /**
+   * Ends a stream, or answers with the refusal what is not answered; from then on the exchange counts as aborted. Does
+   * nothing when it is over.
+   */
   end(refusal: HttpReply): void {
     if (this.aborted || this.#phase === 'over') return;
     if (this.#phase === 'streaming') this.#finish();
@@ -218,18 +224,13 @@ export abstract class Exchange implements HandledExchange {
   #callAbortListeners(): void {
     const listeners = this.#abortListeners;
     this.#abortListeners = undefined;
-    this.#callAll(listeners);
+    if (listeners !== undefined) for (const listener of listeners) this.#call(listener);
   }
 
   #callEndListeners(): void {
     const listeners = this.#endListeners;
     this.#endListeners = undefined;
-    this.#callAll(listeners);
-  }
-
-  #callAll(listeners: Listeners): void {
-    if (listeners === undefined) return;
-    for (const listener of listeners) this.#call(listener);
+    if (listeners !== undefined) for (const listener of listeners) this.#call(listener);
   }
 
   /** A listener is called from within native code, which ends the process if it throws. */

@@ -12,7 +12,7 @@ import type { Reads } from '../db/reads.js';
 import type { FrontMetricName } from '../metrics/catalog.js';
 import type { KeyRegistry } from './key-registry.js';
 import type { FrontBodies, FrontOperations } from './operation.js';
-import type { Placement } from './placement.js';
+import type { Placement } from './ports.js';
 
 export interface FrontRoom {
   /** Parts of the room, which have the same members. They come before the room itself. */

@@ -80,13 +80,22 @@ const HOST_VALUE = /^(?:\[[\w:.%]+\]|[\w.~!$&'()*+;=%-]*)(?::\d{0,5})?$/;
 const METHODS: ReadonlySet<string> = new Set(http.METHODS.filter((method) => method !== 'CONNECT'));
 const EMPTY = Buffer.alloc(0);
 
-export class RequestHead implements HttpRequest {
+/** Replaced by the backend before the handler has the request. */
+const NO_PEER = (): string => '';
+
+export class RequestHead {
+  /** Upper case. `HEAD` may be answered as `GET`: the adapter leaves the body out. */
   readonly method: string;
+  /** Without the query, not decoded: printable ASCII that begins with `/`. */
   readonly path: string;
+  /** Not decoded, without `?`; '' if there is none. */
   readonly query: string;
+  /** Empty if there is none. Small ones share Node's pool: do not transfer it. */
   body: Buffer = EMPTY;
+  /** The sanitised `x-request-id` of the client, else a fresh UUID. */
   requestId = '';
-  peer: () => string = () => '';
+  /** The address of the client, behind trusted proxies; to be called while the request is served. */
+  peer = NO_PEER;
   /** The declared length of the body; undefined for a chunked one, 0 for none. */
   contentLength: number | undefined = 0;
   /** What the body may be, once it was settled. */
@@ -156,10 +165,12 @@ export class RequestHead implements HttpRequest {
     return this.#settleLength(limits) ?? this.#encodingRefusal();
   }
 
+  /** Drops the body, so that it is not kept until the answer beside what was made of it. */
   forgetBody(): void {
     this.body = EMPTY;
   }
 
+  /** @param name one of `CAPTURED_HEADERS`; asking for another one is a defect and throws */
   header(name: string): string | undefined {
     const slot = SLOTS.get(name);
     if (slot === undefined) throw new Error(`header ${name} is not captured`);

@@ -3,40 +3,22 @@
  * decides which of several errors a caller gets.
  */
 
-import { admission } from './pipeline/admission.js';
 import { answer } from './pipeline/answer.js';
-import { cell } from './pipeline/cell.js';
-import { type MatchedContext, RequestContext } from './pipeline/context.js';
-import { key } from './pipeline/key.js';
-import { lifetime } from './pipeline/lifetime.js';
-import { match } from './pipeline/match.js';
-import { page } from './pipeline/page.js';
-import { parameters } from './pipeline/parameters.js';
-import { placement } from './pipeline/placement.js';
-import { probe } from './pipeline/probe.js';
+import { admission, cell, key, placement, signal, tenant } from './pipeline/caller.js';
+import {
+  type MatchedContext,
+  RequestContext,
+  type RouterDeps,
+  type Step,
+} from './pipeline/context.js';
 import { refuse } from './pipeline/refuse.js';
-import { signal } from './pipeline/signal.js';
-import { start } from './pipeline/start.js';
-import { state } from './pipeline/state.js';
-import type { RouterDeps, Step } from './pipeline/step.js';
-import { tenant } from './pipeline/tenant.js';
+import { lifetime, match, page, parameters, probe, start, state } from './pipeline/routing.js';
 import type { HttpHandler } from './server.js';
 
 const STEPS: readonly Step[] = [
-  page,
-  match,
-  probe,
-  start,
-  cell,
-  key,
-  tenant,
-  state,
-  placement,
-  admission,
-  parameters,
-  signal,
-  lifetime,
-  answer,
+  ...[page, match, probe, start],
+  ...[cell, key, tenant, state, placement, admission],
+  ...[parameters, signal, lifetime, answer],
 ];
 
 export function createRouter(deps: RouterDeps): HttpHandler {

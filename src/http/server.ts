@@ -8,30 +8,20 @@ import { ConfigError } from '../base/config-error.js';
 import type { EngineError } from '../base/errors.js';
 import type { AddressRequests } from './address-requests.js';
 import type { Connections } from './connections.js';
+import type { Exchange } from './exchange.js';
 import type { HeaderList } from './reply.js';
+import type { RequestHead } from './request-head.js';
 import { startNodeServer } from './server-node.js';
 import { loadUws, startUwsServer } from './server-uws.js';
 import type { TrustedProxies } from './trusted-proxies.js';
 
 /** One request with its whole body. Valid for as long as it is referenced. */
-export interface HttpRequest {
-  /** Upper case. `HEAD` may be answered as `GET`: the adapter leaves the body out. */
-  readonly method: string;
-  /** Without the query, not decoded: printable ASCII that begins with `/`. */
-  readonly path: string;
-  /** Not decoded, without `?`; '' if there is none. */
-  readonly query: string;
-  /** @param name one of `CAPTURED_HEADERS`; asking for another one is a defect and throws */
-  header(name: string): string | undefined;
-  /** The sanitised `x-request-id` of the client, else a fresh UUID. */
-  readonly requestId: string;
-  /** The address of the client, behind trusted proxies; to be called while the request is served. */
-  readonly peer: () => string;
-  /** Empty if there is none. Small ones share Node's pool: do not transfer it. */
-  readonly body: Buffer;
-  /** Drops the body, so that it is not kept until the answer beside what was made of it. */
-  forgetBody(): void;
-}
+export type HttpRequest = Readonly<
+  Pick<
+    RequestHead,
+    'method' | 'path' | 'query' | 'header' | 'requestId' | 'peer' | 'body' | 'forgetBody'
+  >
+>;
 
 /** A whole reply. `content-length`, `x-request-id` and the CORS headers are added to it. */
 export interface HttpReply {
@@ -60,19 +50,7 @@ export interface HttpBodyStream {
 }
 
 /** The response side of one request. */
-export interface HttpExchange {
-  /** True once the client went away before the reply, or the end of the stream, was handed over. */
-  readonly aborted: boolean;
-  /**
-   * Calls `listener` once when the exchange is aborted, at once if it already is. A stream that
-   * answers HEAD counts as aborted after its head, so that producers stop.
-   */
-  onAbort(listener: () => void): void;
-  /** Exactly once per exchange, instead of `stream`; does nothing after an abort. */
-  reply(reply: HttpReply): void;
-  /** Exactly once per exchange, instead of `reply`; after an abort the stream discards everything. */
-  stream(head: HttpStreamHead): HttpBodyStream;
-}
+export type HttpExchange = Pick<Exchange, 'aborted' | 'onAbort' | 'reply' | 'stream'>;
 
 /** What follows the answer of an exchange. */
 export interface AnswerHooks {
@@ -83,19 +61,8 @@ export interface AnswerHooks {
 }
 
 /** An exchange as the handler has it. */
-export interface HandledExchange extends HttpExchange {
-  /** Sets the hooks. */
-  follow(hooks: AnswerHooks): void;
-  /** Sets headers that the answer carries beside its own. */
-  addHeaders(headers: HeaderList): void;
-  /** Calls `listener` once when the exchange is over: answered, its stream ended, or aborted. */
-  onEnd(listener: () => void): void;
-  /**
-   * Ends a stream, or answers with the refusal what is not answered; from then on the exchange counts as aborted. Does
-   * nothing when it is over.
-   */
-  end(refusal: HttpReply): void;
-}
+export type HandledExchange = HttpExchange &
+  Pick<Exchange, 'follow' | 'addHeaders' | 'onEnd' | 'end'>;
 
 /** Called once per request, synchronously with its arrival when it has no body. */
 export type HttpHandler = (request: HttpRequest, exchange: HandledExchange) => void;

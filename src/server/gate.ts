@@ -10,7 +10,7 @@ import { type EngineError, unavailable } from '../base/errors.js';
 import { LIMITS } from '../base/limits.js';
 import type { LeaseTimes } from '../db/lease.js';
 import { type DatabaseTrouble, databaseDown } from '../db/trouble.js';
-import type { EngineState, StateGate } from '../http/engine-state.js';
+import type { EngineState, StateGate } from '../http/ports.js';
 
 const UNKNOWN: DatabaseTrouble = { kind: 'unreachable', message: 'it was lost' };
 const SILENT: DatabaseTrouble = { kind: 'unreachable', message: 'it does not answer' };

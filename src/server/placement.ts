@@ -10,7 +10,7 @@ import type { MembershipOptions } from '../cluster/membership.js';
 import type { WriterReading } from '../cluster/writer-lag.js';
 import type { Reads } from '../db/reads.js';
 import type { Store } from '../db/store.js';
-import type { Placement } from '../http/placement.js';
+import type { Placement } from '../http/ports.js';
 import { openCells } from './operations/cells.js';
 
 export interface PlacementRoom {

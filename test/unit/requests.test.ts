@@ -30,7 +30,7 @@ import { createAuth } from '../../src/http/auth.js';
 import { leadIn } from '../../src/http/lead.js';
 import type { FrontDeps, FrontOperations } from '../../src/http/operation.js';
 import { frontBodies } from '../../src/http/operation.js';
-import type { RouterDeps } from '../../src/http/pipeline/step.js';
+import type { RouterDeps } from '../../src/http/pipeline/context.js';
 import { RequestWatch } from '../../src/http/request-watch.js';
 import { createRouter } from '../../src/http/router.js';
 import { type HttpReply, type HttpServer, startHttpServer } from '../../src/http/server.js';

@@ -16,7 +16,7 @@ import { BoundedRows } from '../../../src/base/quota/bounded-rows.js';
 import { lastUsed, valueFor } from '../../../src/base/quota/last-used.js';
 import { type BucketRate, TokenBucket } from '../../../src/base/quota/rates.js';
 import type { Reader } from '../../../src/db/reads/reader.js';
-import type { Admission, AdmissionRequest } from '../../../src/http/admission.js';
+import type { Admission, AdmissionRequest } from '../../../src/http/ports.js';
 import { LARGE_BODY } from '../../../src/http/body.js';
 import { COUNT_BLOCKS } from '../jobs.js';
 import { countBlocks } from './count-blocks.js';

@@ -9,7 +9,7 @@ import { isJsonObject, type JsonValue } from '../../../src/base/json.js';
 import { BODY_JSON_LIMITS, parseJson } from '../../../src/base/json-guard.js';
 import { type CreationBody, idempotencyKeyOf } from '../../../src/core/creation-key.js';
 import type { Reader } from '../../../src/db/reads/reader.js';
-import type { AdmissionRequest } from '../../../src/http/admission.js';
+import type { AdmissionRequest } from '../../../src/http/ports.js';
 import { instancesThere } from './tenant-limit-reads.js';
 
 export async function repeatsIn(

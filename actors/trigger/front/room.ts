@@ -18,7 +18,7 @@ import { list } from '../../../src/db/reads/list.js';
 import { lookup } from '../../../src/db/reads/lookup.js';
 import { orderBy } from '../../../src/db/reads/order.js';
 import { columnsBut, selected } from '../../../src/db/table.js';
-import type { Admission } from '../../../src/http/admission.js';
+import type { Admission } from '../../../src/http/ports.js';
 import type { FrontKernel, FrontRoom } from '../../../src/http/front-room.js';
 import {
   bodyIn,

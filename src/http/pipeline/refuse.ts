@@ -5,7 +5,15 @@ import type { Logger } from '../../base/log.js';
 import { DEFECT, refusalReply } from '../reply.js';
 import type { HttpReply, HttpRequest } from '../server.js';
 import type { RequestContext } from './context.js';
-import { MethodNotAllowed } from './match.js';
+
+export class MethodNotAllowed extends EngineError {
+  readonly allow: readonly string[];
+
+  constructor(method: string, allow: readonly string[]) {
+    super('ENG_METHOD_NOT_ALLOWED', `method ${method} is not allowed here`);
+    this.allow = allow;
+  }
+}
 
 export function refuse({ request, exchange }: RequestContext, log: Logger, error: unknown): void {
   // The second reply has nothing that can make it unsendable.

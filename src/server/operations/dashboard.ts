@@ -8,7 +8,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { EngineError, notFound } from '../../base/errors.js';
-import type { Pages } from '../../http/pipeline/step.js';
+import type { Pages } from '../../http/pipeline/context.js';
 import { type HeaderList, refusalReply } from '../../http/reply.js';
 import { wantsPage } from '../../http/request-head.js';
 import type { HttpReply, HttpRequest } from '../../http/server.js';
