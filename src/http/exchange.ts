@@ -180,6 +180,12 @@ export abstract class Exchange {
 
   // ---------------------------------------------------------------- what the transport does with it
 
+  /** Its body has arrived whole. */
+  complete(body: Buffer): void {
+    this.head.body = body;
+    this.transport.dispatch(this.head, this);
+  }
+
   /** Answers with the refusal's error body and closes the connection afterwards. */
   refuse(refusal: Refusal): void {
     this.#isRefused = true;

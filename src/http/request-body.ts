@@ -84,6 +84,12 @@ export class BodyDeadlines {
   }
 }
 
+/** Whose body it is: exactly one of the two is called, at most once, and neither after `cancel`. */
+export interface BodyOwner {
+  complete(body: Buffer): void;
+  refuse(refusal: Refusal): void;
+}
+
 export interface BodyReaderOptions {
   readonly maxBodyBytes: number;
   /** The declared length, undefined if chunked. */
@@ -94,9 +100,7 @@ export interface BodyReaderOptions {
   readonly refusal: Refusal | undefined;
   readonly budget: BodyBudget;
   readonly deadlines: BodyDeadlines;
-  /** Exactly one of the two is called, at most once, and neither after `cancel`. */
-  readonly onComplete: (body: Buffer) => void;
-  readonly onRefused: (refusal: Refusal) => void;
+  readonly owner: BodyOwner;
 }
 
 export class BodyReader {
@@ -184,12 +188,12 @@ export class BodyReader {
     const body =
       first !== undefined && this.#chunks.length === 1 ? first : Buffer.concat(this.#chunks);
     this.#leave();
-    this.#options.onComplete(body);
+    this.#options.owner.complete(body);
   }
 
   #refuse(refusal: Refusal): void {
     this.#leave();
-    this.#options.onRefused(refusal);
+    this.#options.owner.refuse(refusal);
   }
 
   #discardEnd(): number {

@@ -73,11 +73,7 @@ export class Transport {
       refusal,
       budget: this.#budget,
       deadlines: this.#deadlines,
-      onComplete: (body) => {
-        head.body = body;
-        this.dispatch(head, exchange);
-      },
-      onRefused: (reason) => exchange.refuse(reason),
+      owner: exchange,
     });
     exchange.bodyReader = reader;
     return reader.isOver ? undefined : reader;

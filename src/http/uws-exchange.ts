@@ -27,8 +27,8 @@ const EVENT_FILLER = Buffer.from(`:${' '.repeat(CORK_BYTES)}\n`);
 
 export class UwsExchange extends Exchange {
   readonly #res: UwsResponse;
-  /** Chunks that wait to fill a piece, or for room in the socket. */
-  #waiting: Buffer[] = [];
+  /** Of a stream: chunks that wait to fill a piece, or for room in the socket. */
+  #waiting: Buffer[] | undefined;
   #waitingBytes = 0;
   #unmeasuredBytes = 0;
   #isEventStream = false;
@@ -113,6 +113,7 @@ export class UwsExchange extends Exchange {
 
   protected writeChunk(chunk: string | Buffer): boolean {
     const bytes = typeof chunk === 'string' ? Buffer.from(chunk) : chunk;
+    this.#waiting ??= [];
     this.#waiting.push(bytes);
     this.#waitingBytes += bytes.length;
     if (!this.#isFull) this.#flush();
@@ -122,7 +123,7 @@ export class UwsExchange extends Exchange {
   protected endStream(): void {
     const res = this.#res;
     res.cork(() => {
-      for (const bytes of this.#waiting) res.write(bytes);
+      for (const bytes of this.#waiting ?? []) res.write(bytes);
       // Asked to close here, uWebSockets.js would write a header into the middle of the body.
       res.end();
     });
@@ -156,9 +157,9 @@ export class UwsExchange extends Exchange {
   }
 
   #takePiece(): Buffer {
-    const [first] = this.#waiting;
-    const all =
-      first !== undefined && this.#waiting.length === 1 ? first : Buffer.concat(this.#waiting);
+    const waiting = this.#waiting ?? [];
+    const [first] = waiting;
+    const all = first !== undefined && waiting.length === 1 ? first : Buffer.concat(waiting);
     const piece = all.subarray(0, PIECE_BYTES);
     this.#waiting = all.length > PIECE_BYTES ? [all.subarray(PIECE_BYTES)] : [];
     this.#waitingBytes -= piece.length;

@@ -111,11 +111,13 @@ function reader(options: Partial<BodyReaderOptions> = {}) {
     refusal: undefined,
     budget: new BodyBudget(100),
     deadlines,
-    onComplete: (body) => {
-      seen.body = body;
-    },
-    onRefused: ({ status }) => {
-      seen.status = status;
+    owner: {
+      complete: (body) => {
+        seen.body = body;
+      },
+      refuse: ({ status }) => {
+        seen.status = status;
+      },
     },
     ...options,
   });
