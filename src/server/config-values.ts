@@ -23,23 +23,38 @@ export interface Parse<T> {
   readonly isSecret?: true;
 }
 
-/** @param byDefault undefined: none, or told in the row of the knob */
+/** @param byDefault undefined: none, or stated in the row of the knob */
 function described<T>(
   parse: (text: string | undefined, name: string) => T,
   takes: string,
-  byDefault: string | number | boolean | undefined,
+  byDefault?: string | number | boolean,
 ): Parse<T> {
-  return Object.assign(parse, {
-    takes,
-    ...(byDefault === undefined ? {} : { byDefault: String(byDefault) }),
-  });
+  const words = byDefault === undefined ? { takes } : { takes, byDefault: String(byDefault) };
+  return Object.assign(parse, words);
+}
+
+/**
+ * A text that may be absent.
+ *
+ * @param must what it must be, behind the name of the variable
+ */
+function optional(
+  isValid: (text: string) => boolean,
+  must: (text: string) => string,
+  takes = 'a text',
+): Parse<string | undefined> {
+  const parse = (value: string | undefined, name: string) => {
+    if (value === undefined || isValid(value)) return value;
+    throw new ConfigError(`${name} must ${must(value)}`);
+  };
+  return described(parse, takes);
 }
 
 export function text(value: string | undefined): string | undefined {
   return value;
 }
 
-/** What must not have to stand in an environment, which programs and people read by the way. */
+/** A value that should not have to stand in an environment, which other programs and people read. */
 export function secret<T>(parse: Parse<T>): Parse<T> {
   const inner: Parse<T> = (value, name) => parse(value, name);
   return Object.assign(inner, parse, { isSecret: true as const });
@@ -48,79 +63,82 @@ export function secret<T>(parse: Parse<T>): Parse<T> {
 /** What `pg` would take without a word: another scheme for the right one, any word for a host. */
 const DATABASE_URL_EXAMPLE = 'postgresql://user:password@host:5432/database';
 
-/** What may be said of the server that is meant: both mean the primary here. */
+/** The values of `target_session_attrs` that mean the primary here. */
 const WRITABLE = ['read-write', 'primary'];
 
 /** A URL of Postgres. The messages leave its text out, which may hold a password. */
 export function databaseUrl(value: string | undefined, name: string): string | undefined {
   if (value === undefined) return undefined;
   const scheme = /^([a-z][a-z0-9+.-]*):/i.exec(value)?.[1]?.toLowerCase();
-  if (scheme === 'postgres' || scheme === 'postgresql') {
-    // A missing host is that of the machine; `URL` alone does not take it.
-    const isUrl = (url: string) => URL.canParse(url.replace('@/', '@localhost/'));
-    if (hostUrlsOf(value).every(isUrl)) {
-      const which = whichServer(value);
-      if (which === undefined || WRITABLE.includes(which)) return value;
-      throw new ConfigError(
-        `${name} has target_session_attrs=${which}: the engine works with the primary alone, ` +
-          `so that it is ${WRITABLE.join(' or ')}, or left out`,
-      );
-    }
+  if (scheme !== 'postgres' && scheme !== 'postgresql') {
+    const found = scheme === undefined ? 'has no scheme' : `begins with ${scheme}:`;
+    throw new ConfigError(
+      `${name} ${found}, not with postgresql:; write it as ${DATABASE_URL_EXAMPLE}`,
+    );
+  }
+  // A missing host is that of the machine; `URL` alone does not take it.
+  if (!hostUrlsOf(value).every((url) => URL.canParse(url.replace('@/', '@localhost/')))) {
     throw new ConfigError(
       `${name} is no URL: write it as ${DATABASE_URL_EXAMPLE}, with %2F for / and %40 for @ in the password`,
     );
   }
-  const given = scheme === undefined ? 'has no scheme' : `begins with ${scheme}:`;
+  const which = whichServer(value);
+  if (which === undefined || WRITABLE.includes(which)) return value;
   throw new ConfigError(
-    `${name} ${given}, not with postgresql:; write it as ${DATABASE_URL_EXAMPLE}`,
+    `${name} has target_session_attrs=${which}: the engine works with the primary alone, ` +
+      `so that it is ${WRITABLE.join(' or ')}, or left out`,
   );
 }
 
-export const schemaName = described(
-  (value: string | undefined, name: string): string | undefined => {
-    if (value === undefined) return undefined;
-    if (isSchemaName(value)) return value;
-    throw new ConfigError(
-      `${name} must be 1 to 63 of a-z, 0-9 and _, begin with no digit and not with pg_, ` +
-        `and not be information_schema; it is "${value}"`,
-    );
-  },
+export const schemaName = optional(
+  isSchemaName,
+  (value) =>
+    'be 1 to 63 of a-z, 0-9 and _, begin with no digit and not with pg_, ' +
+    `and not be information_schema; it is "${value}"`,
   'a name of a-z, 0-9 and _',
-  undefined,
 );
 
-/** What stands in a line of a page, among other things. */
+/** It stands in a line of each page. */
 const LABEL_LENGTH_MAX = 24;
 
-export const label = described(
-  (value: string | undefined, name: string): string | undefined => {
-    if (value === undefined || value.length <= LABEL_LENGTH_MAX) return value;
-    throw new ConfigError(`${name} must have ${LABEL_LENGTH_MAX} characters at most`);
-  },
+export const label = optional(
+  ({ length }) => length <= LABEL_LENGTH_MAX,
+  () => `have ${LABEL_LENGTH_MAX} characters at most`,
   `a text of ${LABEL_LENGTH_MAX} characters at most`,
-  undefined,
 );
 
-export const color = described(
-  (value: string | undefined, name: string): string | undefined => {
-    if (value === undefined || /^#[0-9a-f]{6}$/i.test(value)) return value;
-    throw new ConfigError(`${name} must be a colour such as #b3261e, not "${value}"`);
-  },
-  'a colour such as #b3261e',
-  undefined,
+const COLOR = 'a colour such as #b3261e';
+
+export const color = optional(
+  (value) => /^#[0-9a-f]{6}$/i.test(value),
+  (value) => `be ${COLOR}, not "${value}"`,
+  COLOR,
 );
+
+const WEB_ADDRESS = 'an address that begins with http:// or https://';
 
 /** The beginning of links. */
-export const webAddress = described(
-  (value: string | undefined, name: string): string | undefined => {
-    if (value === undefined) return undefined;
-    const isWeb = /^https?:\/\//i.test(value) && URL.canParse(value);
-    if (isWeb && !/[?#\s<>"]/.test(value)) return value;
-    throw new ConfigError(`${name} must be an address that begins with http:// or https://`);
-  },
-  'an address that begins with http:// or https://',
-  undefined,
+export const webAddress = optional(
+  (value) => /^https?:\/\/[^?#\s<>"]+$/i.test(value) && URL.canParse(value),
+  () => `be ${WEB_ADDRESS}`,
+  WEB_ADDRESS,
 );
+
+/** Of a proxy; its text may have a password in it, and is not shown. */
+export const proxyUrl = optional(
+  (value) => isWebUrl(value) && new URL(value).pathname === '/' && !new URL(value).search,
+  () => 'be a proxy: write http://user:password@host:port',
+  WEB_ADDRESS,
+);
+
+export const hexKey = optional(
+  (value) => /^[0-9a-fA-F]{64}$/.test(value),
+  () => 'be 64 hexadecimal digits',
+);
+
+function isWebUrl(value: string): boolean {
+  return URL.canParse(value) && /^https?:$/.test(new URL(value).protocol);
+}
 
 export function integer(byDefault: number, min: number, max: number): Parse<number> {
   const parse = (value: string | undefined, name: string) => {
@@ -137,11 +155,8 @@ export function integer(byDefault: number, min: number, max: number): Parse<numb
 /** In milliseconds. */
 export function seconds(byDefault: number, min: number, max: number): Parse<number> {
   const parse = integer(byDefault, min, max);
-  return described(
-    (value, name) => parse(value, name) * 1_000,
-    `${parse.takes}, in seconds`,
-    byDefault,
-  );
+  const inMs: Parse<number> = (value, name) => parse(value, name) * 1_000;
+  return described(inMs, `${parse.takes}, in seconds`, byDefault);
 }
 
 export function bytes(byDefault: number, min: number, max: number): Parse<number> {
@@ -198,7 +213,6 @@ export const outboundRules = described(
     return list(value?.toLowerCase());
   },
   'hosts, patterns such as *.example.com and address ranges, separated by commas',
-  undefined,
 );
 
 /** Without names, which somebody else could answer for. */
@@ -215,37 +229,17 @@ export const addressRanges = described(
       return { address: address.toString(), bits };
     }),
   'addresses and address ranges, separated by commas',
-  undefined,
-);
-
-/** Of a proxy; its text may have a password in it, and is not shown. */
-export const proxyUrl = described(
-  (value: string | undefined, name: string): string | undefined => {
-    if (value === undefined) return undefined;
-    const url = URL.canParse(value) ? new URL(value) : undefined;
-    if (
-      url === undefined ||
-      !/^https?:$/.test(url.protocol) ||
-      url.pathname !== '/' ||
-      url.search
-    ) {
-      throw new ConfigError(`${name} must be a proxy: write http://user:password@host:port`);
-    }
-    return value;
-  },
-  'an address that begins with http:// or https://',
-  undefined,
 );
 
 /** Absolute http or https addresses, without repetitions. The message keeps what may be secret. */
 export function urls(value: string | undefined, name: string): readonly string[] {
   const distinct = new Set<string>();
   for (const [index, item] of list(value).entries()) {
-    const url = URL.canParse(item) ? new URL(item) : undefined;
-    if (url === undefined || !/^https?:$/.test(url.protocol)) {
+    if (!isWebUrl(item)) {
       throw new ConfigError(`${name}: address ${index + 1} is not an http or https URL`);
     }
-    if (url.username !== '' || url.password !== '') {
+    const { username, password } = new URL(item);
+    if (username !== '' || password !== '') {
       throw new ConfigError(`${name}: address ${index + 1} must not contain credentials`);
     }
     distinct.add(item);
@@ -268,13 +262,6 @@ export function address(
     return { host: match[1] ?? match[2]!, port };
   };
   return described(parse, 'an address and a port', byDefault);
-}
-
-export function hexKey(value: string | undefined, name: string): string | undefined {
-  if (value !== undefined && !/^[0-9a-fA-F]{64}$/.test(value)) {
-    throw new ConfigError(`${name} must be 64 hexadecimal digits`);
-  }
-  return value;
 }
 
 export function trustedKeys(value = '', name = ''): string {

@@ -372,26 +372,18 @@ export function readConfig(env: NodeJS.ProcessEnv, args: readonly string[]): Con
   const insecureAuthAnywhere = flags.has('--insecure-auth-anywhere');
   const insecureAuth = insecureAuthAnywhere || flags.has('--insecure-auth');
   const migrateOnly = flags.has('--migrate-only');
-  const { address, allowNoTenantIsolation, ...knobs } = readKnobs(env);
-  if (knobs.migrationUrl !== undefined && knobs.databaseUrl === undefined) {
-    throw new ConfigError(
-      'DATABASE_MIGRATION_URL is set and DATABASE_URL is not: set both, or none',
-    );
+  const unsafeDatabase = flags.has('--unsafe-database');
+  const read = readKnobs(env);
+  const settings = { ...read, insecureAuth, insecureAuthAnywhere, migrateOnly };
+  for (const problemIn of PROBLEMS) {
+    const problem = problemIn(settings);
+    if (problem !== false) throw new ConfigError(problem);
   }
-  if (migrateOnly && !knobs.runMigrations) {
-    throw new ConfigError('--migrate-only and ENGINE_RUN_MIGRATIONS=false exclude one another');
-  }
-  checkCluster(knobs);
-  if (!insecureAuth) checkAccess({ ...knobs, allowNoTenantIsolation });
-  else if (!insecureAuthAnywhere) checkOwnMachine(address.host);
+  const { address, allowNoTenantIsolation: _, ...knobs } = read;
   return Object.freeze({
     ...knobs,
-    host: address.host,
-    port: address.port,
-    insecureAuth,
-    insecureAuthAnywhere,
-    unsafeDatabase: flags.has('--unsafe-database'),
-    migrateOnly,
+    ...{ host: address.host, port: address.port },
+    ...{ insecureAuth, insecureAuthAnywhere, unsafeDatabase, migrateOnly },
     apiKey: insecureAuth ? undefined : knobs.apiKey,
     allowInternalUrls: knobs.allowInternalUrls ?? insecureAuth,
   });
@@ -449,46 +441,47 @@ function textIn(file: string, fileName: string): string {
   }
 }
 
-/** A request without a tenant could not be led to the cell that has it. */
-function checkCluster({
-  clusterUrl,
-  requireTenantHeader,
-}: Pick<Knobs, 'clusterUrl' | 'requireTenantHeader'>): void {
-  if (clusterUrl === undefined || requireTenantHeader) return;
-  throw new ConfigError(
+type Settings = Knobs & Pick<Config, 'insecureAuth' | 'insecureAuthAnywhere' | 'migrateOnly'>;
+
+/** Settings that exclude one another, or would open the server further than was probably meant. */
+const PROBLEMS: readonly ((settings: Settings) => string | false)[] = [
+  ({ migrationUrl, databaseUrl }) =>
+    migrationUrl !== undefined &&
+    databaseUrl === undefined &&
+    'DATABASE_MIGRATION_URL is set and DATABASE_URL is not: set both, or none',
+  ({ migrateOnly, runMigrations }) =>
+    migrateOnly &&
+    !runMigrations &&
+    '--migrate-only and ENGINE_RUN_MIGRATIONS=false exclude one another',
+  ({ clusterUrl, requireTenantHeader }) =>
+    clusterUrl !== undefined &&
+    !requireTenantHeader &&
     'ENGINE_REQUIRE_TENANT_HEADER=false and ENGINE_CLUSTER_URL exclude one another: in a cluster ' +
       'requests have to name their tenant',
-  );
-}
-
-/** What would open the server further than was probably meant. */
-function checkAccess(knobs: Omit<Knobs, 'address'>): void {
-  if (!knobs.requireTenantHeader && !knobs.allowNoTenantIsolation) {
-    throw new ConfigError(
-      'ENGINE_REQUIRE_TENANT_HEADER=false lets every key reach every tenant; set ' +
-        'ENGINE_ALLOW_NO_TENANT_ISOLATION=true to confirm it',
-    );
-  }
-  if (knobs.databaseUrl !== undefined && knobs.apiKey === undefined) {
-    throw new ConfigError(
-      'ENGINE_API_KEY is not set: set it to the root key that clients will send in x-api-key, ' +
-        'or start with --insecure-auth for development',
-    );
-  }
-  if (knobs.corsOrigins.includes('*')) {
-    throw new ConfigError('ENGINE_CORS_ORIGINS must not contain * while keys are required');
-  }
-}
-
-/** Without keys, everybody who reaches the address may do everything. */
-function checkOwnMachine(host: string): void {
-  if (isOwnMachine(host)) return;
-  throw new ConfigError(
+  ({ insecureAuth, requireTenantHeader, allowNoTenantIsolation }) =>
+    !insecureAuth &&
+    !requireTenantHeader &&
+    !allowNoTenantIsolation &&
+    'ENGINE_REQUIRE_TENANT_HEADER=false lets every key reach every tenant; set ' +
+      'ENGINE_ALLOW_NO_TENANT_ISOLATION=true to confirm it',
+  ({ insecureAuth, databaseUrl, apiKey }) =>
+    !insecureAuth &&
+    databaseUrl !== undefined &&
+    apiKey === undefined &&
+    'ENGINE_API_KEY is not set: set it to the root key that clients will send in x-api-key, ' +
+      'or start with --insecure-auth for development',
+  ({ insecureAuth, corsOrigins }) =>
+    !insecureAuth &&
+    corsOrigins.includes('*') &&
+    'ENGINE_CORS_ORIGINS must not contain * while keys are required',
+  ({ insecureAuth, insecureAuthAnywhere, address: { host } }) =>
+    insecureAuth &&
+    !insecureAuthAnywhere &&
+    !isOwnMachine(host) &&
     `--insecure-auth asks for no keys, and ENGINE_HTTP_ADDR=${host}:… lets others than this machine in; ` +
       'listen on 127.0.0.1, or give --insecure-auth-anywhere instead where only you can reach the ' +
       'address, as in a container published with -p 127.0.0.1:8080:8080',
-  );
-}
+];
 
 const FLAGS: ReadonlySet<string> = new Set([
   '--insecure-auth',
