@@ -1,7 +1,7 @@
 /** What effects count, and what the log has of instances. */
 
 import type { NamedCounterName } from '../../src/metrics/catalog.js';
-import { OTHER } from '../../src/metrics/named.js';
+import { OTHER } from '../../src/metrics/meter.js';
 import type { Plans } from '../catalog/plans.js';
 import type { Kernel } from '../runtime/kernel.js';
 import type { Effects } from '../runtime/room.js';

@@ -1,7 +1,7 @@
 /**
- * Bounds the open connections: in all, so that file descriptors are left for everything else, and of one address, so
- * that one client cannot take the places of all others. A connection past a bound gets one answer, which is the
- * refusal unless it requests the health of the engine, and is closed.
+ * Bounds on what clients take (docs/limits.md): open connections in all, so that file descriptors are left for
+ * everything else; connections and requests in flight of one address, so that one client cannot take the places of all
+ * others. Behind a trusted proxy the address of a request is that of its client.
  */
 
 import { readFileSync } from 'node:fs';
@@ -9,8 +9,9 @@ import { EngineError, unavailable } from '../base/errors.js';
 import { LIMITS } from '../base/limits.js';
 import { LineLimit } from '../base/log.js';
 import { FairSlots } from '../base/quota/fair-slots.js';
+import { Tally } from '../base/quota/tally.js';
 import { AddressCensus } from './address-census.js';
-import { SpareConnections } from './spare-connections.js';
+import type { HttpLog } from './server.js';
 
 const RETRY_AFTER_MS = 1_000;
 const REFUSED_LINES_PER_SECOND = 1;
@@ -20,16 +21,12 @@ export interface ConnectionBounds {
   readonly perAddressMax: number;
 }
 
-export interface WantedConnections {
-  /** `ENGINE_MAX_CONNECTIONS` */
-  readonly max: number;
-  /** `ENGINE_MAX_CONNECTIONS_PER_ADDRESS`; 0: three quarters of all. */
-  readonly perAddressMax: number;
-}
-
-/** @param descriptors how many files the process may open; undefined: unknown */
+/**
+ * @param wanted as configured; of `perAddressMax` 0: three quarters of all
+ * @param descriptors how many files the process may open; undefined: unknown
+ */
 export function connectionBounds(
-  wanted: WantedConnections,
+  wanted: ConnectionBounds,
   descriptors: number | undefined,
 ): ConnectionBounds {
   const room =
@@ -53,10 +50,10 @@ export function descriptorLimit(): number | undefined {
   }
 }
 
-interface ConnectionsLog {
-  warn(fields: object, message: string): void;
-}
-
+/**
+ * A connection past a bound gets one answer, which is the refusal unless it requests the health of the engine, and is
+ * closed.
+ */
 export class Connections {
   readonly bounds: ConnectionBounds;
   /** Since the start. */
@@ -64,11 +61,11 @@ export class Connections {
   /** Of those that were refused. */
   readonly spare = new SpareConnections();
   readonly #slots: FairSlots;
-  readonly #log: ConnectionsLog;
+  readonly #log: Pick<HttpLog, 'warn'>;
   readonly #census = new AddressCensus();
   readonly #lines = new LineLimit(REFUSED_LINES_PER_SECOND);
 
-  constructor(bounds: ConnectionBounds, log: ConnectionsLog) {
+  constructor(bounds: ConnectionBounds, log: Pick<HttpLog, 'warn'>) {
     this.bounds = bounds;
     this.#slots = new FairSlots([{ activeMax: bounds.max }, { activeMax: bounds.perAddressMax }]);
     this.#log = log;
@@ -90,7 +87,7 @@ export class Connections {
    * For a backend that does not report which connection has closed: it calls `left` for each that was admitted.
    *
    * @param address as `addressKey` writes it
-   * @param isProxy of a trusted proxy, whose connections are bounded by all
+   * @param isProxy see `admit`
    * @param port where the connections come in
    * @returns why there is no place
    */
@@ -132,5 +129,105 @@ export class Connections {
         '(ENGINE_MAX_CONNECTIONS_PER_ADDRESS)',
       RETRY_AFTER_MS,
     );
+  }
+}
+
+export interface SpareConnection {
+  readonly address: string;
+  /** The answer to any other request. */
+  readonly refusal: EngineError;
+  /** Called once at most, unless it was let go before. */
+  readonly close: () => void;
+}
+
+/**
+ * A few connections beyond the bounds, each of which may request the health of the engine once, so that a client that
+ * takes all places does not make the engine look dead. A silent one is closed soon, or earlier if its place is needed:
+ * first those of the address that has the most.
+ */
+export class SpareConnections {
+  /** By address; the oldest first. */
+  readonly #silent = new Map<string, Map<SpareConnection, NodeJS.Timeout>>();
+  #count = 0;
+
+  get count(): number {
+    return this.#count;
+  }
+
+  hold(spare: SpareConnection): void {
+    if (this.#count >= LIMITS.spareConnections) this.#closeOne();
+    const timer = setTimeout(() => this.#close(spare), LIMITS.spareSilenceMs);
+    timer.unref();
+    const mine = this.#silent.get(spare.address) ?? new Map();
+    this.#silent.set(spare.address, mine.set(spare, timer));
+    this.#count += 1;
+  }
+
+  /**
+   * A request came on it, or it is gone: it is not closed from here on.
+   *
+   * @returns whether it was still held
+   */
+  letGo(spare: SpareConnection): boolean {
+    const mine = this.#silent.get(spare.address);
+    const timer = mine?.get(spare);
+    if (mine === undefined || timer === undefined) return false;
+    clearTimeout(timer);
+    mine.delete(spare);
+    if (mine.size === 0) this.#silent.delete(spare.address);
+    this.#count -= 1;
+    return true;
+  }
+
+  countOf(address: string): number {
+    return this.#silent.get(address)?.size ?? 0;
+  }
+
+  closeAll(address: string): void {
+    for (const spare of [...(this.#silent.get(address)?.keys() ?? [])]) this.#close(spare);
+  }
+
+  #closeOne(): void {
+    let most: Map<SpareConnection, NodeJS.Timeout> | undefined;
+    for (const each of this.#silent.values()) {
+      if (most === undefined || each.size > most.size) most = each;
+    }
+    const [oldest] = most?.keys() ?? [];
+    if (oldest !== undefined) this.#close(oldest);
+  }
+
+  #close(spare: SpareConnection): void {
+    if (this.letGo(spare)) spare.close();
+  }
+}
+
+/** Bounds the requests in flight of one address over all its connections. */
+export class AddressRequests {
+  /** Since the start. */
+  refused = 0;
+  readonly #max: number;
+  readonly #inFlight = new Tally();
+
+  /** @param max `ENGINE_MAX_REQUESTS_PER_ADDRESS`; 0: three quarters of all */
+  constructor(max: number) {
+    this.#max = max || Math.floor(LIMITS.requestsInFlightMax * LIMITS.requestShareOfAddress);
+  }
+
+  /** @returns the refusal; undefined: the request is served, and `leave` must be called at its end */
+  enter(address: string): EngineError | undefined {
+    if (this.#inFlight.of(address) >= this.#max) {
+      this.refused += 1;
+      return new EngineError(
+        'ENG_TOO_MANY_REQUESTS',
+        `too many requests: ${this.#max} of this address are in flight (ENGINE_MAX_REQUESTS_PER_ADDRESS)`,
+        RETRY_AFTER_MS,
+      );
+    }
+    this.#inFlight.add(address, 1);
+    return undefined;
+  }
+
+  leave(address: string): void {
+    this.#inFlight.add(address, -1);
   }
 }

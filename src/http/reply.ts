@@ -1,4 +1,4 @@
-/** What replies have in common: the headers that follow from the type of a body, and the form of refusals. */
+/** What replies have in common: headers by the type of a body and by the origin of the request, and refusals. */
 
 import { type AnswerMembers, EngineError, type ErrorCode } from '../base/errors.js';
 import type { HttpReply } from './server.js';
@@ -50,4 +50,64 @@ export function typeOf({ body, contentType }: HttpReply): string | undefined {
 export function typeHeaders(contentType: string | undefined): HeaderList {
   if (contentType === JSON_TYPE) return JSON_HEADERS;
   return contentType === undefined ? NO_HEADERS : [['content-type', contentType]];
+}
+
+// ---------------------------------------------------------------- cross-origin access
+
+const METHODS = 'GET, POST, PUT, PATCH, DELETE, OPTIONS';
+const REQUEST_HEADERS = [
+  'content-type',
+  'authorization',
+  'x-api-key',
+  'x-tenant-id',
+  'x-cell',
+  'x-trigger-secret',
+  'x-trigger-timestamp',
+  'x-trigger-nonce',
+  'x-engine-signature',
+].join(', ');
+/** Reply headers that a script may read; without them a browser client could not page. */
+const EXPOSED_HEADERS = 'link, retry-after, x-cell, x-error-code, x-next-cursor, x-request-id';
+/** Chromium ignores more than two hours; a change of the list need not wait for even that long. */
+const PREFLIGHT_AGE_S = '600';
+
+export interface CorsPolicy {
+  /** Headers for a reply to a request from `origin`; only `vary`, or none, for a foreign one. */
+  replyHeaders(origin: string | undefined): HeaderList;
+  /** What the 204 to a preflight from `origin` carries besides `replyHeaders`. */
+  preflightHeaders(origin: string | undefined): HeaderList;
+}
+
+/**
+ * Compiles `origins` (compared exactly, `*` = any). As soon as the list names an origin, all replies depend on it and
+ * say so in `vary`.
+ */
+export function corsPolicy(origins: readonly string[]): CorsPolicy {
+  const isAny = origins.includes('*');
+  const foreign: HeaderList = isAny || origins.length === 0 ? NO_HEADERS : [['vary', 'Origin']];
+  const replies = new Map(origins.map((origin) => [origin, allowed(origin, foreign)]));
+  const anyReply = isAny ? allowed('*', NO_HEADERS) : undefined;
+
+  const replyHeaders = (origin: string | undefined): HeaderList => {
+    if (origin === undefined) return foreign;
+    return anyReply ?? replies.get(origin) ?? foreign;
+  };
+  return {
+    replyHeaders,
+    preflightHeaders: (origin) => (replyHeaders(origin) === foreign ? NO_HEADERS : PREFLIGHT),
+  };
+}
+
+const PREFLIGHT: HeaderList = [
+  ['access-control-allow-methods', METHODS],
+  ['access-control-allow-headers', REQUEST_HEADERS],
+  ['access-control-max-age', PREFLIGHT_AGE_S],
+];
+
+function allowed(origin: string, foreign: HeaderList): HeaderList {
+  return [
+    ['access-control-allow-origin', origin],
+    ['access-control-expose-headers', EXPOSED_HEADERS],
+    ...foreign,
+  ];
 }

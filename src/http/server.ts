@@ -6,8 +6,7 @@
 
 import { ConfigError } from '../base/config-error.js';
 import type { EngineError } from '../base/errors.js';
-import type { AddressRequests } from './address-requests.js';
-import type { Connections } from './connections.js';
+import type { AddressRequests, Connections } from './connections.js';
 import type { Exchange } from './exchange.js';
 import type { HeaderList } from './reply.js';
 import type { RequestHead } from './request-head.js';

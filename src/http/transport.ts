@@ -5,9 +5,8 @@
 
 import { BODY_BYTES_ANYWHERE } from '../../schema/route-row.js';
 import type { EngineError } from '../base/errors.js';
-import { type CorsPolicy, corsPolicy } from './cors.js';
 import type { Exchange } from './exchange.js';
-import { refusalReply } from './reply.js';
+import { type CorsPolicy, corsPolicy, refusalReply } from './reply.js';
 import { BodyBudget, BodyDeadlines, BodyReader } from './request-body.js';
 import type { RequestHead } from './request-head.js';
 import type { HttpHandler, HttpServer, HttpServerOptions } from './server.js';

@@ -7,8 +7,7 @@
 import type { HttpRequest as UwsRequest, HttpResponse as UwsResponse } from 'uWebSockets.js';
 import type { EngineError } from '../base/errors.js';
 import { addressKey } from './address-census.js';
-import type { Connections } from './connections.js';
-import type { SpareConnection } from './spare-connections.js';
+import type { Connections, SpareConnection } from './connections.js';
 
 export const addressOf = (res: UwsResponse): string =>
   addressKey(Buffer.from(res.getRemoteAddress()));

@@ -37,7 +37,7 @@ export const COUNTERS = {
 
 export type CounterName = keyof typeof COUNTERS;
 
-/** Labelled with names that users chose; `named.ts` bounds their number. */
+/** Labelled with names that users chose; `meter.ts` bounds their number. */
 export const NAMED_COUNTERS = {
   engine_sequence_instances_completed_total: {
     label: 'sequence',

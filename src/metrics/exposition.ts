@@ -73,8 +73,8 @@ export class MetricMemory {
 export interface MetricSources {
   readonly memory: MetricMemory;
   readonly front: Readonly<Record<FrontMetricName, () => number>>;
-  /** From the last sample; 0 before the first one. */
-  readonly rows: Readonly<Record<RowGaugeName, () => number>>;
+  /** From the last sample. */
+  readonly rows: (name: RowGaugeName) => number;
   readonly labels: Readonly<Record<'version' | 'cell', string>>;
 }
 
@@ -88,17 +88,11 @@ export class Metrics {
 
   constructor({ memory, front, rows, labels }: MetricSources) {
     this.#add(INFO_METRIC.name, 'gauge', INFO_METRIC.help, () => [{ labels, value: 1 }]);
-    for (const [name, help] of entriesOf(COUNTERS)) {
-      this.#add(name, 'counter', help, () => memory.counter(name));
-    }
-    for (const [name, help] of entriesOf(THREAD_GAUGES)) {
-      this.#add(name, 'gauge', help, () => memory.gauge(name));
-    }
-    for (const [name, help] of entriesOf(FRONT_COUNTERS)) {
-      this.#add(name, 'counter', help, front[name]);
-    }
-    for (const [name, help] of entriesOf(FRONT_GAUGES)) this.#add(name, 'gauge', help, front[name]);
-    for (const [name, help] of entriesOf(ROW_GAUGES)) this.#add(name, 'gauge', help, rows[name]);
+    this.#addAll(COUNTERS, 'counter', (name) => memory.counter(name));
+    this.#addAll(THREAD_GAUGES, 'gauge', (name) => memory.gauge(name));
+    this.#addAll(FRONT_COUNTERS, 'counter', (name) => front[name]());
+    this.#addAll(FRONT_GAUGES, 'gauge', (name) => front[name]());
+    this.#addAll(ROW_GAUGES, 'gauge', rows);
     for (const [name, { label, help }] of entriesOf(NAMED_COUNTERS)) {
       const read = () =>
         [...memory.named(name)].map(([of, value]) => ({ labels: { [label]: of }, value }));
@@ -114,6 +108,14 @@ export class Metrics {
   async text(withNames: boolean): Promise<string> {
     const text = await this.#registry.metrics();
     return withNames ? text + (await this.#names.metrics()) : text;
+  }
+
+  #addAll<Name extends string>(
+    table: Readonly<Record<Name, string>>,
+    type: Kind,
+    read: (name: Name) => number,
+  ): void {
+    for (const [name, help] of entriesOf(table)) this.#add(name, type, help, () => read(name));
   }
 
   /** Registered by hand: the library's collection reads system files and adds a timer to the thread of requests. */

@@ -3,8 +3,12 @@
 import type { ShardClient } from '../../actors/shard/client.js';
 import { PATH_RULES } from '../../schema/route-match.js';
 import { LIMITS } from '../base/limits.js';
-import { AddressRequests } from '../http/address-requests.js';
-import { Connections, connectionBounds, descriptorLimit } from '../http/connections.js';
+import {
+  AddressRequests,
+  Connections,
+  connectionBounds,
+  descriptorLimit,
+} from '../http/connections.js';
 import { newRequestId } from '../http/request-id.js';
 import {
   type HttpHandler,

@@ -73,7 +73,7 @@ import { FAILURES_LOOKED_AT_MAX } from '../../schema/statistics.js';
 import type { Query } from '../../src/db/reads/query.js';
 import type { PageRequest } from '../../src/db/reads/reader.js';
 import { WRITER_SETTINGS } from '../../src/db/statements.js';
-import { metricSample } from '../../src/server/operations/metric-reads.js';
+import { metricSample } from '../../src/server/operations/metrics.js';
 import { continuityFill, continuityQueries } from '../helpers/continuity-rows.js';
 import { useSession } from '../helpers/database.js';
 import { GATED_STATEMENTS, STATEMENTS } from '../helpers/store.js';

@@ -10,8 +10,7 @@ import { describe, type TestContext, test } from 'node:test';
 import { Worker } from 'node:worker_threads';
 import { unavailable } from '../../src/base/errors.js';
 import { LIMITS } from '../../src/base/limits.js';
-import { AddressRequests } from '../../src/http/address-requests.js';
-import { Connections } from '../../src/http/connections.js';
+import { AddressRequests, Connections } from '../../src/http/connections.js';
 import {
   type HttpBodyStream,
   type HttpExchange,

@@ -13,11 +13,10 @@ import { realClock } from '../../src/base/real-clock.js';
 import type { PlaceKey, PlaceKeyType } from '../../src/core/page-cursor.js';
 import { pageCursor, placeIn } from '../../src/core/page-cursor.js';
 import type { Page } from '../../src/db/reads/reader.js';
-import { corsPolicy } from '../../src/http/cors.js';
 import { type InsecureSettings, insecureGuard } from '../../src/http/insecure-guard.js';
 import { tenantsIn, tenantsQueried } from '../../src/http/named-tenants.js';
 import { pageReply } from '../../src/http/operation.js';
-import { RefusalThrottle } from '../../src/http/refusal-throttle.js';
+import { corsPolicy } from '../../src/http/reply.js';
 import {
   BodyBudget,
   BodyDeadlines,
@@ -27,6 +26,7 @@ import {
 } from '../../src/http/request-body.js';
 import { RequestHead } from '../../src/http/request-head.js';
 import { newRequestId, requestIdFrom } from '../../src/http/request-id.js';
+import { RefusalThrottle } from '../../src/http/request-watch.js';
 import { readConfig } from '../../src/server/config.js';
 import { Gate } from '../../src/server/gate.js';
 import { frontCall } from '../helpers/front-call.js';

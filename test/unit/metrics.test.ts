@@ -18,9 +18,8 @@ import {
   type RowGaugeName,
 } from '../../src/metrics/catalog.js';
 import { MetricMemory, Metrics } from '../../src/metrics/exposition.js';
-import { Meter } from '../../src/metrics/meter.js';
-import { NAMES_MAX } from '../../src/metrics/named.js';
-import { Sampler } from '../../src/metrics/sampler.js';
+import { Meter, NAMES_MAX } from '../../src/metrics/meter.js';
+import { Sampler } from '../../src/server/operations/metrics.js';
 import { HandClock } from '../helpers/hand-clock.js';
 import { failing, http, noop, Player, START, sleep, work } from '../helpers/player.js';
 
@@ -52,7 +51,7 @@ const metricsOf = (memory: MetricMemory) =>
   new Metrics({
     memory,
     front: zeroes({ ...FRONT_COUNTERS, ...FRONT_GAUGES }),
-    rows: zeroes(ROW_GAUGES),
+    rows: () => 0,
     labels: { version: '1.2.3', cell: 'public' },
   });
 
@@ -297,7 +296,7 @@ function setUp() {
     isServing: () => true,
     look: () => new Promise((resolve, reject) => looks.push({ resolve, reject })),
   });
-  const pending = () => sampler.gauges.engine_instances_pending();
+  const pending = () => sampler.last.engine_instances_pending;
   return { clock, looks, sampler, pending };
 }
 

@@ -1,28 +1,34 @@
-/** What Prometheus scrapes (docs/reference/metrics.md). It answers in every state of the engine. */
+/**
+ * What Prometheus scrapes (docs/reference/metrics.md), in every state of the engine. Row counts are sampled only while
+ * the engine serves, at most every few seconds, and triggered by a scrape, which waits for it briefly. Between samples,
+ * and while the database is unavailable, the last sample is shown.
+ */
 
-import { realClock } from '../../base/real-clock.js';
+import type { Clock } from '../../base/clock.js';
+import { realClock, within } from '../../base/real-clock.js';
 import { joined, withParts } from '../../base/rooms.js';
+import { isoTime, type UnixMs } from '../../base/time.js';
+import { lookup } from '../../db/reads/lookup.js';
+import type { Reader } from '../../db/reads/reader.js';
 import type { FrontRoom } from '../../http/front-room.js';
 import type { Operation } from '../../http/operation.js';
+import { ROW_GAUGES, type RowGaugeName, SAMPLE_ROWS_MAX } from '../../metrics/catalog.js';
 import { type MetricSources, Metrics } from '../../metrics/exposition.js';
-import { Sampler } from '../../metrics/sampler.js';
 import type { FrontOptions } from '../front.js';
-import { sampleRows } from './metric-reads.js';
 
 const CONTENT_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
 
 /** @param rooms all others, whose gauges are shown */
 export function openMetrics(options: FrontOptions, rooms: readonly FrontRoom[]) {
   const { gate, reads, now, metrics: memory, version, schema } = options;
-  const isServing = () => gate.isDatabaseUp;
   const sampler = new Sampler({
     clock: realClock,
-    isServing,
+    isServing: () => gate.isDatabaseUp,
     look: () => sampleRows(reads, now()),
   });
   const front = joined<MetricSources['front']>(withParts(rooms).map(({ gauges }) => gauges));
   const labels = { version, cell: schema };
-  const metrics = new Metrics({ memory, front, rows: sampler.gauges, labels });
+  const metrics = new Metrics({ memory, front, rows: (name) => sampler.last[name], labels });
   const scrape: Operation<'metrics'> = async (_deps, { key }) => {
     await sampler.refresh();
     // Names of sequences and handlers are their tenants' own.
@@ -30,4 +36,92 @@ export function openMetrics(options: FrontOptions, rooms: readonly FrontRoom[]) 
     return { status: 200, contentType: CONTENT_TYPE, body };
   };
   return { operations: { metrics: scrape } } satisfies FrontRoom;
+}
+
+// ---------------------------------------------------------------- samples
+
+type MetricSample = Readonly<Record<RowGaugeName, number>>;
+
+export interface SamplerDeps {
+  readonly clock: Clock;
+  readonly isServing: () => boolean;
+  readonly look: () => Promise<MetricSample>;
+}
+
+/** The minimum time between samples. */
+const EVERY_MS = 5_000;
+
+/** How long a scrape waits for a running sample. */
+const PATIENCE_MS = 250;
+
+export class Sampler {
+  /** Zeros before the first sample. */
+  last = Object.fromEntries(Object.keys(ROW_GAUGES).map((name) => [name, 0])) as MetricSample;
+  readonly #deps: SamplerDeps;
+  #lookedAt = Number.NEGATIVE_INFINITY;
+  #looking: Promise<void> | undefined;
+
+  constructor(deps: SamplerDeps) {
+    this.#deps = deps;
+  }
+
+  /** Resolves when the numbers are current, or after a short wait. Never rejects. */
+  async refresh(): Promise<void> {
+    const { clock, isServing } = this.#deps;
+    if (!isServing()) return;
+    const isStale = clock.monotonic() - this.#lookedAt >= EVERY_MS;
+    if (this.#looking === undefined && isStale) this.#looking = this.#look();
+    if (this.#looking === undefined) return;
+    await within(clock.monotonic() + PATIENCE_MS, this.#looking, clock);
+  }
+
+  async #look(): Promise<void> {
+    const { clock, look } = this.#deps;
+    try {
+      this.last = await look();
+    } catch {
+      // The database is slow or unavailable, which other gauges show: keep the last sample.
+    } finally {
+      this.#lookedAt = clock.monotonic();
+      this.#looking = undefined;
+    }
+  }
+}
+
+/** Counts along an index and up to a bound, so that a sample costs the same however many rows there are. */
+const counted = (from: string, order: string) =>
+  `(select count(*) from (select 1 from ${from} order by ${order} limit ${SAMPLE_ROWS_MAX}) _)::float8`;
+
+/** By the time `$1`. */
+const GAUGES: Readonly<Record<RowGaugeName, string>> = {
+  engine_instances_pending: counted(
+    'timers where fire_at <= $1::timestamptz',
+    'fire_at, instance_id',
+  ),
+  engine_instances_scheduled: counted(
+    'timers where fire_at > $1::timestamptz',
+    'fire_at, instance_id',
+  ),
+  engine_instances_in_flight: counted('timers where recover', 'instance_id'),
+  engine_oldest_pending_seconds:
+    'coalesce(extract(epoch from $1::timestamptz - (select fire_at from timers ' +
+    'where fire_at <= $1::timestamptz order by fire_at, instance_id limit 1)), 0)::float8',
+  engine_open_tasks: counted('open_tasks', 'handler_name, rank, created_at, task_id'),
+  engine_approvals_open: counted('approvals where outcome is null', 'waiting_since, id'),
+  engine_dead_letters: counted('dead_letters', 'tenant_id, created_at desc, instance_id desc'),
+  engine_webhook_outbox_depth: counted('webhook_outbox', 'created_at, id'),
+};
+
+export const metricSample = lookup<MetricSample>(
+  'metrics_sample',
+  `select ${Object.entries(GAUGES)
+    .map(([name, text]) => `${text} as ${name}`)
+    .join(', ')}`,
+);
+
+/** @throws EngineError 503 */
+async function sampleRows(reads: Reader, now: UnixMs): Promise<MetricSample> {
+  const row = await metricSample.row(reads, isoTime(now));
+  if (row === undefined) throw new Error('a sample has one row');
+  return row;
 }
