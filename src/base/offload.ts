@@ -5,7 +5,7 @@ import { EngineError } from './errors.js';
 
 /** A synchronous function of plain data, which the thread that carries it out loads on first use. */
 export interface Job<Input, Output> {
-  /** Finds it in the thread of the pool (`src/server/jobs.ts`). */
+  /** Finds it in the thread of the pool (`src/server/offload.thread.ts`). */
   readonly name: string;
   /** Imports the module of the job. */
   readonly load: () => Promise<(input: Input) => Output>;

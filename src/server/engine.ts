@@ -32,8 +32,7 @@ import { Front } from './front.js';
 import { continuityKeysOf, type GeneratedKey, generatedRootKey } from './generated-keys.js';
 import { boundsOf, listen } from './listening.js';
 import { openPlacement, type PlacementRoom } from './placement.js';
-import { stopParts } from './shutdown.js';
-import { Startup } from './startup.js';
+import { Startup, stopParts } from './startup.js';
 import { type ReadyFacts, urlOf } from './startup-banner.js';
 
 export interface EngineOptions {

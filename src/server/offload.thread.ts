@@ -2,16 +2,26 @@
 
 import { getPriority, setPriority } from 'node:os';
 import { type MessagePort, parentPort, receiveMessageOnPort } from 'node:worker_threads';
-import type { JobAnswer, JobBegun, JobCall } from '../base/offload.js';
-import { jobNamed } from './jobs.js';
+import { CONTINUITY_JOBS } from '../../actors/continuity/jobs.js';
+import { COUNT_BLOCKS } from '../../actors/limits/jobs.js';
+import { RELEASE_JOBS } from '../../actors/release/jobs.js';
+import type { Job, JobAnswer, JobBegun, JobCall } from '../base/offload.js';
+import { JUDGE_BODY } from '../http/body-jobs.js';
 
 /** Where cores are scarce the turns of the others come first, and a job still gets a quarter of a core. */
 const NICENESS = 5;
 // Linux has a priority for each thread; elsewhere it is that of the process.
 if (process.platform === 'linux') setPriority(Math.min(19, getPriority() + NICENESS));
 
+/** Every job; each loads its room when it is called. */
+const JOBS: ReadonlyMap<string, Job<never, unknown>> = new Map(
+  [JUDGE_BODY, COUNT_BLOCKS, ...CONTINUITY_JOBS, ...RELEASE_JOBS].map((job) => [job.name, job]),
+);
+
 export default async function carryOut({ id, name, port }: JobCall): Promise<void> {
-  const work = await jobNamed(name).load();
+  const job = JOBS.get(name);
+  if (job === undefined) throw new Error(`there is no job ${name}`);
+  const work = await job.load();
   parentPort?.postMessage({ begun: id } satisfies JobBegun);
   port.postMessage(answerOf(work as (input: unknown) => unknown, port));
   port.close();

@@ -1,18 +1,25 @@
-/** The server as a program: flags and environment, start, wait for a signal, stop. No logic. */
+/**
+ * The server as a program: flags and environment, start, wait for a signal, stop; and what the operator reads when the
+ * start fails.
+ */
 
+import pg from 'pg';
+import { ConfigError } from '../base/config-error.js';
 import { createLogger } from '../base/log.js';
 import { isForPeople, logOutput, outputPalette } from '../base/log-output.js';
 import { packageVersion } from '../base/package-files.js';
+import { databaseRefusal } from '../db/database-refusal.js';
+import { SchemaError } from '../db/migrate.js';
 import { type Config, readConfig, USAGE, unknownNames, weakSettings } from './config.js';
+import { EmbeddedPostgresError } from './embedded-files.js';
 import { startEngine } from './engine.js';
 import { keepsMemberNames } from './parser-defect.js';
-import { startRefusal } from './start-refusal.js';
 import { type ReadyFacts, startupBanner } from './startup-banner.js';
 
 /** What is different where the server is a part of something else. */
 export interface ServerOptions {
   readonly env?: NodeJS.ProcessEnv;
-  /** Called once it serves, in place of the greeting. */
+  /** Called once it serves, in place of the startup banner. */
   readonly onReady?: (facts: ReadyFacts) => void;
 }
 
@@ -70,4 +77,61 @@ async function run(
   }
   // Threads and sockets are closed by now; what a library left open must not hold the process.
   process.exit();
+}
+
+// ---------------------------------------------------------------- refusals
+
+/** One line about what stops the start and can be mended by the operator; undefined: a defect, shown with its stack. */
+function startRefusal(error: unknown, config: Config | undefined): string | undefined {
+  const text = mendable(error, config);
+  return text?.trim().replace(/\s*\n\s*/g, '; ');
+}
+
+function mendable(error: unknown, config: Config | undefined): string | undefined {
+  // A migration names itself; a right that is missing is mended in the same way wherever it is missed.
+  if (error instanceof SchemaError && isMissingRight(error.cause)) {
+    return databaseRefusal(config?.databaseUrl ?? '', error.cause).message;
+  }
+  if (
+    error instanceof ConfigError ||
+    error instanceof SchemaError ||
+    error instanceof EmbeddedPostgresError
+  ) {
+    return error.message;
+  }
+  if (!(error instanceof Error) || config === undefined) return undefined;
+  const { code = '', path } = error as NodeJS.ErrnoException;
+  if (path?.startsWith(config.dataDir)) return fileRefusal(code, path, config.dataDir);
+  if (error instanceof pg.DatabaseError || CONNECTION_LOST.test(code)) {
+    return databaseRefusal(config.databaseUrl ?? '', error).message;
+  }
+  return undefined;
+}
+
+const isMissingRight = (cause: unknown): cause is pg.DatabaseError =>
+  cause instanceof pg.DatabaseError && cause.code === '42501';
+
+/** While the schema is brought up to date; before that the database is waited for. */
+const CONNECTION_LOST = /^(?:ECONN[A-Z]+|EPIPE|ETIMEDOUT|EHOSTUNREACH)$/;
+
+const NO_RIGHT = 'this user may not write there';
+const IN_THE_WAY = 'a file is in the way of a folder, or a folder in the way of a file';
+
+/** What is said of each code of the file system. */
+const FILE_REASONS: Readonly<Record<string, string>> = {
+  EACCES: NO_RIGHT,
+  EPERM: NO_RIGHT,
+  EROFS: 'the file system is read-only',
+  ENOSPC: 'the disk is full',
+  EDQUOT: 'the quota of the disk is used up',
+  EEXIST: IN_THE_WAY,
+  ENOTDIR: IN_THE_WAY,
+  EISDIR: IN_THE_WAY,
+  ENOENT: 'no folder can be made there',
+};
+
+function fileRefusal(code: string, path: string, dataDir: string): string {
+  const why = FILE_REASONS[code] ?? code;
+  const place = path === dataDir ? dataDir : `${path} in the data folder ${dataDir}`;
+  return `cannot use ${place}: ${why} (${code}); mend that, or set ENGINE_DATA_DIR to another folder`;
 }

@@ -1,15 +1,19 @@
 /**
  * What every step of a start shares: settings and log, the state of the engine, what was started so far, and the
- * signal that gives up the rest.
+ * signal that gives up the rest; and the stop of what was started.
  */
 
 import { randomUUID } from 'node:crypto';
 import type { Logger } from '../base/log.js';
-import { realClock } from '../base/real-clock.js';
+import { realClock, within } from '../base/real-clock.js';
 import { DEFAULT_SCHEMA } from '../db/database-url.js';
 import type { Config } from './config.js';
 import { Gate } from './gate.js';
-import type { Part } from './shutdown.js';
+
+export interface Part {
+  readonly name: string;
+  readonly stop: () => Promise<void>;
+}
 
 export class Startup {
   readonly config: Config;
@@ -53,5 +57,21 @@ export class Startup {
       signal.removeEventListener('abort', give);
       work.catch(() => undefined);
     }
+  }
+}
+
+/** Every part may take this much longer than the shutdown as a whole, so that none hangs it. */
+const STOP_GRACE_MS = 400;
+
+/** One after the other. @param deadline on the monotonic clock */
+export async function stopParts(
+  parts: readonly Part[],
+  deadline: number,
+  log: Logger,
+): Promise<void> {
+  for (const { name, stop } of parts) {
+    await within(deadline + STOP_GRACE_MS, stop()).catch((error: unknown) =>
+      log.warn({ err: error, part: name }, 'did not stop cleanly'),
+    );
   }
 }

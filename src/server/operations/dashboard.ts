@@ -20,28 +20,27 @@ const PAGE = 'index.html';
 const HASHED = 'assets/';
 
 /** Scripts, styles, pictures and requests of this server only, and nothing inline. */
-const POLICY = [
-  "default-src 'none'",
-  "script-src 'self'",
-  "style-src 'self'",
-  "img-src 'self'",
-  "font-src 'self'",
-  "connect-src 'self'",
-  "base-uri 'self'",
-  "form-action 'none'",
-  "frame-ancestors 'none'",
-].join('; ');
+export function policyOf(media: string, base: string): readonly [string, string] {
+  const policy =
+    "default-src 'none'; script-src 'self'; style-src 'self'; " +
+    `${media}; connect-src 'self'; base-uri ${base}; ` +
+    "form-action 'none'; frame-ancestors 'none'";
+  return ['content-security-policy', policy];
+}
 
-const SECURITY: HeaderList = [
-  ['content-security-policy', POLICY],
+export const COMMON_HEADERS: HeaderList = [
   ['x-content-type-options', 'nosniff'],
   ['referrer-policy', 'no-referrer'],
+];
+const SECURITY: HeaderList = [
+  policyOf("img-src 'self'; font-src 'self'", "'self'"),
+  ...COMMON_HEADERS,
   ['permissions-policy', 'camera=(), geolocation=(), microphone=(), payment=(), usb=()'],
   ['cross-origin-opener-policy', 'same-origin'],
   ['cross-origin-resource-policy', 'same-origin'],
 ];
 /** Revalidated each time: after an update it must be that of the new server. */
-const FRESH = ['cache-control', 'no-cache'] as const;
+export const FRESH = ['cache-control', 'no-cache'] as const;
 const FOR_GOOD = ['cache-control', 'public, max-age=31536000, immutable'] as const;
 
 const TYPES: Readonly<Record<string, string>> = {
@@ -96,12 +95,13 @@ function createDashboard(folder: string): Pages {
     const name = request.path.slice(place.length + 1);
     const variants = files.get(name);
     if (variants !== undefined) return answer(request, chosen(request, variants));
-    if (name.startsWith(HASHED)) throw notFound(`file ${name.slice(0, SHOWN_LENGTH_MAX)}`);
+    if (name.startsWith(HASHED)) throw unknownFile(name);
     return answer(request, pageAt(page, name.split('/').length - 1));
   };
 }
 
-const SHOWN_LENGTH_MAX = 100;
+/** Shows the beginning of the name. */
+export const unknownFile = (name: string) => notFound(`file ${name.slice(0, 100)}`);
 
 const REFUSAL = refusalReply(
   new EngineError('ENG_METHOD_NOT_ALLOWED', 'the dashboard is only read'),

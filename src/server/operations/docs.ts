@@ -8,9 +8,9 @@ import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
 import { openApiDocument } from '../../../schema/openapi.js';
-import { notFound } from '../../base/errors.js';
 import type { FrontOperations } from '../../http/operation.js';
 import type { HttpReply } from '../../http/server.js';
+import { COMMON_HEADERS, FRESH, policyOf, unknownFile } from './dashboard.js';
 import { PAGE_SCRIPT, PAGE_STYLE, renderPage } from './docs-page.js';
 
 export interface DocsDeps {
@@ -27,25 +27,11 @@ const PACKAGE_FILES: Readonly<Record<string, string>> = {
   'favicon-32x32.png': 'image/png',
 };
 
-/** Scripts, styles and requests of this server only; nothing inline. */
-const POLICY = [
-  "default-src 'none'",
-  "script-src 'self'",
-  "style-src 'self'",
-  "img-src 'self' data:",
-  "connect-src 'self'",
-  "base-uri 'none'",
-  "form-action 'none'",
-  "frame-ancestors 'none'",
-].join('; ');
-
-const COMMON_HEADERS: readonly (readonly [string, string])[] = [
-  ['x-content-type-options', 'nosniff'],
-  ['referrer-policy', 'no-referrer'],
-];
-/** Asked for anew each time: after an update they must tell of the new server. */
-const FRESH_HEADERS = [...COMMON_HEADERS, ['cache-control', 'no-cache']] as const;
-const PAGE_HEADERS = [...FRESH_HEADERS, ['content-security-policy', POLICY]] as const;
+const PAGE_HEADERS = [
+  ...COMMON_HEADERS,
+  FRESH,
+  policyOf("img-src 'self' data:", "'none'"),
+] as const;
 /** Their addresses on the page change with the version. */
 const ASSET_HEADERS = [...COMMON_HEADERS, ['cache-control', 'public, max-age=86400']] as const;
 
@@ -72,13 +58,11 @@ export function createDocs({ version, isProtected }: DocsDeps) {
     'docs.ui': () => page,
     'docs.asset': ({ file = '' }) => {
       const found = assets.get(file);
-      if (found === undefined) throw notFound(`file ${file.slice(0, SHOWN_LENGTH_MAX)}`);
+      if (found === undefined) throw unknownFile(file);
       return found();
     },
   } satisfies Partial<FrontOperations>;
 }
-
-const SHOWN_LENGTH_MAX = 100;
 
 function asset(body: string | Buffer, contentType: string): HttpReply {
   return { status: 200, body, contentType, headers: ASSET_HEADERS };

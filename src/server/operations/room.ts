@@ -1,26 +1,90 @@
-/** What the server says of itself: its state, what the caller may do, the API's description, and gauges. */
+/**
+ * What the server says of itself: its state, what the caller may do (docs/authorization.md), the API's description,
+ * and gauges. All of it is answered in every state of the engine.
+ */
 
+import type { WhoAmI } from '../../../schema/api-key.js';
+import { CAPABILITIES } from '../../../schema/route-row.js';
+import { CONTRACT_VERSION, type Info, type NotReady } from '../../../schema/system.js';
 import { realClock } from '../../base/real-clock.js';
+import { isoTime } from '../../base/time.js';
 import { MIGRATIONS_DIR, readMigrations } from '../../db/migrate.js';
 import type { FrontRoom } from '../../http/front-room.js';
+import { capabilitiesOf, type ResidentKey } from '../../http/key-registry.js';
+import { jsonReply, type Operation } from '../../http/operation.js';
+import type { HttpReply } from '../../http/server.js';
+import type { Config } from '../config.js';
 import type { FrontOptions } from '../front.js';
+import type { Gate } from '../gate.js';
 import { createDocs } from './docs.js';
-import { createProbes } from './system.js';
-import { whoami } from './whoami.js';
 
 export function openServer(options: FrontOptions) {
-  const { config, gate, version, schema, placement } = options;
-  const { envLabel, envColor } = config;
-  const isClustered = placement.placement !== undefined;
-  const storageVersion = readMigrations(MIGRATIONS_DIR).at(-1)!.version;
+  const { config, gate, version } = options;
   return {
     operations: {
-      ...createProbes({ gate, version, storageVersion, schema, envLabel, envColor, isClustered }),
+      'health.live': () => OK,
+      'health.ready': () => readiness(gate),
+      info: infoOf(options),
       ...createDocs({ version, isProtected: config.protectDocs }),
       whoami: whoami(config),
     },
     gauges: gaugesOf(options),
   } satisfies FrontRoom;
+}
+
+const OK: HttpReply = { status: 200, body: '{"status":"ok"}' };
+
+function readiness(gate: Gate): HttpReply {
+  const refusal = gate.unreadiness();
+  if (refusal === undefined) return OK;
+  const { trouble } = gate;
+  const body: NotReady = { error: refusal.message };
+  // Not the message: it names tables and hosts, and anybody may ask.
+  if (trouble !== undefined) {
+    body.reason = { kind: trouble.kind };
+    if (trouble.sqlState !== undefined) body.reason.sql_state = trouble.sqlState;
+  }
+  return {
+    status: 503,
+    body: JSON.stringify(body),
+    headers: [
+      ['retry-after', '1'],
+      ['x-error-code', refusal.code],
+    ],
+  };
+}
+
+function infoOf({ config, gate, version, schema, placement }: FrontOptions): () => HttpReply {
+  const storageVersion = readMigrations(MIGRATIONS_DIR).at(-1)!.version;
+  const info = (): Info => ({
+    version,
+    storage_schema_version: storageVersion,
+    contract_schema_version: CONTRACT_VERSION,
+    cell: schema,
+    cluster: placement.placement !== undefined,
+    env_label: config.envLabel ?? null,
+    env_color: config.envColor ?? null,
+    encryption_key: gate.sealingKey,
+  });
+  return () => jsonReply(JSON.stringify(info()));
+}
+
+function whoami({ insecureAuth, requireTenantHeader }: Config): Operation<'whoami'> {
+  const shared = { is_insecure: insecureAuth, requires_tenant: requireTenantHeader };
+  return async (_, { key }) => {
+    const answer: WhoAmI = {
+      is_root: key === undefined,
+      ...shared,
+      tenant_id: key?.tenant ?? null,
+      capabilities: [...(key === undefined ? CAPABILITIES : capabilitiesOf(key.capabilities))],
+      key: key === undefined ? null : shownKey(key),
+    };
+    return jsonReply(JSON.stringify(answer));
+  };
+}
+
+function shownKey({ id, name, expiresAt }: ResidentKey): WhoAmI['key'] {
+  return { id, name, expires_at: expiresAt === undefined ? null : isoTime(expiresAt) };
 }
 
 function gaugesOf({ gate, now, connections, requests, client, reads }: FrontOptions) {
