@@ -1,8 +1,7 @@
 /**
- * One bundled Postgres server on one data folder: made, started, found again, stopped. It runs in a
- * session of its own, so that a terminal's interrupt does not reach it before the engine has
- * drained; and it survives its parent, so that every start first looks for one that still serves.
- * The caller sees to it that only one process at a time calls in here for a folder.
+ * One bundled Postgres server on one data folder: made, started, found again, stopped. It runs in a session of its own,
+ * so that a terminal's interrupt does not reach it before the engine has drained. It survives its parent, so every
+ * start looks for a server that still runs. Only one process at a time may use a folder, which the caller ensures.
  */
 
 import { spawn } from 'node:child_process';
@@ -37,17 +36,17 @@ import {
 import { isAlive, processCommand, processFolder } from './process-lock.js';
 
 export interface ServerOptions {
-  /** Exists already. Holds the database unless its user cannot enter, the password and the log. */
+  /** Exists. Has the database unless its user cannot enter, the password and the log. */
   readonly dataDir: string;
   readonly major: PostgresMajor;
   /** Server parameters; a server found running with others is restarted. */
   readonly settings: Readonly<Record<string, string>>;
-  /** False leaves out the syncs of a new database, for tests. */
+  /** False, for tests: nothing is synced, and a crash of the machine may leave a broken database. */
   readonly isDurable: boolean;
   /** The port that must be used. Default: the last one when free, else any. */
   readonly port?: number;
   readonly log: DbLog;
-  /** Ends the start: what it began is ended and removed first. */
+  /** Ends the start, which rejects with the signal's reason after what it began is ended and removed. */
   readonly signal?: AbortSignal;
 }
 
@@ -76,7 +75,7 @@ const CONNECT_TIMEOUT_MS = 5_000;
 /** After a fast stop gets no end, an immediate one; after that only a kill is left. */
 const STOP_PATIENCE_MS = { fast: 20_000, immediate: 10_000 } as const;
 
-/** A port may be taken meanwhile, or the children of a killed server may still be ending. */
+/** A port may be taken meanwhile, or the children of a killed server may still be stopping. */
 const START_ATTEMPTS_MAX = 10;
 const START_RETRY_MS = 300;
 

@@ -1,30 +1,23 @@
 /**
- * The bundled Postgres of the default set-up: one engine, one data folder, one server. Refuses a
- * second engine on the folder, brings a server that died back on the same port, and stops it when
- * the engine stops. When the engine is killed instead, the server goes on and is found again.
+ * The bundled Postgres of the default set-up: one engine, one data folder, one server. Refuses a second engine on the
+ * folder, restarts a server that died on the same port, and stops it with the engine. When the engine is killed
+ * instead, the server goes on and is found by the next one.
  */
 
 import { mkdirSync } from 'node:fs';
 import path from 'node:path';
 import { DEFAULT_SCHEMA } from '../db/database-url.js';
-import type { DbLog } from '../db/pool.js';
-import { EmbeddedPostgresError, type PostgresMajor } from './embedded-files.js';
+import { EmbeddedPostgresError } from './embedded-files.js';
 import { ensureRoles, type RoleUrls } from './embedded-roles.js';
 import { ensureServer, type Server, type ServerOptions, stopServer } from './embedded-server.js';
 import { isAlive, type ProcessLock, tryProcessLock } from './process-lock.js';
 
-export interface EmbeddedOptions {
-  /** Made when missing. Must not be private (0700), or the database is put elsewhere for root. */
-  readonly dataDir: string;
+/** `dataDir` is made when missing. `major` is 18 and `isDurable` true unless they are set. */
+export interface EmbeddedOptions
+  extends Pick<ServerOptions, 'dataDir' | 'log' | 'signal'>,
+    Partial<Pick<ServerOptions, 'major' | 'isDurable'>> {
   /** Where the tables of the engine lie; default public. */
   readonly schema?: string;
-  readonly log: DbLog;
-  /** Default 18. Another one than the database was made with is refused. */
-  readonly major?: PostgresMajor;
-  /** Default true. False: nothing is synced, and a crash of the machine may leave a broken database. */
-  readonly isDurable?: boolean;
-  /** Ends the start; nothing that it began is left then, and it rejects with the signal's reason. */
-  readonly signal?: AbortSignal;
 }
 
 export interface EmbeddedPostgres {
@@ -55,8 +48,7 @@ const SETTINGS: Readonly<Record<string, string>> = {
   synchronous_commit: 'on',
   full_page_writes: 'on',
   shared_buffers: '128MB',
-  // Segments are recycled rather than made, which costs tens of milliseconds each; the upper bound
-  // keeps a small disk small.
+  // Making a segment takes tens of milliseconds, recycling none. The upper bound suits small disks.
   min_wal_size: '256MB',
   max_wal_size: '512MB',
   wal_compression: 'on',
@@ -83,17 +75,10 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedP
   const dataDir = path.resolve(options.dataDir);
   mkdirSync(dataDir, { recursive: true });
   const lock = takeFolder(dataDir);
-  const serverOptions: ServerOptions = {
-    dataDir,
-    major,
-    settings: isDurable ? SETTINGS : { ...SETTINGS, ...UNSAFE_SETTINGS },
-    isDurable,
-    log,
-  };
+  const settings = isDurable ? SETTINGS : { ...SETTINGS, ...UNSAFE_SETTINGS };
+  const serverOptions: ServerOptions = { dataDir, major, settings, isDurable, log };
   try {
-    const server = await ensureServer(
-      signal === undefined ? serverOptions : { ...serverOptions, signal },
-    );
+    const server = await ensureServer(signal ? { ...serverOptions, signal } : serverOptions);
     const embedded = keep(server, { ...serverOptions, port: server.port }, lock);
     try {
       return { ...embedded, roles: await ensureRoles(server.connectionString, schema) };
