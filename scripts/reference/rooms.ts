@@ -36,7 +36,7 @@ export const ROOMS: readonly Room[] = [
     'src/base schema',
   ),
   room('src/handlers', 'calls to the outside', GROUND),
-  room('src/metrics', 'what is counted, and traces', 'src/base src/core'),
+  room('src/metrics', 'what is counted, and traces', 'src/core'),
   room('src/db', 'connections, lease, batches, statements, migrations', `${GROUND} src/metrics`),
   room('src/http', 'servers, the pipeline of a request, keys', `${GROUND} src/metrics src/db`),
   room(

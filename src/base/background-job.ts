@@ -1,7 +1,6 @@
 /**
- * Work beside the requests that is done again and again: one step at a time, each tried until it
- * succeeds, with a rest after it that is as long as it took, so that others hardly notice. A job with
- * methods of its own extends the class.
+ * Repeated work in the background: one step at a time, each retried until it succeeds, with a rest after it that is as
+ * long as it took, so that requests hardly notice.
  */
 
 import type { Clock, TimerHandle } from './clock.js';

@@ -1,20 +1,13 @@
-/**
- * Operations on text and values whose cost is bounded whatever the input: data of a caller goes
- * through them before it is written, searched or shown.
- */
+/** Operations on data of callers whose cost is bounded whatever the input. */
 
 import type { JsonObject, JsonValue } from './json.js';
 
-/**
- * Values nested deeper are not looked at. Twice what the entry check admits, so that it stays out
- * of the way of stored data, and far from what overflows a stack.
- */
+/** Values nested deeper are not looked at. Twice what the entry check admits, far from a stack overflow. */
 const DEPTH_MAX = 512;
 
 /**
- * About how many characters `value` has as JSON; undefined when it nests deeper than `depthMax` or
- * has more than `sizeMax`. Looks at no more than `sizeMax` members, so values that share parts
- * many times over cost no more than others.
+ * Approximately the length of `value` as JSON; undefined when it nests deeper than `depthMax` or exceeds `sizeMax`.
+ * Looks at no more than `sizeMax` members, so that shared parts cost no more than others.
  */
 export function sizeWithin(
   value: JsonValue,
@@ -51,10 +44,7 @@ export function displayText(value: JsonValue): string {
   return typeof value === 'string' ? value : JSON.stringify(value);
 }
 
-/**
- * Members of arrays and objects, UTF-8 bytes of strings (docs/reference/expressions.md); null for
- * other values.
- */
+/** Members of arrays and objects, UTF-8 bytes of strings; null for other values. */
 export function lengthOf(value: JsonValue): number | null {
   if (typeof value === 'string') return Buffer.byteLength(value, 'utf8');
   if (typeof value !== 'object' || value === null) return null;

@@ -1,6 +1,6 @@
 /**
- * Time as a value that is handed in. Everything that waits or measures takes a `Clock`, so that the
- * simulation can replace it; only thread entries construct the real one (`src/base/real-clock.ts`).
+ * Everything that waits or measures takes a `Clock`, so that the simulation can replace it; only thread entries use
+ * the real one (`real-clock.ts`).
  */
 
 /** What `setTimeout` returned; opaque, so that a simulated clock may use numbers. */
@@ -23,9 +23,8 @@ export interface ClockReading {
 }
 
 /**
- * What is to be added to the monotonic clock to get the time of the clock that was read. An offset
- * that is known is only moved as far as the reading proves it wrong: a reading that took long proves
- * little.
+ * The offset from the monotonic clock to the clock that was read. A known offset is moved only as far as the reading
+ * proves it wrong: a slow reading proves little.
  */
 export function offsetFrom({ unixMs, sentAt, receivedAt }: ClockReading, known?: number): number {
   if (known === undefined) return unixMs - (sentAt + receivedAt) / 2;

@@ -1,9 +1,7 @@
 /**
- * The catalogue of errors a caller can meet: one class per HTTP status family, a stable `code` per
- * cause. The wire body is `{"error": message}`; the code travels in the `x-error-code` header and in
- * the log. Errors cross threads as `ErrorData`, because structured clone drops custom fields.
- *
- * Outcomes of steps are values, not exceptions, and have no class here.
+ * The catalogue of errors a caller can meet, with a stable `code` per cause. The wire body is `{"error": message}`;
+ * the code travels in the header `x-error-code` and in the log. Errors cross threads as `ErrorData`, because
+ * structured clone drops custom fields. Outcomes of steps are values and not errors.
  */
 
 /** Every code the server can answer with, and the HTTP status that goes with it. */

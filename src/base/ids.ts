@@ -1,7 +1,6 @@
 /**
- * Identifiers that carry their placement. The last 16 bits of an instance's id are its routing hash;
- * tasks and rows of the instance repeat them, so that any thread finds the owner's shard from the
- * id alone. Pure: time and random bytes are handed in.
+ * Identifiers that carry their placement: the last 16 bits of an instance's id are its routing hash, which its tasks
+ * and rows repeat, so that any thread finds the shard of the owner. Pure.
  */
 
 import { createHash } from 'node:crypto';
@@ -21,7 +20,6 @@ const FIRST_ID = '00000000-0000-7000-8000-000000000000';
 /**
  * UUIDv7: 48 bits of time, a 12-bit counter within the millisecond, 46 random bits, 16 routing bits.
  *
- * @param now engine time in ms
  * @param random32 a uniform integer in 0 … 2^32-1
  */
 export function createIdGenerator(now: () => UnixMs, random32: () => number): IdGenerator {
@@ -65,28 +63,20 @@ function writeHex(digits: Uint8Array, at: number, count: number, value: number):
   }
 }
 
-/**
- * UUIDv8 derived from the length-prefixed (tenant, key): the same idempotency key always names the
- * same instance, and with it the same actor.
- */
+/** The same idempotency key always names the same instance, and with it the same actor. */
 export function keyedInstanceId(tenantId: string, idempotencyKey: string): string {
   return hashedId('', tenantId, idempotencyKey);
 }
 
-/** Names the actor of a concurrency key, and its rows. */
 export function concurrencyKeyId(tenantId: string, concurrencyKey: string): string {
   return hashedId('concurrency:', tenantId, concurrencyKey);
 }
 
-/** Names the actor of a rate limit, and its rows. */
 export function rateLimitId(tenantId: string, key: string): string {
   return hashedId('rate:', tenantId, key);
 }
 
-/**
- * Names the actor of the events with a name and a correlation key, and its rows; absent: of those
- * without a key.
- */
+/** Names the actor of the events with a name and a correlation key; undefined: of those without a key. */
 export function eventKeyId(tenantId: string, name: string, key: string | undefined): string {
   const named = `${Buffer.byteLength(name)}:${name}`;
   return hashedId('events:', tenantId, key === undefined ? named : `${named}=${key}`);
@@ -97,24 +87,17 @@ export function eventId(tenantId: string, producerEventId: string): string {
   return hashedId('event:', tenantId, producerEventId);
 }
 
-/**
- * Names the instance that a schedule creates for a fire time. It lives on the schedule's shard: its
- * routing bits are the schedule's.
- */
+/** The instance that a schedule creates for a fire time. Its routing bits are the schedule's: they share a shard. */
 export function firedInstanceId(scheduleId: string, at: UnixMs): string {
   return hashedId('cron:', scheduleId, String(at)).slice(0, -4) + scheduleId.slice(-4);
 }
 
-/** The same for a run of a schedule that somebody asked for with an idempotency key. */
+/** The same for a run that was requested with an idempotency key. */
 export function askedRunId(scheduleId: string, key: string): string {
   return hashedId('cron-run:', scheduleId, key).slice(0, -4) + scheduleId.slice(-4);
 }
 
-/**
- * Names the child instance that a block starts, on whatever shard that is.
- *
- * @param number of all children that the parent has asked for
- */
+/** @param number of all children that the parent has requested */
 export function childInstanceId(
   parentId: string,
   blockId: string,
@@ -125,11 +108,10 @@ export function childInstanceId(
 }
 
 /**
- * What a step says to others so that they do a thing once: the same for all tries of one execution of it,
- * another one for each iteration and each time that it is begun anew in one.
+ * The same for all tries of one execution of a step, another one for each iteration and each restart in it.
  *
  * @param iteration the path of loop counters, or what stands in its place
- * @param runs how often it was begun anew in that
+ * @param runs how often the step was restarted in the iteration
  */
 export function stepIdempotencyKey(
   instanceId: string,

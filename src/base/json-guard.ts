@@ -1,7 +1,7 @@
 /**
- * The entry check on every JSON text that can reach a row. A row that Postgres refuses fails its whole batch, and a
- * value may be too deep to be written again: such a text is refused with the place of the fault. Ordinary texts pass
- * three native searches; only a text in which one of them found something is scanned.
+ * The entry check on every JSON text that can reach a row: a row that Postgres refuses fails its whole batch, and a
+ * value may be too deep to be written again. Ordinary texts pass three native searches; only a text in which one of
+ * them found something is scanned, for the place of the fault.
  */
 
 import { clip } from './bounds.js';
@@ -30,18 +30,14 @@ export interface JsonLimits {
   readonly areNamesUnique?: true;
 }
 
-/**
- * 256 levels: 64 nested blocks are some 200 levels, and neither a stack nor a column is in danger
- * below 1,000. 400 characters hold every double written out in full digits.
- */
+/** 64 nested blocks are some 200 levels. 400 characters hold every double in full digits. */
 export const DEFAULT_JSON_LIMITS: JsonLimits = { maxDepth: 256, maxNumberLength: 400 };
 
 /**
- * For the bodies of requests. A text costs by its values, not by its bytes: three million empty lists are 10 MB and
- * take seconds. Half a million lists, numbers or small objects take a tenth of a second, and 240,000 different names
- * three tenths, in pieces of 19 ms at most (`json-cut.ts`; on a busy machine). That is more than a context of 256 KiB
- * holds, and 500 for each instance of a batch of 1,000. Repeated names are refused because a proxy may have checked
- * the other member.
+ * For the bodies of requests. A text costs by its values, not its bytes: three million empty lists are 10 MB and take
+ * seconds, half a million small objects a tenth of a second, in pieces of 19 ms at most (`json-cut.ts`). That is more
+ * than a context of 256 KiB holds, and 500 for each instance of a batch of 1,000. Repeated names are refused because a
+ * proxy may have checked the other member.
  */
 export const BODY_JSON_LIMITS: JsonLimits = {
   ...DEFAULT_JSON_LIMITS,
@@ -60,9 +56,9 @@ export type JsonResult =
   | { readonly ok: false; readonly problem: JsonProblem };
 
 /**
- * Parses `text` like `JSON.parse` and refuses also what cannot be stored unchanged: U+0000 and lone surrogates (raw
- * or escaped), nesting and numbers over `limits`, integers beyond 2^53, and exponents that make a number infinite or
- * zero (docs/decisions/0018-request-bodies.md), and what else `limits` name. Never throws.
+ * Parses like `JSON.parse`, and refuses what cannot be stored unchanged (docs/decisions/0018-request-bodies.md):
+ * U+0000 and lone surrogates, integers beyond 2^53, exponents that make a number infinite or zero, and what `limits`
+ * name. Never throws.
  */
 export function parseJson(text: string, limits: JsonLimits = DEFAULT_JSON_LIMITS): JsonResult {
   const { maxValues, areNamesUnique } = limits;
@@ -254,9 +250,8 @@ function isWellFormed(text: string): boolean {
 const RISKY_ESCAPE = /\\u(?:0000|[dD][89a-fA-F])/;
 
 /**
- * A number inside a body follows one of these separators, and is harmless while it has at most 15
- * characters after the sign and no exponent. Strings may match too: they cost a scan, no more. The
- * white space is spelled out because `\s` makes the search twice as slow.
+ * A number in a body follows one of these separators, and is harmless with at most 15 characters after the sign and no
+ * exponent. A match in a string only costs a scan. With `\s` the search takes twice as long.
  */
 const RISKY_NUMBER = /[:,[ \t\n\r]-?\d(?:[\d.]{15}|[\d.]{0,14}[eE])/;
 
@@ -389,8 +384,8 @@ function syntaxProblem(text: string, error: unknown): JsonProblem {
 const PATH_STEPS_SHOWN = 12;
 
 /**
- * The path of the value at `offset`, as in `context.items[3]`; for a key the path of its object.
- * One step per open container: an index, or the key whose value is being read.
+ * The path of the value at `offset`, as in `context.items[3]`; for a key the path of its object. One step per open
+ * container: an index, or the key whose value is read.
  */
 function pathAt(text: string, offset: number): string {
   const tokens = new JsonTokens(text);

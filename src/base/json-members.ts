@@ -17,10 +17,7 @@ import {
 
 /** Reads values one after the other. Each method starts where a value begins, and returns false where it cannot go on. */
 export class JsonReader extends JsonTokens {
-  /**
-   * Reads an object. `take` gets the name of each member as it is written, between its quotes, and reads the
-   * value. The last value counts of a repeated name, as for the parser.
-   */
+  /** Reads an object. `take` gets each name as it is written between its quotes, and reads the value. */
   eachMember(take: (name: string) => boolean): boolean {
     if (this.next() !== OPEN_OBJECT) return false;
     let code = this.nextMark();
@@ -74,8 +71,8 @@ export interface ListSpans {
 }
 
 /**
- * @returns where the list and its items stand, so that each can be judged as a text of its own; undefined when
- *   the text is no object, or its last member of this name no list
+ * @returns where the list and its items stand; undefined when the text is no object, or its last member of this name
+ * no list
  */
 export function listIn(text: string, member: string): ListSpans | undefined {
   const reader = new JsonReader(text);
@@ -101,8 +98,7 @@ export function listIn(text: string, member: string): ListSpans | undefined {
 const OPENED_MAX = BODY_JSON_LIMITS.maxValues ?? Number.POSITIVE_INFINITY;
 
 /**
- * @returns how many objects lie directly in lists of the outermost object: the items of a batch, counted before
- *   anybody parses it, whatever the text is
+ * @returns how many objects lie directly in lists of the outermost object: the items of a batch, before it is parsed
  */
 export function itemsIn(text: string): number {
   const tokens = new JsonTokens(text);

@@ -1,8 +1,7 @@
 /**
- * Walks through the tokens of a JSON text without parsing it: strings, brackets, braces, commas and colons are
- * marks; a run of anything else, such as a number, is a word. Only the white space of JSON separates tokens.
- * Positions are UTF-16 units of the text, and no token allocates anything. Whether the tokens form JSON is for
- * the parser to decide.
+ * Walks through the tokens of a JSON text without parsing it and without allocations: strings, brackets, braces,
+ * commas and colons are marks; a run of anything else, such as a number, is a word. Whether the tokens form JSON is
+ * for the parser to decide. Positions are UTF-16 units of the text.
  */
 
 export const QUOTE = 34;

@@ -1,7 +1,4 @@
-/**
- * The types of parsed JSON, and the two tests on it that the whole engine shares. Values of these
- * types come from outside: they are data, never trusted for their prototype.
- */
+/** Parsed JSON. Such values come from outside: they are data, never trusted for their prototype. */
 
 export type JsonPrimitive = string | number | boolean | null;
 export type JsonValue = JsonPrimitive | JsonValue[] | JsonObject;
@@ -17,8 +14,8 @@ let lastValue: JsonValue | undefined;
 let lastText = '';
 
 /**
- * Its JSON, for values that are replaced and never changed in place. One unit writes the same data to its row and
- * to its answer, so the last text is kept: a pure function with a memory of one.
+ * Its JSON, for values that are never changed in place. One unit writes the same data to its row and to its answer, so
+ * the last text is cached.
  */
 export function textOfJson(value: JsonValue): string {
   if (value !== lastValue) {

@@ -1,6 +1,6 @@
 /**
- * Where the log goes and how it looks there: lines for people on a terminal, JSON lines anywhere else.
- * Each thread writes to the descriptor itself, so that no line waits for another thread.
+ * The log has lines for people on a terminal, and JSON lines anywhere else. Each thread writes to the descriptor
+ * itself, so that no line waits for another thread.
  */
 
 import { isatty } from 'node:tty';

@@ -1,6 +1,6 @@
 /**
- * Lines of the log for people: the time, what is wrong if anything is, the message, and its fields.
- * Nothing in a line can move the cursor or colour the terminal but what is put there on purpose.
+ * Log lines for people: the time, the level of a problem, the message, and its fields. Nothing in a line can move the
+ * cursor or colour the terminal except the palette.
  */
 
 /** A line as pino makes it. */

@@ -1,6 +1,6 @@
 /**
- * Structured logs on standard output: one JSON line per event that matters (docs/logs.md), never
- * payloads or keys. Errors are shown without what they quote of other people's data.
+ * Structured logs on standard output (docs/logs.md), without payloads or keys. Errors are shown without what they
+ * quote of other people's data.
  */
 
 import { type DestinationStream, type Logger as PinoLogger, pino } from 'pino';
@@ -15,9 +15,9 @@ const REDACTED = ['authorization', 'x-api-key', 'cookie'].flatMap((name) => {
 });
 
 /**
- * @param thread names the thread in every line: front, writer, shard-0 …
- * @param destination of the lines; default standard output
- * @param cell in every line, if somebody has named it (docs/operate/cells.md)
+ * @param thread in every line: front, writer, shard-0 …
+ * @param destination default: standard output
+ * @param cell in every line, if it was configured
  */
 export function createLogger(
   level: string,
@@ -54,10 +54,7 @@ export interface DescribedError {
   readonly stack?: string | undefined;
 }
 
-/**
- * Of an error no more than these: what libraries hang on theirs are rows, parameters, addresses and
- * texts that did not parse.
- */
+/** Libraries attach rows, parameters, addresses and unparsed texts to their errors, which are left out. */
 export function describeError(error: unknown): DescribedError {
   if (!(error instanceof Error)) return { type: typeof error };
   const { name, message, stack } = error;
@@ -77,10 +74,7 @@ function isQuoting({ name }: Error, code: unknown): boolean {
   return typeof code === 'string' && SQLSTATE.test(code) && QUOTING_CLASS.test(code);
 }
 
-/**
- * So many lines of one kind in a second, for events that come as often as callers like. The first
- * line after a pause says how many were left out.
- */
+/** Limits lines of one kind, for events that come as often as callers like. */
 export class LineLimit {
   readonly #limit: SecondLimit;
   #omitted = 0;
@@ -89,7 +83,7 @@ export class LineLimit {
     this.#limit = new SecondLimit(linesPerSecond);
   }
 
-  /** @returns what the line says beside its own facts; undefined: it is left out */
+  /** @returns fields to add, with the number of omitted lines after a pause; undefined: the line is omitted */
   admit(nowMs: number): { readonly omitted?: number } | undefined {
     if (!this.#limit.admits(nowMs)) {
       this.#omitted += 1;

@@ -1,10 +1,7 @@
 /**
- * Heavy work beside the turn: one small pool of threads for the whole process, which is started for
- * the first job and ends when there was nothing to do for a while. The pool belongs to the front; any
- * thread may use it. What a job is given and what it gives travels on a port of its own between the
- * caller and the thread, so that the front is not held up by it.
- *
- * A job that takes too long or too much memory costs its thread and nothing else.
+ * One small pool of threads for heavy work of the whole process, started for the first job and stopped when it was
+ * idle for a while. The pool belongs to the front, but inputs and results travel on a port of their own between the
+ * caller and the thread. A job that takes too long or too much memory costs its thread and nothing else.
  */
 
 import { once } from 'node:events';

@@ -38,10 +38,9 @@ export type JobAnswer =
 /** What every thread can ask for. */
 export interface Offload {
   /**
-   * @param tenant whose share of the threads it takes
    * @param ms how long it may take once it has begun; absent: as its row says
-   * @throws TooCostly when it took too long or too much memory; EngineError 429 when too many jobs of the
-   *   tenant wait, 503 when those of all do, or the engine stops; otherwise what the job throws
+   * @throws TooCostly when it took too long or too much memory; EngineError 429 when too many jobs of the tenant wait,
+   * 503 when those of all do, or the engine stops; otherwise what the job throws
    */
   run<Input, Output>(
     tenant: string,

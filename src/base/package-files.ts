@@ -1,6 +1,6 @@
 /**
- * Where the files of the package lie. The same code runs as compiled, each module in the folder of its
- * source, and as the bundle of the server, whose files lie side by side; see `scripts/lib/bundle.mjs`.
+ * The files of the package. The same code runs compiled, each module in the folder of its source, and as the bundle of
+ * the server, whose files lie side by side (`scripts/lib/bundle.mjs`).
  */
 
 import { readFileSync } from 'node:fs';

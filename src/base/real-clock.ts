@@ -1,6 +1,6 @@
 /**
- * The machine's own clock and timers, and engine time, which follows the database's clock. All
- * threads of the process share one monotonic clock, so that one offset serves them all.
+ * The clock of the machine, and engine time, which follows the clock of the database. All threads of the process share
+ * one monotonic clock, so that one offset serves them all.
  */
 
 import { performance } from 'node:perf_hooks';
@@ -8,8 +8,8 @@ import type { Clock, TimerHandle } from './clock.js';
 import type { UnixMs } from './time.js';
 
 /**
- * Threads count `performance.now()` from their own start, and `hrtime` from a common one. A thread that is put
- * aside between the two readings takes its origin for earlier than it is: the latest of some is the best.
+ * `performance.now()` counts from the start of a thread, `hrtime` from a common origin. A pause between the two
+ * readings makes the origin appear earlier: the latest of some is the best.
  */
 const MONOTONIC_ORIGIN = Math.max(...Array.from({ length: 20 }, readOrigin));
 
@@ -29,9 +29,9 @@ export const realClock: Clock = {
 const HELD_MS_MAX = 1_000;
 
 /**
- * Engine time: the monotonic clock and an offset, so that a change of the machine's clock moves no
- * deadline. A new offset ahead is followed at once, a little one back by standing still, and only a
- * larger one by going back. Until an offset is known it is the machine's time.
+ * The monotonic clock and an offset, so that a change of the machine's clock moves no deadline. A new offset ahead is
+ * followed at once, a little one back by standing still, and only a larger one by going back. Until an offset is known
+ * it is the machine's time.
  */
 export class EngineClock implements Clock {
   readonly #base: Clock;

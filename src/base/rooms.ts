@@ -1,7 +1,4 @@
-/**
- * Lists of rooms that plug in, of a shard or of the front thread: a room may consist of parts, and each row of a
- * table has one room.
- */
+/** Lists of rooms of a shard or of the front thread: a room may have parts, and each row of a table has one room. */
 
 /** The rooms and their parts in order; parts come before their room. */
 export function withParts<Room extends { readonly parts?: readonly (Room | undefined)[] }>(
@@ -11,10 +8,8 @@ export function withParts<Room extends { readonly parts?: readonly (Room | undef
 }
 
 /**
- * One table of those of all rooms.
- *
- * @typeParam Rows the whole table, of which `NoneIsMissing` checks that no row is missing
- * @throws Error when two rooms have the same row
+ * One table of those of all rooms; `NoneIsMissing` checks that it is complete. @throws Error when two rooms have the
+ * same row
  */
 export function joined<Rows extends object>(tables: readonly (Partial<Rows> | undefined)[]): Rows {
   const rows: Record<string, unknown> = {};

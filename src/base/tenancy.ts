@@ -1,6 +1,6 @@
 /**
- * Whose thing it is: the tenant of the header x-tenant-id beside one that a body names, and beside the
- * owner of a row. Of a header that is absent the tenant is '', which stands for any.
+ * Checks the tenant of the header x-tenant-id against the one that a body names, and the owner of a row. Without the
+ * header the tenant is '', which stands for any.
  */
 
 import { forbidden, invalid, notFound } from './errors.js';
@@ -15,11 +15,7 @@ export function checkTenant(header: string, named: string, place = ''): void {
   }
 }
 
-/**
- * The tenant of a request whose body may name it; '' when neither does.
- *
- * @throws EngineError 403 when they name two
- */
+/** '' when neither names one. @throws EngineError 403 when they name two */
 export function tenantOf(header: string, named: string | null | undefined): string {
   if (named == null || named === '') return header;
   checkTenant(header, named);
@@ -27,8 +23,6 @@ export function tenantOf(header: string, named: string | null | undefined): stri
 }
 
 /**
- * The tenant of what a body names or the header.
- *
  * @param place of the member `tenant_id`, such as `events[3].`
  * @throws EngineError 403 when they name two, 400 when neither names one
  */
@@ -43,7 +37,7 @@ export function isForeign(row: { readonly tenant_id: string }, tenant: string): 
   return tenant !== '' && row.tenant_id !== tenant;
 }
 
-/** The row, unless it is another tenant's: who goes on without one asks the same for both. */
+/** Undefined also for a row of another tenant: both get the same answer. */
 export function seenBy<Row extends { readonly tenant_id: string }>(
   tenant: string,
   row: Row | undefined,
@@ -51,10 +45,7 @@ export function seenBy<Row extends { readonly tenant_id: string }>(
   return row === undefined || isForeign(row, tenant) ? undefined : row;
 }
 
-/**
- * @param what is told to be nowhere
- * @throws EngineError 404 when there is none, or only one of another tenant
- */
+/** @throws EngineError 404 when there is none, or only one of another tenant */
 export function owned<Row extends { readonly tenant_id: string }>(
   row: Row | undefined,
   tenant: string,

@@ -6,10 +6,7 @@ export type UnixMs = number;
 let lastMs = Number.NaN;
 let lastText = '';
 
-/**
- * RFC 3339 in UTC with milliseconds. Rows of one batch share their instant, so the last text is
- * kept: a pure function with a memory of one.
- */
+/** RFC 3339 in UTC with milliseconds. Rows of one batch share their instant, so the last text is cached. */
 export function isoTime(ms: UnixMs): string {
   if (ms !== lastMs) {
     lastText = new Date(ms).toISOString();
@@ -18,7 +15,7 @@ export function isoTime(ms: UnixMs): string {
   return lastText;
 }
 
-/** Of a text that `isoTime` made; the last one it need not read. */
+/** Of a text that `isoTime` made. */
 export function msOfTime(text: string): UnixMs {
   return text === lastText ? lastMs : Date.parse(text);
 }
@@ -27,10 +24,7 @@ export function isoTimeOrNull(ms: UnixMs | null): string | null {
   return ms === null ? null : isoTime(ms);
 }
 
-/**
- * A limit of time in ms; null: none. A definition may have been stored with anything, by an engine that took no
- * notice of the member yet.
- */
+/** In ms; null: none. A stored definition may have anything, from an engine that ignored the member. */
 export function timeLimit(given: unknown): number | null {
   return Number.isInteger(given) && (given as number) >= 0 ? (given as number) : null;
 }

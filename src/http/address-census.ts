@@ -1,7 +1,7 @@
 /**
- * Counts connections by address for a backend that reports each opened connection, but not which one has closed. The
- * count is an upper bound; when it reaches the limit, Linux is asked which connections are open. Other systems cannot
- * be asked, so that only the limit of all connections holds there.
+ * Counts connections by address for a backend that does not report which connection has closed. The count is an upper
+ * bound; when it reaches the limit, Linux is asked which connections are open. Other systems have no such table: only
+ * the limit of all connections holds there.
  */
 
 import { readFileSync } from 'node:fs';
@@ -42,7 +42,7 @@ export class AddressCensus {
   }
 
   /**
-   * Gives back the places of connections that are gone, unless that was done a moment ago.
+   * Gives back the places of connections that have closed, unless that was done a moment ago.
    *
    * @param placeless how many connections of an address are open without a place
    * @returns whether places were given back

@@ -1,7 +1,6 @@
 /**
- * Authenticates a caller by the root key or the key of a tenant, checks whether the key may use the route, and reads
- * the tenant header (docs/authorization.md). Everything is in memory: a key that was valid lately is found by its
- * text, every other one by its SHA-256.
+ * Authenticates a caller by the root key or the key of a tenant, checks whether it may use the route, and reads the
+ * tenant header (docs/authorization.md). A recently valid key is found by its text, every other one by its SHA-256.
  */
 
 import { createHash, timingSafeEqual } from 'node:crypto';
@@ -25,10 +24,7 @@ export interface AuthSettings {
 }
 
 export interface Caller {
-  /**
-   * The tenant of the key, whatever the request says; with the root key that of the header, '' when none is
-   * named and none is required.
-   */
+  /** The tenant of the key; with the root key that of the header, '' when none is named or required. */
   readonly tenant: string;
   /** Of a tenant; undefined: the root key, or none on an open route. */
   readonly key: ResidentKey | undefined;
@@ -103,8 +99,7 @@ function accessTo(route: Route, protectDocs: boolean): Access | 'open' {
 }
 
 /**
- * A key that has only `approver` may answer for a person and do nothing else; a `starter` may send every other signal.
- * A body that cannot be parsed is refused by the owner of the route.
+ * Only `approver` lets a key answer for a person, and only `starter` send other signals; `operator` may do both.
  *
  * @returns the refusal, for a caller that may know of the instance
  */
@@ -132,8 +127,8 @@ export function signalRefusal(
 }
 
 /**
- * Caches the digests of valid keys by their texts; the registry is asked each time whether the key still is one. A
- * wrong text is hashed every time and never cached, so that the time of an answer does not show how much of it is right.
+ * The registry is asked each time whether a cached key is still valid. A wrong text is hashed every time and never
+ * cached, so that the time of an answer does not show how much of it is right.
  */
 function keyFinder(
   root: Buffer,

@@ -1,6 +1,6 @@
 /**
- * Parses and validates the body of a request, once, on the thread that owns it. A large body is parsed a piece at a
- * time; if it is invalid, a side thread finds out why, in the same way as for a small one.
+ * Parses and validates the body of a request, once, on the thread that owns it. A large body is parsed in pieces; if
+ * it is invalid, a side thread finds out why.
  */
 
 import { setImmediate } from 'node:timers/promises';
@@ -31,8 +31,8 @@ export class RefusedItem {
 }
 
 /**
- * @param isListed the refusal of a definition has its mistakes as lists, too
- * @throws EngineError 400 that names the field or the place, 413 for more values than a body may have
+ * @param isListed the refusal of a definition also has its findings as lists
+ * @throws EngineError 400 that names the field or the place, 413 for too many values
  */
 export function parseBody<Id extends BodyRouteId>(
   validators: Validators,
@@ -161,10 +161,8 @@ export function* parseAsJudged<Id extends BodyRouteId>(
 }
 
 /**
- * The value of a text with something that cannot be stored, provided that it is within items that are judged one by
- * one: these become `RefusedItem`.
- *
- * @throws EngineError for a problem outside of the items
+ * The value of a text with something that cannot be stored, if it is within items that are judged one by one: these
+ * become `RefusedItem`. @throws EngineError for a problem outside of the items
  */
 function itemwise(operation: BodyRouteId, text: string, problem: JsonProblem): unknown {
   if (problem.kind === 'values') throw tooLarge(problem.message);
@@ -200,10 +198,8 @@ function isParsed(text: string): boolean {
 }
 
 /**
- * The body with a `RefusedItem` for each invalid item, if the items of its list are judged one by one; undefined: they
- * are not, or the list itself is invalid.
- *
- * @throws EngineError for a problem outside of the list
+ * The body with a `RefusedItem` for each invalid item, if its items are judged one by one; undefined: they are not, or
+ * the list itself is invalid. @throws EngineError for a problem outside of the list
  */
 function judgeEach<Id extends BodyRouteId>(
   validators: Validators,

@@ -84,7 +84,7 @@ export class Connections {
   }
 
   /**
-   * For a backend that does not report which connection has closed: it calls `left` for each that was admitted.
+   * For a backend that does not report which connection has closed: it calls `left` for each.
    *
    * @param address as `addressKey` writes it
    * @param isProxy see `admit`
@@ -163,11 +163,7 @@ export class SpareConnections {
     this.#count += 1;
   }
 
-  /**
-   * A request came on it, or it is gone: it is not closed from here on.
-   *
-   * @returns whether it was still held
-   */
+  /** A request came on it, or it has closed. @returns whether it was still held */
   letGo(spare: SpareConnection): boolean {
     const mine = this.#silent.get(spare.address);
     const timer = mine?.get(spare);

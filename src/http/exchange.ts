@@ -1,6 +1,6 @@
 /**
- * The life of an exchange, alike on both backends: a backend supplies only how bytes leave (the abstract part). An
- * exchange is answered at most once, and never after its client went away: that is decided here and nowhere else.
+ * The life of an exchange, alike on both backends, which supply only how bytes leave. An exchange is answered at most
+ * once, and never after its client disconnected.
  */
 
 import type { EngineError } from '../base/errors.js';
@@ -99,8 +99,8 @@ export abstract class Exchange {
   }
 
   /**
-   * Ends a stream, or answers with the refusal what is not answered; from then on the exchange counts as aborted. Does
-   * nothing when it is over.
+   * Ends a stream, or answers with the refusal; from then on the exchange counts as aborted. Does nothing when it is
+   * over.
    */
   end(refusal: HttpReply): void {
     if (this.aborted || this.#phase === 'over') return;
@@ -160,8 +160,7 @@ export abstract class Exchange {
   }
 
   /**
-   * False when nobody is there to answer. A second answer is dropped with a log line: it is a defect
-   * of its caller, which no other request should suffer from.
+   * False when the client has disconnected. A second answer is a defect of its caller: it is dropped with a log line.
    */
   #mayAnswer(headers: HeaderList | undefined): boolean {
     if (this.#isAbandoned) return false;
@@ -192,10 +191,7 @@ export abstract class Exchange {
     this.#send(refusalReply(refusal));
   }
 
-  /**
-   * `refuse` follows once the rest of the body was discarded. Where a backend can, the client has the answer
-   * before that, and need not send a body that is not read.
-   */
+  /** `refuse` follows once the body was discarded. Where a backend can, the client gets the answer before that. */
   announce(refusal: Refusal): void {
     this.#isRefused = true;
     this.sendEarly(refusalReply(refusal));
@@ -260,7 +256,7 @@ export abstract class Exchange {
     this.#call(this.#drainListener);
   }
 
-  /** True if the connection cannot be used again: it is unknown where the next request begins. */
+  /** The connection cannot be used again: it is unknown where the next request begins. */
   protected get isRefused(): boolean {
     return this.#isRefused || this.unplaced !== undefined;
   }

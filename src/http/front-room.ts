@@ -1,6 +1,6 @@
 /**
- * What a room may have on the front thread: routes that it answers there, gauges, and work beside the requests. The
- * front goes through its rooms in the order of their list (`src/server/front-rooms.ts`).
+ * A room of the front thread: routes, gauges, and work beside the requests. The rooms are called in the order of their
+ * list (`src/server/front-rooms.ts`).
  */
 
 import type { Clock } from '../base/clock.js';
@@ -29,7 +29,7 @@ export interface FrontRoom {
   /** An event that fires triggers was stored. */
   eventsFired?(): void;
   /**
-   * The tenant was moved to this cell and is not served yet: what is in memory of it is read again.
+   * The tenant was moved to this cell and is not served yet: its data in memory is read again.
    *
    * @param stampsFrom audit entries get no earlier time
    */
@@ -51,11 +51,7 @@ export interface FrontSettings {
   readonly webhookSecret: string | undefined;
 }
 
-/**
- * What the engine gives to its front rooms: each of them names what it takes.
- *
- * @typeParam Client how the room asks the shards
- */
+/** What the engine provides to its front rooms. @typeParam Client how the room calls the shards */
 export interface FrontKernel<Client = unknown> {
   readonly client: Client;
   readonly reads: Reads;

@@ -1,7 +1,7 @@
 /**
  * Protects a server without keys from pages that the developer opens in a browser, and from DNS rebinding. A request
- * must name this machine as its host, come from a page of this machine if it comes from a page, and declare its body
- * as JSON, which a page can send to another origin only after a preflight.
+ * must name this machine as its host, come from a page of this machine if from any, and declare its body as JSON,
+ * which a page can send to another origin only after a preflight.
  */
 
 import { forbidden, invalid } from '../base/errors.js';

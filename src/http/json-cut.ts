@@ -1,7 +1,7 @@
 /**
- * Parses a long JSON text in pieces, so that a thread can do other things in between. Runs of neighbouring members
- * are parsed natively; only an array or object that is longer than a run is put together here. The result is that of
- * `parseJson` for the whole text, or a refusal without its reason, which `parseJson` finds.
+ * Parses a long JSON text in pieces, so that a thread can do other things in between. Runs of neighbouring members are
+ * parsed natively; only an array or object longer than a run is assembled here. The result is that of `parseJson`, or
+ * a refusal without its reason.
  */
 
 import { type JsonLimits, type JsonResult, parseJson } from '../base/json-guard.js';
@@ -42,7 +42,7 @@ interface Level {
 }
 
 /**
- * @param limits undefined: whatever is JSON is taken, of a repeated name the last value
+ * @param limits undefined: any JSON, with the last value of a repeated name
  * @returns yields between pieces
  */
 export function* cutJson(

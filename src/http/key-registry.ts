@@ -1,8 +1,7 @@
 /**
- * All live keys of tenants, in the memory of the front thread. Only this thread authorises, so that a key removed here
- * is refused by the next request. The table is the truth across restarts; only the engine that owns the database writes
- * it. Keys are found by the digest of their secrets: comparing digests byte by byte reveals nothing, since a caller
- * cannot choose the digest of a guess.
+ * All live keys of tenants, in the memory of the front thread, which alone authorises: a key removed here is refused
+ * by the next request. Keys are found by the digest of their secrets: comparing digests byte by byte reveals nothing,
+ * since a caller cannot choose the digest of a guess.
  */
 
 import { CAPABILITIES, type Capability } from '../../schema/route-row.js';
@@ -104,8 +103,7 @@ export class KeyRegistry {
   }
 
   /**
-   * The live key with this digest, whose use is noted; undefined: revoked, expired, or none at all.
-   * @throws EngineError 503 before the keys are loaded
+   * Marks the key as used. Undefined: revoked, expired or unknown. @throws EngineError 503 before the keys are loaded
    */
   use(digest: string): ResidentKey | undefined {
     if (!this.#isLoaded) throw this.#deps.refusal() ?? NOT_LOADED;
@@ -121,8 +119,7 @@ export class KeyRegistry {
   }
 
   /**
-   * Makes room for a key that is being stored; `release` gives back what `add` did not take.
-   * @throws EngineError 409 when there is none
+   * Reserves room for a key that is being stored, until `add` or `release`. @throws EngineError 409 when there is none
    */
   reserve(id: string): void {
     const isFull = () => this.#byId.size + this.#minting.size >= this.#deps.keysMax;
@@ -156,8 +153,7 @@ export class KeyRegistry {
   }
 
   /**
-   * Calls `then` once when the key is revoked, or found to have expired; at once when it is gone.
-   * @returns a function that cancels this
+   * Calls `then` once the key is revoked or expired, at once if it already is. @returns a function that cancels this
    */
   whenGone(key: ResidentKey, then: () => void): () => void {
     if (this.#byId.get(key.id) !== key) {

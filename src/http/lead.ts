@@ -1,7 +1,6 @@
 /**
- * Finds the owner of a request in the text of its body, before anything parses it. The owner derives it again from the
- * checked body and hands the request on if it is another one, so a body that this module gets wrong, or gives up on,
- * costs a message and nothing else.
+ * Finds the owner of a request in the text of its body, before it is parsed. The owner derives it again from the
+ * checked body and forwards the request if it is another one, so that a wrong result costs only a message.
  */
 
 import { isUuid } from '../../schema/formats.js';

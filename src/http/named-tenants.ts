@@ -1,7 +1,4 @@
-/**
- * The tenants that a request of the root key names elsewhere than in the header x-tenant-id: in its path, its query
- * or its body. They are validated later, by the operation.
- */
+/** The tenants that a request of the root key names in its path, query or body. The operation validates them later. */
 
 import { isTenantTooLong } from '../../schema/common.js';
 import type { BodyRouteId, Route } from '../../schema/routes.js';

@@ -1,6 +1,6 @@
 /**
- * One connection on node:http: which of its pipelined requests is served when, and what is answered to what Node's
- * parser refuses, in place of Node's replies without a body.
+ * One connection on node:http: the order of its pipelined requests, and answers to what Node's parser refuses, in
+ * place of Node's replies without a body.
  */
 
 import http, { type IncomingMessage, type ServerResponse } from 'node:http';
@@ -120,8 +120,8 @@ export class NodeConnection {
   }
 
   /**
-   * What came last on the connection is no request, and nothing behind it is one. The refusal is the answer to the
-   * request within which it came, else an answer of its own behind those of the requests before it.
+   * What came last is no request, and nothing behind it is one. The refusal answers the request within which it came,
+   * else it follows the answers of the requests before it.
    */
   refuseRest(refusal: Refusal): void {
     if (this.#isRefused && this.#open > 0) return;

@@ -1,7 +1,4 @@
-/**
- * The operations of the front thread, one for each route that the table of routes (`schema/routes.ts`) leaves to it:
- * their types, the check of their input, and the form of their replies.
- */
+/** The operations of the front thread: their types, the check of their input, and the form of their replies. */
 
 import {
   type BodyOf,
@@ -74,7 +71,7 @@ export interface FrontDeps {
   /** Undefined without an encryption key. */
   readonly keyring: Keyring | undefined;
   /**
-   * To be called before anything is written for a tenant that a row names, and not the request.
+   * Must be called before anything is written for a tenant that a row names, and not the request.
    *
    * @throws EngineError 421 or 503, as the promise rejects with
    */
@@ -123,9 +120,7 @@ export function frontBodies(offload: Offload): FrontBodies {
 }
 
 /**
- * A large body is parsed in between other things: then it is a promise.
- *
- * @throws EngineError 400 and 413, as the promise rejects with
+ * A promise for a large body, which is parsed in pieces. @throws EngineError 400 and 413, as the promise rejects with
  */
 export function checkCall<Id extends FrontRouteId>(
   bodies: FrontBodies,
@@ -199,7 +194,7 @@ export function jsonReply(body: string): HttpReply {
 
 /**
  * A list, with a link to its next page when it is full or was cut: by a cursor where the list has them, so that new
- * items shift nothing, or by an offset if the request has one.
+ * items shift nothing, else by an offset.
  */
 export function pageReply(call: AnyCall, bounds: PageBounds, page: Page): HttpReply {
   const isFull = page.count > 0 && page.count === bounds.limit;

@@ -26,16 +26,12 @@ export interface StateGate {
 /** Whether the tenants of a request are served by this engine, where several engines share the tenants. */
 export interface Placement {
   /**
-   * Admits requests of the tenant. Undefined: admitted at once.
-   *
-   * @param mustSettle the request may write
+   * Undefined: admitted at once. @param mustSettle the request may write
    * @throws EngineError 421 or 503; the promise rejects with the same
    */
   admit(tenant: string, mustSettle: boolean): Promise<void> | undefined;
   /**
-   * The same for the tenant in a header, before the key is checked.
-   *
-   * @param isKnown whether the key is known here
+   * The same for the tenant in a header, before the key is checked. @param isKnown whether the key is known here
    * @throws EngineError 421 or 503; the promise rejects with the same
    */
   admitNamed(tenant: string, isKnown: () => boolean): Promise<void> | undefined;
@@ -61,7 +57,7 @@ export interface Admission {
   /**
    * Takes the cost of the request from the budget of its tenant, all of it or nothing.
    *
-   * @returns undefined: it is admitted; else a promise of a function to call once the request was answered
+   * @returns undefined: it is admitted; else a function to call once the request was answered
    * @throws EngineError 429; the promise rejects with one, or with 409
    */
   admit(request: AdmissionRequest): Promise<() => void> | undefined;

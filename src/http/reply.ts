@@ -31,10 +31,7 @@ export function refusalReply({ status, message, code, retryAfterMs, members }: R
 const JSON_TYPE = 'application/json';
 export const NO_HEADERS: HeaderList = [];
 
-/**
- * Every JSON answer, refusals included, is for one caller and true for now: no cache may keep it. It depends on the
- * caller, the tenant, and whether a page is wanted.
- */
+/** No cache may keep a JSON answer: it depends on the caller, the tenant, and whether a page is wanted. */
 const JSON_HEADERS: HeaderList = [
   ['content-type', JSON_TYPE],
   ['cache-control', 'no-store'],
@@ -78,10 +75,7 @@ export interface CorsPolicy {
   preflightHeaders(origin: string | undefined): HeaderList;
 }
 
-/**
- * Compiles `origins` (compared exactly, `*` = any). As soon as the list names an origin, all replies depend on it and
- * say so in `vary`.
- */
+/** Compares origins exactly; `*` is any. If an origin is named, all replies depend on it, as `vary` says. */
 export function corsPolicy(origins: readonly string[]): CorsPolicy {
   const isAny = origins.includes('*');
   const foreign: HeaderList = isAny || origins.length === 0 ? NO_HEADERS : [['vary', 'Origin']];

@@ -1,7 +1,7 @@
 /**
- * Collects the body of one request under three bounds: its own size, the memory of all incomplete bodies together, and
- * time. A refused body is read to its end and discarded, within bounds: closing a connection with unread bytes resets
- * it, and the client would lose the answer.
+ * Collects the body of one request within bounds of its size, of the memory of all incomplete bodies, and of time. A
+ * refused body is read to its end and discarded, within bounds: closing a connection with unread bytes resets it, and
+ * the client would lose the answer.
  */
 
 import { isAscii } from 'node:buffer';
@@ -44,10 +44,7 @@ export class BodyBudget {
   }
 }
 
-/**
- * Ends bodies that stall. One coarse timer serves all of them: a timer of its own would cost each
- * small request more than reading its body.
- */
+/** Ends bodies that stall, with one coarse timer: a timer of its own would cost a small request more than its body. */
 export class BodyDeadlines {
   readonly #readers = new Set<BodyReader>();
   /** Nearly every body is complete before the next one begins: it is never added to the set. */

@@ -1,5 +1,5 @@
 /**
- * The head of one request: its target, the headers that are used, and whether it may be served at all. It is also the
+ * The head of one request: its target, the captured headers, and whether it may be served at all. It is also the
  * `HttpRequest` of the handler, so that a request costs one object.
  */
 
@@ -56,8 +56,8 @@ const FORWARDED_FOR = slotOf('x-forwarded-for');
 const PREFLIGHT_METHOD = slotOf('access-control-request-method');
 
 /**
- * Headers that may come once only. A proxy in front and this server could each use another of two values: for the end
- * of the body, the host, or the caller.
+ * Headers that may come once only: a proxy and this server could each use another of two values, for the end of the
+ * body, the host, or the caller.
  */
 const SINGLE_MASK = [
   'host',
@@ -140,8 +140,8 @@ export class RequestHead {
   }
 
   /**
-   * To be called once after the last header: settles the request id and the length of the body, and
-   * returns the refusal, if any: 400, 413, 415 or 431. Only after a 413 or 415 the end of the request is known.
+   * Called once after the last header: settles the request id and the length of the body, and returns the refusal, if
+   * any: 400, 413, 415 or 431. The end of the request is known only after a 413 or 415.
    */
   settle(
     limits: BodyLimits & { readonly maxHeaderBytes: number },

@@ -6,10 +6,7 @@ const REQUEST_ID_CHARS_MAX = 128;
 const CLEAN = /^[A-Za-z0-9_-]{1,128}$/;
 const UNWANTED = /[^A-Za-z0-9_-]/g;
 
-/**
- * The caller's id without the characters outside `[A-Za-z0-9_-]`, cut at 128 characters; what
- * `newRequestId` gives when nothing is left of it, or none was sent.
- */
+/** The id that the client sent without other characters than `[A-Za-z0-9_-]`, cut; else a new one. */
 export function requestIdFrom(sent: string | undefined, newRequestId: () => string): string {
   if (sent === undefined) return newRequestId();
   if (CLEAN.test(sent)) return sent;
@@ -26,8 +23,8 @@ const DIGITS_AT = [0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34];
 const HEX = Buffer.from('0123456789abcdef');
 
 /**
- * A UUID of version 4, as `crypto.randomUUID` gives them, which takes twice as long and joins its text from
- * twenty pieces: a tenth of what the front allocates for a request.
+ * A UUID v4. `crypto.randomUUID` takes twice as long and joins its text from twenty pieces, a tenth of what the front
+ * allocates for a request.
  */
 export function newRequestId(): string {
   if (randomAt === randomBytes.length) {

@@ -105,16 +105,13 @@ const RATE = { perSecond: LIMITS.refusalsPerSecond, burst: LIMITS.refusalsAtOnce
 
 /**
  * Delays the refusals of a tenant that repeats refused requests at once (docs/limits.md): a loop of them would take
- * the front thread from all others, however little each costs. A delayed answer occupies one connection of its client.
+ * the front thread from others. A delayed answer occupies one connection of its client.
  */
 export class RefusalThrottle {
   /** Beyond its burst a bucket is in debt, for as long as the answer is delayed. */
   readonly #buckets = lastUsed<string, TokenBucket>(TENANTS_MAX);
 
-  /**
-   * @param now milliseconds of a monotonic clock
-   * @returns how long the answer is delayed; 0: not at all
-   */
+  /** @param now by a monotonic clock */
   delayMs(tenant: string, status: number, now: number): number {
     if (!REFUSALS.has(status)) return 0;
     const bucket = valueFor(this.#buckets, tenant, () => new TokenBucket(RATE, now));

@@ -13,8 +13,8 @@ import { Transport } from './transport.js';
 /** A connection whose headers do not arrive lives as long as with uWebSockets.js. */
 const HEADERS_TIMEOUT_MS = 10_000;
 /**
- * Between two requests longer than proxies keep idle connections (nginx 60 s): the side that closes second never sends
- * a request into a connection that is being closed.
+ * Longer than proxies keep idle connections (nginx 60 s): the side that closes second never sends a request into a
+ * connection that is being closed.
  */
 const KEEP_ALIVE_MS = 75_000;
 const REQUEST_TIME_MAX_MS = 60_000;

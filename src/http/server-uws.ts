@@ -1,6 +1,4 @@
-/**
- * The server on uWebSockets.js. Its request object dies with the callback, so that everything is copied at once.
- */
+/** The server on uWebSockets.js, whose request object is valid only within the callback: everything is copied. */
 
 import type {
   us_listen_socket as ListenSocket,

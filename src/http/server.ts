@@ -1,7 +1,6 @@
 /**
- * The HTTP transport: what a request and a reply look like to the router, and which backend serves
- * them. Everything generic to HTTP (limits, CORS, request ids, HEAD, aborted clients) is done behind
- * this interface and alike on both backends; no route, tenant or key is known here.
+ * The HTTP transport: requests and replies as the router sees them, and the choice of the backend. Limits, CORS,
+ * request ids, HEAD and aborted clients are handled alike on both; no route, tenant or key is known here.
  */
 
 import { ConfigError } from '../base/config-error.js';
@@ -37,8 +36,8 @@ export interface HttpStreamHead extends Omit<HttpReply, 'body'> {
 }
 
 /**
- * A chunked body under way. Its head travels with the first chunk. Chunks may be held back to be sent together, except
- * those of a `text/event-stream`: each must consist of whole lines, since comment lines may be put between two of them.
+ * A chunked body. Its head travels with the first chunk. Chunks may be buffered, except those of a
+ * `text/event-stream`: each must consist of whole lines, since comment lines may be put between two of them.
  */
 export interface HttpBodyStream {
   /** False: wait for `onDrain` before writing more. The chunk is sent all the same. */
@@ -77,8 +76,8 @@ export interface BodyLimits {
   /** Of any request; a longer body is answered with 413. */
   readonly maxBodyBytes: number;
   /**
-   * Of the route; undefined: `maxBodyBytes`. Called only for bodies that are longer than `BODY_BYTES_ANYWHERE`, or of
-   * unknown length.
+   * Of the route; undefined: `maxBodyBytes`. Called only for bodies beyond `BODY_BYTES_ANYWHERE`, or of unknown
+   * length.
    */
   readonly bodyBytesOf?: (method: string, path: string) => number | undefined;
 }
@@ -92,8 +91,7 @@ export interface HttpServerOptions extends BodyLimits {
   /** Of all incomplete bodies together; past it 503. Default 48 MiB. */
   readonly maxBufferedBytes?: number;
   /**
-   * The refusal of a long body before it arrives, if nothing so long can be served now. Called for bodies that declare
-   * more than `BODY_BYTES_ANYWHERE`.
+   * The refusal of a body beyond `BODY_BYTES_ANYWHERE` before it arrives, if it cannot be served now.
    *
    * @param bytes of the body, and of those that are incomplete
    */
@@ -111,9 +109,8 @@ export interface HttpServerOptions extends BodyLimits {
   /** Makes a UUID v4 for a request that brings no usable id. */
   readonly newRequestId: () => string;
   /**
-   * A body of which nothing arrives for so long, or that takes more than a minute in all, is answered with 408 and its
-   * connection closed. uWebSockets.js is stricter: it closes, without an answer, what brings less than 16 KB/s over
-   * some ten seconds.
+   * A body without progress for so long, or of more than a minute in all, gets a 408, and its connection is closed.
+   * uWebSockets.js closes, without an answer, below 16 KB/s over some ten seconds.
    */
   readonly bodyIdleTimeoutMs: number;
   readonly log: HttpLog;
@@ -131,11 +128,9 @@ export interface HttpServer {
 export type HttpBackend = 'auto' | 'uws' | 'node';
 
 /**
- * Binds the address and serves it until `close()`.
- *
- * `auto` takes uWebSockets.js if its native file loads in this process, else node:http with a line in
- * the log. Rejects with a `ConfigError` when the address cannot be bound, or when `uws` was demanded and
- * does not load. Must be called on the main thread for `uws`.
+ * Binds the address and serves it until `close()`. `auto` uses uWebSockets.js if its native file loads, else
+ * node:http. Rejects with a `ConfigError` when the address cannot be bound, or when `uws` was demanded and does not
+ * load. Must be called on the main thread for `uws`.
  */
 export function startHttpServer(
   backend: HttpBackend,

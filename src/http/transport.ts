@@ -1,7 +1,4 @@
-/**
- * What both backends do alike between the socket and the handler: judges heads, bounds bodies, answers preflights, and
- * hands requests on. What becomes of an answer is decided in `exchange.ts`.
- */
+/** What both backends do between the socket and the handler: check heads, bound bodies, answer preflights. */
 
 import { BODY_BYTES_ANYWHERE } from '../../schema/route-row.js';
 import type { EngineError } from '../base/errors.js';
@@ -41,8 +38,9 @@ export class Transport {
   }
 
   /**
-   * Checks a complete head. Returns the reader of the body, or undefined when there is nothing to read: the request was
-   * refused, or given to the handler. `isBodyHeldBack`: the client waits for `100 Continue`.
+   * Checks a complete head. Returns the reader of the body, or undefined when there is nothing to read.
+   *
+   * @param isBodyHeldBack the client waits for `100 Continue`
    */
   begin(
     head: RequestHead,

@@ -1,6 +1,5 @@
 /**
- * The address of a client behind proxies. `x-forwarded-for` counts only from the proxies that the operator named, since
- * any client may send that header.
+ * The address of a client behind proxies. Any client may send `x-forwarded-for`: it counts only from trusted proxies.
  */
 
 import { BlockList, isIP } from 'node:net';
@@ -32,7 +31,7 @@ export class TrustedProxies {
 
   /**
    * Each proxy appends the address of its client, so the header is read from its end, up to the first address that is
-   * no trusted proxy. Everything before that is the claim of this client.
+   * no trusted proxy.
    *
    * @param peer the other end of the connection
    * @param forwarded all lines of the header, joined by commas

@@ -1,7 +1,4 @@
-/**
- * How an answer leaves on uWebSockets.js. Its response object dies with the client: it is reached only while the
- * exchange is not aborted.
- */
+/** How an answer leaves on uWebSockets.js. Its response object must not be used after the exchange was aborted. */
 
 import type { HttpResponse as UwsResponse } from 'uWebSockets.js';
 import { STATUS_CODES } from 'node:http';
@@ -15,8 +12,8 @@ import type { Transport } from './transport.js';
 /** Only a write of more than this overflows the cork and shows whether the socket is full. */
 const CORK_BYTES = 16 * 1024;
 /**
- * Streams are written in pieces of this size: large enough to overflow the cork, and small enough that what a full
- * socket refused is gone once it reports room again, long before it is empty.
+ * Of writes of streams: enough to overflow the cork, and so little that what a full socket refused is gone once it
+ * reports room again, long before it is empty.
  */
 const PIECE_BYTES = 32 * 1024;
 const EVENT_STREAM = 'text/event-stream';
@@ -42,8 +39,7 @@ export class UwsExchange extends Exchange {
   }
 
   /**
-   * The parser is lenient with chunks, and takes trailers for a request. So nothing behind a chunked body is served:
-   * the connection closes with its answer.
+   * The parser is lenient with chunks, and takes trailers for a request: the connection closes after a chunked body.
    */
   get isLast(): boolean {
     return this.head.contentLength === undefined;
@@ -66,8 +62,8 @@ export class UwsExchange extends Exchange {
   }
 
   /**
-   * A refusal leaves in a later turn of the event loop: until then its request is in work, behind which
-   * uWebSockets.js serves nothing. Behind an answer it serves all that came in the same packet.
+   * A refusal leaves in a later turn of the event loop: until then uWebSockets.js serves nothing behind its request.
+   * Behind an answer it serves all that came in the same packet.
    */
   protected sendReply(reply: HttpReply): void {
     if (!this.isRefused) {
@@ -184,8 +180,8 @@ export class UwsExchange extends Exchange {
   }
 
   /**
-   * From its registration on, this handler alone is responsible for what the socket refused: an
-   * empty cork makes uWebSockets.js send it, and a further event follows while some is left.
+   * From its registration on, this handler alone sends what the socket refused: an empty cork makes uWebSockets.js
+   * send it, and a further event follows while some is left.
    */
   #watch(): void {
     if (this.#isWatching) return;

@@ -1,7 +1,7 @@
 /**
- * Finds the requests that come on connections beyond the bounds. The library does not report the connection of a
- * request, but it calls the handlers that were set when the connection was opened: when it closes before a request has
- * come, and behind a request without a body.
+ * Finds requests on connections beyond the bounds. The library does not report the connection of a request, but calls
+ * the handlers that were set when it was opened: when it closes before a request has come, and behind a request
+ * without a body.
  */
 
 import type { HttpRequest as UwsRequest, HttpResponse as UwsResponse } from 'uWebSockets.js';
@@ -47,10 +47,10 @@ export class UwsSpares {
   }
 
   /**
-   * To be called before anything is set for the request.
+   * Called before anything is set for the request.
    *
    * @returns undefined: it has a place; else an object that has the answer in a later turn of the event loop. With a
-   *   body nothing would be called: the spare connections of its address are closed, and so perhaps this one.
+   * body nothing would be called: the spare connections of its address are closed, and so perhaps this one.
    */
   asked(
     res: UwsResponse,

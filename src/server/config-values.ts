@@ -1,6 +1,6 @@
 /**
- * What is made of the text of an environment variable. Each says in words what it takes, and refuses what
- * it does not with a message that names the variable.
+ * Parsers of environment variables. Each describes what it takes, and refuses other texts with a message that names
+ * the variable.
  */
 
 import { ConfigError } from '../base/config-error.js';
@@ -33,11 +33,7 @@ function described<T>(
   return Object.assign(parse, words);
 }
 
-/**
- * A text that may be absent.
- *
- * @param must what it must be, behind the name of the variable
- */
+/** @param must what it must be, behind the name of the variable */
 function optional(
   isValid: (text: string) => boolean,
   must: (text: string) => string,

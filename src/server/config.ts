@@ -1,6 +1,6 @@
 /**
- * Every knob. They come from flags and the environment, are checked once at start and frozen; a bad value
- * stops the start with a message that names the variable.
+ * Every setting, from flags and the environment. They are checked once at start and frozen; a bad value stops the
+ * start with a message that names the variable.
  */
 
 import { readFileSync } from 'node:fs';
@@ -49,8 +49,8 @@ In a checkout: npm start -- [--insecure-auth] …
   --version           print the version`;
 
 /**
- * The variable, what is made of it, what it means, and its default in words where the value says too little.
- * `--help` and docs/reference/environment.md show them.
+ * The variable, its parser, its meaning, and its default in words where the value says too little. `--help` and
+ * docs/reference/environment.md show them.
  */
 const KNOBS = {
   address: ['ENGINE_HTTP_ADDR', address('127.0.0.1:8080'), 'Where it listens, as host:port.'],
@@ -363,7 +363,6 @@ export function unknownNames(env: NodeJS.ProcessEnv): string[] {
 }
 
 /**
- * @param env the process's environment
  * @param args the command line after the script: `FLAGS` only
  * @throws ConfigError naming the variable or flag that is wrong
  */

@@ -1,6 +1,5 @@
 /**
- * The steps of a start that concern the database: where it is, the first connection, ownership, and the pool that
- * the front reads by.
+ * The steps of a start that concern the database: its address, the first connection, ownership, the pool for reads.
  */
 
 import type pg from 'pg';
@@ -84,11 +83,7 @@ export async function checkDatabase(startup: Startup, { engine, owner }: RoleUrl
   gate.set('starting');
 }
 
-/**
- * Waits until no other engine owns the database.
- *
- * @param onLost called when this engine owns it no longer
- */
+/** Waits until no other engine owns the database. @param onLost called when this engine owns it no longer */
 export async function own(
   { config, owner, gate, log, signal, parts }: Startup,
   { engine }: RoleUrls,

@@ -1,8 +1,7 @@
 /**
- * Where the bundled Postgres and its data lie, and which user runs it. Postgres refuses to run as
- * root, and the user that runs it instead may be unable to walk to the folder of the checkout. Then
- * the binaries are copied to where it can; the database stays where it was asked for, and its programs
- * begin in it. An existing database is never moved or given up silently.
+ * The bundled Postgres, its data, and the user who runs it. Postgres refuses to run as root, and the user who runs it
+ * instead may be unable to enter the folder of the checkout: then the binaries are copied to where it can, and the
+ * programs start in the folder of the database. An existing database is never moved or abandoned silently.
  */
 
 import { execFile } from 'node:child_process';
@@ -53,9 +52,8 @@ const ADVICE = 'set DATABASE_URL to use a Postgres of your own';
 const run = promisify(execFile);
 
 /**
- * Decides user, binaries and database folder for a data folder that exists.
- * @throws EmbeddedPostgresError when the package is missing, does not run on this system, or the
- *   database is out of reach.
+ * Decides user, binaries and database folder for an existing data folder.
+ * @throws EmbeddedPostgresError when the package is missing or does not run here, or the database is out of reach
  */
 export async function layOut(dataDir: string, major: PostgresMajor, log: DbLog): Promise<Layout> {
   const inside = path.join(realpathSync(dataDir), 'postgres');
@@ -87,10 +85,7 @@ export interface Handed {
   readonly folder: string;
 }
 
-/**
- * Hands over a folder that may be out of the user's reach: Linux lets a program go on working in the
- * folder in which root began it, whoever it has become and whatever lies above.
- */
+/** Linux lets a program work in the folder in which root started it, whoever it has become and whatever lies above. */
 export function handOver({ isReachable }: Layout, folder: string): Handed {
   return isReachable ? { cwd: '/', folder } : { cwd: folder, folder: '/proc/self/cwd' };
 }
@@ -191,10 +186,7 @@ export function expectBundledPostgres(): void {
   packagedBinaries(18);
 }
 
-/**
- * What the package's install script does, for installations that blocked it: the links between the
- * library names, and the right to execute.
- */
+/** Repeats the install script of the package, which may have been blocked: links to libraries, and execute rights. */
 function makeUsable(native: string): void {
   const list = path.join(native, 'pg-symlinks.json');
   const links: { source: string; target: string }[] = existsSync(list)

@@ -1,7 +1,6 @@
 /**
- * The roles of the embedded server, so that the engine is no superuser there either: one owns the tables
- * and migrates them, the other one reads and writes their rows (docs/operate/roles.md has the same for a
- * Postgres of one's own). Run at each start; what is so already is left alone.
+ * The roles of the embedded server, checked at each start, so that the engine is no superuser: one role owns and
+ * migrates the tables, another reads and writes their rows (docs/operate/roles.md).
  */
 
 import { createHmac } from 'node:crypto';
@@ -18,10 +17,9 @@ const OWNER = 'engine_owner';
 const ENGINE = 'engine';
 
 /**
- * Makes the roles and the schema, and hands them the tables, which a superuser owned in folders of older
- * versions.
+ * Creates the roles and the schema, and transfers the tables, which a superuser owned in older versions.
  *
- * @param superuserUrl its password is what those of the roles are derived from
+ * @param superuserUrl the passwords of the roles are derived from its password
  */
 export async function ensureRoles(
   superuserUrl: string,

@@ -123,8 +123,8 @@ export async function ensureServer(options: ServerOptions): Promise<Server> {
 }
 
 /**
- * Ends a server and waits until it is gone. `fast` ends its sessions and writes a checkpoint;
- * `immediate` is a crash from which the next start recovers. When it does not end, harder means.
+ * Waits until the server has stopped. `fast` ends its sessions and writes a checkpoint; `immediate` is a crash from
+ * which the next start recovers. Escalates when the server does not stop.
  */
 export async function stopServer(pid: number, mode: 'fast' | 'immediate' = 'fast'): Promise<void> {
   if (mode === 'fast' && (await signalAndWait(pid, 'SIGINT', STOP_PATIENCE_MS.fast))) return;
@@ -192,9 +192,8 @@ async function initialise(
 }
 
 /**
- * Runs a program in a process group of its own, which an abort ends with all that the program started:
- * `initdb` alone would leave a Postgres behind that writes into a folder which is about to be removed.
- * @throws Error with what the program said on its way out
+ * Runs a program in a process group of its own, which an abort kills: `initdb` alone would leave a Postgres behind
+ * that writes into a removed folder. @throws Error with what the program printed
  */
 async function runGroup(
   program: string,

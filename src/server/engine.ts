@@ -1,6 +1,6 @@
 /**
- * Puts the engine together: database, HTTP, ownership, threads, in that order, and takes it apart in
- * the opposite one. It listens before it owns the database, so that a standby is seen to live.
+ * Starts the parts of the engine, database, HTTP, ownership, threads, and stops them in the opposite order. It listens
+ * before it owns the database, so that a standby can be probed.
  */
 
 import { setTimeout as pause } from 'node:timers/promises';
@@ -28,7 +28,7 @@ import type { Config } from './config.js';
 import { checkDatabase, findDatabase, openReadPool, own, wallTenants } from './database.js';
 import { expectBundledPostgres } from './embedded-files.js';
 import type { RoleUrls } from './embedded-roles.js';
-import { Front } from './front.js';
+import { Front, type FrontOptions } from './front.js';
 import { continuityKeysOf, type GeneratedKey, generatedRootKey } from './generated-keys.js';
 import { boundsOf, listen } from './listening.js';
 import { openPlacement, type PlacementRoom } from './placement.js';
@@ -49,9 +49,7 @@ export interface EngineOptions {
 const DRAIN_POLL_MS = 20;
 
 /**
- * Runs the engine until `signal` is aborted or it loses its database to another engine.
- *
- * @returns the exit code: 0 after a stop that was asked for, 1 otherwise
+ * @returns the exit code: 0 after a requested stop, 1 when the engine lost its database
  * @throws ConfigError, SchemaError, EmbeddedPostgresError, and the errors of files and of the database
  */
 export async function startEngine(options: EngineOptions): Promise<number> {
@@ -65,25 +63,16 @@ export async function startEngine(options: EngineOptions): Promise<number> {
   }
 }
 
-/** What the front is opened with. */
-interface FrontFacts {
-  readonly reads: Reads;
-  /** The root key. */
-  readonly apiKey: string | undefined;
-  readonly keyring: Keyring | undefined;
+interface FrontFacts extends Pick<FrontOptions, 'reads' | 'apiKey' | 'keyring' | 'placement'> {
   readonly supervisor: Supervisor;
-  readonly placement: PlacementRoom;
 }
 
 /** What an engine that owns its database serves with. */
-interface OwnedFacts {
+interface OwnedFacts extends FrontFacts {
   readonly urls: RoleUrls;
   readonly pool: pg.Pool;
-  readonly reads: Reads;
-  readonly supervisor: Supervisor;
   readonly front: Front;
   readonly lease: Lease;
-  readonly placement: PlacementRoom;
 }
 
 class Engine {
@@ -150,7 +139,7 @@ class Engine {
       log.info('the tables are up to date: ending, as --migrate-only says');
       return this.#end(0);
     }
-    await this.#serve({ urls, pool, reads, supervisor, front, lease, placement });
+    await this.#serve({ ...facts, urls, pool, front, lease });
     this.#tellReady(lease.epoch, port, key, folder);
   }
 
@@ -312,8 +301,8 @@ class Engine {
   // ---------------------------------------------------------------- stopping
 
   /**
-   * Streams end, polls and accepted requests are answered as far as time allows. Idempotent.
-   * @param starting what the start resolves or rejects with; its parts are known once it has ended
+   * Streams end, and accepted requests are answered as far as time allows. Idempotent.
+   * @param starting the start, whose parts are known once it has settled
    */
   async stop(starting: Promise<void>): Promise<void> {
     const { log, gate, parts } = this.#startup;

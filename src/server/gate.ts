@@ -1,7 +1,7 @@
 /**
- * The state of the engine, and the refusals that follow from it. Requests wait a while for an engine that is starting;
- * in the other states they are refused at once. A process that was paused for longer than its lease may have been
- * replaced: it answers nothing from its memory before it has renewed the lease.
+ * The state of the engine, and the refusals that follow from it. Requests wait a while for an engine that is starting.
+ * A process that was paused for longer than its lease may have been replaced: it answers nothing from its memory
+ * before it has renewed the lease.
  */
 
 import type { SealingKeyState } from '../../schema/system.js';

@@ -1,7 +1,6 @@
 /**
- * The keys that the embedded set-up makes for itself on its first start
- * (docs/decisions/0020-start-and-command-line.md), so that a newcomer has a protected server
- * without having set anything.
+ * Keys that the embedded set-up generates on its first start, so that a newcomer has a protected server
+ * (docs/decisions/0020-start-and-command-line.md).
  */
 
 import { randomBytes } from 'node:crypto';

@@ -3,15 +3,20 @@
  * loaded with ENGINE_CLUSTER_URL, and when rows of an earlier cluster show tenants that were being moved.
  */
 
+import type { Cell, Cells, TenantMove } from '../../schema/cell.js';
+import { invalid } from '../base/errors.js';
 import type { Logger } from '../base/log.js';
 import { realClock } from '../base/real-clock.js';
 import type { CellMoves, MovingParts } from '../cluster/cell-moves.js';
 import type { MembershipOptions } from '../cluster/membership.js';
 import type { WriterReading } from '../cluster/writer-lag.js';
+import { pageCursor, placeIn } from '../core/page-cursor.js';
 import type { Reads } from '../db/reads.js';
 import type { Store } from '../db/store.js';
+import type { FrontRoom } from '../http/front-room.js';
+import { jsonReply, type Operation, pageReply } from '../http/operation.js';
 import type { Placement } from '../http/ports.js';
-import { openCells } from './operations/cells.js';
+import type { FrontMetricName } from '../metrics/catalog.js';
 
 export interface PlacementRoom {
   /** Checked for every request. Undefined: all tenants are served here. */
@@ -81,4 +86,55 @@ class AllTenants implements PlacementRoom {
   async stop(): Promise<void> {
     this.#moves?.stop();
   }
+}
+
+// ---------------------------------------------------------------- routes and gauges
+
+/** Its methods reject with EngineError 503 while the lists cannot be read. */
+interface CellLists {
+  cells(): Promise<Cell[]>;
+  /** Newest first. @param asked.before the id of the last one of the page before */
+  moves(asked: {
+    readonly limit: number;
+    readonly before: string | undefined;
+    readonly isUnderWay: boolean;
+  }): Promise<TenantMove[]>;
+}
+
+type CellMetric = Extract<
+  FrontMetricName,
+  'engine_requests_misdirected_total' | `engine_cluster_${string}`
+>;
+type CellGauges = Readonly<Record<CellMetric, () => number>>;
+
+const ORDER = 'moves.id';
+
+/**
+ * The cells of the cluster and the moves between them. @param lists undefined without a cluster: both lists are empty
+ */
+function openCells(own: string, lists: CellLists | undefined, gauges: CellGauges) {
+  const list: Operation<'cells.list'> = async () => {
+    const found: Cells = { cluster: lists !== undefined, own, cells: (await lists?.cells()) ?? [] };
+    return jsonReply(JSON.stringify(found));
+  };
+  const moves: Operation<'cells.moves'> = async (_, call) => {
+    const { cursor, limit, under_way: isUnderWay = false } = call.query;
+    const place = cursor === undefined ? [] : placeIn(ORDER, ['uuid'], cursor);
+    if (place === undefined) {
+      throw invalid('cursor is not one that an earlier page of this list gave');
+    }
+    const before = place[0] as string | undefined;
+    const found = (await lists?.moves({ limit, before, isUnderWay })) ?? [];
+    const last = found.at(-1);
+    const page = {
+      text: JSON.stringify(found),
+      count: found.length,
+      isCut: false,
+      isWalked: false,
+      cursor: last && pageCursor(ORDER, [last.id]),
+    };
+    return pageReply(call, { limit, offset: 0 }, page);
+  };
+  const operations = { 'cells.list': list, 'cells.moves': moves };
+  return { operations, gauges } satisfies FrontRoom;
 }

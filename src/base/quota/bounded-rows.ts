@@ -1,8 +1,7 @@
 /**
- * Whether a tenant has room for more rows of a kind whose number is bounded. The database counts them, and only when
- * the last count and the rows admitted since leave no room: a tenant far below its bound costs no query, one at its
- * bound one query at a time. Rows that end are seen by the next count. Under concurrency a bound may be met a few rows
- * early or late.
+ * Whether a tenant has room for more rows of a bounded kind. The database counts them, and only when the last count
+ * and the rows admitted since leave no room: a tenant far below its bound costs no query, one at its bound one query
+ * at a time. Under concurrency a bound may be met a few rows early or late.
  */
 
 import { lastUsed, valueFor } from './last-used.js';
@@ -35,10 +34,7 @@ export class BoundedRows {
     this.#deps = deps;
   }
 
-  /**
-   * @param rows that a request may make
-   * @returns what is to be called when the request was answered; undefined: there is no room
-   */
+  /** @returns what must be called when the request was answered; undefined: there is no room */
   async enter(tenant: string, rows: number, max: number): Promise<(() => void) | undefined> {
     const known = valueFor(this.#known, tenant, unknownCount);
     if (!fits(known, rows, max)) await this.#count(tenant, known, max);

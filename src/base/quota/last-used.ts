@@ -3,8 +3,7 @@
 import { LRUCache } from 'lru-cache';
 
 /**
- * At most `max` entries. They are counted by size: with its own `max` the library would reserve the whole room
- * at once, for each cache of each thread.
+ * Counted by size: with its own `max` the library would reserve the whole room at once, for each cache of each thread.
  */
 export function lastUsed<Key extends string, Value extends {}>(max: number): LRUCache<Key, Value> {
   return new LRUCache<Key, Value>({ maxSize: max, sizeCalculation: () => 1 });

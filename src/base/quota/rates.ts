@@ -1,6 +1,6 @@
 /**
- * How often something may happen: by token buckets, which fill at a steady rate up to a burst, or a number of
- * times in a second. Pure: time is handed in, in milliseconds.
+ * Rates: token buckets, which fill steadily up to a burst, and a number of times in a second. Pure: time is an
+ * argument, in milliseconds.
  */
 
 export interface BucketRate {
@@ -8,10 +8,7 @@ export interface BucketRate {
   readonly burst: number;
 }
 
-/**
- * What costs more than the burst is let through by a full bucket, which is in debt then, so that nothing is
- * refused for ever.
- */
+/** A full bucket admits what costs more than the burst, and is in debt then, so that nothing is refused for ever. */
 export class TokenBucket {
   readonly rate: BucketRate;
   #tokens: number;

@@ -1,7 +1,4 @@
-/**
- * Whether several tenants use the server: one that is alone may have all of it, and is kept to its share only while
- * others send requests, too. Pure: time is handed in.
- */
+/** Whether several tenants use the server: one tenant alone may have all of it. Pure: time is an argument. */
 
 import { LIMITS } from '../limits.js';
 

@@ -16,10 +16,7 @@ import type { ShardSender } from '../shards.js';
 
 /** What the pipeline itself reads from the database. */
 export interface RouterRows {
-  /**
-   * The committed record, while nothing is committed and the owner would wait. Rejects with an EngineError 404
-   * or 503.
-   */
+  /** The committed record, while the owner would wait. Rejects with an EngineError 404 or 503. */
   committedInstance(tenant: string, id: string): Promise<HttpReply>;
   /** Rejects with an EngineError 404 where the tenant has no such instance, or 503. */
   instanceIsThere(tenant: string, id: string): Promise<unknown>;
@@ -54,9 +51,8 @@ export type Pages = (request: HttpRequest) => HttpReply | undefined;
 export type Outcome = 'continue' | 'answered';
 
 /**
- * Learns something about the request, refuses it, or answers it. A promise only where it must wait.
- *
- * @throws EngineError that is the answer, as the promise rejects with
+ * Learns something about the request, refuses it, or answers it. A promise only where it must wait. @throws
+ * EngineError, the answer
  */
 export type Step = (context: MatchedContext, deps: RouterDeps) => Outcome | Promise<Outcome>;
 

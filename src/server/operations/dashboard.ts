@@ -1,7 +1,6 @@
 /**
- * Serves the dashboard below `/ui/`, in every state of the engine (docs/dashboard.md). Its files are in memory from the
- * start, so that no request reaches the file system. Every path that is no file gets the page; its `<base>` is relative,
- * so that the dashboard works behind a proxy that adds a prefix.
+ * Serves the dashboard below `/ui/`, in every state of the engine (docs/dashboard.md), from memory. Every path that is
+ * no file gets the page; its `<base>` is relative, so that it works behind a proxy that adds a prefix.
  */
 
 import { createHash } from 'node:crypto';
@@ -68,10 +67,7 @@ interface Variant {
   readonly tag: string;
 }
 
-/**
- * @param folder of the built dashboard, which is read at once; undefined: there is none, and browsers are led to the
- *   page of the API
- */
+/** @param folder of the built dashboard; undefined: browsers are redirected to the page of the API */
 export function createPages(folder: string | undefined): Pages {
   const start = redirect(folder === undefined ? 'swagger-ui' : 'ui/', [['vary', 'accept']]);
   const dashboard = folder === undefined ? undefined : createDashboard(folder);

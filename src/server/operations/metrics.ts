@@ -1,7 +1,6 @@
 /**
- * What Prometheus scrapes (docs/reference/metrics.md), in every state of the engine. Row counts are sampled only while
- * the engine serves, at most every few seconds, and triggered by a scrape, which waits for it briefly. Between samples,
- * and while the database is unavailable, the last sample is shown.
+ * What Prometheus scrapes (docs/reference/metrics.md), in every state of the engine. A scrape samples row counts while
+ * the engine serves, at most every few seconds, and waits for it briefly. Else it shows the last sample.
  */
 
 import type { Clock } from '../../base/clock.js';

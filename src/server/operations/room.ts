@@ -25,7 +25,7 @@ export function openServer(options: FrontOptions) {
       'health.live': () => OK,
       'health.ready': () => readiness(gate),
       info: infoOf(options),
-      ...createDocs({ version, isProtected: config.protectDocs }),
+      ...createDocs(version, config.protectDocs),
       whoami: whoami(config),
     },
     gauges: gaugesOf(options),
