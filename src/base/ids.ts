@@ -134,7 +134,6 @@ export function hashedUuid(text: string): string {
   return uuidText(digest.toString('hex', 0, 16));
 }
 
-/** @param hex 32 digits */
 export function uuidText(hex: string): string {
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
 }
@@ -146,7 +145,6 @@ export function firstIdAt(now: UnixMs): string {
   return digits.toString('latin1');
 }
 
-/** The 16 routing bits of an instance's, task's or row's id. */
 export function routeOf(id: string): number {
   return Number.parseInt(id.slice(-4), 16);
 }

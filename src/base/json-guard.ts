@@ -22,7 +22,6 @@ import {
 export interface JsonLimits {
   /** How deep arrays and objects may nest; the outermost one counts as 1. */
   readonly maxDepth: number;
-  /** The longest text of a number, in characters. */
   readonly maxNumberLength: number;
   /** Most values and names of members together; absent: any number. */
   readonly maxValues?: number;

@@ -42,7 +42,6 @@ export class JsonReader extends JsonTokens {
     return true;
   }
 
-  /** Passes a value. */
   skip(): boolean {
     let depth = 0;
     for (let code = this.next(); code !== END; code = this.nextBracket()) {
@@ -65,7 +64,6 @@ export class JsonReader extends JsonTokens {
 export type Span = readonly [start: number, end: number];
 
 export interface ListSpans {
-  /** With its brackets. */
   readonly list: Span;
   readonly items: readonly Span[];
 }

@@ -50,7 +50,6 @@ export const LIMITS = {
   schedulesPerTenantMax: 10_000,
   /** A request without a reply by then gets a 503; its effect may still happen. */
   requestTimeoutMs: 30_000,
-  /** How long requests wait for an engine that is starting. */
   startWaitMs: 10_000,
   /** After this silence a database is not ready: the lease is renewed every second, and that may take two. */
   databaseSilenceMs: 3_000,
@@ -85,7 +84,6 @@ export const LIMITS = {
   rowsWalkedMax: 20_000,
   /** The same where another row is fetched by its key for each. */
   rowsFetchedMax: 5_000,
-  /** A list that takes longer is answered 503. */
   slowReadMs: 10_000,
   /**
    * Connections for lists and reports, each with an answer of `responseBytesMax` at most. One tenant has half of them
@@ -98,7 +96,6 @@ export const LIMITS = {
   readsWaitingPerTenantMax: 256,
   /** Beyond this a read of a tenant with several at once is a long one (`ReadPace`). */
   longReadMs: 50,
-  /** How long a read waits before it is refused. */
   readWaitMs: 1_000,
   /** Large bodies that the front parses at once, in pieces between other work. The others wait, in turns. */
   frontBodiesMax: 2,

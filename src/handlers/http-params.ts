@@ -16,7 +16,6 @@ export type { HttpMethod } from '../../schema/handlers.js';
 export interface HttpParams {
   readonly url: string;
   readonly method: HttpMethod;
-  /** By name in lower case; valid to send. */
   readonly headers: ReadonlyMap<string, string>;
   readonly body: string | undefined;
   readonly timeoutMs: number;
@@ -81,7 +80,6 @@ const HEADERS_DROPPED: ReadonlySet<string> = new Set([
   'upgrade',
 ]);
 
-/** RFC 9110 token. */
 const HEADER_NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 /** Control characters other than tab, and everything beyond Latin-1. */
 const HEADER_VALUE_FORBIDDEN = /[^\t\x20-\x7e\x80-\xff]/;

@@ -39,7 +39,6 @@ export interface HttpRequestDeps {
   /** The rate limit of tenants over all threads; undefined: only the slots limit calls. */
   readonly rate: CallRate | undefined;
   readonly slots: FairSlots;
-  /** For requests that may take longer than a minute. */
   readonly longSlots: FairSlots;
   readonly large: FairSlots;
   readonly setTimer: SetTimer;
@@ -56,7 +55,6 @@ export interface HttpOptions {
   readonly setTimer?: SetTimer;
 }
 
-/** The caller closes it. */
 export function openHttp(options: HttpOptions): HttpRequestDeps {
   const { isAllowed, resolve = systemResolver, setTimer = systemTimer, proxy, rate } = options;
   const slots = new FairSlots(SLOT_LIMITS);

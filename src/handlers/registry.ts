@@ -24,7 +24,6 @@ export interface HandlerContext {
   readonly isLong: boolean;
   readonly traceparent?: string;
   readonly log: HandlerLog;
-  /** Engine time in ms. */
   readonly now: () => number;
   /** Runs `then` once the memory of the outcome is released, by its instance or otherwise. Absent: at once. */
   readonly whenTaken?: (then: () => void) => void;
@@ -39,7 +38,6 @@ export interface EffectHandler {
   readonly limitMs?: (params: JsonValue) => number;
 }
 
-/** The owner of the dependencies opens and closes them. */
 export function createRegistry(deps: {
   readonly http: HttpRequestDeps;
 }): ReadonlyMap<string, EffectHandler> {

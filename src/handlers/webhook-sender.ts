@@ -42,7 +42,6 @@ export interface WebhookSenderDeps {
   readonly http: Pick<HttpRequestDeps, 'dispatcher' | 'isAllowed' | 'rate' | 'setTimer'>;
   /** The deployment's secret; undefined: not signed. */
   readonly secret: string | undefined;
-  /** Engine time in ms. */
   readonly now: () => number;
 }
 
@@ -123,7 +122,6 @@ function headersOf(
   return headers;
 }
 
-/** Only the status decides. */
 async function answered(
   response: Dispatcher.ResponseData,
   signal: AbortSignal,

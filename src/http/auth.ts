@@ -41,7 +41,6 @@ export const UNAUTHENTICATED = new EngineError(
 
 const ANONYMOUS: Caller = { tenant: '', key: undefined };
 
-/** What a route asks for. */
 interface Access {
   /** Empty: the root key. */
   readonly capabilities: Exclude<Route['capability'], 'public'>;

@@ -66,7 +66,6 @@ export const LARGE_BODY = 64 * 1024;
 /** Returns the body, or undefined when it is invalid: `judgeBody` finds out why. */
 export type BodyInPieces<Body> = Generator<void, Body | undefined, void>;
 
-/** How long one piece may take. */
 const PIECES_MS = 1;
 
 /** Runs to the end, with the rest of the event loop in between: for a thread without turns. */
@@ -96,20 +95,16 @@ export function* parseInPieces<Id extends BodyRouteId>(
   return checked.ok ? checked.value : undefined;
 }
 
-/** A body that may be invalid. */
 export interface DoubtfulBody {
   readonly operation: BodyRouteId;
   readonly text: string;
-  /** See `parseBody`. */
   readonly isListed: boolean;
   /** Of a definition that is looked through, too: see `JudgeOptions`. */
   readonly callMsMax?: number | undefined;
 }
 
 export interface BodyJudgement {
-  /** Why it is refused. */
   readonly error?: ErrorData;
-  /** Of a definition that was linted. */
   readonly findings?: Findings;
   /** The invalid items, where items are judged one by one. */
   readonly refused: readonly { readonly at: number; readonly error: ErrorData }[];
@@ -117,7 +112,6 @@ export interface BodyJudgement {
 
 let judging: Validators | undefined;
 
-/** A job of the side threads. */
 export function judgeBody({ operation, text, isListed, callMsMax }: DoubtfulBody): BodyJudgement {
   judging ??= createValidators();
   let body: unknown;

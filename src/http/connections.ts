@@ -56,7 +56,6 @@ export function descriptorLimit(): number | undefined {
  */
 export class Connections {
   readonly bounds: ConnectionBounds;
-  /** Since the start. */
   refused = 0;
   /** Of those that were refused. */
   readonly spare = new SpareConnections();
@@ -199,7 +198,6 @@ export class SpareConnections {
 
 /** Bounds the requests in flight of one address over all its connections. */
 export class AddressRequests {
-  /** Since the start. */
   refused = 0;
   readonly #max: number;
   readonly #inFlight = new Tally();

@@ -10,7 +10,6 @@ import { type Findings, lintDefinition } from '../core/lint/definition.js';
 
 /** Of the body of a route that takes definitions. */
 export interface Judgement extends Findings {
-  /** The answer that refuses it. */
   refusal(): EngineError;
 }
 

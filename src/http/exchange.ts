@@ -28,9 +28,7 @@ export abstract class Exchange {
   protected readonly head: RequestHead;
   #phase: Phase = 'waiting';
   #isRefused = false;
-  /** The client went away. */
   #isAbandoned = false;
-  /** See `end`. */
   #isEnded = false;
   #hooks: AnswerHooks | undefined;
   #headers: HeaderList = NO_HEADERS;
@@ -50,7 +48,6 @@ export abstract class Exchange {
     return this.#isAbandoned || this.#isEnded;
   }
 
-  /** Sets the hooks. */
   follow(hooks: AnswerHooks): void {
     this.#hooks = hooks;
   }
@@ -179,7 +176,6 @@ export abstract class Exchange {
 
   // ---------------------------------------------------------------- what the transport does with it
 
-  /** Its body has arrived whole. */
   complete(body: Buffer): void {
     this.head.body = body;
     this.transport.dispatch(this.head, this);
@@ -265,7 +261,6 @@ export abstract class Exchange {
     return this.isRefused || this.transport.isStopping;
   }
 
-  /** Headers that every reply to this request carries. */
   protected get corsHeaders(): HeaderList {
     return this.transport.cors.replyHeaders(this.head.origin);
   }

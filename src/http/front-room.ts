@@ -56,7 +56,6 @@ export interface FrontKernel<Client = unknown> {
   readonly client: Client;
   readonly reads: Reads;
   readonly clock: Clock;
-  /** Engine time. */
   readonly now: () => UnixMs;
   readonly log: Logger;
   readonly offload: Offload;

@@ -130,7 +130,6 @@ class Pieces {
     return this.#adopt(parent, closed);
   }
 
-  /** The value of the outermost level, closed at `at`. */
   whole({ built, open }: Level, at: number): CutResult {
     if (built !== undefined) return { ok: true, value: built };
     return resultOf(this.parse(this.#text.slice(open, at + 1)));

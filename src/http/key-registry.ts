@@ -8,7 +8,6 @@ import { CAPABILITIES, type Capability } from '../../schema/route-row.js';
 import { conflict, type EngineError, unavailable } from '../base/errors.js';
 import type { UnixMs } from '../base/time.js';
 
-/** What is stored of a key that was not revoked. */
 export interface LiveKeyRow {
   readonly id: string;
   readonly tenant_id: string;
@@ -26,7 +25,6 @@ export interface ResidentKey {
   readonly digest: string;
   readonly tenant: string;
   readonly name: string;
-  /** See `capabilityBits`. */
   readonly capabilities: number;
   readonly expiresAt: UnixMs | undefined;
   lastUsedAt: UnixMs | undefined;
@@ -35,7 +33,6 @@ export interface ResidentKey {
 }
 
 export interface KeyRegistryDeps {
-  /** Engine time. */
   readonly now: () => UnixMs;
   readonly keysMax: number;
   /** The answer to a key as long as the keys are not loaded. */
@@ -56,7 +53,6 @@ export function capabilityBits(capabilities: readonly Capability[]): number {
   return bits;
 }
 
-/** The words of such a number. */
 export function capabilitiesOf(bits: number): readonly Capability[] {
   return CAPABILITIES.filter((word) => (bits & capabilityBits([word])) !== 0);
 }
@@ -65,7 +61,6 @@ export class KeyRegistry {
   readonly #deps: KeyRegistryDeps;
   readonly #byDigest = new Map<string, ResidentKey>();
   readonly #byId = new Map<string, ResidentKey>();
-  /** Used since `takeUsed`. */
   #used = new Set<ResidentKey>();
   /** Keys that are being stored: their ids. */
   readonly #minting = new Set<string>();
@@ -165,7 +160,6 @@ export class KeyRegistry {
     return () => key.bound?.delete(then);
   }
 
-  /** Of a live key. */
   tenantOf(id: string): string | undefined {
     return this.#byId.get(id)?.tenant;
   }

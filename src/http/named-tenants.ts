@@ -7,7 +7,6 @@ import { decodeUtf8 } from '../base/json-guard.js';
 import { bodyIn, type FrontBodies } from './operation.js';
 import type { HttpRequest } from './server.js';
 
-/** Lists of things whose items name a tenant each. */
 const LISTS = ['instances', 'events'] as const;
 
 /** @returns each one once, if any. @throws EngineError 400, as the promise rejects with */

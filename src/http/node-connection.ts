@@ -36,7 +36,6 @@ const NON_ASCII = /[\u0080-\u00ff]/;
 const EMPTY = Buffer.alloc(0);
 
 export class NodeConnection {
-  /** It is beyond the bounds. */
   spare: SpareConnection | undefined;
   readonly #transport: Transport;
   readonly #socket: Duplex;
@@ -112,7 +111,6 @@ export class NodeConnection {
     }
   }
 
-  /** For an error of Node's parser. */
   failed(error: Error): void {
     const refusal = unparsedRefusal(error);
     if (refusal === undefined || !this.#socket.writable) this.#socket.destroy();
@@ -193,7 +191,6 @@ function unparsedRefusal(error: Error): Refusal | undefined {
   return MALFORMED;
 }
 
-/** How an answer leaves on node:http. */
 class NodeExchange extends Exchange {
   readonly #res: ServerResponse;
   readonly #onRefused: () => void;

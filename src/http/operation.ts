@@ -37,12 +37,9 @@ export interface AnyCall {
   readonly path: string;
   /** Raw, without `?`. */
   readonly search: string;
-  /** The trace of the caller; undefined when it is not traced. */
   readonly traceparent: string | undefined;
-  /** Of the request; see `HttpRequest`. */
   readonly header: HttpRequest['header'];
   readonly peer: HttpRequest['peer'];
-  /** The bytes of the body. */
   readonly raw: Buffer;
 }
 
@@ -59,14 +56,12 @@ export interface UncheckedCall extends AnyCall {
   readonly bodyText: string;
 }
 
-/** One whose path has an id. */
 export interface CallById extends AnyCall {
   readonly params: { readonly id: string };
 }
 
 export interface FrontDeps {
   readonly reads: Reads;
-  /** Engine time. */
   readonly now: () => UnixMs;
   /** Undefined without an encryption key. */
   readonly keyring: Keyring | undefined;
@@ -135,7 +130,6 @@ export function checkCall<Id extends FrontRouteId>(
   return body instanceof Promise ? body.then(withBody) : withBody(body);
 }
 
-/** As for `checkCall`. */
 export function bodyIn<Id extends BodyRouteId>(
   bodies: FrontBodies,
   operation: Id,
@@ -209,7 +203,6 @@ export function pageReply(call: AnyCall, bounds: PageBounds, page: Page): HttpRe
   return { status: 200, body: page.text, headers };
 }
 
-/** Serves a list as its query asks for it. */
 export function listBy<Query extends object, Row>(pageOf: (query: Query) => PageRequest<Row>) {
   type Asked = Query & PageBounds & { readonly tenant_id?: string | undefined };
   return async ({ reads }: FrontDeps, call: AnyCall & { readonly query: Asked }) => {

@@ -41,11 +41,9 @@ export interface Placement {
   whenGone(tenant: string, isPoll: boolean, end: (why: EngineError) => void): () => void;
 }
 
-/** A request before anything is done for it. */
 export interface AdmissionRequest {
   readonly route: Route;
   readonly tenant: string;
-  /** It came with the root key. */
   readonly isRoot: boolean;
   /** Of the path, not checked. */
   readonly params: Readonly<Record<string, string>>;

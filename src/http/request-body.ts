@@ -134,17 +134,14 @@ export class BodyReader {
     }
   }
 
-  /** What still comes is thrown away. */
   get isDiscarding(): boolean {
     return this.#refusal !== undefined && !this.isOver;
   }
 
-  /** The client went away, or the server closes. */
   cancel(): void {
     if (!this.isOver) this.#leave();
   }
 
-  /** One tick of the deadlines has passed. */
   tick(idleTicksMax: number, totalTicksMax: number): void {
     this.#idleTicks += 1;
     this.#totalTicks += 1;

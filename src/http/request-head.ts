@@ -98,7 +98,6 @@ export class RequestHead {
   peer = NO_PEER;
   /** The declared length of the body; undefined for a chunked one, 0 for none. */
   contentLength: number | undefined = 0;
-  /** What the body may be, once it was settled. */
   bodyBytesMax = 0;
   readonly #values: (string | undefined)[] = [];
   #seenMask = 0;

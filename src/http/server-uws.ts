@@ -27,7 +27,6 @@ interface UwsApp extends Pick<TemplatedApp, 'any' | 'close' | 'filter'> {
   ): UwsApp;
 }
 
-/** The native module, as far as it is used. */
 export interface Uws {
   App(): UwsApp;
   _cfg(option: string): void;

@@ -30,7 +30,6 @@ export interface HttpReply {
   readonly headers?: HeaderList;
 }
 
-/** The head of a reply whose body follows in pieces. */
 export interface HttpStreamHead extends Omit<HttpReply, 'body'> {
   readonly contentType: string;
 }
@@ -47,7 +46,6 @@ export interface HttpBodyStream {
   end(): void;
 }
 
-/** The response side of one request. */
 export type HttpExchange = Pick<Exchange, 'aborted' | 'onAbort' | 'reply' | 'stream'>;
 
 /** What follows the answer of an exchange. */

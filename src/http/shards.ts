@@ -18,7 +18,6 @@ export interface ShardRequest<Operation extends string = ShardRouteId> {
   readonly target: string;
   /** JSON text as received; '' when the request has none. */
   readonly body: string;
-  /** Of a route with one, checked. */
   readonly query?: Readonly<Record<string, unknown>> | undefined;
   /** The trace that the work belongs to, when its caller is traced; well formed. */
   readonly traceparent?: string | undefined;

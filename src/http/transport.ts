@@ -13,11 +13,9 @@ const BUFFERED_BYTES_MAX = 48 * 1024 * 1024;
 
 export interface BoundSocket {
   stopListening(): void;
-  /** Closes every connection. */
   close(): void | Promise<void>;
 }
 
-/** The state that all connections of one server share. */
 export class Transport {
   readonly options: HttpServerOptions;
   readonly cors: CorsPolicy;

@@ -16,7 +16,6 @@ export class TrustedProxies {
   readonly #ranges = new BlockList();
   readonly #isAny: boolean;
 
-  /** @param ranges `ENGINE_TRUSTED_PROXIES` */
   constructor(ranges: readonly AddressRange[]) {
     this.#isAny = ranges.length > 0;
     for (const { address, bits } of ranges) {

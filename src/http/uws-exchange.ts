@@ -55,7 +55,6 @@ export class UwsExchange extends Exchange {
     return this.isLast || super.mustClose;
   }
 
-  /** The connection is gone. */
   lose(): void {
     this.#isLost = true;
     this.abort();

@@ -164,7 +164,6 @@ export const PROCESS_METRICS = {
 
 export type ProcessMetricName = keyof typeof PROCESS_METRICS;
 
-/** The build and its labels; always 1. */
 export const INFO_METRIC = {
   name: 'engine_info',
   help: 'Always 1; its labels have the version and the cell.',

@@ -73,7 +73,6 @@ export class MetricMemory {
 export interface MetricSources {
   readonly memory: MetricMemory;
   readonly front: Readonly<Record<FrontMetricName, () => number>>;
-  /** From the last sample. */
   readonly rows: (name: RowGaugeName) => number;
   readonly labels: Readonly<Record<'version' | 'cell', string>>;
 }

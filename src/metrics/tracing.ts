@@ -25,7 +25,6 @@ export interface TracedRequest {
   readonly method: string;
   /** The path of the route, with parameters in braces. */
   readonly route: string;
-  /** The headers of these names, as received. */
   readonly traceparent: string | undefined;
   readonly tracestate: string | undefined;
 }

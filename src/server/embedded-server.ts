@@ -53,7 +53,6 @@ export interface ServerOptions {
 export interface Server {
   readonly pid: number;
   readonly port: number;
-  /** The folder with the database. */
   readonly cluster: string;
   /** For the database `postgres`, as superuser. */
   readonly connectionString: string;
@@ -132,7 +131,6 @@ export async function stopServer(pid: number, mode: 'fast' | 'immediate' = 'fast
   await signalAndWait(pid, 'SIGKILL', STOP_PATIENCE_MS.immediate);
 }
 
-/** The process of the server on this folder, when there is one. */
 export function findPostmaster(cluster: string): number | undefined {
   const file = path.join(cluster, 'postmaster.pid');
   if (!existsSync(file)) return undefined;

@@ -25,14 +25,12 @@ export interface EmbeddedPostgres {
   readonly connectionString: string;
   /** As the roles with no more rights than they need; they stay valid, too. */
   readonly roles: RoleUrls;
-  /** The folder that holds the database. */
   readonly location: string;
   readonly port: number;
   /** Ends the server with a checkpoint and gives the data folder up. May be called again. */
   stop(): Promise<void>;
 }
 
-/** How soon a server that died is noticed. */
 const WATCH_MS = 500;
 
 /** A commit waits for no disk. */

@@ -39,13 +39,10 @@ export interface EngineOptions {
   readonly config: Config;
   readonly log: Logger;
   readonly version: string;
-  /** Aborted when the engine is to stop. */
   readonly signal: AbortSignal;
-  /** Called once it serves. */
   readonly onReady: (facts: ReadyFacts) => void;
 }
 
-/** How often a shutdown looks whether everything is answered. */
 const DRAIN_POLL_MS = 20;
 
 /**
@@ -67,7 +64,6 @@ interface FrontFacts extends Pick<FrontOptions, 'reads' | 'apiKey' | 'keyring' |
   readonly supervisor: Supervisor;
 }
 
-/** What an engine that owns its database serves with. */
 interface OwnedFacts extends FrontFacts {
   readonly urls: RoleUrls;
   readonly pool: pg.Pool;
@@ -80,7 +76,6 @@ class Engine {
   readonly #startup: Startup;
   readonly #activity = new TenantActivity();
   readonly #client: ShardClient;
-  /** Resolves with the exit code when the engine is to stop. */
   readonly stopped: Promise<number>;
   #end: (code: number) => void = () => undefined;
   /** The time of the database, once that is owned. */

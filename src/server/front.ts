@@ -42,14 +42,11 @@ export interface FrontOptions {
   /** The root key; undefined: every caller counts as root. */
   readonly apiKey: string | undefined;
   readonly version: string;
-  /** The schema with the tables of this engine. */
   readonly schema: string;
   readonly log: Logger;
-  /** Engine time. */
   readonly now: () => UnixMs;
   readonly gate: Gate;
   readonly client: ShardClient;
-  /** Told whose requests come. */
   readonly activity: TenantActivity;
   readonly connections: Connections;
   readonly requests: AddressRequests;
@@ -58,7 +55,6 @@ export interface FrontOptions {
   /** Undefined without an encryption key. */
   readonly keyring: Keyring | undefined;
   readonly offload: OffloadPool;
-  /** What the threads count in. */
   readonly metrics: Supervisor['metrics'];
   readonly tracer: Tracer | undefined;
 }

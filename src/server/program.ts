@@ -117,7 +117,6 @@ const CONNECTION_LOST = /^(?:ECONN[A-Z]+|EPIPE|ETIMEDOUT|EHOSTUNREACH)$/;
 const NO_RIGHT = 'this user may not write there';
 const IN_THE_WAY = 'a file is in the way of a folder, or a folder in the way of a file';
 
-/** What is said of each code of the file system. */
 const FILE_REASONS: Readonly<Record<string, string>> = {
   EACCES: NO_RIGHT,
   EPERM: NO_RIGHT,

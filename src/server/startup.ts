@@ -21,7 +21,6 @@ export class Startup {
   readonly gate = new Gate(realClock);
   /** Names this process in the lease and in its sessions, so that a take-over can end them. */
   readonly owner = `engine-${randomUUID().slice(0, 13)}`;
-  /** The schema with all of its tables. */
   readonly schema: string;
   /** What was started, in order; stopped in the opposite one. */
   readonly parts: Part[] = [];

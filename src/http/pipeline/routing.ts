@@ -97,7 +97,6 @@ export function parameters(context: MatchedContext, deps: RouterDeps): Outcome {
   return 'continue';
 }
 
-/** @throws EngineError 400 */
 export function checkedParams(
   { request, route, params }: MatchedContext,
   { validators }: RouterDeps,

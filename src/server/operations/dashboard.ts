@@ -59,7 +59,6 @@ const CODINGS = [
   ['gzip', '.gz'],
 ] as const;
 
-/** A file in one coding. */
 interface Variant {
   /** Undefined: as it is. */
   readonly coding: string | undefined;
@@ -113,7 +112,6 @@ function redirect(location: string, headers: HeaderList): HttpReply {
 
 const search = ({ query }: HttpRequest) => (query === '' ? '' : `?${query}`);
 
-/** Names of what is asked for, with `/`, without the page and what is compressed. */
 function namesIn(folder: string): string[] {
   return readdirSync(folder, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile() && !CODINGS.some(([, end]) => entry.name.endsWith(end)))
@@ -122,7 +120,6 @@ function namesIn(folder: string): string[] {
     .filter((name) => name !== PAGE);
 }
 
-/** What the file is sent as, the smallest first. */
 function variantsOf(folder: string, name: string): readonly Variant[] {
   const file = path.join(folder, name);
   const body = readFileSync(file);

@@ -47,10 +47,8 @@ export interface SamplerDeps {
   readonly look: () => Promise<MetricSample>;
 }
 
-/** The minimum time between samples. */
 const EVERY_MS = 5_000;
 
-/** How long a scrape waits for a running sample. */
 const PATIENCE_MS = 250;
 
 export class Sampler {
@@ -118,7 +116,6 @@ export const metricSample = lookup<MetricSample>(
     .join(', ')}`,
 );
 
-/** @throws EngineError 503 */
 async function sampleRows(reads: Reader, now: UnixMs): Promise<MetricSample> {
   const row = await metricSample.row(reads, isoTime(now));
   if (row === undefined) throw new Error('a sample has one row');
