@@ -8,7 +8,7 @@ import { isFailureCode } from '../../schema/failure.js';
 import { clip } from '../base/bounds.js';
 import { isJsonObject, type JsonObject, type JsonValue } from '../base/json.js';
 import { permanentFailure, type StepOutcome } from '../core/builtin.js';
-import { RETRY_AFTER_MS_MAX } from './http-answer.js';
+import { RETRY_AFTER_MS_MAX } from './http-request.js';
 
 /** In characters of JSON, approximately: an http_request response of 10 MiB with its headers. */
 export const OUTPUT_CHARACTERS_MAX = 10 * 1024 * 1024 + 64 * 1024;

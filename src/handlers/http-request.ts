@@ -4,7 +4,8 @@
  */
 
 import type { Dispatcher } from 'undici';
-import type { JsonValue } from '../base/json.js';
+import type { JsonObject, JsonValue } from '../base/json.js';
+import { parseJson } from '../base/json-guard.js';
 import type { SlotRefusal } from '../base/quota/fair-slots.js';
 import {
   permanentFailure,
@@ -13,17 +14,22 @@ import {
   type StepOutcome,
 } from '../core/builtin.js';
 import { BlockedAddressError, checkUrl, UnresolvableHostError } from './address-guard.js';
-import { Deadline } from './deadline.js';
-import { type AnswerBody, known, outcomeOfAnswer } from './http-answer.js';
 import { RESPONSE_BYTES_MAX, TooLarge, textOf, Unreadable } from './http-body.js';
-import { type FollowOptions, follow, type Hop, REDIRECTS_MAX, transportCode } from './http-hops.js';
+import {
+  Deadline,
+  type FollowOptions,
+  follow,
+  type Hop,
+  REDIRECTS_MAX,
+  transportCode,
+} from './http-hops.js';
 import { type HttpParams, httpTimeoutMs, parseHttpParams } from './http-params.js';
 import type { HttpRequestDeps } from './http-transport.js';
 import type { EffectHandler, HandlerContext } from './registry.js';
 
 /** Larger responses need a slot for their memory. All smaller ones together take 32 MB. */
 const SMALL_BYTES_MAX = 256 * 1024;
-/** Responses are judged in `http-answer.ts`; transport errors fail retryably, with `{code}` as details. */
+/** Transport errors fail retryably, with `{code}` as details. */
 export function createHttpRequest(deps: HttpRequestDeps): EffectHandler {
   const request = async (params: JsonValue, context: HandlerContext): Promise<StepOutcome> => {
     const parsed = parseHttpParams(params);
@@ -171,4 +177,83 @@ function transportFailure(error: unknown, deadline: Deadline, outer: AbortSignal
   const code = transportCode(error);
   const message = `transport error ${code}`;
   return UNSENDABLE_CODES.has(code) ? permanent(message, { code }) : retryable(message, code);
+}
+
+// ---------------------------------------------------------------- answers
+
+/** Above it `json` would only repeat a large body. */
+const JSON_CHARACTERS_MAX = 1024 * 1024;
+
+/** Caps what a server asks for. */
+export const RETRY_AFTER_MS_MAX = 24 * 60 * 60 * 1_000;
+
+/** Client errors that are temporary: timeout, too early, too many requests. */
+const RETRYABLE_STATUSES: ReadonlySet<number> = new Set([408, 425, 429]);
+
+export type ResponseHeaders = Readonly<Record<string, string | string[] | undefined>>;
+
+/** The text, or why it cannot be read. */
+type AnswerBody = { readonly text: string } | { readonly problem: string };
+
+/** @param now Unix ms, for a `Retry-After` that is a date */
+export function outcomeOfAnswer(
+  status: number,
+  headers: ResponseHeaders,
+  body: AnswerBody,
+  now: number,
+): StepOutcome {
+  const fields = textsOf(headers);
+  const seen: JsonObject = { status, headers: fields, ...bodyOf(body, fields) };
+  if (status < 400) return { kind: 'success', output: seen };
+  const message = `http_request: status ${status}`;
+  if (status < 500 && !RETRYABLE_STATUSES.has(status)) {
+    return known(permanentFailure(message, seen));
+  }
+  const waitMs = retryAfterMs(String(fields['retry-after'] ?? ''), now);
+  const failed = known(retryableFailure(message, seen));
+  return waitMs === undefined ? failed : { ...failed, retryAfterMs: waitMs };
+}
+
+/** Marks a failure whose effect is certain: the request was answered, or never sent. */
+function known(failure: StepFailure): StepFailure {
+  return { ...failure, isKnown: true };
+}
+
+/** By name in lower case, as undici provides them; repeated headers are joined by commas. */
+function textsOf(headers: ResponseHeaders): JsonObject {
+  const texts: [string, string][] = [];
+  for (const [name, value] of Object.entries(headers)) {
+    if (value === undefined) continue;
+    texts.push([name, Array.isArray(value) ? value.join(', ') : value]);
+  }
+  // fromEntries defines own properties, whatever their names are.
+  return Object.fromEntries(texts);
+}
+
+function bodyOf(body: AnswerBody, fields: JsonObject): JsonObject {
+  if ('problem' in body) return { body: null, body_problem: body.problem };
+  const { text } = body;
+  const json = jsonOf(String(fields['content-type'] ?? ''), text);
+  return {
+    body: text,
+    ...(json === undefined ? {} : { json }),
+    ...(text.includes(REPLACEMENT) ? { body_problem: REPLACED } : {}),
+  };
+}
+
+const REPLACEMENT = '\ufffd';
+const REPLACED = 'U+FFFD stands for bytes that are no character';
+
+/** Undefined also for JSON that would change when stored, such as numbers beyond 2^53. */
+function jsonOf(contentType: string, body: string): JsonValue | undefined {
+  if (!/^application\/(?:[\w.+-]+\+)?json\b/i.test(contentType)) return undefined;
+  if (body.length > JSON_CHARACTERS_MAX) return undefined;
+  const parsed = parseJson(body);
+  return parsed.ok ? (parsed.value as JsonValue) : undefined;
+}
+
+/** Seconds or a date; undefined for anything else, or a date in the past. */
+function retryAfterMs(text: string, now: number): number | undefined {
+  const ms = /^\d+$/.test(text) ? Number(text) * 1_000 : Date.parse(text) - now;
+  return ms > 0 ? Math.min(ms, RETRY_AFTER_MS_MAX) : undefined;
 }

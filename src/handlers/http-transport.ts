@@ -4,8 +4,8 @@ import type { Dispatcher } from 'undici';
 import { FairSlots } from '../base/quota/fair-slots.js';
 import { type AddressPolicy, type Resolver, systemResolver } from './address-guard.js';
 import type { CallRate } from './call-rate.js';
-import { type SetTimer, systemTimer } from './deadline.js';
 import type { EgressProxy } from './http-agent.js';
+import { type SetTimer, systemTimer } from './http-hops.js';
 
 /**
  * In total, per tenant, and per origin of a tenant. A tenant leaves a quarter to others, and a slow origin leaves room

@@ -4,9 +4,9 @@ import type { Dispatcher } from 'undici';
 import { ERROR_EXCERPT_MAX } from '../../schema/webhook.js';
 import { type AttemptOutcome, type DeliveryErrorClass, webhookSignature } from '../core/webhook.js';
 import { BlockedAddressError, checkUrl, UnresolvableHostError } from './address-guard.js';
-import { Deadline } from './deadline.js';
 import { textOf, Unreadable } from './http-body.js';
 import {
+  Deadline,
   type FollowOptions,
   follow,
   HEADERS_ACROSS_ORIGINS,

@@ -9,13 +9,15 @@ import type {
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { isMainThread } from 'node:worker_threads';
+import type { EngineError } from '../base/errors.js';
 import { LIMITS } from '../base/limits.js';
+import { addressKey } from './address-census.js';
+import type { Connections, SpareConnection } from './connections.js';
 import { unusable } from './free-port.js';
 import { RequestHead } from './request-head.js';
 import type { HttpHandler, HttpServer, HttpServerOptions } from './server.js';
 import { Transport } from './transport.js';
 import { UwsExchange } from './uws-exchange.js';
-import { addressOf, UwsSpares } from './uws-spares.js';
 
 /** The type file omits the form with both a host and options. */
 interface UwsApp extends Pick<TemplatedApp, 'any' | 'close' | 'filter'> {
@@ -150,4 +152,70 @@ function listen(uws: Uws, app: UwsApp, options: HttpServerOptions) {
       resolve(socket === false ? undefined : socket);
     });
   });
+}
+
+// ---------------------------------------------------------------- beyond the bounds
+
+const addressOf = (res: UwsResponse): string => addressKey(Buffer.from(res.getRemoteAddress()));
+
+/**
+ * Finds requests on connections beyond the bounds. The library does not report the connection of a request, but calls
+ * the handlers that were set when it was opened: when it closes before a request has come, and behind a request without
+ * a body.
+ */
+class UwsSpares {
+  readonly #connections: Connections;
+  /** Connections that close without a place to give back. */
+  #placeless = 0;
+  #asked: { spare: SpareConnection | undefined } | undefined;
+
+  constructor(connections: Connections) {
+    this.#connections = connections;
+  }
+
+  hold(res: UwsResponse, address: string, refusal: EngineError): void {
+    const close = () => {
+      this.#placeless += 1;
+      res.close();
+    };
+    const { spare: spares } = this.#connections;
+    const spare: SpareConnection = { address, refusal, close };
+    const leave = () => {
+      if (spares.letGo(spare)) this.#placeless += 1;
+    };
+    res.onAborted(leave);
+    res.onData(() => {
+      if (this.#asked !== undefined) this.#asked.spare = spare;
+      leave();
+    });
+    spares.hold(spare);
+  }
+
+  /** A connection has closed, it is unknown which. */
+  closed(): void {
+    if (this.#placeless > 0) this.#placeless -= 1;
+    else this.#connections.left();
+  }
+
+  /**
+   * Called before anything is set for the request.
+   *
+   * @returns undefined: it has a place; else an object that has the answer in a later turn of the event loop. With a
+   * body nothing would be called: the spare connections of its address are closed, and so perhaps this one.
+   */
+  asked(
+    res: UwsResponse,
+    req: UwsRequest,
+  ): { readonly spare: SpareConnection | undefined } | 'closed' | undefined {
+    const { spare: spares } = this.#connections;
+    if (spares.count === 0) return undefined;
+    const address = addressOf(res);
+    if (spares.countOf(address) === 0) return undefined;
+    if (req.getHeader('content-length') === '' && req.getHeader('transfer-encoding') === '') {
+      this.#asked = { spare: undefined };
+      return this.#asked;
+    }
+    spares.closeAll(address);
+    return res.getRemoteAddress().byteLength === 0 ? 'closed' : undefined;
+  }
 }

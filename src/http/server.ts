@@ -5,13 +5,12 @@
 
 import { ConfigError } from '../base/config-error.js';
 import type { EngineError } from '../base/errors.js';
-import type { AddressRequests, Connections } from './connections.js';
+import type { AddressRequests, Connections, TrustedProxies } from './connections.js';
 import type { Exchange } from './exchange.js';
 import type { HeaderList } from './reply.js';
 import type { RequestHead } from './request-head.js';
 import { startNodeServer } from './server-node.js';
 import { loadUws, startUwsServer } from './server-uws.js';
-import type { TrustedProxies } from './trusted-proxies.js';
 
 /** One request with its whole body. Valid for as long as it is referenced. */
 export type HttpRequest = Readonly<

@@ -8,7 +8,7 @@ import { LIMITS } from '../base/limits.js';
 import { parseTrustedKeys } from '../core/sealing/keys.js';
 import { hostUrlsOf, isSchemaName, whichServer } from '../db/database-url.js';
 import { parseOutboundRule } from '../handlers/outbound-rules.js';
-import type { AddressRange } from '../http/trusted-proxies.js';
+import type { AddressRange } from '../http/connections.js';
 
 export const MIB = 1024 * 1024;
 

@@ -8,15 +8,15 @@ import {
   Connections,
   connectionBounds,
   descriptorLimit,
+  TrustedProxies,
 } from '../http/connections.js';
-import { newRequestId } from '../http/request-id.js';
+import { newRequestId } from '../http/request-head.js';
 import {
   type HttpHandler,
   type HttpServer,
   type HttpServerOptions,
   startHttpServer,
 } from '../http/server.js';
-import { TrustedProxies } from '../http/trusted-proxies.js';
 import type { Startup } from './startup.js';
 
 type Bounds = Required<Pick<HttpServerOptions, 'connections' | 'requests' | 'refuseBody'>>;

@@ -10,7 +10,7 @@ import { describe, type TestContext, test } from 'node:test';
 import { Worker } from 'node:worker_threads';
 import { unavailable } from '../../src/base/errors.js';
 import { LIMITS } from '../../src/base/limits.js';
-import { AddressRequests, Connections } from '../../src/http/connections.js';
+import { AddressRequests, Connections, TrustedProxies } from '../../src/http/connections.js';
 import {
   type HttpBodyStream,
   type HttpExchange,
@@ -19,7 +19,6 @@ import {
   type HttpServerOptions,
   startHttpServer,
 } from '../../src/http/server.js';
-import { TrustedProxies } from '../../src/http/trusted-proxies.js';
 import { BACKENDS } from '../helpers/backends.js';
 import { Client, type Reply, Signal } from '../helpers/raw-client.js';
 

@@ -17,9 +17,13 @@ import {
 } from '../../src/handlers/address-guard.js';
 import { outboundPolicy } from '../../src/handlers/outbound-rules.js';
 import { AddressCensus, openByAddress } from '../../src/http/address-census.js';
-import { Connections, connectionBounds, SpareConnections } from '../../src/http/connections.js';
+import {
+  Connections,
+  connectionBounds,
+  SpareConnections,
+  TrustedProxies,
+} from '../../src/http/connections.js';
 import { RequestHead } from '../../src/http/request-head.js';
-import { TrustedProxies } from '../../src/http/trusted-proxies.js';
 import { addressRanges } from '../../src/server/config-values.js';
 import { column } from '../helpers/columns.js';
 import { check } from '../helpers/properties.js';

@@ -8,8 +8,8 @@ import { checkParams } from '../../schema/params-check.js';
 import type { JsonObject, JsonValue } from '../../src/base/json.js';
 import { sleepDuration } from '../../src/core/builtin.js';
 import { describeThrown, readOutcome, thrownOutcome } from '../../src/handlers/handler-outcome.js';
-import { outcomeOfAnswer, type ResponseHeaders } from '../../src/handlers/http-answer.js';
 import { parseHttpParams } from '../../src/handlers/http-params.js';
+import { outcomeOfAnswer, type ResponseHeaders } from '../../src/handlers/http-request.js';
 import { byDepth } from '../helpers/depth.js';
 import { check } from '../helpers/properties.js';
 

@@ -24,8 +24,7 @@ import {
   type BodyReaderOptions,
   DISCARD_BYTES_MAX,
 } from '../../src/http/request-body.js';
-import { RequestHead } from '../../src/http/request-head.js';
-import { newRequestId, requestIdFrom } from '../../src/http/request-id.js';
+import { newRequestId, RequestHead, requestIdFrom } from '../../src/http/request-head.js';
 import { RefusalThrottle } from '../../src/http/request-watch.js';
 import { readConfig } from '../../src/server/config.js';
 import { Gate } from '../../src/server/gate.js';
