@@ -158,7 +158,8 @@ function countMembers(value: unknown): number {
 /** The second member of one name in an object of a text that is JSON. */
 function findRepeatedName(text: string): Hazard | undefined {
   const tokens = new JsonTokens(text);
-  const names = new OpenNames();
+  /** Of each open array and object, as far as it has any. */
+  const open: (Set<string> | undefined)[] = [];
   let start = 0;
   let end = 0;
   for (let code = tokens.nextMark(); code !== END; code = tokens.nextMark()) {
@@ -167,65 +168,20 @@ function findRepeatedName(text: string): Hazard | undefined {
       end = tokens.end;
     } else if (code === COLON) {
       const name = nameOf(text.slice(start, end));
-      if (!names.add(name)) {
+      const names = open.at(-1) ?? new Set();
+      if (names.has(name)) {
         const message = `the name ${JSON.stringify(clip(name))} for a second member of one object`;
         return { kind: 'name', offset: start, message };
       }
-    } else if (isOpening(code)) names.open();
-    else if (isClosing(code)) names.close();
+      open[open.length - 1] = names.add(name);
+    } else if (isOpening(code)) open.push(undefined);
+    else if (isClosing(code)) open.pop();
   }
   return undefined;
 }
 
 function nameOf(token: string): string {
   return token.includes('\\') ? (JSON.parse(token) as string) : token.slice(1, -1);
-}
-
-/** Objects with more members than this have a set of their names, others are compared one by one. */
-const COMPARED_NAMES_MAX = 16;
-
-/** The names of all objects that are open, those of the innermost last. */
-class OpenNames {
-  readonly #names: string[] = [];
-  /** Where those of each object or array begin. */
-  readonly #begins: number[] = [];
-  /** Of large objects, by their depth. */
-  readonly #sets = new Map<number, Set<string>>();
-
-  open(): void {
-    this.#begins.push(this.#names.length);
-  }
-
-  close(): void {
-    const begin = this.#begins.pop() ?? 0;
-    if (this.#names.length - begin > COMPARED_NAMES_MAX) this.#sets.delete(this.#begins.length + 1);
-    if (this.#names.length > begin) this.#names.length = begin;
-  }
-
-  /** @returns false when the innermost object has the name already */
-  add(name: string): boolean {
-    const isNew = !this.#has(name);
-    this.#names.push(name);
-    return isNew;
-  }
-
-  #has(name: string): boolean {
-    const depth = this.#begins.length;
-    const begin = this.#begins[depth - 1] ?? 0;
-    if (this.#names.length - begin <= COMPARED_NAMES_MAX) {
-      for (let at = begin; at < this.#names.length; at += 1) {
-        if (this.#names[at] === name) return true;
-      }
-      return false;
-    }
-    let known = this.#sets.get(depth);
-    if (known === undefined) {
-      known = new Set(this.#names.slice(begin));
-      this.#sets.set(depth, known);
-    }
-    const { size } = known;
-    return known.add(name).size === size;
-  }
 }
 
 const strictUtf8 = new TextDecoder('utf-8', { fatal: true });

@@ -3,12 +3,13 @@
  * loaded with ENGINE_CLUSTER_URL, and when rows of an earlier cluster show tenants that were being moved.
  */
 
-import type { Cell, Cells, TenantMove } from '../../schema/cell.js';
+import type { Cells } from '../../schema/cell.js';
 import { invalid } from '../base/errors.js';
 import type { Logger } from '../base/log.js';
 import { realClock } from '../base/real-clock.js';
 import type { CellMoves, MovingParts } from '../cluster/cell-moves.js';
 import type { MembershipOptions } from '../cluster/membership.js';
+import type { ClusterRoom } from '../cluster/room.js';
 import type { WriterReading } from '../cluster/writer-lag.js';
 import { pageCursor, placeIn } from '../core/page-cursor.js';
 import type { Reads } from '../db/reads.js';
@@ -16,7 +17,6 @@ import type { Store } from '../db/store.js';
 import type { FrontRoom } from '../http/front-room.js';
 import { jsonReply, type Operation, pageReply } from '../http/operation.js';
 import type { Placement } from '../http/ports.js';
-import type { FrontMetricName } from '../metrics/catalog.js';
 
 export interface PlacementRoom {
   /** Checked for every request. Undefined: all tenants are served here. */
@@ -40,8 +40,8 @@ export async function openPlacement(
   options: Omit<MembershipOptions, 'url'>,
 ): Promise<PlacementRoom> {
   if (url === undefined) return new AllTenants(options.cell, options.log);
-  const { ClusterRoom } = await import('../cluster/room.js');
-  const room = new ClusterRoom({ ...options, url });
+  const { ClusterRoom: Room } = await import('../cluster/room.js');
+  const room = new Room({ ...options, url });
   const front = openCells(options.cell, room.lists, room.gauges);
   return Object.assign(room, { front });
 }
@@ -90,29 +90,16 @@ class AllTenants implements PlacementRoom {
 
 // ---------------------------------------------------------------- routes and gauges
 
-/** Its methods reject with EngineError 503 while the lists cannot be read. */
-interface CellLists {
-  cells(): Promise<Cell[]>;
-  /** Newest first. @param asked.before the id of the last one of the page before */
-  moves(asked: {
-    readonly limit: number;
-    readonly before: string | undefined;
-    readonly isUnderWay: boolean;
-  }): Promise<TenantMove[]>;
-}
-
-type CellMetric = Extract<
-  FrontMetricName,
-  'engine_requests_misdirected_total' | `engine_cluster_${string}`
->;
-type CellGauges = Readonly<Record<CellMetric, () => number>>;
-
 const ORDER = 'moves.id';
 
 /**
  * The cells of the cluster and the moves between them. @param lists undefined without a cluster: both lists are empty
  */
-function openCells(own: string, lists: CellLists | undefined, gauges: CellGauges) {
+function openCells(
+  own: string,
+  lists: ClusterRoom['lists'] | undefined,
+  gauges: Readonly<Record<keyof ClusterRoom['gauges'], () => number>>,
+) {
   const list: Operation<'cells.list'> = async () => {
     const found: Cells = { cluster: lists !== undefined, own, cells: (await lists?.cells()) ?? [] };
     return jsonReply(JSON.stringify(found));
