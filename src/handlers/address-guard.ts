@@ -1,7 +1,6 @@
 /**
- * Keeps the requests of workflows away from internal networks (server-side request forgery). A URL is checked before
- * the request, and every address again inside the socket's own lookup: only checked addresses are connected to, so DNS
- * rebinding has no effect. Sends no requests and keeps no state.
+ * Keeps requests of workflows away from internal networks (server-side request forgery). A URL is checked before the
+ * request, and every address again inside the lookup of the socket, so that DNS rebinding has no effect.
  */
 
 import { lookup } from 'node:dns/promises';
@@ -67,8 +66,7 @@ export function isPublicAddress(address: string): boolean {
 }
 
 /**
- * Checks a URL without using the network: scheme, credentials, and a host that is an address or a name of this machine.
- * The URL parser normalises all spellings of addresses and refuses zone ids.
+ * Checks scheme, credentials and host without using the network. The URL parser normalises all spellings of addresses.
  * @param base the URL of the response that redirected here
  */
 export function checkUrl(text: string, isAllowed: AddressPolicy, base?: URL): Parsed<URL> {

@@ -1,8 +1,7 @@
 /**
- * Limits the calls per second of each tenant over all threads (`ENGINE_HTTP_RATE_PER_TENANT`). A table in shared memory
- * holds the time of each tenant's next call. Calls are spread over the second, except for a burst of a tenth. Within a
- * thread callers wait in FIFO order, and only the first one holds a reservation in the table, so withdrawn calls waste
- * almost none.
+ * Limits the calls per second of each tenant over all threads (`ENGINE_HTTP_RATE_PER_TENANT`). A table in shared
+ * memory holds the time of each tenant's next call; only a tenth of a second may be a burst. Within a thread only the
+ * first caller in line holds a reservation, so that withdrawn calls waste almost none.
  */
 
 import { createHash } from 'node:crypto';

@@ -1,7 +1,7 @@
 /**
  * Turns the result or error of a handler into an outcome that can be stored. Handlers are not trusted: results may be
- * cyclic, unbounded, proxies, or have getters that throw. A result is read once, within bounds, and copied; anything
- * but plain JSON fails the step permanently. Pure; never throws.
+ * cyclic, unbounded, proxies, or have getters that throw. A result is copied within bounds; anything but plain JSON
+ * fails the step permanently. Pure; never throws.
  */
 
 import { isFailureCode } from '../../schema/failure.js';
@@ -117,29 +117,20 @@ function plainJson(root: string, value: unknown): JsonValue {
 }
 
 function copy(value: unknown, walk: Walk): JsonValue {
-  switch (typeof value) {
-    case 'string':
-      return copyText(value, walk);
-    case 'number':
-      if (!Number.isFinite(value)) throw new Fault(`${place(walk)} is ${value}`);
-      spend(walk, 5);
-      return value;
-    case 'boolean':
-      spend(walk, 5);
-      return value;
-    case 'object':
-      if (value === null) {
-        spend(walk, 5);
-        return null;
-      }
-      if (walk.path.length > OUTPUT_DEPTH_MAX) {
-        throw new Fault(`a cycle or more than ${OUTPUT_DEPTH_MAX} levels in its ${walk.path[0]}`);
-      }
-      spend(walk, 2);
-      return Array.isArray(value) ? copyItems(value, walk) : copyMembers(value, walk);
-    default:
-      throw new Fault(`${place(walk)} is ${kindOf(value)}`);
+  if (typeof value === 'string') return copyText(value, walk);
+  if (typeof value === 'number' && !Number.isFinite(value)) {
+    throw new Fault(`${place(walk)} is ${value}`);
   }
+  if (value === null || typeof value === 'number' || typeof value === 'boolean') {
+    spend(walk, 5);
+    return value;
+  }
+  if (typeof value !== 'object') throw new Fault(`${place(walk)} is ${kindOf(value)}`);
+  if (walk.path.length > OUTPUT_DEPTH_MAX) {
+    throw new Fault(`a cycle or more than ${OUTPUT_DEPTH_MAX} levels in its ${walk.path[0]}`);
+  }
+  spend(walk, 2);
+  return Array.isArray(value) ? copyItems(value, walk) : copyMembers(value, walk);
 }
 
 function copyText(text: string, walk: Walk): string {

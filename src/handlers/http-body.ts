@@ -1,7 +1,6 @@
 /**
- * Reads the text of a response (docs/reference/handlers.md): decompresses it and decodes its charset, piece by piece,
- * so that its size is bounded before it is kept. A body that cannot be read does not fail the request: the caller gets
- * the reason instead.
+ * Reads the text of a response (docs/reference/handlers.md): decompresses and decodes it in pieces, within a bound. A
+ * body that cannot be read does not fail the request: the caller gets the reason instead.
  */
 
 import { pipeline, type Transform } from 'node:stream';

@@ -85,9 +85,8 @@ export const HEADERS_ACROSS_ORIGINS: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * The next request, by the Fetch standard: 303 turns everything but HEAD into GET, 301 and 302 turn POST into GET, 307
- * and 308 repeat the request. Headers that may hold a secret are dropped at another origin, even if a later hop leads
- * back.
+ * The next request, by the Fetch standard: 303 turns everything but HEAD into GET, 301 and 302 turn POST into GET.
+ * Headers that may hold a secret are dropped at another origin, even if a later hop leads back.
  */
 function nextHop(hop: Hop, status: number, url: URL, options: FollowOptions): Hop {
   const isPostToGet = hop.method === 'POST' && options.keepsPost !== true;

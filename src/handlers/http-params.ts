@@ -86,8 +86,7 @@ const HEADER_VALUE_FORBIDDEN = /[^\t\x20-\x7e\x80-\xff]/;
 
 /**
  * The headers to send, or what is wrong with them. Invalid names and values that are not strings are dropped. A string
- * that cannot be sent is refused: it is often a credential with a stray line break, and without it the request would
- * fail for a less obvious reason.
+ * that cannot be sent is refused: it is often a credential with a stray line break.
  */
 function readHeaders(given: JsonObject): Map<string, string> | string {
   const headers = new Map<string, string>();

@@ -1,6 +1,6 @@
 /**
  * The `http_request` handler (docs/reference/handlers.md): one HTTP exchange with redirects, within one deadline and
- * bounded memory, by default only to public addresses. Every result is an outcome, with text that Postgres can store.
+ * bounded memory. Every result is an outcome, with text that Postgres can store.
  */
 
 import type { Dispatcher } from 'undici';

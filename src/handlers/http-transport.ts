@@ -8,9 +8,8 @@ import type { EgressProxy } from './http-agent.js';
 import { type SetTimer, systemTimer } from './http-hops.js';
 
 /**
- * In total, per tenant, and per origin of a tenant. A tenant leaves a quarter to others, and a slow origin leaves room
- * for the tenant's other origins. A waiting step has no socket and takes about a kilobyte; beyond the limit it fails
- * retryably.
+ * In total, per tenant, and per origin of a tenant: a slow origin leaves room for others. A waiting step has no socket
+ * and takes about a kilobyte; beyond the limit it fails retryably.
  */
 const SLOT_LIMITS = [
   { activeMax: 128, waitingMax: 10_000 },

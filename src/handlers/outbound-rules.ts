@@ -1,7 +1,6 @@
 /**
- * The rules of the operator about where workflows and webhooks may send requests: `ENGINE_HTTP_ALLOW` and
- * `ENGINE_HTTP_DENY` (docs/reference/handlers.md#where-requests-may-go). Parses rules, and combines them with the
- * default of public addresses only.
+ * Rules of the operator about where workflows and webhooks may send requests: `ENGINE_HTTP_ALLOW` and
+ * `ENGINE_HTTP_DENY` (docs/reference/handlers.md#where-requests-may-go).
  */
 
 import { isIP } from 'node:net';
@@ -39,7 +38,7 @@ const LABELS = /^[a-z0-9_-]+(?:\.[a-z0-9_-]+)*$/;
 
 /**
  * `*`, `api.example.com`, `*.example.com` (everything below it), `10.0.0.0/8`, `192.0.2.1`, `fd00::/8`; each may end
- * with `:port`, with IPv6 in brackets. Undefined for anything else.
+ * with `:port`, with IPv6 in brackets.
  */
 export function parseOutboundRule(text: string): OutboundRule | undefined {
   const isBareIpv6 = !text.startsWith('[') && text.split(':').length > 2;

@@ -1,7 +1,6 @@
 /**
- * The built-in handlers with effects outside, by name. A shard calls one only after the step is committed as
- * dispatched, so an attempt may be repeated after a crash, with the same idempotency key. Names that are neither here
- * nor in `core/builtin.ts` run on external workers.
+ * The built-in handlers with outside effects. They are called once the step is committed as dispatched, so that an
+ * attempt may be repeated after a crash, with the same idempotency key. Unknown names run on external workers.
  */
 
 import type { JsonObject, JsonValue } from '../base/json.js';

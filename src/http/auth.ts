@@ -134,32 +134,26 @@ function keyFinder(
   keys: AuthSettings['keys'],
 ): (request: Pick<HttpRequest, 'header'>) => ResidentKey | typeof ROOT {
   const digests = new Map<string, string>();
-  const remember = (text: string, hex: string) => {
-    if (digests.size >= TEXTS_MAX) digests.clear();
-    digests.set(text, hex);
+  const nameOf = (text: string): string => {
+    const given = digest(text);
+    // Digests have one length, so the comparison takes the same time for every other key.
+    return timingSafeEqual(given, root) ? ROOT : given.toString('hex');
   };
   return (request) => {
     // `x-api-key` wins over a bearer key.
     const text = request.header('x-api-key') ?? bearerKey(request.header('authorization'));
     if (text === undefined || text === '') throw UNAUTHENTICATED;
     const known = digests.get(text);
-    if (known === ROOT) return ROOT;
-    if (known !== undefined) {
-      const key = keys.use(known);
-      if (key !== undefined) return key;
+    const name = known ?? nameOf(text);
+    const key = name === ROOT ? ROOT : keys.use(name);
+    if (key === undefined) {
       digests.delete(text);
       throw UNAUTHENTICATED;
     }
-    const given = digest(text);
-    // Digests have one length, so the comparison takes the same time for every other key.
-    if (timingSafeEqual(given, root)) {
-      remember(text, ROOT);
-      return ROOT;
+    if (known === undefined) {
+      if (digests.size >= TEXTS_MAX) digests.clear();
+      digests.set(text, name);
     }
-    const hex = given.toString('hex');
-    const key = keys.use(hex);
-    if (key === undefined) throw UNAUTHENTICATED;
-    remember(text, hex);
     return key;
   };
 }

@@ -1,7 +1,6 @@
 /**
- * The metrics registry, on the front thread. It keeps no numbers of other threads: on request it reads them from the
- * memory in which those threads count, so totals are exact and never decrease when a thread is replaced
- * (docs/decisions/0038-counters-logs-and-traces.md).
+ * The metrics registry, on the front thread. It reads the memory in which other threads count, so totals are exact and
+ * never decrease when a thread is replaced (docs/decisions/0038-counters-logs-and-traces.md).
  */
 
 import { type Gauge, type MetricValueWithName, Registry } from 'prom-client';

@@ -1,7 +1,6 @@
 /**
- * The counts and measurements of one thread, in memory that it shares with the front thread: they survive the thread,
- * and its successor continues them. Only one thread writes. Aligned 64-bit numbers are written atomically on every
- * platform of Node.
+ * The counts of one thread, in memory shared with the front thread, where its successor continues them. Only one
+ * thread writes. Aligned 64-bit numbers are written atomically on every platform of Node.
  */
 
 import {
@@ -65,9 +64,8 @@ const LENGTHS_BYTES = SLOTS * Int32Array.BYTES_PER_ELEMENT;
 const NAMED_BYTES = NAMED_NUMBERS_BYTES + LENGTHS_BYTES + SLOTS * NAME_BYTES;
 
 /**
- * Counts labelled with names that users chose, such as that of a sequence. The number of names is bounded, since each
- * is a permanent series in a monitoring system: the first names of a shard have their own series, the rest share
- * `other`.
+ * Counts labelled with names that users chose. Each name is a permanent series in a monitoring system: the first names
+ * of a shard have their own series, the rest share `other`.
  */
 export class NamedCounts {
   readonly #numbers: Float64Array;

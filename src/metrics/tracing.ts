@@ -1,7 +1,6 @@
 /**
- * The interface for tracing. To get spans, the engine is started with an OpenTelemetry SDK (docs/tracing.md); without
- * one there is no tracer, and nothing is loaded or called. Spans contain no data of callers: no addresses, bodies or
- * keys.
+ * Tracing: with an OpenTelemetry SDK in the process (docs/tracing.md) there are spans, else nothing is loaded or
+ * called. Spans contain no data of callers: no addresses, bodies or keys.
  */
 
 import type { StepOutcome } from '../core/builtin.js';

@@ -66,7 +66,7 @@ export class FairSlots {
   }
 
   /**
-   * A place, if there is one now.
+   * A place, if one is free.
    *
    * @param path names of the party and of the parts within it, one for each level below all
    * @param places how many; more than a level has are given when no other party has one there
@@ -80,11 +80,8 @@ export class FairSlots {
   }
 
   /**
-   * Answers a place, when there is one, or why there will be none. The holder must release it.
-   *
-   * @param path names of the party and of the parts within it, one for each level below all
-   * @param signal undefined: who waits stays
-   * @param places see `take`
+   * Waits for a place, for parameters see `take`. The holder must release it. @param signal undefined: the caller
+   * waits
    */
   acquire(path: readonly string[], signal?: AbortSignal, places = 1): Promise<Slot> {
     if (this.#isClosed) return refused('closed');
