@@ -1,6 +1,6 @@
 /** The command line and the environment variables, in the words of `--help`. */
 
-import { FLAGS_HELP, VARIABLES } from '../../src/server/config.js';
+import { FLAGS_HELP, VARIABLES } from '../../src/server/config-help.js';
 import { code, table } from './markdown.js';
 import type { Regions } from './regions.js';
 import { said } from './rows.js';

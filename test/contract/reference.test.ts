@@ -17,7 +17,7 @@ import type { JsonValue } from '../../src/base/json.js';
 import { FILTER_NAMES } from '../../src/core/expression/filters.js';
 import { FUNCTION_NAMES } from '../../src/core/expression/functions.js';
 import { ROOT_NAMES } from '../../src/core/expression/scope.js';
-import { VARIABLES } from '../../src/server/config.js';
+import { VARIABLES } from '../../src/server/config-help.js';
 
 const PAGES = referencePages();
 const read = (file: string) => readFileSync(file, 'utf8');

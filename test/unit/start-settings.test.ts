@@ -15,7 +15,8 @@ import { fillSecrets } from '../../src/core/secret-texts.js';
 import { compileTemplate, renderTemplate, secretTextsOf } from '../../src/core/template.js';
 import { databaseRefusal } from '../../src/db/database-refusal.js';
 import { hostUrlsOf, inSchema, splitSettings } from '../../src/db/database-url.js';
-import { readConfig, unknownNames, VARIABLES, weakSettings } from '../../src/server/config.js';
+import { readConfig, unknownNames, weakSettings } from '../../src/server/config.js';
+import { VARIABLES } from '../../src/server/config-help.js';
 import { databaseUrl } from '../../src/server/config-values.js';
 import { scopeOf } from '../helpers/scopes.js';
 
