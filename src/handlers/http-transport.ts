@@ -45,13 +45,12 @@ export interface HttpRequestDeps {
   close(): Promise<void>;
 }
 
-export interface HttpOptions {
-  readonly isAllowed: AddressPolicy;
+export interface HttpOptions
+  extends Pick<HttpRequestDeps, 'isAllowed'>,
+    Partial<Pick<HttpRequestDeps, 'rate' | 'setTimer'>> {
   /** Absent: connections are direct. */
   readonly proxy?: EgressProxy | undefined;
-  readonly rate?: CallRate | undefined;
   readonly resolve?: Resolver;
-  readonly setTimer?: SetTimer;
 }
 
 export function openHttp(options: HttpOptions): HttpRequestDeps {

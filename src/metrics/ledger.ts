@@ -22,10 +22,8 @@ const PAGE_BYTES = PAGE_NUMBERS * Float64Array.BYTES_PER_ELEMENT;
 /** One number per lane, padded to align the pages. */
 const HEAD_BYTES = 8;
 
-interface LanePages {
-  readonly even: Float64Array;
-  readonly odd: Float64Array;
-}
+/** The totals after even and odd flushes. */
+type LanePages = readonly [even: Float64Array, odd: Float64Array];
 
 export class CommitLedger {
   readonly lanes: number;
@@ -44,10 +42,10 @@ export class CommitLedger {
     for (let lane = 0; lane < lanes; lane++) {
       const at = lane * (HEAD_BYTES + 2 * PAGE_BYTES);
       this.#settled.push(new Int32Array(memory, at, 1));
-      this.#pages.push({
-        even: new Float64Array(memory, at + HEAD_BYTES, PAGE_NUMBERS),
-        odd: new Float64Array(memory, at + HEAD_BYTES + PAGE_BYTES, PAGE_NUMBERS),
-      });
+      this.#pages.push([
+        new Float64Array(memory, at + HEAD_BYTES, PAGE_NUMBERS),
+        new Float64Array(memory, at + HEAD_BYTES + PAGE_BYTES, PAGE_NUMBERS),
+      ]);
     }
   }
 
@@ -95,7 +93,6 @@ export class CommitLedger {
   }
 
   #pageOf(lane: number, flush: number): Float64Array {
-    const pages = this.#pages[lane]!;
-    return (flush & 1) === 0 ? pages.even : pages.odd;
+    return this.#pages[lane]![flush & 1]!;
   }
 }

@@ -7,9 +7,21 @@ import type { StepOutcome } from '../core/builtin.js';
 
 export interface Tracer {
   /** Ends with the status of the response; undefined: the client disconnected first. */
-  request(traced: TracedRequest): WorkSpan<number | undefined>;
+  request(traced: {
+    readonly name: string;
+    readonly method: string;
+    /** The path of the route, with parameters in braces. */
+    readonly route: string;
+    readonly traceparent: string | undefined;
+    readonly tracestate: string | undefined;
+  }): WorkSpan<number | undefined>;
   /** Ends with the outcome of the step; undefined: it was withdrawn. */
-  step(traced: TracedStep): WorkSpan<StepOutcome['kind'] | undefined>;
+  step(traced: {
+    readonly handler: string;
+    readonly instance: string;
+    readonly attempt: number;
+    readonly traceparent: string | undefined;
+  }): WorkSpan<StepOutcome['kind'] | undefined>;
 }
 
 export interface WorkSpan<Outcome> {
@@ -17,22 +29,6 @@ export interface WorkSpan<Outcome> {
   readonly traceparent: string;
   /** Idempotent. */
   end(outcome: Outcome): void;
-}
-
-export interface TracedRequest {
-  readonly name: string;
-  readonly method: string;
-  /** The path of the route, with parameters in braces. */
-  readonly route: string;
-  readonly traceparent: string | undefined;
-  readonly tracestate: string | undefined;
-}
-
-export interface TracedStep {
-  readonly handler: string;
-  readonly instance: string;
-  readonly attempt: number;
-  readonly traceparent: string | undefined;
 }
 
 /** The global that all copies of the API use. */

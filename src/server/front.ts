@@ -26,7 +26,6 @@ import { insecureGuard } from '../http/insecure-guard.js';
 import { KeyRegistry } from '../http/key-registry.js';
 import { type FrontOperations, frontBodies } from '../http/operation.js';
 import type { RouterRows } from '../http/pipeline/context.js';
-import type { Admission } from '../http/ports.js';
 import { RequestWatch } from '../http/request-watch.js';
 import { createRouter } from '../http/router.js';
 import type { HttpHandler } from '../http/server.js';
@@ -70,8 +69,23 @@ export class Front {
     const { rooms, watermark, admission } = openFrontRooms(kernel, options);
     this.#rooms = withParts<FrontRoom>(rooms);
     this.watermark = watermark;
-    const operations = this.#rooms.map((room) => room.operations);
-    this.handler = routerOf(options, { ...kernel, admission }, joined<FrontOperations>(operations));
+    const { config, apiKey, reads, now, keyring, log, tracer } = options;
+    const { bodies, keys, placement } = kernel;
+    const { requireTenantHeader, protectDocs, corsOrigins, insecureAuthAnywhere } = config;
+    this.handler = createRouter({
+      ...bodies,
+      ...{ gate: options.gate, client: options.client, activity: options.activity, log },
+      ...{ admission, keys, placement, protectDocs },
+      authorise: createAuth({ apiKey, requireTenantHeader, protectDocs, keys }),
+      guard: config.insecureAuth
+        ? insecureGuard({ isAnywhere: insecureAuthAnywhere, corsOrigins })
+        : undefined,
+      rows: routerRows(reads),
+      pages: createPages(config.isUiServed ? packageFile('dist/ui') : undefined),
+      operations: joined<FrontOperations>(this.#rooms.map((room) => room.operations)),
+      front: { reads, now, keyring, admitTenant: (tenant) => placement?.admit(tenant, true) },
+      watch: new RequestWatch({ log, monotonic: realClock.monotonic, tracer }),
+    });
   }
 
   /** Rejects when the rows cannot be read. */
@@ -120,39 +134,6 @@ function kernelOf(options: FrontOptions): FrontKernel<ShardClient> {
     placement: placement.placement,
     settings: config,
   };
-}
-
-function routerOf(
-  { config, gate, apiKey, client, reads, activity, now, keyring, log, tracer }: FrontOptions,
-  { bodies, admission, keys, placement }: FrontKernel & { readonly admission: Admission },
-  operations: FrontOperations,
-): HttpHandler {
-  const { requireTenantHeader, protectDocs, corsOrigins, insecureAuthAnywhere } = config;
-  return createRouter({
-    gate,
-    authorise: createAuth({ apiKey, requireTenantHeader, protectDocs, keys }),
-    admission,
-    guard: config.insecureAuth
-      ? insecureGuard({ isAnywhere: insecureAuthAnywhere, corsOrigins })
-      : undefined,
-    keys,
-    placement,
-    ...bodies,
-    client,
-    rows: routerRows(reads),
-    activity,
-    pages: createPages(config.isUiServed ? packageFile('dist/ui') : undefined),
-    operations,
-    front: {
-      reads,
-      now,
-      keyring,
-      admitTenant: (tenant) => placement?.admit(tenant, true),
-    },
-    protectDocs,
-    watch: new RequestWatch({ log, monotonic: realClock.monotonic, tracer }),
-    log,
-  });
 }
 
 function routerRows(reads: Reads): RouterRows {

@@ -21,15 +21,7 @@ import type { Startup } from './startup.js';
 
 type Bounds = Required<Pick<HttpServerOptions, 'connections' | 'requests' | 'refuseBody'>>;
 
-export function boundsOf(startup: Startup, client: Pick<ShardClient, 'refusalOf'>): Bounds {
-  return {
-    connections: connectionsOf(startup),
-    requests: new AddressRequests(startup.config.maxRequestsPerAddress),
-    refuseBody: (bytes) => client.refusalOf(bytes),
-  };
-}
-
-function connectionsOf({ config, log }: Startup): Connections {
+export function boundsOf({ config, log }: Startup, client: Pick<ShardClient, 'refusalOf'>): Bounds {
   const { maxConnections: max, maxConnectionsPerAddress: perAddressMax } = config;
   const descriptors = descriptorLimit();
   const bounds = connectionBounds({ max, perAddressMax }, descriptors);
@@ -39,7 +31,11 @@ function connectionsOf({ config, log }: Startup): Connections {
       'the limit of open files is low: fewer connections are taken than ENGINE_MAX_CONNECTIONS',
     );
   }
-  return new Connections(bounds, log);
+  return {
+    connections: new Connections(bounds, log),
+    requests: new AddressRequests(config.maxRequestsPerAddress),
+    refuseBody: (bytes) => client.refusalOf(bytes),
+  };
 }
 
 export async function listen(

@@ -73,7 +73,7 @@ async function run(
   } catch (error) {
     const refusal = startRefusal(error, config);
     if (refusal === undefined) throw error;
-    process.stderr.write(`${refusal}\n`);
+    process.stderr.write(`${refusal.trim().replace(/\s*\n\s*/g, '; ')}\n`);
     process.exitCode = 1;
   }
   // Threads and sockets are closed by now; what a library left open must not hold the process.
@@ -82,24 +82,13 @@ async function run(
 
 // ---------------------------------------------------------------- refusals
 
-/** One line about what stops the start and can be mended by the operator; undefined: a defect, shown with its stack. */
+/** What stops the start and can be mended by the operator; undefined: a defect, shown with its stack. */
 function startRefusal(error: unknown, config: Config | undefined): string | undefined {
-  const text = mendable(error, config);
-  return text?.trim().replace(/\s*\n\s*/g, '; ');
-}
-
-function mendable(error: unknown, config: Config | undefined): string | undefined {
   // A migration names itself; a right that is missing is mended in the same way wherever it is missed.
   if (error instanceof SchemaError && isMissingRight(error.cause)) {
     return databaseRefusal(config?.databaseUrl ?? '', error.cause).message;
   }
-  if (
-    error instanceof ConfigError ||
-    error instanceof SchemaError ||
-    error instanceof EmbeddedPostgresError
-  ) {
-    return error.message;
-  }
+  if (MENDABLE.some((type) => error instanceof type)) return (error as Error).message;
   if (!(error instanceof Error) || config === undefined) return undefined;
   const { code = '', path } = error as NodeJS.ErrnoException;
   if (path?.startsWith(config.dataDir)) return fileRefusal(code, path, config.dataDir);
@@ -108,6 +97,8 @@ function mendable(error: unknown, config: Config | undefined): string | undefine
   }
   return undefined;
 }
+
+const MENDABLE = [ConfigError, SchemaError, EmbeddedPostgresError];
 
 const isMissingRight = (cause: unknown): cause is pg.DatabaseError =>
   cause instanceof pg.DatabaseError && cause.code === '42501';
