@@ -42,7 +42,7 @@ export function offloadThrough(pool: OffloadControl): Offload {
         own.postMessage(input);
         const answered = once(own, 'message') as Promise<[JobAnswer]>;
         const end = await pool.start(tenant, name, ms ?? usual, port);
-        if (end !== 'done') throw refusalOf(end);
+        if (end !== 'done') throw REFUSALS[end]();
         const [answer] = await answered;
         if (!answer.ok) throw answer.error;
         return answer.value as Output;
@@ -53,18 +53,13 @@ export function offloadThrough(pool: OffloadControl): Offload {
   };
 }
 
-function refusalOf(end: Exclude<JobEnd, 'done'>): EngineError {
-  switch (end) {
-    case 'costly':
-      return new TooCostly();
-    case 'refused':
-      return unavailable('ENG_OVERLOADED', `${JOBS_MAX} pieces of heavy work are under way`);
-    case 'share':
-      return shareTaken(`${JOBS_PER_TENANT_MAX} pieces of heavy work of this tenant are under way`);
-    case 'stopped':
-      return unavailable('ENG_STOPPING', 'the engine is stopping');
-  }
-}
+const REFUSALS: Readonly<Record<Exclude<JobEnd, 'done'>, () => EngineError>> = {
+  costly: () => new TooCostly(),
+  refused: () => unavailable('ENG_OVERLOADED', `${JOBS_MAX} pieces of heavy work are under way`),
+  share: () =>
+    shareTaken(`${JOBS_PER_TENANT_MAX} pieces of heavy work of this tenant are under way`),
+  stopped: () => unavailable('ENG_STOPPING', 'the engine is stopping'),
+};
 
 /** A tenant has one of them at most, so that another one's work begins at once. */
 const THREADS_MAX = 2;
@@ -107,27 +102,18 @@ export class OffloadPool {
 
   /** For the thread of the pool itself. @param signal gives up the jobs that are asked for by it */
   through(signal?: AbortSignal): Offload {
-    return offloadThrough({
-      start: (tenant, name, ms, port) => this.#start(tenant, name, ms, port, signal),
-    });
+    return offloadThrough({ start: (...job) => this.#start(signal, ...job) });
   }
 
   /** For other threads. */
-  readonly control: OffloadControl = {
-    start: (tenant, name, ms, port) => this.#start(tenant, name, ms, port),
-  };
+  readonly control: OffloadControl = { start: (...job) => this.#start(undefined, ...job) };
 
   async #start(
-    tenant: string,
-    name: string,
-    ms: number,
-    port: MessagePort,
-    signal?: AbortSignal,
+    signal: AbortSignal | undefined,
+    ...[tenant, name, ms, port]: Parameters<OffloadControl['start']>
   ): Promise<JobEnd> {
-    const given = AbortSignal.any([
-      this.#stopped.signal,
-      ...(signal === undefined ? [] : [signal]),
-    ]);
+    const stopped = this.#stopped.signal;
+    const given = signal === undefined ? stopped : AbortSignal.any([stopped, signal]);
     // A pool that was ended would start another thread.
     if (given.aborted) return 'stopped';
     const slot = await this.#threads.acquire([tenant], given);

@@ -57,6 +57,9 @@ export function capabilitiesOf(bits: number): readonly Capability[] {
   return CAPABILITIES.filter((word) => (bits & capabilityBits([word])) !== 0);
 }
 
+/** Reads a page of the live keys, by id. */
+type LiveKeys = (after: string, limit: number) => Promise<LiveKeyRow[]>;
+
 export class KeyRegistry {
   readonly #deps: KeyRegistryDeps;
   readonly #byDigest = new Map<string, ResidentKey>();
@@ -75,7 +78,7 @@ export class KeyRegistry {
   }
 
   /** Loads the table. Rejects like every read. */
-  async load(live: (after: string, limit: number) => Promise<LiveKeyRow[]>): Promise<void> {
+  async load(live: LiveKeys): Promise<void> {
     for (const row of await pages(live)) {
       const key = residentKey(row);
       if (!this.#isExpired(key)) this.#put(key);
@@ -84,10 +87,7 @@ export class KeyRegistry {
   }
 
   /** Loads the keys of one tenant again; keys without a row are dropped. Rejects like every read. */
-  async reload(
-    tenant: string,
-    live: (after: string, limit: number) => Promise<LiveKeyRow[]>,
-  ): Promise<void> {
+  async reload(tenant: string, live: LiveKeys): Promise<void> {
     const found = await pages(live);
     const own = found.filter((row) => row.tenant_id === tenant).map(residentKey);
     const kept = new Set(own.map(({ id }) => id));
@@ -200,9 +200,7 @@ export class KeyRegistry {
   }
 }
 
-async function pages(
-  live: (after: string, limit: number) => Promise<LiveKeyRow[]>,
-): Promise<LiveKeyRow[]> {
+async function pages(live: LiveKeys): Promise<LiveKeyRow[]> {
   const found: LiveKeyRow[] = [];
   for (;;) {
     const rows = await live(found.at(-1)?.id ?? '', LOAD_PAGE_ROWS);

@@ -100,6 +100,9 @@ export interface BodyReaderOptions {
   readonly owner: BodyOwner;
 }
 
+/** Of a reader that takes no more. */
+const NO_CHUNKS: Buffer[] = [];
+
 export class BodyReader {
   readonly #options: BodyReaderOptions;
   #chunks: Buffer[] = [];
@@ -127,11 +130,13 @@ export class BodyReader {
     if (this.isOver) return;
     this.#idleTicks = 0;
     this.#bytes += chunk.length;
-    this.#refusal ??= this.#hold(chunk, isLast);
-    if (isLast) this.#finish();
-    else if (this.#refusal !== undefined && this.#bytes > this.#discardEnd()) {
-      this.#refuse(this.#refusal);
+    if (this.#refusal === undefined) {
+      this.#refusal = this.#hold(chunk, isLast);
+      if (this.#refusal !== undefined) this.#forget();
     }
+    const isEnd = isLast || this.#bytes > this.#options.maxBodyBytes + DISCARD_BYTES_MAX;
+    if (this.#refusal !== undefined && isEnd) this.#refuse(this.#refusal);
+    else if (isLast) this.#complete();
   }
 
   get isDiscarding(): boolean {
@@ -151,16 +156,16 @@ export class BodyReader {
 
   #hold(chunk: Buffer, isLast: boolean): Refusal | undefined {
     const { maxBodyBytes, budget, mustCopy } = this.#options;
-    if (this.#bytes > maxBodyBytes) return this.#drop(bodyTooLarge(maxBodyBytes));
+    if (this.#bytes > maxBodyBytes) return bodyTooLarge(maxBodyBytes);
     if (!isLast || this.#chunks.length > 0) {
       if (!budget.take(chunk.length)) {
-        return this.#drop(unavailable('ENG_OVERLOADED', 'too many large bodies at once'));
+        return unavailable('ENG_OVERLOADED', 'too many large bodies at once');
       }
       this.#bytesHeld += chunk.length;
     }
     if (chunk.length > 0) this.#chunks.push(mustCopy ? Buffer.from(chunk) : chunk);
     if (this.#bytes > COUNTED_BYTES_MIN && this.#hasTooManyValues(chunk)) {
-      return this.#drop(tooLarge(tooManyValues(BODY_JSON_LIMITS)));
+      return tooLarge(tooManyValues(BODY_JSON_LIMITS));
     }
     return undefined;
   }
@@ -173,11 +178,7 @@ export class BodyReader {
     return this.#chunks.some((each) => values.take(each));
   }
 
-  #finish(): void {
-    if (this.#refusal !== undefined) {
-      this.#refuse(this.#refusal);
-      return;
-    }
+  #complete(): void {
     const [first] = this.#chunks;
     const body =
       first !== undefined && this.#chunks.length === 1 ? first : Buffer.concat(this.#chunks);
@@ -190,15 +191,6 @@ export class BodyReader {
     this.#options.owner.refuse(refusal);
   }
 
-  #discardEnd(): number {
-    return this.#options.maxBodyBytes + DISCARD_BYTES_MAX;
-  }
-
-  #drop(refusal: Refusal): Refusal {
-    this.#forget();
-    return refusal;
-  }
-
   #leave(): void {
     this.isOver = true;
     this.#options.deadlines.delete(this);
@@ -207,7 +199,7 @@ export class BodyReader {
 
   /** Its exchange refers to the reader until the answer. */
   #forget(): void {
-    this.#chunks = [];
+    this.#chunks = NO_CHUNKS;
     this.#options.budget.give(this.#bytesHeld);
     this.#bytesHeld = 0;
   }

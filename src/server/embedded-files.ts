@@ -148,7 +148,9 @@ async function usableBinaries(
   const packaged = packagedBinaries(major);
   makeUsable(packaged.native);
   if ((await complaint(packaged.native, user)) === undefined) return packaged.native;
-  const base = user.uid === undefined ? dataDir : sharedBase();
+  const base = user.uid === undefined ? dataDir : SHARED_BASE;
+  mkdirSync(base, { recursive: true });
+  if (base === SHARED_BASE) chmodSync(base, 0o755);
   const copy = path.join(base, `postgres-${packaged.version}-${process.arch}`);
   if (!existsSync(copy)) copyBinaries(packaged.native, copy);
   const stillWrong = await complaint(copy, user);
@@ -259,12 +261,6 @@ function openToAll(folder: string): void {
     if (entry.isDirectory()) openToAll(full);
     else if (entry.isFile()) chmodSync(full, statSync(full).mode & 0o100 ? 0o755 : 0o644);
   }
-}
-
-function sharedBase(): string {
-  mkdirSync(SHARED_BASE, { recursive: true });
-  chmodSync(SHARED_BASE, 0o755);
-  return SHARED_BASE;
 }
 
 /** Makes an empty folder that only the database's user can enter. */

@@ -92,7 +92,11 @@ export async function ensureServer(options: ServerOptions): Promise<Server> {
   const { dataDir, settings, log, signal } = options;
   const layout = await layOut(dataDir, options.major, log);
   signal?.throwIfAborted();
-  const password = readOrMakePassword(path.join(dataDir, 'postgres.password'));
+  const passwordFile = path.join(dataDir, 'postgres.password');
+  if (!existsSync(passwordFile)) {
+    writeFileSync(passwordFile, randomBytes(24).toString('hex'), { mode: 0o600 });
+  }
+  const password = readFileSync(passwordFile, 'utf8').trim();
   if (!existsSync(layout.cluster)) await initialise(layout, password, options);
   checkMajor(layout.cluster, options.major);
 
@@ -388,13 +392,6 @@ async function signalAndWait(
     await wait(POLL_MS);
   }
   return true;
-}
-
-function readOrMakePassword(file: string): string {
-  if (!existsSync(file)) {
-    writeFileSync(file, randomBytes(24).toString('hex'), { mode: 0o600 });
-  }
-  return readFileSync(file, 'utf8').trim();
 }
 
 function readNote(file: string): ServerNote | undefined {
