@@ -27,21 +27,15 @@ export interface FoundDatabase {
 
 /** The embedded database, which is started, unless another one is named. */
 export async function findDatabase(startup: Startup): Promise<FoundDatabase> {
-  const { config, schema } = startup;
-  const { databaseUrl, migrationUrl } = config;
-  const { roles, folder } =
-    databaseUrl === undefined
-      ? await runEmbedded(startup)
-      : {
-          roles: { engine: databaseUrl, owner: migrationUrl ?? databaseUrl },
-          folder: undefined,
-        };
-  const urls = { engine: inSchema(roles.engine, schema), owner: inSchema(roles.owner, schema) };
-  return { urls, folder };
-}
-
-async function runEmbedded({ config, schema, log, signal, parts }: Startup) {
-  const { dataDir, unsafeDatabase } = config;
+  const { config, schema, log, signal, parts } = startup;
+  const { databaseUrl, migrationUrl, dataDir, unsafeDatabase } = config;
+  const urlsOf = ({ engine, owner }: RoleUrls) => {
+    return { engine: inSchema(engine, schema), owner: inSchema(owner, schema) };
+  };
+  if (databaseUrl !== undefined) {
+    const urls = urlsOf({ engine: databaseUrl, owner: migrationUrl ?? databaseUrl });
+    return { urls, folder: undefined };
+  }
   // Not raced: it ends by itself, and only once nothing of it is left.
   const isDurable = !unsafeDatabase;
   const embedded = await startEmbedded({ dataDir, schema, log, isDurable, signal });
@@ -49,7 +43,7 @@ async function runEmbedded({ config, schema, log, signal, parts }: Startup) {
   signal.throwIfAborted();
   const { location, port, roles } = embedded;
   log.info({ location, port }, 'embedded database runs');
-  return { roles, folder: location };
+  return { urls: urlsOf(roles), folder: location };
 }
 
 export function openReadPool({ owner, log, parts }: Startup, { engine }: RoleUrls): pg.Pool {

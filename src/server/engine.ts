@@ -32,8 +32,7 @@ import { Front, type FrontOptions } from './front.js';
 import { continuityKeysOf, type GeneratedKey, generatedRootKey } from './generated-keys.js';
 import { boundsOf, listen } from './listening.js';
 import { openPlacement, type PlacementRoom } from './placement.js';
-import { Startup, stopParts } from './startup.js';
-import { type ReadyFacts, urlOf } from './startup-banner.js';
+import { type ReadyFacts, Startup, stopParts, urlOf } from './startup.js';
 
 export interface EngineOptions {
   readonly config: Config;

@@ -7,6 +7,7 @@ import pg from 'pg';
 import { ConfigError } from '../base/config-error.js';
 import { createLogger } from '../base/log.js';
 import { isForPeople, logOutput, outputPalette } from '../base/log-output.js';
+import type { Palette } from '../base/log-text.js';
 import { packageVersion } from '../base/package-files.js';
 import { databaseRefusal } from '../db/database-refusal.js';
 import { SchemaError } from '../db/migrate.js';
@@ -15,7 +16,7 @@ import { USAGE } from './config-help.js';
 import { EmbeddedPostgresError } from './embedded-files.js';
 import { startEngine } from './engine.js';
 import { keepsMemberNames } from './parser-defect.js';
-import { type ReadyFacts, startupBanner } from './startup-banner.js';
+import type { ReadyFacts } from './startup.js';
 
 /** What is different where the server is a part of something else. */
 export interface ServerOptions {
@@ -79,6 +80,26 @@ async function run(
   // Threads and sockets are closed by now; what a library left open must not hold the process.
   process.exit();
 }
+
+/** What a newcomer at a terminal needs. Each line begins with what it is about; those that are copied stand alone. */
+function startupBanner(facts: ReadyFacts, paint: Palette): string {
+  const { url, database, keyFile, insecureAuth, hasDashboard } = facts;
+  const key = keyFile === undefined ? '' : `-H "x-api-key: $(cat '${keyFile}')" \\\n    `;
+  const rows: readonly (readonly [string, string])[] = [
+    ['Ready', paint.bold(paint.green(url))],
+    ...(hasDashboard ? [['Dashboard', `${url}/ui`] as const] : []),
+    ['API', `${url}/swagger-ui`],
+    ...(database === undefined ? [] : [['Database', database] as const]),
+    ...(keyFile === undefined ? [] : [['Root key', keyFile] as const]),
+    ...(insecureAuth ? [['Keys', paint.yellow('none is checked (--insecure-auth)')] as const] : []),
+    ['Stop', 'Ctrl-C'],
+  ];
+  const table = rows.map(([name, text]) => `  ${paint.dim(name.padEnd(NAME_WIDTH))}${text}`);
+  const call = `  curl -s ${key}-H 'x-tenant-id: demo' ${url}/api/v1/instances`;
+  return `\n${table.join('\n')}\n\n  ${paint.dim('Try:')}\n${call}\n\n`;
+}
+
+const NAME_WIDTH = 11;
 
 // ---------------------------------------------------------------- refusals
 

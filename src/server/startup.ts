@@ -59,6 +59,24 @@ export class Startup {
   }
 }
 
+/** What the log says of an engine that is ready, and where a newcomer goes from there. */
+export interface ReadyFacts {
+  /** Of the server, without a path. */
+  readonly url: string;
+  /** The folder of the embedded database; undefined with DATABASE_URL. */
+  readonly database: string | undefined;
+  /** Where the root key lies, when it was generated. */
+  readonly keyFile: string | undefined;
+  readonly insecureAuth: boolean;
+  readonly hasDashboard: boolean;
+}
+
+/** The address to open: a server that listens everywhere is found here. */
+export function urlOf(host: string, port: number): string {
+  const reachable = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host;
+  return `http://${reachable.includes(':') ? `[${reachable}]` : reachable}:${port}`;
+}
+
 /** Every part may take this much longer than the shutdown as a whole, so that none hangs it. */
 const STOP_GRACE_MS = 400;
 
