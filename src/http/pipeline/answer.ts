@@ -128,9 +128,8 @@ function give(context: MatchedContext, deps: RouterDeps, reply: ShardReply): voi
     else committed(context, deps).catch((error: unknown) => refuse(context, deps.log, error));
     return;
   }
-  const { status, body } = reply;
   try {
-    exchange.reply({ status, body: status === 204 ? undefined : body });
+    exchange.reply(reply.status === 204 ? { status: 204, body: undefined } : reply);
   } catch (error) {
     refuse(context, deps.log, error);
   }
