@@ -64,7 +64,7 @@ export function parseJson(text: string, limits: JsonLimits = DEFAULT_JSON_LIMITS
   if (maxValues !== undefined && hasMoreValues(text, maxValues)) {
     return { ok: false, problem: { kind: 'values', message: tooManyValues(limits) } };
   }
-  if (!isWellFormed(text)) {
+  if (!text.isWellFormed()) {
     return { ok: false, problem: hazardProblem(text, halfPair(text.search(/\p{Surrogate}/u))) };
   }
   if (isSuspicious(text, limits)) {
@@ -194,11 +194,6 @@ export function decodeUtf8(bytes: Uint8Array): string | undefined {
     // The decoder's one error says that the bytes are not UTF-8, which is the caller's to answer.
     return undefined;
   }
-}
-
-/** `String.prototype.isWellFormed` is in Node 20 but not yet in the library of ES2023. */
-function isWellFormed(text: string): boolean {
-  return (text as string & { isWellFormed(): boolean }).isWellFormed();
 }
 
 /** The escapes of U+0000 and of surrogates; an escaped backslash before `u` is sorted out later. */

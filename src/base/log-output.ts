@@ -12,7 +12,6 @@ export type LogFormat = 'auto' | 'json' | 'text';
 
 const STDOUT = 1;
 
-/** Whether people read standard output. */
 export function isForPeople(format: LogFormat): boolean {
   return format === 'text' || (format === 'auto' && isatty(STDOUT));
 }

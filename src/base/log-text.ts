@@ -3,7 +3,6 @@
  * cursor or colour the terminal except the palette.
  */
 
-/** A line as pino makes it. */
 interface Line {
   readonly time?: string;
   readonly level?: number;

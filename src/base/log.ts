@@ -50,7 +50,6 @@ export interface DescribedError {
   readonly code?: string | undefined;
   /** Absent where it may quote what a caller sent. */
   readonly message?: string | undefined;
-  /** The frames alone. */
   readonly stack?: string | undefined;
 }
 

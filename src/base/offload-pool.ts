@@ -83,7 +83,6 @@ export class OffloadPool {
   readonly #open = new Map<number, () => void>();
   #jobs = 0;
 
-  /** @param heapMib what each thread may hold */
   constructor(heapMib = HEAP_MIB) {
     this.#pool = new Piscina({
       filename: threadEntry('src/server/offload.thread.js'),

@@ -7,7 +7,6 @@ import { EngineError } from './errors.js';
 export interface Job<Input, Output> {
   /** Finds it in the thread of the pool (`src/server/offload.thread.ts`). */
   readonly name: string;
-  /** Imports the module of the job. */
   readonly load: () => Promise<(input: Input) => Output>;
   /** Takes some milliseconds: less than the way to another thread, and carried out in place. */
   readonly isSmall: (input: Input) => boolean;
@@ -18,7 +17,6 @@ export interface Job<Input, Output> {
 /** Capsules and definitions at their bounds take seconds; ten times that on a machine that is busy. */
 export const LARGE_JOB_MS = 60_000;
 
-/** What the thread of a job is handed. */
 export interface JobCall {
   readonly id: number;
   readonly name: string;
@@ -35,7 +33,6 @@ export type JobAnswer =
   | { readonly ok: true; readonly value: unknown }
   | { readonly ok: false; readonly error: unknown };
 
-/** What every thread can ask for. */
 export interface Offload {
   /**
    * @param ms how long it may take once it has begun; absent: as its row says

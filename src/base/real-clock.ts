@@ -43,7 +43,6 @@ export class EngineClock implements Clock {
     this.#offsetMs = base.now() - base.monotonic();
   }
 
-  /** Whole milliseconds. */
   now(): UnixMs {
     const time = Math.floor(this.#base.monotonic() + this.#offsetMs);
     if (time > this.#latest) this.#latest = time;

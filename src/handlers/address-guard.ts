@@ -11,7 +11,6 @@ import type { Parsed } from '../core/parsed.js';
 export interface Endpoint {
   /** In lower case, without brackets. */
   readonly hostname: string;
-  /** Undefined: any port. */
   readonly port: number | undefined;
 }
 

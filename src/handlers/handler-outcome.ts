@@ -20,10 +20,8 @@ const MESSAGE_LENGTH_MAX = 1_000;
 
 const STACK_LENGTH_MAX = 10_000;
 
-/** A result that cannot be used; never leaves this module. */
 class Fault extends Error {}
 
-/** @param given the value that the handler's promise was fulfilled with */
 export function readOutcome(handler: string, given: unknown): StepOutcome {
   try {
     return outcomeOf(given);
@@ -97,12 +95,7 @@ function isWait(ms: unknown): ms is number {
 
 /** Text that Postgres can store. */
 function fitText(text: string): string {
-  return wellFormed(clip(text, MESSAGE_LENGTH_MAX)).replaceAll('\0', '\ufffd');
-}
-
-/** `String.prototype.toWellFormed` is in Node 20 but not yet in the library of ES2023. */
-function wellFormed(text: string): string {
-  return (text as string & { toWellFormed(): string }).toWellFormed();
+  return clip(text, MESSAGE_LENGTH_MAX).toWellFormed().replaceAll('\0', '\ufffd');
 }
 
 interface Walk {
@@ -136,7 +129,7 @@ function copy(value: unknown, walk: Walk): JsonValue {
 function copyText(text: string, walk: Walk): string {
   spend(walk, text.length + 2);
   if (text.includes('\0')) throw new Fault(`${place(walk)} holds the character U+0000`);
-  if (wellFormed(text) !== text) throw new Fault(`${place(walk)} holds half of a surrogate pair`);
+  if (!text.isWellFormed()) throw new Fault(`${place(walk)} holds half of a surrogate pair`);
   return text;
 }
 

@@ -21,7 +21,6 @@ const ORIGINS_MAX = 2_048;
 /** One connector per port, each with its own TLS session cache, which is all that is lost when they are cleared. */
 const CONNECTORS_MAX = 64;
 
-/** `ENGINE_HTTP_PROXY`. */
 export interface EgressProxy {
   /** Absolute, including credentials. */
   readonly url: string;

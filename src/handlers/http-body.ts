@@ -20,7 +20,6 @@ export interface TextPiece {
 
 export class Unreadable extends Error {}
 
-/** The body is over `RESPONSE_BYTES_MAX`. */
 export class TooLarge extends Error {}
 
 type Bytes = AsyncIterable<Buffer>;

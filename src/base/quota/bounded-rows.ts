@@ -23,7 +23,6 @@ function unknownCount(): Known {
   return { counted: Number.POSITIVE_INFINITY, since: 0, pending: 0, counting: undefined };
 }
 
-/** Tenants whose counts are remembered. */
 const TENANTS_MAX = 10_000;
 
 export class BoundedRows {

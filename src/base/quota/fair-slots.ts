@@ -56,7 +56,6 @@ export class FairSlots {
     this.#all = newParty('', undefined, levels[0]);
   }
 
-  /** Places that are taken. */
   get active(): number {
     return this.#all.active;
   }
@@ -178,7 +177,6 @@ function newParty(name: string, within: Party | undefined, limits: LevelLimits):
   return { name, within, limits, active: 0, waiting: 0, parts, turns, waiters: new Set() };
 }
 
-/** The party, and those that it is within. */
 function* upwards(party: Party): Generator<Party> {
   for (let each: Party | undefined = party; each !== undefined; each = each.within) yield each;
 }

@@ -12,7 +12,6 @@ export class Tally {
     return this.#held.get(key) ?? 0;
   }
 
-  /** @param amount negative: it is given back */
   add(key: string, amount: number): void {
     this.#sum += amount;
     const held = this.of(key) + amount;
