@@ -1,7 +1,6 @@
 /** Parsed JSON. Such values come from outside: they are data, never trusted for their prototype. */
 
-export type JsonPrimitive = string | number | boolean | null;
-export type JsonValue = JsonPrimitive | JsonValue[] | JsonObject;
+export type JsonValue = string | number | boolean | null | JsonValue[] | JsonObject;
 export interface JsonObject {
   [key: string]: JsonValue;
 }

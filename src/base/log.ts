@@ -45,16 +45,11 @@ const FRAMES_MAX = 12;
 const QUOTING_CLASS = /^(21|22|23|44|P0)/;
 const SQLSTATE = /^[0-9A-Z]{5}$/;
 
-export interface DescribedError {
-  readonly type: string;
-  readonly code?: string | undefined;
-  /** Absent where it may quote what a caller sent. */
-  readonly message?: string | undefined;
-  readonly stack?: string | undefined;
-}
-
-/** Libraries attach rows, parameters, addresses and unparsed texts to their errors, which are left out. */
-export function describeError(error: unknown): DescribedError {
+/**
+ * Libraries attach rows, parameters, addresses and unparsed texts to their errors, which are left out, as is a message
+ * that may quote what a caller sent.
+ */
+export function describeError(error: unknown) {
   if (!(error instanceof Error)) return { type: typeof error };
   const { name, message, stack } = error;
   const { code } = error as { code?: unknown };

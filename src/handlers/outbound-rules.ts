@@ -30,8 +30,6 @@ export interface OutboundSettings {
   readonly deny: readonly string[];
 }
 
-export type OwnAddresses = () => ReadonlySet<string>;
-
 const BRACKETED = /^\[([^\]]*)\](?::(\d{1,5}))?$/;
 const PLAIN = /^([^:]+)(?::(\d{1,5}))?$/;
 const LABELS = /^[a-z0-9_-]+(?:\.[a-z0-9_-]+)*$/;
@@ -80,7 +78,7 @@ function asciiName(text: string): string | undefined {
 const OWN_ADDRESSES_MS = 5_000;
 
 /** Of all interfaces, including public ones. */
-export function ownAddresses(): OwnAddresses {
+export function ownAddresses(): () => ReadonlySet<string> {
   let known: ReadonlySet<string> = new Set();
   let readAt = Number.NEGATIVE_INFINITY;
   return () => {

@@ -63,11 +63,6 @@ export const NAMED_COUNTERS = {
 
 export type NamedCounterName = keyof typeof NAMED_COUNTERS;
 
-interface HistogramFacts {
-  readonly help: string;
-  readonly buckets: readonly number[];
-}
-
 /** From a pure step to a slow handler. */
 const SECONDS = [
   0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60,
@@ -93,7 +88,7 @@ export const HISTOGRAMS = {
     buckets: SECONDS,
   },
   engine_writer_flush_units: { help: 'Changes that one flush committed together.', buckets: UNITS },
-} as const satisfies Record<string, HistogramFacts>;
+} as const satisfies Record<string, { readonly help: string; readonly buckets: readonly number[] }>;
 
 export type HistogramName = keyof typeof HISTOGRAMS;
 

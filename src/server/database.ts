@@ -18,15 +18,8 @@ import { startEmbedded } from './embedded.js';
 import type { RoleUrls } from './embedded-roles.js';
 import type { Startup } from './startup.js';
 
-export interface FoundDatabase {
-  /** Of the engine's schema. */
-  readonly urls: RoleUrls;
-  /** The folder of the embedded one; undefined when another one is named. */
-  readonly folder: string | undefined;
-}
-
-/** The embedded database, which is started, unless another one is named. */
-export async function findDatabase(startup: Startup): Promise<FoundDatabase> {
+/** The embedded database, which is started and has a folder, unless another one is named. */
+export async function findDatabase(startup: Startup) {
   const { config, schema, log, signal, parts } = startup;
   const { databaseUrl, migrationUrl, dataDir, unsafeDatabase } = config;
   const urlsOf = ({ engine, owner }: RoleUrls) => {

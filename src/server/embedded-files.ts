@@ -77,16 +77,11 @@ export async function layOut(dataDir: string, major: PostgresMajor, log: DbLog):
   return { user, native, cluster, isReachable };
 }
 
-/** A program of the database's user, with a folder to work on. */
-export interface Handed {
-  /** Where the program has to begin. */
-  readonly cwd: string;
-  /** What it is told as the folder. */
-  readonly folder: string;
-}
-
-/** Linux lets a program work in the folder in which root started it, whoever it has become and whatever lies above. */
-export function handOver({ isReachable }: Layout, folder: string): Handed {
+/**
+ * Where a program of the database's user begins, and the folder that it works on: Linux lets it work in the folder in
+ * which root started it, whoever it has become and whatever lies above.
+ */
+export function handOver({ isReachable }: Layout, folder: string) {
   return isReachable ? { cwd: '/', folder } : { cwd: folder, folder: '/proc/self/cwd' };
 }
 
