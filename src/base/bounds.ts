@@ -1,6 +1,6 @@
 /** Operations on data of callers whose cost is bounded whatever the input. */
 
-import type { JsonObject, JsonValue } from './json.js';
+import type { JsonValue } from './json.js';
 
 /** Values nested deeper are not looked at. Twice what the entry check admits, far from a stack overflow. */
 const DEPTH_MAX = 512;
@@ -71,11 +71,7 @@ export function isDeepEqual(a: JsonValue, b: JsonValue, depthLeft = DEPTH_MAX): 
   if (Array.isArray(b)) return false;
   const keys = Object.keys(a);
   if (keys.length !== Object.keys(b).length) return false;
-  return keys.every((key) => isSameMember(a, b, key, depthLeft - 1));
-}
-
-function isSameMember(a: JsonObject, b: JsonObject, key: string, depthLeft: number): boolean {
-  return Object.hasOwn(b, key) && isDeepEqual(a[key]!, b[key]!, depthLeft);
+  return keys.every((key) => Object.hasOwn(b, key) && isDeepEqual(a[key]!, b[key]!, depthLeft - 1));
 }
 
 /** One text for all values that are equal in value. The caller has bounded the depth. */

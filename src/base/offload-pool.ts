@@ -136,7 +136,8 @@ export class OffloadPool {
       return 'done';
     } catch (error) {
       if (given.aborted) return 'stopped';
-      if (late.signal.aborted || isOutOfMemory(error)) return 'costly';
+      const isOutOfMemory = (error as { code?: unknown }).code === 'ERR_WORKER_OUT_OF_MEMORY';
+      if (late.signal.aborted || isOutOfMemory) return 'costly';
       throw error;
     } finally {
       clearTimeout(timer);
@@ -150,8 +151,4 @@ export class OffloadPool {
     this.#stopped.abort();
     await this.#pool.destroy();
   }
-}
-
-function isOutOfMemory(error: unknown): boolean {
-  return (error as { readonly code?: unknown }).code === 'ERR_WORKER_OUT_OF_MEMORY';
 }

@@ -3,6 +3,7 @@
  * request, and every address again inside the lookup of the socket, so that DNS rebinding has no effect.
  */
 
+import type { LookupAddress } from 'node:dns';
 import { lookup } from 'node:dns/promises';
 import { isIP, type LookupFunction } from 'node:net';
 import ipaddr from 'ipaddr.js';
@@ -21,13 +22,8 @@ export interface AddressPolicy {
   readonly refusesName?: (of: Endpoint) => boolean;
 }
 
-export interface ResolvedAddress {
-  readonly address: string;
-  readonly family: number;
-}
-
 /** Resolves all addresses of a name. Rejects with a `code` of node:dns. */
-export type Resolver = (hostname: string) => Promise<readonly ResolvedAddress[]>;
+export type Resolver = (hostname: string) => Promise<readonly LookupAddress[]>;
 
 /** The host, or one of its addresses, is not public. Permanent. */
 export class BlockedAddressError extends Error {
@@ -122,7 +118,7 @@ async function resolveAllowed(
   of: Endpoint,
   resolve: Resolver,
   isAllowed: AddressPolicy,
-): Promise<readonly ResolvedAddress[]> {
+): Promise<readonly LookupAddress[]> {
   const { hostname } = of;
   const addresses = await resolveExisting(hostname, resolve);
   if (addresses.length === 0) throw new UnresolvableHostError(hostname);

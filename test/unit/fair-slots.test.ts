@@ -555,17 +555,15 @@ describe('a tenant', () => {
 test('rows are counted only where what is known leaves no room, by one query at a time', async () => {
   let stored = 3;
   let queries = 0;
-  const rows = new BoundedRows({
-    count: async () => {
-      queries += 1;
-      return stored;
-    },
+  const rows = new BoundedRows(async () => {
+    queries += 1;
+    return stored;
   });
   const enter = async () => (await rows.enter('a', 1, 5)) !== undefined;
   assert.deepEqual([await enter(), await enter(), queries], [true, true, 1]);
   const three = await Promise.all([enter(), enter(), enter()]);
   assert.deepEqual([three, queries], [[false, false, false], 2], 'two are under way');
-  const other = new BoundedRows({ count: async () => stored });
+  const other = new BoundedRows(async () => stored);
   const leave = await other.enter('a', 2, 5);
   assert.equal(await other.enter('a', 1, 5), undefined);
   leave?.();

@@ -16,8 +16,8 @@ import { BoundedRows } from '../../../src/base/quota/bounded-rows.js';
 import { lastUsed, valueFor } from '../../../src/base/quota/last-used.js';
 import { type BucketRate, TokenBucket } from '../../../src/base/quota/rates.js';
 import type { Reader } from '../../../src/db/reads/reader.js';
-import type { Admission, AdmissionRequest } from '../../../src/http/ports.js';
 import { LARGE_BODY } from '../../../src/http/body.js';
+import type { Admission, AdmissionRequest } from '../../../src/http/ports.js';
 import { COUNT_BLOCKS } from '../jobs.js';
 import { countBlocks } from './count-blocks.js';
 import { repeatsIn } from './repeated-creations.js';
@@ -77,12 +77,10 @@ export class TenantAdmission implements Admission {
   constructor(deps: AdmissionDeps) {
     this.#deps = deps;
     const { reads } = deps;
-    const counter = (counted: typeof scheduleCount) => ({
-      count: async (tenant: string, max: number) =>
-        (await counted.row(reads, tenant, max))?.count ?? 0,
-    });
-    this.#schedules = new BoundedRows(counter(scheduleCount));
-    this.#tasks = new BoundedRows(counter(openTaskCount));
+    const countBy = (counted: typeof scheduleCount) => async (tenant: string, max: number) =>
+      (await counted.row(reads, tenant, max))?.count ?? 0;
+    this.#schedules = new BoundedRows(countBy(scheduleCount));
+    this.#tasks = new BoundedRows(countBy(openTaskCount));
   }
 
   admit(asked: AdmissionRequest): Promise<() => void> | undefined {

@@ -6,10 +6,8 @@
 
 import { lastUsed, valueFor } from './last-used.js';
 
-export interface BoundedRowsDeps {
-  /** Rows of the tenant, up to `max`. Rejects like every read. */
-  readonly count: (tenant: string, max: number) => Promise<number>;
-}
+/** Rows of the tenant, up to `max`. Rejects like every read. */
+type CountOf = (tenant: string, max: number) => Promise<number>;
 
 interface Known {
   counted: number;
@@ -26,11 +24,11 @@ function unknownCount(): Known {
 const TENANTS_MAX = 10_000;
 
 export class BoundedRows {
-  readonly #deps: BoundedRowsDeps;
+  readonly #countOf: CountOf;
   readonly #known = lastUsed<string, Known>(TENANTS_MAX);
 
-  constructor(deps: BoundedRowsDeps) {
-    this.#deps = deps;
+  constructor(countOf: CountOf) {
+    this.#countOf = countOf;
   }
 
   /** @returns what must be called when the request was answered; undefined: there is no room */
@@ -49,7 +47,7 @@ export class BoundedRows {
     known.counting ??= (async () => {
       const { since } = known;
       try {
-        known.counted = await this.#deps.count(tenant, max);
+        known.counted = await this.#countOf(tenant, max);
         known.since -= since;
       } finally {
         known.counting = undefined;
