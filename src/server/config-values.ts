@@ -25,7 +25,7 @@ export interface Parse<T> {
 
 /** @param byDefault undefined: none, or stated in the row of the knob */
 function described<T>(
-  parse: (text: string | undefined, name: string) => T,
+  parse: Parse<T>,
   takes: string,
   byDefault?: string | number | boolean,
 ): Parse<T> {
@@ -39,7 +39,7 @@ function optional(
   must: (text: string) => string,
   takes = 'a text',
 ): Parse<string | undefined> {
-  const parse = (value: string | undefined, name: string) => {
+  const parse: Parse<string | undefined> = (value, name) => {
     if (value === undefined || isValid(value)) return value;
     throw new ConfigError(`${name} must ${must(value)}`);
   };
@@ -197,23 +197,20 @@ export function list(value: string | undefined): readonly string[] {
 }
 
 /** Rules of `src/handlers/outbound-rules.ts`, as they were written. */
-export const outboundRules = described(
-  (value: string | undefined, name: string): readonly string[] => {
-    for (const item of list(value)) {
-      if (parseOutboundRule(item.toLowerCase()) !== undefined) continue;
-      throw new ConfigError(
-        `${name}: "${item}" is no host, pattern, address or range; write api.example.com, ` +
-          '*.example.com, 10.0.0.0/8 or [fd00::/8], perhaps with :port behind it',
-      );
-    }
-    return list(value?.toLowerCase());
-  },
-  'hosts, patterns such as *.example.com and address ranges, separated by commas',
-);
+export const outboundRules = described<readonly string[]>((value, name) => {
+  for (const item of list(value)) {
+    if (parseOutboundRule(item.toLowerCase()) !== undefined) continue;
+    throw new ConfigError(
+      `${name}: "${item}" is no host, pattern, address or range; write api.example.com, ` +
+        '*.example.com, 10.0.0.0/8 or [fd00::/8], perhaps with :port behind it',
+    );
+  }
+  return list(value?.toLowerCase());
+}, 'hosts, patterns such as *.example.com and address ranges, separated by commas');
 
 /** Without names, which somebody else could answer for. */
-export const addressRanges = described(
-  (value: string | undefined, name: string): readonly AddressRange[] =>
+export const addressRanges = described<readonly AddressRange[]>(
+  (value, name) =>
     list(value).map((item) => {
       const rule = parseOutboundRule(item);
       if (rule?.kind !== 'range' || rule.port !== undefined) {
